@@ -19,12 +19,12 @@ import (
 	"flyball.dev/flyball/deploy/hooks"
 )
 
-// adopt removes the release without its hooks while something sleeps, so that the adapters hang in deletion, and installs it again.
-// Helm is not done before the adapters that the chart enables are back, and an upgrade may change them as before.
+// adopt uninstalls the release without its hooks while a target sleeps, so that the adapters stay in deletion, and
+// installs it again. Helm ends only after the adapters of the chart are back, and an upgrade may change them as before.
 func (s *stage) adopt() {
 	s.replicas(0)
 	s.stop()
-	// What guards the adapters goes with a role, a moment after that: whoever is too early is refused, and tries again.
+	// The guard of the adapters is deleted with a role, a moment later. An earlier attempt is refused and repeated.
 	eventually(s.T, func() error {
 		_, err := here.tool(s.ctx, "helm", "uninstall", release, "--namespace", namespace, "--no-hooks")
 		return err
@@ -46,7 +46,7 @@ func (s *stage) adopt() {
 	if !strings.Contains(said, "waiting: ") || !strings.Contains(said, "deployments.apps: ") {
 		s.Errorf("the hook does not say what it waits for:\n%s", said)
 	}
-	// Helm is done. What follows holds at once.
+	// Helm has ended. The following checks hold at once.
 	for _, a := range s.adapters() {
 		if !a.DeletionTimestamp.IsZero() || a.Name == "deployments.apps" && a.UID == left[a.Name] {
 			s.Errorf("the adapter %s is the one that was being deleted", a.Name)
@@ -57,12 +57,13 @@ func (s *stage) adopt() {
 		s.Errorf("Helm is done, and these adapters are not there: %v", slices.Collect(maps.Keys(left)))
 	}
 	s.adaptersStillReady()
-	s.clock.Step(time.Minute) // the batch that the manager before this one had opened is over
+	s.clock.Step(time.Minute) // the batch of the previous manager is over
 	s.replicas(0)
 	s.upgradeAdopted()
 }
 
-// installAgain installs the chart, runs the manager when its Deployment is there, and then what the hook's pod would run.
+// installAgain installs the chart, runs the manager when its Deployment exists, and then runs the program of the hook's
+// pod.
 func (s *stage) installAgain() (said string, err error) {
 	var output lines
 	ctx, cancel := context.WithTimeout(s.ctx, 2*time.Minute)
@@ -93,12 +94,12 @@ func (s *stage) installAgain() (said string, err error) {
 	return output.String(), errors.Join(err, <-hooked)
 }
 
-// brings are the adapters that the arguments of a pod say the installation brings.
+// brings returns the adapters in a pod's arguments.
 func brings(pod corev1.PodSpec) []string {
 	return strings.Split(last(pod.Containers[0].Args, "--adapters="), ",")
 }
 
-// upgradeAdopted upgrades to a chart whose adapter of Deployments is another one, and back.
+// upgradeAdopted upgrades to a chart with a different adapter of Deployments, and back.
 func (s *stage) upgradeAdopted() {
 	newer := s.TempDir()
 	s.must(os.CopyFS(newer, os.DirFS(chart)))

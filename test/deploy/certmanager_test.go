@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestCertManager follows a certificate of cert-manager from its issuer to the manager and into the configuration: by the chart,
-// by the chart with an issuer that exists, and by the kustomize overlay.
+// TestCertManager follows a certificate of cert-manager from its issuer to the manager and into the configuration: with
+// the chart, with the chart and an existing issuer, and with the kustomize overlay.
 func TestCertManager(t *testing.T) {
 	for name, all := range map[string][]*unstructured.Unstructured{
 		"chart":            render(t, "--set", "webhook.certManager.enabled=true"),
@@ -26,7 +26,7 @@ func TestCertManager(t *testing.T) {
 				t.Errorf("the certificate is for %v, %v", hosts, err)
 			}
 			if text(t, certificate, "spec", "issuerRef", "kind") == "Issuer" {
-				// An authority of its own: self-signed once, and not with each renewal.
+				// The authority is created once, and not with each renewal.
 				issuer := find(t, all, "Issuer", text(t, certificate, "spec", "issuerRef", "name"))
 				authority := find(t, all, "Certificate", "flyball-webhook-ca")
 				if signs, _, _ := unstructured.NestedBool(authority.Object, "spec", "isCA"); !signs || text(t, issuer, "spec", "ca", "secretName") != text(t, authority, "spec", "secretName") {
@@ -52,7 +52,7 @@ func TestCertManager(t *testing.T) {
 			if args, _, _ := unstructured.NestedStringSlice(container, "args"); !slices.Contains(args, "--webhook-cert-dir=/certificates") {
 				t.Errorf("arguments %v", args)
 			}
-			// The Secret of the manager's own is not cert-manager's, which it may not touch.
+			// The manager's own Secret is separate from cert-manager's Secret, which the manager may not write.
 			if args, _, _ := unstructured.NestedStringSlice(container, "args"); last(args, "--webhook-secret=") != "flyball-webhook-path" {
 				t.Errorf("arguments %v", args)
 			}
@@ -73,7 +73,7 @@ func TestCertManager(t *testing.T) {
 	}
 }
 
-// last is the value of the last argument with a prefix: the one that counts.
+// last returns the value of the last argument with a prefix, which takes precedence.
 func last(args []string, prefix string) (value string) {
 	for _, arg := range args {
 		if v, ok := strings.CutPrefix(arg, prefix); ok {
@@ -83,7 +83,7 @@ func last(args []string, prefix string) (value string) {
 	return value
 }
 
-// mayUpdate says whether a role lets one webhook configuration be followed and updated.
+// mayUpdate reports whether a role allows to watch and update one webhook configuration.
 func mayUpdate(t *testing.T, role *unstructured.Unstructured, name string) bool {
 	for _, rule := range rules(t, role) {
 		if slices.Contains(rule.Resources, "validatingwebhookconfigurations") && slices.Contains(rule.ResourceNames, name) &&
@@ -94,7 +94,7 @@ func mayUpdate(t *testing.T, role *unstructured.Unstructured, name string) bool 
 	return false
 }
 
-// text reads a text of an object.
+// text returns a string field of an object.
 func text(t *testing.T, obj *unstructured.Unstructured, path ...string) string {
 	t.Helper()
 	s, _, err := unstructured.NestedString(obj.Object, path...)

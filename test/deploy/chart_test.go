@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "write the kustomize base instead of comparing with it")
 
-// everything turns every part of the chart on.
+// everything returns the values that enable every part of the chart.
 func everything(t *testing.T) []string {
 	t.Helper()
 	enabled := map[string]any{}
@@ -64,7 +64,7 @@ func TestChartLints(t *testing.T) {
 func TestChartRefusesUnknownValues(t *testing.T) {
 	for _, set := range []string{
 		"replica=3", "replicas=0", "webhook.port=70000", "uninstall.timeout=5", "adapters.widgets.enabled=true", "image.digest=latest",
-		"prometheus.address=prometheus:9090", "prometheus.address=http://me:secret@prometheus:9090", "prometheus.query=up", "fullnameOverride=7up", // Services begin with a letter
+		"prometheus.address=prometheus:9090", "prometheus.address=http://me:secret@prometheus:9090", "prometheus.query=up", "fullnameOverride=7up", // names of Services begin with a letter
 	} {
 		if out, err := here.tool(t.Context(), "helm", "template", release, chart, "--set", set); err == nil {
 			t.Errorf("--set %s is taken:\n%.200s", set, out)
@@ -72,7 +72,7 @@ func TestChartRefusesUnknownValues(t *testing.T) {
 	}
 }
 
-// rules gives the RBAC rules of a role, by the role's name, and fails where an object cannot be read.
+// rules returns the RBAC rules of a role, and fails if the object cannot be decoded.
 func rules(t *testing.T, obj *unstructured.Unstructured) []rbacv1.PolicyRule {
 	t.Helper()
 	var role rbacv1.ClusterRole
@@ -108,7 +108,7 @@ func TestNoWildcardInAnyRole(t *testing.T) {
 	}
 }
 
-// TestAdapterRoles compares the role of each adapter with what the manager says that it needs.
+// TestAdapterRoles compares the role of each adapter with the rights that the manager needs for the adapter.
 func TestAdapterRoles(t *testing.T) {
 	all := render(t, everything(t)...)
 	for _, a := range library(t) {
@@ -145,7 +145,7 @@ func TestAdapterRoles(t *testing.T) {
 	}
 }
 
-// TestValuesListTheLibrary checks that each adapter of the library can be found in the values, on where every cluster has the
+// TestValuesListTheLibrary checks that the values list each adapter of the library, enabled if every cluster has the
 // kind.
 func TestValuesListTheLibrary(t *testing.T) {
 	var values struct {
@@ -168,7 +168,7 @@ func TestValuesListTheLibrary(t *testing.T) {
 	}
 }
 
-// TestOwnKindsAreCovered checks that every kind of a CRD is in the manager's role.
+// TestOwnKindsAreCovered checks that the manager's role covers every kind of a CRD.
 func TestOwnKindsAreCovered(t *testing.T) {
 	base := rules(t, find(t, render(t), "ClusterRole", "flyball-base"))
 	given := func(resource, verb string) bool {
@@ -183,7 +183,7 @@ func TestOwnKindsAreCovered(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		rights := [][2]string{{plural, "list"}, {plural, "watch"}, {plural + "/status", "patch"}}
-		switch plural { // written beside targets; what new pods get is watched
+		switch plural { // written beside targets; new pods' requests are watched
 		case "recommendations":
 			rights = [][2]string{{plural, "get"}, {plural, "watch"}, {plural, "create"}, {plural, "patch"}, {plural, "delete"}, {plural + "/status", "patch"}}
 		case "usagecheckpoints":
@@ -197,8 +197,7 @@ func TestOwnKindsAreCovered(t *testing.T) {
 	}
 }
 
-// TestKustomizeIsTheChart compares the kustomize base with what the chart renders: two ways, one result. With -update it writes
-// the base.
+// TestKustomizeIsTheChart checks that the kustomize base equals the rendered chart. With -update it writes the base.
 func TestKustomizeIsTheChart(t *testing.T) {
 	want := plain(render(t))
 	if *update {
@@ -215,13 +214,13 @@ func TestKustomizeIsTheChart(t *testing.T) {
 	}
 }
 
-// TestKustomizeImage makes the kustomization of the documents, and looks for its image in the Deployment.
+// TestKustomizeImage builds the kustomization from the documents and checks the image of the Deployment.
 func TestKustomizeImage(t *testing.T) {
 	block := regexp.MustCompile(`(?ms)^\$ cat > kustomization.yaml <<EOF\n(.*?)^EOF$`).FindStringSubmatch(read(t, "docs/operations.md")["../../docs/operations.md"])
 	if block == nil {
 		t.Fatal("the documents have no kustomization")
 	}
-	// Kustomize reads nothing outside the directory of its file that is not a kustomization itself.
+	// Kustomize reads only kustomizations outside the directory of its file.
 	dir, err := os.MkdirTemp("../..", ".kustomize-")
 	if err != nil {
 		t.Fatal(err)
@@ -237,8 +236,8 @@ func TestKustomizeImage(t *testing.T) {
 	}
 }
 
-// plain gives the objects by kind and name, without what is Helm's own: hooks, labels, and the adapters, which come after the
-// manager where nobody orders them.
+// plain returns the objects by kind and name, without Helm's own parts (hooks and labels), and without the adapters,
+// which are created after the manager.
 func plain(all []*unstructured.Unstructured) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for _, obj := range all {

@@ -17,7 +17,8 @@ import (
 
 const costNamespace = "even"
 
-// podsGetCosts has the pods of a Deployment get deletion costs with the rights of the chart. They stay until the chart is uninstalled.
+// podsGetCosts checks that the pods of a Deployment get deletion costs with the rights of the chart. The costs stay
+// until the chart is uninstalled.
 func (s *stage) podsGetCosts() {
 	s.must(here.client.Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: costNamespace}}))
 	labels := map[string]string{"app": "api"}
@@ -38,21 +39,21 @@ func (s *stage) podsGetCosts() {
 		}
 		return nil
 	})
-	// One pod fails, and somebody else takes over the cost of another.
+	// One pod fails, and another writer takes over the cost of another pod.
 	pods := s.costed()
 	s.must(here.client.Status().Patch(s.ctx, &pods[0], client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`))))
 	s.must(here.client.Patch(s.ctx, &pods[1], client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"77"}}}`, fleet.CostAnnotation)),
 		client.FieldOwner("karpenter")))
 }
 
-// costed lists the pods that have a deletion cost.
+// costed returns the pods with a deletion cost.
 func (s *stage) costed() []corev1.Pod {
 	var pods corev1.PodList
 	s.must(here.client.List(s.ctx, &pods, client.InNamespace(costNamespace)))
 	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Annotations[fleet.CostAnnotation] == "" })
 }
 
-// onlyForeignCosts checks that of all deletion costs there is the one that somebody else has set.
+// onlyForeignCosts checks that the only remaining deletion cost is the other writer's.
 func (s *stage) onlyForeignCosts() {
 	var left []string
 	for _, p := range s.costed() {

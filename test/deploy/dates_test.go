@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNoDateCanBePast looks for dates that a reader would copy and that mean nothing any more, or soon: those in documents and samples are
-// far ahead. 2037 has the days of the week that they need.
+// TestNoDateCanBePast checks that the dates in documents and samples, which readers copy, are far in the future. 2037
+// has the required days of the week.
 func TestNoDateCanBePast(t *testing.T) {
 	date := regexp.MustCompile(`\b(20\d\d)-\d\d-\d\d`)
 	seen := 0

@@ -1,5 +1,5 @@
-// Package deploy tests what is in deploy/ with the real Helm and kubectl: that the chart renders, installs and goes again on a
-// real API server without leaving anything asleep, and that the rights it gives are exactly those that the manager needs.
+// Package deploy tests the directory deploy/ with the real Helm and kubectl: the chart renders, installs and uninstalls
+// on a real API server without leaving a target asleep, and grants exactly the rights that the manager needs.
 package deploy
 
 import (
@@ -27,7 +27,7 @@ const (
 	release   = "flyball"
 )
 
-// site is the cluster that all tests share, with the tools that speak to it.
+// site is the cluster of all tests, with its tools.
 type site struct {
 	cluster *local.Cluster
 	client  client.Client
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run needs the controllers: the manager's role is gathered by one of them.
+// run starts controllers too, because a controller aggregates the manager's role.
 func run(m *testing.M) (code int, err error) {
 	cluster, err := local.Up(context.Background(), local.Options{Level: local.LevelWorkloads, With: []string{"helm"}, Audit: true})
 	if err != nil {
@@ -69,7 +69,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// tool runs helm or kubectl and gives what it wrote.
+// tool runs helm or kubectl and returns the output.
 func (s site) tool(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.cluster.Bin(name), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig,
@@ -99,7 +99,7 @@ func must(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// render gives the objects of the chart, hooks among them, with Lists taken apart.
+// render returns the objects of the chart, hooks included, with Lists expanded.
 func render(t *testing.T, args ...string) []*unstructured.Unstructured {
 	t.Helper()
 	return objects(t, must(t, "helm", append([]string{"template", release, chart, "--namespace", namespace}, args...)...))
@@ -128,7 +128,7 @@ func objects(t *testing.T, text string) []*unstructured.Unstructured {
 	return out
 }
 
-// find gives the one object of a kind and name.
+// find returns the only object of a kind and name.
 func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	for _, obj := range all {
@@ -140,7 +140,7 @@ func find(t *testing.T, all []*unstructured.Unstructured, kind, name string) *un
 	return nil
 }
 
-// as acts as a service account of Flyball's namespace.
+// as returns the configuration of a service account in Flyball's namespace.
 func (s site) as(account string) *rest.Config {
 	return s.cluster.Impersonate("system:serviceaccount:"+namespace+":"+account,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace, "system:authenticated")
@@ -154,7 +154,7 @@ func eventually(t *testing.T, check func() error) {
 	}
 }
 
-// read reads files of the repository by pattern.
+// read returns files of the repository by pattern.
 func read(t *testing.T, pattern string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", pattern))

@@ -22,7 +22,8 @@ import (
 	"flyball.dev/flyball/engine/admit/evaluate"
 )
 
-// TestEvaluate has nothing of the evaluate API unless it is turned on, and then no more rights than it takes.
+// TestEvaluate checks that the chart has no part of the evaluate API unless enabled, and then only the necessary
+// rights.
 func TestEvaluate(t *testing.T) {
 	const on = "evaluate.enabled=true"
 	reviews := func(args ...string) (all []string) {
@@ -64,7 +65,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestPipelinesAreLetIn where the network policy names who may call the webhook.
+// TestPipelinesAreLetIn checks that the network policy admits pipelines if it names the clients of the webhook.
 func TestPipelinesAreLetIn(t *testing.T) {
 	from := func(args ...string) (labels []string) {
 		var p networkingv1.NetworkPolicy
@@ -94,7 +95,7 @@ func TestPipelinesAreLetIn(t *testing.T) {
 	}
 }
 
-// pipelinesAsk has a service account ask the manager, which has no more than the chart's rights.
+// pipelinesAsk lets a service account call the manager, which has only the chart's rights.
 func (s *stage) pipelinesAsk() {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pipeline"}}
 	s.must(here.client.Create(s.ctx, account))

@@ -31,10 +31,10 @@ import (
 )
 
 // TestInstallation takes the chart through its life: install, sleep and wake with the chart's rights and webhook only,
-// upgrade, uninstall while something is asleep.
+// upgrade, uninstall while a target is asleep.
 func TestInstallation(t *testing.T) {
 	s := &stage{T: t, whole: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening.Add(-time.Hour)), port: harness.FreePort(t), stop: func() {}}
-	// Pods that find no node leave it to this test to do what they would.
+	// The pods find no node, so the test does their work.
 	s.args = []string{"--namespace", namespace, "--set", "nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
 		"--set", "webhook.servicePort=" + strconv.Itoa(s.port)}
 	defer func() { s.stop() }()
@@ -68,14 +68,14 @@ func TestInstallation(t *testing.T) {
 }
 
 func (s *stage) install() {
-	// An older version, of which the values know less: the upgrade below brings it here.
+	// An older version with fewer values, which the upgrade below replaces.
 	must(s.T, "helm", append([]string{"install", release, olderChart(s.T), "--create-namespace"}, s.args...)...)
 	s.redirect()
 	s.entitled()
 	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port), Evaluate: app.EvaluateOptions{Enabled: true}})
 }
 
-// live reads an object of the release as it is in the cluster.
+// live returns an object of the release from the cluster.
 func (s *stage) live(kind string) []*unstructured.Unstructured {
 	return objects(s.T, must(s.T, "kubectl", "get", kind, "flyball", "--namespace", namespace, "-o", "yaml", "--show-managed-fields=false"))
 }
@@ -109,7 +109,7 @@ func (s *stage) sleepAndWake() {
 	}))
 	calendar := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: "holidays"}}
 	calendar.Spec.Yearly = []v1alpha1.CalendarYearly{{Month: 12, Day: 25}}
-	// The webhook is reached once its certificate is known to the API server.
+	// The webhook is reachable once the API server knows its certificate.
 	eventually(s.T, func() error { return client.IgnoreAlreadyExists(here.client.Create(s.ctx, calendar.DeepCopy())) })
 	nights := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
 	nights.Spec.Upscale, nights.Spec.Downscale = "0 8 * * *", "0 20 * * *"
@@ -140,7 +140,7 @@ func (s *stage) webhookAnswers() {
 	if err := here.client.Create(s.ctx, bad); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.timeZone") {
 		s.Errorf("a schedule in Europe/Skopia: got %v, want it refused with the field named", err)
 	}
-	// Who may write adapters but not pods must not make Flyball write pods.
+	// A user with rights on adapters but not on pods must not be able to make Flyball write pods.
 	s.must(here.client.Create(s.ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "adapter-author"},
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"flyball.dev"}, Resources: []string{"adapters"}, Verbs: []string{"create"}}}}))
 	s.must(here.client.Create(s.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "adapter-author"},
@@ -158,8 +158,8 @@ func (s *stage) webhookAnswers() {
 	})
 }
 
-// documentedKind follows docs/adapters.md: it applies the objects of its steps in their order, with the installed manager, and
-// looks whether the oven goes out at night and is lit in the morning.
+// documentedKind follows docs/adapters.md: it applies the objects of the steps in order, with the installed manager,
+// and checks that the oven goes out at night and is lit in the morning.
 func (s *stage) documentedKind() {
 	_, steps, _ := strings.Cut(read(s.T, "docs/adapters.md")["../../docs/adapters.md"], "## Step by step")
 	steps, _, _ = strings.Cut(steps, "## Capabilities")
@@ -194,8 +194,8 @@ func (s *stage) documentedKind() {
 	lit("false")
 }
 
-// freeze has a freeze deny an edit, with a webhook configuration that the manager makes by the chart's rights and that is left to
-// the uninstallation.
+// freeze checks that a freeze denies an edit, with a webhook configuration that the manager creates with the chart's
+// rights and that the uninstallation must delete.
 func (s *stage) freeze() {
 	f := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "year-end"}}
 	f.Spec.StartTime, f.Spec.EndTime = metav1.Time{Time: evening}, metav1.Time{Time: evening.Add(1000 * time.Hour)}
@@ -210,8 +210,8 @@ func (s *stage) freeze() {
 	})
 }
 
-// configurationsComeBack has somebody edit and delete what sends requests to the webhook: by the chart's rights the manager puts it
-// back, and it goes with the release.
+// configurationsComeBack edits and deletes the webhook configurations. The manager restores them with the chart's
+// rights, and they are deleted with the release.
 func (s *stage) configurationsComeBack() {
 	for _, name := range []string{"flyball", "flyball-freeze"} {
 		key := client.ObjectKey{Name: name}
@@ -239,7 +239,7 @@ func (s *stage) configurationsComeBack() {
 	}
 }
 
-// upgrade turns adapters off: not one whose objects sleep, but one that is idle. The webhook keeps the caBundle that the manager set.
+// upgrade disables an idle adapter, but no adapter with sleeping objects. The webhook keeps the manager's caBundle.
 func (s *stage) upgrade() {
 	before := s.configuration().Webhooks[0].ClientConfig.CABundle
 	if len(before) == 0 {
@@ -250,7 +250,7 @@ func (s *stage) upgrade() {
 	if err == nil || !strings.Contains(err.Error(), "kubectl delete adapters.flyball.dev deployments.apps") {
 		s.Fatalf("turning the adapter of sleeping objects off: got %v, want to be told what to do first", err)
 	}
-	// The values that were given are kept, and those that are new have their defaults. The other way that Helm has works as well.
+	// Given values are kept and new values have their defaults. Helm's second way works as well.
 	for _, way := range [][2]string{{"--reuse-values", "7"}, {"--reset-then-reuse-values", "16"}} {
 		how, workers := way[0], way[1]
 		must(s.T, "helm", "upgrade", release, chart, "--namespace", namespace, how, "--set-json", `adapters={"jobs.batch":{"enabled":false}}`)

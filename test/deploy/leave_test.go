@@ -26,7 +26,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// uninstall runs what the hook's pod would run, with the rights of its account, and lets Helm go on then.
+// uninstall runs the program of the hook's pod with the rights of its account, and then lets Helm continue.
 func (s *stage) uninstall() {
 	s.replicas(0)
 	var said lines
@@ -63,13 +63,13 @@ func (s *stage) uninstall() {
 	}
 }
 
-// onlyPoliciesLeft checks that of the release nothing is left, and that the user's objects are.
+// onlyPoliciesLeft checks that no object of the release is left, but all objects of the user.
 func (s *stage) onlyPoliciesLeft() {
 	if left := s.adapters(); len(left) > 0 {
 		s.Errorf("%d adapters are left", len(left))
 	}
 	s.must(here.client.Get(s.ctx, client.ObjectKey{Namespace: "shop", Name: "nights"}, &v1alpha1.Schedule{}))
-	eventually(s.T, func() error { // by the garbage collector, after the role that they go with
+	eventually(s.T, func() error { // deleted by the garbage collector after the role that owns them
 		lease, secret := &coordinationv1.Lease{}, &corev1.Secret{}
 		for obj, name := range map[client.Object]string{lease: "flyball-manager", secret: "flyball-webhook-cert"} {
 			if err := here.client.Get(s.ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj); !apierrors.IsNotFound(err) {
@@ -99,11 +99,11 @@ func (s *stage) onlyPoliciesLeft() {
 	}
 }
 
-// policiesCanGo deletes a namespace with a policy while no manager runs, and then one with a policy whose finalizer nobody took off, by
-// the command of the documents.
+// policiesCanGo deletes a namespace with a policy while no manager runs, and then one with a policy that still has its
+// finalizer, by the command of the documents.
 func (s *stage) policiesCanGo() {
 	gone := func(name string) {
-		// The controller of namespaces looks again after half of the time that pods have to end.
+		// The namespace controller retries after half of the pods' termination time.
 		s.must(harness.Poll(s.ctx, 2*harness.Patience, func() error {
 			if err := here.client.Get(s.ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("the namespace %s is left: %w", name, err)
@@ -144,7 +144,7 @@ func (s *stage) policiesCanGo() {
 	s.must(here.client.Delete(s.ctx, others))
 }
 
-// nothingForbidden looks for requests that the chart's rights did not cover.
+// nothingForbidden checks that the chart's rights covered every request.
 func (s *stage) nothingForbidden() {
 	requests, err := here.cluster.Audit()
 	s.must(err)
@@ -157,14 +157,14 @@ func (s *stage) nothingForbidden() {
 		if r.Object != nil {
 			used[r.Object.APIGroup+" "+strings.TrimSuffix(r.Object.Resource+"/"+r.Object.Subresource, "/")+" "+r.Verb] = true
 		}
-		// The probe of a freeze is there to be denied, by the webhook.
+		// The webhook must deny the probe of a freeze.
 		if (r.Response.Code == 401 || r.Response.Code == 403) && !strings.Contains(r.URI, "fieldManager=flyball-probe-") {
 			s.Errorf("forbidden: %s %s by %s: %s", r.Verb, r.URI, r.User.Username, r.Response.Message)
 		}
 	}
 	s.nothingIdle(used)
 	for _, resource := range []string{"pods", "nodes"} {
-		// They are watched, and the costs of pods patched: nothing is read for a decision.
+		// They are watched, and the costs of pods are patched. No decision reads them.
 		if used[" "+resource+" get"] || used[" "+resource+" list"] || !used[" "+resource+" watch"] {
 			s.Errorf("%s are read one by one or listed, or not watched", resource)
 		}
@@ -174,13 +174,13 @@ func (s *stage) nothingForbidden() {
 	}
 }
 
-// nothingIdle looks for rights that the manager has not used. Left out are the policies that this test does not have, and
-// what is not seen every day: lists where a server cannot stream them, repeated events, the rotation of certificates, adapters that
-// an earlier installation has left behind. Override is no verb of a request: the API server asks for it.
+// nothingIdle checks that the manager has used all its rights. Exceptions are policies that this test does not have,
+// and rare events: lists without streaming support, repeated events, certificate rotation, adapters left by an earlier
+// installation. Override is never the verb of a request: the API server only asks for it.
 func (s *stage) nothingIdle(used map[string]bool) {
 	all := render(s.T, s.args...)
-	rare := []string{"events.k8s.io events patch", " events patch", " secrets update", "flyball.dev adapters create", "admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch", " limitranges watch", " resourcequotas watch", // the last four are of Tortoises, as are mutating webhooks
-		" pods get", "apps replicasets get"} // of a manager that looks for its own Deployment; this one runs in no pod
+	rare := []string{"events.k8s.io events patch", " events patch", " secrets update", "flyball.dev adapters create", "admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch", " limitranges watch", " resourcequotas watch", // the last four belong to Tortoises, as do mutating webhooks
+		" pods get", "apps replicasets get"} // for a manager that looks for its own Deployment; this one runs in no pod
 	own := regexp.MustCompile(`^(adapters|calendars|schedules)(/status)?$`)
 	for _, role := range []string{"ClusterRole/flyball-base", "Role/flyball"} {
 		kind, name, _ := strings.Cut(role, "/")

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// described collects the names of metrics as they are registered.
+// described collects the names of registered metrics.
 type described struct{ names []string }
 
 var fqName = regexp.MustCompile(`fqName: "([^"]+)"`)
@@ -41,7 +41,7 @@ func (d *described) MustRegister(cs ...prometheus.Collector) {
 
 func (d *described) Unregister(prometheus.Collector) bool { return false }
 
-// metrics are the names of the manager's own.
+// metrics returns the names of the manager's metrics.
 func metrics(t *testing.T) []string {
 	t.Helper()
 	var known described
@@ -60,7 +60,7 @@ func metrics(t *testing.T) []string {
 	return known.names
 }
 
-// TestMetricsExist checks that every metric that alerts, dashboard and documents speak of is one of the manager's.
+// TestMetricsExist checks that the manager has every metric in alerts, dashboard and documents.
 func TestMetricsExist(t *testing.T) {
 	known := metrics(t)
 	word := regexp.MustCompile(`\bflyball_[a-z_]+`)
@@ -89,7 +89,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestAlertsHaveARunbook checks that every alert links to a section of the runbook, and that every section is one of an alert.
+// TestAlertsHaveARunbook checks that every alert links to a section of the runbook, and that every section belongs to
+// an alert.
 func TestAlertsHaveARunbook(t *testing.T) {
 	var sections []string
 	for _, m := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(read(t, "docs/runbook.md")["../../docs/runbook.md"], -1) {

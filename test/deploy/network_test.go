@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestNetworkPolicy is on unless it is turned off, lets out to the API servers' ports, and lets in to the webhook whom the values name.
+// TestNetworkPolicy checks that the policy is on by default, allows egress to the API servers' ports, and admits the
+// clients in the values to the webhook.
 func TestNetworkPolicy(t *testing.T) {
 	policy := func(args ...string) (p networkingv1.NetworkPolicy) {
 		t.Helper()
@@ -41,7 +42,8 @@ func TestNetworkPolicy(t *testing.T) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, &hook, true); err != nil {
 		t.Fatal(err)
 	}
-	// Where a namespace lets nobody out by default, an uninstallation waits for this job in vain otherwise.
+	// Without this rule, in a namespace that denies egress by default, an uninstallation would wait for this job
+	// forever.
 	if got := out(hook); !slices.Equal(got, []int{8443, 53, 53}) || hook.Spec.PodSelector.MatchLabels["app.kubernetes.io/name"] != "flyball-uninstall" || obj.GetAnnotations()["helm.sh/hook"] != "pre-delete" {
 		t.Errorf("the job of an uninstallation is let out to %v, by %v", got, hook.Spec.PodSelector)
 	}

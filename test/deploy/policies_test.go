@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// TestAdmissionPoliciesAreTheManagers compares the admission policies that the chart installs with those that a manager outside the
-// cluster makes.
+// TestAdmissionPoliciesAreTheManagers compares the chart's admission policies with those that a manager outside the
+// cluster creates.
 func TestAdmissionPoliciesAreTheManagers(t *testing.T) {
 	all := render(t)
 	read := func(obj *unstructured.Unstructured, into any) {

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestPrometheus: the manager is told of the server, of its token and of other queries, and of nothing where there is none.
+// TestPrometheus checks that the manager gets the server, its token and custom queries, and none of them without a
+// server.
 func TestPrometheus(t *testing.T) {
 	manager := func(args ...string) (d appsv1.Deployment) {
 		t.Helper()

@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// Who may view a namespace, or the cluster, reads every policy by which they can be refused, and what it is judged by. The virtual
-// verbs are in roles of their own, which nobody holds by another role.
+// A user who may view a namespace, or the cluster, can read every policy that can refuse the user's changes, and the
+// objects it depends on. The virtual verbs are in separate roles, which no other role includes.
 func TestUserRoles(t *testing.T) {
 	all := render(t)
 	view := rules(t, find(t, all, "ClusterRole", "flyball-view"))[0]
@@ -53,7 +53,8 @@ func TestUserRoles(t *testing.T) {
 	}
 }
 
-// What lies outside namespaces and governs them is read by groups that a value names: no binding in a namespace gives that right.
+// Cluster-scoped policies that govern namespaces are readable for groups named in a value, because no binding in a
+// namespace can grant that right.
 func TestClusterReaders(t *testing.T) {
 	want := []string{"adapters", "calendars"}
 	for _, k := range kinds.All() {

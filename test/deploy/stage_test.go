@@ -32,18 +32,18 @@ import (
 // evening is half an hour into the night of the test's schedule.
 var evening = time.Date(2026, 3, 2, 20, 30, 0, 0, time.UTC)
 
-// stage is one installation of the chart with a manager that runs in this process under the chart's service account, in the
-// place of the pods that nothing here can run.
+// stage is one installation of the chart. The manager runs in this process under the chart's service account, because
+// no pods run here.
 type stage struct {
 	*testing.T
-	// whole is the test that T is a part of. A manager outlives the part that started it.
+	// whole is the parent test of T. A manager outlives the subtest that started it.
 	whole *testing.T
 	ctx   context.Context
 	clock *clocktesting.FakeClock
 	port  int
 	args  []string
 	stop  func()
-	// log is what the manager says; it is shown when something fails.
+	// log is the manager's log, shown after a failure.
 	log lines
 }
 
@@ -74,15 +74,16 @@ func (s *stage) must(err error) {
 	}
 }
 
-// redirect makes the webhook's Service lead to this process: API servers dial the name of such a Service themselves.
+// redirect makes the webhook's Service lead to this process, because API servers resolve the name of such a Service
+// themselves.
 func (s *stage) redirect() {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "flyball-webhook"}}
 	s.must(here.client.Patch(s.ctx, service, client.RawPatch(types.MergePatchType,
 		[]byte(`{"spec":{"type":"ExternalName","externalName":"localhost","clusterIP":null,"clusterIPs":null,"selector":null}}`))))
 }
 
-// start runs the manager with the flags of the chart's Deployment; the function that is returned stops it. The adapters are those that
-// the chart is told to bring.
+// start runs the manager with the flags of the chart's Deployment and the given adapters. The returned function stops
+// it.
 func (s *stage) start(config *rest.Config, webhook app.WebhookOptions, adapters ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	webhook.Enabled, webhook.Host, webhook.Port, webhook.Secret, webhook.Owner = true, "localhost", s.port, "flyball-webhook-cert", "flyball"
@@ -109,8 +110,8 @@ func (s *stage) start(config *rest.Config, webhook app.WebhookOptions, adapters 
 	}
 }
 
-// restarted runs a manager again that lost its lease, as the kubelet does with its container: an API server that is too busy for ten
-// seconds costs a manager its lease. It returns what else ended the manager.
+// restarted runs a manager again after it has lost its lease, as the kubelet restarts its container: an API server that
+// is too busy for ten seconds costs a manager its lease. Any other error ends the loop and is returned.
 func restarted(ctx context.Context, run func() error) error {
 	for ctx.Err() == nil {
 		if err := run(); err == nil || !strings.Contains(err.Error(), "leader election lost") {
@@ -120,8 +121,8 @@ func restarted(ctx context.Context, run func() error) error {
 	return nil
 }
 
-// entitled waits until the manager's account has the rights of every role that its own gathers. A controller writes them together, and
-// the API server hears of that later; the manager of a real installation may be forbidden something until then.
+// entitled waits until the manager's account has the rights of all aggregated roles. A controller aggregates them, and
+// the API server learns of that later; until then requests of a manager may be forbidden in a real installation too.
 func (s *stage) entitled() {
 	var roles rbacv1.ClusterRoleList
 	s.must(here.client.List(s.ctx, &roles, client.MatchingLabels{"flyball.dev/aggregate-to-manager": "true"}))
@@ -136,7 +137,7 @@ func (s *stage) entitled() {
 	s.awaitRights(namespace, own.Rules)
 }
 
-// awaitRights waits until the manager's account has rights in a namespace or, without, in all of them.
+// awaitRights waits until the manager's account has rights in a namespace or, if namespace is empty, in all.
 func (s *stage) awaitRights(namespace string, rules []rbacv1.PolicyRule) {
 	for _, r := range rules {
 		for _, verb := range r.Verbs {
@@ -152,7 +153,7 @@ func (s *stage) awaitRights(namespace string, rules []rbacv1.PolicyRule) {
 	}
 }
 
-// allowed has no error if the manager's account may do something.
+// allowed returns nil if the manager's account has a right.
 func (s *stage) allowed(what authorizationv1.ResourceAttributes) error {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: "system:serviceaccount:" + namespace + ":flyball", ResourceAttributes: &what,
@@ -208,7 +209,7 @@ func (s *stage) hookPod(ctx context.Context, hook string) (*corev1.Pod, error) {
 	}
 }
 
-// finish is what a kubelet reports of a pod whose program ended well.
+// finish writes the status that a kubelet reports for a pod whose program succeeded.
 func finish(ctx context.Context, pod *corev1.Pod) error {
 	name := pod.Spec.Containers[0].Name
 	return here.client.Status().Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deployment reads the manager's Deployment, with every field known.
+// deployment returns the manager's Deployment and fails on unknown fields.
 func deployment(t *testing.T, all []*unstructured.Unstructured) (d appsv1.Deployment) {
 	t.Helper()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(find(t, all, "Deployment", "flyball").Object, &d, true); err != nil {
@@ -25,7 +25,7 @@ func deployment(t *testing.T, all []*unstructured.Unstructured) (d appsv1.Deploy
 	return d
 }
 
-// valuePaths lists every value of the chart as --set names it, sections included.
+// valuePaths returns every value of the chart in the form of --set, sections included.
 func valuePaths(t *testing.T) (all []string) {
 	t.Helper()
 	var values map[string]any
@@ -47,8 +47,8 @@ func valuePaths(t *testing.T) (all []string) {
 	return all
 }
 
-// TestTemplatesSurviveAbsentValues leaves each value out, as an upgrade does that keeps the values of an older version. What is not
-// free-form is then as if it had its default.
+// TestTemplatesSurviveAbsentValues removes each value, like an upgrade that keeps the values of an older version. A
+// removed value, unless it is free-form, has its default.
 func TestTemplatesSurviveAbsentValues(t *testing.T) {
 	freeForm := regexp.MustCompile(`^(resources|affinity|nodeSelector)\b|ecurityContext\.`)
 	want := must(t, "helm", "template", release, chart, "--namespace", namespace)
@@ -73,7 +73,7 @@ func TestTemplatesSurviveAbsentValues(t *testing.T) {
 	}
 }
 
-// olderChart copies the chart as if it were of an older version, with values that know nothing of what came later.
+// olderChart returns a copy of the chart as an older version with fewer values.
 func olderChart(t *testing.T) string {
 	t.Helper()
 	older := t.TempDir()
@@ -105,7 +105,8 @@ func olderChart(t *testing.T) string {
 	return older
 }
 
-// TestValuesOfPods sets what clusters differ in: users that OpenShift chooses, a proxy, files of the site, the network of the node.
+// TestValuesOfPods sets the values that differ between clusters: users chosen by OpenShift, a proxy, files of the site,
+// the network of the node.
 func TestValuesOfPods(t *testing.T) {
 	standard := deployment(t, render(t)).Spec.Template.Spec
 	if u := standard.SecurityContext.RunAsUser; u == nil || *u != 65532 || standard.HostNetwork || len(standard.Volumes) != 0 {
@@ -140,7 +141,7 @@ func TestValuesOfPods(t *testing.T) {
 	}
 }
 
-// TestNamesThatLookLikeNumbers installs under names that YAML reads as something else where they stand without quotes.
+// TestNamesThatLookLikeNumbers installs under names that YAML would read as another type without quotes.
 func TestNamesThatLookLikeNumbers(t *testing.T) {
 	var walk func(at string, value any)
 	walk = func(at string, value any) {
@@ -181,7 +182,7 @@ func TestNamesThatLookLikeNumbers(t *testing.T) {
 	}
 }
 
-// TestLargeNumbers gives numbers in a file, where Helm reads them as floating point.
+// TestLargeNumbers sets numbers in a file, where Helm reads them as floating point.
 func TestLargeNumbers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	if err := os.WriteFile(file, []byte("manager: {workers: 1000000, kubeAPIBurst: 2000000}\nuninstall: {timeoutSeconds: 3000000}\n"), 0o600); err != nil {
@@ -198,7 +199,7 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
-// TestRunbookOfAnotherSite has the alerts lead to a copy of the runbook, and nowhere where there is none.
+// TestRunbookOfAnotherSite checks that the alerts link to a copy of the runbook, and have no link without its address.
 func TestRunbookOfAnotherSite(t *testing.T) {
 	if text := must(t, "helm", "template", release, chart, "--set", "metrics.prometheusRule.enabled=true"); strings.Contains(text, "runbook_url") ||
 		!strings.Contains(text, "alert: FlyballDown") {

@@ -10,28 +10,29 @@ import (
 	"testing"
 )
 
-// block is what stands between two fences of a page.
+// block is the text between two fences of a page.
 type block struct {
 	page string
 	line int
-	// language is the first word after the fence, scene the second: where commands run that do not run where those of their page do.
+	// language is the first word after the fence. scene is the second word: the scene of the commands if it differs
+	// from the page's scene.
 	language, scene string
 	text            string
-	// example is true for a block of commands without prompts, as the pages of the command line have them.
+	// example is true for a block of commands without prompts, as in the pages of the command line.
 	example bool
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
-// command is what somebody types, and what the page says comes of it.
+// command is a typed command with the documented output.
 type command struct {
 	text, output string
 }
 
-// pages are those that are looked through.
+// pages are the tested pages.
 var pages = []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*/*.md", "test/*/*.md"}
 
-// readBlocks reads the blocks of all pages in their order.
+// readBlocks returns the blocks of all pages in order.
 func readBlocks(t *testing.T, root string) (all []block) {
 	t.Helper()
 	for _, pattern := range pages {

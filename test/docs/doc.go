@@ -1,3 +1,4 @@
-// Package docs runs what the documents tell people to type. Every command block of every page runs in its order against a local
-// control plane with the manager, and prints what the page shows. What cannot run here is listed with its reason.
+// Package docs runs the commands in the documents. Every command block of every page runs, in order, against a local
+// control plane with the manager, and must print the documented output. Commands that cannot run here are listed with
+// the reason.
 package docs

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// notRun are the commands that cannot run here, by how they begin, with the reason.
+// notRun are the commands that cannot run here, by their prefix, with the reason.
 var notRun = map[string]string{
 	"docker build ":                    "it needs a container engine",
 	"make demo":                        "test/demo runs it, in its own tests",
@@ -37,7 +37,7 @@ var elsewhere = map[string]string{
 	"docs/evaluate.md":  "test/integration/cli serves the API that they call",
 }
 
-// TestCommands runs every command of the documents, or says why not. What a page shows of the output is what comes.
+// TestCommands runs every command of the documents, except listed exceptions, and compares the output with the page.
 func TestCommands(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -79,16 +79,16 @@ func TestCommands(t *testing.T) {
 	t.Cleanup(func() { t.Logf("ran %d of %d commands", ran.Load(), total) })
 	for _, name := range order {
 		if !slices.ContainsFunc(scenes[name], func(b block) bool { return len(b.commands()) > 0 }) {
-			continue // objects and nothing typed: their schemas are tested
+			continue // objects without commands; their schemas are tested
 		}
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
-			t.Parallel() // each has a cluster of its own, and waits for it most of the time
+			t.Parallel() // each has a cluster of its own, and mostly waits for it
 			ran.Add(int32(play(t, root, plugin, name, scenes[name])))
 		})
 	}
 }
 
-// skipped is the beginning by which a command is excepted; empty if it is to run.
+// skipped returns the prefix that excludes a command, or "" if the command is to run.
 func skipped(c command) string {
 	for beginning := range notRun {
 		if strings.HasPrefix(c.text, beginning) {
@@ -98,7 +98,8 @@ func skipped(c command) string {
 	return ""
 }
 
-// play runs the blocks of a scene in their order and counts the commands. Objects that a page shows are applied where it shows them.
+// play runs the blocks of a scene in order and returns the number of commands. Objects on a page are applied at their
+// place.
 func play(t *testing.T, root, plugin, name string, blocks []block) (ran int) {
 	s := open(t, root, plugin, name)
 	for _, b := range blocks {
@@ -118,14 +119,15 @@ func play(t *testing.T, root, plugin, name string, blocks []block) (ran int) {
 	return ran
 }
 
-// run runs a command. One that shows an output is repeated until it prints that: what it shows may need a moment to become so.
+// run runs a command. A command with a documented output is repeated until the output matches, because the expected
+// state may need a moment.
 func (s *stage) run(b block, c command) error {
 	if c.output == "" {
 		out, code, err := s.shell(s.Context(), c.text)
 		if err != nil {
 			return fmt.Errorf("$ %s: %w", c.text, err)
 		}
-		if code != 0 && (!b.example || code != 2) { // 2 is how the plugin says that something changes, or is denied
+		if code != 0 && (!b.example || code != 2) { // the plugin's exit code for changes or a denial
 			return fmt.Errorf("$ %s\nexit code %d\n%s", c.text, code, out)
 		}
 		return nil
@@ -143,10 +145,11 @@ func (s *stage) run(b block, c command) error {
 	})
 }
 
-// repeatAfter is the pause before a command is repeated: one after the other without any would keep what it waits for from the processor.
+// repeatAfter is the pause between repetitions. Without it the commands would take the processor from the program they
+// wait for.
 const repeatAfter = 250 * time.Millisecond
 
-// shell runs a line in a shell and gives what it wrote, errors among it, and its exit code.
+// shell runs a line in a shell and returns the output, including errors, and the exit code.
 func (s *stage) shell(ctx context.Context, line string) (out string, code int, err error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
@@ -160,16 +163,16 @@ func (s *stage) shell(ctx context.Context, line string) (out string, code int, e
 
 var (
 	space = regexp.MustCompile(`\s+`)
-	// span is how long something has taken or is ago. Instants of the manager's clock lie ahead of the machine's, and kubectl says so.
+	// span matches durations and ages. The manager's clock is ahead of the machine's, so kubectl prints <invalid>.
 	span = regexp.MustCompile(`\b(\d+[dhms])+\b|<invalid>`)
 )
 
-// plain is a text without what differs from run to run, or from one terminal to the other.
+// plain removes the parts of a text that differ between runs or terminals.
 func plain(text string) string {
 	return strings.TrimSpace(space.ReplaceAllString(span.ReplaceAllString(text, "~"), " "))
 }
 
-// shown is what the output of a page stands for: three dots are anything.
+// shown returns the pattern for a documented output, in which three dots match any text.
 func shown(output string) *regexp.Regexp {
 	parts := strings.Split(plain(output), "...")
 	for i := range parts {

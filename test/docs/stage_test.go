@@ -22,25 +22,26 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// scene is where the commands of a page run.
+// scene is the environment for the commands of a page.
 type scene struct {
-	// bare has no CRDs and no manager: the page installs them. A manager of this process then does what the pods of the installation would.
+	// bare means no CRDs and no manager: the page installs them. A manager in this process then does the work of the
+	// installation's pods.
 	bare bool
-	// level of the control plane; api by default.
+	// level is the level of the control plane; default api.
 	level string
-	// at is what the manager's clock shows; zero: the time of day.
+	// at is the time of the manager's clock. Zero means the current time.
 	at time.Time
-	// objects are files of testdata that are there before the first command.
+	// objects are files of testdata that are applied before the first command.
 	objects []string
-	// namespace is that of commands which name none.
+	// namespace is the default namespace of commands.
 	namespace string
-	// files are directories of testdata that lie where the commands run.
+	// files is a directory of testdata that is copied to the working directory.
 	files string
 }
 
 var evening = time.Date(2037, 5, 11, 18, 30, 0, 0, time.UTC)
 
-// scenes by page, or by the word after console. A page that is not here gets a cluster with nothing in it.
+// scenes are the scenes by page, or by the word after console. A page without an entry gets an empty cluster.
 var scenes = map[string]scene{
 	"README.md":                      {bare: true},
 	"docs/operations.md":             {bare: true, level: local.LevelWorkloads},
@@ -56,7 +57,7 @@ var scenes = map[string]scene{
 	"docs/cli":                       {level: local.LevelWorkloads, objects: []string{"shop.yaml", "cli.yaml"}, files: "cli", namespace: "shop"},
 }
 
-// sceneOf is the scene that a block belongs to.
+// sceneOf returns the scene of a block.
 func sceneOf(b block) string {
 	if b.example {
 		return "docs/cli"
@@ -64,10 +65,10 @@ func sceneOf(b block) string {
 	return cmp.Or(b.scene, b.page)
 }
 
-// builtin are the adapters that the chart turns on.
+// builtin are the adapters that the chart enables.
 var builtin = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"}
 
-// stage is a scene that is open.
+// stage is a running scene.
 type stage struct {
 	*testing.T
 	scene
@@ -75,7 +76,7 @@ type stage struct {
 	// dir has a copy of the parts of the repository that commands read.
 	dir    string
 	client client.Client
-	// applies says whether objects that the page shows are applied.
+	// applies means that objects on the page are applied.
 	applies bool
 }
 
@@ -144,7 +145,7 @@ func (s *stage) must(err error) {
 	}
 }
 
-// copyFiles lays down what commands read, so that what they write is not in the repository.
+// copyFiles copies the files that commands read, so that writes do not reach the repository.
 func (s *stage) copyFiles(root string) {
 	for _, part := range []string{"adapters", "crds", "deploy", "samples", "test/demo/manifests"} {
 		s.must(os.CopyFS(filepath.Join(s.dir, part), os.DirFS(filepath.Join(root, part))))
@@ -154,7 +155,7 @@ func (s *stage) copyFiles(root string) {
 	}
 }
 
-// buildPlugin builds the plugin as make build does, and gives the directory to put on the path.
+// buildPlugin builds the plugin as make build does, and returns the directory for the path.
 func buildPlugin(t *testing.T, root string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -166,8 +167,8 @@ func buildPlugin(t *testing.T, root string) string {
 	return dir
 }
 
-// manageOnceInstalled runs a manager when the installation has a Deployment of it. No webhook asks it: the pods of the installation
-// would be asked.
+// manageOnceInstalled runs a manager once the installation has created its Deployment. It serves no webhook, because
+// API servers would call the installation's pods.
 func (s *stage) manageOnceInstalled(env *harness.Env) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -194,7 +195,7 @@ func (s *stage) manageOnceInstalled(env *harness.Env) {
 	})
 }
 
-// apply applies the objects of a page, where they are whole, and waits until those of Flyball are in force.
+// apply applies the complete objects of a page, and waits until Flyball's objects are ready.
 func (s *stage) apply(b block) {
 	s.Helper()
 	objects, err := harness.Objects([]byte(b.text))
@@ -217,7 +218,7 @@ func (s *stage) apply(b block) {
 	}
 }
 
-// ready has no error once an object says that it is.
+// ready returns nil if an object reports that it is ready.
 func (s *stage) ready(obj *unstructured.Unstructured) error {
 	now := obj.DeepCopy()
 	if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(obj), now); err != nil {

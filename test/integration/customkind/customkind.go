@@ -1,6 +1,6 @@
-// Package customkind makes kinds of a test's own: a CustomResourceDefinition with several places for a count, objects of it
-// and an adapter for it. Each kind has an API group that nobody else uses, so that tests that install, edit and remove
-// kinds and adapters do not disturb one another.
+// Package customkind defines kinds for single tests: a CustomResourceDefinition with several places for a count, its
+// objects and its adapter. Each kind has a unique API group, so that tests that install, edit and remove kinds and
+// adapters do not interfere.
 package customkind
 
 import (
@@ -17,24 +17,24 @@ import (
 )
 
 // Kind is a kind called Press in a group of its own. Its schema has the counts .spec.replicas and .spec.pool.size, the
-// free text .spec.note, the reference .spec.target with a name and a kind, and the switch .spec.suspend. Lists of counts are .spec.pools, which is
-// atomic and whose counts may be quantities, and .spec.keyed, whose elements the API server knows by name. The optional part
-// .spec.power has defaults inside, and .spec.valve is one itself. In .spec.motor and .spec.motors a null is not what an absent value
-// is: that has a default.
+// free text .spec.note, the reference .spec.target with a name and a kind, and the switch .spec.suspend. Lists of
+// counts are .spec.pools, an atomic list whose counts may be quantities, and .spec.keyed, a list whose elements have
+// names known to the API server. The optional part .spec.power has defaults inside, and .spec.valve has a default
+// itself. In .spec.motor and .spec.motors null differs from an absent value, which has a default.
 type Kind struct {
 	// Group is the API group.
 	Group string
-	// Scale gives the kind a /scale subresource on .spec.replicas.
+	// Scale adds a /scale subresource for .spec.replicas.
 	Scale bool
 }
 
-// Name is what the adapter of the kind, and its CustomResourceDefinition, must be called.
+// Name returns the name of the kind's adapter and CustomResourceDefinition.
 func (k Kind) Name() string { return "presses." + k.Group }
 
-// Ref is the kind as policies list it.
+// Ref returns the kind in the form for policies.
 func (k Kind) Ref() v1alpha1.KindRef { return v1alpha1.KindRef{Group: k.Group, Kind: "Press"} }
 
-// CRD is the YAML of the CustomResourceDefinition.
+// CRD returns the YAML of the CustomResourceDefinition.
 func (k Kind) CRD() []byte {
 	scale := ""
 	if k.Scale {
@@ -100,12 +100,12 @@ func (k Kind) Install(ctx context.Context, env *harness.Env) error {
 	return env.AwaitCRDs(ctx)
 }
 
-// Remove deletes the CustomResourceDefinition, and with it every object of the kind. One that is gone is no error.
+// Remove deletes the CustomResourceDefinition with all its objects. A missing definition is not an error.
 func (k Kind) Remove(ctx context.Context, env *harness.Env) error {
 	return client.IgnoreNotFound(env.Client.Delete(ctx, k.definition()))
 }
 
-// Gone has no error once the CustomResourceDefinition is not there, so that it may be installed again.
+// Gone returns nil once the CustomResourceDefinition is deleted and can be installed again.
 func (k Kind) Gone(ctx context.Context, env *harness.Env) error {
 	crd := k.definition()
 	if err := env.Client.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
@@ -122,7 +122,7 @@ func (k Kind) definition() *unstructured.Unstructured {
 	return crd
 }
 
-// Adapter is an adapter whose only count is at the path given; it is not created.
+// Adapter returns an adapter with a count at the given path only. It does not create the adapter.
 func (k Kind) Adapter(replicas v1alpha1.Path) *v1alpha1.Adapter {
 	none := int64(0)
 	return &v1alpha1.Adapter{
@@ -134,7 +134,7 @@ func (k Kind) Adapter(replicas v1alpha1.Path) *v1alpha1.Adapter {
 	}
 }
 
-// Object is an object of the kind with a spec; it is not created.
+// Object returns an object of the kind. It does not create the object.
 func (k Kind) Object(namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	obj.SetAPIVersion(k.Group + "/v1")
@@ -147,7 +147,7 @@ func (k Kind) Object(namespace, name string, spec map[string]any) *unstructured.
 	return obj
 }
 
-// Number reads a count of an object by its path, such as ".spec.pool.size"; -1 if it is absent.
+// Number returns the count of an object at a path such as ".spec.pool.size", or -1 if it is absent.
 func Number(obj *unstructured.Unstructured, path string) int64 {
 	n, found, err := unstructured.NestedInt64(obj.Object, strings.Split(strings.TrimPrefix(path, "."), ".")...)
 	if err != nil || !found {

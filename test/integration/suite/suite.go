@@ -1,5 +1,5 @@
-// Package suite holds what the integration suites share: their cluster, their managers, and the objects of their specs. Its
-// functions fail the spec that calls them.
+// Package suite has the common parts of the integration suites: their cluster, their managers, and the objects of their
+// specs. Its functions fail the calling spec.
 package suite
 
 import (
@@ -24,7 +24,7 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// Run runs the specs of a package. Eventually looks every 50 ms, for harness.Patience.
+// Run runs the specs of a package. Eventually polls every 50 ms, for harness.Patience.
 func Run(t *testing.T, name string) {
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(harness.Patience)
@@ -34,8 +34,8 @@ func Run(t *testing.T, name string) {
 	RunSpecs(t, name)
 }
 
-// Up starts a cluster with the CRDs and some of the shipped adapters; it stops with the suite, or with the container of specs
-// whose set-up calls it.
+// Up starts a cluster with the CRDs and some of the shipped adapters. The cluster stops with the suite, or with the
+// container of the calling set-up.
 func Up(ctx context.Context, opts local.Options, adapters ...string) *harness.Env {
 	GinkgoHelper()
 	if opts.Log == nil {
@@ -50,7 +50,7 @@ func Up(ctx context.Context, opts local.Options, adapters ...string) *harness.En
 	return env
 }
 
-// Start runs a manager until the spec or the suite ends, and waits until the adapters named are ready.
+// Start runs a manager until the spec or the suite ends, and waits until the named adapters are ready.
 func Start(ctx context.Context, env *harness.Env, opts harness.Options, adapters ...string) *harness.Manager {
 	GinkgoHelper()
 	if opts.Log == nil {
@@ -74,7 +74,7 @@ func Start(ctx context.Context, env *harness.Env, opts harness.Options, adapters
 
 var namespaces atomic.Int32
 
-// Namespace makes a namespace of the spec's own, with labels given as pairs, and gives its name.
+// Namespace creates a namespace for the spec, with labels given as pairs, and returns its name.
 func Namespace(ctx context.Context, env *harness.Env, labels ...string) string {
 	GinkgoHelper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("spec-%d", namespaces.Add(1)), Labels: map[string]string{}}}
@@ -88,7 +88,7 @@ func Namespace(ctx context.Context, env *harness.Env, labels ...string) string {
 	return ns.Name
 }
 
-// Vanished has no error once an object does not exist.
+// Vanished returns nil once an object does not exist.
 func Vanished(ctx context.Context, env *harness.Env, obj client.Object) error {
 	if err := env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 		return client.IgnoreNotFound(err)
@@ -96,15 +96,15 @@ func Vanished(ctx context.Context, env *harness.Env, obj client.Object) error {
 	return fmt.Errorf("%s is there, with finalizers %v", obj.GetName(), obj.GetFinalizers())
 }
 
-// Remove deletes an object and waits until its finalizers have let it go.
+// Remove deletes an object and waits until its finalizers are gone.
 func Remove(ctx context.Context, env *harness.Env, obj client.Object) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
 	Eventually(func() error { return Vanished(ctx, env, obj) }).Should(Succeed())
 }
 
-// AwaitRight waits until the API server lets a user do something with a resource, or does not any more: it hears of a role a moment
-// after that was stored.
+// AwaitRight waits until the API server grants a user a right on a resource, or no longer does, because it learns of a
+// role only after the role was stored.
 func AwaitRight(ctx context.Context, env *harness.Env, user, verb, group, resource string, allowed bool) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) bool {
@@ -117,7 +117,7 @@ func AwaitRight(ctx context.Context, env *harness.Env, user, verb, group, resour
 	}).Should(Equal(allowed), "%s %s.%s by %s", verb, resource, group, user)
 }
 
-// AwaitWebhook waits until the API server has policies judged by a manager's webhook.
+// AwaitWebhook waits until the API server sends policies to a manager's webhook.
 func AwaitWebhook(ctx context.Context, env *harness.Env) {
 	GinkgoHelper()
 	bad := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe"}}
@@ -125,7 +125,7 @@ func AwaitWebhook(ctx context.Context, env *harness.Env) {
 	Eventually(func() error { return env.Client.Create(ctx, bad.DeepCopy(), client.DryRunAll) }).Should(MatchError(ContainSubstring("spec.timeZone")))
 }
 
-// FreePort is a port of loopback that nobody else gets before this process ends.
+// FreePort returns a loopback port, reserved until this process ends.
 func FreePort() int {
 	GinkgoHelper()
 	return harness.FreePort(GinkgoT())

@@ -11,13 +11,13 @@ import (
 	"flyball.dev/flyball/test/integration/witness"
 )
 
-// Clock is a clock that a spec moves. In suites with a Witness everything is explained before it moves.
+// Clock is a clock controlled by a spec. In suites with a Witness all targets are explained before it moves.
 type Clock = witness.Clock
 
-// NewClock makes a clock that stands at an instant.
+// NewClock returns a clock that stands at an instant.
 func NewClock(at time.Time) *Clock { return witness.NewClock(at) }
 
-// running is what the spec that runs has made.
+// running has the objects of the running spec.
 var running struct {
 	mu         sync.Mutex
 	namespaces []string
@@ -32,11 +32,11 @@ func namespacesOfSpec() []string {
 
 var stories witness.Count
 
-// witnessed is true in a suite that has a Witness.
+// witnessed is true in a suite with a Witness.
 var witnessed bool
 
-// Witness has the end of every spec of a package explained too, and holds the stories of the whole suite against the numbers of those
-// that have to be told at least, and of those of which the next change has to have come.
+// Witness also explains all targets at the end of every spec of a package. It checks that the whole suite has at least
+// the given numbers of explanations, and of explanations whose next change has happened.
 func Witness(told, kept int) bool {
 	witnessed = true
 	AfterEach(func() {
@@ -47,7 +47,7 @@ func Witness(told, kept int) bool {
 			c.Tell()
 		}
 		if CurrentSpecReport().IsInOrderedContainer {
-			return // its next spec goes on with what this one has made
+			return // the next spec uses the same objects
 		}
 		running.mu.Lock()
 		defer running.mu.Unlock()

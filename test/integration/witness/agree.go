@@ -26,7 +26,7 @@ func groupKind(raw []byte) schema.GroupKind {
 	return schema.GroupKind{Group: gv.Group, Kind: gjson.GetBytes(raw, "kind").Str}
 }
 
-// disagreesWithLedger compares the winner with who has changed fields, as the manager has written it down.
+// disagreesWithLedger compares the winner of an explanation with the policies in the ledger.
 func disagreesWithLedger(story *explain.Explanation, raw []byte) (wrong []string) {
 	text := gjson.GetBytes(raw, "metadata.annotations").Map()[v1alpha1.AnnotationLedger].Str
 	if text == "" {
@@ -37,7 +37,7 @@ func disagreesWithLedger(story *explain.Explanation, raw []byte) (wrong []string
 	}
 	written, _, err := workload.ParseLedger(text)
 	if err != nil {
-		return nil // it is told that it cannot be read
+		return nil // the explanation says that the ledger is unreadable
 	}
 	var by []string
 	for i := range written {
@@ -51,7 +51,7 @@ func disagreesWithLedger(story *explain.Explanation, raw []byte) (wrong []string
 	return wrong
 }
 
-// disagreesWithStatus compares why policies ask something with the state that the manager reports of them.
+// disagreesWithStatus compares the reasons of policies with the states that the manager reports.
 func disagreesWithStatus(story *explain.Explanation, w *source.World) (wrong []string) {
 	for _, told := range story.Policies {
 		i := slices.IndexFunc(w.Policies, func(p policy.Object) bool { return source.IDOf(p).String() == told.Policy })
@@ -74,13 +74,13 @@ func disagreesWithStatus(story *explain.Explanation, w *source.World) (wrong []s
 	return wrong
 }
 
-// quiet says whether between two scenes only time went on, and the manager wrote. A policy that came and went in between is known by its
-// finalizer alone.
+// quiet reports whether only time and the manager's writes changed the scene. A policy that was created and deleted in
+// between is detected only by its finalizer.
 func (w *Witness) quiet(before, now *scene) bool {
 	return before != nil && before.rules == now.rules && before.turned == now.turned && sameTargets(before, now)
 }
 
-// kept compares what was told to come next with the writes that came.
+// kept compares the predicted next changes with the actual writes.
 func (w *Witness) kept(before, now *scene) (wrong []string) {
 	if !w.quiet(before, now) {
 		return nil
@@ -97,7 +97,7 @@ func (w *Witness) kept(before, now *scene) (wrong []string) {
 	return wrong
 }
 
-// foretold counts the targets on which what was told to come has come.
+// foretold returns the number of targets whose predicted change has happened.
 func (w *Witness) foretold(before, now *scene) (count int) {
 	if !w.quiet(before, now) {
 		return 0
@@ -112,7 +112,8 @@ func (w *Witness) foretold(before, now *scene) (count int) {
 	return count
 }
 
-// since are the writes to a target after a scene, up to the first before which somebody else has written too; cut says that there is such a one.
+// since returns the writes to a target after a scene, up to the first one that follows another writer's write. cut
+// reports whether there is such a write.
 func (w *Witness) since(before *scene, ref workload.Ref) (mine []write, cut bool) {
 	all := w.writes.of(before.heard, before.paths[ref])
 	version := gjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str
@@ -125,11 +126,11 @@ func (w *Witness) since(before *scene, ref workload.Ref) (mine []write, cut bool
 	return all, false
 }
 
-// turn is what a field was told to be before and after some changes.
+// turn is the predicted value of a field before and after some changes.
 type turn struct{ from, to string }
 
-// due are the turns, by the labels of their fields, that were told to come up to an instant; whole is false where more may come than was
-// told.
+// due returns the predicted turns up to an instant, by the labels of their fields. whole is false if more changes than
+// predicted may happen.
 func due(story *explain.Explanation, at time.Time) (turns map[string]turn, whole bool) {
 	turns = map[string]turn{}
 	for _, c := range story.Next {
@@ -152,8 +153,9 @@ func due(story *explain.Explanation, at time.Time) (turns map[string]turn, whole
 	return turns, len(story.Next) < 3
 }
 
-// compare compares what was told of one target with what was written since. Where the clock has jumped over several changes, the manager
-// makes them one: each field has to come to the last value told, and one whose changes cancel out need not be written.
+// compare compares the predictions for one target with the writes since. If the clock has skipped several changes, the
+// manager merges them: each field must get its last predicted value, and a field whose changes cancel out need not be
+// written.
 func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.Explanation) string {
 	limited := slices.ContainsFunc(story.Policies, func(p explain.Policy) bool { return p.Batch != "" })
 	told, whole := due(story, now.at)
@@ -167,15 +169,15 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 	switch {
 	case !whole || now.open[ref] || limited && len(came) == 0:
 		return ""
-	case limited && len(told) == 0: // it may come earlier than told
+	case limited && len(told) == 0: // it may happen earlier than predicted
 		return ""
 	case len(mine) == 0 && gjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str != gjson.GetBytes(now.objects[ref], "metadata.resourceVersion").Str:
-		return "" // somebody else wrote, and the manager has decided anew
+		return "" // another writer wrote, and the manager has decided anew
 	}
 	until := now.at.UTC().Format(time.RFC3339)
 	for label, turn := range told {
 		if cut {
-			break // what is still to come is decided anew
+			break // the remaining changes are decided anew
 		}
 		written := fieldsOf(came, label, turn.to)
 		if len(written) == 0 && turn.from != turn.to || len(written) > 0 && !slices.ContainsFunc(written, func(raw string) bool { return is(raw, turn.to) }) {
@@ -192,11 +194,11 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 	return ""
 }
 
-// absent is what a field without a value is told to be.
+// absent is the predicted value of a field without a value.
 const absent = "absent"
 
-// fieldsOf are the values that were written to the fields of a label, where it was told to become something. What was told to become absent
-// may also go with its parent.
+// fieldsOf returns the values written to the fields of a label, given its predicted value. A field predicted absent may
+// also disappear with its parent.
 func fieldsOf(came map[string]string, label, to string) (values []string) {
 	for pointer, raw := range came {
 		if names(label, pointer) || raw == "" && to == absent {
@@ -206,13 +208,13 @@ func fieldsOf(came map[string]string, label, to string) (values []string) {
 	return values
 }
 
-// names says whether the last word of a label is a part of a pointer.
+// names reports whether the last word of a label is a part of a pointer.
 func names(label, pointer string) bool {
 	words := strings.Fields(label)
 	return strings.Contains(pointer+"/", "/"+escape(words[len(words)-1])+"/")
 }
 
-// is says whether a JSON text is what was told, where that is told in full.
+// is reports whether a JSON text equals the predicted value, as far as the prediction is complete.
 func is(raw, told string) bool {
 	return raw == told || raw == "" && told == absent || told == "[...]" || strings.HasPrefix(told, "{") || strings.HasSuffix(told, "...")
 }

@@ -1,7 +1,7 @@
-// Package witness holds what kubectl flyball explain says against what happens: whenever a spec is about to move its clock, and at the
-// spec's end, every target of the spec's namespaces is explained from the live cluster, by the verb's own code. What was told has to
-// agree with the ledgers and with what the manager reports, and what was told to come next with the writes that the manager then
-// makes.
+// Package witness checks the output of kubectl flyball explain against reality. Whenever a spec is about to move its
+// clock, and at the spec's end, every target in the spec's namespaces is explained from the live cluster, by the verb's
+// own code. The explanations must agree with the ledgers and with the manager's statuses, and the predicted changes
+// with the writes that the manager then makes.
 package witness
 
 import (
@@ -25,30 +25,30 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// Clock is a clock that a spec moves.
+// Clock is a clock controlled by a spec.
 type Clock struct {
 	*clocktesting.FakeClock
 	witness *Witness
 }
 
-// NewClock makes a clock that stands at an instant.
+// NewClock returns a clock that stands at an instant.
 func NewClock(at time.Time) *Clock { return &Clock{FakeClock: clocktesting.NewFakeClock(at)} }
 
-// SetTime moves the clock, after everything has been explained.
+// SetTime moves the clock, after all targets have been explained.
 func (c *Clock) SetTime(at time.Time) {
 	GinkgoHelper()
 	c.Tell()
 	c.FakeClock.SetTime(at)
 }
 
-// Step moves the clock by a span, after everything has been explained.
+// Step moves the clock by a span, after all targets have been explained.
 func (c *Clock) Step(by time.Duration) {
 	GinkgoHelper()
 	c.Tell()
 	c.FakeClock.Step(by)
 }
 
-// Tell has everything explained.
+// Tell explains all targets.
 func (c *Clock) Tell() {
 	GinkgoHelper()
 	if c.witness != nil {
@@ -56,16 +56,17 @@ func (c *Clock) Tell() {
 	}
 }
 
-// Count is what became of the stories of a suite.
+// Count counts the explanations of a suite.
 type Count struct {
-	// Told agreed with what is; Kept of them said what came next, and it came; Open are those of targets of which a write was pending.
+	// Told is the number of explanations that agreed with reality. Kept is the number of explanations with a prediction
+	// that came true. Open is the number of targets with a pending write.
 	Told, Kept, Open int
 }
 
 // Witness explains for one clock.
 type Witness struct {
 	clock *Clock
-	// namespaces are those of the spec.
+	// namespaces returns the namespaces of the spec.
 	namespaces func() []string
 	count      *Count
 	cluster    source.Cluster
@@ -74,7 +75,8 @@ type Witness struct {
 	last       map[string]*scene
 }
 
-// Of gives the witness of a clock, made at the first call. namespaces gives those that the running spec has made; count is added to.
+// Of returns the witness of a clock, created at the first call. namespaces returns the namespaces of the running spec.
+// The witness adds to count.
 func Of(env *harness.Env, clock *Clock, namespaces func() []string, count *Count) *Witness {
 	GinkgoHelper()
 	if clock.witness == nil {
@@ -90,35 +92,35 @@ func Of(env *harness.Env, clock *Clock, namespaces func() []string, count *Count
 	return clock.witness
 }
 
-// Overhear gives the configuration of a manager with its writes overheard.
+// Overhear returns the configuration of a manager whose writes are recorded.
 func (w *Witness) Overhear(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(w.writes.wrap)
 	return config
 }
 
-// Manages says that a manager runs by the clock.
+// Manages adds a manager that runs by the clock.
 func (w *Witness) Manages(m *harness.Manager) { w.managers = append(w.managers, m) }
 
-// scene is what a namespace was at one instant, and what was told of it.
+// scene is the state of a namespace at one instant, with its explanations.
 type scene struct {
 	at time.Time
-	// heard are the writes before it, and turned those to what decides.
+	// heard is the number of writes before the scene, and turned the number of writes to policies.
 	heard, turned int
-	// rules is what decides.
+	// rules are the inputs of decisions besides the targets.
 	rules   string
 	objects map[workload.Ref][]byte
 	stories map[workload.Ref]*explain.Explanation
-	// paths are those of the objects, as the API has them.
+	// paths are the API paths of the objects.
 	paths map[workload.Ref]string
-	// open are the targets of which a write is pending that waits for nothing.
+	// open are the targets with a pending write that waits for nothing.
 	open map[workload.Ref]bool
 }
 
-// settles is how long a spec's clock waits for writes that are pending: some specs keep them from happening.
+// settles is how long a spec's clock waits for pending writes. Some specs prevent them.
 const settles = time.Second
 
-// tellAll explains everything, and compares. Where no manager runs nothing happens, and nothing is told.
+// tellAll explains all targets and compares. Without a running manager nothing happens and nothing is explained.
 func (w *Witness) tellAll() {
 	GinkgoHelper()
 	if !slices.ContainsFunc(w.managers, (*harness.Manager).Running) {
@@ -142,7 +144,7 @@ func (w *Witness) tell(ns string) {
 		return now, append(wrong, w.kept(w.last[ns], now)...), nil
 	}, w.writes.answered)
 	if now == nil {
-		delete(w.last, ns) // what a spec has spoilt cannot be told of
+		delete(w.last, ns) // a namespace broken by its spec cannot be explained
 		return
 	}
 	Expect(wrong).To(BeEmpty(), "what is told in %s at %s is not so", ns, now.at.UTC().Format(time.RFC3339))
@@ -152,16 +154,17 @@ func (w *Witness) tell(ns string) {
 	w.last[ns] = now
 }
 
-// await looks until nothing is wrong and no write is pending, or until the context ends: what is wrong then is wrong. A write that stays
-// pending is waited for no longer than it takes to settle. Nil: it cannot be looked. It looks again when managers have written, by the
-// number of answered writes, since a look costs more than whatever it waits for; and now and then, since others write too.
+// await calls look until all explanations agree and no write is pending, or until the context ends; remaining
+// disagreements are errors. A write that stays pending is awaited only as long as settles. It returns nil if look
+// fails. It calls look again after the managers have written (by the number of answered writes), because look is
+// expensive, and from time to time, because others write too.
 func await(ctx context.Context, look func() (*scene, []string, error), answered func() int) (now *scene, wrong []string) {
 	begun := time.Now()
 	for {
 		heard := answered()
 		seen, disagree, err := look()
 		switch {
-		case err != nil && ctx.Err() != nil: // what was seen last counts
+		case err != nil && ctx.Err() != nil: // the last result counts
 			return now, wrong
 		case err != nil:
 			return nil, nil
@@ -177,7 +180,7 @@ func await(ctx context.Context, look func() (*scene, []string, error), answered 
 	}
 }
 
-// look explains every target of a namespace. wrong is what does not agree with what is.
+// look explains every target of a namespace. wrong lists the disagreements with reality.
 func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []string, err error) {
 	now = &scene{at: w.clock.Now(), objects: map[workload.Ref][]byte{}, stories: map[workload.Ref]*explain.Explanation{}, paths: map[workload.Ref]string{}, open: map[workload.Ref]bool{}}
 	now.heard, now.turned = w.writes.count()
@@ -212,8 +215,8 @@ func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []stri
 	return now, wrong, nil
 }
 
-// withoutIdle leaves out the adapters of kinds of which the namespace has no object: to compile them for each story takes most of the
-// time. It edits the world given.
+// withoutIdle removes the adapters of kinds without objects in the namespace, because compiling them for each
+// explanation takes most of the time. It edits the given world.
 func withoutIdle(loaded *source.World) {
 	used := map[schema.GroupKind]bool{}
 	for _, raw := range loaded.Objects {
@@ -228,7 +231,8 @@ func withoutIdle(loaded *source.World) {
 	loaded.Adapters = kept
 }
 
-// rules is everything that decides besides the targets: while it is the same, only time and the targets decide anew.
+// rules returns all inputs of decisions besides the targets. While it is unchanged, only time and the targets cause new
+// decisions.
 func rules(w *source.World) string {
 	var all []string
 	for _, p := range w.Policies {
@@ -247,7 +251,7 @@ func rules(w *source.World) string {
 	return strings.Join(all, "\n")
 }
 
-// sameTargets says whether two scenes have the same objects.
+// sameTargets reports whether two scenes have the same objects.
 func sameTargets(a, b *scene) bool {
 	names := func(s *scene) []workload.Ref { return slices.SortedFunc(maps.Keys(s.objects), workload.Ref.Compare) }
 	return slices.Equal(names(a), names(b))

@@ -18,29 +18,29 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// write is one patch of a manager that the API server took.
+// write is one successful patch of a manager.
 type write struct {
 	at time.Time
-	// path is that of the object, without a subresource; before and after are its resourceVersions.
+	// path is the path of the object, without a subresource. before and after are its resourceVersions.
 	path, before, after string
-	// fields are the values that it sets, as JSON texts, by their JSON pointers; "" removes. The ledger is not among them.
+	// fields are the written values as JSON texts, by JSON pointer; "" removes a field. The ledger is left out.
 	fields map[string]string
 }
 
-// writes are those of the managers of a clock, in the order in which they came through.
+// writes are the writes of a clock's managers, in the order of their success.
 type writes struct {
 	now func() time.Time
 
 	mu  sync.Mutex
 	all []write
-	// rules counts the writes to policies, their statuses aside: one gets its finalizer when it comes, and loses it when it goes. An adapter
-	// gets its own at the first write to its kind, which decides nothing.
+	// rules counts the writes to policies, their statuses aside: a policy gets its finalizer when it is created, and
+	// loses it when it is deleted. An adapter gets its own at the first write to its kind, which changes no decision.
 	rules int
-	// requests counts the answered requests that are not reads, whatever they are of.
+	// requests counts all answered requests except reads.
 	requests int
 }
 
-// answered is how many writes of managers were answered so far, those to statuses among them.
+// answered returns the number of the managers' answered writes so far, including statuses.
 func (w *writes) answered() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,7 @@ func (w *writes) count() (all, rules int) {
 	return len(w.all), w.rules
 }
 
-// of gives the writes to one object from some write on.
+// of returns the writes to one object, from a position on.
 func (w *writes) of(from int, path string) (all []write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *writes) of(from int, path string) (all []write) {
 	return all
 }
 
-// pathOf is that of an object in the API.
+// pathOf returns the API path of an object.
 func pathOf(resource schema.GroupVersionResource, ref workload.Ref) string {
 	path := "/apis/" + resource.Group + "/" + resource.Version
 	if resource.Group == "" {
@@ -81,7 +81,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// wrap overhears patches. Those of Flyball's own objects are counted.
+// wrap records patches. Patches of Flyball's own objects are counted.
 func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodGet {
@@ -109,7 +109,7 @@ func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 		at := w.now()
 		resp, err := next.RoundTrip(r)
 		if err != nil || resp.StatusCode >= http.StatusMultipleChoices || bytes.Contains(body, []byte(`"/metadata/managedFields/`)) {
-			return resp, err // what gives up the ownership of fields follows a write, and is not decided by itself
+			return resp, err // giving up the ownership of fields follows a write, and is no decision of its own
 		}
 		answer, err := io.ReadAll(resp.Body)
 		if err != nil {
@@ -124,7 +124,7 @@ func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 		case types.MergePatchType:
 			one.before = gjson.GetBytes(body, "metadata.resourceVersion").Str
 			one.readFields("", gjson.ParseBytes(body))
-		default: // an object is kept as a template has it, which is not decided target by target
+		default: // an object kept in the state of its template is not decided per target
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -133,12 +133,12 @@ func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// pointerOfLedger is where the ledger is.
+// pointerOfLedger is the pointer to the ledger.
 var pointerOfLedger = "/metadata/annotations/" + escape(v1alpha1.AnnotationLedger)
 
 func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-// readFields takes over a merge patch.
+// readFields records a merge patch.
 func (w *write) readFields(at string, value gjson.Result) {
 	switch {
 	case at == "/metadata/resourceVersion" || at == "/metadata/uid" || at == pointerOfLedger:
@@ -154,7 +154,7 @@ func (w *write) readFields(at string, value gjson.Result) {
 	}
 }
 
-// readOperations takes over a JSON patch.
+// readOperations records a JSON patch.
 func (w *write) readOperations(body []byte) {
 	var operations []struct {
 		Op, Path string

@@ -19,13 +19,13 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// Watched has all pods of a cluster by one watch: to look at them again and again would keep the API server busy.
+// Watched keeps all pods of a cluster through one watch, because repeated lists would load the API server.
 type Watched struct {
 	mu   sync.Mutex
 	apps map[string]*app
 }
 
-// app is the pods with one label app in one namespace. changed is closed once anything about them changes.
+// app has the pods with one label app in one namespace. changed is closed when any of them changes.
 type app struct {
 	pods    map[string]*corev1.Pod
 	changed chan struct{}
@@ -56,7 +56,7 @@ func (c *Cluster) Watch(ctx context.Context) *Watched {
 	return w
 }
 
-// put takes over what a pod is now.
+// put stores the current state of a pod.
 func (w *Watched) put(p *corev1.Pod, exists bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *Watched) put(p *corev1.Pod, exists bool) {
 	a.changed = make(chan struct{})
 }
 
-// app is called with the lock held.
+// app must be called with the lock held.
 func (w *Watched) app(namespace, name string) *app {
 	a := w.apps[namespace+"/"+name]
 	if a == nil {
@@ -78,7 +78,7 @@ func (w *Watched) app(namespace, name string) *app {
 	return a
 }
 
-// Pods are those of an app that a controller counts.
+// Pods returns the pods of an app that a controller counts.
 func (w *Watched) Pods(namespace, app string) []*corev1.Pod {
 	pods, _ := w.look(namespace, app)
 	return pods
@@ -92,13 +92,13 @@ func (w *Watched) look(namespace, app string) ([]*corev1.Pod, chan struct{}) {
 }
 
 const (
-	// lull is after how long pods are looked at again of which nothing was heard: what is checked may depend on time.
+	// lull is the interval of checks without an event, because checks may depend on time.
 	lull = time.Second
-	// patience is that for pods of which hundreds come at once.
+	// patience is the time limit when hundreds of pods are created at once.
 	patience = 3 * harness.Patience
 )
 
-// Await waits until the pods of an app are as they should be, and gives them.
+// Await waits until the pods of an app pass a check, and returns them.
 func (w *Watched) Await(namespace, app string, check func([]*corev1.Pod) error) ([]*corev1.Pod, error) {
 	last := errors.New("there was no time to look")
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {

@@ -1,5 +1,5 @@
-// Package zones is what the suites of deletion costs share: a cluster with the real ReplicaSet controller and scheduler whose nodes are in
-// three zones, and the pods there as a planner sees them.
+// Package zones has the common parts of the suites of deletion costs: a cluster with the real ReplicaSet controller and
+// scheduler, nodes in three zones, and the pods in the planner's form.
 package zones
 
 import (
@@ -32,7 +32,7 @@ const (
 	manager = "flyball"
 )
 
-// nodesIn is how many nodes each zone has.
+// nodesIn are the numbers of nodes per zone.
 var nodesIn = []struct {
 	zone  string
 	nodes int
@@ -61,10 +61,10 @@ func Up(ctx context.Context, adapters ...string) *Cluster {
 	return c
 }
 
-// Node is a node by its name.
+// Node returns a node with a name.
 func Node(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 
-// Policy is a DeletionCost over everything in a namespace, with as many writes as it takes.
+// Policy returns a DeletionCost for everything in a namespace, without an effective rate limit.
 func Policy(namespace, name string) *v1alpha1.DeletionCost {
 	return &v1alpha1.DeletionCost{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -77,7 +77,7 @@ const DeploymentText = `{apiVersion: apps/v1, kind: Deployment, metadata: {names
   strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 10}},
   template: {metadata: {labels: {app: %[2]s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: "example.com/app:1"}]}}}}`
 
-// NewDeployment makes a Deployment.
+// NewDeployment creates a Deployment.
 func (c *Cluster) NewDeployment(ctx context.Context, namespace, name string, replicas int) client.Object {
 	GinkgoHelper()
 	objs, err := harness.Objects(fmt.Appendf(nil, DeploymentText, namespace, name, replicas))
@@ -86,12 +86,12 @@ func (c *Cluster) NewDeployment(ctx context.Context, namespace, name string, rep
 	return objs[0]
 }
 
-// IsCounted says whether a controller counts a pod.
+// IsCounted reports whether a controller counts a pod.
 func IsCounted(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
-// IsReady says whether a pod is ready.
+// IsReady reports whether a pod is ready.
 func IsReady(p *corev1.Pod) bool {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
@@ -101,7 +101,7 @@ func IsReady(p *corev1.Pod) bool {
 	return false
 }
 
-// Ready has no error if there are so many pods and all of them are ready.
+// Ready returns nil if there are n pods and all are ready.
 func Ready(list []*corev1.Pod, n int) error {
 	if len(list) != n {
 		return fmt.Errorf("there are %d pods, want %d", len(list), n)
@@ -114,7 +114,7 @@ func Ready(list []*corev1.Pod, n int) error {
 	return nil
 }
 
-// Count counts pods by zone.
+// Count returns the number of pods per zone.
 func (c *Cluster) Count(list []*corev1.Pod) map[string]int {
 	count := map[string]int{}
 	for _, p := range list {
@@ -125,13 +125,14 @@ func (c *Cluster) Count(list []*corev1.Pod) map[string]int {
 	return count
 }
 
-// Spread is by how much the fullest zone has more than the emptiest.
+// Spread returns the difference between the fullest and the emptiest zone.
 func Spread(count map[string]int) int {
 	all := slices.Collect(maps.Values(count))
 	return slices.Max(all) - slices.Min(all)
 }
 
-// Best is the smallest spread that n pods can have which are left of those given. Whatever the costs, pods that are not ready go first.
+// Best returns the smallest possible spread of n remaining pods. Whatever the costs, pods that are not ready are
+// deleted first.
 func (c *Cluster) Best(pods []*corev1.Pod, n int) int {
 	left, broken, total := c.Count(pods), map[string]int{}, len(pods)
 	for _, p := range pods {
@@ -156,7 +157,7 @@ func (c *Cluster) Best(pods []*corev1.Pod, n int) int {
 	return Spread(left)
 }
 
-// Fleet is pods as they are seen from outside.
+// Fleet returns the pods in the planner's form.
 func (c *Cluster) Fleet(list []*corev1.Pod) *fleet.Fleet {
 	f := &fleet.Fleet{Own: manager}
 	for _, p := range list {
@@ -179,12 +180,12 @@ func (c *Cluster) Fleet(list []*corev1.Pod) *fleet.Fleet {
 	return f
 }
 
-// Plan is what the planner would change.
+// Plan returns the changes of the planner.
 func (c *Cluster) Plan(list []*corev1.Pod) []fleet.Change {
 	return algorithm.Make(algorithm.Default, c.Fleet(list), algorithm.Params{SpreadBy: []string{NodeLabel}}, true, time.Now()).Changes
 }
 
-// Writer names who has set the cost of a pod.
+// Writer returns the field manager that has set the cost of a pod.
 func Writer(p *corev1.Pod) string {
 	for _, entry := range p.ManagedFields {
 		if entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), fleet.CostAnnotation) {
