@@ -1,5 +1,5 @@
-// Package monitoring has a real Prometheus scrape a real manager, and puts every query of the dashboard and every alert to it: what
-// is shipped is there only if it gives data.
+// Package monitoring lets a real Prometheus scrape a real manager, and evaluates every query of the dashboard and every
+// alert. Each must return data.
 package monitoring
 
 import (
@@ -27,19 +27,19 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// afternoon is before the first edge of the scene.
+// afternoon is before the first transition of the scene.
 var afternoon = time.Date(2026, 3, 2, 17, 0, 0, 0, time.UTC)
 
 var inUse = []string{"deployments.apps", "horizontalpodautoscalers.autoscaling", "rollouts.argoproj.io"}
 
-// scene is a cluster with a manager that a Prometheus scrapes.
+// scene is a cluster with a manager and a Prometheus that scrapes it.
 type scene struct {
 	*testing.T
 	env        *harness.Env
 	clock      *clocktesting.FakeClock
 	prometheus *prometheus
-	// How often a deletion that is denied and a roll-out that an exception lets through were tried: a verdict can come too late, and a write
-	// can come second.
+	// deletions and rollOuts are the attempts of a denied deletion and of a roll-out allowed by an exception. More than
+	// one may be needed, because a verdict can be late and another write can come first.
 	deletions, rollOuts int
 }
 
@@ -72,7 +72,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// start runs the manager with an endpoint of its own for metrics, as its binary does, and has it scraped.
+// start runs the manager with its own metrics endpoint, as its binary does, and lets Prometheus scrape it.
 func (s *scene) start() (stop func()) {
 	s.must(s.env.InstallAdapters(s.Context(), inUse...))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -98,11 +98,11 @@ func (s *scene) start() (stop func()) {
 	}
 }
 
-// play has everything happen that metrics tell of, while Prometheus looks.
+// play causes every event with a metric while Prometheus scrapes.
 func (s *scene) play() {
 	text, err := os.ReadFile("scene.yaml")
 	s.must(err)
-	eventually(s.T, func() error { return s.env.Apply(s.Context(), text) }) // once the webhook is reached
+	eventually(s.T, func() error { return s.env.Apply(s.Context(), text) }) // once the webhook is reachable
 	denied := func(what string, change func() error) {
 		eventually(s.T, func() error {
 			if err := change(); err == nil || !strings.Contains(err.Error(), "sale") {
@@ -118,7 +118,8 @@ func (s *scene) play() {
 		s.deletions++
 		return s.env.Client.Delete(s.Context(), api)
 	})
-	// The API server has a patch judged again when somebody else, such as the Deployment's controller, writes in between. An update fails then.
+	// The API server judges a patch again after a concurrent write, for example by the Deployment's controller. An
+	// update fails instead.
 	rollOut := func(opts ...client.UpdateOption) error {
 		if err := s.env.Client.Get(s.Context(), client.ObjectKeyFromObject(api), api); err != nil {
 			return err
@@ -131,7 +132,7 @@ func (s *scene) play() {
 		s.rollOuts++
 		return rollOut()
 	})
-	// An edge is one only for who has seen what was before.
+	// A transition is visible only if the earlier state was scraped.
 	s.prometheus.is(s.T, `flyball_targets{policy="shop/nights",state="awake"}`, 1)
 	s.clock.SetTime(time.Date(2026, 3, 2, 20, 30, 0, 0, time.UTC))
 	s.replicas(0)
@@ -152,7 +153,7 @@ func (s *scene) replicas(want int32) {
 	})
 }
 
-// dashboard puts every query of the dashboard, those of its variables included, to Prometheus.
+// dashboard evaluates every query of the dashboard, including its variables.
 func (s *scene) dashboard(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(s.env.Root, "deploy", "dashboards", "flyball.json"))
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *scene) dashboard(t *testing.T) {
 	}
 }
 
-// savings compares what Prometheus has with the requests of the one Deployment that sleeps: three pods of half a core.
+// savings compares Prometheus with the requests of the only sleeping Deployment: three pods of half a core.
 func (s *scene) savings(t *testing.T) {
 	const of = `{policy_kind="Schedule",policy="shop/nights",target_namespace="shop"}`
 	is := func(expression string, want float64) { t.Helper(); s.prometheus.is(t, expression, want) }
@@ -223,7 +224,7 @@ type rule struct {
 	Annotations map[string]string
 }
 
-// rules gives the shipped alerts.
+// rules returns the shipped alerts.
 func (s *scene) rules(t *testing.T) (all []rule) {
 	text, err := os.ReadFile(filepath.Join(s.env.Root, "deploy", "alerts", "flyball.yaml"))
 	if err != nil {
@@ -239,7 +240,7 @@ func (s *scene) rules(t *testing.T) (all []rule) {
 	return all
 }
 
-// alerts looks whether Prometheus evaluates every alert, and has every series that the alerts look at.
+// alerts checks that Prometheus evaluates every alert, and has every series that the alerts use.
 func (s *scene) alerts(t *testing.T) {
 	rules := s.rules(t)
 	for _, r := range rules {
@@ -276,7 +277,7 @@ func (s *scene) alerts(t *testing.T) {
 	})
 }
 
-// alertsFire runs the tests of the rules, and looks whether every alert has one that fires and one that does not.
+// alertsFire runs the tests of the rules, and checks that every alert has a test that fires and one that does not.
 func (s *scene) alertsFire(t *testing.T) {
 	tests := filepath.Join(s.env.Root, "deploy", "alerts", "tests", "flyball.yaml")
 	if out, err := exec.CommandContext(t.Context(), s.env.Cluster.Bin("promtool"), "test", "rules", tests).CombinedOutput(); err != nil {
@@ -311,9 +312,9 @@ func (s *scene) alertsFire(t *testing.T) {
 	}
 }
 
-// seriesGo deletes the policies. What names one of them is not reported any more.
+// seriesGo deletes the policies and checks that their series disappear.
 func (s *scene) seriesGo(t *testing.T) {
-	s.clock.SetTime(time.Date(2026, 4, 2, 12, 0, 0, 0, time.UTC)) // the freeze is over and guards itself no more
+	s.clock.SetTime(time.Date(2026, 4, 2, 12, 0, 0, 0, time.UTC)) // the freeze is over and no longer guarded
 	for _, file := range []string{"scene.yaml", "tuning.yaml"} {
 		text, err := os.ReadFile(file)
 		if err != nil {

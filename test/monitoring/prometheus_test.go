@@ -21,8 +21,8 @@ type prometheus struct {
 	url string
 }
 
-// startPrometheus starts a server that ends with the test. The labels of the target are those that the operator of Prometheus gives
-// what a ServiceMonitor selects.
+// startPrometheus starts a server that ends with the test. The target has the labels that the Prometheus operator gives
+// to targets of a ServiceMonitor.
 func startPrometheus(t *testing.T, cluster *local.Cluster, root, target string) *prometheus {
 	t.Helper()
 	config := fmt.Sprintf(`
@@ -45,14 +45,14 @@ scrape_configs:
 	return p
 }
 
-// launchPrometheus starts a server of a configuration that ends with the test.
+// launchPrometheus starts a server with a configuration. It ends with the test.
 func launchPrometheus(t *testing.T, cluster *local.Cluster, config string, flags ...string) *prometheus {
 	t.Helper()
 	url, _ := harness.Prometheus{Binary: cluster.Bin("prometheus"), Config: config, Flags: flags}.Start(t)
 	return &prometheus{url: url}
 }
 
-// get asks the server's API.
+// get calls the server's API.
 func (p *prometheus) get(ctx context.Context, path string, args url.Values, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path+"?"+args.Encode(), nil)
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *prometheus) get(ctx context.Context, path string, args url.Values, into
 	return json.Unmarshal(answer.Data, into)
 }
 
-// query evaluates an expression now, and gives the values of its series that are numbers.
+// query evaluates an expression now and returns the numeric values of its series.
 func (p *prometheus) query(ctx context.Context, expression string) ([]float64, error) {
 	var data struct {
 		ResultType string
@@ -102,7 +102,7 @@ func (p *prometheus) query(ctx context.Context, expression string) ([]float64, e
 	return values, nil
 }
 
-// hasData waits until an expression gives a number.
+// hasData waits until an expression returns a number.
 func (p *prometheus) hasData(t *testing.T, expression string) {
 	t.Helper()
 	err := harness.Poll(t.Context(), harness.Patience, func() error {
@@ -117,7 +117,7 @@ func (p *prometheus) hasData(t *testing.T, expression string) {
 	}
 }
 
-// is waits until an expression gives one number, which is the one wanted.
+// is waits until an expression returns exactly the wanted number.
 func (p *prometheus) is(t *testing.T, expression string, want float64) {
 	t.Helper()
 	eventually(t, func() error {
@@ -129,14 +129,14 @@ func (p *prometheus) is(t *testing.T, expression string, want float64) {
 	})
 }
 
-// node is a part of an expression, as the server has parsed it.
+// node is a part of an expression parsed by the server.
 type node struct {
 	Type     string
 	Name     string
 	Matchers []struct{ Name, Value, Type string }
 }
 
-// selectors gives the selectors of series in an expression.
+// selectors returns the selectors of series in an expression.
 func (p *prometheus) selectors(t *testing.T, expression string) []string {
 	t.Helper()
 	var tree any

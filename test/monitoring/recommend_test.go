@@ -24,23 +24,24 @@ import (
 	"flyball.dev/flyball/engine/usage/recorded"
 )
 
-// A day and a half of a workload, a point a minute.
+// The history has a day and a half of a workload, one point per minute.
 const (
 	recordedMinutes = 36 * 60
-	// thirdFrom is the minute from which a third pod is ready, and killedAt the minute in which a container was killed.
+	// thirdFrom is the minute from which a third pod is ready. killedAt is the minute in which a container was killed.
 	thirdFrom, killedAt = 600, 900
 	recordedMemory      = 200 << 20
 )
 
 var recordedFrom = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
-// cores is the CPU that a pod of the workload uses in a minute: more by day, and the same within each quarter of an hour.
+// cores returns the CPU that a pod of the workload uses in a minute: more by day, and constant within each quarter of
+// an hour.
 func cores(minute int) float64 {
 	quarter := float64(minute / 15 * 15)
 	return 0.5 - 0.3*math.Cos(2*math.Pi*quarter/(24*60))
 }
 
-// exposition writes the series that cadvisor and kube-state-metrics have of the workload, with the instant of every point.
+// exposition returns the workload's series of cadvisor and kube-state-metrics, with the time of every point.
 func exposition() string {
 	var b strings.Builder
 	pods := []string{"web-5d4f9c7b6d-abcde", "web-5d4f9c7b6d-fghij", "web-5d4f9c7b6d-klmno"}
@@ -80,7 +81,7 @@ func exposition() string {
 	return b.String()
 }
 
-// recorded starts a Prometheus that has the series of the workload.
+// recorded starts a Prometheus with the series of the workload.
 func (s *scene) recorded(t *testing.T) *prometheus {
 	text := exposition()
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -105,7 +106,7 @@ scrape_configs:
 	return p
 }
 
-// recommends has the history of a workload read from a real Prometheus, with the queries that come with the verb.
+// recommends reads the history of a workload from a real Prometheus, with the verb's default queries.
 func (s *scene) recommends(t *testing.T) {
 	p := s.recorded(t)
 	var notes []string
@@ -123,7 +124,8 @@ func (s *scene) recommends(t *testing.T) {
 	t.Run("what is wrong is named", func(t *testing.T) { readerFaults(t, reader) })
 }
 
-// samplesAreExact looks at every sample that is not within five minutes of a change, which rates are smoothed over.
+// samplesAreExact checks every sample more than five minutes away from a change, because rates are smoothed over
+// changes.
 func samplesAreExact(t *testing.T, samples []usage.Sample, notes []string) {
 	seen, kills := 0, 0
 	for _, x := range samples {
@@ -172,7 +174,7 @@ spec:
       - {name: app, image: registry.example.com/web:1, resources: {requests: {cpu: "1", memory: 1Gi}, limits: {memory: 256Mi}}}
 `
 
-// filesGiveTheSame runs the verb on the server, and on a file of what the server said.
+// filesGiveTheSame runs the verb on the server, and on a file with the server's samples.
 func filesGiveTheSame(t *testing.T, p *prometheus, samples []usage.Sample, last time.Time) {
 	dir := t.TempDir()
 	manifest, file := filepath.Join(dir, "web.yaml"), filepath.Join(dir, "web.csv")
@@ -196,7 +198,7 @@ func filesGiveTheSame(t *testing.T, p *prometheus, samples []usage.Sample, last 
 	}
 }
 
-// table writes the samples of the app as CSV.
+// table returns the samples of the app as CSV.
 func table(t *testing.T, samples []usage.Sample) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -218,7 +220,7 @@ func table(t *testing.T, samples []usage.Sample) []byte {
 	return b.Bytes()
 }
 
-// recommendation runs the verb, and gives its answer and what it says beside.
+// recommendation runs the verb and returns its answer and its notes.
 func recommendation(t *testing.T, args ...string) (answer map[string]any, notes string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -232,7 +234,7 @@ func recommendation(t *testing.T, args ...string) (answer map[string]any, notes 
 	return answer, errOut.String()
 }
 
-// readerFaults asks for what a server cannot answer, or answers otherwise.
+// readerFaults makes requests that a server cannot answer, or answers differently.
 func readerFaults(t *testing.T, reader history.Prometheus) {
 	for name, c := range map[string]struct {
 		edit func(*history.Prometheus)

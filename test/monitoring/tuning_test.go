@@ -22,7 +22,7 @@ import (
 
 const tunedDays = 4
 
-// tune applies what is tuned. The Deployment with the autoscaler has been learnt of before: four days of a daily load.
+// tune applies the tuned workloads. The Deployment with the autoscaler already has four days of learnt daily load.
 func (s *scene) tune() {
 	text, err := os.ReadFile("tuning.yaml")
 	s.must(err)
@@ -36,7 +36,7 @@ func (s *scene) tune() {
 	}
 }
 
-// remember has the manager find what a Tortoise that is not there yet has learnt.
+// remember creates the usage checkpoint of a future Tortoise.
 func (s *scene) remember(policy *unstructured.Unstructured) {
 	var t v1alpha1.Tortoise
 	s.must(runtime.DefaultUnstructuredConverter.FromUnstructured(policy.Object, &t))
@@ -51,7 +51,7 @@ func (s *scene) remember(policy *unstructured.Unstructured) {
 	}))
 }
 
-// learnt is what a Tortoise has learnt by now.
+// learnt returns the learnt usage of a Tortoise.
 func (s *scene) learnt(t *v1alpha1.Tortoise) []byte {
 	compiled, errs := tortoise.Compile(t, tortoise.Context{})
 	if len(errs) > 0 {
@@ -67,7 +67,7 @@ func (s *scene) learnt(t *v1alpha1.Tortoise) []byte {
 	return mind.Keep()
 }
 
-// tuned compares what Prometheus has with the objects.
+// tuned compares Prometheus with the objects.
 func (s *scene) tuned(t *testing.T) {
 	var r v1alpha1.Recommendation
 	if err := s.env.Client.Get(t.Context(), client.ObjectKey{Namespace: "studio", Name: "deployment.apps-look"}, &r); err != nil {
@@ -84,5 +84,5 @@ func (s *scene) tuned(t *testing.T) {
 	is(fmt.Sprintf(`flyball_tuned_autoscaler{%s,number="utilisation",of="owner"}`, look), 50)
 	is(`flyball_tuned_targets{policy="studio/held",phase="Emergency"}`, 1)
 	is(`flyball_usage_readable{source="Metrics"}`, 1)
-	is(`count(flyball_usage_readable)`, 1) // nobody asks another source
+	is(`count(flyball_usage_readable)`, 1) // no other source is in use
 }

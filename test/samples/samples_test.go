@@ -26,22 +26,22 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// limit is how long an expectation may take to come true; still is how long it must stay true then.
+// limit is the time limit for an expectation to come true. still is how long it must stay true then.
 const (
 	limit = harness.Patience
 	still = 200 * time.Millisecond
 )
 
-// builtin are the adapters of kinds that every API server has.
+// builtin are the adapters of built-in kinds.
 var builtin = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling"}
 
-// bench is what the samples are tried on.
+// bench is the environment of the samples.
 type bench struct {
 	env   *harness.Env
 	clock *simclock.Clock
-	// kinds are those found in the samples.
+	// kinds are the kinds in the samples.
 	kinds map[string]schema.GroupVersionKind
-	// errs are what went wrong, by file.
+	// errs are the errors by file.
 	errs map[string][]error
 }
 
@@ -64,7 +64,7 @@ func TestSamples(t *testing.T) {
 			b.kinds[obj.GetKind()] = obj.GroupVersionKind()
 		}
 	}
-	// Lines of one instant stay in the order in which they stand in their file.
+	// Lines with the same instant stay in the order of their file.
 	slices.SortStableFunc(steps, func(a, b step) int { return a.at.Compare(b.at) })
 	b.clock = simclock.New(steps[0].at.Add(-time.Minute))
 	b.start(t, samples)
@@ -85,7 +85,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// readAll reads every file below the samples directory; one that is not a sample is an error.
+// readAll reads every file below the samples directory. A file that is not a sample is an error.
 func readAll(t *testing.T) []sample {
 	t.Helper()
 	root := filepath.Join("..", "..", "samples")
@@ -118,7 +118,7 @@ func readAll(t *testing.T) []sample {
 	return out
 }
 
-// start applies the samples as a user would, runs the manager, and waits until each of Flyball's objects says that it is ready.
+// start applies the samples as a user would, runs the manager, and waits until all Flyball objects are ready.
 func (b *bench) start(t *testing.T, samples []sample) {
 	t.Helper()
 	if err := b.env.InstallAdapters(t.Context(), builtin...); err != nil {
@@ -155,7 +155,7 @@ func (b *bench) start(t *testing.T, samples []sample) {
 			b.fail(s.name, harness.Poll(t.Context(), limit, func() error {
 				err := b.check(t.Context(), st)
 				if err != nil && b.check(t.Context(), unmeasured) == nil {
-					return nil // there is no metrics server here, and it says so
+					return nil // there is no metrics server here, as the message says
 				}
 				return err
 			}))
@@ -169,7 +169,7 @@ func (b *bench) fail(file string, err error) {
 	}
 }
 
-// instant moves the clock to where the steps are, goes through them, and looks once more a little later.
+// instant moves the clock to the instant of the steps, runs them, and checks again a little later.
 func (b *bench) instant(ctx context.Context, steps []step) {
 	if at := steps[0].at; b.clock.Now().Before(at) {
 		b.clock.Set(at)
@@ -178,7 +178,7 @@ func (b *bench) instant(ctx context.Context, steps []step) {
 	for _, st := range steps {
 		var err error
 		if st.command != "" {
-			// What was looked at before the command may be otherwise after it.
+			// An expectation from before the command may no longer hold after it.
 			held = slices.DeleteFunc(held, func(h step) bool { return h.file == st.file })
 			err = b.kubectl(ctx, st.command)
 		} else {
@@ -200,7 +200,7 @@ func (b *bench) instant(ctx context.Context, steps []step) {
 	}
 }
 
-// kubectl runs a command as it stands in a sample, with the cluster's own kubectl.
+// kubectl runs a command of a sample with the cluster's own kubectl.
 func (b *bench) kubectl(ctx context.Context, command string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -213,7 +213,7 @@ func (b *bench) kubectl(ctx context.Context, command string) error {
 	return nil
 }
 
-// check looks at a field as it is now.
+// check compares a field with its expected value.
 func (b *bench) check(ctx context.Context, st step) error {
 	gvk, ok := b.kinds[st.kind]
 	if !ok {
@@ -245,7 +245,7 @@ func (b *bench) check(ctx context.Context, st step) error {
 	return nil
 }
 
-// said are the messages of an object's conditions, which may tell why it is not as expected.
+// said returns the messages of an object's conditions, which may explain an unexpected state.
 func said(conditions []any) string {
 	var parts []string
 	for _, c := range conditions {

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// sample is one file: its objects, and what its comment says will happen.
+// sample is one file: its objects, and the expectations in its comment.
 type sample struct {
 	// name is the path below the samples directory.
 	name    string
@@ -22,7 +22,7 @@ type sample struct {
 	steps   []step
 }
 
-// step is one line of what to expect: a command to run, or a field to look at.
+// step is one expectation or command: a field to check, or a command to run.
 type step struct {
 	file string
 	line int
@@ -35,19 +35,19 @@ type step struct {
 	want                  string
 }
 
-// absent is how a line says that a field is not there.
+// absent is the expected value of a missing field.
 const absent = "(absent)"
 
 var (
 	// heading begins the list: "# Expect, in Europe/Berlin:".
 	heading = regexp.MustCompile(`^# Expect, in (\S+):$`)
-	// entry is an instant and what is to be seen or done then.
+	// entry is an instant with an expectation or a command.
 	entry = regexp.MustCompile(`^#   (\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?)\s+(.+)$`)
 	// look is an object, a field and its value: "Deployment ns/web   .spec.replicas = 3".
 	look = regexp.MustCompile(`^(\w+) (?:([\w-]+)/)?([\w.-]+)\s+(\..+) = (.+)$`)
 )
 
-// read reads a sample; every line of its comment must be understood from the heading on.
+// read parses a sample. From the heading on, every line of its comment must be valid.
 func read(name string, text []byte) (sample, error) {
 	s := sample{name: name}
 	var err error

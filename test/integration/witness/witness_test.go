@@ -21,7 +21,7 @@ var (
 	web  = workload.Ref{Namespace: "shop", Name: "web"}
 )
 
-// TestForetelling holds a story of what comes next against writes of the manager, and finds what is not so.
+// TestForetelling compares predictions with the manager's writes, and finds every disagreement.
 func TestForetelling(t *testing.T) {
 	two := []explain.Change{
 		{At: dusk.Add(-2 * time.Minute), Message: "maxReplicas 20 -> 10, minReplicas 2 -> 1"},
@@ -32,7 +32,7 @@ func TestForetelling(t *testing.T) {
 		reason string
 		next   []explain.Change
 		came   map[string]string
-		then   map[string]string // after somebody else wrote
+		then   map[string]string // after another writer's write
 		edited bool
 		wrong  bool
 	}{
@@ -73,11 +73,11 @@ func TestForetelling(t *testing.T) {
 	}
 }
 
-// TestAwait: what disagrees until the time is up is wrong, although nothing can be looked at by then.
+// TestAwait reports a disagreement that lasts until the time is up, even if look fails by then.
 func TestAwait(t *testing.T) {
 	for _, test := range []struct {
 		reason string
-		wrong  int // so many looks disagree
+		wrong  int // number of calls with a disagreement
 		broken bool
 		want   bool
 	}{
@@ -107,7 +107,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestWinners holds the winner of a story against the ledger.
+// TestWinners compares the winner of an explanation with the ledger.
 func TestWinners(t *testing.T) {
 	ledger := `{"metadata":{"annotations":{"` + v1alpha1.AnnotationLedger + `":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}}}`
 	for _, test := range []struct {
@@ -125,7 +125,7 @@ func TestWinners(t *testing.T) {
 	}
 }
 
-// TestReasons holds the reason that is told against the state that the manager reports.
+// TestReasons compares the reason in an explanation with the state that the manager reports.
 func TestReasons(t *testing.T) {
 	nights := &v1alpha1.Schedule{}
 	nights.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Schedule"))
