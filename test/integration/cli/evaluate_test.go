@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	realclock "k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/admit/evaluate"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
