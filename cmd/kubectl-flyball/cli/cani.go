@@ -10,11 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
+	"flyball.dev/flyball/cmd/kubectl-flyball/complete"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -52,7 +51,7 @@ Exit codes: 0 everything is allowed, 1 something is denied, 2 could not be decid
 		Example: "  kubectl flyball can-i rollout deployment/web\n  kubectl flyball can-i delete sts/db --as alice --at 2037-12-24T12:00\n  kubectl flyball can-i rollout,scale deployment/web deployment/api\n  kubectl flyball can-i -f deployment.yaml && kubectl apply -f deployment.yaml",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return suggest.List(suggest.Actions, typed), cobra.ShellCompDirectiveNoFileComp
+				return complete.List(complete.Actions, typed), cobra.ShellCompDirectiveNoFileComp
 			}
 			return s.completeObjects(cmd, args, typed)
 		},
@@ -178,16 +177,6 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user freezecheck.User, at
 	return answers, nil
 }
 
-func kindsOf(manifests [][]byte) []schema.GroupKind {
-	var all []schema.GroupKind
-	for _, raw := range manifests {
-		if gk := source.RefOf(raw).GroupKind; !slices.Contains(all, gk) {
-			all = append(all, gk)
-		}
-	}
-	return all
-}
-
 // worldOf loads the world for judging manifests in a namespace: objects of their kinds, or of every kind if a kind governs another. The
 // namespace itself may be among the manifests.
 func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Manifests) (*source.World, error) {
@@ -195,7 +184,7 @@ func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Mani
 	if err != nil {
 		return nil, err
 	}
-	kinds := kindsOf(m.Others)
+	kinds := m.OtherKinds()
 	q := source.Query{Namespace: namespace, Kinds: kinds, Namespaces: brought}
 	w, err := v.load(ctx, q, v.world)
 	if err != nil || v.offline {

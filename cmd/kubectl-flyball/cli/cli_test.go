@@ -127,13 +127,14 @@ func TestDocuments(t *testing.T) {
 	for _, d := range []struct {
 		file, dir string
 		atLeast   int
-	}{{"README.md", ".", 2}, {"docs/migrating.md", "test/docs/testdata/migrating", 9}} {
+	}{{"README.md", ".", 2}, {"docs/migrating.md", "test/docs/testdata/migrating", 9},
+		{"docs/policies/schedule.md", "test/docs/testdata/cli", 1}, {"docs/policies/trigger.md", "test/docs/testdata/cli", 1}} {
 		text, err := os.ReadFile(filepath.Join(root, d.file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Chdir(filepath.Join(root, d.dir))
-		blocks := regexp.MustCompile("(?s)```console\n\\$ kubectl flyball ([^\n]*)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+		blocks := regexp.MustCompile("(?s)```console(?: docs/cli)?\n\\$ kubectl flyball ([^\n]*)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 		if len(blocks) < d.atLeast {
 			t.Fatalf("there are %d command lines in %s", len(blocks), d.file)
 		}

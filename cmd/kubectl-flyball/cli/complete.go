@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/complete"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
 )
 
@@ -28,8 +28,8 @@ func (s *session) completePlaces(cmd *cobra.Command, _ []string, typed string) (
 }
 
 // suggestions returns the completion of flag values.
-func (s *session) suggestions() suggest.Session {
-	return suggest.Session{
+func (s *session) suggestions() complete.Session {
+	return complete.Session{
 		Ready: func() error { return s.complete("") }, Load: s.read, Namespace: s.namespace, OwnFormat: moreFormats,
 		Kubeconfig: func() (clientcmdapi.Config, error) { return s.config.ToRawKubeConfigLoader().RawConfig() },
 		Cluster: func() *source.Cluster {

@@ -220,7 +220,7 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 		}
 	}
 	if v.apply {
-		if err := v.nameUnapplied(out, lists, slept.Sleepers, found.Items); err != nil {
+		if err := handover.NameUnapplied(out, lists, slept.Sleepers, found.Items, v.Now()); err != nil {
 			return err
 		}
 		cluster, err := v.cluster()
@@ -235,21 +235,4 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 		}
 	}
 	return answer(v.print(found), found.LeavesSomething(), exitLeft)
-}
-
-// nameUnapplied names, for each object left over, the printed policy that takes the object over once it is applied.
-func (v *migrateVerb) nameUnapplied(out *migrate.Output, lists world.Lists, sleepers []migrate.Sleeper, items []*migrate.Handover) error {
-	if len(handover.Unapplied(out, lists)) == 0 {
-		return nil
-	}
-	then, err := migrate.TakeOver(out.Over(lists), sleepers, v.Now())
-	if err != nil {
-		return err
-	}
-	for i, h := range items { // both lists are sorted by object
-		if h.Left != "" && then[i].Left == "" && then[i].By != "" {
-			h.Left, h.Wake = "apply "+then[i].By+" first, which is printed without --take-over", ""
-		}
-	}
-	return nil
 }

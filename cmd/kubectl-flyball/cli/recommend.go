@@ -1,15 +1,41 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// newRecommend returns the verb recommend. Its exit code is 2 if there were too few samples.
+// exitTooLittle is the exit code if there were too few samples.
+const exitTooLittle = 2
+
+// newRecommend returns the verb recommend.
 func newRecommend(s *session) *cobra.Command {
 	return recommend.New(recommend.Surroundings{
-		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets, TooLittle: exit{2, recommend.ErrTooLittle},
+		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets, TooLittle: exit{exitTooLittle, recommend.ErrTooLittle},
 		Zone: &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
+	})
+}
+
+// newSuggest returns the verb suggest.
+func newSuggest(s *session) *cobra.Command {
+	return suggest.New(suggest.Surroundings{
+		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.printManifests, Complete: s.completeTargets, Refused: func(err error) error { return exit{exitTooLittle, err} },
+		Zone: &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
+		Checkpoint: func(ctx context.Context, target source.Target, files []string) (*v1alpha1.UsageCheckpoint, error) {
+			if s.offline {
+				return s.files(files, target.Namespace).Checkpoint(target.Ref)
+			}
+			cluster, err := s.cluster()
+			if err != nil {
+				return nil, err
+			}
+			return cluster.Checkpoint(ctx, target.Ref)
+		},
 	})
 }

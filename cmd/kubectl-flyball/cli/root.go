@@ -77,7 +77,7 @@ const longRoot = `Flyball governs when and how much workloads run. This plugin a
 The answers come from the manager's own code. Verbs that only read need only rights to read what they show, and name a
 right that is missing. With --offline -f DIR they work from manifests alone.
 
-Exit codes: 0 success, 1 an error. plan, can-i, migrate and recommend have more; see their help.`
+Exit codes: 0 success, 1 an error. plan, can-i, migrate, recommend and suggest have more; see their help.`
 
 // New returns the root command.
 func New(env Env) *cobra.Command {
@@ -108,7 +108,7 @@ func New(env Env) *cobra.Command {
 	flags.BoolVar(&s.offline, "offline", false, "Ask no cluster: work from the manifests of --filename alone, and the adapters that come with Flyball")
 	flags.BoolVar(&s.noColor, "no-color", false, "No colours; the environment variable NO_COLOR does the same")
 	for _, verb := range []func(*session) *cobra.Command{
-		newStatus, newTargets, newExplain, newPlan, newCanI, newFreezes, newWake, newSleep, newPause, newResume, newExcept, newAdapter, newMigrate, newRecommend, newDoctor, newVersion,
+		newStatus, newTargets, newExplain, newPlan, newCanI, newFreezes, newWake, newSleep, newPause, newResume, newExcept, newAdapter, newMigrate, newRecommend, newSuggest, newDoctor, newVersion,
 	} {
 		root.AddCommand(verb(s))
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -112,4 +113,21 @@ func unready(lists world.Lists, id workload.Policy) string {
 		}
 	}
 	return ""
+}
+
+// NameUnapplied names, for each object left over, the printed policy that takes the object over once it is applied.
+func NameUnapplied(out *migrate.Output, lists world.Lists, sleepers []migrate.Sleeper, items []*migrate.Handover, now time.Time) error {
+	if len(Unapplied(out, lists)) == 0 {
+		return nil
+	}
+	then, err := migrate.TakeOver(out.Over(lists), sleepers, now)
+	if err != nil {
+		return err
+	}
+	for i, h := range items { // both are in the order of the objects
+		if h.Left != "" && then[i].Left == "" && then[i].By != "" {
+			h.Left, h.Wake = "apply "+then[i].By+" first, which is printed without --take-over", ""
+		}
+	}
+	return nil
 }

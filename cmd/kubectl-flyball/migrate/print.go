@@ -57,14 +57,14 @@ func (f *Finding) Names() []string {
 // done before the objects are applied.
 func (f *Finding) Text(w *report.Writer) {
 	if len(f.Objects)+len(f.Left) == 0 {
-		comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")
+		report.Comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")
 		return
 	}
 	for i, s := range f.Steps {
 		if i == 0 {
-			comment(w, "", "To do by hand, in this order:")
+			report.Comment(w, "", "To do by hand, in this order:")
 		}
-		comment(w, fmt.Sprintf("%d. ", i+1), s.Text)
+		report.Comment(w, fmt.Sprintf("%d. ", i+1), s.Text)
 		for _, command := range s.Commands {
 			w.Line("#      %s", command)
 		}
@@ -74,9 +74,9 @@ func (f *Finding) Text(w *report.Writer) {
 		if i+len(f.Steps) > 0 {
 			w.Line("---")
 		}
-		comment(w, "", "From "+o.From)
+		report.Comment(w, "", "From "+o.From)
 		for _, note := range o.Notes {
-			comment(w, "- ", note)
+			report.Comment(w, "- ", note)
 		}
 		text, err := yaml.Marshal(o.Object)
 		if err != nil { // it was decoded from JSON
@@ -88,36 +88,15 @@ func (f *Finding) Text(w *report.Writer) {
 		w.Line("---")
 	}
 	if len(f.Left) > 0 {
-		comment(w, "", fmt.Sprintf("Left behind: %d", len(f.Left)))
+		report.Comment(w, "", fmt.Sprintf("Left behind: %d", len(f.Left)))
 		for _, l := range f.Left {
 			at := l.Object
 			if l.Place != "" {
 				at += " (" + l.Place + ")"
 			}
-			comment(w, "- ", at+": "+l.What)
+			report.Comment(w, "- ", at+": "+l.What)
 		}
 	} else {
-		comment(w, "", "Nothing is left behind.")
+		report.Comment(w, "", "Nothing is left behind.")
 	}
-}
-
-// commentWidth is how many letters a line of a comment has at most, unless a word is longer.
-const commentWidth = 118
-
-// comment writes a text as lines of a YAML comment; those after the first are indented below the lead.
-func comment(w *report.Writer, lead, text string) {
-	line := "# " + lead
-	indent := "# " + strings.Repeat(" ", len(lead))
-	empty := true
-	for _, word := range strings.Fields(text) {
-		if !empty && len(line)+1+len(word) > commentWidth {
-			w.Line("%s", line)
-			line, empty = indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
-	}
-	w.Line("%s", line)
 }

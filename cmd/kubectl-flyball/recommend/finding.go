@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
@@ -106,9 +107,9 @@ type Finding struct {
 }
 
 // newFinding puts numbers into the units of Kubernetes.
-func newFinding(s *subject, profile string, at time.Time, o *replay.Output, zone *time.Location) *Finding {
+func newFinding(s *subject.Subject, profile string, at time.Time, o *replay.Output, zone *time.Location) *Finding {
 	f := &Finding{
-		Target: s.ref.String(), Profile: profile, At: at.In(zone), Phase: o.Phase, PhaseReason: o.PhaseReason, Settled: o.Settled, zone: zone,
+		Target: s.Ref.String(), Profile: profile, At: at.In(zone), Phase: o.Phase, PhaseReason: o.PhaseReason, Settled: o.Settled, zone: zone,
 		History: History{o.Samples, o.First.In(zone), o.Last.In(zone)},
 		Totals:  Totals{totalOf(o.Now), totalOf(o.Then)},
 	}
@@ -118,18 +119,18 @@ func newFinding(s *subject, profile string, at time.Time, o *replay.Output, zone
 	if o.Demand > 0 {
 		f.Demand = &Demand{cpuText(int64(o.Demand + 0.5)), cpuText(int64(o.Upper + 0.5)), o.Loss}
 	}
-	if !s.scalable {
+	if !s.Scalable {
 		return f
 	}
 	f.Autoscaler = &Autoscaler{Min: numberOf(o.Min), Max: numberOf(o.Max), Utilisation: numberOf(o.Utilisation)}
-	if s.governor != nil {
-		f.Autoscaler.Name = s.governor.String()
-		f.Autoscaler.Min.Own, f.Autoscaler.Max.Own = s.governor.Bounds.Min, s.governor.Bounds.Max
-		if u := s.target(); u != nil {
+	if s.Governor != nil {
+		f.Autoscaler.Name = s.Governor.String()
+		f.Autoscaler.Min.Own, f.Autoscaler.Max.Own = s.Governor.Bounds.Min, s.Governor.Bounds.Max
+		if u := s.Target(); u != nil {
 			f.Autoscaler.Utilisation.Own = &u.Percent
 		}
 	}
-	if s.governor == nil {
+	if s.Governor == nil {
 		f.Autoscaler.Max.Reasons = []string{"there is no autoscaler now: the most that is allowed"}
 	}
 	for _, h := range o.Hours {

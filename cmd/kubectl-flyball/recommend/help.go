@@ -3,7 +3,7 @@ package recommend
 import (
 	"strings"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/engine/usage/recorded"
 )
 

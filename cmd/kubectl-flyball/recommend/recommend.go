@@ -17,18 +17,18 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
 	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
-	"flyball.dev/flyball/engine/usage/recorded"
 )
 
 // ErrTooLittle says that nothing can be recommended yet. What is known is printed.
@@ -55,11 +55,10 @@ type Surroundings struct {
 // verb is one run.
 type verb struct {
 	Surroundings
-	paths, usage, queries         []string
-	format, prometheus, tokenFile string
-	pods, span, step              string
-	profile, container, when      string
-	bounds                        optimize.Bounds
+	paths                    []string
+	history                  history.Flags
+	profile, container, when string
+	bounds                   optimize.Bounds
 	// given says which flags were given.
 	given func(flag string) bool
 }
@@ -88,14 +87,7 @@ func New(s Surroundings) *cobra.Command {
 	f := cmd.Flags()
 	v.given = f.Changed
 	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
-	f.StringSliceVar(&v.usage, "usage", nil, "Files of samples; - is standard input")
-	f.StringVar(&v.format, "usage-format", "", "Format of --usage: csv or jsonl (default: by the ending of the name)")
-	f.StringVar(&v.prometheus, "prometheus", "", "URL of a Prometheus server to ask for samples")
-	f.StringVar(&v.tokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
-	f.StringArrayVar(&v.queries, "query", nil, "NAME=PROMQL: a query to put in place of the default one")
-	f.StringVar(&v.pods, "pods", "", "Regular expression of the names of the pods, for --prometheus (default: by kind and name)")
-	f.StringVar(&v.span, "history", "28d", "How far back to ask Prometheus: a span such as 7d")
-	f.StringVar(&v.step, "step", "1m", fmt.Sprintf("Time between two samples of Prometheus: at most %d are replayed of a container", history.MostInstants))
+	v.history.Add(cmd, "1m")
 	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+"; it goes before that of a Tortoise")
 	f.StringVar(&v.container, "container", "", "Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
 	f.StringVar(&v.when, "at", "", "Instant for which to recommend (default: the last sample's; with --prometheus, now)")
@@ -103,34 +95,26 @@ func New(s Surroundings) *cobra.Command {
 	f.IntVar(&v.bounds.Max, "max-replicas", 100, "Maximum to recommend; it goes before that of a Tortoise")
 	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30, "Replicas from which larger requests are preferred; it goes before that of a Tortoise")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
-	_ = cmd.MarkFlagFilename("usage", "csv", "jsonl", "ndjson")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("usage-format", cobra.FixedCompletions([]string{history.CSV, history.JSONLines}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // options are the flags, read.
 type options struct {
-	at         time.Time // zero: the last sample's
-	span, step time.Duration
-	queries    map[string]string
+	at      time.Time // zero: the last sample's
+	history history.Asked
 }
 
 // check reads the flags, and names each that is wrong.
 func (v *verb) check() (o options, err error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	switch {
-	case len(v.usage) == 0 && v.prometheus == "":
+	if len(v.history.Files) == 0 && v.history.Prometheus == "" {
 		fault("there is no usage to work from: give --usage FILE or --prometheus URL")
-	case len(v.usage) > 0 && v.prometheus != "":
-		fault("--usage and --prometheus are two sources: give one")
 	}
+	o.history = v.history.Check(fault)
 	if !slices.Contains(profiles(), v.profile) {
 		fault("--profile: %q is not one of %s", v.profile, strings.Join(profiles(), ", "))
-	}
-	if v.format != "" && v.format != history.CSV && v.format != history.JSONLines {
-		fault("--usage-format: %q is neither %s nor %s", v.format, history.CSV, history.JSONLines)
 	}
 	if v.bounds.Min < 1 || v.bounds.Min > v.bounds.Max {
 		fault("--min-replicas: %d is not between 1 and --max-replicas, which is %d", v.bounds.Min, v.bounds.Max)
@@ -143,19 +127,6 @@ func (v *verb) check() (o options, err error) {
 		if o.at, err = instant.Parse(v.when, v.Now(), *v.Zone); err != nil {
 			fault("--at: %w", err)
 		}
-	}
-	if o.span, err = instant.Span(v.span); err != nil {
-		fault("--history: %w", err)
-	}
-	if o.step, err = instant.Span(v.step); err != nil {
-		fault("--step: %w", err)
-	} else if o.step < time.Second || o.step > time.Hour {
-		fault("--step: %s is not between 1s and 1h", v.step)
-	} else if n := int64(o.span / o.step); v.prometheus != "" && n > history.MostInstants {
-		fault("--step: %s over --history %s are %d instants, and at most %d are replayed: take a longer step", v.step, v.span, n, history.MostInstants)
-	}
-	if o.queries, err = recorded.ParseQueries(v.queries, history.CheckQuery); err != nil {
-		fault("--query: %w", err)
 	}
 	return o, errors.Join(faults...)
 }
@@ -176,12 +147,12 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	s, err := newSubject(w, memory, target)
+	s, err := subject.New(w, memory, target)
 	if err != nil {
 		return err
 	}
 	rules, from := rulesFor(memory, target)
-	if err := s.scale(v.container, rules); err != nil {
+	if err := s.Scale(v.container, rules); err != nil {
 		return err
 	}
 	tuner, err := v.tuner(rules)
@@ -195,13 +166,13 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		return err
 	}
 	if len(samples) == 0 {
-		return errors.New("there are no samples of the containers of " + s.ref.String())
+		return errors.New("there are no samples of the containers of " + s.Ref.String())
 	}
 	if o.at.IsZero() {
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Policy: tuner, Requests: s.requests, Scaled: s.scaled, Governor: s.autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at,
+		Policy: tuner, Requests: s.Requests, Scaled: s.Scaled, Governor: s.Autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at,
 		Progress: percent(doing, "replaying the history"),
 	})
 	done()
@@ -255,43 +226,16 @@ func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	return tunerOf(rules)
 }
 
-// read gives the samples of the containers of the subject.
-func (v *verb) read(ctx context.Context, o options, s *subject, doing func(string)) ([]usage.Sample, error) {
-	if v.prometheus == "" {
-		return history.ReadFiles(v.usage, v.In, v.format, s.names(), doing)
+// read returns the samples of the containers of the subject.
+func (v *verb) read(ctx context.Context, o options, s *subject.Subject, doing func(string)) ([]usage.Sample, error) {
+	if v.history.Prometheus == "" {
+		return history.ReadFiles(v.history.Files, v.In, v.history.Format, s.Names(), doing)
 	}
 	to := o.at
 	if to.IsZero() {
 		to = v.Now()
 	}
-	pods := cmp.Or(v.pods, recorded.PodsOf(s.ref.Kind, s.ref.Name))
-	noted, strange := map[string]bool{}, map[string]bool{}
-	p := history.Prometheus{
-		Address: v.prometheus, TokenFile: v.tokenFile, Namespace: s.ref.Namespace, Pods: pods, Queries: o.queries,
-		From: to.Add(-o.span).Truncate(o.step), To: to.Truncate(o.step), Step: o.step, Progress: doing,
-		Note: func(text string) {
-			if !noted[text] {
-				noted[text] = true
-				v.note(text)
-			}
-		},
-		// What something injects, such as a sidecar, is left out.
-		Keeps: func(container string) bool {
-			_, has := s.requests[container]
-			if !has {
-				strange[container] = true
-			}
-			return has
-		},
-	}
-	all, err := p.Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(strange)) {
-		v.note(fmt.Sprintf("container %s is left out: %s does not have it", name, s.ref))
-	}
-	return all, nil
+	return v.history.Ask(ctx, o.history, s.Ref, to, s.Names(), doing, v.note)
 }
 
 // note tells a person what should be known beside the answer.

@@ -47,7 +47,9 @@ type Manifests struct {
 	Calendars []*v1alpha1.Calendar
 	// Recommendations are the recommendations for targets.
 	Recommendations []*v1alpha1.Recommendation
-	Policies        []policy.Object
+	// Checkpoints keep what was learnt of targets.
+	Checkpoints []*v1alpha1.UsageCheckpoint
+	Policies    []policy.Object
 	// Others are all remaining objects as JSON, with their namespace unchanged.
 	Others [][]byte
 
@@ -70,6 +72,17 @@ func (f Files) Read() (*Manifests, error) {
 
 // Place returns the position of an object of Others as file:line.
 func (m *Manifests) Place(i int) string { return m.others[i].place() }
+
+// OtherKinds returns the kinds of Others.
+func (m *Manifests) OtherKinds() []schema.GroupKind {
+	var all []schema.GroupKind
+	for _, raw := range m.Others {
+		if gk := RefOf(raw).GroupKind; !slices.Contains(all, gk) {
+			all = append(all, gk)
+		}
+	}
+	return all
+}
 
 // expand returns one document for each item of a List.
 func expand(d *document) (docs []*document, faults []error) {
@@ -116,7 +129,7 @@ func (m *Manifests) take(d *document, namespace string) []error {
 }
 
 // notPolicies are Flyball's kinds apart from policies.
-var notPolicies = []string{"Adapter", "Calendar", "Recommendation"}
+var notPolicies = []string{"Adapter", "Calendar", "Recommendation", "UsageCheckpoint"}
 
 // takeOwn adds an object of one of Flyball's kinds.
 func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
@@ -139,6 +152,8 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 		return []error{decode(m, d, raw, &v1alpha1.Calendar{}, &m.Calendars)}
 	case "Recommendation":
 		return []error{decode(m, d, raw, &v1alpha1.Recommendation{}, &m.Recommendations)}
+	case "UsageCheckpoint":
+		return []error{decode(m, d, raw, &v1alpha1.UsageCheckpoint{}, &m.Checkpoints)}
 	}
 	obj := row.New()
 	if err := decode(m, d, raw, obj, &m.Policies); err != nil {

@@ -1,202 +1,171 @@
-// Package suggest completes the values of flags: formats, namespaces, contexts, time zones, actions and freezes.
+// Package suggest is the verb that reads the history of a workload and proposes a policy for it: a Schedule with windows in which nobody uses
+// it, or a Trigger with bounds by hour. It reads and prints; package habit learns from the first part of the history and tries the result on
+// the rest.
 package suggest
 
 import (
-	"bufio"
 	"context"
-	"os"
-	"slices"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/habit"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/world"
 )
 
-// Actions are those that freezes deny and exceptions allow.
-var Actions = []string{"create", "delete", "rollout", "scale"}
-
-// within bounds how long a shell waits for suggestions.
-const within = 5 * time.Second
-
-// Session is the command line whose flags are completed. Its functions are called once a shell asks.
-type Session struct {
-	// Ready reads the flags that were given so far.
-	Ready func() error
-	// Load reads a world, from files where the session is offline.
-	Load func(ctx context.Context, q source.Query, files []string) (*source.World, error)
-	// Cluster gives what reads the cluster; nil: the session is offline.
-	Cluster func() *source.Cluster
-	// Namespace is the one of -n or of the context.
-	Namespace func() string
-	// Kubeconfig reads the kubeconfig.
-	Kubeconfig func() (clientcmdapi.Config, error)
-	// OwnFormat is the annotation of a verb that has a format of its own.
-	OwnFormat string
+// Surroundings are what the verb gets of the command that it belongs to.
+type Surroundings struct {
+	genericiooptions.IOStreams
+	// Now is the clock. Zone is where the zone of the windows will stand once flags are read.
+	Now  func() time.Time
+	Zone **time.Location
+	// Load reads the world around a target, KIND/NAME, from files where there is no cluster to ask.
+	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
+	// Checkpoint reads the UsageCheckpoint of a target; nil: there is none.
+	Checkpoint func(ctx context.Context, target source.Target, files []string) (*v1alpha1.UsageCheckpoint, error)
+	// Print writes manifests with comments, or the back-test in another format.
+	Print func(report.Finding) error
+	// Refused makes the error of a history that proposes nothing.
+	Refused func(error) error
+	// Progress begins to tell a person what goes on.
+	Progress func() (doing func(what string), done func())
+	// Complete completes the names of targets.
+	Complete cobra.CompletionFunc
 }
 
-// values returns, by the name of a flag, a function that lists the values that the flag may have.
-func (s Session) values() map[string]func(cmd *cobra.Command) []string {
-	return map[string]func(*cobra.Command) []string{
-		"output": func(cmd *cobra.Command) []string {
-			formats := report.Formats()
-			if own := cmd.Annotations[s.OwnFormat]; own != "" {
-				formats = append(formats, own)
-			}
-			return formats
-		},
-		"namespace": s.Namespaces, "flyball-namespace": s.Namespaces,
-		"context":   func(*cobra.Command) []string { return keysOf(s.kubeconfig().Contexts) },
-		"cluster":   func(*cobra.Command) []string { return keysOf(s.kubeconfig().Clusters) },
-		"user":      func(*cobra.Command) []string { return keysOf(s.kubeconfig().AuthInfos) },
-		"time-zone": func(*cobra.Command) []string { return zoneNames() },
-		"allow":     func(*cobra.Command) []string { return Actions },
-		"policies":  s.freezes,
-	}
+// New makes the verb.
+func New(s Surroundings) *cobra.Command {
+	cmd := &cobra.Command{Use: "suggest", Short: "Propose a Schedule or a Trigger for a workload, from what it used", Long: long}
+	cmd.AddCommand(newSchedule(s), newTrigger(s))
+	return cmd
 }
 
-// Flags has the flags of a command, and of all below it, suggest their values. A flag of several values takes them with commas between.
-func (s Session) Flags(cmd *cobra.Command) {
-	values := s.values()
-	suggest := func(f *pflag.Flag) {
-		list := values[f.Name]
-		if list == nil || f.Value.Type() == "bool" {
-			return
-		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			if strings.HasSuffix(f.Value.Type(), "Slice") {
-				return List(list(cmd), typed), cobra.ShellCompDirectiveNoFileComp
-			}
-			return beginning(list(cmd), typed), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
-	cmd.LocalNonPersistentFlags().VisitAll(suggest)
-	if !cmd.HasParent() {
-		cmd.PersistentFlags().VisitAll(suggest)
-	}
-	for _, c := range cmd.Commands() {
-		s.Flags(c)
-	}
+// verb is what both verbs have.
+type verb struct {
+	Surroundings
+	paths       []string
+	history     history.Flags
+	learn       string
+	asked       history.Asked
+	teach, days habit.Part
+	demand      habit.History
+	// from says where the history is from.
+	from string
 }
 
-// beginning are the names that begin as somebody has typed.
-func beginning(names []string, typed string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(v string) bool { return !strings.HasPrefix(v, typed) })
+// addFlags adds those of both verbs.
+func (v *verb) addFlags(cmd *cobra.Command) {
+	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), v.Complete
+	f := cmd.Flags()
+	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	v.history.Add(cmd, "1m")
+	f.StringVar(&v.learn, "learn", "", "How much of the history to learn from, such as 14d (default: two thirds, and 14d at least); the rest tries the result")
 }
 
-// List completes the last name of a list with commas between.
-func List(names []string, typed string) []string {
-	end := strings.LastIndex(typed, ",") + 1
-	return Prefixed(typed[:end], beginning(names, typed[end:]))
-}
+// faults collects what is wrong with flags.
+type faults []error
 
-// Prefixed gives names with a prefix each. It edits the list given.
-func Prefixed(prefix string, names []string) []string {
-	for i := range names {
-		names[i] = prefix + names[i]
-	}
-	return names
-}
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-func keysOf[T any](m map[string]T) (names []string) {
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// kubeconfig is what the kubeconfig says; nothing where it cannot be read.
-func (s Session) kubeconfig() clientcmdapi.Config {
-	config, err := s.Kubeconfig()
+// span reads a flag that may be zero.
+func (f *faults) span(flag, text string) time.Duration {
+	d, err := timeline.ParseDurationOrZero(text)
 	if err != nil {
-		return clientcmdapi.Config{}
+		f.add("--%s: read the span %q: give one such as 10m or 2h: %w", flag, text, err)
 	}
-	return config
+	return d
 }
 
-// Namespaces are those of the cluster, or of the files.
-func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
-	if s.Ready() != nil {
-		return nil
-	}
-	if cluster := s.Cluster(); cluster != nil {
-		ctx, cancel := context.WithTimeout(cmd.Context(), within)
-		defer cancel()
-		objects, err := cluster.Objects(ctx, []schema.GroupKind{{Kind: "Namespace"}}, "")
+// check reads the flags of both verbs.
+func (v *verb) check(f *faults) (learn int) {
+	v.asked = v.history.Check(f.add)
+	if v.learn != "" {
+		d, err := instant.Span(v.learn)
 		if err != nil {
-			return nil
+			f.add("--learn: %w", err)
 		}
-		for _, raw := range objects {
-			names = append(names, source.RefOf(raw).Name)
-		}
-	} else if w := s.policies(cmd); w != nil {
-		for _, ns := range w.Namespaces {
-			names = append(names, ns.Name)
+		const day = 24 * time.Hour
+		if learn = int(d / day); learn < 7 || d%day != 0 {
+			f.add("--learn: %q is not whole days, 7d at least: each hour of the week is to be seen", v.learn)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	if (*v.Zone).String() == "Local" {
+		f.add("--time-zone: windows need the zone of those who use the target, by an IANA name such as Europe/Berlin")
+	}
+	return learn
 }
 
-// policies reads the policies that a command line is about; nil where they cannot be read.
-func (s Session) policies(cmd *cobra.Command) *source.World {
-	if s.Ready() != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), within)
-	defer cancel()
-	files, _ := cmd.Flags().GetStringSlice("filename")
-	w, err := s.Load(ctx, source.Query{Namespace: s.Namespace(), PoliciesOnly: true}, files)
+// read reads the world and the history, and parts the history.
+func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, *world.Memory, source.Target, error) {
+	w, target, err := v.Load(ctx, arg, v.paths)
 	if err != nil {
-		return nil
+		return nil, nil, target, err
 	}
-	return w
+	for _, note := range w.Notes {
+		v.note(note)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, nil, target, err
+	}
+	if memory.Raw(target.Ref) == nil {
+		return nil, nil, target, w.Missing(target.Ref)
+	}
+	if target.Namespace == "" {
+		return nil, nil, target, fmt.Errorf("%s has no namespace: a policy is proposed for one namespace", target.Ref)
+	}
+	doing, done := v.Progress()
+	defer done()
+	readings, err := v.readings(ctx, target, doing)
+	if err != nil {
+		return nil, nil, target, err
+	}
+	if v.demand, err = habit.NewHistory(readings); err == nil {
+		v.teach, v.days, err = v.demand.Split(*v.Zone, learn)
+	}
+	return w, memory, target, v.refused(err)
 }
 
-// freezes are those and maintenance windows that an exception may lift, as Kind/name.
-func (s Session) freezes(cmd *cobra.Command) (names []string) {
-	w := s.policies(cmd)
-	if w == nil {
-		return nil
+// refused gives the error of a history that proposes nothing an exit code of its own.
+func (v *verb) refused(err error) error {
+	if refusal := habit.Refusal(""); errors.As(err, &refusal) {
+		return v.Refused(err)
 	}
-	lifted := []string{freeze.Kind, freeze.ClusterKind, freeze.WindowKind, freeze.ClusterWindowKind}
-	slices.SortFunc(w.Policies, func(a, b policy.Object) int { return workload.Policy.Compare(source.IDOf(a), source.IDOf(b)) })
-	for _, p := range w.Policies {
-		if id := source.IDOf(p); slices.Contains(lifted, id.Kind) {
-			names = append(names, id.Kind+"/"+id.Name)
-		}
-	}
-	return names
+	return err
 }
 
-// zoneTables are where systems list their time zones, a line each: country, place, name.
-var zoneTables = []string{"/usr/share/zoneinfo/zone1970.tab", "/usr/share/zoneinfo/zone.tab", "/usr/share/lib/zoneinfo/tab/zone_sun.tab"}
-
-// zoneNames are the time zones that this machine knows by name.
-func zoneNames() []string {
-	names := []string{"Local", "UTC"}
-	for _, table := range zoneTables {
-		file, err := os.Open(table)
-		if err != nil {
-			continue
-		}
-		for lines := bufio.NewScanner(file); lines.Scan(); {
-			if fields := strings.Split(lines.Text(), "\t"); len(fields) > 2 && !strings.HasPrefix(fields[0], "#") {
-				names = append(names, fields[2])
-			}
-		}
-		_ = file.Close()
-		break
+// readings reads the demand of a target: from files, from Prometheus, or from what a Tortoise has learnt.
+func (v *verb) readings(ctx context.Context, target source.Target, doing func(string)) ([]habit.Reading, error) {
+	switch {
+	case len(v.history.Files) > 0:
+		v.from = strings.Join(v.history.Files, ", ")
+		return history.ReadDemand(v.history.Files, v.In, v.history.Format, doing)
+	case v.history.Prometheus != "":
+		v.from = "Prometheus"
+		samples, err := v.history.Ask(ctx, v.asked, target.Ref, v.Now(), nil, doing, v.note)
+		return history.DemandOf(samples), err
 	}
-	slices.Sort(names)
-	return names
+	v.from = "its UsageCheckpoint"
+	kept, err := v.Checkpoint(ctx, target, v.paths)
+	if err != nil {
+		return nil, err
+	}
+	if kept == nil {
+		return nil, fmt.Errorf("there is no history to work from: no Tortoise has learnt of %s, so there is no UsageCheckpoint; give --usage FILE or --prometheus URL", target.Ref)
+	}
+	return history.DemandKept(kept)
 }
+
+// note tells a person what should be known beside the answer.
+func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", report.Clean(text)) }

@@ -106,23 +106,31 @@ func pack(k kept) []byte {
 	return out.Bytes()
 }
 
+// unpack reads what was kept.
+func unpack(from []byte) (k kept, err error) {
+	const most = 16 << 20 // nobody has written more than that
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(from)), most))
+	if err != nil {
+		return k, fmt.Errorf("unpack what was learnt: %w", err)
+	}
+	if err := json.Unmarshal(text, &k); err != nil {
+		return k, fmt.Errorf("read what was learnt: %w", err)
+	}
+	if k.Version != keptVersion {
+		return k, fmt.Errorf("what was learnt has the form %d, and %d is known", k.Version, keptVersion)
+	}
+	return k, nil
+}
+
 // newMind makes a mind from what was kept; from nothing, one that knows nothing.
 func newMind(r *rules, from []byte) (*mind, error) {
 	m := &mind{rules: r, tuner: newTuner(r)}
 	if len(from) == 0 {
 		return m, nil
 	}
-	const most = 16 << 20 // nobody has written more than that
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(from)), most))
+	k, err := unpack(from)
 	if err != nil {
-		return nil, fmt.Errorf("unpack what was learnt: %w", err)
-	}
-	var k kept
-	if err := json.Unmarshal(text, &k); err != nil {
-		return nil, fmt.Errorf("read what was learnt: %w", err)
-	}
-	if k.Version != keptVersion {
-		return nil, fmt.Errorf("what was learnt has the form %d, and %d is known", k.Version, keptVersion)
+		return nil, err
 	}
 	if r.formulas != (k.Original != nil) {
 		return m, nil // of another profile

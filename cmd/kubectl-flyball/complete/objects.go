@@ -1,4 +1,4 @@
-package suggest
+package complete
 
 import (
 	"context"

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -50,24 +51,46 @@ func ReadFiles(paths []string, stdin io.Reader, format string, containers []stri
 	return ordered(all)
 }
 
-// read reads the file.
-func (r *reader) read(stdin io.Reader, format string) {
-	before, in := len(r.all), stdin
-	if r.file != "-" {
-		f, err := os.Open(r.file)
+// open opens a file, or standard input, and unpacks it if it is compressed.
+func open(path string, stdin io.Reader) (in *bufio.Reader, done func(), err error) {
+	in, done = bufio.NewReader(stdin), func() {}
+	if path != "-" {
+		f, err := os.Open(path)
 		if err != nil {
 			var at *fs.PathError
 			if errors.As(err, &at) {
 				err = at.Err
 			}
-			r.fault(0, err)
-			return
+			return nil, done, err
 		}
-		defer func() { _ = f.Close() }() // it was only read
-		in = f
+		in, done = bufio.NewReader(f), func() { _ = f.Close() } // it was only read
+	}
+	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, done, fmt.Errorf("unpack it: %w", err)
+		}
+		in = bufio.NewReader(unpacked)
+	}
+	return in, done, nil
+}
+
+// read reads the file.
+func (r *reader) read(stdin io.Reader, format string) {
+	in, done, err := open(r.file, stdin)
+	defer done()
+	if err != nil {
+		r.fault(0, err)
+		return
 	}
 	r.progress("reading " + r.file)
-	switch r.formatOf(format) {
+	r.readFrom(in, format)
+}
+
+// readFrom reads samples.
+func (r *reader) readFrom(in io.Reader, format string) {
+	before := len(r.all)
+	switch formatOf(r.file, format) {
 	case CSV:
 		r.readCSV(in)
 	case JSONLines:
@@ -83,17 +106,19 @@ func (r *reader) read(stdin io.Reader, format string) {
 // reader collects the samples of a file after those of others, and what is wrong with it.
 type reader struct {
 	file string
-	// containers are those that there are, strange those that were named and are not.
+	// containers are those that there are; strange those that were named and are not.
 	containers, strange []string
 	all                 []sample
 	faults              []error
 	progress            func(string)
+	// any is true where samples of all containers are wanted.
+	any bool
 	// over is true once there are too many samples.
 	over bool
 }
 
-func (r *reader) formatOf(given string) string {
-	switch ext := strings.ToLower(filepath.Ext(r.file)); {
+func formatOf(file, given string) string {
+	switch ext := filepath.Ext(strings.TrimSuffix(strings.ToLower(file), ".gz")); {
 	case given != "":
 		return given
 	case ext == ".csv":
@@ -118,7 +143,7 @@ func (r *reader) take(line int, texts map[string]string) {
 		return
 	}
 	known := slices.Index(r.containers, s.Container)
-	if known < 0 {
+	if known < 0 && !r.any {
 		if slices.Contains(r.strange, s.Container) {
 			return // its first sample was named
 		}
@@ -131,7 +156,9 @@ func (r *reader) take(line int, texts map[string]string) {
 		r.fault(line, fmt.Errorf("there are more than %d samples, and no more are replayed: leave out old ones, or take a longer time between two", mostSamples))
 		return
 	}
-	s.Container = r.containers[known] // the text of the line is not kept for it
+	if known >= 0 {
+		s.Container = r.containers[known] // the text of the line is not kept for it
+	}
 	if r.all = append(r.all, sample{Sample: s, file: r.file, line: line}); len(r.all)%told == 0 {
 		r.progress(fmt.Sprintf("reading %s, %d samples", r.file, len(r.all)))
 	}

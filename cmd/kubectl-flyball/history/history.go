@@ -83,7 +83,7 @@ func set(s *usage.Sample, name, text string) (err error) {
 	switch name {
 	case Container:
 	case Time:
-		s.At, err = instant(text)
+		s.At, err = instantOf(text)
 	case CPU:
 		n, err = amount(text)
 		s.CPU = n * 1000
@@ -103,8 +103,8 @@ func set(s *usage.Sample, name, text string) (err error) {
 	return err
 }
 
-// instant reads RFC 3339, or seconds of Unix time.
-func instant(text string) (time.Time, error) {
+// instantOf reads RFC 3339, or seconds of Unix time.
+func instantOf(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.UTC(), nil
 	}

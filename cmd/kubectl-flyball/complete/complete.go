@@ -1,0 +1,202 @@
+// Package complete completes the values of flags: formats, namespaces, contexts, time zones, actions and freezes.
+package complete
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Actions are those that freezes deny and exceptions allow.
+var Actions = []string{"create", "delete", "rollout", "scale"}
+
+// within bounds how long a shell waits for suggestions.
+const within = 5 * time.Second
+
+// Session is the command line whose flags are completed. Its functions are called once a shell asks.
+type Session struct {
+	// Ready reads the flags that were given so far.
+	Ready func() error
+	// Load reads a world, from files where the session is offline.
+	Load func(ctx context.Context, q source.Query, files []string) (*source.World, error)
+	// Cluster gives what reads the cluster; nil: the session is offline.
+	Cluster func() *source.Cluster
+	// Namespace is the one of -n or of the context.
+	Namespace func() string
+	// Kubeconfig reads the kubeconfig.
+	Kubeconfig func() (clientcmdapi.Config, error)
+	// OwnFormat is the annotation of a verb that has a format of its own.
+	OwnFormat string
+}
+
+// values returns, by the name of a flag, a function that lists the values that the flag may have.
+func (s Session) values() map[string]func(cmd *cobra.Command) []string {
+	return map[string]func(*cobra.Command) []string{
+		"output": func(cmd *cobra.Command) []string {
+			formats := report.Formats()
+			if own := cmd.Annotations[s.OwnFormat]; own != "" {
+				formats = append(formats, own)
+			}
+			return formats
+		},
+		"namespace": s.Namespaces, "flyball-namespace": s.Namespaces,
+		"context":   func(*cobra.Command) []string { return keysOf(s.kubeconfig().Contexts) },
+		"cluster":   func(*cobra.Command) []string { return keysOf(s.kubeconfig().Clusters) },
+		"user":      func(*cobra.Command) []string { return keysOf(s.kubeconfig().AuthInfos) },
+		"time-zone": func(*cobra.Command) []string { return zoneNames() },
+		"allow":     func(*cobra.Command) []string { return Actions },
+		"policies":  s.freezes,
+	}
+}
+
+// Flags has the flags of a command, and of all below it, suggest their values. A flag of several values takes them with commas between.
+func (s Session) Flags(cmd *cobra.Command) {
+	values := s.values()
+	suggest := func(f *pflag.Flag) {
+		list := values[f.Name]
+		if list == nil || f.Value.Type() == "bool" {
+			return
+		}
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if strings.HasSuffix(f.Value.Type(), "Slice") {
+				return List(list(cmd), typed), cobra.ShellCompDirectiveNoFileComp
+			}
+			return beginning(list(cmd), typed), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(suggest)
+	if !cmd.HasParent() {
+		cmd.PersistentFlags().VisitAll(suggest)
+	}
+	for _, c := range cmd.Commands() {
+		s.Flags(c)
+	}
+}
+
+// beginning are the names that begin as somebody has typed.
+func beginning(names []string, typed string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(v string) bool { return !strings.HasPrefix(v, typed) })
+}
+
+// List completes the last name of a list with commas between.
+func List(names []string, typed string) []string {
+	end := strings.LastIndex(typed, ",") + 1
+	return Prefixed(typed[:end], beginning(names, typed[end:]))
+}
+
+// Prefixed gives names with a prefix each. It edits the list given.
+func Prefixed(prefix string, names []string) []string {
+	for i := range names {
+		names[i] = prefix + names[i]
+	}
+	return names
+}
+
+func keysOf[T any](m map[string]T) (names []string) {
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// kubeconfig is what the kubeconfig says; nothing where it cannot be read.
+func (s Session) kubeconfig() clientcmdapi.Config {
+	config, err := s.Kubeconfig()
+	if err != nil {
+		return clientcmdapi.Config{}
+	}
+	return config
+}
+
+// Namespaces are those of the cluster, or of the files.
+func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
+	if s.Ready() != nil {
+		return nil
+	}
+	if cluster := s.Cluster(); cluster != nil {
+		ctx, cancel := context.WithTimeout(cmd.Context(), within)
+		defer cancel()
+		objects, err := cluster.Objects(ctx, []schema.GroupKind{{Kind: "Namespace"}}, "")
+		if err != nil {
+			return nil
+		}
+		for _, raw := range objects {
+			names = append(names, source.RefOf(raw).Name)
+		}
+	} else if w := s.policies(cmd); w != nil {
+		for _, ns := range w.Namespaces {
+			names = append(names, ns.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// policies reads the policies that a command line is about; nil where they cannot be read.
+func (s Session) policies(cmd *cobra.Command) *source.World {
+	if s.Ready() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), within)
+	defer cancel()
+	files, _ := cmd.Flags().GetStringSlice("filename")
+	w, err := s.Load(ctx, source.Query{Namespace: s.Namespace(), PoliciesOnly: true}, files)
+	if err != nil {
+		return nil
+	}
+	return w
+}
+
+// freezes are those and maintenance windows that an exception may lift, as Kind/name.
+func (s Session) freezes(cmd *cobra.Command) (names []string) {
+	w := s.policies(cmd)
+	if w == nil {
+		return nil
+	}
+	lifted := []string{freeze.Kind, freeze.ClusterKind, freeze.WindowKind, freeze.ClusterWindowKind}
+	slices.SortFunc(w.Policies, func(a, b policy.Object) int { return workload.Policy.Compare(source.IDOf(a), source.IDOf(b)) })
+	for _, p := range w.Policies {
+		if id := source.IDOf(p); slices.Contains(lifted, id.Kind) {
+			names = append(names, id.Kind+"/"+id.Name)
+		}
+	}
+	return names
+}
+
+// zoneTables are where systems list their time zones, a line each: country, place, name.
+var zoneTables = []string{"/usr/share/zoneinfo/zone1970.tab", "/usr/share/zoneinfo/zone.tab", "/usr/share/lib/zoneinfo/tab/zone_sun.tab"}
+
+// zoneNames are the time zones that this machine knows by name.
+func zoneNames() []string {
+	names := []string{"Local", "UTC"}
+	for _, table := range zoneTables {
+		file, err := os.Open(table)
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			if fields := strings.Split(lines.Text(), "\t"); len(fields) > 2 && !strings.HasPrefix(fields[0], "#") {
+				names = append(names, fields[2])
+			}
+		}
+		_ = file.Close()
+		break
+	}
+	slices.Sort(names)
+	return names
+}

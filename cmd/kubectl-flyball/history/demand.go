@@ -1,0 +1,169 @@
+package history
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/engine/habit"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/spelling"
+)
+
+// Columns of a file that has the demand of all pods of a workload together, in cores.
+const (
+	minuteColumn = "minute" // minutes of Unix time
+	coresColumn  = "cores"
+)
+
+// totals are the columns that such a file may have.
+var totals = []string{Time, CPU, Memory, minuteColumn, coresColumn}
+
+// ReadDemand reads the demand of a workload from files; - is standard input. Where a file of comma-separated values has no column container, it
+// has the demand of all pods together; all others have samples of containers, which are added up.
+func ReadDemand(paths []string, stdin io.Reader, format string, progress func(string)) ([]habit.Reading, error) {
+	var all []habit.Reading
+	var samples []sample
+	var faults []error
+	for _, path := range paths {
+		r := reader{file: path, any: true, all: samples, progress: progress}
+		in, done, err := open(path, stdin)
+		if err != nil {
+			r.fault(0, err)
+		} else {
+			progress("reading " + path)
+			if formatOf(path, format) == CSV && isTotal(in) {
+				all = append(all, r.readTotals(in)...)
+			} else {
+				r.readFrom(in, format)
+			}
+		}
+		done()
+		samples, faults = r.all, append(faults, r.faults...)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	found, err := ordered(samples)
+	return append(all, DemandOf(found)...), err
+}
+
+// DemandOf adds up samples of containers in order of time. Where no pod was ready, nothing is known.
+func DemandOf(samples []usage.Sample) []habit.Reading {
+	var all []habit.Reading
+	for _, s := range samples {
+		if s.Replicas == 0 || s.CPU < 0 {
+			continue
+		}
+		cores := s.CPU * float64(s.Replicas) / 1000
+		if n := len(all); n > 0 && all[n-1].At.Equal(s.At) {
+			all[n-1].Cores += cores
+		} else {
+			all = append(all, habit.Reading{At: s.At, Cores: cores})
+		}
+	}
+	return all
+}
+
+// isTotal reports whether the first line of a file has columns of a demand of all pods, and no column container. It reads nothing.
+func isTotal(in *bufio.Reader) bool {
+	start, _ := in.Peek(in.Size())
+	for line := range strings.Lines(string(start)) {
+		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+			continue
+		}
+		return !strings.Contains(line, Container)
+	}
+	return false
+}
+
+// readTotals reads columns minute and cores, or time and cpu; a column memory is not looked at.
+func (r *reader) readTotals(in io.Reader) []habit.Reading {
+	c := csv.NewReader(in)
+	c.TrimLeadingSpace, c.Comment, c.ReuseRecord = true, '#', true
+	var all []habit.Reading
+	var head []string
+	for !r.full() {
+		record, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var at *csv.ParseError
+		if errors.As(err, &at) {
+			r.fault(at.Line, at.Err)
+			return nil
+		}
+		if err != nil {
+			r.fault(0, err)
+			return nil
+		}
+		line, _ := c.FieldPos(0)
+		if head == nil {
+			head = slices.Clone(record)
+			if err := totalHead(head); err != nil {
+				r.fault(line, err)
+				return nil
+			}
+			continue
+		}
+		reading, err := readTotal(head, record)
+		if err != nil {
+			r.fault(line, err)
+			continue
+		}
+		if all = append(all, reading); len(all) > MostInstants*usage.MaxContainers {
+			r.over = true
+			r.fault(line, fmt.Errorf("there are more than %d readings", MostInstants*usage.MaxContainers))
+		}
+	}
+	if len(r.faults) == 0 && len(all) == 0 {
+		r.fault(0, errors.New("there are no samples in it"))
+	}
+	return all
+}
+
+// totalHead checks the columns of a demand, and trims their names.
+func totalHead(head []string) error {
+	var faults []error
+	for i := range head {
+		head[i] = strings.TrimSpace(strings.TrimPrefix(head[i], "\ufeff"))
+		if !slices.Contains(totals, head[i]) {
+			faults = append(faults, fmt.Errorf("there is no field %q of the demand of all pods together%s", head[i], spelling.Hint(head[i], totals)))
+		}
+	}
+	has := func(name string) bool { return slices.Contains(head, name) }
+	if !(has(Time) && has(CPU)) && !(has(minuteColumn) && has(coresColumn)) {
+		faults = append(faults, errors.New("give the columns time and cpu, or minute and cores, of all pods together; or time, container, replicas and cpu"))
+	}
+	return errors.Join(faults...)
+}
+
+// readTotal reads a line of a demand.
+func readTotal(head, record []string) (r habit.Reading, err error) {
+	for i, name := range head {
+		text := strings.TrimSpace(record[i])
+		var wrong error
+		switch name {
+		case Time:
+			r.At, wrong = instantOf(text)
+		case minuteColumn:
+			var n int64
+			if n, wrong = strconv.ParseInt(text, 10, 64); wrong != nil || n <= 0 || n > 1e9 {
+				wrong = fmt.Errorf("%q is no minute of Unix time", text)
+			}
+			r.At = time.Unix(n*60, 0).UTC()
+		case CPU, coresColumn:
+			r.Cores, wrong = amount(text)
+		}
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, wrong))
+		}
+	}
+	return r, err
+}

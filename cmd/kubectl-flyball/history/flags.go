@@ -1,0 +1,104 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Flags say where a verb has the history of a workload from.
+type Flags struct {
+	Files                         []string
+	Format, Prometheus, TokenFile string
+
+	queries          []string
+	pods, span, step string
+}
+
+// Add adds the flags to a verb. step is the time between two samples of Prometheus by default.
+func (f *Flags) Add(cmd *cobra.Command, step string) {
+	to := cmd.Flags()
+	to.StringSliceVar(&f.Files, "usage", nil, "Files of samples, which may be compressed with gzip; - is standard input")
+	to.StringVar(&f.Format, "usage-format", "", "Format of --usage: csv or jsonl (default: by the ending of the name)")
+	to.StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus server to ask for samples")
+	to.StringVar(&f.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
+	to.StringArrayVar(&f.queries, "query", nil, "NAME=PROMQL: a query to put in place of the default one")
+	to.StringVar(&f.pods, "pods", "", "Regular expression of the names of the pods, for --prometheus (default: by kind and name)")
+	to.StringVar(&f.span, "history", "28d", "How far back to ask Prometheus: a span such as 7d")
+	to.StringVar(&f.step, "step", step, fmt.Sprintf("Time between two samples of Prometheus: at most %d are read of a container", MostInstants))
+	_ = cmd.MarkFlagFilename("usage", "csv", "jsonl", "ndjson", "gz")
+	_ = cmd.RegisterFlagCompletionFunc("usage-format", cobra.FixedCompletions([]string{CSV, JSONLines}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Asked are the flags, read.
+type Asked struct {
+	span, step time.Duration
+	queries    map[string]string
+}
+
+// Check reads the flags, and tells of each that is wrong.
+func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
+	if len(f.Files) > 0 && f.Prometheus != "" {
+		fault("--usage and --prometheus are two sources: give one")
+	}
+	if f.Format != "" && f.Format != CSV && f.Format != JSONLines {
+		fault("--usage-format: %q is neither %s nor %s", f.Format, CSV, JSONLines)
+	}
+	var err error
+	if a.span, err = instant.Span(f.span); err != nil {
+		fault("--history: %w", err)
+	}
+	if a.step, err = instant.Span(f.step); err != nil {
+		fault("--step: %w", err)
+	} else if a.step < time.Second || a.step > time.Hour {
+		fault("--step: %s is not between 1s and 1h", f.step)
+	} else if n := int64(a.span / a.step); f.Prometheus != "" && n > MostInstants {
+		fault("--step: %s over --history %s are %d instants, and at most %d are read: take a longer step", f.step, f.span, n, MostInstants)
+	}
+	if a.queries, err = recorded.ParseQueries(f.queries, CheckQuery); err != nil {
+		fault("--query: %w", err)
+	}
+	return a
+}
+
+// Ask asks Prometheus for the samples of a workload up to an instant, of the containers that it has; nil: of all. note is told what a person
+// should know.
+func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing, note func(string)) ([]usage.Sample, error) {
+	noted, strange := map[string]bool{}, map[string]bool{}
+	p := Prometheus{
+		Address: f.Prometheus, TokenFile: f.TokenFile, Namespace: ref.Namespace, Pods: cmp.Or(f.pods, recorded.PodsOf(ref.Kind, ref.Name)), Queries: a.queries,
+		From: to.Add(-a.span).Truncate(a.step), To: to.Truncate(a.step), Step: a.step, Progress: doing,
+		Note: func(text string) {
+			if !noted[text] {
+				noted[text] = true
+				note(text)
+			}
+		},
+		// What something injects, such as a sidecar, is left out.
+		Keeps: func(container string) bool {
+			has := containers == nil || slices.Contains(containers, container)
+			if !has {
+				strange[container] = true
+			}
+			return has
+		},
+	}
+	all, err := p.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(strange)) {
+		note(fmt.Sprintf("container %s is left out: %s does not have it", name, ref))
+	}
+	return all, nil
+}

@@ -1,0 +1,23 @@
+package history
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/habit"
+	"flyball.dev/flyball/engine/policy/tortoise"
+)
+
+// DemandKept reads the demand that a Tortoise has learnt.
+func DemandKept(c *v1alpha1.UsageCheckpoint) ([]habit.Reading, error) {
+	data, err := base64.StdEncoding.DecodeString(c.Spec.Data)
+	if err == nil {
+		var all []habit.Reading
+		err = tortoise.EachDemand(data, func(d tortoise.Demand) { all = append(all, habit.Reading{At: d.At, Cores: d.CPU / 1000}) })
+		if err == nil {
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("read the UsageCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+}

@@ -1,0 +1,165 @@
+// Package subject reads a workload, and the autoscaler that governs it, for verbs that say how it should be scaled.
+package subject
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Subject is the workload that is recommended for, as its adapter reads it.
+type Subject struct {
+	Ref workload.Ref
+	// Requests by container, in milli-CPU and bytes; zero is none.
+	Requests map[string]tune.Request
+	// Governor is the autoscaler that governs the workload; nil: there is none.
+	Governor *policy.SeenGovernor
+	// Scalable is true where it has a count of replicas.
+	Scalable bool
+	// Scaled is the container whose CPU is scaled by replicas.
+	Scaled string
+}
+
+// New reads a target and what governs it.
+func New(w *source.World, memory *world.Memory, target source.Target) (_ *Subject, err error) {
+	s := &Subject{Ref: target.Ref, Requests: map[string]tune.Request{}}
+	var found *workload.Observed
+	for _, a := range w.Adapters {
+		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{Amounts: true})
+		if len(errs) > 0 {
+			continue // the world has a note on it
+		}
+		if compiled.GroupKind() == target.GroupKind {
+			if found, err = observe(memory, compiled, target.Ref); err != nil {
+				return nil, err
+			}
+		}
+		if compiled.CanGovern() {
+			if err := s.governedBy(memory, compiled); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if found == nil {
+		return nil, w.Missing(target.Ref)
+	}
+	s.Scalable = len(found.Components) > 0
+	for _, a := range found.Allocations {
+		s.Requests[a.Component] = tune.Request{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes}
+	}
+	if len(s.Requests) == 0 {
+		return nil, fmt.Errorf("%s: its adapter finds no container, or other component, that requests resources", target.Ref)
+	}
+	return s, nil
+}
+
+// observe gives what the owner of an object wants; nil: there is no such object.
+func observe(memory *world.Memory, a *adapter.Adapter, ref workload.Ref) (*workload.Observed, error) {
+	raw := memory.Raw(ref)
+	if raw == nil {
+		return nil, nil
+	}
+	obj, err := a.Project(raw)
+	if err != nil {
+		return nil, err
+	}
+	if fault := a.AmountFault(obj); fault != "" {
+		return nil, fmt.Errorf("%s: %s", ref, fault)
+	}
+	o := a.Observe(obj)
+	return &o, nil
+}
+
+// governedBy looks for the autoscaler among the objects of a kind.
+func (s *Subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
+	var refs []workload.Ref
+	memory.EachObject(func(ref workload.Ref) {
+		if ref.GroupKind == a.GroupKind() && ref.Namespace == s.Ref.Namespace {
+			refs = append(refs, ref)
+		}
+	})
+	slices.SortFunc(refs, func(a, b workload.Ref) int { return cmp.Compare(a.Name, b.Name) })
+	for _, ref := range refs {
+		obj, err := a.Project(memory.Raw(ref))
+		if err != nil {
+			return err
+		}
+		if governed, ok := a.Governs(obj); ok && memory.Referent(governed) == s.Ref && s.Governor == nil {
+			if fault := a.AmountFault(obj); fault != "" {
+				return fmt.Errorf("%s: %s", ref, fault)
+			}
+			o := a.Observe(obj)
+			s.Governor = &policy.SeenGovernor{Ref: ref, Bounds: o.Bounds, Utilisation: o.Utilisation}
+		}
+	}
+	return nil
+}
+
+// Names of the containers.
+func (s *Subject) Names() []string { return slices.Sorted(maps.Keys(s.Requests)) }
+
+// Scale chooses the container whose CPU is scaled by replicas: the one that was asked for, by a flag or a Tortoise, else the autoscaler's, else the one that requests
+// most.
+func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
+	for _, r := range rules.Resources {
+		if _, ok := s.Requests[r.Container]; ok && asked == "" && r.CPU == v1alpha1.ScaleHorizontal {
+			asked = r.Container
+		}
+	}
+	if asked != "" {
+		if _, ok := s.Requests[asked]; !ok {
+			return fmt.Errorf("--container: %s has no container %q%s", s.Ref, asked, spelling.Hint(asked, s.Names()))
+		}
+		s.Scaled = asked
+		return nil
+	}
+	if u := s.Target(); u != nil && u.Container != "" {
+		if _, ok := s.Requests[u.Container]; ok {
+			s.Scaled = u.Container
+			return nil
+		}
+		return fmt.Errorf("%s has a target for the container %q, which %s does not have%s", s.Governor.Ref, u.Container, s.Ref, spelling.Hint(u.Container, s.Names()))
+	}
+	for _, name := range s.Names() {
+		if s.Scaled == "" || s.Requests[name].CPU > s.Requests[s.Scaled].CPU {
+			s.Scaled = name
+		}
+	}
+	return nil
+}
+
+// Target is the CPU target of the autoscaler; nil: it has none.
+func (s *Subject) Target() *workload.Utilisation {
+	if s.Governor == nil {
+		return nil
+	}
+	for i, u := range s.Governor.Utilisation {
+		if u.Resource == workload.CPU {
+			return &s.Governor.Utilisation[i]
+		}
+	}
+	return nil
+}
+
+// newTarget is what an autoscaler gets for CPU in percent that has no target.
+const newTarget = 70
+
+// Autoscaler is the one that governs the workload, or one as would be made; nil: it has no replicas.
+func (s *Subject) Autoscaler(b optimize.Bounds) *policy.SeenGovernor {
+	if s.Governor != nil || !s.Scalable {
+		return s.Governor
+	}
+	low, top := int64(b.Min), int64(b.Max)
+	return &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top}, Utilisation: []workload.Utilisation{{Container: s.Scaled, Resource: workload.CPU, Percent: newTarget}}}
+}

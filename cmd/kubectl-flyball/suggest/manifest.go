@@ -1,0 +1,81 @@
+package suggest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/habit"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Head is what both proposals have.
+type Head struct {
+	Target   string `json:"target"`
+	TimeZone string `json:"timeZone"`
+	// From says where the history is from.
+	From string `json:"historyFrom"`
+	// Learnt are the days that teach, Tried those on which the result was tried.
+	Learnt Days `json:"learnt"`
+	Tried  Days `json:"tried"`
+}
+
+// Days are whole local days; To is the last one.
+type Days struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Days int    `json:"days"`
+}
+
+func daysOf(p habit.Part) Days {
+	from, to, _ := strings.Cut(p.String(), " to ")
+	return Days{from, to, p.Days()}
+}
+
+func (d Days) String() string { return fmt.Sprintf("%s to %s (%d days)", d.From, d.To, d.Days) }
+
+func (h *Head) text(w *report.Writer) {
+	report.Comment(w, "- ", fmt.Sprintf("Learnt from the days %s and tried on %s, in %s.", h.Learnt, h.Tried, h.TimeZone))
+}
+
+// targetOf selects an object.
+func targetOf(ref workload.Ref) v1alpha1.TargetSelector {
+	return v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: ref.Group, Kind: ref.Kind}}, Names: []string{ref.Name}}
+}
+
+// manifest is an object that proposes something for a target, without what nobody writes.
+func manifest(kind string, ref workload.Ref, spec any) (map[string]any, error) {
+	text, err := json.Marshal(struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        map[string]string `json:"metadata"`
+		Spec            any               `json:"spec"`
+	}{metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}, map[string]string{"namespace": ref.Namespace, "name": ref.Name}, spec})
+	if err != nil {
+		return nil, fmt.Errorf("encode the %s: %w", kind, err)
+	}
+	var m map[string]any
+	return m, json.Unmarshal(text, &m)
+}
+
+// block writes a manifest.
+func block(w *report.Writer, m map[string]any) {
+	text, err := yaml.Marshal(m)
+	if err != nil { // it was decoded from JSON
+		text = fmt.Appendf(nil, "# %v\n", err)
+	}
+	w.Block(string(text))
+}
+
+// nameOf names a proposal, as kind/name.
+func nameOf(m map[string]any) []string {
+	meta, _ := m["metadata"].(map[string]any)
+	return []string{fmt.Sprintf("%s/%s", strings.ToLower(fmt.Sprint(m["kind"])), meta["name"])}
+}
+
+// Names implements report.Finding.
+func (f *Schedule) Names() []string { return nameOf(f.Manifest) }

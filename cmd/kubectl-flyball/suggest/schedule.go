@@ -1,0 +1,193 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/habit"
+	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// scheduleVerb is one run of suggest schedule.
+type scheduleVerb struct {
+	verb
+	below, tolerate, lead, shortest string
+}
+
+func newSchedule(s Surroundings) *cobra.Command {
+	v := &scheduleVerb{verb: verb{Surroundings: s}}
+	cmd := &cobra.Command{
+		Use: "schedule KIND/NAME", Short: "Propose a Schedule with windows in which nobody uses a workload", Long: longSchedule,
+		Example: "  kubectl flyball suggest schedule deployment/web --usage weeks.csv --time-zone Europe/Berlin\n" +
+			"  kubectl flyball suggest schedule deployment/web --offline -f manifests/ --usage weeks.csv --time-zone Europe/Berlin -o json",
+		RunE: func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
+	}
+	v.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&v.below, "idle-below", "", "CPU of all pods up to which nobody uses the target, such as 50m (default: a twentieth of its busiest minutes)")
+	f.StringVar(&v.tolerate, "tolerate", "0s", "For how long a week, in the days that teach, somebody may have used the target within the windows")
+	f.StringVar(&v.lead, "lead", "10m", "How long before the first use the target wakes")
+	f.StringVar(&v.shortest, "shortest", "2h", "Windows that are shorter are left out")
+	return cmd
+}
+
+// rules reads the flags.
+func (v *scheduleVerb) rules() (r habit.IdleRules, learn int, err error) {
+	var f faults
+	learn = v.check(&f)
+	r = habit.IdleRules{Below: -1, Tolerate: f.span("tolerate", v.tolerate), Lead: f.span("lead", v.lead), Shortest: f.span("shortest", v.shortest)}
+	if v.below != "" {
+		q, ok := workload.ParseQuantity(v.below)
+		if r.Below = q.AsApproximateFloat64(); !ok || r.Below < 0 {
+			f.add("--idle-below: %q is no amount of CPU such as 50m", v.below)
+		}
+	}
+	return r, learn, errors.Join(f...)
+}
+
+func (v *scheduleVerb) run(ctx context.Context, arg string) error {
+	rules, learn, err := v.rules()
+	if err != nil {
+		return err
+	}
+	_, _, target, err := v.read(ctx, arg, learn)
+	if err != nil {
+		return err
+	}
+	why := fmt.Sprintf("%s, as --idle-below says", habit.Cores(rules.Below))
+	if rules.Below < 0 {
+		below, most := v.demand.IdleBelow(v.teach)
+		rules.Below, why = below, fmt.Sprintf("%s, a twentieth of the %s of its busiest minutes", habit.Cores(below), habit.Cores(most))
+	}
+	windows, err := v.demand.IdleWindows(v.teach, rules)
+	if err != nil {
+		return v.refused(err)
+	}
+	f, err := v.findSchedule(target.Ref, windows, rules.Below)
+	if err != nil {
+		return err
+	}
+	f.why = why
+	return v.Print(f)
+}
+
+// findSchedule tries windows, and makes a manifest of them.
+func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowSpec, below float64) (*Schedule, error) {
+	tried, err := v.demand.Try(windows, v.days, below)
+	if err != nil {
+		return nil, err
+	}
+	f := &Schedule{
+		Head:      Head{Target: ref.String(), TimeZone: (*v.Zone).String(), From: v.from, Learnt: daysOf(v.teach), Tried: daysOf(v.days)},
+		IdleBelow: habit.Cores(below), AsleepHoursAWeek: round(tried.HoursAWeek(v.days)), UsedMinutes: tried.Used, MetMinutes: tried.Met, MetOn: tried.Days, UnknownMinutes: tried.Unknown,
+	}
+	rules := v1alpha1.ScheduleRules{TimeZone: f.TimeZone}
+	for _, w := range windows {
+		one, err := v.demand.Try([]timeline.WindowSpec{w}, v.teach, below)
+		if err != nil {
+			return nil, err
+		}
+		tried, err := v.demand.Try([]timeline.WindowSpec{w}, v.days, below)
+		if err != nil {
+			return nil, err
+		}
+		rules.Asleep = append(rules.Asleep, windowOf(w))
+		f.Windows = append(f.Windows, IdleWindow{Days: w.Days, From: w.From, To: w.To, LearntHours: round(float64(one.Asleep) / 60), LearntUsedMinutes: one.Met, LearntMost: habit.Cores(one.Most), MetMinutes: tried.Met})
+	}
+	f.Manifest, err = manifest(schedule.Kind, ref, v1alpha1.ScheduleSpec{Target: targetOf(ref), ScheduleRules: rules})
+	return f, err
+}
+
+// IdleWindow is one window with what was seen in it on the days that teach.
+type IdleWindow struct {
+	// Days are absent where it is every day.
+	Days              []string `json:"days,omitempty"`
+	From              string   `json:"from"`
+	To                string   `json:"to"`
+	LearntHours       float64  `json:"learntHours"`
+	LearntUsedMinutes int      `json:"learntUsedMinutes"`
+	LearntMost        string   `json:"learntMost"`
+	// MetMinutes are those of the days that try.
+	MetMinutes int `json:"metMinutes"`
+}
+
+// Schedule is a proposal with its back-test.
+type Schedule struct {
+	Head      `json:",inline"`
+	IdleBelow string       `json:"idleBelow"`
+	Windows   []IdleWindow `json:"windows"`
+	// AsleepHoursAWeek is how long the target would have slept a week, on the days that try; the minutes are of all these days.
+	AsleepHoursAWeek float64        `json:"asleepHoursAWeek"`
+	UsedMinutes      int            `json:"usedMinutes"`
+	MetMinutes       int            `json:"metMinutes"`
+	MetOn            []habit.MetDay `json:"metOn,omitempty"`
+	UnknownMinutes   int            `json:"unknownMinutes"`
+	Manifest         map[string]any `json:"manifest"`
+
+	why string
+}
+
+// Text implements report.Finding.
+func (f *Schedule) Text(w *report.Writer) {
+	report.Comment(w, "", fmt.Sprintf("Windows in which nobody used %s, by %s.", f.Target, f.From))
+	f.text(w)
+	report.Comment(w, "- ", fmt.Sprintf("A minute counts as used above %s.", f.why))
+	for _, window := range f.Windows {
+		days := "every day"
+		if len(window.Days) > 0 {
+			days = strings.Join(window.Days, " ")
+		}
+		used := "never used"
+		if window.LearntUsedMinutes > 0 {
+			used = fmt.Sprintf("used for %d minutes", window.LearntUsedMinutes)
+		}
+		met := ""
+		if window.MetMinutes > 0 {
+			met = fmt.Sprintf(" In the back-test it was used for %d minutes: see whether this window is meant.", window.MetMinutes)
+		}
+		report.Comment(w, "- ", fmt.Sprintf("%s %s to %s: %s in %.1f hours on the days that teach, %s at most.%s", days, window.From, window.To, used, window.LearntHours, window.LearntMost, met))
+	}
+	met := "Nobody would have met a sleeping target."
+	if f.MetMinutes > 0 {
+		met = fmt.Sprintf("Somebody would have met a sleeping target for %d of the %d minutes in which it was used: %s.", f.MetMinutes, f.UsedMinutes, f.days())
+	}
+	if f.UnknownMinutes > 0 {
+		met += fmt.Sprintf(" Of %d minutes asleep nobody can say.", f.UnknownMinutes)
+	}
+	report.Comment(w, "- ", fmt.Sprintf("Back-test: it would have slept %.1f hours a week of 168. %s", f.AsleepHoursAWeek, met))
+	block(w, f.Manifest)
+}
+
+// mostDays is how many days are named.
+const mostDays = 5
+
+// days names those on which somebody would have met a sleeping target.
+func (f *Schedule) days() string {
+	var all []string
+	for _, d := range f.MetOn[:min(len(f.MetOn), mostDays)] {
+		all = append(all, fmt.Sprintf("%d on %s", d.Minutes, d.Date))
+	}
+	if more := len(f.MetOn) - mostDays; more > 0 {
+		all = append(all, fmt.Sprintf("and on %d more days", more))
+	}
+	return strings.Join(all, ", ")
+}
+
+func round(v float64) float64 { return float64(int64(v*10+0.5)) / 10 }
+
+// windowOf is a window as policies have it.
+func windowOf(w timeline.WindowSpec) v1alpha1.Window {
+	out := v1alpha1.Window{From: w.From, To: w.To}
+	for _, d := range w.Days {
+		out.Days = append(out.Days, v1alpha1.Day(d))
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/habit"
+	"flyball.dev/flyball/engine/policy/tortoise/replay"
+	"flyball.dev/flyball/engine/policy/trigger"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// triggerVerb is one run of suggest trigger.
+type triggerVerb struct {
+	verb
+	container, request string
+	utilisation, least int
+	headroom           float64
+	lowerMax           bool
+}
+
+func newTrigger(s Surroundings) *cobra.Command {
+	v := &triggerVerb{verb: verb{Surroundings: s}}
+	cmd := &cobra.Command{
+		Use: "trigger KIND/NAME", Short: "Propose a Trigger with bounds by hour for the autoscaler of a workload", Long: longTrigger,
+		Example: "  kubectl flyball suggest trigger deployment/checkout --offline -f manifests/ --usage weeks.csv --time-zone Europe/Berlin\n" +
+			"  kubectl flyball suggest trigger deployment/checkout --offline -f manifests/ --usage weeks.csv --time-zone Europe/Berlin -o json",
+		RunE: func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
+	}
+	v.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&v.container, "container", "", "Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
+	f.StringVar(&v.request, "request", "", "CPU that a pod requests, such as 500m (default: that of the container)")
+	f.IntVar(&v.utilisation, "utilisation", 0, "Target utilisation in percent (default: the autoscaler's)")
+	f.IntVar(&v.least, "min-replicas", 2, "Least minimum to propose")
+	f.Float64Var(&v.headroom, "headroom", 1.5, "How many times the largest demand of an hour its maximum serves at least")
+	f.BoolVar(&v.lowerMax, "lower-max", false, "Propose maxima below that of the autoscaler too")
+	return cmd
+}
+
+func (v *triggerVerb) run(ctx context.Context, arg string) error {
+	var f faults
+	learn := v.check(&f)
+	if v.least < 1 {
+		f.add("--min-replicas: %d is below 1", v.least)
+	}
+	if v.headroom < 1 {
+		f.add("--headroom: %v is below 1", v.headroom)
+	}
+	if err := errors.Join(f...); err != nil {
+		return err
+	}
+	w, memory, target, err := v.read(ctx, arg, learn)
+	if err != nil {
+		return err
+	}
+	s, err := subject.New(w, memory, target)
+	if err != nil {
+		return err
+	}
+	if err := s.Scale(v.container, v1alpha1.TortoiseRules{}); err != nil {
+		return err
+	}
+	pods, least, most, err := v.pods(s)
+	if err != nil {
+		return err
+	}
+	bounds, err := v.demand.HourlyBounds(v.teach, pods)
+	if err != nil {
+		return v.refused(err)
+	}
+	finding, err := v.findTrigger(s, bounds, pods, least, most)
+	if err != nil {
+		return err
+	}
+	return v.Print(finding)
+}
+
+// pods are those of a subject, and the bounds of its autoscaler.
+func (v *triggerVerb) pods(s *subject.Subject) (p habit.Pods, least, most int, err error) {
+	if s.Governor == nil {
+		return p, 0, 0, fmt.Errorf("no autoscaler governs %s, and bounds by hour are those of one: make a HorizontalPodAutoscaler first", s.Ref)
+	}
+	p = habit.Pods{Request: s.Requests[s.Scaled].CPU, Target: v.utilisation, Least: v.least, Headroom: v.headroom}
+	if v.request != "" {
+		q, ok := workload.ParseQuantity(v.request)
+		if p.Request = q.MilliValue(); !ok {
+			p.Request = 0
+		}
+	}
+	if u := s.Target(); p.Target == 0 && u != nil {
+		p.Target = int(u.Percent)
+	}
+	if p.Request <= 0 {
+		return p, 0, 0, fmt.Errorf("%s: the container %s requests no CPU that is known: give --request, such as 500m", s.Ref, s.Scaled)
+	}
+	if p.Target <= 0 {
+		return p, 0, 0, fmt.Errorf("%s has no target utilisation for CPU: give --utilisation", s.Governor.Ref)
+	}
+	b := s.Governor.Bounds
+	least, most = int(ptr.Deref(b.Min, 1)), int(ptr.Deref(b.Max, 0))
+	if most < max(least, 1) {
+		return p, 0, 0, fmt.Errorf("%s has no maximum to begin with", s.Governor.Ref)
+	}
+	if !v.lowerMax {
+		p.Ceiling = most
+	}
+	return p, least, most, nil
+}
+
+// findTrigger tries bounds, and makes a manifest of them.
+func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pods habit.Pods, least, most int) (*Trigger, error) {
+	tried, err := v.demand.TryBounds(bounds, v.days, pods, least, most)
+	if err != nil {
+		return nil, err
+	}
+	f := &Trigger{
+		Head:    Head{Target: s.Ref.String(), TimeZone: (*v.Zone).String(), From: v.from, Learnt: daysOf(v.teach), Tried: daysOf(v.days)},
+		Request: fmt.Sprintf("%dm", pods.Request), Utilisation: pods.Target, Autoscaler: s.Governor.Ref.String(),
+		Own: outcomeOf(tried.Own, pods.Request), Proposed: outcomeOf(tried.Proposed, pods.Request), min: least, max: most,
+	}
+	rules := v1alpha1.TriggerRules{TimeZone: f.TimeZone}
+	for _, b := range bounds {
+		rules.Triggers = append(rules.Triggers, v1alpha1.TimeTrigger{
+			Name: b.Name, Window: windowOf(b.Window), During: v1alpha1.TriggerValues{Min: ptr.To(int64(b.Min)), Max: ptr.To(int64(b.Max))},
+		})
+		f.Bounds = append(f.Bounds, HourBounds{Days: b.Window.Days, From: b.Window.From, To: b.Window.To, Min: b.Min, Max: b.Max})
+	}
+	f.Manifest, err = manifest(trigger.KindName, workload.Ref{Namespace: s.Ref.Namespace, Name: s.Ref.Name}, v1alpha1.TriggerSpec{Target: targetOf(s.Governor.Ref), TriggerRules: rules})
+	return f, err
+}
+
+// HourBounds are the bounds of some hours.
+type HourBounds struct {
+	// Days are absent where it is every day.
+	Days []string `json:"days,omitempty"`
+	From string   `json:"from"`
+	To   string   `json:"to"`
+	Min  int      `json:"min"`
+	Max  int      `json:"max"`
+}
+
+// Outcome is what bounds come to on the days that try.
+type Outcome struct {
+	// Cores are requested on average.
+	Cores float64 `json:"cores"`
+	// ViolationMinutes are those in which demand was above 85 % of what the ready pods request.
+	ViolationMinutes float64 `json:"violationMinutes"`
+}
+
+func outcomeOf(o replay.Outcome, request int64) Outcome {
+	return Outcome{round(o.Pods() * float64(request) / 1000), round(o.Minutes())}
+}
+
+// Trigger is a proposal with its back-test.
+type Trigger struct {
+	Head        `json:",inline"`
+	Autoscaler  string       `json:"autoscaler"`
+	Request     string       `json:"request"`
+	Utilisation int          `json:"utilisation"`
+	Bounds      []HourBounds `json:"bounds"`
+	Own         Outcome      `json:"own"`
+	Proposed    Outcome      `json:"proposed"`
+	// Manifest is the Trigger.
+	Manifest map[string]any `json:"manifest"`
+
+	min, max int
+}
+
+// Names implements report.Finding.
+func (f *Trigger) Names() []string { return nameOf(f.Manifest) }
+
+// Text implements report.Finding.
+func (f *Trigger) Text(w *report.Writer) {
+	report.Comment(w, "", fmt.Sprintf("Bounds by hour for %s, from the demand of %s, by %s.", f.Autoscaler, f.Target, f.From))
+	f.text(w)
+	report.Comment(w, "- ", fmt.Sprintf("A pod requests %s, and serves %d %% of that.", f.Request, f.Utilisation))
+	report.Comment(w, "- ", fmt.Sprintf("Back-test: with %d to %d pods at all hours %.1f cores were requested on average, and demand was above the headroom for %.1f minutes; with these bounds it is %.1f cores and %.1f minutes.",
+		f.min, f.max, f.Own.Cores, f.Own.ViolationMinutes, f.Proposed.Cores, f.Proposed.ViolationMinutes))
+	if f.Proposed.Cores >= f.Own.Cores && f.Proposed.ViolationMinutes >= f.Own.ViolationMinutes {
+		report.Comment(w, "- ", "The bounds that the autoscaler has are as good or better on these days: keep them.")
+	}
+	block(w, f.Manifest)
+}

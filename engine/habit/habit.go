@@ -1,0 +1,215 @@
+// Package habit reads from the history of a target when nobody uses it, and how much each hour of the week needs. It learns from the first
+// part of a history and tries the result on the rest, and it refuses where a history does not say enough. Windows are those of a Schedule or
+// of a Trigger: tried is what the timeline of the windows says, so also on days on which clocks change.
+//
+// The package sees no client and calls no clock.
+package habit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Refusal says why a history proposes nothing, and what to do about it.
+type Refusal string
+
+// Error implements error.
+func (r Refusal) Error() string { return string(r) }
+
+func refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }
+
+// Reading is the mean demand of all pods of a target, in cores, from an instant until the next reading.
+type Reading struct {
+	At    time.Time
+	Cores float64
+}
+
+// History is the demand of a target by the minute.
+type History struct {
+	// First is the minute of Unix time of the first value. Cores below 0 are not known.
+	First int64
+	Cores []float32
+}
+
+const (
+	minutesOfHour = 60
+	minutesOfDay  = 24 * minutesOfHour
+	daysOfWeek    = 7
+	hoursOfWeek   = 24 * daysOfWeek
+	minutesOfWeek = daysOfWeek * minutesOfDay
+
+	// held is for how many minutes a reading holds at most, unless readings are usually further apart.
+	held = 10
+	// longest is how many minutes a history may span: three years.
+	longest = 3 * 366 * minutesOfDay
+)
+
+// NewHistory makes a history of readings in any order. Readings of one minute are averaged. A reading holds until the next one, for ten
+// minutes or as long as readings are usually apart; after that nothing is known.
+func NewHistory(readings []Reading) (History, error) {
+	if len(readings) == 0 {
+		return History{}, refuse("the history is empty")
+	}
+	readings = slices.Clone(readings)
+	slices.SortStableFunc(readings, func(a, b Reading) int { return a.At.Compare(b.At) })
+	minute := func(r Reading) int64 { return r.At.Unix() / minutesOfHour }
+	first, last := minute(readings[0]), minute(readings[len(readings)-1])
+	if last-first > longest {
+		return History{}, refuse("the history spans from %s to %s, more than three years: some of its instants are wrong", day(readings[0].At), day(readings[len(readings)-1].At))
+	}
+	usual := usualGap(readings)
+	h := History{First: first, Cores: make([]float32, last-first+usual)}
+	for i := range h.Cores {
+		h.Cores[i] = -1
+	}
+	for i := 0; i < len(readings); {
+		from, n, sum := minute(readings[i])-first, 0, 0.0
+		for ; i < len(readings) && minute(readings[i])-first == from; i++ {
+			sum += readings[i].Cores
+			n++
+		}
+		to := int64(len(h.Cores))
+		if i < len(readings) {
+			to = minute(readings[i]) - first
+		}
+		for at := from; at < min(to, from+max(usual, held)); at++ {
+			h.Cores[at] = float32(sum / float64(n))
+		}
+	}
+	return h, nil
+}
+
+// usualGap is how many minutes readings are usually apart, at least one.
+func usualGap(readings []Reading) int64 {
+	var gaps []int64
+	for i := range readings[1:] {
+		gaps = append(gaps, int64(readings[i+1].At.Sub(readings[i].At)/time.Minute))
+	}
+	if len(gaps) == 0 {
+		return 1
+	}
+	slices.Sort(gaps)
+	return max(gaps[len(gaps)/2], 1)
+}
+
+// at returns the demand in the minute of an instant; below 0: not known.
+func (h History) at(minute int64) float32 {
+	if i := minute - h.First; i >= 0 && i < int64(len(h.Cores)) {
+		return h.Cores[i]
+	}
+	return -1
+}
+
+// Part is a stretch of whole local days. To is the midnight at which it ends.
+type Part struct{ From, To time.Time }
+
+// Days returns how many days it has.
+func (p Part) Days() int {
+	n := 0
+	for at := p.From; at.Before(p.To); at = at.AddDate(0, 0, 1) {
+		n++
+	}
+	return n
+}
+
+// Weeks returns how many weeks it has.
+func (p Part) Weeks() float64 { return float64(p.Days()) / daysOfWeek }
+
+// String names the first and the last day.
+func (p Part) String() string {
+	return fmt.Sprintf("%s to %s", day(p.From), day(p.To.AddDate(0, 0, -1)))
+}
+
+func day(t time.Time) string { return t.Format(time.DateOnly) }
+
+// minutes yields the minutes of Unix time of a part, with the local time of each.
+func (p Part) minutes(yield func(minute int64, local time.Time) bool) {
+	zone := p.From.Location()
+	for at := p.From.Unix() / minutesOfHour; at < p.To.Unix()/minutesOfHour; at++ {
+		if !yield(at, time.Unix(at*minutesOfHour, 0).In(zone)) {
+			return
+		}
+	}
+}
+
+// leastTeach and leastJudge are the fewest days to learn from and to try the result on; askedJudge is the latter where somebody says how many
+// days teach.
+const leastTeach, leastJudge, askedJudge = 14, 7, 2
+
+// Split parts the whole local days of a history into those to learn from and the rest. learn is how many teach; 0: two thirds of them, and at
+// least two weeks. It refuses a history that is too short, or of which more than a tenth is not known.
+func (h History) Split(zone *time.Location, learn int) (teach, judge Part, err error) {
+	from := midnight(time.Unix(h.First*minutesOfHour, 0).In(zone), false)
+	to := midnight(time.Unix((h.First+int64(len(h.Cores)))*minutesOfHour, 0).In(zone), true)
+	n := Part{from, to}.Days()
+	need, rest, otherwise := learn, askedJudge, ""
+	if learn == 0 {
+		need, rest, otherwise = leastTeach, leastJudge, "; with --learn 7d a single week teaches"
+		learn = max(n*2/3, leastTeach)
+	}
+	if n < need+rest {
+		return teach, judge, refuse("the history has %d whole days, and %d are needed: %d to learn from and %d to try the result on%s", n, need+rest, need, rest, otherwise)
+	}
+	learn = min(learn, n-rest)
+	border := from.AddDate(0, 0, learn)
+	teach, judge = Part{from, border}, Part{border, to}
+	return teach, judge, errorOf(h.gaps(teach), h.gaps(judge))
+}
+
+// errorOf returns the first error.
+func errorOf(all ...error) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// midnight returns the first midnight from an instant on, or the last one up to it.
+func midnight(t time.Time, before bool) time.Time {
+	at := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
+	if !before && at.Before(t) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at
+}
+
+const (
+	// mostUnknown is the share of a part that may be unknown.
+	mostUnknown = 0.1
+	// namedGaps is how many gaps are named.
+	namedGaps = 3
+)
+
+// gaps refuses a part of which too much is not known.
+func (h History) gaps(p Part) error {
+	type gap struct{ from, to time.Time }
+	var all []gap
+	unknown, total := 0, 0
+	for minute, local := range p.minutes {
+		total++
+		if h.at(minute) >= 0 {
+			continue
+		}
+		unknown++
+		if n := len(all); n > 0 && all[n-1].to.Equal(local) {
+			all[n-1].to = local.Add(time.Minute)
+		} else {
+			all = append(all, gap{local, local.Add(time.Minute)})
+		}
+	}
+	if float64(unknown) <= mostUnknown*float64(total) {
+		return nil
+	}
+	slices.SortStableFunc(all, func(a, b gap) int { return cmp.Compare(b.to.Sub(b.from), a.to.Sub(a.from)) })
+	var named []string
+	for _, g := range all[:min(len(all), namedGaps)] {
+		named = append(named, fmt.Sprintf("%s to %s", g.from.Format("2006-01-02 15:04"), g.to.Format("2006-01-02 15:04")))
+	}
+	return refuse("of the days %s, %.0f %% are not known, and nobody can say whether the target was used then; the longest of %d gaps: %s. A target that already sleeps has no usage while it does",
+		p, 100*float64(unknown)/float64(total), len(all), strings.Join(named, ", "))
+}

@@ -1,0 +1,47 @@
+package tortoise
+
+import (
+	"errors"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+// Demand is the mean CPU demand in milli-CPU of all pods of a target from an instant on, for usage.Step.
+type Demand struct {
+	At  time.Time
+	CPU float64
+}
+
+// EachDemand yields the demand that a mind has kept (policy.Mind), in order of time. Steps of which nothing is known are left out.
+func EachDemand(kept []byte, yield func(Demand)) error {
+	k, err := unpack(kept)
+	if err != nil {
+		return err
+	}
+	if k.Original != nil {
+		return errors.New("the profile Tortoise keeps no history of the demand")
+	}
+	t, err := usage.Unmarshal(k.Usage)
+	if err != nil {
+		return err
+	}
+	var all []*usage.Series
+	last := int64(0)
+	for _, name := range t.Containers() {
+		s := t.Demand(name)
+		all, last = append(all, s), max(last, s.Last())
+	}
+	for step := last - int64(usage.Points) + 1; step <= last; step++ {
+		d, known := Demand{At: time.Unix(step*int64(usage.Step/time.Second), 0).UTC()}, false
+		for _, s := range all {
+			if p := s.At(step); p.Known {
+				d.CPU, known = d.CPU+p.Mean, true
+			}
+		}
+		if known {
+			yield(d)
+		}
+	}
+	return nil
+}
