@@ -3,8 +3,11 @@ package tortoise
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -36,6 +39,13 @@ type Result struct {
 
 // Run puts the contenders through the worlds, on all processors.
 func Run(ctx context.Context, o Options) ([]Result, error) {
+	known := []string{Fixed}
+	for _, c := range contenders {
+		known = append(known, c.name)
+	}
+	if err := errors.Join(among("family", o.Families, Families), among("contender", o.Contenders, known)); err != nil {
+		return nil, err
+	}
 	worlds, err := o.worlds()
 	if err != nil {
 		return nil, err
@@ -70,6 +80,16 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	close(queue)
 	wait.Wait()
 	return results, ctx.Err()
+}
+
+// among returns an error for a name that is not known.
+func among(what string, names, known []string) error {
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("%q is no %s; there are %s", name, what, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // group returns the name by which a contender is chosen.

@@ -76,6 +76,9 @@ func numbers(text string) ([]uint64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the seeds %q: %w", text, err)
 		}
+		if to < from {
+			return nil, fmt.Errorf("read the seeds %q: %d is below %d", text, to, from)
+		}
 		for n := from; n <= to; n++ {
 			all = append(all, n)
 		}
