@@ -125,10 +125,17 @@ func TestSeriesAreSteps(t *testing.T) {
 	}
 }
 
+func TestRowsMayBeInAnyOrder(t *testing.T) {
+	got, err := parseTrace(strings.NewReader("minute,cores\n3,1\n1,2\n3,4\n2,3\n"))
+	if diff := cmp.Diff(trace{{1, 2}, {2, 3}, {3, 4}}, got, cmp.AllowUnexported(row{})); diff != "" || err != nil {
+		t.Errorf("error %v, %s", err, diff)
+	}
+}
+
 func TestBadSeriesAreRefused(t *testing.T) {
 	for reason, text := range map[string]string{
 		"no row": "minute,cores\n", "no header": "1,2\n3,4\n", "no number": "minute,cores\n1,x\n", "below zero": "minute,cores\n1,-1\n",
-		"not in order": "minute,cores\n2,1\n1,1\n", "not a number": "minute,cores\n1,NaN\n",
+		"not a number": "minute,cores\n1,NaN\n",
 	} {
 		if _, err := parseTrace(strings.NewReader(text)); err == nil {
 			t.Errorf("a series with %s is read", reason)

@@ -1,11 +1,13 @@
 package tortoise
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,9 +21,11 @@ import (
 const traceMean, held = 10_000.0, 10
 
 // trace is recorded load: the demand in any unit at minutes since 1970, in order.
-type trace struct {
-	minutes []int
-	values  []float64
+type trace []row
+
+type row struct {
+	minute int
+	value  float64
 }
 
 // readTraces reads every *.csv.gz of a directory as a world.
@@ -57,7 +61,7 @@ func readTrace(name string) (s trace, err error) {
 	return parseTrace(plain)
 }
 
-// parseTrace reads CSV with the columns minute and cores.
+// parseTrace reads CSV with the columns minute and cores, in any order. Of two rows of a minute the later one counts.
 func parseTrace(in io.Reader) (s trace, err error) {
 	rows, err := csv.NewReader(in).ReadAll()
 	if err != nil {
@@ -66,52 +70,53 @@ func parseTrace(in io.Reader) (s trace, err error) {
 	if len(rows) < 2 || !slices.Equal(rows[0], []string{"minute", "cores"}) {
 		return s, errors.New("there must be a header minute,cores and at least one row")
 	}
-	for i, row := range rows[1:] {
-		minute, badMinute := strconv.Atoi(row[0])
-		value, badValue := strconv.ParseFloat(row[1], 64)
+	for i := len(rows) - 1; i > 0; i-- {
+		minute, badMinute := strconv.Atoi(rows[i][0])
+		value, badValue := strconv.ParseFloat(rows[i][1], 64)
 		if err := errors.Join(badMinute, badValue); err != nil {
-			return s, fmt.Errorf("row %d: %w", i+2, err)
+			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		}
-		if i > 0 && minute <= s.minutes[i-1] || !(value >= 0) {
-			return s, fmt.Errorf("row %d: minutes must rise, and no value may be below 0", i+2)
+		if !(value >= 0) || math.IsInf(value, 1) {
+			return nil, fmt.Errorf("row %d: %v is no demand", i+1, value)
 		}
-		s.minutes, s.values = append(s.minutes, minute), append(s.values, value)
+		s = append(s, row{minute, value})
 	}
-	return s, nil
+	slices.SortStableFunc(s, func(a, b row) int { return cmp.Compare(a.minute, b.minute) })
+	return slices.CompactFunc(s, func(a, b row) bool { return a.minute == b.minute }), nil
 }
 
 // world makes a world of a series: steps that hold until the next row, for ten minutes or for the usual distance of two rows. The first week
 // teaches, or the first third where that is less.
 func (s trace) world(name string, length int) *world {
-	n := len(s.minutes)
+	n := len(s)
 	gaps := make([]int, 0, n)
 	for i := range n - 1 {
-		gaps = append(gaps, s.minutes[i+1]-s.minutes[i])
+		gaps = append(gaps, s[i+1].minute-s[i].minute)
 	}
 	hold := held
 	if len(gaps) > 0 {
 		slices.Sort(gaps)
 		hold = max(hold, gaps[len(gaps)/2])
 	}
-	minutes := s.minutes[n-1] - s.minutes[0] + 1
+	minutes := s[n-1].minute - s[0].minute + 1
 	if length > 0 {
 		minutes = min(minutes, length*24*60)
 	}
 	ticks := minutes * ticksPerMin
 	w := &world{
-		name: name, seed: 1, sidecar: 0.03, memoryBase: 300, memoryPerMilli: 0.2, start: time.Unix(int64(s.minutes[0])*60, 0).UTC(),
+		name: name, seed: 1, sidecar: 0.03, memoryBase: 300, memoryPerMilli: 0.2, start: time.Unix(int64(s[0].minute)*60, 0).UTC(),
 		ready: 2, node: 3, lag: 1, spread: 0.1, owner: ownSetting(), teach: min(teachDays*ticksPerDay, ticks/3),
 		demand: make([]float64, ticks), unknown: make([]bool, ticks),
 	}
-	sum, known, row := 0.0, 0, 0
+	sum, known, at := 0.0, 0, 0
 	for t := range w.demand {
-		minute := s.minutes[0] + t/ticksPerMin
-		for row+1 < n && s.minutes[row+1] <= minute {
-			row++
+		minute := s[0].minute + t/ticksPerMin
+		for at+1 < n && s[at+1].minute <= minute {
+			at++
 		}
-		w.demand[t], w.unknown[t] = s.values[row], minute-s.minutes[row] >= hold
+		w.demand[t], w.unknown[t] = s[at].value, minute-s[at].minute >= hold
 		if !w.unknown[t] {
-			sum, known = sum+s.values[row], known+1
+			sum, known = sum+s[at].value, known+1
 		}
 	}
 	if sum > 0 {
