@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// frozenApp is the Deployment that somebody wants to change, with the image it has, the one it gets, and one it does not get.
+// frozenApp is the Deployment to change, with its current image, the image it gets, and an image it does not get.
 const (
 	frozenApp  = "web"
 	imageOld   = "nginx:stable"
@@ -24,7 +24,8 @@ const (
 	imageLate  = "nginx:alpine"
 )
 
-// refusal is what somebody who is refused is told: the policy, the reason, whom to ask, and when it is allowed.
+// refusal is the content of the message for a refused user: the policy, the reason, the contact, and the next allowed
+// time.
 var refusal = []string{
 	`freeze.flyball.dev" denied the request`,
 	"change of Deployment.apps/" + namespace + "/" + frozenApp + " refused",
@@ -34,18 +35,18 @@ var refusal = []string{
 	"Next allowed: 2037-05-15T12:00:00+02:00 (" + zone + ")",
 }
 
-// reading is how long what was printed stays as it is at a terminal, so that it can be read.
+// reading is how long output stays unchanged on a terminal, so that it can be read.
 const reading = 2 * time.Second
 
-// beat is one command of the act, as it is typed after kubectl.
+// beat is one command of the act, as typed after kubectl.
 type beat struct {
-	// hour is when, from the start.
+	// hour is the time of the command, from the start.
 	hour    int
 	says    string
 	command string
-	// refused: the freeze has to refuse it; else it has to pass.
+	// refused means that the freeze must refuse the command. Otherwise it must succeed.
 	refused bool
-	// image is what the Deployment has afterwards; empty: the command is not about it.
+	// image is the Deployment's image afterwards. Empty means that the command does not concern it.
 	image string
 }
 
@@ -53,7 +54,7 @@ func setImage(image string) string {
 	return "-n " + namespace + " --as alice set image deployment/" + frozenApp + " main=" + image
 }
 
-// act is what is done in the freeze.
+// act returns the commands during the freeze.
 func act() []beat {
 	return []beat{
 		{exceptionFrom, "Since 12:00 nobody may change a Deployment. alice, a developer, tries to. (The clock waits.)", setImage(imageFixed), true, imageOld},
@@ -65,7 +66,7 @@ func act() []beat {
 	}
 }
 
-// freeze plays the act: the clock runs to each command and stands still there.
+// freeze plays the act: the clock runs to each command and stops there.
 func (d *demo) freeze(ctx context.Context, v *view) error {
 	if err := d.runTo(ctx, exceptionFrom); err != nil {
 		return err
@@ -94,7 +95,7 @@ func (d *demo) freeze(ctx context.Context, v *view) error {
 	})
 }
 
-// play runs one command, prints what somebody at a terminal would see, and says whether it is as it should be.
+// play runs one command, prints the output as on a terminal, and checks it.
 func (d *demo) play(ctx context.Context, b beat) error {
 	if err := d.runTo(ctx, b.hour); err != nil {
 		return err
@@ -126,7 +127,7 @@ func (d *demo) play(ctx context.Context, b beat) error {
 	return d.consequence(ctx, b)
 }
 
-// letRead gives somebody at a terminal the time to read. Nothing that has to come true waits for it.
+// letRead pauses on a terminal so that the user can read. No check depends on the pause.
 func (d *demo) letRead(ctx context.Context) {
 	if !d.screen.live {
 		return
@@ -137,7 +138,7 @@ func (d *demo) letRead(ctx context.Context) {
 	}
 }
 
-// narrate prints what happens next, with the demo's time.
+// narrate prints the next event, with the demo's time.
 func (d *demo) narrate(text string) {
 	before := stamp(d.clock.Now())
 	width, _ := d.screen.size()
@@ -148,7 +149,7 @@ func (d *demo) narrate(text string) {
 	}
 }
 
-// output fits what kubectl prints to a width: errors are prose and wrapped, anything else may be a table and is cut.
+// output fits kubectl's output to a width: errors are prose and wrapped, anything else may be a table and is cut.
 func output(printed string, well bool, width int) []string {
 	if !well {
 		return wrap(printed, width)
@@ -160,7 +161,7 @@ func output(printed string, well bool, width int) []string {
 	return out
 }
 
-// judged says in what way a command has not gone as it should.
+// judged returns an error if a command did not have the expected result.
 func judged(b beat, printed string, well bool) error {
 	switch {
 	case !b.refused && !well:
@@ -179,7 +180,7 @@ func judged(b beat, printed string, well bool) error {
 	return nil
 }
 
-// awaitVerdict waits until a dry run gets the answer that the command is to get; dry runs count nowhere.
+// awaitVerdict waits until a dry run gets the expected verdict. Dry runs are not counted.
 func (d *demo) awaitVerdict(ctx context.Context, b beat) error {
 	args := append(strings.Fields(b.command), "--dry-run=server")
 	missing := []string{"the exception to let it pass"}
@@ -201,7 +202,7 @@ func (d *demo) awaitVerdict(ctx context.Context, b beat) error {
 	return err
 }
 
-// consequence checks, or waits for, what a command leads to.
+// consequence checks, or waits for, the effect of a command.
 func (d *demo) consequence(ctx context.Context, b beat) error {
 	switch {
 	case b.image == "" && !strings.Contains(b.command, " apply "):
@@ -231,7 +232,7 @@ func (d *demo) consequence(ctx context.Context, b beat) error {
 	return d.rec.permit(deployments, frozenApp, withImage(b.image))
 }
 
-// withImage gives a Deployment of one container another image, and counts that as one more revision, as Kubernetes does.
+// withImage sets the image of a Deployment with one container, and increments its revision as Kubernetes does.
 func withImage(image string) func(*unstructured.Unstructured) error {
 	return func(obj *unstructured.Unstructured) error {
 		containers, _, err := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")

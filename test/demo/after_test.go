@@ -24,8 +24,8 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// TestRunAfterTheDemo shows the demo on a cluster of the user's, stops it in the middle of its week, and then does with that cluster what
-// make install and make run do: nothing of the demo is in the way.
+// TestRunAfterTheDemo runs the demo on the user's cluster, interrupts it in the middle of the week, and then does the
+// same as make install and make run. No remains of the demo get in the way.
 func TestRunAfterTheDemo(t *testing.T) {
 	cluster := local.Start(t, local.Options{Level: local.LevelWorkloads, Log: t.Output()})
 	scheme := app.Scheme()
@@ -56,7 +56,7 @@ func TestRunAfterTheDemo(t *testing.T) {
 	}))
 }
 
-// afterwards is something that sleeps at all times.
+// afterwards is an object that always sleeps.
 const afterwards = `
 {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
 ---
@@ -76,7 +76,7 @@ metadata: {namespace: shop, name: always}
 spec: {asleep: [{name: always, from: "00:00", to: "24:00"}]}
 `
 
-// interruptedDemo runs the demo as make demo CLUSTER=mine does, and stops it as Ctrl-C does once its week goes on.
+// interruptedDemo runs the demo as make demo CLUSTER=mine does, and interrupts it like Ctrl-C once the week is running.
 func interruptedDemo(t *testing.T, env *harness.Env) {
 	t.Helper()
 	demo := inRoot(t, env, build(t, env, "./test/demo"), "--use-kubeconfig", "--yes", "--plain", "--week-in", "1h")
@@ -96,7 +96,7 @@ func interruptedDemo(t *testing.T, env *harness.Env) {
 	}
 }
 
-// nothingLeft looks for what would be in the way of a manager, or goes on asking one that is gone.
+// nothingLeft checks that nothing is left that would disturb a manager, or call one that is gone.
 func nothingLeft(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, list := range []client.ObjectList{
@@ -104,7 +104,7 @@ func nothingLeft(t *testing.T, c client.Client) {
 		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
 		&admissionregistrationv1.ValidatingAdmissionPolicyList{},
 	} {
-		must(t, harness.Poll(t.Context(), harness.Patience, func() error { // some go by the garbage collector
+		must(t, harness.Poll(t.Context(), harness.Patience, func() error { // some are deleted by the garbage collector
 			if err := c.List(t.Context(), list); err != nil {
 				return err
 			}
@@ -117,7 +117,8 @@ func nothingLeft(t *testing.T, c client.Client) {
 	}
 }
 
-// flagsOfMakeRun are those that make run gives to the manager, except for where it listens: other tests may run on this machine.
+// flagsOfMakeRun returns the manager's flags in make run, without the addresses, because other tests may run on this
+// machine.
 func flagsOfMakeRun(t *testing.T, root string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -139,7 +140,7 @@ func build(t *testing.T, env *harness.Env, pkg string) string {
 	return filepath.Join(dir, filepath.Base(pkg))
 }
 
-// inRoot is a command in the repository, with the cluster's kubectl and kubeconfig.
+// inRoot returns a command in the repository, with the cluster's kubectl and kubeconfig.
 func inRoot(t *testing.T, env *harness.Env, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
 	cmd.Dir = env.Root

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// mark is how an hour in a state is drawn.
+// mark returns the symbol of an hour in a state.
 func mark(s state) string { return [...]string{"█", "▒", "·", " ", "▓", " "}[s] }
 
-// chart draws one row for each target and one column for one, two or four hours, whichever fits the width. A column that
-// is awake in one half only is drawn as half a block, so two hours lose nothing.
+// chart returns one row per target and one column per one, two or four hours, whichever fits the width. If only one
+// half of a column is awake, the column is half a block, so two hours lose no detail.
 func chart(s *screen, tracks []track, begin time.Time, width int) []string {
 	perColumn := 4
 	for _, n := range []int{2, 1} {
@@ -29,17 +29,17 @@ func chart(s *screen, tracks []track, begin time.Time, width int) []string {
 		legend += "  ▓ frozen"
 	}
 	legend += fmt.Sprintf("  (blank) off    %d h a column", perColumn)
-	// Below the columns, where there is room.
+	// Below the columns, if there is room.
 	indent := max(min(2+nameWidth+1, width-utf8.RuneCountInString(legend)), 2)
 	return append(out, strings.Repeat(" ", indent)+s.in(dim, legend))
 }
 
-// chartWidth is the width of a chart with so many hours in a column.
+// chartWidth returns the width of a chart with the given hours per column.
 func chartWidth(perColumn int) int {
 	return 2 + nameWidth + 1 + days*(24/perColumn+1) + morning(perColumn) + 1 + len("100%")
 }
 
-// morning is how many columns the day after the week has.
+// morning returns the number of columns of the day after the week.
 func morning(perColumn int) int { return (lastHour - days*24 + perColumn - 1) / perColumn }
 
 func chartHead(begin time.Time, perColumn int) string {
@@ -65,7 +65,7 @@ func chartRow(s *screen, t *track, begin time.Time, perColumn int) string {
 	return b.String()
 }
 
-// cell is one column, from an hour on.
+// cell returns one column, starting at an hour.
 func cell(s *screen, t *track, begin time.Time, hour, hours int) string {
 	middle := func(part, parts int) state {
 		within := time.Duration(2*part+1) * time.Duration(hours) * time.Hour / time.Duration(2*parts)
@@ -88,7 +88,7 @@ func cell(s *screen, t *track, begin time.Time, hour, hours int) string {
 	}
 }
 
-// share is how much of the week a target was not awake, in percent.
+// share returns the percentage of the week in which a target was not awake.
 func share(t *track, begin time.Time) string {
 	if t.week == nil {
 		return "   -"

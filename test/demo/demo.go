@@ -20,13 +20,13 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// demo is one showing.
+// demo is one run of the demo.
 type demo struct {
 	opts   options
 	screen *screen
 	begin  time.Time
 	clock  *simclock.Clock
-	// log takes the lines of the manager and of the libraries, which would spoil the table.
+	// log receives the log lines of the manager and of libraries, which would spoil the table.
 	log *os.File
 
 	place   *place
@@ -35,15 +35,15 @@ type demo struct {
 	rec     *recorder
 	// leftOut are the API groups whose targets this cluster cannot have.
 	leftOut []string
-	// installed is what has to be removed from a cluster of the user's.
+	// installed lists the objects to remove from the user's cluster.
 	installed installed
-	// refused and passed count the changes that somebody tried in the freeze.
+	// refused and passed count the attempted changes during the freeze.
 	refused, passed int
-	// policiesSince is when the policies were applied, by the machine's clock.
+	// policiesSince is the time at which the policies were applied, by the machine's clock.
 	policiesSince time.Time
 }
 
-// run shows the demo and cleans up after it, whatever happens.
+// run runs the demo and cleans up afterwards in any case.
 func run(ctx context.Context, opts options) (err error) {
 	begin, err := start()
 	if err != nil {
@@ -98,7 +98,7 @@ func (d *demo) say(format string, args ...any) {
 	d.screen.printf("     "+format+"\n", args...)
 }
 
-// done prints how long something took.
+// done prints a line with the duration of a step.
 func (d *demo) done(since time.Time, format string, args ...any) {
 	d.say("%s %s %s", d.screen.in(green, "✓"), fmt.Sprintf(format, args...), d.screen.in(dim, fmt.Sprintf("(%.1f s)", time.Since(since).Seconds())))
 }
@@ -121,7 +121,7 @@ func (d *demo) openLog() error {
 	return nil
 }
 
-// closeLog keeps the log only where there is something to look for in it.
+// closeLog keeps the log only if it may explain a failure.
 func (d *demo) closeLog(well bool) {
 	klog.SetOutput(io.Discard)
 	name := d.log.Name()
@@ -161,7 +161,7 @@ func (d *demo) open(ctx context.Context) error {
 	return nil
 }
 
-// until calls check until it says nothing is missing, and says what is while it waits.
+// until calls check until nothing is missing, and prints the missing parts while it waits.
 func (d *demo) until(ctx context.Context, limit time.Duration, what string, check func() ([]string, error)) error {
 	began, told := time.Now(), time.Now()
 	for {
@@ -185,7 +185,7 @@ func (d *demo) until(ctx context.Context, limit time.Duration, what string, chec
 	}
 }
 
-// week lets the clock run until the Monday morning after it.
+// week lets the clock run until the Monday morning after the week.
 func (d *demo) week(ctx context.Context) error {
 	d.say("%s to %s in %s: an hour is %.2f s.", stamp(d.begin), stamp(d.begin.Add(lastHour*time.Hour)), zone, time.Hour.Seconds()/d.rate())
 	v := show(d.screen, d.rec, d.begin)
@@ -201,7 +201,7 @@ func (d *demo) week(ctx context.Context) error {
 	return d.arrive(ctx)
 }
 
-// runTo lets the clock run from where it stands to an hour of the week, and stops it there exactly.
+// runTo lets the clock run to an hour of the week, and stops it exactly there.
 func (d *demo) runTo(ctx context.Context, hour int) error {
 	at := d.begin.Add(time.Duration(hour) * time.Hour)
 	there := d.clock.NewTimer(at.Sub(d.clock.Now()))
@@ -216,8 +216,8 @@ func (d *demo) runTo(ctx context.Context, hour int) error {
 	}
 }
 
-// arrive waits, while the clock stands at a time when everything is awake, until all that was on its way is there: changes,
-// counts and pods. What does not arrive is told in the verdict.
+// arrive waits, while the clock stands at a time when all targets are awake, until all pending changes, counts and pods
+// have arrived. Missing ones are listed in the verdict.
 func (d *demo) arrive(ctx context.Context) error {
 	for deadline := time.Now().Add(harness.Patience); time.Now().Before(deadline); {
 		missing := append(d.rec.unsettled(), d.unfinished()...)
@@ -238,10 +238,10 @@ func (d *demo) arrive(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// rate is how many seconds of the week pass in one of the machine's.
+// rate returns the seconds of the week per second of the machine.
 func (d *demo) rate() float64 { return (days * 24 * time.Hour).Seconds() / d.opts.weekIn.Seconds() }
 
-// watch begins to follow the targets.
+// watch starts to follow the targets.
 func (d *demo) watch(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(d.place.config)
 	if err != nil {

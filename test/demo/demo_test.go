@@ -62,7 +62,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// tracked is a Deployment of three that was seen to do things at hours from the start.
+// tracked is a Deployment of three replicas with changes at hours from the start.
 func tracked(t *testing.T, w *week, seen ...[2]float64) *track {
 	t.Helper()
 	begin := monday(t)

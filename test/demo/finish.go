@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// verdict draws the week, counts, compares, and says whether all is as it should be.
+// verdict draws the week, counts, compares, and returns an error unless everything is as expected.
 func (d *demo) verdict() error {
 	tracks := d.rec.snapshot()
 	width, _ := d.screen.size()
@@ -49,7 +49,7 @@ func (d *demo) tell(ok bool, format string, args ...any) {
 	d.screen.printf("  %s %s\n", sign, fmt.Sprintf(format, args...))
 }
 
-// also prints what belongs to the line before.
+// also prints an addition to the previous line.
 func (d *demo) also(format string, args ...any) {
 	d.screen.printf("              "+format+"\n", args...)
 }
@@ -104,7 +104,7 @@ func (d *demo) tellWrites(tracks []track) error {
 	return nil
 }
 
-// tellFreeze says what came of the freeze, if there was one.
+// tellFreeze reports on the freeze, if there was one.
 func (d *demo) tellFreeze(tracks []track) []string {
 	if !d.freezable() {
 		return nil
@@ -144,20 +144,20 @@ func (d *demo) tellNext() {
 	}
 }
 
-// installed says what the demo has put into a cluster.
+// installed lists the demo's objects in a cluster.
 type installed struct {
-	// flyball: CRDs, adapters and samples.
+	// flyball means CRDs, adapters and samples.
 	flyball bool
 	// kinds are the files of the demo's own CRDs.
 	kinds     []string
 	namespace bool
 }
 
-// errLeft says that something of the demo's is still in the user's cluster.
+// errLeft means that objects of the demo are still in the user's cluster.
 var errLeft = errors.New("clean up")
 
-// cleanUp removes all that the demo has made. A cluster of the demo's own goes as a whole; in the user's, policies and
-// adapters go first, while the manager is there to give back what they hold.
+// cleanUp removes everything that the demo has created. A local cluster is removed as a whole. In the user's cluster
+// policies and adapters are deleted first, while the manager can still restore their targets.
 func (d *demo) cleanUp() error {
 	d.clock.Run(0)
 	if d.place == nil {

@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// The freeze of the week and its exception, as manifests/freeze.yaml and manifests/exception.yaml have them, in hours from the
-// start. The exception begins when somebody wants to change something.
+// These are the freeze of the week and its exception, as in manifests/freeze.yaml and manifests/exception.yaml, in
+// hours from the start. The exception begins when a user wants to make a change.
 const (
 	freezeFrom, freezeTo       = 2*24 + 12, 4*24 + 12
 	exceptionFrom, exceptionTo = 2*24 + 14, 2*24 + 15
@@ -24,10 +24,10 @@ const (
 	exceptionName              = "hotfix"
 )
 
-// freezable says whether a freeze can be shown: an API server elsewhere could not ask the webhook on this machine.
+// freezable reports whether a freeze can be shown. A remote API server cannot reach the webhook on this machine.
 func (d *demo) freezable() bool { return d.place.cluster != nil }
 
-// webhook is how the API server reaches the manager, on a port that nobody listens on.
+// webhook returns the options of the webhook, on a free port.
 func (d *demo) webhook(ctx context.Context) (app.WebhookOptions, error) {
 	if _, err := d.place.run(ctx, "create", "namespace", harness.Namespace); err != nil {
 		return app.WebhookOptions{}, err
@@ -40,7 +40,8 @@ func (d *demo) webhook(ctx context.Context) (app.WebhookOptions, error) {
 	return app.WebhookOptions{Enabled: true, Host: host, Port: port, URL: fmt.Sprintf("https://%s:%d", host, port), Secret: "flyball-webhook-cert"}, nil
 }
 
-// awaitWebhook waits until the API server asks the manager: a schedule that only the manager can see to be wrong is refused.
+// awaitWebhook waits until the API server calls the manager and refuses a schedule with an error that only the manager
+// can detect.
 func (d *demo) awaitWebhook(ctx context.Context) error {
 	return d.until(ctx, harness.Patience, "wait for the webhook", func() ([]string, error) {
 		wrong := &v1alpha1.Schedule{}
@@ -53,15 +54,15 @@ func (d *demo) awaitWebhook(ctx context.Context) error {
 	})
 }
 
-// newFreeze is the track of the freeze.
+// newFreeze returns the track of the freeze.
 func newFreeze() *track {
 	return &track{target: target{kind: "ChangeFreeze", name: freezeName, resource: freezes, read: freezeLevel, pods: noPods}, state: open}
 }
 
-// freezeLevel says what is next.
+// freezeLevel returns the next transition of the freeze.
 func freezeLevel(obj *unstructured.Unstructured) level {
 	at := func(field string) string {
-		// What is no instant is shown as it is.
+		// A value that is not an instant is shown unchanged.
 		raw := text(obj, "spec", field)
 		loc, err := time.LoadLocation(zone)
 		if t, bad := time.Parse(time.RFC3339, raw); err == nil && bad == nil {
@@ -79,7 +80,7 @@ func freezeLevel(obj *unstructured.Unstructured) level {
 	}
 }
 
-// unfinished says what of the freeze has not been seen yet at the end.
+// unfinished returns the transitions of the freeze that were not seen by the end.
 func (d *demo) unfinished() []string {
 	f := d.rec.freezeTrack()
 	if f == nil {
@@ -88,7 +89,7 @@ func (d *demo) unfinished() []string {
 	return slices.Concat(frozenAsDue(f, d.begin), deniedAsSeen(f, d.refused))
 }
 
-// frozenAsDue says in what the freeze was not seen to begin and to end as it should.
+// frozenAsDue returns the differences between the seen and the due transitions of the freeze.
 func frozenAsDue(f *track, begin time.Time) (wrong []string) {
 	due := []change{{at: begin.Add(freezeFrom * time.Hour), state: frozen}, {at: begin.Add(freezeTo * time.Hour), state: open}}
 	if len(f.history) != len(due) {
@@ -102,7 +103,7 @@ func frozenAsDue(f *track, begin time.Time) (wrong []string) {
 	return wrong
 }
 
-// deniedAsSeen says in what the count of the freeze differs from what was refused.
+// deniedAsSeen returns the difference between the freeze's count and the refused changes.
 func deniedAsSeen(f *track, refused int) []string {
 	if f.latest == nil {
 		return []string{fmt.Sprintf("%s was not seen", f)}
@@ -114,7 +115,7 @@ func deniedAsSeen(f *track, refused int) []string {
 	return nil
 }
 
-// edgesIn counts the edges of Deployments that are due in the freeze, and those of them that were seen.
+// edgesIn returns the number of Deployments' transitions due during the freeze, and the number seen.
 func edgesIn(tracks []track) (due, seen int) {
 	for i := range tracks {
 		t := &tracks[i]

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// ofKind decodes the one object of a kind in one of the demo's files.
+// ofKind decodes the only object of a kind in one of the demo's files.
 func ofKind(t *testing.T, file, kind string, into any) {
 	t.Helper()
 	raw, err := os.ReadFile("manifests/" + file)
@@ -38,7 +38,7 @@ func ofKind(t *testing.T, file, kind string, into any) {
 	t.Fatalf("%s has no %s", file, kind)
 }
 
-// The act says in Go what the files say in YAML.
+// The act repeats in Go what the files define in YAML.
 func TestActAgreesWithItsFiles(t *testing.T) {
 	begin := monday(t)
 	at := func(hour int) time.Time { return begin.Add(time.Duration(hour) * time.Hour) }
@@ -84,7 +84,7 @@ func TestActAgreesWithItsFiles(t *testing.T) {
 	}
 }
 
-// answer is how kubectl tells a refusal.
+// answer is kubectl's output for a refusal.
 const answer = `error: failed to patch image update to pod template: admission webhook "named-1.freeze.flyball.dev" denied the request: change of
 Deployment.apps/flyball-demo/web refused: ChangeFreeze/flyball-demo/holiday denies RollOut: no changes around the holiday (contact #release; see
 https://wiki.example.com/freeze). Next allowed: 2037-05-15T12:00:00+02:00 (Europe/Berlin)`
@@ -160,7 +160,7 @@ func TestPermit(t *testing.T) {
 	}
 }
 
-// freezeSeen is the freeze's track after its status was seen to say things at hours from the start.
+// freezeSeen is the freeze's track after its status changed at hours from the start.
 func freezeSeen(t *testing.T, denied int, user string, seen ...any) (*recorder, *track) {
 	t.Helper()
 	begin := monday(t)

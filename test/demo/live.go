@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// recent is the number of last changes that the live table shows below itself.
+// recent is the number of last changes below the live table.
 const recent = 4
 
-// view shows the week as it passes: a table that is drawn over, or a line for each change.
+// view shows the week as it passes: as a table that is redrawn, or with a line per change.
 type view struct {
 	screen *screen
 	rec    *recorder
 	begin  time.Time
-	// drawn says that a table is drawn over; else each change is a line.
+	// drawn means that a table is redrawn. Otherwise each change is a line.
 	drawn bool
 	frame *frame
-	// quit ends the drawing; nil while nothing is drawn.
+	// quit ends the drawing. It is nil while nothing is drawn.
 	quit chan struct{}
 	done sync.WaitGroup
 
@@ -26,7 +26,7 @@ type view struct {
 	last []string
 }
 
-// show begins to show what the recorder sees.
+// show starts to show the changes from the recorder.
 func show(s *screen, rec *recorder, begin time.Time) *view {
 	v := &view{screen: s, rec: rec, begin: begin, frame: &frame{screen: s}}
 	v.drawn = v.fits()
@@ -35,7 +35,7 @@ func show(s *screen, rec *recorder, begin time.Time) *view {
 	return v
 }
 
-// draw begins to draw the table, where there is one.
+// draw starts to draw the table, if there is one.
 func (v *view) draw() {
 	if v.drawn {
 		v.quit = make(chan struct{})
@@ -43,7 +43,7 @@ func (v *view) draw() {
 	}
 }
 
-// pause ends the drawing.
+// pause stops the drawing.
 func (v *view) pause() {
 	if v.quit != nil {
 		close(v.quit)
@@ -52,8 +52,8 @@ func (v *view) pause() {
 	}
 }
 
-// aside takes the table away while something else is printed in its place, and draws it again below that. After an error
-// it stays away.
+// aside removes the table while other output is printed in its place, and draws it again below. After an error it stays
+// removed.
 func (v *view) aside(do func() error) error {
 	v.pause()
 	v.frame.erase()
@@ -64,7 +64,7 @@ func (v *view) aside(do func() error) error {
 	return nil
 }
 
-// fits says whether the whole table can be drawn over: lines that have scrolled away cannot.
+// fits reports whether the whole table fits the screen, because lines that have scrolled away cannot be redrawn.
 func (v *view) fits() bool {
 	width, height := v.screen.size()
 	return v.screen.live && width >= narrow && height > len(v.lines(width))
@@ -80,7 +80,7 @@ func (v *view) changed(t track, c change) {
 	}
 }
 
-// arrow says what changed, without the word that both have: replicas 3 → 0.
+// arrow returns a change without the common word of both values: replicas 3 → 0.
 func arrow(c change) string {
 	word, _, _ := strings.Cut(c.from, " ")
 	if word == "" {
@@ -122,12 +122,12 @@ const (
 	levelWidth = 14
 	podsWidth  = 6
 	timeWidth  = 10
-	// narrow is the least width of the whole view; withStrip that with the last day of each target.
+	// narrow is the minimum width of the whole view. withStrip is the minimum width with the last day of each target.
 	narrow    = 72
 	withStrip = 2 + nameWidth + 1 + stateWidth + 1 + levelWidth + 1 + podsWidth + 1 + timeWidth + 2 + 24
 )
 
-// lines are those of the live table.
+// lines returns the lines of the live table.
 func (v *view) lines(width int) []string {
 	now := v.rec.clock.Now()
 	hour := now.Sub(v.begin).Hours()
@@ -180,7 +180,7 @@ func (v *view) row(t *track) string {
 		fit(t.level.text, levelWidth) + " " + fit(pods, podsWidth) + " " + fit(since, timeWidth)
 }
 
-// strip is the last day of a target, an hour a character.
+// strip returns the last day of a target, one character per hour.
 func (v *view) strip(t *track, hour float64) string {
 	var b strings.Builder
 	last := int(hour)
@@ -196,14 +196,14 @@ func (v *view) strip(t *track, hour float64) string {
 	return b.String()
 }
 
-// progress is a bar of the week.
+// progress returns a progress bar of the week.
 func (v *view) progress(hour float64) string {
 	const cells = 2 * days
 	full := min(int(hour*cells/(days*24)), cells)
 	return v.screen.in(green, strings.Repeat("━", full)) + v.screen.in(dim, strings.Repeat("─", cells-full))
 }
 
-// occasion says what kind of hour it is.
+// occasion returns the kind of an hour.
 func occasion(hour float64) string {
 	day, h := int(hour)/24, int(hour)%24
 	switch {

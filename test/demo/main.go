@@ -1,9 +1,9 @@
-// Command demo shows a week of schedules in two minutes. It starts a local Kubernetes control plane (or uses the cluster of
-// KUBECONFIG when told to), runs the real manager on a clock that makes the week pass quickly, draws what every object is
-// seen to do, and compares each with what it was before. In the middle of the week a change freeze refuses a change and an
-// exception lets it through. Afterwards it scales down with deletion costs and without, and tunes a Deployment by the load of
-// the week. It ends with 0 only if every target slept when it should, the freeze did what it should, tuning saved something,
-// and all were restored exactly.
+// Command demo shows a week of schedules in two minutes. It starts a local Kubernetes control plane (or uses the
+// cluster of KUBECONFIG if asked to), runs the real manager on a clock that makes the week pass quickly, draws the
+// observed states of all objects, and compares each object with its original. In the middle of the week a change freeze
+// refuses a change and an exception allows it. Afterwards the demo scales down with deletion costs and without, and
+// tunes a Deployment by the load of the week. It exits with 0 only if every target slept when due, the freeze worked,
+// tuning saved resources, and all targets were restored exactly.
 package main
 
 import (
@@ -25,7 +25,7 @@ type options struct {
 	yes           bool
 }
 
-// shortestWeek is the least time in which the edges of a week can be told apart on a busy machine.
+// shortestWeek is the minimum duration in which the transitions of a week can be distinguished on a busy machine.
 const shortestWeek = 30 * time.Second
 
 func parseFlags() (options, error) {
@@ -56,7 +56,7 @@ func main() {
 	switch err := run(ctx, opts); {
 	case err == nil:
 	case errors.Is(err, errNotKept):
-		os.Exit(1) // said already
+		os.Exit(1) // already printed
 	case ctx.Err() != nil && !errors.Is(err, errLeft):
 		fmt.Fprintln(os.Stderr, "\nInterrupted; everything the demo made is gone.")
 		os.Exit(130)

@@ -19,8 +19,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// openMine uses the cluster of KUBECONFIG. It refuses a cluster in which Flyball is installed: the demo's manager would move
-// its policies by a clock of its own.
+// openMine uses the cluster of KUBECONFIG. It refuses a cluster with Flyball, because the demo's manager would apply
+// that cluster's policies by the demo's clock.
 func openMine(ctx context.Context, root string, yes bool, s *screen) (*place, error) {
 	kubeconfig := os.Getenv("KUBECONFIG")
 	if kubeconfig == "" {
@@ -50,7 +50,7 @@ func openMine(ctx context.Context, root string, yes bool, s *screen) (*place, er
 	return &place{config: config, kubectl: kubectl, kubeconfig: kubeconfig, root: root}, nil
 }
 
-// free says whether the cluster has neither Flyball nor the demo's namespace.
+// free returns an error if the cluster has Flyball or the demo's namespace.
 func free(ctx context.Context, client kubernetes.Interface) error {
 	has, err := serves(client.Discovery(), v1alpha1.GroupVersion.String())
 	if err != nil {
@@ -69,7 +69,7 @@ func free(ctx context.Context, client kubernetes.Interface) error {
 	}
 }
 
-// serves says whether the API server has a group and version.
+// serves reports whether the API server has a group and version.
 func serves(client discovery.DiscoveryInterface, groupVersion string) (bool, error) {
 	switch _, err := client.ServerResourcesForGroupVersion(groupVersion); {
 	case apierrors.IsNotFound(err):
@@ -94,7 +94,7 @@ func confirm(ctx context.Context, host string, yes bool, s *screen) error {
 	s.printf("     Go on? [y/N] ")
 	answers := make(chan string, 1)
 	go func() {
-		// What cannot be read is no yes.
+		// An unreadable answer counts as no.
 		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		answers <- strings.ToLower(strings.TrimSpace(line))
 	}()

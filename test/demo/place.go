@@ -16,21 +16,21 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// namespace is the demo's own.
+// namespace is the demo's namespace.
 const namespace = "flyball-demo"
 
-// place is a cluster that the demo runs on.
+// place is the cluster of the demo.
 type place struct {
 	config *rest.Config
 	// kubectl and kubeconfig are paths.
 	kubectl, kubeconfig string
-	// root is the repository's root, from which kubectl is given files.
+	// root is the repository's root, the working directory of kubectl.
 	root string
-	// cluster is the local control plane; nil on a cluster of the user's.
+	// cluster is the local control plane, or nil for the user's cluster.
 	cluster *local.Cluster
 }
 
-// repository finds the root of the repository by its go.mod.
+// repository returns the root of the repository, found by its go.mod.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -48,7 +48,7 @@ func repository() (string, error) {
 	}
 }
 
-// openLocal starts a control plane of the demo's own.
+// openLocal starts a local control plane.
 func openLocal(ctx context.Context, root string, log io.Writer) (*place, error) {
 	cluster, err := local.Up(ctx, local.Options{Level: local.LevelWorkloads, Audit: true, Log: log})
 	if err != nil {
@@ -57,7 +57,7 @@ func openLocal(ctx context.Context, root string, log io.Writer) (*place, error) 
 	return &place{config: cluster.Config(), kubectl: cluster.Bin("kubectl"), kubeconfig: cluster.Kubeconfig, root: root, cluster: cluster}, nil
 }
 
-// command is kubectl with arguments, in the repository.
+// command returns kubectl with arguments, in the repository.
 func (p *place) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.kubectl, args...)
 	cmd.Dir = p.root
@@ -65,7 +65,7 @@ func (p *place) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs kubectl and gives what it prints; its error has kubectl's words.
+// run runs kubectl and returns its output. An error has kubectl's message.
 func (p *place) run(ctx context.Context, args ...string) (string, error) {
 	cmd := p.command(ctx, args...)
 	var out, words bytes.Buffer
@@ -76,8 +76,8 @@ func (p *place) run(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// try runs kubectl as somebody at a terminal would. It gives all that kubectl prints, and whether kubectl has gone well; the
-// error says that it could not be run.
+// try runs kubectl as on a terminal. It returns all output, and whether kubectl succeeded. The error means that kubectl
+// could not be run.
 func (p *place) try(ctx context.Context, args ...string) (printed string, well bool, err error) {
 	raw, err := p.command(ctx, args...).CombinedOutput()
 	var failed *exec.ExitError
@@ -95,10 +95,10 @@ func (p *place) demo(ctx context.Context, args ...string) (string, error) {
 	return p.run(ctx, append([]string{"--namespace", namespace}, args...)...)
 }
 
-// manifest is the path of one of the demo's own files.
+// manifest returns the path of one of the demo's files.
 func manifest(name string) string { return filepath.Join("test", "demo", "manifests", name) }
 
-// files finds YAML files below a directory of the repository, by a pattern on their names.
+// files returns YAML files below a directory of the repository, selected by a pattern on their names.
 func (p *place) files(dir, pattern string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(filepath.Join(p.root, dir), func(path string, entry os.DirEntry, err error) error {

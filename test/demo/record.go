@@ -16,19 +16,19 @@ import (
 	"flyball.dev/flyball/test/demo/simclock"
 )
 
-// state is what an object is seen to be in.
+// state is the observed state of an object.
 type state int
 
 const (
 	// awake: as its owner has it.
 	awake state = iota
-	// reduced: less than its owner has it, more than nothing.
+	// reduced: less than its owner has it, but more than nothing.
 	reduced
-	// asleep: it consumes nothing, or is held for as long as what it governs sleeps.
+	// asleep: no consumption, or held while its own target sleeps.
 	asleep
 	// off: its owner has it at nothing.
 	off
-	// frozen and open are those of a freeze: changes are denied, or not.
+	// frozen and open are states of a freeze: changes are denied, or not.
 	frozen
 	open
 )
@@ -37,17 +37,17 @@ func (s state) String() string {
 	return [...]string{"awake", "reduced", "asleep", "off", "frozen", "open"}[s]
 }
 
-// change is one that was seen on an object.
+// change is one observed change of an object.
 type change struct {
 	at       time.Time // by the demo's clock
 	state    state
 	from, to string
 }
 
-// track is what has been seen of one target.
+// track has the observations of one target.
 type track struct {
 	target
-	// original is the object before any policy, with what somebody has been let change since; own is its level then.
+	// original is the object before any policy, including changes allowed since. own is its level then.
 	original *unstructured.Unstructured
 	own      level
 	latest   *unstructured.Unstructured
@@ -56,8 +56,8 @@ type track struct {
 	history  []change
 }
 
-// recorder watches the targets and remembers every change of their state. Nothing is polled: an hour of the demo may be
-// shorter than an interval would be.
+// recorder watches the targets and records every change of state. It does not poll, because an hour of the demo may be
+// shorter than a polling interval.
 type recorder struct {
 	clock *simclock.Clock
 	// seen is called after each change, without the lock held.
@@ -65,7 +65,7 @@ type recorder struct {
 
 	mu     sync.Mutex
 	tracks []*track
-	// freeze is the freeze of the week, which is no target; nil: there is none.
+	// freeze is the track of the week's freeze, which is not a target. nil means no freeze.
 	freeze *track
 }
 
@@ -77,7 +77,7 @@ func newRecorder(clock *simclock.Clock, list []target) *recorder {
 	return r
 }
 
-// watch follows the targets until the context ends; it returns once every object that exists has been seen.
+// watch follows the targets until the context ends. It returns once every existing object was seen.
 func (r *recorder) watch(ctx context.Context, client dynamic.Interface, namespace string) error {
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
 	followed := map[schema.GroupVersionResource]bool{}
@@ -106,7 +106,7 @@ func (r *recorder) watch(ctx context.Context, client dynamic.Interface, namespac
 	return nil
 }
 
-// see takes in an object as it is now.
+// see records the current object.
 func (r *recorder) see(resource schema.GroupVersionResource, obj any) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -132,7 +132,7 @@ func (r *recorder) see(resource schema.GroupVersionResource, obj any) {
 	}
 }
 
-// take remembers the object; it gives the change of state, if there is one.
+// take records the object and returns the change of state, if any.
 func (t *track) take(obj *unstructured.Unstructured, now time.Time) *change {
 	before := t.level
 	t.latest, t.level = obj, t.read(obj)
@@ -149,7 +149,7 @@ func (t *track) take(obj *unstructured.Unstructured, now time.Time) *change {
 	return &c
 }
 
-// takeFreeze remembers the freeze; it gives the change of state, if there is one. It counts as open until it is seen.
+// takeFreeze records the freeze and returns the change of state, if any. The initial state is open.
 func (t *track) takeFreeze(obj *unstructured.Unstructured, now time.Time) *change {
 	is := open
 	if text(obj, "status", "state") == "Frozen" {
@@ -179,7 +179,7 @@ func (t *track) stateOf(l level) state {
 	}
 }
 
-// begin takes the objects as they are now for the originals.
+// begin records the current objects as originals.
 func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,7 +189,7 @@ func (r *recorder) begin() {
 	}
 }
 
-// permit changes what an object is to be like in the end: somebody has been let change it.
+// permit changes an object's expected original, because the change was allowed.
 func (r *recorder) permit(resource schema.GroupVersionResource, name string, edit func(*unstructured.Unstructured) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,14 +202,14 @@ func (r *recorder) permit(resource schema.GroupVersionResource, name string, edi
 	return fmt.Errorf("%s %s is no target of the demo", resource.Resource, name)
 }
 
-// onChange has a function called after each change from now on.
+// onChange sets the function to call after each change.
 func (r *recorder) onChange(seen func(track, change)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen = seen
 }
 
-// snapshot copies the tracks; the objects in them are shared and never changed.
+// snapshot returns copies of the tracks. The objects in them are shared and immutable.
 func (r *recorder) snapshot() []track {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +221,7 @@ func (r *recorder) snapshot() []track {
 	return out
 }
 
-// freezeTrack copies the freeze's track; nil if there is no freeze.
+// freezeTrack returns a copy of the freeze's track, or nil if there is no freeze.
 func (r *recorder) freezeTrack() *track {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,7 +233,7 @@ func (r *recorder) freezeTrack() *track {
 	return &out
 }
 
-// unsettled names the targets that are not there yet or whose pods are not ready.
+// unsettled returns the targets that do not exist yet or whose pods are not ready.
 func (r *recorder) unsettled() []string {
 	var out []string
 	for _, t := range r.snapshot() {
@@ -248,7 +248,7 @@ func (r *recorder) unsettled() []string {
 	return out
 }
 
-// at is the state in which a target was seen at an instant after the beginning.
+// at returns the observed state of a target at an instant after the beginning.
 func (t *track) at(instant time.Time) state {
 	s := t.stateOf(t.own)
 	for _, c := range t.history {

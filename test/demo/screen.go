@@ -9,10 +9,10 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is where the demo is shown.
+// screen is the output of the demo.
 type screen struct {
 	out *os.File
-	// live says that lines can be drawn over; colour that they can be coloured.
+	// live means that lines can be redrawn, and colour that they can be coloured.
 	live, colour bool
 }
 
@@ -21,7 +21,7 @@ func newScreen(out *os.File, plain bool) *screen {
 	return &screen{out: out, live: terminal && !plain, colour: terminal && !plain && os.Getenv("NO_COLOR") == ""}
 }
 
-// size is the terminal's; what is no terminal is wide and has no height.
+// size returns the size of the terminal. Other outputs are wide and have no height.
 func (s *screen) size() (width, height int) {
 	if w, h, err := term.GetSize(int(s.out.Fd())); err == nil && w > 0 {
 		return w, h
@@ -29,10 +29,10 @@ func (s *screen) size() (width, height int) {
 	return 132, 0
 }
 
-// printf writes; where nobody can be told anything any more there is nobody to tell that either.
+// printf prints and ignores errors, because there is no other place to report them.
 func (s *screen) printf(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format, args...) }
 
-// paint is a way to write something: an SGR parameter.
+// paint is an SGR parameter.
 type paint string
 
 const (
@@ -53,7 +53,7 @@ func (s *screen) in(p paint, text string) string {
 	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
 }
 
-// paintOf is the colour of a state.
+// paintOf returns the colour of a state.
 func paintOf(s state) paint {
 	switch s {
 	case awake:
@@ -69,7 +69,7 @@ func paintOf(s state) paint {
 	}
 }
 
-// fit cuts or fills a text to a width, in characters.
+// fit cuts or pads a text to a width, in characters.
 func fit(text string, width int) string {
 	n := utf8.RuneCountInString(text)
 	if n <= width {
@@ -78,7 +78,7 @@ func fit(text string, width int) string {
 	return string([]rune(text)[:max(width-1, 0)]) + "…"
 }
 
-// wrap breaks the lines of a text that are longer than a width, in characters, at spaces. A word that is longer is not broken.
+// wrap wraps lines longer than a width, in characters, at spaces. A longer word is not broken.
 func wrap(text string, width int) []string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -102,7 +102,7 @@ func wrap(text string, width int) []string {
 	return out
 }
 
-// frame draws lines over those of the frame before.
+// frame draws lines over the lines of the previous frame.
 type frame struct {
 	screen *screen
 	drawn  int
@@ -125,7 +125,7 @@ func (f *frame) draw(lines []string) {
 	f.screen.printf("%s", b.String())
 }
 
-// erase takes the last frame away.
+// erase removes the last frame.
 func (f *frame) erase() {
 	if f.drawn > 0 {
 		f.screen.printf("\x1b[%dA\r\x1b[J", f.drawn)
@@ -133,7 +133,7 @@ func (f *frame) erase() {
 	f.end()
 }
 
-// end leaves the last frame where it is.
+// end leaves the last frame in place.
 func (f *frame) end() {
 	if f.drawn > 0 {
 		f.screen.printf("\x1b[?25h")

@@ -20,12 +20,12 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// sampleFiles are those that the demo uses; the first is a CRD.
+// sampleFiles are the samples in the demo; the first is a CRD.
 var sampleFiles = []string{
 	"samples/adapter-own-kind/1-crd.yaml", "samples/adapter-own-kind/2-adapter.yaml", "samples/calendars/german-holidays.yaml",
 }
 
-// startLog shows what the local control plane says while it starts, and keeps what it says later out of the table.
+// startLog shows the output of the local control plane during its start, and keeps later output out of the table.
 type startLog struct {
 	screen *screen
 	after  interface{ Write([]byte) (int, error) }
@@ -52,8 +52,8 @@ func (l *startLog) quiet() {
 	l.silent = true
 }
 
-// install applies the CRDs, the shipped adapters, samples, and the demo's own small CRDs, with kubectl. A cluster of the
-// user's keeps the CRDs it has.
+// install applies the CRDs, the shipped adapters, samples, and the demo's own small CRDs, with kubectl. The user's
+// cluster keeps its CRDs.
 func (d *demo) install(ctx context.Context) error {
 	began := time.Now()
 	crds, err := d.place.files("crds", "*.yaml")
@@ -87,7 +87,7 @@ func (d *demo) install(ctx context.Context) error {
 	return d.samples(ctx)
 }
 
-// samples applies what the demo uses of samples/: the calendar of its schedules, and a kind of one's own with its adapter.
+// samples applies the demo's part of samples/: the calendar of its schedules, and a custom kind with its adapter.
 func (d *demo) samples(ctx context.Context) error {
 	began := time.Now()
 	for _, file := range sampleFiles {
@@ -102,8 +102,8 @@ func (d *demo) samples(ctx context.Context) error {
 	return nil
 }
 
-// missingKinds are the demo's CRDs that the cluster lacks. Where the real kind is installed the demo leaves it out: a real
-// operator would make a real database of its object.
+// missingKinds returns the demo's CRDs missing in the cluster. If the real kind is installed, the demo leaves it out,
+// because a real operator would create a real database.
 func (d *demo) missingKinds() ([]string, error) {
 	found, err := discovery.NewDiscoveryClientForConfig(d.place.config)
 	if err != nil {
@@ -126,7 +126,7 @@ func (d *demo) missingKinds() ([]string, error) {
 	return files, nil
 }
 
-// workloads makes the demo's namespace and what is in it, and waits until its pods are ready.
+// workloads creates the demo's namespace and its objects, and waits until its pods are ready.
 func (d *demo) workloads(ctx context.Context) error {
 	began := time.Now()
 	d.installed.namespace = true
@@ -163,7 +163,7 @@ func (d *demo) workloads(ctx context.Context) error {
 	return nil
 }
 
-// manage starts the manager's code on the demo's clock, which stands still for now.
+// manage starts the manager's code on the demo's clock, which stands still at first.
 func (d *demo) manage(ctx context.Context) error {
 	began := time.Now()
 	opts := harness.Options{Clock: d.clock, Log: d.log, Config: d.place.config, UsageResolution: time.Second}
@@ -198,7 +198,7 @@ func (d *demo) manage(ctx context.Context) error {
 	return nil
 }
 
-// policies applies the demo's policies and waits until all that sleeps on a Monday at midnight does.
+// policies applies the demo's policies and waits until all targets sleep that are due to on a Monday at midnight.
 func (d *demo) policies(ctx context.Context) error {
 	began := time.Now()
 	d.policiesSince = began
@@ -206,7 +206,8 @@ func (d *demo) policies(ctx context.Context) error {
 	if d.freezable() {
 		files, kinds = append(files, manifest("freeze.yaml")), append(kinds, "changefreezes.flyball.dev")
 	}
-	// The schedule of higher priority first: one that comes later takes over what sleeps already, which is one more write.
+	// The schedule of higher priority comes first. Applied later, it would take over sleeping targets, which is one
+	// more write.
 	if err := d.apply(ctx, manifest("shop.yaml")); err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (d *demo) policies(ctx context.Context) error {
 	return nil
 }
 
-// apply applies files of policies and waits until all policies say that they are ready.
+// apply applies files of policies and waits until all policies are ready.
 func (d *demo) apply(ctx context.Context, files ...string) error {
 	for _, f := range files {
 		if _, err := d.place.demo(ctx, "apply", "-f", f); err != nil {
@@ -242,7 +243,7 @@ func (d *demo) apply(ctx context.Context, files ...string) error {
 	return d.until(ctx, harness.Patience, "wait for the policies", func() ([]string, error) { return d.unreadyPolicies(ctx) })
 }
 
-// awakeStill names the targets that should sleep when the week begins and are not seen to.
+// awakeStill returns the targets that should sleep when the week begins but do not.
 func (d *demo) awakeStill() []string {
 	var out []string
 	for _, t := range d.rec.snapshot() {
@@ -253,7 +254,7 @@ func (d *demo) awakeStill() []string {
 	return out
 }
 
-// unreadyPolicies names the policies that do not say that they are ready, and the schedules that do not say what sleeps.
+// unreadyPolicies returns the policies that are not ready, and the schedules without a count of sleeping targets.
 func (d *demo) unreadyPolicies(ctx context.Context) ([]string, error) {
 	var schedules v1alpha1.ScheduleList
 	var freezes v1alpha1.ChangeFreezeList

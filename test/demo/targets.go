@@ -15,19 +15,19 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// zone is that of the schedules.
+// zone is the time zone of the schedules.
 const zone = "Europe/Berlin"
 
-// days is how long the demo looks: a week, and the Monday morning on which everything wakes again.
+// days is the length of the demo: a week. On the Monday morning after it all targets wake again.
 const days = 7
 
-// lastHour is when that morning ends.
+// lastHour is the end of that morning.
 const lastHour = days*24 + 9
 
 // holiday is the public holiday of the week, Ascension Day.
 const holiday = 3
 
-// start is the Monday on which the week begins.
+// start returns the Monday on which the week begins.
 func start() (time.Time, error) {
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
@@ -36,8 +36,8 @@ func start() (time.Time, error) {
 	return time.Date(2037, time.May, 11, 0, 0, 0, 0, loc), nil
 }
 
-// week says by hand when a target is awake, from Monday to the next Monday, as "from-to" in hours; it is written without any
-// of the code that the demo shows.
+// week is the expected time awake of a target, per day from Monday to the next Monday, as "from-to" in hours. It is
+// written by hand, without the code under demonstration.
 type week [days + 1]string
 
 var (
@@ -45,11 +45,11 @@ var (
 	dataFirst   = week{"7-21", "7-21", "7-21", "", "7-21", "", "", "7-24"}
 	everyDay    = week{"8-20", "8-20", "8-20", "8-20", "8-20", "8-20", "8-20", "8-24"}
 	shopOpen    = week{"6-22", "6-22", "6-22", "6-22", "6-22", "6-22", "", "6-24"}
-	// never is for what nothing may touch.
+	// never is for objects that must not be changed.
 	never *week
 )
 
-// awake says whether a target is to be awake in an hour counted from the start.
+// awake reports whether a target is due to be awake in an hour counted from the start.
 func (w *week) awake(hour int) bool {
 	if w == nil {
 		return true
@@ -58,13 +58,13 @@ func (w *week) awake(hour int) bool {
 	if !ok {
 		return false
 	}
-	// Hours that are no numbers would be a mistake in the table above: its test reads all of them.
+	// Invalid numbers would be a mistake in the table above, whose test parses all of them.
 	first, _ := strconv.Atoi(from)
 	end, _ := strconv.Atoi(to)
 	return first <= hour%24 && hour%24 < end
 }
 
-// edges are the hours at which a target changes, the start included if it sleeps then.
+// edges returns the hours at which a target changes, including the start if it sleeps then.
 func (w *week) edges() []int {
 	var out []int
 	before := true
@@ -77,7 +77,7 @@ func (w *week) edges() []int {
 	return out
 }
 
-// level is how an object is set: in words, and as a size, where 0 consumes nothing.
+// level is the setting of an object: in words, and as a size, where 0 means no consumption.
 type level struct {
 	text string
 	size int64
@@ -85,12 +85,12 @@ type level struct {
 
 // target is one object of the demo.
 type target struct {
-	// kind is how the kind is shown.
+	// kind is the displayed kind.
 	kind, name string
 	resource   schema.GroupVersionResource
 	week       *week
 	read       func(*unstructured.Unstructured) level
-	// pods gives the pods that are ready and those wanted; ok is false where the object does not say.
+	// pods returns the numbers of ready and wanted pods. ok is false if the object does not report them.
 	pods func(*unstructured.Unstructured) (ready, want int64, ok bool)
 }
 
@@ -125,7 +125,7 @@ func targets() []target {
 	}
 }
 
-// integer reads a number; absent is 0.
+// integer returns a number, or 0 if it is absent.
 func integer(obj *unstructured.Unstructured, fields ...string) int64 {
 	n, _, _ := unstructured.NestedInt64(obj.Object, fields...)
 	return n
@@ -141,7 +141,7 @@ func replicas(obj *unstructured.Unstructured) level {
 	return level{fmt.Sprintf("replicas %d", n), n}
 }
 
-// nodes tells whether a DaemonSet asks for a label that no node has.
+// nodes returns whether a DaemonSet requires a label that no node has.
 func nodes(obj *unstructured.Unstructured) level {
 	if text(obj, "spec", "template", "spec", "nodeSelector", "flyball.dev/asleep") != "" {
 		return level{"on no node", 0}
@@ -179,7 +179,7 @@ func machine(obj *unstructured.Unstructured) level {
 	return level{strategy, 1}
 }
 
-// pools reads every count of a list.
+// pools returns every count of a list.
 func pools(obj *unstructured.Unstructured) level {
 	list, _, _ := unstructured.NestedSlice(obj.Object, "spec", "pools")
 	var counts []string
@@ -200,7 +200,7 @@ func replicaPods(obj *unstructured.Unstructured) (int64, int64, bool) {
 }
 
 func daemonPods(obj *unstructured.Unstructured) (int64, int64, bool) {
-	// Until the controller has counted the nodes for the first time it is not known how many are wanted.
+	// Before the controller has counted the nodes for the first time, the wanted number is unknown.
 	known := integer(obj, "status", "observedGeneration") > 0
 	return integer(obj, "status", "numberReady"), integer(obj, "status", "desiredNumberScheduled"), known
 }

@@ -22,9 +22,9 @@ import (
 const (
 	tunedNamespace = "flyball-demo-tuning"
 	tunedApp       = "shopfront"
-	// What its owner has set: a core and a GiB a pod, 5 to 20 of them, another one above 50 %.
+	// These are the owner's values: a core and a GiB per pod, 5 to 20 pods, and a target utilisation of 50 %.
 	tunedMilli, tunedMin, tunedMax, tunedTarget = 1000, 5, 20, 50
-	// tunedMemory is what a pod uses, in bytes.
+	// tunedMemory is the memory usage of a pod, in bytes.
 	tunedMemory = 300 << 20
 	// tunedStep is the time between two measurements of the simulated load.
 	tunedStep = 2 * time.Minute
@@ -56,8 +56,8 @@ spec:
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: %[6]d}}}]
 `
 
-// load is what the app needs over all its pods at an instant, in milli-CPU: half a core at three at night and four in the afternoon, and
-// less at weekends.
+// load returns the app's demand over all pods at an instant, in milli-CPU: half a core at three at night and four in
+// the afternoon, and less at weekends.
 func load(at time.Time) float64 {
 	hour := float64(at.Hour()) + float64(at.Minute())/60
 	need := 2250 - 1750*math.Cos(2*math.Pi*(hour-3)/24)
@@ -67,22 +67,22 @@ func load(at time.Time) float64 {
 	return need
 }
 
-// setting is what is set on the Deployment and its autoscaler.
+// setting has the values of the Deployment and its autoscaler.
 type setting struct {
 	milliCPU, memory          int64
 	minimum, maximum, percent int32
 }
 
-// pods is how many an autoscaler has for a load, with a minimum.
+// pods returns the number of pods that an autoscaler sets for a load, with a minimum.
 func (s setting) pods(milli float64, minimum int32) float64 {
 	wanted := math.Ceil(milli * 100 / float64(s.milliCPU) / float64(s.percent))
 	return min(max(wanted, float64(minimum)), float64(s.maximum))
 }
 
-// costs are those of the day ahead: what is requested, and how much of the CPU is used.
+// costs are the costs of the day ahead: the requests, and the used fraction of the CPU.
 type costs struct{ coreHours, gibHours, used float64 }
 
-// day adds up the 24 hours from an instant on; minima has one for each.
+// day sums up the 24 hours from an instant on; minima returns the minimum of each hour.
 func (s setting) day(from time.Time, minima func(hour int) int32) (c costs) {
 	need := 0.0
 	for at := from; at.Before(from.Add(24 * time.Hour)); at = at.Add(tunedStep) {
@@ -95,7 +95,7 @@ func (s setting) day(from time.Time, minima func(hour int) int32) (c costs) {
 	return c
 }
 
-// tune has a Deployment tuned over the week by what it uses, shows what was set before and after, and has it given back.
+// tune tunes a Deployment over the week by its usage, shows the values before and after, and restores it.
 func (d *demo) tune(ctx context.Context) error {
 	d.screen.printf("\n%s\n\n", d.screen.in(bold, "A Deployment tuned over the week, by its simulated load"))
 	if err := d.applyText(ctx, fmt.Sprintf(tunedText, tunedNamespace, tunedApp, tunedMilli, tunedMin, tunedMax, tunedTarget)); err != nil {
@@ -129,7 +129,7 @@ func (d *demo) tune(ctx context.Context) error {
 	return nil
 }
 
-// compare prints what was set before and after, and what that means for the day ahead.
+// compare prints the values before and after, and their effect on the day ahead.
 func (d *demo) compare(before, after setting, was, is costs, lowest, highest int32) {
 	row := func(what, a, b string) { d.say("%-34s %-10s %s", what, a, b) }
 	row("", "before", "after")
@@ -143,8 +143,8 @@ func (d *demo) compare(before, after setting, was, is costs, lowest, highest int
 	d.screen.printf("\n")
 }
 
-// tuned has the simulated app tuned over the week, then makes the Tortoise, which goes on from there, and waits until all that it recommends
-// is in place.
+// tuned tunes the simulated app over the week, then creates the Tortoise, which continues from there, and waits until
+// all its recommendations are applied.
 func (d *demo) tuned(ctx context.Context, before setting) (*v1alpha1.Tortoise, v1alpha1.RecommendationStatus, error) {
 	t := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: tunedNamespace, Name: tunedApp}}
 	t.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
@@ -177,7 +177,7 @@ func (d *demo) tuned(ctx context.Context, before setting) (*v1alpha1.Tortoise, v
 	return t, r.Status, err
 }
 
-// untuned deletes the Tortoise, and says whether all is as it was.
+// untuned deletes the Tortoise, and reports whether everything was restored.
 func (d *demo) untuned(ctx context.Context, t *v1alpha1.Tortoise, before setting) (bool, error) {
 	if err := d.env.Client.Delete(ctx, t); err != nil {
 		return false, fmt.Errorf("delete the Tortoise: %w", err)
@@ -194,7 +194,7 @@ func (d *demo) untuned(ctx context.Context, t *v1alpha1.Tortoise, before setting
 	return now == before, err
 }
 
-// settingNow reads what is set.
+// settingNow returns the current values.
 func (d *demo) settingNow(ctx context.Context) (setting, error) {
 	var app appsv1.Deployment
 	var scaler autoscalingv2.HorizontalPodAutoscaler

@@ -16,7 +16,7 @@ func TestPodsForALoad(t *testing.T) {
 	}
 }
 
-// TestDay: over a weekday the load is 2.25 cores on average, whatever is set for it.
+// TestDay checks that over a weekday the load is 2.25 cores on average, whatever the setting.
 func TestDay(t *testing.T) {
 	begin := monday(t)
 	few := setting{milliCPU: 500, memory: 1 << 29, maximum: 20, percent: 80}
@@ -30,13 +30,14 @@ func TestDay(t *testing.T) {
 			t.Errorf("%+v: %.1f core hours and %.1f GiB hours", s, c.coreHours, c.gibHours)
 		}
 	}
-	// Ten pods of the wide one are enough at all hours, and it has no fewer.
+	// The wide setting needs ten pods at all hours and has no fewer.
 	if c := wide.day(begin, func(int) int32 { return 10 }); math.Abs(c.coreHours-240) > 0.01 {
 		t.Errorf("%.1f core hours, want 240", c.coreHours)
 	}
 }
 
-// TestTunedWeek: over the days requests come down by steps, the load is served all the time, and what was learnt is enough to go on with.
+// TestTunedWeek checks that over the days requests fall in steps, the load is always served, and enough is learnt to
+// continue.
 func TestTunedWeek(t *testing.T) {
 	owner := setting{milliCPU: tunedMilli, memory: 1 << 30, minimum: tunedMin, maximum: tunedMax, percent: tunedTarget}
 	policy := &v1alpha1.Tortoise{Spec: v1alpha1.TortoiseSpec{}}

@@ -26,17 +26,17 @@ const (
 // tunedDay is a day of the simulated week.
 type tunedDay struct {
 	begin time.Time
-	// setting is what was set at its end, and lowest to highest what the minimum was.
+	// setting has the values at its end. lowest and highest are the range of the minimum.
 	setting         setting
 	lowest, highest int32
-	// owner and tuned are the core hours that pods requested with what the owner set, and with what was tuned.
+	// owner and tuned are the core hours requested with the owner's values, and with the tuned values.
 	owner, tuned float64
-	// short are the minutes in which the load was above what the pods requested.
+	// short is the number of minutes in which the load exceeded the pods' requests.
 	short time.Duration
 }
 
-// tunedWeek has the policy's own code tune the simulated app from one instant to another: each measurement is of the pods that an autoscaler has
-// with what is set by then. It gives what has learnt, and what became of each day.
+// tunedWeek tunes the simulated app from one instant to another by the policy's own code. Each measurement covers the
+// pods that an autoscaler would set with the values at that time. It returns the trained mind and the days.
 func tunedWeek(t *v1alpha1.Tortoise, owner setting, from, to time.Time) (policy.Mind, []tunedDay, error) {
 	compiled, errs := tortoise.Compile(t, tortoise.Context{})
 	if len(errs) > 0 {
@@ -68,7 +68,7 @@ func tunedWeek(t *v1alpha1.Tortoise, owner setting, from, to time.Time) (policy.
 	return mind, days, nil
 }
 
-// seen is what a policy sees of the app, whose owner has set s.
+// seen returns the policy's observation of the app with the owner's values s.
 func (s setting) seen(now, since time.Time, pods int) policy.Seen {
 	return policy.Seen{
 		Now: now, Since: since, Replicas: pods, Ready: pods,
@@ -80,7 +80,7 @@ func (s setting) seen(now, since time.Time, pods int) policy.Seen {
 	}
 }
 
-// with is a setting with what is advised for it.
+// with returns a setting with some advice applied.
 func (s setting) with(a *workload.Advice) setting {
 	if a == nil {
 		return s
@@ -105,7 +105,7 @@ func (s setting) with(a *workload.Advice) setting {
 	return s
 }
 
-// showDays prints what became of each day.
+// showDays prints the days.
 func (d *demo) showDays(days []tunedDay) {
 	d.say("%-5s %-18s %-14s %-16s %-22s %s", "", "a pod requests", "pods at least", "another above", "core hours", "load above requests")
 	for _, day := range days[:min(len(days), 7)] {
@@ -116,7 +116,7 @@ func (d *demo) showDays(days []tunedDay) {
 	d.screen.printf("\n")
 }
 
-// remember keeps what was learnt over the week where the manager looks for it.
+// remember stores the learnt usage of the week in the manager's checkpoint.
 func (d *demo) remember(ctx context.Context, mind policy.Mind) error {
 	var live appsv1.Deployment
 	if err := d.env.Client.Get(ctx, client.ObjectKey{Namespace: tunedNamespace, Name: tunedApp}, &live); err != nil {

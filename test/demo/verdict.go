@@ -16,15 +16,15 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// errNotKept says that a target did not do what it should, which has been printed.
+// errNotKept means that a target did not behave as expected, which was already printed.
 var errNotKept = errors.New("a target did not do what it should")
 
-// tolerance is how late by the demo's clock a change may be seen to count as kept. The shortest time between two edges of a
-// target is eight hours.
+// tolerance is the maximum delay, by the demo's clock, of a change that counts as kept. The shortest time between two
+// transitions of a target is eight hours.
 const tolerance = 5 * time.Hour
 
-// kept compares the changes that were seen with the hours at which they were due. It gives how late each was by the
-// machine's clock, and what was wrong.
+// kept compares the observed changes with the due hours. It returns the delay of each by the machine's clock, and the
+// errors.
 func kept(t *track, begin time.Time, rate float64) (late []time.Duration, wrong []string) {
 	due := []int{}
 	if t.week != nil {
@@ -52,17 +52,17 @@ func kept(t *track, begin time.Time, rate float64) (late []time.Duration, wrong 
 	return late, wrong
 }
 
-// restored gives the difference between what an object was and what it is; empty if there is none.
+// restored returns the difference between the original and the current object, or "".
 func restored(t *track) string { return cmp.Diff(lasting(t.original), lasting(t.latest)) }
 
-// lasting is what an owner has written in an object: all but its status and what the API server counts.
+// lasting returns the part of an object written by its owner: without the status and the API server's counters.
 func lasting(obj *unstructured.Unstructured) map[string]any {
 	out := obj.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, "status")
 	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
-	// The API server's count of the changes of a DaemonSet's template, which only rises, as metadata.generation does.
+	// This counter of changes to a DaemonSet's template only rises, as metadata.generation does.
 	unstructured.RemoveNestedField(out.Object, "metadata", "annotations", "deprecated.daemonset.template.generation")
 	if len(out.GetAnnotations()) == 0 {
 		unstructured.RemoveNestedField(out.Object, "metadata", "annotations")
@@ -70,7 +70,7 @@ func lasting(obj *unstructured.Unstructured) map[string]any {
 	return out.Object
 }
 
-// writesCounted reads the manager's own count of writes that went through.
+// writesCounted returns the manager's own count of successful writes.
 func writesCounted(registry prometheus.Gatherer) (int, error) {
 	families, err := registry.Gather()
 	if err != nil {
@@ -92,12 +92,14 @@ func writesCounted(registry prometheus.Gatherer) (int, error) {
 	return int(total), nil
 }
 
-// requests are what the API server was asked by the manager since an instant.
+// requests are the manager's requests to the API server since an instant.
 type requests struct {
-	// targets are writes to objects that sleep, of by resource/name; own are those to Flyball's own objects, mostly status.
+	// targets are writes to targets, with counts by resource/name in of. own are writes to Flyball's own objects,
+	// mostly statuses.
 	targets, own, events int
 	of                   map[string]int
-	// reviews ask for rights; reads are gets and lists; webhook are writes that keep the webhook reachable.
+	// reviews are checks of rights, reads are gets and lists, and webhook are writes that maintain the webhook
+	// configurations.
 	reviews, reads, webhook int
 }
 
@@ -127,7 +129,7 @@ func countRequests(log []local.Request, since time.Time) requests {
 	return out
 }
 
-// median of durations; 0 if there are none.
+// median returns the median of durations, or 0 if there are none.
 func median(list []time.Duration) time.Duration {
 	if len(list) == 0 {
 		return 0

@@ -14,11 +14,11 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 )
 
-// explained is the object whose story is shown: two schedules speak of it.
+// explained is the object whose explanation is shown. Two schedules select it.
 const explained = "checkout"
 
-// why shows what kubectl flyball explain says of one object as it is at the end, and holds what it says of every object comes next
-// against the table of the week.
+// why shows kubectl flyball explain for one object at the end, and compares the predicted transitions of every object
+// with the table of the week.
 func (d *demo) why(ctx context.Context) error {
 	tracks := d.rec.snapshot()
 	var wrong []string
@@ -64,7 +64,8 @@ func (d *demo) why(ctx context.Context) error {
 	return nil
 }
 
-// sleeps is when a target sleeps next after the last Monday morning, by the first Monday's hours; zero: never.
+// sleeps returns the time at which a target next sleeps after the last Monday morning, by the first Monday's hours.
+// Zero means never.
 func (w *week) sleeps(begin time.Time) time.Time {
 	if w == nil {
 		return time.Time{}
@@ -74,11 +75,11 @@ func (w *week) sleeps(begin time.Time) time.Time {
 	return begin.AddDate(0, 0, days).Add(time.Duration(hour) * time.Hour)
 }
 
-// flyball runs kubectl flyball by the demo's clock, and gives what it prints.
+// flyball runs kubectl flyball by the demo's clock and returns its output.
 func (d *demo) flyball(ctx context.Context, args ...string) (string, error) {
 	var out, words bytes.Buffer
 	args = append(args, "--time-zone", zone)
-	if d.place.cluster != nil { // else KUBECONFIG says which, and may name several files
+	if d.place.cluster != nil { // otherwise KUBECONFIG names it, possibly with several files
 		args = append(args, "--kubeconfig", d.place.kubeconfig)
 	}
 	code := cli.Run(ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words}, Now: d.clock.Now})

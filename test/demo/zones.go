@@ -20,11 +20,11 @@ const (
 	zonesNamespace = "flyball-demo-zones"
 	zoneLabel      = "topology.kubernetes.io/zone"
 	zonePods       = 18
-	// zoneMost is by how many pods zones may differ once a Deployment with deletion costs is scaled down.
+	// zoneMost is the maximum difference between zones after a Deployment with deletion costs is scaled down.
 	zoneMost = 1
 )
 
-// zonesText is two Deployments that are alike, with a policy for one of them.
+// zonesText has two equal Deployments, and a policy for one of them.
 const zonesText = `
 apiVersion: v1
 kind: Namespace
@@ -53,7 +53,7 @@ spec:
       containers: [{name: main, image: "example.com/app:1"}]
 `
 
-// zones scales two Deployments down side by side, one of them with deletion costs, and counts the pods in each zone.
+// zones scales down two Deployments, one of them with deletion costs, and counts the pods in each zone.
 func (d *demo) zones(ctx context.Context) error {
 	d.screen.printf("\n%s\n", d.screen.in(bold, "Scaling down, with deletion costs and without"))
 	apply := d.place.command(ctx, "apply", "-f", "-")
@@ -98,7 +98,7 @@ func (d *demo) zones(ctx context.Context) error {
 	return nil
 }
 
-// runQuietly runs a command; its error has what the command says.
+// runQuietly runs a command; its error has the command's output.
 func runQuietly(cmd *exec.Cmd) error {
 	var words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &words, &words
@@ -108,7 +108,7 @@ func runQuietly(cmd *exec.Cmd) error {
 	return nil
 }
 
-// zonesOfNodes gives the zone of each node.
+// zonesOfNodes returns the zone of each node.
 func (d *demo) zonesOfNodes(ctx context.Context) (map[string]string, error) {
 	var nodes corev1.NodeList
 	if err := d.env.Client.List(ctx, &nodes); err != nil {
@@ -121,8 +121,8 @@ func (d *demo) zonesOfNodes(ctx context.Context) (map[string]string, error) {
 	return of, nil
 }
 
-// scaleZones scales both Deployments and waits until they have that many pods, all ready; before the first scale-down also until those that
-// are to have costs have them.
+// scaleZones scales both Deployments and waits until all their pods are ready, and before the first scale-down also
+// until the deletion costs are set.
 func (d *demo) scaleZones(ctx context.Context, n int) error {
 	for _, app := range []string{"with", "without"} {
 		if _, err := d.place.run(ctx, "--namespace", zonesNamespace, "scale", "deployment", app, fmt.Sprintf("--replicas=%d", n)); err != nil {
@@ -148,7 +148,7 @@ func (d *demo) scaleZones(ctx context.Context, n int) error {
 			if len(pods) != n || ready != n {
 				missing = append(missing, fmt.Sprintf("%s: %d of %d pods", app, ready, n))
 			}
-			// One pod in each of three zones needs no cost: it is the last to go.
+			// One pod in each of three zones needs no cost, because it is deleted last.
 			if app == "with" && n == zonePods && costed < n-3 {
 				missing = append(missing, fmt.Sprintf("deletion costs: %d of %d pods", costed, n-3))
 			}
@@ -163,7 +163,7 @@ func isReady(p *corev1.Pod) bool {
 	})
 }
 
-// zonePods lists the pods of one of the Deployments that are not being deleted.
+// zonePods returns the pods of one Deployment that are not being deleted.
 func (d *demo) zonePods(ctx context.Context, app string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := d.env.Client.List(ctx, &list, client.InNamespace(zonesNamespace), client.MatchingLabels{"app": app}); err != nil {
@@ -172,7 +172,7 @@ func (d *demo) zonePods(ctx context.Context, app string) ([]corev1.Pod, error) {
 	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }), nil
 }
 
-// countZones counts the pods of one of the Deployments in each zone, those that are empty included.
+// countZones returns the number of pods of one Deployment in each zone, including empty zones.
 func (d *demo) countZones(ctx context.Context, app string, of map[string]string) (map[string]int, error) {
 	pods, err := d.zonePods(ctx, app)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package simclock is a clock whose time stands still, runs at any rate, for ever or up to an instant, or jumps. It promises what a machine's clock
-// promises at rate 1: timers and tickers fire once their instant has come by this clock, and never before.
+// Package simclock is a clock whose time stands still, runs at any rate, forever or up to an instant, or jumps. Timers
+// and tickers behave as with the machine's clock at rate 1: they fire once their instant has come by this clock, and
+// never before.
 package simclock
 
 import (
@@ -10,32 +11,33 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Clock is a clock.WithTicker. The zero value is not usable; make one with New.
+// Clock is a clock.WithTicker. The zero value is not usable; New returns a Clock.
 type Clock struct {
 	mu sync.Mutex
-	// base is what the clock showed at the machine's instant anchor.
+	// base is the time of this clock at the machine's time anchor.
 	base   time.Time
 	anchor time.Time
-	// rate is how many seconds pass on this clock in one of the machine's.
+	// rate is the number of seconds on this clock per second of the machine.
 	rate float64
-	// halt is where a running clock stands still by itself; zero: nowhere.
+	// halt is the instant at which a running clock stops by itself. Zero means never.
 	halt    time.Time
 	waiting map[*timer]bool
 }
 
 var _ clock.WithTicker = (*Clock)(nil)
 
-// New makes a clock that stands still at start.
+// New returns a clock that stands still at start.
 func New(start time.Time) *Clock {
 	return &Clock{base: start, anchor: time.Now(), waiting: map[*timer]bool{}}
 }
 
-// Run lets time pass at a rate: 1 is that of the machine, 60 makes a minute pass in a second, 0 stops the clock.
+// Run lets time pass at a rate: 1 is the machine's rate, 60 makes a minute pass in a second, 0 stops the clock.
 func (c *Clock) Run(rate float64) {
 	c.RunTo(time.Time{}, rate)
 }
 
-// RunTo is Run until an instant, at which the clock stands still, however late this machine is. The zero instant never comes.
+// RunTo is Run until an instant, at which the clock stops exactly, even on a slow machine. The zero instant never
+// comes.
 func (c *Clock) RunTo(halt time.Time, rate float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +48,7 @@ func (c *Clock) RunTo(halt time.Time, rate float64) {
 	c.armAll()
 }
 
-// Set moves the clock, which goes on at the rate it had; one that stood still at the instant of RunTo, or is set behind it,
+// Set moves the clock, which continues at its rate. A clock that stands at the instant of RunTo, or is set behind it,
 // stands still.
 func (c *Clock) Set(t time.Time) {
 	c.mu.Lock()
@@ -58,10 +60,10 @@ func (c *Clock) Set(t time.Time) {
 	c.armAll()
 }
 
-// halted says whether a time is one at which the clock stands still by itself.
+// halted reports whether the clock stands still by itself at a time.
 func (c *Clock) halted(t time.Time) bool { return !c.halt.IsZero() && !t.Before(c.halt) }
 
-// Now is the time by this clock.
+// Now returns the time of this clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,27 +78,27 @@ func (c *Clock) now() time.Time {
 	return t
 }
 
-// Since is the time by this clock that has passed since an instant.
+// Since returns the time by this clock since an instant.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// After is the channel of a new timer.
+// After returns the channel of a new timer.
 func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C() }
 
 // Sleep returns once the duration has passed by this clock.
 func (c *Clock) Sleep(d time.Duration) { <-c.After(d) }
 
-// Tick is the channel of a new ticker.
+// Tick returns the channel of a new ticker.
 func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.NewTicker(d).C() }
 
-// NewTimer makes a timer that fires once the duration has passed by this clock.
+// NewTimer returns a timer that fires once the duration has passed by this clock.
 func (c *Clock) NewTimer(d time.Duration) clock.Timer {
 	t := &timer{clock: c, out: make(chan time.Time, 1)}
 	t.Reset(d)
 	return t
 }
 
-// NewTicker makes a ticker; ticks that nobody has taken are dropped. It panics, as the machine's does, on a duration that is
-// not positive.
+// NewTicker returns a ticker; missed ticks are dropped. Like the machine's, it panics for a duration that is not
+// positive.
 func (c *Clock) NewTicker(d time.Duration) clock.Ticker {
 	if d <= 0 {
 		panic("simclock: a ticker needs a positive interval")
@@ -112,18 +114,18 @@ func (c *Clock) armAll() {
 	}
 }
 
-// timer is a timer, or a ticker when it has a period. The clock's lock guards it.
+// timer is a timer, or a ticker if it has a period. The clock's lock guards it.
 type timer struct {
 	clock    *Clock
 	out      chan time.Time
 	deadline time.Time
 	period   time.Duration
-	// alarm is the machine's timer that stands for this one while the clock runs.
+	// alarm is the machine's timer for this timer while the clock runs.
 	alarm *time.Timer
 }
 
-// arm fires what is due, and sets the alarm for what is not. It may be called at any time: an alarm that comes too early,
-// because the clock has changed since, only sets another.
+// arm fires the timer if due, and otherwise sets the alarm. It may be called at any time: an alarm that comes too early
+// after a change of the clock only sets another.
 func (t *timer) arm() {
 	if t.alarm != nil {
 		t.alarm.Stop()
@@ -151,7 +153,7 @@ func (t *timer) arm() {
 	}
 }
 
-// realWait is how long the machine waits for a duration of this clock, rounded up.
+// realWait returns the machine's duration for a duration of this clock, rounded up.
 func realWait(d time.Duration, rate float64) time.Duration {
 	wait := math.Ceil(float64(d) / rate)
 	if wait >= math.MaxInt64 {
@@ -187,7 +189,7 @@ func (t *timer) stop() bool {
 	return was
 }
 
-// Reset implements clock.Timer. Nothing that fired before is received afterwards.
+// Reset implements clock.Timer. No earlier firing is received afterwards.
 func (t *timer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -198,7 +200,7 @@ func (t *timer) Reset(d time.Duration) bool {
 	return was
 }
 
-// ticker gives a timer the shape of clock.Ticker, whose Stop says nothing.
+// ticker adapts a timer to clock.Ticker, whose Stop returns nothing.
 type ticker struct{ timer *timer }
 
 // C implements clock.Ticker.

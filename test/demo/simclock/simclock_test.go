@@ -9,7 +9,7 @@ import (
 
 var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
-// got waits for a value at most so long.
+// got waits for a value for a limited time.
 func got(c <-chan time.Time, limit time.Duration) (time.Time, bool) {
 	select {
 	case t := <-c:
@@ -71,7 +71,7 @@ func TestRunsToAnInstant(t *testing.T) {
 		t.Errorf("the clock went on to %s, a nanosecond's timer fired: %v; want it to stand at %s", c.Now(), ok, noon)
 	}
 
-	c.RunTo(noon, rate) // where it stands already
+	c.RunTo(noon, rate) // where it already stands
 	if _, ok := got(after.C(), 20*time.Millisecond); ok || !c.Now().Equal(noon) {
 		t.Errorf("told to run to where it stands, the clock went on to %s", c.Now())
 	}
@@ -135,7 +135,7 @@ func TestStopAndReset(t *testing.T) {
 		t.Error("resetting a stopped timer says that it was waiting")
 	}
 	c.Set(monday.Add(3 * time.Hour))
-	// The timer has fired, nobody has looked; a reset forgets that.
+	// The timer has fired without a receiver; a reset discards that.
 	if timer.Reset(time.Hour) {
 		t.Error("resetting a timer that has fired says that it was waiting")
 	}
