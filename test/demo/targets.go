@@ -141,7 +141,7 @@ func replicas(obj *unstructured.Unstructured) level {
 	return level{fmt.Sprintf("replicas %d", n), n}
 }
 
-// nodes returns whether a DaemonSet requires a label that no node has.
+// nodes returns the level of a DaemonSet: asleep if it requires a label that no node has.
 func nodes(obj *unstructured.Unstructured) level {
 	if text(obj, "spec", "template", "spec", "nodeSelector", "flyball.dev/asleep") != "" {
 		return level{"on no node", 0}

@@ -99,8 +99,8 @@ func (a Author) corrected(live, want *admissionregistrationv1.ValidatingWebhookC
 	return next
 }
 
-// tell notifies at the start of the replica's lead, unless the replica already leads.
-func (a Author) tell(done <-chan struct{}, notify chan<- struct{}) {
+// notifyLead notifies at the start of the replica's lead, unless the replica already leads.
+func (a Author) notifyLead(done <-chan struct{}, notify chan<- struct{}) {
 	if a.leads() {
 		return
 	}

@@ -259,7 +259,7 @@ func (h FreezeHook) Changed(ctx context.Context, log logr.Logger) (<-chan struct
 	if err := WatchNamed(ctx, h.Client, FreezeConfigurationName, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, changed); err != nil {
 		return nil, fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", FreezeConfigurationName, err)
 	}
-	h.Author.tell(ctx.Done(), changed)
+	h.Author.notifyLead(ctx.Done(), changed)
 	return changed, nil
 }
 

@@ -182,7 +182,7 @@ func (h *Hooks) Watch(ctx context.Context, log logr.Logger, notify chan<- struct
 			return fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", name, err)
 		}
 	}
-	h.Author.tell(ctx.Done(), notify)
+	h.Author.notifyLead(ctx.Done(), notify)
 	return nil
 }
 
