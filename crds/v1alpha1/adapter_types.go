@@ -344,7 +344,7 @@ type AdapterSpec struct {
 	// Governs is the path of the reference to the object that an autoscaler scales.
 	// +optional
 	Governs Path `json:"governs,omitempty"`
-	// GovernsKind is the kind of a reference without a kind.
+	// GovernsKind is the kind of the governed object if the reference has no kind.
 	// +optional
 	GovernsKind *KindRef `json:"governsKind,omitempty"`
 	// RunsToCompletion means that objects of the kind do their work once and end, as a Job does. An object created while a schedule is
