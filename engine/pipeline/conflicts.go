@@ -8,21 +8,23 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Conflict says that one policy did not get what it asked for, because of another.
+// Conflict is one claim that lost to another policy's claim.
 type Conflict struct {
 	Winner, Loser workload.Policy
-	// Facet is what they disagree on: size, min, max, hold, an amount (workload.Amount.String) or an annotation key.
+	// Facet is the disputed facet: size, min, max, hold, an amount (workload.Amount.String) or an annotation key.
 	Facet string
-	// Reason is why the winner won: mandatory, awake-until, priority, capacity or, of annotations, value, and of deletion costs, name.
+	// Reason is the criterion of the winner: mandatory, awake-until, priority or capacity; for annotations also value,
+	// for deletion costs also name.
 	Reason string
 }
 
-// Decided reports whether somebody has decided who wins: by a priority, by awake-until or with a freeze. All other reasons only break a tie.
+// Decided reports whether a user has decided the winner: by a priority, by awake-until or with a freeze. All other
+// reasons only break a tie.
 func (c Conflict) Decided() bool {
 	return c.Reason == "mandatory" || c.Reason == "awake-until" || c.Reason == "priority"
 }
 
-// facets lists what an intent asks for.
+// facets returns the facets claimed by an intent.
 func facets(in *workload.Intent) []string {
 	var all []string
 	for _, f := range []struct {
@@ -36,7 +38,7 @@ func facets(in *workload.Intent) []string {
 	return append(all, slices.Sorted(maps.Keys(in.Annotations))...)
 }
 
-// heardSleep is a sleeping policy that has its way on one facet against every request to stay awake.
+// heardSleep is a claim to sleep that wins on one facet against every claim to stay awake.
 type heardSleep struct {
 	facet string
 	in    *workload.Intent
@@ -59,7 +61,7 @@ func (a Agreement) heardSleeps() []heardSleep {
 	return all
 }
 
-// conflicts lists who did not get what they asked for, sorted; a policy that asked for what was agreed anyway is not listed.
+// conflicts returns the losing claims, sorted. A claim equal to the plan is no conflict.
 func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Conflict {
 	var out []Conflict
 	lose := func(in *workload.Intent, facet string, by workload.Policy, reason string) {
@@ -129,7 +131,8 @@ func why(winner, loser *workload.Intent) string {
 	}
 }
 
-// whyMax says why a maximum lost. One that yields to a higher minimum does so for its capacity, whatever the priorities.
+// whyMax returns the reason why a maximum lost. A maximum below the winning minimum loses by capacity,
+// whatever the priorities.
 func (a Agreement) whyMax(loser *workload.Intent, plan workload.Plan) string {
 	if won := a.max(); *won.Max == plan.Max.Value {
 		return why(won, loser)
@@ -137,7 +140,8 @@ func (a Agreement) whyMax(loser *workload.Intent, plan workload.Plan) string {
 	return "capacity"
 }
 
-// whyText says why a text lost. Texts have no capacity: between equals they are sorted, by themselves or by the names of their policies.
+// whyText returns the reason why a text lost. Texts have no capacity: equal claims are ordered by their text or by the
+// names of their policies.
 func whyText(winner, loser *workload.Intent, sortedBy string) string {
 	if reason := why(winner, loser); reason != "capacity" {
 		return reason

@@ -36,9 +36,9 @@ func costs(name string, priority int32, rules string) workload.Intent {
 	return asks(name, priority, func(in *workload.Intent) { in.DeletionCosts = rules })
 }
 
-// Of two policies that ask for one facet, the winner has its way, and the loser is told which facet it lost and why, unless both asked for
-// the same.
-func TestTwoThatAskForOneFacet(t *testing.T) {
+// Of two policies with claims on one facet, the winner's value is in the plan. The loser's conflict has the facet and
+// the reason, unless both values are equal.
+func TestTwoClaimsOnOneFacet(t *testing.T) {
 	lost := func(winner, loser, facet, reason string) []pipeline.Conflict {
 		return []pipeline.Conflict{{Winner: policy(winner), Loser: policy(loser), Facet: facet, Reason: reason}}
 	}
@@ -77,8 +77,9 @@ func TestTwoThatAskForOneFacet(t *testing.T) {
 	}
 }
 
-// A maximum that is raised to a minimum is the claim of whoever asked for the minimum; one that is as high stays its own.
-func TestWhoseTheMaximumIs(t *testing.T) {
+// A maximum raised to a minimum is the claim of the minimum's policy; a maximum as high as the minimum stays the claim
+// of its own policy.
+func TestARaisedMaximumBelongsToTheMinimumsPolicy(t *testing.T) {
 	for by, high := range map[string]int64{"low": 2, "high": 3} {
 		plan, _ := pipeline.Merge(lowest("low", 0, 3), highest("high", 0, high))
 		if got := plan.Max; got.Value != 3 || got.By != policy(by) {
@@ -87,8 +88,9 @@ func TestWhoseTheMaximumIs(t *testing.T) {
 	}
 }
 
-// The annotations of a policy that sleeps are set while it has its way, and not while another keeps the target awake.
-func TestAnnotationsOfASleepThatIsNotHeard(t *testing.T) {
+// The annotations of a sleeping policy are set while its sleep wins, and not while another policy keeps the
+// target awake.
+func TestAnnotationsOfAnOverruledSleepAreNotSet(t *testing.T) {
 	asleep := note("a", 0, "1")
 	asleep.Class = workload.ClassSleep
 	if plan, _ := pipeline.Merge(asleep); plan.Annotations["x"].Value != "1" {

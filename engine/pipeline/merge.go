@@ -7,9 +7,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Merge agrees on one plan. What is mandatory (a freeze's suspend) beats everything else, awake-until beats every priority, the
-// higher priority wins, and at equal priority more capacity wins. A tie is settled by the names of the policies. The result does not depend on the order of the intents, nor on
-// how often one is given (Agreement is a semilattice).
+// Merge returns one plan for all intents, with the conflicts. Mandatory claims (suspend of a freeze) beat all others,
+// awake-until beats every priority, the higher priority wins, and at equal priority the larger capacity wins. The names
+// of the policies break a tie. The result depends neither on the order of the intents nor on repetition (Agreement is a
+// semilattice).
 func Merge(intents ...workload.Intent) (workload.Plan, []Conflict) {
 	var a Agreement
 	for i := range intents {
@@ -19,8 +20,8 @@ func Merge(intents ...workload.Intent) (workload.Plan, []Conflict) {
 	return plan, conflicts(plan, a, intents)
 }
 
-// Agreement is the running best of each facet. Adding is commutative, associative and idempotent, since each facet keeps
-// the greatest under a total order; Plan resolves sleeping against staying awake at the end.
+// Agreement is the best claim so far of each facet. Add is commutative, associative and idempotent, because each facet
+// keeps the greatest claim under a total order; Plan resolves sleep against awake at the end.
 type Agreement struct {
 	awake                            *workload.Intent
 	sleep, exactly                   *workload.Intent
@@ -34,8 +35,8 @@ type Agreement struct {
 	keep, orphan                     map[workload.Policy]bool
 }
 
-// Add takes one more intent into account and gives the new agreement; the old one stays as it was. The intent is kept, not
-// copied: it must not change afterwards.
+// Add returns the agreement with one more intent; the old agreement is unchanged. The intent is referenced and must not
+// change afterwards.
 func (a Agreement) Add(in *workload.Intent) Agreement {
 	switch in.Class {
 	case workload.ClassKeep:
@@ -63,8 +64,9 @@ func (a Agreement) Add(in *workload.Intent) Agreement {
 	return a
 }
 
-// Plan resolves the agreement. A request to sleep counts only where no request to stay awake has the same or a higher
-// priority; what is left competes with the requests that set values. A size that is set once counts where no size lasts.
+// Plan returns the merged plan. A claim to sleep counts only if no claim to stay awake has the same or a
+// higher priority. The remaining claims compete with the claims that set values. A size set once counts only
+// without a lasting size.
 func (a Agreement) Plan() workload.Plan {
 	p := workload.Plan{Keep: a.keep, Orphan: a.orphan}
 	if in := a.size(); in != nil {
@@ -107,7 +109,7 @@ func (a Agreement) Plan() workload.Plan {
 	return p
 }
 
-// size is the intent that has its way on the size; nil: none has.
+// size returns the winning intent for the size; nil: none.
 func (a Agreement) size() *workload.Intent {
 	if in := winner(a.heard(a.sleep), a.exactly, bySize); in != nil {
 		return in
@@ -119,12 +121,12 @@ func (a Agreement) min() *workload.Intent { return winner(a.heard(a.sleepMin), a
 
 func (a Agreement) max() *workload.Intent { return winner(a.heard(a.sleepMax), a.setMax, byMax) }
 
-// annotation is the intent that has its way on an annotation.
+// annotation returns the winning intent for an annotation.
 func (a Agreement) annotation(key string) *workload.Intent {
 	return winner(a.heard(a.sleepAnnotations[key]), a.setAnnotations[key], byAnnotation(key))
 }
 
-// heard gives a sleeping intent unless the best request to stay awake overrules it.
+// heard returns a claim to sleep unless the best claim to stay awake overrules it.
 func (a Agreement) heard(in *workload.Intent) *workload.Intent {
 	if in == nil || overruled(in, a.awake) {
 		return nil
@@ -142,7 +144,7 @@ const (
 	mandatoryRank int64 = 1 << 41
 )
 
-// rank orders what is mandatory above what overrides, and both above every priority.
+// rank orders mandatory claims above overrides, and both above every priority.
 func rank(in *workload.Intent) int64 {
 	switch {
 	case in.Mandatory:
@@ -163,7 +165,7 @@ func byRank(a, b *workload.Intent) int {
 func bySize(a, b *workload.Intent) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(a.Size.Capacity, b.Size.Capacity),
-		// If two leave the same capacity, the one that suspends loses: it is the stronger wish to be asleep.
+		// At equal capacity the suspending claim loses: it is the stronger claim to sleep.
 		cmp.Compare(a.Size.Mode, b.Size.Mode),
 		cmp.Compare(a.Size.Replicas, b.Size.Replicas), cmp.Compare(a.Size.Percent, b.Size.Percent),
 		byIdentity(a, b))
@@ -189,8 +191,8 @@ func byAnnotation(key string) order {
 	}
 }
 
-// byIdentity makes the order total. The name that sorts first is the greater, so that a reader can tell who wins. One
-// policy may ask twice (its windows overlap): the older transition is the greater, and enforcing and setting are.
+// byIdentity makes the order total. The name that sorts first wins, so that readers can predict the winner. One policy
+// may have two claims (overlapping windows): then the older transition wins, and an enforcing or setting claim wins.
 func byIdentity(a, b *workload.Intent) int {
 	return cmp.Or(b.By.Compare(a.By), b.Since.Compare(a.Since), cmp.Compare(bit(a.Enforce), bit(b.Enforce)), cmp.Compare(bit(b.Resumed), bit(a.Resumed)))
 }

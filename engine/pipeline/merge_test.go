@@ -68,14 +68,14 @@ func TestMerge(t *testing.T) {
 	}{
 		{reason: "nothing asked, nothing claimed"},
 		{reason: "one schedule asleep", intents: []workload.Intent{sleep("a", 0)}, size: &workload.Size{Mode: workload.SizeSleep}, by: "a"},
-		{reason: "a tie keeps it awake, and the loser is told", intents: []workload.Intent{sleep("a", 5), awake("b", 5)},
+		{reason: "a tie keeps it awake and reports the loser", intents: []workload.Intent{sleep("a", 5), awake("b", 5)},
 			conflicts: []pipeline.Conflict{{Winner: policy("b"), Loser: policy("a"), Facet: "size", Reason: "capacity"}}},
-		{reason: "the higher priority sleeps, and the loser is told", intents: []workload.Intent{sleep("a", 6), awake("b", 5)},
+		{reason: "the higher priority sleeps and reports the loser", intents: []workload.Intent{sleep("a", 6), awake("b", 5)},
 			size: &workload.Size{Mode: workload.SizeSleep}, by: "a",
 			conflicts: []pipeline.Conflict{{Winner: policy("a"), Loser: policy("b"), Facet: "size", Reason: "priority"}}},
 		{reason: "awake-until beats any priority", intents: []workload.Intent{sleep("a", 1<<30), until},
 			conflicts: []pipeline.Conflict{{Winner: policy("target"), Loser: policy("a"), Facet: "size", Reason: "awake-until"}}},
-		{reason: "awake-until does not wake what a freeze suspends", intents: []workload.Intent{frozen, until},
+		{reason: "awake-until does not wake a target suspended by a freeze", intents: []workload.Intent{frozen, until},
 			size: &workload.Size{Mode: workload.SizeSleep}, by: "freeze",
 			conflicts: []pipeline.Conflict{{Winner: policy("freeze"), Loser: policy("target"), Facet: "size", Reason: "mandatory"}}},
 		{reason: "nor does the highest priority", intents: []workload.Intent{frozen, awake("a", math.MaxInt32)},
@@ -84,17 +84,17 @@ func TestMerge(t *testing.T) {
 		{reason: "nor a size of the highest priority", intents: []workload.Intent{frozen, exactly("t", math.MaxInt32, 6)},
 			size: &workload.Size{Mode: workload.SizeSleep}, by: "freeze",
 			conflicts: []pipeline.Conflict{{Winner: policy("freeze"), Loser: policy("t"), Facet: "size", Reason: "mandatory"}}},
-		{reason: "awake-until still wakes what schedules put to sleep beside a freeze of something else", intents: []workload.Intent{sleep("a", 1), until},
+		{reason: "awake-until wakes a target of a schedule beside a freeze of another target", intents: []workload.Intent{sleep("a", 1), until},
 			conflicts: []pipeline.Conflict{{Winner: policy("target"), Loser: policy("a"), Facet: "size", Reason: "awake-until"}}},
 		{reason: "more capacity wins between two that sleep", intents: []workload.Intent{sleep("a", 0), atMost("b", 0, 2)},
 			size: &workload.Size{Mode: workload.SizeAtMost, Replicas: 2, Capacity: 2}, by: "b",
 			conflicts: []pipeline.Conflict{{Winner: policy("b"), Loser: policy("a"), Facet: "size", Reason: "capacity"}}},
-		{reason: "one kept awake is told what a higher priority narrows", intents: []workload.Intent{sleepBounds("a", 1, 1, 2), awake("b", 0)},
+		{reason: "a claim to stay awake reports bounds lost to a higher priority", intents: []workload.Intent{sleepBounds("a", 1, 1, 2), awake("b", 0)},
 			conflicts: []pipeline.Conflict{
 				{Winner: policy("a"), Loser: policy("b"), Facet: "max", Reason: "priority"},
 				{Winner: policy("a"), Loser: policy("b"), Facet: "min", Reason: "priority"},
 			}},
-		{reason: "one that would narrow is told what keeps it from that", intents: []workload.Intent{sleepBounds("a", 0, 1, 2), awake("b", 0)},
+		{reason: "a claim to narrow bounds reports the claim that keeps it awake", intents: []workload.Intent{sleepBounds("a", 0, 1, 2), awake("b", 0)},
 			conflicts: []pipeline.Conflict{
 				{Winner: policy("b"), Loser: policy("a"), Facet: "max", Reason: "capacity"},
 				{Winner: policy("b"), Loser: policy("a"), Facet: "min", Reason: "capacity"},
@@ -150,7 +150,7 @@ func TestMergeNeverPutsMinAboveMax(t *testing.T) {
 	}
 }
 
-// intents draws intents of few policies, priorities and values, so that ties are common.
+// The generators draw few policies, priorities and values, so that ties are common.
 var (
 	request     = workload.Amount{Kind: workload.AmountRequest, Component: "web", Resource: workload.CPU}
 	utilisation = workload.Amount{Kind: workload.AmountUtilisation, Resource: workload.CPU}
@@ -230,7 +230,7 @@ func TestMergeDoesNotDependOnOrderOrRepetition(t *testing.T) {
 	})
 }
 
-func TestMergeSaysWhoLost(t *testing.T) {
+func TestMergeReportsEveryLosingClaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := intents(t)
 		plan, conflicts := pipeline.Merge(given...)
@@ -243,7 +243,7 @@ func TestMergeSaysWhoLost(t *testing.T) {
 		}
 		for _, in := range given {
 			if in.Class == workload.ClassSleep && in.Size != nil && plan.Size == nil && !lost[in.By] {
-				// Its own request to stay awake may be what overruled it.
+				// The loser's own claim to stay awake may be the winner.
 				own := false
 				for _, other := range given {
 					own = own || other.Class == workload.ClassAwake && other.By == in.By

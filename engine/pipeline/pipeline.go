@@ -1,6 +1,6 @@
-// Package pipeline runs a policy as a short list of named pure steps over one target, and merges what several policies
-// ask of it. A pipeline sees only its Input and calls no clock: the same Input always gives the same Decision. What each
-// step found is a line of the Trace, which status, events, logs and explanations share.
+// Package pipeline runs a policy as a short list of named pure steps over one target, and merges the claims of several
+// policies. A pipeline sees only its Input and calls no clock: the same Input always gives the same Decision. Each step
+// adds a line to the Trace, used by status, events, logs and explanations.
 package pipeline
 
 import (
@@ -11,24 +11,24 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Input is all that a pipeline may look at.
+// Input is the complete input of a pipeline.
 type Input struct {
-	// Now is the instant to decide for.
+	// Now is the instant of the decision.
 	Now time.Time
-	// Target is the object as its owner has it.
+	// Target is the object with its owner's values.
 	Target workload.Observed
-	// NamespaceAwakeUntil is the annotation awake-until of the target's namespace; empty if there is none.
+	// NamespaceAwakeUntil is the annotation awake-until of the target's namespace; empty: absent.
 	NamespaceAwakeUntil string
-	// Advice is what was found for the target from what its pods used; nil: nothing is known (yet).
+	// Advice is the tuning advice for the target; nil: none (yet).
 	Advice *workload.Advice
 }
 
-// Decision is what a pipeline ends in.
+// Decision is the result of a pipeline.
 type Decision struct {
 	Intents []workload.Intent
 	// Wake is the earliest instant at which the answer can change; zero: never.
 	Wake time.Time
-	// Ignored lists the annotations that cannot be read and were left out, each with its object, its value and the forms that can be read.
+	// Ignored lists unreadable annotations, each with its object, its value and the valid forms.
 	Ignored []string
 }
 
@@ -39,16 +39,16 @@ func (d *Decision) WakeAt(t time.Time) {
 	}
 }
 
-// Line is what one step has to say.
+// Line is the report of one step.
 type Line struct {
 	Step string `json:"step"`
 	Text string `json:"text"`
 }
 
-// Trace is the story of a decision, a line a step. Nothing is written into a nil Trace, which costs nothing.
+// Trace is the story of a decision, one line for each step. A nil Trace records nothing and costs nothing.
 type Trace struct{ Lines []Line }
 
-// String joins the lines as "step: text; step: text".
+// String returns the lines as "step: text; step: text".
 func (t *Trace) String() string {
 	if t == nil {
 		return ""
@@ -60,11 +60,11 @@ func (t *Trace) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Frame is what the steps of one run share.
+// Frame is the shared state of the steps of one run.
 type Frame struct {
 	Input    Input
 	Decision Decision
-	// Trace is nil when nobody will read it; Sayf takes care of that.
+	// Trace is nil if there is no reader; Sayf handles both cases.
 	Trace *Trace
 	// Done ends the run after the step that sets it.
 	Done bool
@@ -72,17 +72,17 @@ type Frame struct {
 	step string
 }
 
-// Tracing says whether a trace is written; a step asks before it computes what only the trace needs.
+// Tracing reports whether a trace is recorded. A step asks before it computes texts only for the trace.
 func (f *Frame) Tracing() bool { return f.Trace != nil }
 
-// Sayf adds the running step's line to the trace.
+// Sayf adds a line of the current step to the trace.
 func (f *Frame) Sayf(format string, args ...any) {
 	if f.Trace != nil {
 		f.Trace.Lines = append(f.Trace.Lines, Line{Step: f.step, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
-// Step is one named pure part of a policy: it reads Frame.Input, adds to Frame.Decision and says what it found.
+// Step is one named pure part of a policy: it reads Frame.Input, adds to Frame.Decision and reports to the trace.
 type Step interface {
 	Name() string
 	Run(*Frame) error
@@ -96,14 +96,14 @@ type stepFunc struct {
 func (s stepFunc) Name() string       { return s.name }
 func (s stepFunc) Run(f *Frame) error { return s.run(f) }
 
-// Func makes a Step of a function.
+// Func returns a function as a Step.
 func Func(name string, run func(*Frame) error) Step { return stepFunc{name, run} }
 
 // Pipeline is a list of steps, run in order until one is done.
 type Pipeline []Step
 
-// Run decides for one target. trace may be nil. An error names the step; the Decision is then empty, so that a policy that
-// cannot decide asks for nothing.
+// Run decides about one target. trace may be nil. An error names the step; the Decision is then empty, so that a policy
+// that cannot decide makes no claim.
 func (p Pipeline) Run(in Input, trace *Trace) (Decision, error) {
 	f := Frame{Input: in, Trace: trace}
 	for _, step := range p {
@@ -118,7 +118,7 @@ func (p Pipeline) Run(in Input, trace *Trace) (Decision, error) {
 	return f.Decision, nil
 }
 
-// Names lists the steps, as documentation and explanations show them.
+// Names returns the names of the steps, for documentation and explanations.
 func (p Pipeline) Names() []string {
 	names := make([]string, len(p))
 	for i, s := range p {

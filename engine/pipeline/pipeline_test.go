@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A step asks whether anybody reads the trace before it computes what only the trace needs.
+// A step asks whether a trace is recorded before it computes texts only for the trace.
 func TestTracing(t *testing.T) {
 	for _, trace := range []*pipeline.Trace{nil, {}} {
 		var tracing bool

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// level is what an intent is compared by first.
+// level is the first criterion of comparison.
 func level(in workload.Intent) int64 {
 	switch {
 	case in.Mandatory:
@@ -27,12 +27,12 @@ func level(in workload.Intent) int64 {
 	}
 }
 
-// asked is one value that one intent asks for, with the keys by which it is compared: the greatest wins.
+// asked is one claimed value with its comparison keys: the greatest wins.
 type asked struct {
 	in   workload.Intent
 	keys []int64
 	text string
-	// last are the keys that are compared last; the least wins.
+	// last are the keys compared last; the least wins.
 	last []string
 }
 
@@ -46,7 +46,7 @@ func ask(in workload.Intent, text string, keys ...int64) asked {
 		last: []string{in.By.String(), in.Since.Format("15:04:05"), flag[in.Enforce], flag[!in.Resumed]}}
 }
 
-// values lists what an intent asks for, by facet. A size that is set once is a facet of its own.
+// values returns the claimed values of an intent, by facet. A size set once is a facet of its own.
 func values(in workload.Intent) map[string]asked {
 	out := map[string]asked{}
 	if s := in.Size; s != nil {
@@ -77,7 +77,7 @@ func values(in workload.Intent) map[string]asked {
 	return out
 }
 
-// agreed gives the winner of each facet by looking at all intents at once, and the best request to stay awake.
+// agreed returns the winner of each facet from all intents at once, and the best claim to stay awake.
 func agreed(intents []workload.Intent) (winners map[string]asked, awake *asked) {
 	for _, in := range intents {
 		if a := ask(in, ""); in.Class == workload.ClassAwake && (awake == nil || a.compare(*awake) > 0) {
@@ -159,7 +159,7 @@ func add(m map[workload.Policy]bool, p workload.Policy) map[workload.Policy]bool
 	return m
 }
 
-// referenceConflicts lists, as text, who did not get what.
+// referenceConflicts returns the losing claims as text.
 func referenceConflicts(intents []workload.Intent) []string {
 	winners, awake := agreed(intents)
 	plan := referencePlan(intents)
@@ -194,7 +194,7 @@ func referenceConflicts(intents []workload.Intent) []string {
 				case facet == "min" && *in.Min != plan.Min.Value:
 					lose(in.By, plan.Min.By, facet, reason(w.in, in))
 				case facet == "max" && *in.Max != plan.Max.Value && *w.in.Max < plan.Max.Value:
-					lose(in.By, plan.Max.By, facet, "capacity") // the minimum is higher than the maximum that was agreed
+					lose(in.By, plan.Max.By, facet, "capacity") // the minimum is higher than the winning maximum
 				case facet == "max" && *in.Max != plan.Max.Value:
 					lose(in.By, plan.Max.By, facet, reason(w.in, in))
 				case strings.Contains(facet, "/"):
@@ -229,8 +229,8 @@ func reason(winner, loser workload.Intent) string {
 	}
 }
 
-// The plan and the conflicts are those that a look at all intents at once gives.
-func TestMergeIsTheGreatestOfEachFacet(t *testing.T) {
+// The plan and the conflicts equal those of a reference that compares all intents at once.
+func TestMergeEqualsTheReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := intents(t)
 		plan, conflicts := pipeline.Merge(given...)
@@ -253,7 +253,7 @@ func TestMergeIsTheGreatestOfEachFacet(t *testing.T) {
 	})
 }
 
-// Adding to an agreement leaves the one before as it was, and gives the same whatever the grouping.
+// Add leaves the former agreement unchanged, and grouping does not matter.
 func TestAgreementsAreImmutableAndAssociative(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := intents(t)

@@ -6,30 +6,32 @@ import (
 	"time"
 )
 
-// Advice is what was found for one target from what its pods used: what a policy is to ask of the target, and of what governs it. It is
-// immutable once it is given to anybody.
+// Advice is the tuning result for one target, from the usage of its pods: the values that a policy is to claim for the
+// target and for its autoscaler. It is immutable once handed out.
 type Advice struct {
-	// By is the policy that it was found for.
+	// By is the policy for which the advice was computed.
 	By Policy
-	// UID is that of the object that it was found for: another one of its name is none of its business. Empty: nobody knows.
+	// UID is the UID of the object whose usage was measured. The advice must not be used for a later object of the same
+	// name. Empty: unknown.
 	UID string
-	// Amounts are the requests of the target itself, as of AmountsSince; with InPlace, those of its pods, which are changed in place; with
-	// OnCreate, those of pods that are yet to come.
+	// Amounts are the requests for the target's pod template, as of AmountsSince. With InPlace they are for running
+	// pods, changed in place; with OnCreate they are for new pods only.
 	Amounts      map[Amount]int64
 	AmountsSince time.Time
 	InPlace      bool
 	OnCreate     bool
-	// Dry says that it was found while nothing was to be carried out: it says where tuning would end, and not which step comes next.
+	// Dry is true for advice computed while the policy only recommends: the advice is the final state of tuning and not
+	// the next step.
 	Dry bool
-	// Min, Max and Targets (target utilisations) are those of what governs the target, as of BoundsSince. Nil: nothing is asked.
+	// Min, Max and Targets (target utilisations) are for the autoscaler, as of BoundsSince. Nil: no claim.
 	Min, Max    *int64
 	Targets     map[Amount]int64
 	BoundsSince time.Time
-	// Lines say how the numbers came about, a line a number.
+	// Lines explain the numbers, one line for each.
 	Lines []string
 }
 
-// Same says whether two pieces of advice ask for the same, whatever they say about it.
+// Same reports whether two pieces of advice have equal values. Explanations may differ.
 func (a *Advice) Same(b *Advice) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -37,10 +39,10 @@ func (a *Advice) Same(b *Advice) bool {
 	return a.By == b.By && a.UID == b.UID && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.Dry == b.Dry && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
 }
 
-// SameAmounts says whether two pieces of advice ask for the same requests.
+// SameAmounts reports whether two pieces of advice have equal requests.
 func (a *Advice) SameAmounts(b *Advice) bool { return maps.Equal(a.Amounts, b.Amounts) }
 
-// SameBounds says whether two pieces of advice ask the same of what governs the target.
+// SameBounds reports whether two pieces of advice have equal values for the autoscaler.
 func (a *Advice) SameBounds(b *Advice) bool {
 	return equalNumbers(a.Min, b.Min) && equalNumbers(a.Max, b.Max) && maps.Equal(a.Targets, b.Targets)
 }
@@ -52,7 +54,7 @@ func equalNumbers(a, b *int64) bool {
 	return *a == *b
 }
 
-// SortedAmounts lists the amounts of a map in order.
+// SortedAmounts returns the amounts of a map in order.
 func SortedAmounts[V any](m map[Amount]V) []Amount {
 	return slices.SortedFunc(maps.Keys(m), Amount.Compare)
 }

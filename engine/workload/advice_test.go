@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestTheSameAdvice asks for the same, whatever it says about it.
-func TestTheSameAdvice(t *testing.T) {
+// Explanations do not matter.
+func TestSameComparesTheValuesOfAdvice(t *testing.T) {
 	cpu := workload.Amount{Component: "web", Resource: workload.CPU}
 	advice := func(change func(*workload.Advice)) *workload.Advice {
 		a := &workload.Advice{
@@ -50,8 +50,8 @@ func TestTheSameAdvice(t *testing.T) {
 	}
 }
 
-// TestHowThingsAreCalled by metrics and messages.
-func TestHowThingsAreCalled(t *testing.T) {
+// Metrics and messages use these names.
+func TestNamesInMetricsAndMessages(t *testing.T) {
 	for _, tc := range []struct{ got, want string }{
 		{workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}.Label(), "shop/nights"},
 		{workload.Policy{Kind: "ClusterSchedule", Name: "nights"}.Label(), "nights"},
@@ -64,8 +64,8 @@ func TestHowThingsAreCalled(t *testing.T) {
 	}
 }
 
-// TestWhatIsThere: a value, the notes of a ledger, and a list that an entry is in.
-func TestWhatIsThere(t *testing.T) {
+// The test covers a value, the notes of a ledger, and an entry in a list.
+func TestExistenceOfValuesAndNotes(t *testing.T) {
 	if (workload.Field{Depth: 2}).Exists() || !(workload.Field{Raw: "0"}).Exists() {
 		t.Error("only a field with a text exists")
 	}

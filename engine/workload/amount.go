@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Resource is what a container requests of its node.
+// Resource is a resource that a container requests of its node.
 type Resource string
 
 // Resources.
@@ -17,14 +17,14 @@ const (
 	Memory Resource = "memory"
 )
 
-// Requests is what a pod or a container asks of a node. Zero is no request.
+// Requests are the requests of a pod or a container. Zero: no request.
 type Requests struct {
 	// MilliCPU is in thousandths of a core.
 	MilliCPU    int64
 	MemoryBytes int64
 }
 
-// Of is the request of one resource, in thousandths of a core or in bytes.
+// Of returns the request of one resource, in thousandths of a core or in bytes.
 func (r Requests) Of(name Resource) int64 {
 	if name == CPU {
 		return r.MilliCPU
@@ -41,18 +41,18 @@ func (r *Requests) Set(name Resource, n int64) {
 	}
 }
 
-// Allocation is what one component of a target, such as a container, requests and is limited to.
+// Allocation is the requests and limits of one component of a target, such as a container.
 type Allocation struct {
 	Component string
 	Requests  Requests
-	// Limits are zero where there are none.
+	// Limits are zero if absent.
 	Limits Requests
 }
 
-// Allocations are those of all components, in the order of their names.
+// Allocations are the allocations of all components, in the order of their names.
 type Allocations []Allocation
 
-// Set notes a request, or a limit, of a component.
+// Set sets a request, or a limit, of a component.
 func (all Allocations) Set(component string, limit bool, name Resource, n int64) Allocations {
 	i, found := slices.BinarySearchFunc(all, component, func(a Allocation, c string) int { return cmp.Compare(a.Component, c) })
 	if !found {
@@ -66,15 +66,15 @@ func (all Allocations) Set(component string, limit bool, name Resource, n int64)
 	return all
 }
 
-// Utilisation is one target of an autoscaler: how much of what is requested is to be used.
+// Utilisation is one target of an autoscaler: the percentage of requests to be used.
 type Utilisation struct {
-	// Container whose use counts; empty: all of the pod.
+	// Container is the measured container; empty: the whole pod.
 	Container string
 	Resource  Resource
 	Percent   int64
 }
 
-// AmountKind says what an Amount is an amount of.
+// AmountKind is the kind of an Amount.
 type AmountKind uint8
 
 // Kinds of amounts.
@@ -83,13 +83,13 @@ const (
 	AmountRequest AmountKind = iota
 	// AmountUtilisation is a target utilisation, in percent.
 	AmountUtilisation
-	// AmountInPlace is a request as AmountRequest is, for the pods that run and not for the target: they are changed in place.
+	// AmountInPlace is a request for running pods, changed in place, and not for the pod template.
 	AmountInPlace
-	// AmountOnCreate is the same for pods that are yet to come only.
+	// AmountOnCreate is a request for new pods only.
 	AmountOnCreate
 )
 
-// LimitRule says what becomes of the limit of a container whose request is set.
+// LimitRule is the rule for the limit of a container with a claimed request.
 type LimitRule uint8
 
 // Rules for limits.
@@ -102,15 +102,16 @@ const (
 	LimitsGo
 )
 
-// Amount names one number that policies can set beside counts and bounds.
+// Amount names one number set by policies besides counts and bounds.
 type Amount struct {
 	Kind AmountKind
-	// Component is the component of a request, or the container of a utilisation, which is empty where that is of whole pods.
+	// Component is the component of a request, or the container of a utilisation; empty for a utilisation of
+	// whole pods.
 	Component string
 	Resource  Resource
 }
 
-// String names the amount as a facet: requests/web/cpu, utilisation/cpu, in-place/web/cpu, on-create/web/cpu.
+// String returns the amount's name as a facet: requests/web/cpu, utilisation/cpu, in-place/web/cpu, on-create/web/cpu.
 func (a Amount) String() string {
 	facet := [...]string{AmountRequest: "requests/", AmountUtilisation: "utilisation/", AmountInPlace: "in-place/", AmountOnCreate: "on-create/"}[a.Kind]
 	if a.Component != "" {
@@ -119,7 +120,7 @@ func (a Amount) String() string {
 	return facet + string(a.Resource)
 }
 
-// Text is a value of the amount for people: 250m, 1Gi, 70%.
+// Text returns a value of the amount for messages: 250m, 1Gi, 70%.
 func (a Amount) Text(value int64) string {
 	switch {
 	case a.Kind == AmountUtilisation:
@@ -135,8 +136,8 @@ func (a Amount) Compare(b Amount) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Resource, b.Resource))
 }
 
-// Capacity orders values of the amount by the capacity that they leave: a higher request is more, and so is a lower utilisation, since the
-// autoscaler makes more replicas then.
+// Capacity returns a number that orders values by capacity: a higher request is more, and so is a lower utilisation,
+// because the autoscaler then runs more replicas.
 func (a Amount) Capacity(value int64) int64 {
 	if a.Kind == AmountUtilisation {
 		return -value

@@ -6,8 +6,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestAmounts: what facets call them, how people read them, and which of two values leaves more capacity.
-func TestAmounts(t *testing.T) {
+// The test covers facet names, texts, and the order of values by capacity.
+func TestAmountNamesTextsAndCapacity(t *testing.T) {
 	for _, tc := range []struct {
 		amount   workload.Amount
 		value    int64
@@ -27,7 +27,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestAllocations keeps what each component requests and is limited to apart, in the order of their names.
+// Requests and limits of each component are kept apart, in the order of the components' names.
 func TestAllocations(t *testing.T) {
 	var all workload.Allocations
 	all = all.Set("web", false, workload.CPU, 1).Set("proxy", false, workload.Memory, 2).Set("web", true, workload.CPU, 3).Set("web", true, workload.Memory, 4)

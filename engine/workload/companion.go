@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CompanionName is the name of the objects that Flyball keeps beside a target.
+// CompanionName returns the name of the objects that Flyball keeps for a target.
 func CompanionName(ref Ref) string {
 	name := strings.ToLower(ref.GroupKind.String()) + "-" + ref.Name
 	const most = 253

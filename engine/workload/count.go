@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Count says how many there are of something, in the number that the noun then has: no pods, 1 pod, 2 pods; 1 policy, 2 policies.
+// Count returns a number with its noun in the right form: no pods, 1 pod, 2 pods; 1 policy, 2 policies.
 func Count[N ~int | ~int32 | ~int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -1,6 +1,6 @@
-// Package workload holds the neutral nouns that everything else speaks in: an Object as the watch keeps it, what policies
-// see of it (Observed), what they ask for (Intent), what was agreed (Plan), what was there before (Ledger) and what is
-// sent to the API server (Patch). It knows no kind, no client and no clock.
+// Package workload has the nouns shared by all other packages: an Object as the watch keeps it, its view for policies
+// (Observed), a policy's claim (Intent), the merged Plan, the originals (Ledger) and the write to the API server
+// (Patch). It knows no kind, no client and no clock.
 package workload
 
 import (
@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Ref names one object of one kind in the cluster. The zero Namespace is that of cluster-scoped objects.
+// Ref names one object of one kind in the cluster. Namespace is empty for cluster-scoped objects.
 type Ref struct {
 	schema.GroupKind
 	Namespace, Name string
 }
 
-// String is Kind.group/namespace/name, without the parts that are empty.
+// String returns Kind.group/namespace/name, without empty parts.
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.GroupKind.String() + "/" + r.Name
@@ -33,12 +33,12 @@ func (r Ref) Compare(o Ref) int {
 	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Group, o.Group), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
 }
 
-// Policy identifies a policy object: its kind, its namespace (empty for cluster-scoped ones) and its name.
+// Policy identifies a policy object: its kind, its namespace (empty for cluster-scoped policies) and its name.
 type Policy struct {
 	Kind, Namespace, Name string
 }
 
-// String is Kind/name or Kind/namespace/name. It is what the ledger and messages say.
+// String returns Kind/name or Kind/namespace/name, the form used in ledgers and messages.
 func (p Policy) String() string {
 	if p.Namespace == "" {
 		return p.Kind + "/" + p.Name
@@ -46,7 +46,7 @@ func (p Policy) String() string {
 	return p.Kind + "/" + p.Namespace + "/" + p.Name
 }
 
-// Label is namespace/name, or the name alone of a cluster-scoped policy: what metrics call it beside its kind.
+// Label returns namespace/name, or the name of a cluster-scoped policy, the form used in metrics beside the kind.
 func (p Policy) Label() string {
 	if p.Namespace == "" {
 		return p.Name
@@ -59,7 +59,7 @@ func (p Policy) Compare(q Policy) int {
 	return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name))
 }
 
-// ParsePolicy is the inverse of String. A text of another shape gives a Policy that has only a Name.
+// ParsePolicy is the inverse of String. For a text of another form it returns a Policy with only a Name.
 func ParsePolicy(s string) Policy {
 	switch parts := strings.Split(s, "/"); len(parts) {
 	case 2:
@@ -74,11 +74,11 @@ func ParsePolicy(s string) Policy {
 // Pair is one label or annotation.
 type Pair struct{ Key, Value string }
 
-// Pairs is a small map sorted by key: labels and annotations cost a third of a Go map in it. It implements
-// labels.Labels of apimachinery, so that selectors match on it directly.
+// Pairs is a small map sorted by key: it takes a third of a Go map's memory. It implements labels.Labels of
+// apimachinery, so that selectors match on it directly.
 type Pairs []Pair
 
-// NewPairs sorts a map into Pairs.
+// NewPairs returns a map as Pairs.
 func NewPairs(m map[string]string) Pairs {
 	if len(m) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func NewPairs(m map[string]string) Pairs {
 // sortPairs sorts pairs by key, in place.
 func sortPairs(p Pairs) { slices.SortFunc(p, func(a, b Pair) int { return cmp.Compare(a.Key, b.Key) }) }
 
-// Lookup gives the value under a key and whether there is one.
+// Lookup returns the value of a key and whether the key exists.
 func (p Pairs) Lookup(key string) (string, bool) {
 	i := sort.Search(len(p), func(i int) bool { return p[i].Key >= key })
 	if i < len(p) && p[i].Key == key {
@@ -103,22 +103,22 @@ func (p Pairs) Lookup(key string) (string, bool) {
 	return "", false
 }
 
-// Get gives the value under a key, or the empty string.
+// Get returns the value of a key, or the empty string.
 func (p Pairs) Get(key string) string { v, _ := p.Lookup(key); return v }
 
-// Has says whether there is such a key.
+// Has reports whether the key exists.
 func (p Pairs) Has(key string) bool { _, ok := p.Lookup(key); return ok }
 
 // Owner is an object's controlling owner reference.
 type Owner struct {
 	schema.GroupKind
 	Name string
-	// UID is that of the owner; empty where nobody asks for it.
+	// UID is the owner's UID; empty if the projection does not keep it.
 	UID string
 }
 
-// Object is what is kept of one watched object: identity, labels, the annotations that were asked for, the fields that the
-// adapter reads, and the ledger. It is immutable once made; holders share it.
+// Object is the projection of one watched object: identity, labels, some annotations, the fields read by the adapter,
+// and the ledger. It is immutable and shared.
 type Object struct {
 	Namespace, Name string
 	UID             string
@@ -129,37 +129,37 @@ type Object struct {
 	// Deleting is true once the object has a deletion timestamp.
 	Deleting bool
 	Labels   Pairs
-	// Annotations holds only the keys that the projection asked for.
+	// Annotations has only the keys of the projection.
 	Annotations Pairs
-	// Owner is the controlling owner, nil if there is none.
+	// Owner is the controlling owner; nil: none.
 	Owner *Owner
-	// Fields are the values the adapter reads, in the order of its projection. After them come the values at ledger pointers
-	// that the adapter does not write (any more), so that an original is given back even after an edit of the adapter.
+	// Fields are the values read by the adapter, in the order of its projection. Values at ledger pointers that the
+	// adapter does not write (any more) follow, so that an original is restored even after an edit of the adapter.
 	Fields []Field
-	// Elements are the values read under `each`, one per element and path, in the order met. After them come, where the ledger
-	// speaks of elements, those that `each` does not yield.
+	// Elements are the values read under `each`, one for each element and path, in order. Elements of the ledger that
+	// `each` does not yield follow.
 	Elements []Element
-	// Ledger is what Flyball changed on the object; nil if nothing.
+	// Ledger has the fields changed by Flyball; nil: none.
 	Ledger Ledger
-	// LedgerNotes is what else is known of the ledger annotation; nil where there is none.
+	// LedgerNotes has facts about the ledger annotation besides its entries; nil: no ledger.
 	LedgerNotes *LedgerNotes
-	// LedgerError says why the ledger annotation could not be read; such an object is never written.
+	// LedgerError is the reason why the ledger annotation is unreadable. Such an object is never written.
 	LedgerError string
-	// Requests is what one pod of the object's template requests; nil where there is no ledger, so that nobody asks, or no template.
+	// Requests are the requests of one pod of the object's template; nil without a ledger or a template.
 	Requests *Requests
 }
 
 // Field is the value found at one plain path of an object.
 type Field struct {
-	// Raw is the JSON text of the value; empty when there is none. An explicit null counts as none.
+	// Raw is the JSON text of the value; empty: absent. An explicit null counts as absent.
 	Raw string
-	// Depth is how many leading tokens of the path exist.
+	// Depth is the number of leading tokens of the path that exist.
 	Depth uint8
-	// IsNull is true where the object has an explicit null there.
+	// IsNull is true if the object has an explicit null at the path.
 	IsNull bool
 }
 
-// Text is the JSON text of what the object has there, an explicit null included; empty when it has nothing.
+// Text returns the JSON text of the value, an explicit null included; empty: absent.
 func (f Field) Text() string {
 	if f.IsNull {
 		return "null"
@@ -167,21 +167,22 @@ func (f Field) Text() string {
 	return f.Raw
 }
 
-// LedgerNotes is what is known of a ledger besides its entries.
+// LedgerNotes are facts about a ledger besides its entries.
 type LedgerNotes struct {
-	// UID is that of the object on which the ledger was begun, empty where it does not say. It differs from the object's where that
-	// was restored.
+	// UID is the UID of the object on which the ledger was begun; empty if the ledger does not have it. It differs from
+	// the object's UID after a restore of the object from a backup.
 	UID string
-	// CopyOf names the object that this one is a copy of, where it was copied while that one was changed by Flyball and still
-	// has what Flyball had set there: the ledger that came along is not its own.
+	// CopyOf names the object from which this object was copied together with its ledger and its set values. The ledger
+	// does not belong to this object.
 	CopyOf string
-	// Authors says who has written the fields of the entries since, in the order of the ledger; nil where nothing is known of it.
+	// Authors has the managers that wrote the fields of the entries, in the order of the ledger; nil: unknown.
 	Authors []Author
-	// Members are the numbers of members of the containers that Flyball may have made for fields of the ledger, by pointer.
+	// Members has, by pointer, the number of members of the containers that Flyball may have created for fields
+	// of the ledger.
 	Members map[string]int
 }
 
-// Notes is what is known of the ledger annotation besides its entries; the zero value where there is none.
+// Notes returns the facts about the ledger annotation; the zero value if there is no ledger.
 func (o *Object) Notes() LedgerNotes {
 	if o.LedgerNotes == nil {
 		return LedgerNotes{}
@@ -189,52 +190,54 @@ func (o *Object) Notes() LedgerNotes {
 	return *o.LedgerNotes
 }
 
-// Author is what the managed fields of an object say of one ledger entry.
+// Author is the information in the managed fields about one ledger entry.
 type Author struct {
-	// Known is true where they tell who has written the field last; Other, where somebody else has since Flyball did.
+	// Known is true if the last writer of the field is known. Other is true if another manager has written the field
+	// since Flyball did.
 	Known, Other bool
-	// Alone is, where parents of the field were made, the number of tokens of the outermost one in which nobody but Flyball has written:
-	// what else is in there came with Flyball's write, such as defaults of the schema. Zero: none.
+	// Alone is the number of tokens of the outermost created parent with no writer except Flyball: its other content
+	// came with Flyball's write, such as defaults of the schema. Zero: none.
 	Alone uint8
 }
 
-// Exists says whether there is a value.
+// Exists reports whether the value exists.
 func (f Field) Exists() bool { return f.Raw != "" }
 
 // Element is one value found under `each`.
 type Element struct {
-	// Component says which of the adapter's lists the element is of: the index of its scale component, or a number above those.
+	// Component identifies the adapter's list of the element: the index of its scale component, or a number
+	// above those.
 	Component uint8
-	// Index is the element's place in its list.
+	// Index is the element's index in its list.
 	Index uint16
-	// Name is what the element calls itself; empty where it has no name.
+	// Name is the element's name; empty: none.
 	Name string
 	// Pointer is the concrete JSON pointer of the value.
 	Pointer string
-	// NamePointer is the concrete JSON pointer of the name; empty where elements have none.
+	// NamePointer is the concrete JSON pointer of the name; empty: elements have no names.
 	NamePointer string
-	// Outside is true for an element that `each` does not yield (any more). It is only there for the ledger.
+	// Outside is true for an element that `each` does not yield (any more). It is kept only for the ledger.
 	Outside bool
 	Field
 }
 
-// Component is one replica count as a policy sees it: as its owner has it, what Flyball changed undone.
+// Component is one replica count for policies: the owner's count, without Flyball's changes.
 type Component struct {
 	Name string
 	// Replicas is the owner's count.
 	Replicas int64
-	// Minimum is the lowest count that the kind accepts.
+	// Minimum is the lowest count accepted by the kind.
 	Minimum int64
-	// Fixed is true where the count must stay as it is on this object.
+	// Fixed is true if the count of this object must not change.
 	Fixed bool
 }
 
-// Bounds are an autoscaler's limits as its owner has them; nil where the kind has no such limit or the object none.
+// Bounds are an autoscaler's limits as set by its owner; nil: no limit.
 type Bounds struct {
 	Min, Max *int64
 }
 
-// Clamp brings a count into the bounds. Where they contradict each other, the lower one counts.
+// Clamp returns a count limited to the bounds. If they contradict each other, the maximum wins.
 func (b Bounds) Clamp(n int64) int64 {
 	if b.Max != nil {
 		n = min(n, *b.Max)
@@ -245,40 +248,41 @@ func (b Bounds) Clamp(n int64) int64 {
 	return n
 }
 
-// Observed is what a policy sees of a target: originals, with Flyball's own changes undone.
+// Observed is a target as policies see it: with the originals in place of Flyball's values.
 type Observed struct {
 	Ref    Ref
 	Labels Pairs
-	// Annotations are those that the projection asked for.
+	// Annotations are the annotations in the projection.
 	Annotations Pairs
 	Components  []Component
 	Bounds      Bounds
-	// Allocations are what components request, and Utilisation the targets of an autoscaler. They are known where a policy that sets such
-	// amounts selects the kind.
+	// Allocations are the components' requests and limits; Utilisation is the autoscaler's targets. They are read only
+	// if a policy for such amounts selects the kind.
 	Allocations Allocations
 	Utilisation []Utilisation
-	// Blind is true while an autoscaler cannot read its metrics. It is known where its targets are.
+	// Blind is true while an autoscaler cannot read its metrics. It is read together with Utilisation.
 	Blind bool
-	// Settled is true where the adapter says that the object has settled, Flyball's changes included. It is known where allocations are.
+	// Settled is true if the object has settled according to its adapter, Flyball's changes included. It is read
+	// together with Allocations.
 	Settled bool
-	// CanSuspend is true when a suspend variant of the adapter fits the object.
+	// CanSuspend is true if a suspend variant of the adapter fits the object.
 	CanSuspend bool
-	// CanHold is true when a hold variant of the adapter fits the object.
+	// CanHold is true if a hold variant of the adapter fits the object.
 	CanHold bool
-	// Suspended is true when the owner has suspended the object.
+	// Suspended is true if the owner has suspended the object.
 	Suspended bool
-	// Governed is true when another adapted object owns this one's replicas.
+	// Governed is true if an autoscaler with an adapter scales the object.
 	Governed bool
-	// Governs is true when the object owns the replicas of another one.
+	// Governs is true if the object is an autoscaler of another object.
 	Governs bool
-	// Created is the creation time; zero: not known.
+	// Created is the creation time; zero: unknown.
 	Created time.Time
-	// RunsToCompletion is true of an object that does its work once and ends, such as a Job.
+	// RunsToCompletion is true for an object that does its work once and ends, such as a Job.
 	RunsToCompletion bool
 }
 
-// Capacity is the number of replicas that a size leaves, over all components. Own counts as the largest number, since the
-// owner's own wish is never less capacity than a policy's reduction of it.
+// Capacity returns the number of replicas of a size, over all components. SizeOwn counts as the largest number: a
+// policy's reduction never leaves more capacity than the owner's own size.
 func (o Observed) Capacity(s Size) int64 {
 	if s.Mode == SizeOwn {
 		return math.MaxInt64

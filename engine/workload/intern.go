@@ -5,25 +5,25 @@ import (
 	"sync"
 )
 
-// Interner keeps one copy of strings that many objects share: namespaces, label keys and values, owner kinds, small JSON
-// texts. It is bounded: it holds at most two generations of strings, and one that is not asked for during a whole
-// generation is forgotten (objects that hold it keep it). It is safe for concurrent use.
+// Interner keeps one copy of strings shared by many objects: namespaces, label keys and values, owner kinds, small JSON
+// texts. It is bounded: it holds at most two generations of strings, and drops a string that is not requested during a
+// whole generation (objects with the string keep it). It is safe for concurrent use.
 type Interner struct {
 	mu         sync.RWMutex
 	young, old map[string]string
 }
 
 const (
-	// generation is the number of strings after which the older half is forgotten.
+	// generation is the number of strings after which the older generation is dropped.
 	generation = 8192
 	// longest is the length in bytes above which a string is unlikely to be shared.
 	longest = 128
 )
 
-// NewInterner makes an empty Interner.
+// NewInterner returns an empty Interner.
 func NewInterner() *Interner { return &Interner{young: map[string]string{}} }
 
-// Bytes gives a string equal to b that does not alias it.
+// Bytes returns a string equal to b that does not alias b.
 func (in *Interner) Bytes(b []byte) string {
 	if len(b) == 0 || len(b) > longest {
 		return string(b)
@@ -37,7 +37,7 @@ func (in *Interner) Bytes(b []byte) string {
 	return in.add(string(b))
 }
 
-// String gives a string equal to s that does not alias it.
+// String returns a string equal to s that does not alias s.
 func (in *Interner) String(s string) string {
 	if s == "" || len(s) > longest {
 		return strings.Clone(s)
@@ -51,7 +51,7 @@ func (in *Interner) String(s string) string {
 	return in.add(strings.Clone(s))
 }
 
-// add keeps s, or the equal string of the older generation. The caller gives s away.
+// add keeps s, or the equal string of the older generation. The caller must not use s afterwards.
 func (in *Interner) add(s string) string {
 	in.mu.Lock()
 	defer in.mu.Unlock()

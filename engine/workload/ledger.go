@@ -11,47 +11,47 @@ import (
 	"time"
 )
 
-// Entry is one changed field: what it was, what it was set to, by whom and since when.
+// Entry is one changed field: its original, its set value, the policy and the time.
 type Entry struct {
 	// Pointer is the JSON pointer of the field.
 	Pointer string `json:"-"`
-	// Was is the JSON text of the original; empty when the field was absent.
+	// Was is the JSON text of the original; empty if the field was absent.
 	Was string `json:"-"`
-	// WasNull is true where the original is an explicit null and Was is empty. A default of the schema takes the place of a field that is
-	// absent, but not that of a null.
+	// WasNull is true if the original is an explicit null and Was is empty. A schema's default replaces an absent
+	// field, but not a null.
 	WasNull bool `json:"-"`
-	// Set is the JSON text of the value set; empty when the field was removed.
+	// Set is the JSON text of the set value; empty if the field was removed.
 	Set string `json:"-"`
-	// By is the policy on whose behalf (Policy.String).
+	// By is the policy that made the claim (Policy.String).
 	By string `json:"by"`
-	// Since is the instant of the transition that asked for it.
+	// Since is the instant of the transition that led to the claim.
 	Since time.Time `json:"since,omitzero"`
-	// Made is, where parents of the field did not exist, the number of tokens of the outermost one that was made; zero otherwise.
-	// On giving back, the parents that were made go too, if nothing else came into them.
+	// Made is the number of tokens of the outermost parent created with the field; zero if all parents existed. The
+	// restore also removes created parents that contain nothing else.
 	Made uint8 `json:"made,omitempty"`
-	// Element is the name of the list element that the pointer went through when the entry was written.
+	// Element is the name of the list element in the pointer at the time of the write.
 	Element string `json:"element,omitempty"`
-	// Place is the place of a list element without a name among those that `each` yields, such as "2 of 3". The element is known by it as
-	// long as the list has this length.
+	// Place is the index of a list element without a name among the elements yielded by `each`, such as "2 of 3". It
+	// identifies the element as long as the list has this length.
 	Place string `json:"place,omitempty"`
-	// Adopted is true where somebody else was seen to have written the field after Flyball, and only this entry can say so: whatever
-	// the field holds is that writer's, also where it is Set again.
+	// Adopted is true if another writer was seen to write the field after Flyball, and only this entry records it. The
+	// current value then belongs to that writer, even if it equals Set again.
 	Adopted bool `json:"adopted,omitempty"`
-	// Pending is true while the ledger is written and the /scale write is not yet known to be through. That write sets the field,
-	// or gives it back: of an entry that is pending the field may hold Set, Was or Prior, all of them Flyball's doing.
+	// Pending is true while the ledger is written and the result of the /scale write is unknown. That write sets or
+	// restores the field, so a pending field may hold Set, Was or Prior, all written by Flyball.
 	Pending bool `json:"pending,omitempty"`
-	// Prior is, while Pending, the JSON text of the value that Flyball had set before and that Set takes the place of; empty
-	// where Set takes the place of the original.
+	// Prior is, while Pending, the JSON text of Flyball's former value that Set replaces; empty if Set replaces
+	// the original.
 	Prior string `json:"-"`
-	// Once is, where the field was set once and then left to others, the JSON text of what was asked for; Set may differ from
-	// it by bounds. Such an entry only remembers that it was done: it is dropped without giving anything back.
+	// Once is the JSON text of the claim if the field was set once and then left to other writers; Set may differ from
+	// it because of bounds. Such an entry only records the write: it is dropped without a restore.
 	Once string `json:"once,omitempty"`
-	// Interrupted is, beside Once, the JSON text of a list of the claims (of type Once) that the field was set for before other
-	// policies came in between: they are not honoured again when they are handed back to.
+	// Interrupted is, beside Once, the JSON text of a list of claims (type Once) applied to the field before other
+	// policies interrupted them. They are not applied again.
 	Interrupted string `json:"-"`
 }
 
-// Original is the JSON text of the original, an explicit null included; empty when the field was absent.
+// Original returns the JSON text of the original, an explicit null included; empty if the field was absent.
 func (e *Entry) Original() string {
 	if e.WasNull {
 		return "null"
@@ -59,24 +59,24 @@ func (e *Entry) Original() string {
 	return e.Was
 }
 
-// IsInList reports whether the pointer went through a list element that is to be found again.
+// IsInList reports whether the pointer has a list element that must be found again.
 func (e *Entry) IsInList() bool { return e.Element != "" || e.Place != "" }
 
-// Ledger is the list of changed fields, sorted by pointer. In JSON it is one object keyed by pointer, with up to three more keys
-// that say on which object it was written (Origin).
+// Ledger is the list of changed fields, sorted by pointer. In JSON it is one object keyed by pointer, with up to three
+// more keys for its Origin.
 type Ledger []Entry
 
-// Origin is the object that a ledger was written on. Controllers copy annotations to what they make (a Deployment to its
-// ReplicaSets), and people copy whole objects: a ledger of another origin is not the object's own.
+// Origin is the object on which a ledger was written. Controllers copy annotations to generated objects (a Deployment
+// to its ReplicaSets), and users copy whole objects: a ledger of another origin does not belong to the object.
 type Origin struct {
-	// Of is the kind and the name (LedgerOf); empty where the ledger does not say.
+	// Of is the kind and the name (LedgerOf); empty if the ledger does not have them.
 	Of string
-	// Namespace and UID are those of the object on which the ledger was begun. Without UID, as in ledgers of older versions, neither
-	// is known. A restored backup has another UID and is still the same object.
+	// Namespace and UID are those of the object at the start of the ledger. Without a UID, as in ledgers of older
+	// versions, neither is known. A restored backup has another UID and is still the same object.
 	Namespace, UID string
 }
 
-// String names the object for people: Deployment shop/web.
+// String returns the name of the object for messages: Deployment shop/web.
 func (o Origin) String() string {
 	kind, name, _ := strings.Cut(o.Of, "/")
 	if o.Namespace != "" {
@@ -94,7 +94,7 @@ type entryJSON struct {
 	Entry
 }
 
-// Find gives the entry of a pointer, or nil.
+// Find returns the entry of a pointer, or nil.
 func (l Ledger) Find(pointer string) *Entry {
 	i := sort.Search(len(l), func(i int) bool { return l[i].Pointer >= pointer })
 	if i < len(l) && l[i].Pointer == pointer {
@@ -103,17 +103,17 @@ func (l Ledger) Find(pointer string) *Entry {
 	return nil
 }
 
-// The keys under which the annotation says what object it belongs to; every other key is a JSON pointer.
+// Keys of the annotation for the origin; every other key is a JSON pointer.
 const (
 	ledgerOf        = "of"
 	ledgerNamespace = "namespace"
 	ledgerUID       = "uid"
 )
 
-// LedgerOf names an object in its ledger.
+// LedgerOf returns the name of an object in its ledger.
 func LedgerOf(kind, name string) string { return kind + "/" + name }
 
-// Encode renders the annotation's value for an object; equal ledgers give equal texts.
+// Encode returns the annotation's value for an object; equal ledgers give equal texts.
 func (l Ledger) Encode(on Origin) (string, error) {
 	m := map[string]any{ledgerOf: on.Of}
 	if on.UID != "" {
@@ -136,7 +136,7 @@ func (l Ledger) Encode(on Origin) (string, error) {
 	return string(bytes.TrimSpace(buf.Bytes())), nil
 }
 
-// ParseLedger reads the annotation's value and the object that it was written on.
+// ParseLedger parses the annotation's value and returns the ledger and its origin.
 func ParseLedger(text string) (l Ledger, on Origin, err error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &m); err != nil {

@@ -33,7 +33,7 @@ func TestLedgerText(t *testing.T) {
 	}
 }
 
-// TestLedgerRoundTrip encodes and parses ledgers of every shape.
+// The ledgers have every form of entry.
 func TestLedgerRoundTrip(t *testing.T) {
 	value := rapid.SampledFrom([]string{"", "0", `"x"`, `{"a":[1]}`, "true"})
 	rapid.Check(t, func(r *rapid.T) {
@@ -89,8 +89,8 @@ func TestParseLedgerErrors(t *testing.T) {
 	}
 }
 
-// TestOnce says which claims an entry has been set for.
-func TestOnce(t *testing.T) {
+// The cases say which claims an entry has been set for.
+func TestOnceHonoursEarlierClaims(t *testing.T) {
 	claim := func(by string, hours int, asked string) Once {
 		return Once{By: by, Since: begun.Add(time.Duration(hours) * time.Hour), Asked: asked}
 	}
@@ -130,8 +130,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestOnceRemembersEight forgets the oldest claims first.
-func TestOnceRemembersEight(t *testing.T) {
+// The oldest claims are dropped first.
+func TestEntryKeepsEightInterruptedClaims(t *testing.T) {
 	var e Entry
 	for i := range 12 {
 		e = e.HandOnce(Once{By: fmt.Sprint("p", i), Since: begun, Asked: "1"}, true)

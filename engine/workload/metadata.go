@@ -14,8 +14,8 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// Metadata reads the .metadata of objects: identity, labels, the controlling owner, and the annotations of some keys. It
-// does not change and may be used concurrently.
+// Metadata reads the .metadata of objects: identity, labels, the controlling owner, and the annotations of some keys.
+// It is immutable and safe for concurrent use.
 type Metadata struct {
 	keys     []string
 	interner *Interner
@@ -23,7 +23,7 @@ type Metadata struct {
 	set      *path.Set
 }
 
-// metadataFields are the members of .metadata that are read, and how each is read.
+// metadataFields are the members of .metadata to read, with their readers.
 var metadataFields = []struct {
 	name string
 	read func(*MetadataReading, path.Match) error
@@ -42,7 +42,7 @@ var metadataFields = []struct {
 	{"ownerReferences", func(r *MetadataReading, m path.Match) error { r.Object.Owner = r.controller(m.Raw); return nil }},
 }
 
-// NewMetadata makes a reader that keeps the annotations of the keys given, and shares texts through the Interner.
+// NewMetadata returns a reader that keeps the annotations of the given keys and shares texts through the Interner.
 func NewMetadata(interner *Interner, annotationKeys ...string) *Metadata {
 	keys := slices.Compact(slices.Sorted(slices.Values(annotationKeys)))
 	m := &Metadata{keys: keys, interner: interner}
@@ -57,12 +57,12 @@ func NewMetadata(interner *Interner, annotationKeys ...string) *Metadata {
 	return m
 }
 
-// Paths are the paths that a reading needs the matches of. A caller who reads more of an object adds them to a set of paths of
-// its own, so that the object is walked once.
+// Paths returns the paths whose matches a reading needs. A caller with more paths of its own can put all of them into
+// one set, so that the object is walked once.
 func (m *Metadata) Paths() []path.Path { return slices.Clone(m.paths) }
 
-// Project reads the metadata of one raw JSON object and nothing else of it. With an error it gives what could be read.
-// Nothing of the result aliases raw.
+// Project reads only the metadata of one raw JSON object. Together with an error it returns the readable part. The
+// result does not alias raw.
 func (m *Metadata) Project(raw []byte) (*Object, error) {
 	r := m.Read()
 	if err := m.set.Extract(raw, r.Take); err != nil {
@@ -78,9 +78,9 @@ func (m *Metadata) Project(raw []byte) (*Object, error) {
 	return r.Object, nil
 }
 
-// MetadataReading is the metadata of one object while the object is walked.
+// MetadataReading is the state of reading one object's metadata during the walk over the object.
 type MetadataReading struct {
-	// Object is what is read. Its identity is there after Finish.
+	// Object is the result. Its identity is set by Finish.
 	Object *Object
 
 	metadata                      *Metadata
@@ -91,7 +91,7 @@ type MetadataReading struct {
 // Read begins to read one object.
 func (m *Metadata) Read() MetadataReading { return MetadataReading{Object: &Object{}, metadata: m} }
 
-// Take reads the match of one of Paths, which is named by its index. An absent value and null are passed over.
+// Take reads the match of the path with the given index in Paths. Absent and null values are skipped.
 func (r *MetadataReading) Take(i int, m path.Match) {
 	if !m.Exists() || m.Type() == path.Null {
 		return
@@ -107,9 +107,9 @@ func (r *MetadataReading) Take(i int, m path.Match) {
 	r.err = cmp.Or(r.err, err)
 }
 
-// Finish copies the identity out of the document. It gives the error of the first value that is not of its type.
+// Finish copies the identity out of the document. It returns the error of the first value with a wrong type.
 func (r *MetadataReading) Finish() error {
-	// The strings that are an object's own share one allocation; the namespace is shared with other objects.
+	// The object's own strings share one allocation; the namespace is shared with other objects.
 	n, u := len(r.name), len(r.name)+len(r.uid)
 	own := string(append(append(append(make([]byte, 0, u+len(r.version)), r.name...), r.uid...), r.version...))
 	r.Object.Name, r.Object.UID, r.Object.ResourceVersion = own[:n], own[n:u], own[u:]
@@ -132,7 +132,7 @@ func (r *MetadataReading) pairs(raw []byte) Pairs {
 	return pairs
 }
 
-// controller is the owner reference that has controller: true; nil if none has.
+// controller returns the owner reference with controller: true; nil: none.
 func (r *MetadataReading) controller(raw []byte) *Owner {
 	var owner *Owner
 	in := r.metadata.interner
@@ -147,7 +147,8 @@ func (r *MetadataReading) controller(raw []byte) *Owner {
 	return owner
 }
 
-// Text is the bytes of a JSON string, without its quotes and escapes. It aliases the document where there is no escape.
+// Text returns the bytes of a JSON string, without its quotes and escapes. A string without escapes aliases
+// the document.
 func Text(m path.Match) ([]byte, error) {
 	if m.Type() == path.String && !bytes.ContainsRune(m.Raw, '\\') {
 		return m.Raw[1 : len(m.Raw)-1], nil

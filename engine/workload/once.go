@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Once is a claim that sets a field once and then leaves it to others.
+// Once is a claim that sets a field once and then leaves it to other writers.
 type Once struct {
 	// By is the policy (Policy.String).
 	By string `json:"by"`
-	// Since is the instant from which it is made.
+	// Since is the start of the claim.
 	Since time.Time `json:"since,omitzero"`
-	// Asked is the JSON text of the value asked for.
+	// Asked is the JSON text of the claimed value.
 	Asked string `json:"asked"`
 }
 
-// maxInterrupted is how many claims an entry remembers beside its own; the oldest is forgotten first.
+// maxInterrupted is the number of claims that an entry keeps beside its own; the oldest is dropped first.
 const maxInterrupted = 8
 
-// claim is what an entry's field was set once for; false where it holds a value that lasts.
+// claim returns the entry's claim that set the field once; false: the field holds a lasting value.
 func (e *Entry) claim() (Once, bool) {
 	return Once{By: e.By, Since: e.Since.UTC(), Asked: e.Once}, e.Once != ""
 }
 
-// interrupted are the claims that the field was set for before others came in between. A text that somebody has spoilt
-// remembers nothing.
+// interrupted returns the claims applied to the field before other claims interrupted them. An unreadable text
+// counts as empty.
 func (e *Entry) interrupted() []Once {
 	if e.Interrupted == "" {
 		return nil
@@ -37,13 +37,13 @@ func (e *Entry) interrupted() []Once {
 	return all
 }
 
-// honours says whether a field that was set for o needs no setting for c: the same policy asks for the same value, of the
-// same transition or an earlier one.
+// honours reports whether a field set for o needs no write for c: the policy and the value are equal, and the
+// transition of c is not later.
 func (o Once) honours(c Once) bool {
 	return o.By == c.By && o.Asked == c.Asked && !c.Since.After(o.Since)
 }
 
-// WasSet says whether the field has been set for a claim already, whatever it was set for since.
+// WasSet reports whether the field has been set for a claim before, even if other claims have set it since.
 func (e *Entry) WasSet(c Once) bool {
 	if own, ok := e.claim(); ok && own.honours(c) {
 		return true
@@ -51,8 +51,8 @@ func (e *Entry) WasSet(c Once) bool {
 	return slices.ContainsFunc(e.interrupted(), func(o Once) bool { return o.honours(c) })
 }
 
-// HandOnce is the entry of a field that is another claim's from now on. The claim before it is remembered, unless it was
-// the same policy's or its own write never came through.
+// HandOnce returns the entry of a field taken over by another claim. The former claim is kept in the list, unless its
+// policy is the same or its own write never succeeded.
 func (e Entry) HandOnce(c Once, through bool) Entry {
 	all := e.interrupted()
 	if own, ok := e.claim(); ok && (through || own.By == c.By) {
@@ -68,7 +68,7 @@ func (e Entry) HandOnce(c Once, through bool) Entry {
 	e.By, e.Since, e.Once, e.Interrupted = c.By, c.Since, c.Asked, ""
 	if len(all) > 0 {
 		text, err := json.Marshal(all)
-		if err == nil { // texts and times: it always is
+		if err == nil { // texts and times never fail
 			e.Interrupted = string(text)
 		}
 	}

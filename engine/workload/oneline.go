@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// OneLine makes one line of printable text of what people supply, of at most so many bytes. Line ends, control characters and
-// those that change the direction of what is around them are escaped as in Go: nobody can forge another line of a log, or hide
-// a part of a message. A text that is too long ends in "...".
+// OneLine returns a text from users as one printable line of limited length in bytes. Line ends, control characters and
+// characters that change the text direction are escaped as in Go, so that no text can forge a log line or hide a part
+// of a message. A shortened text ends in "...".
 func OneLine(text string, limit int) string {
 	const cut = "..."
 	if len(text) <= limit && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {

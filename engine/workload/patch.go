@@ -6,41 +6,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// FieldManager is the name under which Flyball's writes appear in managedFields.
+// FieldManager is the name of Flyball's writes in managedFields.
 const FieldManager = "flyball"
 
-// Patch is one API write. It carries the object's resourceVersion as a precondition.
+// Patch is one API write. It has the object's resourceVersion as a precondition.
 type Patch struct {
-	// Type is types.MergePatchType, or types.JSONPatchType where list elements are written.
+	// Type is types.MergePatchType, or types.JSONPatchType if list elements are written.
 	Type types.PatchType
 	Body []byte
 	// Subresource is "scale" for a write through /scale, else empty.
 	Subresource string
-	// Keeps is the annotation by which the answer shows that the write was kept; nil: none.
+	// Keeps is the annotation in the answer that proves that the write was kept; nil: none.
 	Keeps *Kept
-	// Next follows once this one is through: the /scale write after the ledger.
+	// Next is the following write: the /scale write after the ledger.
 	Next *Patch
 }
 
-// Kept is an annotation that an object has after a write; an empty value: that it has not any more.
+// Kept is an annotation of an object after a write; with an empty value, the annotation is absent.
 type Kept struct {
 	Key, Value string
 }
 
-// Direction is which way a write changes what runs.
+// Direction is the direction of a write's change of capacity.
 type Direction uint8
 
 // Directions.
 const (
 	// DirectionNone changes only bookkeeping.
 	DirectionNone Direction = iota
-	// DirectionDown takes capacity away, or sets a field for the first time.
+	// DirectionDown reduces capacity, or sets a field for the first time.
 	DirectionDown
-	// DirectionUp gives back.
+	// DirectionUp restores.
 	DirectionUp
 )
 
-// String is the metric label of a direction.
+// String returns the metric label of a direction.
 func (d Direction) String() string {
 	switch d {
 	case DirectionDown:
@@ -52,26 +52,26 @@ func (d Direction) String() string {
 	}
 }
 
-// State is what a target is, once the plan is applied.
+// State is the state of a target after its plan is applied.
 type State uint8
 
 // States of a target.
 const (
-	// StateAwake is as its owner has it.
+	// StateAwake: the target has its owner's values.
 	StateAwake State = iota
-	// StateAsleep is reduced by Flyball.
+	// StateAsleep: the target is reduced by Flyball.
 	StateAsleep
-	// StateAlreadyAsleep is at zero or suspended by its owner, and left alone.
+	// StateAlreadyAsleep: the owner has the target at zero or suspended; Flyball leaves it alone.
 	StateAlreadyAsleep
-	// StateOverridden was changed by somebody else while asleep, and that is respected.
+	// StateOverridden: another writer changed the target while asleep, and Flyball accepts the change.
 	StateOverridden
-	// StateSet has values set by a policy that neither sleeps nor wakes it.
+	// StateSet: the target has values of a policy that neither sleeps nor wakes it.
 	StateSet
-	// StateUnable cannot do what is asked (no such capability on this object).
+	// StateUnable: the target lacks the capability for the claim.
 	StateUnable
 )
 
-// String names a state as status and metrics do.
+// String returns the name of a state in status and metrics.
 func (s State) String() string {
 	return [...]string{"awake", "asleep", "already_asleep", "overridden", "set", "unable"}[s]
 }
@@ -87,13 +87,13 @@ const (
 	ChangeScale
 )
 
-// Has says whether the set holds every action of other.
+// Has reports whether the set has every action of other.
 func (c Change) Has(other Change) bool { return c&other == other }
 
-// changes are the actions as freezes spell them.
+// changes are the names of actions in freezes.
 var changes = [...]string{"Create", "Delete", "RollOut", "Scale"}
 
-// ChangeOf gives the action that freezes spell so; 0: there is none.
+// ChangeOf returns the action of a name used in freezes; 0: unknown.
 func ChangeOf(name string) Change {
 	if i := slices.Index(changes[:], name); i >= 0 {
 		return 1 << i
@@ -101,7 +101,7 @@ func ChangeOf(name string) Change {
 	return 0
 }
 
-// Names lists the actions as freezes spell them.
+// Names returns the actions by their names in freezes.
 func (c Change) Names() []string {
 	var names []string
 	for i, n := range changes {

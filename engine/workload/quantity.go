@@ -6,14 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The longest text of a quantity that is read, in bytes, and the most digits of its exponent.
+// Limits of a quantity's length in bytes, and of the digits of its exponent.
 const (
 	longestQuantity = 64
 	longestExponent = 2
 )
 
-// ParseQuantity reads a quantity, and says whether it is one. Quantities are computed digit by digit, so that one such as 1e-999999999, which the
-// schemas of most kinds let through, takes minutes to read or to compare. Those are none.
+// ParseQuantity parses a quantity; false: invalid. Quantities are computed digit by digit, so a value such as
+// 1e-999999999, accepted by the schemas of most kinds, would take minutes to read or to compare. Such values
+// count as invalid.
 func ParseQuantity(text string) (resource.Quantity, bool) {
 	if len(text) > longestQuantity {
 		return resource.Quantity{}, false

@@ -95,7 +95,7 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-// TestSizeOf has for each mode what is left of owners' counts from 0 to 4, with a minimum of 0 and of 2.
+// For each mode, owners' counts from 0 to 4 are sized with a minimum of 0 and of 2.
 func TestSizeOf(t *testing.T) {
 	for _, c := range []struct {
 		size         Size
@@ -154,7 +154,7 @@ func TestAsleep(t *testing.T) {
 	}
 }
 
-// TestChange walks all sets of actions.
+// The test walks all sets of actions.
 func TestChange(t *testing.T) {
 	names := []string{"Create", "Delete", "RollOut", "Scale"}
 	for c := range Change(16) {
