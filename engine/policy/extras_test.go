@@ -33,7 +33,7 @@ type namer struct{}
 
 func (namer) Field(now time.Time, facet string) string { return now.Format("15:04") + " " + facet }
 
-// TestExtrasOfPolicies: what a policy offers is that of its extras, and nothing where they do not offer it.
+// Each extra is returned if the policy implements it, and is empty otherwise.
 func TestExtrasOfPolicies(t *testing.T) {
 	made := &policy.Template{Name: "web"}
 	type offer struct {
@@ -65,8 +65,8 @@ func TestExtrasOfPolicies(t *testing.T) {
 	}
 }
 
-// TestWhatAPolicySelects is what is judged by it, or else what it acts on.
-func TestWhatAPolicySelects(t *testing.T) {
+// The selection is the judged objects if the policy is a Judge, else its targets.
+func TestSelectionOfJudgesAndOthers(t *testing.T) {
 	selector := func(name string) *target.Selector {
 		s, errs := target.Namespaced(v1alpha1.TargetSelector{Names: []string{name}}, "shop", target.Scope{}, field.NewPath("spec"))
 		if len(errs) > 0 {
@@ -83,15 +83,15 @@ func TestWhatAPolicySelects(t *testing.T) {
 	}
 }
 
-func TestWhichCapabilitiesAreWanted(t *testing.T) {
+func TestWants(t *testing.T) {
 	p := &policy.Policy{Needs: []v1alpha1.Capability{v1alpha1.CapabilityScale, v1alpha1.CapabilitySuspend}}
 	if !p.Wants(v1alpha1.CapabilityScale) || !p.Wants(v1alpha1.CapabilitySuspend) || p.Wants(v1alpha1.CapabilityResources) {
 		t.Errorf("of %v others are wanted", p.Needs)
 	}
 }
 
-// TestABrokenPolicyTouchesNothing, and says at any time what is wrong with it.
-func TestABrokenPolicyTouchesNothing(t *testing.T) {
+// A broken policy reports its errors at any instant.
+func TestABrokenPolicySelectsNothing(t *testing.T) {
 	errs := field.ErrorList{field.Required(field.NewPath("spec"), "give one"), field.Forbidden(field.NewPath("status"), "leave it")}
 	p := policy.Broken(workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "night"}, errs)
 	if want := (policy.State{Name: "Invalid", Message: errs.ToAggregate().Error()}); p.State(time.Time{}) != want {
@@ -106,8 +106,8 @@ func TestABrokenPolicyTouchesNothing(t *testing.T) {
 	}
 }
 
-// TestPodsChangedInPlace are told one by one of what they are in.
-func TestPodsChangedInPlace(t *testing.T) {
+// The status counts the pods by state.
+func TestResizedPodsCountsByState(t *testing.T) {
 	got := policy.ResizedPods(fleet.Resizing{Pods: 21, Resized: 1, InProgress: 2, Deferred: 3, Infeasible: 4, Waiting: 11, Message: "no room"})
 	want := &v1alpha1.ResizedPods{Total: 21, Resized: 1, InProgress: 2, Deferred: 3, Infeasible: 4, Waiting: 11, Message: "no room"}
 	if d := cmp.Diff(want, got); d != "" {

@@ -20,24 +20,25 @@ type Object interface {
 	runtime.Object
 }
 
-// Context is what compiling a policy needs to know besides its spec.
+// Context is the input of compiling a policy besides its spec.
 type Context struct {
-	// Scope is what selection needs to know of the cluster.
+	// Scope has the facts about the cluster for selections.
 	Scope target.Scope
-	// Calendars finds the calendars that a spec names. Nil: they are not checked.
+	// Calendars returns the calendars named by a spec. Nil: calendars are not checked.
 	Calendars when.Calendars
-	// Kinds says what is known of an adapted kind, false if that is nothing (yet): what depends on it is then not checked. Nil:
-	// nothing is known of any kind.
+	// Kinds returns the properties of an adapted kind; false: unknown (yet), and checks that depend on them are
+	// skipped. Nil: all kinds are unknown.
 	Kinds func(schema.GroupKind) (AdaptedKind, bool)
-	// Stored is true for an object that the API server has already. What only makes messages less clear is refused at apply, and not
-	// held against it: a rule that protects something must not stop to do so with a new version of Flyball.
+	// Stored is true for an object already in the API server. Rules that only make messages clearer are checked
+	// at apply and not for stored objects: a policy that protects something must not stop because of a new
+	// version of Flyball.
 	Stored bool
-	// AuthorsAsked says that who writes a policy is asked for the rights that it takes. Where nobody is asked, what takes the verb
-	// override is refused.
+	// AuthorsAsked is true if the rights of a policy's author are checked. Without the check, fields that need the verb
+	// override are refused.
 	AuthorsAsked bool
 }
 
-// Kind looks up what is known of a kind.
+// Kind returns the properties of a kind.
 func (c Context) Kind(gk schema.GroupKind) (AdaptedKind, bool) {
 	if c.Kinds == nil {
 		return AdaptedKind{}, false
@@ -45,7 +46,7 @@ func (c Context) Kind(gk schema.GroupKind) (AdaptedKind, bool) {
 	return c.Kinds(gk)
 }
 
-// RefuseKinds refuses the kinds that are known to be unfit, and says why they are.
+// RefuseKinds returns an error for each kind known to be unfit; why is the reason.
 func (c Context) RefuseKinds(kinds []schema.GroupKind, at *field.Path, unfit func(AdaptedKind) bool, why string) field.ErrorList {
 	var errs field.ErrorList
 	for _, gk := range kinds {
@@ -56,7 +57,7 @@ func (c Context) RefuseKinds(kinds []schema.GroupKind, at *field.Path, unfit fun
 	return errs
 }
 
-// OneOf refuses a value that is not one of those there are; empty stands for the default.
+// OneOf returns an error for a value not in the list; empty stands for the default.
 func OneOf[T ~string](at *field.Path, given T, of ...T) field.ErrorList {
 	if given == "" || slices.Contains(of, given) {
 		return nil
@@ -64,25 +65,25 @@ func OneOf[T ~string](at *field.Path, given T, of ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(at, given, of)}
 }
 
-// AdaptedKind is what compiling a policy may want to know of a kind that an adapter speaks of.
+// AdaptedKind has the properties of an adapter's kind used to compile policies.
 type AdaptedKind struct {
-	// Min and Max are the lowest bounds that the kind accepts; nil where it has no such bound.
+	// Min and Max are the lowest bounds accepted by the kind; nil: the kind has no such bound.
 	Min, Max *int64
-	// Scales is true where objects of the kind have a count of their own.
+	// Scales is true if objects of the kind have a count of their own.
 	Scales bool
-	// Governs is true where objects of the kind own the replicas of other objects.
+	// Governs is true if objects of the kind are autoscalers of other objects.
 	Governs bool
-	// Requests is true where it is known what the pods of objects of the kind request.
+	// Requests is true if the requests of the objects' pods are known.
 	Requests bool
-	// HeedsCosts is true where the controller of objects of the kind deletes pods of a lower deletion cost first.
+	// HeedsCosts is true if the kind's controller deletes pods with a lower deletion cost first.
 	HeedsCosts bool
-	// Version is the API version in use; empty: not known.
+	// Version is the API version in use; empty: unknown.
 	Version string
-	// Refers says whether a manifest of the kind, complete with its name, names the object that it governs; nil: not known.
+	// Refers reports whether a manifest of the kind, complete with its name, names its scale target; nil: unknown.
 	Refers func(manifest []byte) bool
 }
 
-// Adapted gives what an adapter says of its kind; version is the API version in use, empty if that is not known.
+// Adapted returns the properties of an adapter's kind; version is the API version in use, empty if unknown.
 func Adapted(a *adapter.Adapter, version string) AdaptedKind {
 	k := AdaptedKind{Scales: a.Can(v1alpha1.CapabilityScale), Governs: a.CanGovern(), Requests: a.Can(v1alpha1.CapabilityResources),
 		HeedsCosts: a.Can(v1alpha1.CapabilityDeletionCost), Refers: a.Refers, Version: version}
@@ -90,42 +91,42 @@ func Adapted(a *adapter.Adapter, version string) AdaptedKind {
 	return k
 }
 
-// Kind is one row of the table of policy kinds (package kinds): all that the engine knows of a kind of policy besides its
-// compiled form.
+// Kind is one row of the table of policy kinds (package kinds): all knowledge of the engine about a policy kind besides
+// compiled policies.
 type Kind struct {
-	// Name and Resource are those of the API: ClusterSchedule, clusterschedules.
+	// Name and Resource are the names in the API: ClusterSchedule, clusterschedules.
 	Name, Resource string
-	// ClusterScoped is true where objects of the kind live outside namespaces.
+	// ClusterScoped is true for a cluster-scoped kind.
 	ClusterScoped bool
-	// Restricts is true where objects of the kind restrict who may change workloads. So the role edit gives no right to write
-	// them, the role admin does; and the deletion of those that act is judged at admission.
+	// Restricts is true if objects of the kind restrict changes of workloads. Then the role edit grants no right to
+	// write them (the role admin does), and the deletion of active objects is judged at admission.
 	Restricts bool
-	// New makes an empty object of the kind, NewList an empty list of them.
+	// New returns an empty object of the kind, NewList an empty list.
 	New     func() Object
 	NewList func() runtime.Object
 	// Compile compiles an object. With errors, the policy is Broken.
 	Compile func(obj Object, ctx Context) (*Policy, field.ErrorList)
-	// Parts takes an object apart.
+	// Parts returns the parts of an object used by the engine.
 	Parts func(obj Object) Parts
 }
 
-// Parts are what the engine reads of an object of a policy kind besides its compiled form.
+// Parts are the parts of a policy object used by the engine besides its compiled form.
 type Parts struct {
-	// Status is the part of the object's status that all policies share. Nil: objects of the kind act on no target.
+	// Status is the common part of the object's status. Nil: objects of the kind act on no target.
 	Status *v1alpha1.PolicyStatus
-	// ChangesNothing is true where the object never changes a target, so that it needs no finalizer.
+	// ChangesNothing is true if the object never changes a target and so needs no finalizer.
 	ChangesNothing bool
-	// Orphan is true where what the object has changed stays when it is deleted.
+	// Orphan is true if changed values stay when the object is deleted.
 	Orphan bool
-	// Calendars are the calendars that the object names.
+	// Calendars are the calendars named by the object.
 	Calendars []string
 	// Kinds are the kinds on which the validity of the object depends.
 	Kinds []schema.GroupKind
-	// Rights lists the rights that the engine uses because the object asks for it. Nil: none, whatever the object says.
+	// Rights returns the rights that the engine uses on behalf of the object. Nil: none for any object.
 	Rights func() []Right
 }
 
-// NewKind makes a row for the API type T and its list type L. Pair names it.
+// NewKind returns a row for the API type T and its list type L. Pair sets the names.
 func NewKind[T, L any, PT interface {
 	*T
 	Object
@@ -141,20 +142,20 @@ func NewKind[T, L any, PT interface {
 	}
 }
 
-// Pair names the two rows of a policy: objects in namespaces, and those of the same kind for the whole cluster.
+// Pair returns the two rows of a policy, namespaced and cluster-scoped, with their names.
 func Pair(name, resource string, namespaced, cluster Kind) []Kind {
 	namespaced.Name, namespaced.Resource = name, resource
 	cluster.Name, cluster.Resource, cluster.ClusterScoped = "Cluster"+name, "cluster"+resource, true
 	return []Kind{namespaced, cluster}
 }
 
-// Acts says whether policies of the kind act on targets.
+// Acts reports whether policies of the kind act on targets.
 func (k Kind) Acts() bool { return k.Status(k.New()) != nil }
 
-// Status is the part of the object's status that all policies share; nil where the kind acts on no target.
+// Status returns the common part of the object's status; nil if the kind acts on no target.
 func (k Kind) Status(obj Object) *v1alpha1.PolicyStatus { return k.Parts(obj).Status }
 
-// RightsOf lists the rights that the engine uses because the object asks for it.
+// RightsOf returns the rights that the engine uses on behalf of the object.
 func (k Kind) RightsOf(obj Object) []Right {
 	rights := k.Parts(obj).Rights
 	if rights == nil {
@@ -163,7 +164,8 @@ func (k Kind) RightsOf(obj Object) []Right {
 	return rights()
 }
 
-// NeedsFinalizer says whether the object may change targets, so that it must not go before everything is given back.
+// NeedsFinalizer reports whether the object may change targets, so that it must not be removed before
+// everything is restored.
 func (k Kind) NeedsFinalizer(obj Object) bool {
 	parts := k.Parts(obj)
 	return parts.Status != nil && !parts.ChangesNothing

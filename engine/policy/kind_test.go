@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestUnfitKindsAreRefused, each by its name; what nobody knows is not held against a policy.
+// The errors name each unfit kind; unknown kinds are accepted.
 func TestUnfitKindsAreRefused(t *testing.T) {
 	kinds := []schema.GroupKind{{Group: "batch", Kind: "CronJob"}, {Group: "apps", Kind: "Deployment"}, {Group: "example.com", Kind: "Unknown"}, {Kind: "Pod"}}
 	ctx := policy.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
@@ -38,7 +38,7 @@ func TestUnfitKindsAreRefused(t *testing.T) {
 	}
 }
 
-func TestOneOfThoseThereAre(t *testing.T) {
+func TestOneOfRefusesUnknownValues(t *testing.T) {
 	at := field.NewPath("spec", "mode")
 	for given, ok := range map[v1alpha1.TortoiseMode]bool{"": true, "Auto": true, "Off": true, "auto": false, "On": false} {
 		errs := policy.OneOf(at, given, v1alpha1.TortoiseOff, v1alpha1.TortoiseAuto)
@@ -53,8 +53,8 @@ func TestOneOfThoseThereAre(t *testing.T) {
 	}
 }
 
-// TestWhatAnAdapterSaysOfItsKind, by adapters of the library.
-func TestWhatAnAdapterSaysOfItsKind(t *testing.T) {
+// The test uses adapters of the library.
+func TestAdaptedReturnsTheAdaptersProperties(t *testing.T) {
 	library, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +89,8 @@ func TestWhatAnAdapterSaysOfItsKind(t *testing.T) {
 	}
 }
 
-// TestRowsOfAType: a row makes objects of its own type, and hands those it is given to the functions of that type.
-func TestRowsOfAType(t *testing.T) {
+// A row creates objects of its own type and passes given objects to the functions of the type.
+func TestRowsUseTheirOwnType(t *testing.T) {
 	rows := policy.Pair("Schedule", "schedules",
 		policy.NewKind[v1alpha1.Schedule, v1alpha1.ScheduleList](
 			func(s *v1alpha1.Schedule, ctx policy.Context) (*policy.Policy, field.ErrorList) {

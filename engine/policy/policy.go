@@ -1,6 +1,5 @@
-// Package policy says what every compiled policy offers to the engine, whatever its kind: which targets it selects, the
-// pipeline that decides for one of them, and what to show of it. A new policy is one package below this one that compiles
-// its spec into a Policy.
+// Package policy defines the compiled form of all policies: the selected targets, the pipeline that decides about a
+// target, and the data for status. A new policy is one package below this package that compiles its spec into a Policy.
 package policy
 
 import (
@@ -17,45 +16,45 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Limit is the most changes a policy makes in one direction: Batch changes, then nothing until Delay after the batch was
-// opened. The zero Limit is none.
+// Limit bounds the changes of a policy in one direction: Batch changes, then none until Delay after the batch was
+// opened. The zero Limit is no limit.
 type Limit struct {
 	Batch int
 	Delay time.Duration
 }
 
-// State is what a policy is in at an instant, apart from any target.
+// State is the state of a policy at an instant, independent of targets.
 type State struct {
 	// Name is one word for status and metrics.
 	Name string
-	// Asleep is true when targets are to sleep.
+	// Asleep is true if targets are to sleep.
 	Asleep bool
-	// Since is when this state began; zero: always so.
+	// Since is the start of this state; zero: always.
 	Since time.Time
-	// Next is when it ends; zero: never.
+	// Next is the end of this state; zero: never.
 	Next time.Time
-	// Active names what is in force, for policies that list alternatives; empty if nothing is.
+	// Active names the alternatives in force, for policies that list alternatives; empty: none.
 	Active string
-	// Message says why, in one line.
+	// Message is the reason in one line.
 	Message string
 }
 
-// Template is an object that a policy wants to exist and makes if it is missing.
+// Template is an object that a policy creates if it is missing.
 type Template struct {
 	schema.GroupVersionKind
 	Namespace, Name string
 	// Manifest is the whole object as JSON.
 	Manifest []byte
-	// Labels and Annotations are the keys of the metadata that the manifest sets, sorted. Opaque is true where it sets more of
-	// it than these and the name.
+	// Labels and Annotations are the keys of metadata set by the manifest, sorted. Opaque is true if the manifest sets
+	// other metadata besides these and the name.
 	Labels, Annotations []string
 	Opaque              bool
-	// Governs is what the object is to govern: it is made only where nothing else does. Empty: it is made in any case.
+	// Governs is the scale target of the object, which is created only if no other autoscaler scales the target. Empty:
+	// it is always created.
 	Governs workload.Ref
 }
 
-// AnnotationKeys are the annotations that have to be looked at to see whether the object is as the template says; none
-// without a template.
+// AnnotationKeys returns the annotations needed to compare the object with the template; none for a nil template.
 func (t *Template) AnnotationKeys() []string {
 	if t == nil {
 		return nil
@@ -63,12 +62,12 @@ func (t *Template) AnnotationKeys() []string {
 	return t.Annotations
 }
 
-// Ref names the object.
+// Ref returns the reference of the object.
 func (t *Template) Ref() workload.Ref {
 	return workload.Ref{GroupKind: t.GroupKind(), Namespace: t.Namespace, Name: t.Name}
 }
 
-// Is says whether an object is the one that the template asks for; none is without a template.
+// Is reports whether an object is the template's object; false for a nil template.
 func (t *Template) Is(ref workload.Ref) bool { return t != nil && t.Ref() == ref }
 
 // Policy is a compiled policy. It is immutable and shared.
@@ -76,74 +75,76 @@ type Policy struct {
 	ID workload.Policy
 	// Target selects objects.
 	Target *target.Selector
-	// Needs lists capabilities, any of which lets an adapter take part; empty: every adapter.
+	// Needs lists the capabilities of which an adapter must have at least one; empty: every adapter is fit.
 	Needs []v1alpha1.Capability
-	// Pipeline decides for one target.
+	// Pipeline decides about one target.
 	Pipeline pipeline.Pipeline
-	// State says what the policy is in at an instant.
+	// State returns the state of the policy at an instant.
 	State func(now time.Time) State
-	// Down and Up limit the changes that take capacity away and that give it back.
+	// Down and Up limit the changes that reduce capacity and that restore it.
 	Down, Up Limit
 	// SetAnnotations lists the annotation keys that the policy may set on targets.
 	SetAnnotations []string
-	// Extras implements what only some policies offer: any of Reporter, FieldNamer, Maker, Judge, PodOrderer and Tuner. Nil: nothing more.
+	// Extras implements optional interfaces: any of Reporter, FieldNamer, Maker, Judge, PodOrderer and Tuner.
+	// Nil: none.
 	Extras any
-	// Warnings say what of the spec is valid and surely not meant, each with its field.
+	// Warnings list valid parts of the spec that are surely not meant, each with its field.
 	Warnings []string
-	// Invalid says what is wrong with the spec. An invalid policy asks only that what it has set stays.
+	// Invalid are the errors of the spec. An invalid policy only keeps its values.
 	Invalid field.ErrorList
 }
 
-// Reporter is an extra of policies whose status has more than what all policies share.
+// Reporter is an extra of policies with a status part of their own.
 type Reporter interface {
-	// Condition is the type of the condition that says whether State.Active names anything. It takes the place of Asleep.
+	// Condition returns the type of the condition that is true while State.Active names an alternative. It replaces the
+	// condition Asleep.
 	Condition() string
-	// AppliedLimit is how many targets the status lists with the values in place on them; 0: it lists none.
+	// AppliedLimit returns the number of targets listed in the status with their values; 0: no list.
 	AppliedLimit() int
-	// FillStatus edits the status of an object of the policy's kind: the part that only this kind has. It returns what the
-	// status named as active before.
+	// FillStatus edits the kind's own part of an object's status. It returns the formerly active alternative
+	// from the status.
 	FillStatus(obj Object, state State, applied []Applied) (activeBefore string)
 }
 
-// Applied are the values that a policy has in place on one target; nil where it has none.
+// Applied are a policy's values in place on one target; nil: no such value.
 type Applied struct {
 	Target             workload.Ref
 	Min, Max, Replicas *int64
 }
 
-// FieldNamer is an extra of policies that can say which field of the spec asks for a bound.
+// FieldNamer is an extra of policies that know the field of the spec behind a bound.
 type FieldNamer interface {
-	// Field names what in the spec asks for a facet ("min" or "max") at an instant; empty if nothing does.
+	// Field returns the name of the field that asks for a facet ("min" or "max") at an instant; empty: none.
 	Field(now time.Time, facet string) string
 }
 
-// Maker is an extra of policies that may want an object to exist.
+// Maker is an extra of policies that may create an object.
 type Maker interface {
-	// Template is the object to make if it is missing; nil: none.
+	// Template returns the object to create if missing; nil: none.
 	Template() *Template
 }
 
-// Leaver is an extra of policies that may leave what was made for them once they do not want it any more.
+// Leaver is an extra of policies that may leave their created objects when they no longer want them.
 type Leaver interface {
-	// LeavesMade says that the object stays, and belongs to nobody then.
+	// LeavesMade reports whether the object stays, then without an owner.
 	LeavesMade() bool
 }
 
-// LeavesMade says whether what was made for the policy stays once it does not want it any more.
+// LeavesMade reports whether the policy's created object stays when the policy no longer wants it.
 func (p *Policy) LeavesMade() bool {
 	l, ok := p.Extras.(Leaver)
 	return ok && l.LeavesMade()
 }
 
-// Judge is an extra of policies by which changes are judged at admission.
+// Judge is an extra of policies that judge changes at admission.
 type Judge interface {
-	// JudgedKinds lists the kinds that the policy names; empty: every adapted kind.
+	// JudgedKinds returns the kinds named by the policy; empty: every adapted kind.
 	JudgedKinds() []schema.GroupKind
-	// JudgedBy selects the objects whose changes are judged.
+	// JudgedBy returns the selector of the objects whose changes are judged.
 	JudgedBy() *target.Selector
 }
 
-// Selection is what the target section of the policy selects: what it acts on, or what is judged by it.
+// Selection returns the selector of the policy's target section: the objects it acts on or the objects it judges.
 func (p *Policy) Selection() *target.Selector {
 	if j, ok := p.Extras.(interface{ JudgedBy() *target.Selector }); ok {
 		return j.JudgedBy()
@@ -151,43 +152,46 @@ func (p *Policy) Selection() *target.Selector {
 	return p.Target
 }
 
-// SpeaksOf says whether the status of the policy has to do with a kind: the policy acts on objects of it, or changes of them are judged by it.
+// SpeaksOf reports whether the policy acts on objects of a kind or judges their changes, so that its status
+// depends on the kind.
 func (p *Policy) SpeaksOf(gk schema.GroupKind) bool {
 	return p.Target.MatchesKind(gk) || p.Selection().MatchesKind(gk)
 }
 
 // PodOrderer is an extra of policies that order the pods of their targets for deletion.
 type PodOrderer interface {
-	// NodeLabels lists the node labels that planning looks at, the one by which spreads are told first.
+	// NodeLabels returns the node labels used by planning, the label of the reported spread first.
 	NodeLabels() []string
-	// PlanCosts gives the deletion costs to be changed on the pods of a target.
+	// PlanCosts returns the changes of deletion costs on the pods of a target.
 	PlanCosts(f *fleet.Fleet, now time.Time) fleet.Plan
-	// WritesPerSecond is the most costs that may be changed in a second where the policy has that many pods.
+	// WritesPerSecond returns the limit of changes per second for a policy with the given number of pods.
 	WritesPerSecond(pods int) float64
-	// FillPods edits the status of an object of the policy's kind: the part that tells of pods. Told is how many writes of the last hour that
-	// tells of, and when the last one was.
+	// FillPods edits the part of an object's status about pods. Told returns the status's number of writes in the last
+	// hour and the time of the last write.
 	FillPods(obj Object, pods PodSummary)
 	Told(obj Object) (writes int, last time.Time)
 }
 
-// PodSummary is what has become of the pods of a policy's targets.
+// PodSummary is the state of the pods of a policy's targets.
 type PodSummary struct {
-	// Pods is how many are planned for, Writes how many costs were set in the last hour, and LastWrite when the last one was; zero: not known.
+	// Pods is the number of planned pods, Writes the number of costs set in the last hour, and LastWrite the time of
+	// the last write; zero: unknown.
 	Pods, Writes int
 	LastWrite    time.Time
-	// Spread is how uneven the most uneven target is now; SpreadAtHalf is that once each target is scaled down to half.
+	// Spread is the current unevenness of the most uneven target; SpreadAtHalf is the same after scaling each
+	// target to half.
 	Spread, SpreadAtHalf int
-	// Foreign counts the pods whose cost somebody else has set, by field manager.
+	// Foreign counts the pods with a cost from another writer, by field manager.
 	Foreign map[string]int
 }
 
-// PodOrderer gives what orders pods for deletion; nil: the policy does not.
+// PodOrderer returns the policy's PodOrderer; nil: none.
 func (p *Policy) PodOrderer() PodOrderer {
 	o, _ := p.Extras.(PodOrderer)
 	return o
 }
 
-// Template is the object that the policy wants to exist; nil: none.
+// Template returns the object created by the policy; nil: none.
 func (p *Policy) Template() *Template {
 	if m, ok := p.Extras.(Maker); ok {
 		return m.Template()
@@ -195,28 +199,28 @@ func (p *Policy) Template() *Template {
 	return nil
 }
 
-// Wants says whether a capability is among those that an adapter needs.
+// Wants reports whether a capability is among the needed capabilities.
 func (p *Policy) Wants(c v1alpha1.Capability) bool { return slices.Contains(p.Needs, c) }
 
-// Tuner gives what learns from the use of pods; nil: the policy does not.
+// Tuner returns the policy's Tuner; nil: none.
 func (p *Policy) Tuner() Tuner {
 	t, _ := p.Extras.(Tuner)
 	return t
 }
 
-// Reporter gives the policy's own part of the status; nil: it has none.
+// Reporter returns the policy's Reporter; nil: none.
 func (p *Policy) Reporter() Reporter {
 	r, _ := p.Extras.(Reporter)
 	return r
 }
 
-// SetsValues says whether the policy sets values on its targets and neither puts them to sleep nor wakes them.
+// SetsValues reports whether the policy sets values on its targets without putting them to sleep or waking them.
 func (p *Policy) SetsValues() bool {
 	r := p.Reporter()
 	return r != nil && r.AppliedLimit() > 0 || p.Tuner() != nil
 }
 
-// Field names what in the spec asks for a facet at an instant; empty if nothing does, or the policy cannot tell.
+// Field returns the name of the field of the spec that asks for a facet at an instant; empty: none or unknown.
 func (p *Policy) Field(now time.Time, facet string) string {
 	if n, ok := p.Extras.(FieldNamer); ok {
 		return n.Field(now, facet)
@@ -224,7 +228,7 @@ func (p *Policy) Field(now time.Time, facet string) string {
 	return ""
 }
 
-// Broken is what an unreadable policy becomes: it selects nothing new, changes nothing, and gives nothing back.
+// Broken returns the policy for an unreadable spec: it selects and changes nothing new and restores nothing.
 func Broken(id workload.Policy, errs field.ErrorList) *Policy {
 	return &Policy{
 		ID:      id,
@@ -236,5 +240,5 @@ func Broken(id workload.Policy, errs field.ErrorList) *Policy {
 	}
 }
 
-// IsBroken says whether the policy could not be read. It then keeps what it has set wherever that is, selected or not.
+// IsBroken reports whether the spec was unreadable. The policy then keeps its values everywhere, selected or not.
 func (p *Policy) IsBroken() bool { return len(p.Invalid) > 0 }

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatARowSays of a kind and its objects.
-func TestWhatARowSays(t *testing.T) {
+// The row describes a kind and its objects.
+func TestKindDescribesItsObjects(t *testing.T) {
 	status := &v1alpha1.PolicyStatus{}
 	rights := func() []policy.Right { return []policy.Right{{Verb: "patch"}} }
 	for _, tc := range []struct {
@@ -32,8 +32,8 @@ func TestWhatARowSays(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownOfAKind where somebody knows kinds, and where nobody does.
-func TestWhatIsKnownOfAKind(t *testing.T) {
+// The kinds are known in one context and unknown in the other.
+func TestContextReturnsKnownKinds(t *testing.T) {
 	web := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	if _, known := (policy.Context{}).Kind(web); known {
 		t.Error("a kind is known to nobody")
@@ -46,7 +46,7 @@ func TestWhatIsKnownOfAKind(t *testing.T) {
 	}
 }
 
-// TestTemplates: which object they are of, and which of its annotations they look at.
+// The test covers a template's object and its annotation keys.
 func TestTemplates(t *testing.T) {
 	made := &policy.Template{GroupVersionKind: schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
 		Namespace: "shop", Name: "web", Annotations: []string{"a"}}
@@ -70,8 +70,8 @@ func (r reporter) AppliedLimit() int { return r.limit }
 
 type tuner struct{ policy.Tuner }
 
-// TestWhichPoliciesSetValues: those that list what they have set, and those that learn.
-func TestWhichPoliciesSetValues(t *testing.T) {
+// Policies with listed values and tuning policies set values.
+func TestSetsValues(t *testing.T) {
 	for _, tc := range []struct {
 		extras any
 		want   bool
@@ -89,8 +89,8 @@ func TestBrokenPolicies(t *testing.T) {
 	}
 }
 
-// TestRightsOnWhatIsSelected name no kind of their own.
-func TestRightsOnWhatIsSelected(t *testing.T) {
+// Rights on the selected objects have no kind of their own.
+func TestRightsOnSelectedObjects(t *testing.T) {
 	if !(policy.Right{}).OnSelected() || (policy.Right{Kind: schema.GroupKind{Kind: "Pod"}}).OnSelected() {
 		t.Error("a right is on what is selected where it names no kind")
 	}

@@ -8,40 +8,40 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Right is one right that the engine uses because a policy asks for it. The engine does with its own rights what the policy says, so
-// who writes the policy must hold them too.
+// Right is one right that the engine uses on behalf of a policy. The engine executes the policy with its own rights, so
+// the author of the policy must hold the right too.
 type Right struct {
-	// Verb is that of RBAC: patch, create or delete.
+	// Verb is the verb of RBAC: patch, create or delete.
 	Verb string
-	// Kind is that of the objects; zero: every kind that the policy selects and whose adapter can do what it needs.
+	// Kind is the kind of the objects; zero: every kind that the policy selects and whose adapter has a needed
+	// capability.
 	Kind schema.GroupKind
-	// Governors is true where the objects are the autoscalers of what the policy selects: every kind whose objects own the replicas of
-	// others.
+	// Governors is true if the objects are the autoscalers of the selected objects: every autoscaler kind.
 	Governors bool
-	// Field is where the spec asks for it, for messages.
+	// Field is the field of the spec that needs the right, for messages.
 	Field string
-	// Asks is the part of the spec that asks for it. An edit that leaves it as it is asks for nothing new.
+	// Asks is the part of the spec that needs the right. An edit that does not change this part needs no check.
 	Asks any
-	// Past is true where the right is one on what the object selected before the edit, too.
+	// Past is true if the right is also needed on the objects selected before the edit.
 	Past bool
-	// Annotations are keys that the policy sets on the objects; AnnotationsField is where the spec has them.
+	// Annotations are keys that the policy sets on the objects; AnnotationsField is their field in the spec.
 	Annotations      []string
 	AnnotationsField string
 }
 
-// OnSelected says whether the right is one on the objects that the policy selects.
+// OnSelected reports whether the right is on the objects selected by the policy.
 func (r Right) OnSelected() bool { return r.Kind == schema.GroupKind{} }
 
-// kubernetesDomains are those whose annotations and labels make Kubernetes itself act.
+// kubernetesDomains are the domains of annotations and labels that make Kubernetes itself act.
 var kubernetesDomains = []string{"kubernetes.io", "k8s.io"}
 
-// IsOwnKey says whether an annotation or label is one of Flyball's own.
+// IsOwnKey reports whether an annotation or label belongs to Flyball.
 func IsOwnKey(key string) bool { return domainOf(key, v1alpha1.GroupVersion.Group) != "" }
 
-// KubernetesDomain names the domain of Kubernetes that the key of an annotation or label is under; empty: none.
+// KubernetesDomain returns the domain of Kubernetes in the key of an annotation or label; empty: none.
 func KubernetesDomain(key string) string { return domainOf(key, kubernetesDomains...) }
 
-// domainOf names the first of the domains that a key is under; empty: none.
+// domainOf returns the first of the domains that contains the key; empty: none.
 func domainOf(key string, domains ...string) string {
 	prefix, _, prefixed := strings.Cut(strings.ToLower(key), "/")
 	for _, domain := range domains {

@@ -9,125 +9,125 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Tuner is an extra of policies that learn from what the pods of their targets use. The engine measures, and keeps a Mind for each target;
-// what a Mind finds comes to the pipeline as advice.
+// Tuner is an extra of policies that learn from the usage of their targets' pods. The engine measures usage and keeps a
+// Mind for each target; the result of a Mind reaches the pipeline as advice.
 type Tuner interface {
-	// Precedence orders the policies that select one target: it is tuned by the one with the highest, or of several the one whose name
-	// sorts first.
+	// Precedence orders the tuning policies of one target: the highest wins, and among equals the first name.
 	Precedence() int32
-	// Mode says what becomes of what is recommended.
+	// Mode returns how recommendations are applied.
 	Mode() v1alpha1.TortoiseMode
-	// MaxDisruption is the largest share of the targets, in percent, whose pods may be restarted at once by what is tuned.
+	// MaxDisruption returns the largest share of targets, in percent, whose pods may restart at once because of tuning.
 	MaxDisruption() int
-	// Acts says whether targets are changed by it: not where it only recommends.
+	// Acts reports whether the policy changes targets. It does not if it only recommends.
 	Acts() bool
-	// NewMind makes what learns of one target, from what an earlier one kept; nothing: it begins anew. With an error what was kept cannot
-	// be read.
+	// NewMind returns a Mind for one target, from the kept state of an earlier Mind; empty: a new one. The error means
+	// that the kept state is unreadable.
 	NewMind(kept []byte) (Mind, error)
-	// Adopt gives a Mind of an earlier form of the policy, which goes on with what it has learnt.
+	// Adopt returns a Mind that continues an earlier form's Mind with its learnt state.
 	Adopt(Mind) Mind
-	// Source says where the engine is to learn of usage.
+	// Source returns the source of usage.
 	Source() Source
-	// FillTuned edits the status of an object of the policy's kind: the part that tells what was found.
+	// FillTuned edits the part of an object's status about tuning.
 	FillTuned(obj Object, s TunedSummary)
 }
 
-// Source is where usage comes from.
+// Source is a source of usage.
 type Source struct {
-	// Recorded says that it comes from a server that keeps a history, and Window how far back that is asked for. Otherwise it comes from
-	// the metrics API.
+	// Recorded is true for a server with a history, and Window is the requested length of the history. Otherwise the
+	// source is the metrics API.
 	Recorded bool
 	Window   time.Duration
-	// Vertical says that requests come from the VerticalPodAutoscalers of targets, and MakesVertical that one is to be made for a target that
-	// has none.
+	// Vertical is true if requests come from the targets' VerticalPodAutoscalers. MakesVertical is true if a missing
+	// one is to be created.
 	Vertical, MakesVertical bool
 }
 
-// Mind learns of one target and decides for it. It calls no clock, so that the same history gives the same numbers.
+// Mind learns from one target and decides about it. It calls no clock, so that the same history gives the same numbers.
 type Mind interface {
-	// Observe learns from what the containers of a target used.
+	// Observe learns from samples of the target's containers.
 	Observe(samples ...Sample)
-	// Decide says what is to be asked for at an instant.
+	// Decide returns the result at an instant.
 	Decide(Seen) Found
-	// Keep gives all that an equal Mind can be made of, of a limited size.
+	// Keep returns the state from which an equal Mind can be restored. Its size is limited.
 	Keep() []byte
-	// Learnt gives the instants of the first and of the newest sample that was learnt from; zero: there was none.
+	// Learnt returns the times of the first and the newest learnt sample; zero: none.
 	Learnt() (first, newest time.Time)
-	// Recall learns from samples that were recorded before it began to look, oldest first, in place of all that was learnt from samples before.
+	// Recall learns from recorded samples, oldest first. They replace all earlier learnt samples.
 	Recall(samples []Sample)
 }
 
-// Sample is what one container of a target used at an instant.
+// Sample is the usage of one container of a target at an instant.
 type Sample = usage.Sample
 
-// Seen is what a Mind looks at besides samples.
+// Seen is the input of a Mind besides samples.
 type Seen struct {
 	Now time.Time
-	// Since is since when there could have been samples: there are pods, and somebody looks.
+	// Since is the time since which samples were possible: pods exist and usage is measured.
 	Since time.Time
-	// Own are the requests and limits as their owner has them.
+	// Own are the owner's requests and limits.
 	Own workload.Allocations
-	// Replicas are those wanted now, Ready those that are ready.
+	// Replicas is the wanted number of replicas, Ready the number of ready pods.
 	Replicas, Ready int
-	// Requested is what the pods that are ready request on average, in milli-CPU by container; none: it is not known.
+	// Requested is the average request of the ready pods, in milli-CPU by container; empty: unknown.
 	Requested map[string]int64
-	// Largest is the most that any pod requests, ready or not, by container; none: it is not known.
+	// Largest is the largest request of any pod, ready or not, by container; empty: unknown.
 	Largest map[string]workload.Requests
-	// Started are the pods that became ready since the last look: how long each took from its creation.
+	// Started are the times from creation to readiness of the pods that became ready since the last call.
 	Started []time.Duration
-	// Stuck says that the autoscaler cannot read its metrics.
+	// Stuck is true if the autoscaler cannot read its metrics.
 	Stuck bool
-	// Governor is what governs the target; nil: nothing does.
+	// Governor is the target's autoscaler; nil: none.
 	Governor *SeenGovernor
 	// Verticals are the VerticalPodAutoscalers of the target, by name.
 	Verticals []SeenVertical
-	// Pods is what is known of changes of its pods in place.
+	// Pods is the state of in-place changes of the pods.
 	Pods SeenPods
-	// Node is what the largest node has for pods, by resource; zero: not known.
+	// Node is the capacity for pods of the largest node, by resource; zero: unknown.
 	Node workload.Requests
 }
 
-// SeenPods is what is known of changes in place.
+// SeenPods is the state of in-place changes.
 type SeenPods struct {
-	// Able is true where requests are those of a pod template, so that pods can be changed in place.
+	// Able is true if requests belong to a pod template, so that pods can be changed in place.
 	Able bool
-	// InTemplate says that the policy has requests in the pod template now, Refused that some pod cannot be changed in place.
+	// InTemplate is true if the policy has set requests in the pod template. Refused is true if a pod cannot be
+	// changed in place.
 	InTemplate, Refused bool
 }
 
-// SeenGovernor is an autoscaler as its owner has it.
+// SeenGovernor is an autoscaler with its owner's values.
 type SeenGovernor struct {
 	workload.Ref
 	Bounds      workload.Bounds
 	Utilisation []workload.Utilisation
 }
 
-// Found is what a Mind has found.
+// Found is the result of a Mind.
 type Found struct {
-	// Advice is what is to be asked for; its By is empty. Nil: nothing is (yet).
+	// Advice is the tuning advice; By is empty. Nil: none (yet).
 	Advice *workload.Advice
-	// Report has the same for people. The mode, and what is applied, are not filled in.
+	// Report is the result for users, without the mode and the applied values.
 	Report v1alpha1.RecommendationStatus
-	// Trouble says what in the spec does not fit the target; empty: nothing.
+	// Trouble is the part of the spec that does not fit the target; empty: none.
 	Trouble string
-	// Saved is what would be requested less by what was found, over all pods.
+	// Saved is the reduction of requests by the recommendation, over all pods.
 	Saved workload.Requests
-	// Next is when the next change is due that is known of; zero: none is.
+	// Next is the time of the next planned change; zero: none.
 	Next time.Time
 }
 
-// TunedSummary is what has been found for all targets of a policy.
+// TunedSummary is the result for all targets of a policy.
 type TunedSummary struct {
 	// Phases counts the targets by phase.
 	Phases map[string]int
 	Saved  workload.Requests
-	// Next is when the next change is due that is known of; zero: none is.
+	// Next is the time of the next planned change; zero: none.
 	Next time.Time
-	// Pods is what has become of the pods that are changed in place; without any, Pods.Pods is 0.
+	// Pods is the state of pods changed in place; Pods.Pods is 0 without such pods.
 	Pods fleet.Resizing
 }
 
-// ResizedPods tells of pods that are changed in place.
+// ResizedPods returns the status of pods changed in place.
 func ResizedPods(r fleet.Resizing) *v1alpha1.ResizedPods {
 	return &v1alpha1.ResizedPods{
 		Total: int32(r.Pods), Resized: int32(r.Resized), Waiting: int32(r.Waiting), InProgress: int32(r.InProgress), Deferred: int32(r.Deferred),

@@ -6,39 +6,40 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// VerticalOff is the update mode in which a VerticalPodAutoscaler recommends and changes nothing.
+// VerticalOff is the update mode in which a VerticalPodAutoscaler only recommends.
 const VerticalOff = "Off"
 
 // SeenVertical is a VerticalPodAutoscaler (autoscaling.k8s.io) of a target.
 type SeenVertical struct {
 	Name string
-	// Mode is its update mode. In any but Off it changes what pods request itself.
+	// Mode is its update mode. In every mode except Off it changes requests of pods itself.
 	Mode string
-	// Containers are its rules by container. The name "*" is every container that has none of its own.
+	// Containers are its rules by container. The name "*" covers every container without a rule of its own.
 	Containers []VerticalRule
-	// Recommended is what it recommends, by container; empty: nothing yet.
+	// Recommended is its recommendation by container; empty: none yet.
 	Recommended map[string]VerticalRequests
-	// LowConfidence says that it has seen too little, NoPods that its selector matches none. Message is what it says to that, or to why nothing
-	// is recommended.
+	// LowConfidence is true if it has too few samples, NoPods if its selector matches no pods. Message is its message
+	// about that, or about a missing recommendation.
 	LowConfidence, NoPods bool
 	Message               string
 }
 
-// VerticalRule is what a VerticalPodAutoscaler does with a container.
+// VerticalRule is a VerticalPodAutoscaler's rule for a container.
 type VerticalRule struct {
 	Container string
-	// Off says that it leaves the container alone. Resources are those that it changes; empty: CPU and memory.
+	// Off is true if the container is left alone. Resources are the changed resources; empty: CPU and memory.
 	Off       bool
 	Resources []workload.Resource
 }
 
-// VerticalRequests is what a VerticalPodAutoscaler recommends for a container. What it does not speak of is zero.
+// VerticalRequests is a VerticalPodAutoscaler's recommendation for a container. Missing values are zero.
 type VerticalRequests struct {
-	// Target is what it recommends, from Lower to Upper is what it would leave. Uncapped is the target without the bounds that its owner gave it.
+	// Target is the recommended value; values from Lower to Upper are acceptable. Uncapped is the target without the
+	// owner's bounds.
 	Target, Lower, Upper, Uncapped workload.Requests
 }
 
-// Changes says whether it changes a request of a container itself.
+// Changes reports whether the VerticalPodAutoscaler changes a request of a container itself.
 func (v SeenVertical) Changes(container string, of workload.Resource) bool {
 	if v.Mode == VerticalOff {
 		return false

@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatAVerticalChanges: nothing in the mode Off, else what the rule of the container, or that of all others, lets it.
-func TestWhatAVerticalChanges(t *testing.T) {
+// It changes nothing in the mode Off, else the resources in the rule of the container or in the rule of all others.
+func TestVerticalChangesTheResourcesOfItsRule(t *testing.T) {
 	rules := []policy.VerticalRule{{Container: "*", Resources: []workload.Resource{workload.Memory}}, {Container: "proxy", Off: true}, {Container: "app"}}
 	for _, tc := range []struct {
 		mode, container string

@@ -1,5 +1,6 @@
-// Package deletioncost compiles a DeletionCost or ClusterDeletionCost: it asks that the pods of its targets get deletion costs, by an
-// algorithm of package algorithm. It changes no target, so there is nothing to give back on one; what it has set is on the pods.
+// Package deletioncost compiles a DeletionCost or ClusterDeletionCost: a claim that the pods of targets get
+// deletion costs, by an algorithm of package algorithm. It changes no target, so nothing is restored there;
+// the costs are on the pods.
 package deletioncost
 
 import (
@@ -20,7 +21,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kinds of policies, as messages name them.
+// Kinds of policies in messages.
 const (
 	Kind        = "DeletionCost"
 	ClusterKind = "ClusterDeletionCost"
@@ -29,17 +30,17 @@ const (
 // defaultSpreadBy is the label of zones.
 const defaultSpreadBy = "topology.kubernetes.io/zone"
 
-// Context is what a policy needs to know besides its spec.
+// Context is the input of compiling a policy besides its spec.
 type Context = policy.Context
 
-// Compile compiles a DeletionCost. With errors, the policy returned is policy.Broken.
+// Compile compiles a DeletionCost. With errors, it returns policy.Broken.
 func Compile(d *v1alpha1.DeletionCost, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: Kind, Namespace: d.Namespace, Name: d.Name}
 	selector, errs := target.Namespaced(d.Spec.Target, d.Namespace, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, d.Spec.DeletionCostRules, ctx)
 }
 
-// CompileCluster compiles a ClusterDeletionCost. With errors, the policy returned is policy.Broken.
+// CompileCluster compiles a ClusterDeletionCost. With errors, it returns policy.Broken.
 func CompileCluster(d *v1alpha1.ClusterDeletionCost, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKind, Name: d.Name}
 	selector, errs := target.Cluster(d.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
@@ -70,7 +71,7 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	}, nil
 }
 
-// withDefaults gives the rules with all that they leave out.
+// withDefaults returns the rules with all defaults filled in.
 func withDefaults(rules v1alpha1.DeletionCostRules) v1alpha1.DeletionCostRules {
 	if rules.Algorithm == "" {
 		rules.Algorithm = algorithm.Default
@@ -113,7 +114,7 @@ func (d *deletionCost) costs(f *pipeline.Frame) error {
 	return nil
 }
 
-// text says all that the costs depend on.
+// text returns all parameters on which the costs depend.
 func (d *deletionCost) text() string {
 	parts := []string{d.rules.Algorithm}
 	for _, w := range d.rules.Weights {
@@ -135,13 +136,13 @@ func (d *deletionCost) text() string {
 	return strings.Join(parts, " ")
 }
 
-// uses says whether an algorithm has a say in the costs.
+// uses reports whether an algorithm contributes to the costs.
 func (d *deletionCost) uses(name string) bool {
 	return d.rules.Algorithm == name || d.rules.Algorithm == algorithm.Combined &&
 		slices.ContainsFunc(d.rules.Weights, func(w v1alpha1.WeightedAlgorithm) bool { return w.Algorithm == name })
 }
 
-// state is what status and printed columns show.
+// state returns the state for status and printed columns.
 func (d *deletionCost) state(time.Time) policy.State {
 	if d.rules.Suspend {
 		return policy.State{Name: "Suspended", Message: "spec.suspend is true: pods get no cost"}
@@ -176,7 +177,7 @@ func (d *deletionCost) PlanCosts(f *fleet.Fleet, now time.Time) fleet.Plan {
 	return algorithm.Make(d.rules.Algorithm, f, d.params(), d.rules.DuringRollOut, now)
 }
 
-// podsPerWrite is how many pods there are for each write a second by default.
+// podsPerWrite is the default number of pods for each write per second.
 const podsPerWrite = 100
 
 // WritesPerSecond implements policy.PodOrderer.

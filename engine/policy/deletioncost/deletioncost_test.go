@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 
-// heeding knows Deployments, which heed costs, and StatefulSets, which do not.
+// heeding knows Deployments, whose controller uses costs, and StatefulSets, whose controller does not.
 var heeding = policy.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 	return policy.AdaptedKind{HeedsCosts: gk.Kind == "Deployment"}, gk.Group == "apps"
 }}
@@ -52,7 +52,7 @@ func intents(t *testing.T, p *policy.Policy) []workload.Intent {
 	return d.Intents
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestRefusedSpecs(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{algorithm: Widest}`:                                                        `spec.algorithm: Unsupported value: "Widest": supported values: "NodeLifetime", "NodeOccupancy", "Oldest", "Spread", "Weighted", "Youngest"`,
 		`{algorithm: Weighted}`:                                                      "spec.weights: Required value",
@@ -105,7 +105,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestSuspendedAsksForNothing(t *testing.T) {
+func TestASuspendedPolicyMakesNoClaim(t *testing.T) {
 	p := compile(t, `{suspend: true}`)
 	if got := intents(t, p); len(got) > 0 {
 		t.Errorf("asks for %+v", got)
@@ -115,8 +115,8 @@ func TestSuspendedAsksForNothing(t *testing.T) {
 	}
 }
 
-// TestOneHasItsWay: of two policies that ask for different costs one wins, by priority and else by name, and the other is told.
-func TestOneHasItsWay(t *testing.T) {
+// Of two policies with claims for different costs, the priority and then the name decides; the loser has a conflict.
+func TestOneOfTwoPoliciesSetsTheCosts(t *testing.T) {
 	ask := func(name, spec string) workload.Intent {
 		in := intents(t, compile(t, spec))[0]
 		in.By.Name = name
@@ -183,7 +183,7 @@ func TestStatus(t *testing.T) {
 
 func mustJSON(v any) string { text, _ := json.Marshal(v); return string(text) }
 
-// TestRights: who writes a policy needs the right to patch pods, whatever part of it they write.
+// The author of any part of a policy needs the right to patch pods.
 func TestRights(t *testing.T) {
 	row := deletioncost.Kinds()[0]
 	rights := row.RightsOf(read(t, `{}`))

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// Kinds are the rows of deletion costs in the table of policy kinds.
+// Kinds returns the rows of deletion costs in the table of policy kinds.
 func Kinds() []policy.Kind {
 	return policy.Pair(Kind, "deletioncosts",
 		policy.NewKind[v1alpha1.DeletionCost, v1alpha1.DeletionCostList](Compile, func(d *v1alpha1.DeletionCost) policy.Parts {
@@ -24,8 +24,8 @@ func Kinds() []policy.Kind {
 		}))
 }
 
-// parts lists the kinds of the target: whether a policy is valid can depend on them. What it takes is the right to patch pods, unless it is
-// suspended.
+// parts returns the kinds of the target among the parts: the validity of a policy can depend on them. The needed right
+// is to patch pods, unless the policy is suspended.
 func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules, status *v1alpha1.DeletionCostStatus) policy.Parts {
 	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
 		if rules.Suspend {
@@ -35,7 +35,7 @@ func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules
 	}}
 }
 
-// statusOf is the status of an object; nil for one of another kind.
+// statusOf returns the status of an object; nil for an object of another kind.
 func statusOf(obj policy.Object) *v1alpha1.DeletionCostStatus {
 	switch d := obj.(type) {
 	case *v1alpha1.DeletionCost:
@@ -52,12 +52,12 @@ func (d *deletionCost) Condition() string { return v1alpha1.ConditionActive }
 // AppliedLimit implements policy.Reporter.
 func (d *deletionCost) AppliedLimit() int { return 0 }
 
-// FillStatus implements policy.Reporter: FillPods does it.
+// FillStatus implements policy.Reporter. FillPods writes the status.
 func (d *deletionCost) FillStatus(policy.Object, policy.State, []policy.Applied) (activeBefore string) {
 	return d.rules.Algorithm
 }
 
-// maxWriters is how many foreign writers a status names.
+// maxWriters is the number of foreign writers named in a status.
 const maxWriters = 10
 
 // FillPods implements policy.PodOrderer.

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
 )
 
-// TestLimits: the last value on each side of a limit.
+// The cases are the last values on each side of a limit.
 func TestLimits(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{writesPerSecond: 1}`:       "",
@@ -37,9 +37,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestWhatCostsDependOn is what the policy asks for in words, and the labels of nodes that it looks at: those of the algorithms that
-// have a say, and no others.
-func TestWhatCostsDependOn(t *testing.T) {
+// The claim has the parameters as text, and the node labels are those of the algorithms in use.
+func TestClaimAndNodeLabelsFollowTheAlgorithms(t *testing.T) {
 	const zone = "topology.kubernetes.io/zone"
 	going := []string{"cloud.google.com/gke-spot", "eks.amazonaws.com/capacityType", "karpenter.sh/capacity-type", "kubernetes.azure.com/scalesetpriority"}
 	usually := fmt.Sprintf("by taints %v", algorithm.DefaultGoingTaints)
@@ -77,8 +76,8 @@ func TestWhatCostsDependOn(t *testing.T) {
 	}
 }
 
-// TestPlansByItsParameters: what a spec says reaches the algorithm.
-func TestPlansByItsParameters(t *testing.T) {
+// The parameters of a spec reach the algorithm.
+func TestParametersReachTheAlgorithm(t *testing.T) {
 	pods := func() *fleet.Fleet {
 		f := &fleet.Fleet{Own: "flyball"}
 		for i, n := range []*fleet.Node{
@@ -109,8 +108,8 @@ func TestPlansByItsParameters(t *testing.T) {
 	}
 }
 
-// TestRolesOfTheTwoKinds: the row of each scope takes its own objects apart, and fills the status of its own.
-func TestRolesOfTheTwoKinds(t *testing.T) {
+// The row of each scope reads its own objects and fills their status.
+func TestRowsOfBothScopes(t *testing.T) {
 	cluster := &v1alpha1.ClusterDeletionCost{}
 	if err := json.Unmarshal([]byte(`{"metadata":{"name":"even"},"spec":{"target":{"namespaces":["shop"],"kinds":[{"group":"apps","kind":"Deployment"}]},"algorithm":"Oldest"}}`), cluster); err != nil {
 		t.Fatal(err)

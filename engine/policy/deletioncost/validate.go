@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxSpreadBy is how many labels may be listed.
+	// maxSpreadBy is the maximum number of labels.
 	maxSpreadBy = 4
-	// maxWrites is the most writes a second that may be asked for.
+	// maxWrites is the maximum number of writes per second.
 	maxWrites = 1000
-	// maxWeight is the greatest weight of an algorithm.
+	// maxWeight is the maximum weight of an algorithm.
 	maxWeight = 100
 )
 

@@ -13,11 +13,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxLooks bounds how often windows of maintenance windows are looked at for the warnings of one rule: a year of daily windows takes 1464.
+// maxLooks bounds the number of examined windows of maintenance windows for one rule's warnings: a year of daily windows
+// takes 1464.
 const maxLooks = 4000
 
-// Apart warns of other maintenance windows over the same objects that are never open together with a rule in the year after an instant: each denies what the
-// other lets through. Objects outside namespaces are left out. namespaces yields all namespaces.
+// Apart returns warnings about maintenance windows over the same objects that are never open together with a rule
+// within a year: each denies the changes that the other lets through. Cluster-scoped objects are left out. namespaces
+// yields all namespaces.
 func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels workload.Pairs) bool), now time.Time) (warnings []string) {
 	if !r.isWindow() || r.enforcement != v1alpha1.EnforcementDeny {
 		return nil
@@ -47,7 +49,8 @@ func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels work
 
 func (r *Rule) isWindow() bool { return r.id.Kind == WindowKind || r.id.Kind == ClusterWindowKind }
 
-// mayShare says whether two rules may select the same objects of a namespace: they have a kind in common, and do not ask for other names or labels.
+// mayShare reports whether two rules may select the same objects of a namespace: they have a kind in common and no
+// contradicting names or labels.
 func (r *Rule) mayShare(other *Rule) bool {
 	common := func(a, b []indexKey) bool {
 		return slices.ContainsFunc(a, func(k indexKey) bool { return k == anything || slices.Contains(b, k) || slices.Contains(b, anything) })

@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Two maintenance windows over the same objects of which one is always closed are told of, and no others.
-func TestWindowsThatAreNeverOpenTogether(t *testing.T) {
+// The warnings name exactly the maintenance windows over the same objects of which one is always closed.
+func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 	const window = "kind: MaintenanceWindow\nmetadata: {name: %s, namespace: shop}\nspec: {target: %s, windows: [%s], deny: [RollOut], enforcement: Deny}"
 	clusterWide := func(name, target, days string) string {
 		return strings.NewReplacer("kind: M", "kind: ClusterM", ", namespace: shop", "").Replace(fmt.Sprintf(window, name, target, days))

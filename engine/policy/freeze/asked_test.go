@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Actions are judged in the namespaces that a rule names, or everywhere where it names none or goes by their labels.
-func TestWhereItIsJudged(t *testing.T) {
+// Actions are judged in the namespaces named by a rule, or everywhere if it names none or selects them by labels.
+func TestInUseHasTheNamespacesOfTheRules(t *testing.T) {
 	during := at("2026-12-21T00:00:00Z")
 	everywhere := freeze.Use{Everywhere: create | remove | rollOut | scale}
 	named := edited(yearEnd, `{namespaceSelector: {matchLabels: {env: prod}}, exclude: {matchLabels: {flyball.dev/exclude: "true"}}}`, `{namespaces: [shop, bank], kinds: [{group: apps, kind: Deployment}]}`)
@@ -52,7 +52,7 @@ func TestWhereItIsJudged(t *testing.T) {
 	}
 }
 
-// extras are what a policy of these kinds offers beyond what all do.
+// extras are the extras implemented by policies of these kinds.
 type extras interface {
 	policy.Reporter
 	policy.Judge
@@ -70,8 +70,8 @@ func compiled(t *testing.T, kind, text string) (policy.Object, *policy.Policy, e
 	return obj, p, e
 }
 
-// A freeze judges what it selects; one that cannot be read judges nothing.
-func TestWhatAFreezeJudges(t *testing.T) {
+// A freeze judges the selected objects; an unreadable freeze judges nothing.
+func TestAFreezeJudgesItsSelection(t *testing.T) {
 	web := &workload.Object{Namespace: "shop", Name: "web"}
 	_, _, window := compiled(t, freeze.WindowKind, weekly)
 	if kinds := window.JudgedKinds(); !slices.Equal(kinds, []schema.GroupKind{deployments}) || !window.JudgedBy().Matches(deployments, web, nil) || window.JudgedBy().Matches(cronJobs, web, nil) {
@@ -86,8 +86,9 @@ func TestWhatAFreezeJudges(t *testing.T) {
 	}
 }
 
-// While a freeze denies, its status says until when; while it does not, from when. Where nothing changes any more it says neither.
-func TestInstantsOfTheStatus(t *testing.T) {
+// While a freeze denies, its status has the end; otherwise it has the next start. Without a further change it
+// has neither.
+func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 	obj, p, e := compiled(t, freeze.ClusterKind, yearEnd)
 	state := func(now time.Time) policy.State { return p.State(now) }
 	tests := []struct {
@@ -114,7 +115,7 @@ func TestInstantsOfTheStatus(t *testing.T) {
 	e.FillStatus(parse(t, fix).(policy.Object), state(at("2026-12-21T00:00:00Z")), nil) // an object of another kind has no such status
 }
 
-// The accounts of the control plane are known one by one; nobody else passes for one.
+// The accounts of the control plane are listed one by one; similar names do not count.
 func TestControlPlaneAccounts(t *testing.T) {
 	users := freeze.ControlPlaneUsers()
 	if len(users) < 15 || !slices.IsSorted(users) {
@@ -132,8 +133,8 @@ func TestControlPlaneAccounts(t *testing.T) {
 	}
 }
 
-// A refusal with no room left for its reasons is as long as it may be, and still ends with when it is allowed next.
-func TestRefusalKeepsItsEnd(t *testing.T) {
+// A refusal without room for its reasons has the maximum size and still ends with the next allowed instant.
+func TestALongRefusalKeepsTheNextAllowedInstant(t *testing.T) {
 	var policies []string
 	for i := range 10 {
 		policies = append(policies, edited(yearEnd, "name: year-end", "name: "+strings.Repeat("n", 200)+string(rune('a'+i)), "reason: year-end freeze", "reason: "+strings.Repeat("x", 5000)))
@@ -144,8 +145,8 @@ func TestRefusalKeepsItsEnd(t *testing.T) {
 	}
 }
 
-// What an exception says of itself is what was written.
-func TestWhatAnExceptionSays(t *testing.T) {
+// The getters return the values of the spec.
+func TestExceptionReturnsItsSpec(t *testing.T) {
 	e := set(t, fix).Exceptions()[0]
 	from, to := e.Period()
 	if !from.Equal(at("2026-12-20T10:00:00Z")) || !to.Equal(at("2026-12-20T14:00:00Z")) || e.Allows() != rollOut || e.Reason() != "CVE fix" {

@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// fleet is n policies of all kinds as a large organisation has them: most belong to a namespace, a team or an object, many
-// are over, and five concern the request's object.
+// fleet is n policies of all kinds as in a large organisation: most belong to a namespace, a team or an object, many
+// are over, and five apply to the request's object.
 func fleet(tb testing.TB, n int) *freeze.Set {
 	tb.Helper()
 	period := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(at("2026-12-20T00:00:00Z")), EndTime: metav1.NewTime(at("2027-01-03T00:00:00Z"))}
@@ -58,7 +58,7 @@ func fleet(tb testing.TB, n int) *freeze.Set {
 
 var sizes = []int{10, 1_000, 10_000}
 
-// BenchmarkDecide judges a change that five policies concern, among ever more others.
+// BenchmarkDecide judges a change to which five policies apply, among more and more others.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range sizes {
 		for _, test := range []struct {
@@ -80,7 +80,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkWith takes over one changed policy among many.
+// BenchmarkWith replaces one policy among many.
 func BenchmarkWith(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -93,9 +93,9 @@ func BenchmarkWith(b *testing.B) {
 	}
 }
 
-// A decision among 10,000 policies looks at no more of them than one among 10: the index leaves out what cannot concern the
-// object. How long that takes is a figure of make bench.
-func TestDecisionLooksAtNoMorePolicies(t *testing.T) {
+// A decision among 10,000 policies examines no more of them than among 10: the index leaves out all others. The time is
+// measured by make bench.
+func TestDecisionExaminesOnlyRelevantPolicies(t *testing.T) {
 	req := change(workload.ChangeScale)
 	few, many := fleet(t, 10).Candidates(req), fleet(t, 10_000).Candidates(req)
 	if few == 0 || many > few {

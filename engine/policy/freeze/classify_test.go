@@ -77,8 +77,8 @@ spec:
 	elastic = `{apiVersion: elasticsearch.k8s.elastic.co/v1, kind: Elasticsearch, metadata: {name: es}, spec: {version: 9.0.0, nodeSets: [{name: data, count: 3}, {name: master, count: 3}]}}`
 )
 
-// What people do with kubectl, as the shipped adapters classify it: the set of actions that a freeze judges.
-func TestClassifyAsPeopleWork(t *testing.T) {
+// The cases are usual kubectl commands; the expected values are the sets of actions that a freeze judges.
+func TestClassifyKubectlCommands(t *testing.T) {
 	const nothing = workload.Change(0)
 	tests := []struct {
 		reason, adapter, object string
@@ -139,8 +139,8 @@ func TestClassifyAsPeopleWork(t *testing.T) {
 	}
 }
 
-// kubectl replace --force and kubectl apply of something that generates its name are a deletion and a creation.
-func TestClassifyComeAndGo(t *testing.T) {
+// kubectl replace --force and kubectl apply with a generated name are a deletion and a creation.
+func TestClassifyReplaceAsDeletionAndCreation(t *testing.T) {
 	a := shipped(t, "jobs.batch")
 	if got := a.Classify(nil, toJSON(t, jobYAML)); got != create {
 		t.Errorf("created: got %v", got.Names())
@@ -150,7 +150,7 @@ func TestClassifyComeAndGo(t *testing.T) {
 	}
 }
 
-// An object of a megabyte is judged as any other, by text.
+// An object of a megabyte is judged like any other, as text.
 func TestClassifyMegabyte(t *testing.T) {
 	var object map[string]any
 	if err := json.Unmarshal(toJSON(t, webYAML), &object); err != nil {

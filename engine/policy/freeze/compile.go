@@ -16,13 +16,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Context is what compiling needs to know besides the spec.
+// Context is the input of compiling besides the spec.
 type Context = policy.Context
 
-// defaultGuardAhead is that of the CRD, for objects that did not come from an API server.
+// defaultGuardAhead is the default of the CRD, for objects that did not come from an API server.
 const defaultGuardAhead = 24 * time.Hour
 
-// draft is what the four kinds of rules have in common before compiling.
+// draft is the common form of the four kinds of rules before compiling.
 type draft struct {
 	id      workload.Policy
 	target  selection
@@ -32,7 +32,7 @@ type draft struct {
 	status  *v1alpha1.FreezeStatus
 }
 
-// draftOf takes a change freeze or maintenance window (a pointer to the API type) apart; false: it is neither.
+// draftOf returns the draft of a change freeze or maintenance window (a pointer to the API type); false: another type.
 func draftOf(obj any) (draft, bool) {
 	switch o := obj.(type) {
 	case *v1alpha1.ChangeFreeze:
@@ -51,7 +51,7 @@ func draftOf(obj any) (draft, bool) {
 	return draft{}, false
 }
 
-// exceptionDraft is what the two kinds of exceptions have in common before compiling.
+// exceptionDraft is the common form of the two kinds of exceptions before compiling.
 type exceptionDraft struct {
 	id     workload.Policy
 	target selection
@@ -59,7 +59,7 @@ type exceptionDraft struct {
 	status *v1alpha1.ExceptionStatus
 }
 
-// exceptionDraftOf takes an exception (a pointer to the API type) apart; false: it is none.
+// exceptionDraftOf returns the draft of an exception (a pointer to the API type); false: another type.
 func exceptionDraftOf(obj any) (exceptionDraft, bool) {
 	switch o := obj.(type) {
 	case *v1alpha1.FreezeException:
@@ -72,9 +72,9 @@ func exceptionDraftOf(obj any) (exceptionDraft, bool) {
 	return exceptionDraft{}, false
 }
 
-// CompileObject compiles an object (a pointer to the API type) of any of the six kinds: into a rule, or into an exception. With
-// errors there is neither: a freeze that cannot be read denies nothing, and an exception lifts nothing. An object of another kind
-// is an error of the caller.
+// CompileObject compiles an object (a pointer to the API type) of any of the six kinds into a rule or an exception.
+// With errors it returns neither: an unreadable freeze denies nothing, and an unreadable exception lifts nothing. An
+// object of another kind is an error of the caller.
 func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
 	if d, ok := draftOf(obj); ok {
 		rule, errs := compileRule(d, ctx)
@@ -122,12 +122,13 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	return r, nil
 }
 
-// enforcement is what happens to a change that is denied: what the spec says, or the default.
+// enforcement returns the consequence for a denied change: the spec's value or the default.
 func (d draft) enforcement() v1alpha1.Enforcement {
 	return cmp.Or(d.rules.Enforcement, v1alpha1.EnforcementDeny)
 }
 
-// labelChanges is what happens to an edit of labels by which an object leaves the target: what the spec says, or the default.
+// labelChanges returns the consequence for an edit of labels that takes an object out of the target: the spec's value
+// or the default.
 func (d draft) labelChanges(at *field.Path) (v1alpha1.LabelChanges, field.ErrorList) {
 	switch given := d.rules.LabelChanges; {
 	case given != "":
@@ -138,13 +139,13 @@ func (d draft) labelChanges(at *field.Path) (v1alpha1.LabelChanges, field.ErrorL
 	return v1alpha1.LabelChangesWarn, nil
 }
 
-// refusesLeaving says whether an object may not leave the target by an edit of its labels or annotations.
+// refusesLeaving reports whether an edit of labels or annotations must not take an object out of the target.
 func (d draft) refusesLeaving() bool {
 	changes, _ := d.labelChanges(nil)
 	return changes == v1alpha1.LabelChangesDeny && d.target.byObjectMetadata()
 }
 
-// guardAhead is how long before it begins to deny, once or again, a rule is guarded.
+// guardAhead returns the time before each start of denying in which a rule is guarded.
 func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
 	if d.rules.GuardAhead == "" {
 		return defaultGuardAhead, nil
@@ -156,7 +157,7 @@ func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
 	return ahead, nil
 }
 
-// times says when the rule denies and from which second on it never does again.
+// times returns when the rule denies, and the first second after its last denial.
 func (d draft) times(loc *time.Location, at *field.Path) (timeline.Timeline, int64, field.ErrorList) {
 	if d.period != nil {
 		if !d.period.EndTime.After(d.period.StartTime.Time) {
@@ -180,7 +181,7 @@ func (d draft) times(loc *time.Location, at *field.Path) (timeline.Timeline, int
 	return timeline.Not(timeline.Union(windows...)), forever, nil
 }
 
-// actions compiles a list of actions; none is an error, since the API server fills in the default.
+// actions compiles a list of actions. An empty list is an error, because the API server fills in the default.
 func actions(list []v1alpha1.Action, at *field.Path) (workload.Change, field.ErrorList) {
 	var set workload.Change
 	var errs field.ErrorList

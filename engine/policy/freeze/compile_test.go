@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// What schema and CEL cannot say is refused with the field named.
+// Rules beyond schema and CEL are refused with the name of the field.
 func TestCompileErrors(t *testing.T) {
 	tests := []struct {
 		reason, object string
@@ -183,7 +183,7 @@ func TestGuardAhead(t *testing.T) {
 	}
 }
 
-// The labels of namespaces are guarded while a freeze that selects by them is, and no longer; others do not count.
+// The labels of namespaces are guarded exactly while a freeze that selects by them is guarded; other labels are not.
 func TestGuardsNamespaces(t *testing.T) {
 	byLabel := edited(yearEnd, "enforcement: Deny", "enforcement: Deny\n  guardAhead: 1h")
 	named := edited(yearEnd, "year-end", "named", "namespaceSelector: {matchLabels: {env: prod}}", "namespaces: [shop]")
@@ -221,7 +221,7 @@ func TestGuardsNamespaces(t *testing.T) {
 	}
 }
 
-// An adapter is guarded by every rule that judges by it or suspends its kind, as long as the rule itself is.
+// An adapter is guarded by every guarded rule that judges by it or suspends its kind.
 func TestAdaptersAreGuarded(t *testing.T) {
 	scaling := edited(named, "deny: [Scale]", "deny: [Scale], suspend: [{group: batch, kind: CronJob}]")
 	warning := edited(scaling, "deny: [Scale]", "deny: [Scale], enforcement: Warn")
@@ -315,8 +315,8 @@ func TestSetLookups(t *testing.T) {
 	}
 }
 
-// TestAStoredWindowWithRepeatedNames goes on to deny: what is refused at apply is not held against what is stored.
-func TestAStoredWindowWithRepeatedNames(t *testing.T) {
+// The stored window continues to deny: rules for new objects do not apply to stored ones.
+func TestAStoredWindowWithRepeatedNamesStaysInForce(t *testing.T) {
 	const text = `
 kind: MaintenanceWindow
 metadata: {name: nights, namespace: shop}

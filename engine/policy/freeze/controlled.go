@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// controlled are kinds, with what their controllers make and follow: who edits that changes what runs.
+// controlled lists kinds with the kinds that their controllers generate: an edit of a generated object also changes the
+// running pods.
 var controlled = []struct{ kind, made schema.GroupKind }{
 	{schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}},
 	{schema.GroupKind{Group: "argoproj.io", Kind: "Rollout"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}},
@@ -14,8 +15,8 @@ var controlled = []struct{ kind, made schema.GroupKind }{
 	{schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}},
 }
 
-// Unjudged warns of kinds that the rule does not list, whose objects are made by the controllers of kinds that it lists: an object is
-// judged by its own kind, whoever controls it.
+// Unjudged returns warnings about generated kinds that the rule does not list although it lists the generating kind:
+// each object is judged by its own kind, regardless of its controller.
 func (r *Rule) Unjudged() (warnings []string) {
 	for _, c := range controlled {
 		if r.reach.selector.MatchesKind(c.kind) && !r.reach.selector.MatchesKind(c.made) {

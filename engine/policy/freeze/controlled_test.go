@@ -11,8 +11,9 @@ import (
 	"flyball.dev/flyball/engine/policy/target"
 )
 
-// Who freezes Deployments alone is told that their ReplicaSets are not judged; who lists both, or nothing, is told nothing.
-func TestWhatIsControlledIsNamed(t *testing.T) {
+// A freeze of Deployments alone warns that their ReplicaSets are not judged; a freeze of both, or of all
+// kinds, has no warning.
+func TestWarningsNameUnjudgedGeneratedKinds(t *testing.T) {
 	deployment, replicaSet := v1alpha1.KindRef{Group: "apps", Kind: "Deployment"}, v1alpha1.KindRef{Group: "apps", Kind: "ReplicaSet"}
 	for reason, c := range map[string]struct {
 		kinds []v1alpha1.KindRef

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// controllers are the service accounts of kube-controller-manager, where it runs with --use-service-account-credentials,
-// whose controllers act on workloads and on pods that nothing controls.
+// controllers are the service accounts of kube-controller-manager (with --use-service-account-credentials) whose
+// controllers write workloads and pods.
 var controllers = sets.New(
 	"cronjob-controller", "daemon-set-controller", "deployment-controller", "device-taint-eviction-controller",
 	"disruption-controller",
@@ -23,9 +23,9 @@ var components = sets.New(
 
 const controllerPrefix = "system:serviceaccount:kube-system:"
 
-// ControlPlane says whether a user is one of the control plane's own controllers. What they do follows from what users
-// asked for, so it is not judged: children of a deleted owner are collected, a CronJob makes its Jobs, an autoscaler moves
-// within its bounds.
+// ControlPlane reports whether a user is one of the control plane's own controllers. Their changes follow from changes
+// by users and are not judged: children of a deleted owner are collected, a CronJob creates its Jobs, an autoscaler
+// scales within its bounds.
 func ControlPlane(user string) bool {
 	if name, ok := strings.CutPrefix(user, controllerPrefix); ok {
 		return controllers.Has(name)
@@ -33,7 +33,7 @@ func ControlPlane(user string) bool {
 	return components.Has(user)
 }
 
-// ControlPlaneUsers lists the users for whom ControlPlane holds, sorted.
+// ControlPlaneUsers returns the users for which ControlPlane is true, sorted.
 func ControlPlaneUsers() []string {
 	users := components.Clone()
 	for c := range controllers {

@@ -10,59 +10,61 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Facts are what selection looks at in one version of an object.
+// Facts are the metadata of one version of an object used by selections.
 type Facts struct {
 	Labels workload.Pairs
-	// Annotations need hold no more than those of Set.AnnotationKeys.
+	// Annotations need only the keys of Set.AnnotationKeys.
 	Annotations workload.Pairs
 }
 
-// same says whether two versions are the same to selection; most edits leave labels alone.
+// same reports whether two versions are equal for selections. Most edits leave labels alone.
 func (f *Facts) same(other *Facts) bool {
 	return f == other || other != nil && slices.Equal(f.Labels, other.Labels) && slices.Equal(f.Annotations, other.Annotations)
 }
 
-// Request is one change that somebody asks for.
+// Request is one change requested by a user.
 type Request struct {
-	// Actions are what the change is, as the adapter classifies it. None: only what it does to labels and annotations counts.
+	// Actions are the actions of the change, as classified by the adapter. None: only the effect on labels and
+	// annotations counts.
 	Actions workload.Change
-	// Kind, Namespace and Name are those of the object; Namespace is empty for one outside namespaces.
+	// Kind, Namespace and Name identify the object; Namespace is empty for a cluster-scoped object.
 	Kind            schema.GroupKind
 	Namespace, Name string
-	// NamespaceLabels are the label sets that the namespace has: one, or two while it is being relabelled. A policy matches
-	// under either, an exception only under both.
+	// NamespaceLabels are the namespace's label sets: one, or two during relabelling. A policy matches under either
+	// set, an exception only under both.
 	NamespaceLabels []workload.Pairs
-	// Old and New are the object before and after; nil where there is none. A policy matches if it selects either, an
-	// exception only if it selects both.
+	// Old and New are the object before and after; nil: absent. A policy matches if it selects either, an exception
+	// only if it selects both.
 	Old, New *Facts
-	// User and Groups ask.
+	// User and Groups identify the requester.
 	User   string
 	Groups []string
 	// Now is the instant of the request.
 	Now time.Time
-	// DryRun changes nothing of the verdict: it tells the caller to count nothing.
+	// DryRun does not change the verdict: it makes the caller count nothing.
 	DryRun bool
-	// Terminating says that the namespace is being deleted: what is in it goes anyway.
+	// Terminating is true if the namespace is being deleted: its objects will be deleted anyway.
 	Terminating bool
-	// Deleting says that the object has a deletion timestamp: asking for its deletion again changes nothing.
+	// Deleting is true if the object has a deletion timestamp: another deletion request changes nothing.
 	Deleting bool
 }
 
-// Denial is what one rule has against a request.
+// Denial is the objection of one rule to a request.
 type Denial struct {
 	Policy      workload.Policy
 	Enforcement v1alpha1.Enforcement
-	// Actions of the request that the rule denies, less those that exceptions lift.
+	// Actions are the denied actions of the request, without those lifted by exceptions.
 	Actions workload.Change
-	// Leaves says that the object would leave the rule by an edit of its labels or annotations, which the rule refuses.
+	// Leaves is true if the object would leave the rule by an edit of its labels or annotations, and the rule
+	// refuses this.
 	Leaves bool
-	// Until is when the rule stops denying by itself; zero: never.
+	// Until is the time at which the rule stops denying; zero: never.
 	Until time.Time
-	// Reason is the rule's reason, contact and documentation in words; it may be empty.
+	// Reason is the rule's reason, contact and documentation as text; may be empty.
 	Reason string
 }
 
-// Names lists what is denied: actions, and Relabel for an edit of labels by which the object would leave the rule.
+// Names returns the denied actions, and Relabel for an edit of labels that takes the object out of the rule.
 func (d *Denial) Names() []string {
 	names := d.Actions.Names()
 	if d.Leaves {
@@ -71,7 +73,7 @@ func (d *Denial) Names() []string {
 	return names
 }
 
-// Lift is what one exception takes off one rule.
+// Lift is the part of one rule's denial lifted by one exception.
 type Lift struct {
 	Policy, Exception workload.Policy
 	Actions           workload.Change
@@ -79,27 +81,27 @@ type Lift struct {
 
 // Verdict is the answer to a Request.
 type Verdict struct {
-	// Allowed is false if a rule whose enforcement is Deny denies.
+	// Allowed is false if a rule with the enforcement Deny denies.
 	Allowed bool
-	// Enforcement is the strictest that has something against the request; empty: nothing has.
+	// Enforcement is the strictest enforcement among the denials; empty: no denial.
 	Enforcement v1alpha1.Enforcement
-	// Denials are what the rules have against the request, in order of their names: of all enforcements.
+	// Denials are the objections of all rules and enforcements, in order of the rules' names.
 	Denials []Denial
-	// Lifts are what exceptions took off, in order of the rules' names and then of the exceptions'.
+	// Lifts are the parts lifted by exceptions, in order of the rules' names and then of the exceptions'.
 	Lifts []Lift
-	// Warnings are to be shown to the user: one for each denial whose enforcement is Warn.
+	// Warnings are the messages to the user: one for each denial with the enforcement Warn.
 	Warnings []string
-	// NextAllowed is, where the request is refused, the first instant at which no rule would refuse it any more, exceptions
-	// that begin meanwhile included. Zero: there is none in sight.
+	// NextAllowed is the first instant at which no rule would refuse the request any more, with future exceptions
+	// included. Zero: not found, or the request is allowed.
 	NextAllowed time.Time
-	// NotBefore is, where none is in sight, the instant as far as which the search has gone: it is refused until then at
+	// NotBefore is the end of an unsuccessful search for NextAllowed: the request is refused until then at
 	// least. Zero: for ever.
 	NotBefore time.Time
-	// Message says why the request is refused; empty if it is not.
+	// Message is the reason for the refusal; empty if the request is allowed.
 	Message string
 }
 
-// Of lists the denials of one enforcement.
+// Of returns the denials of one enforcement.
 func (v *Verdict) Of(e v1alpha1.Enforcement) []Denial {
 	var out []Denial
 	for _, d := range v.Denials {
@@ -110,8 +112,8 @@ func (v *Verdict) Of(e v1alpha1.Enforcement) []Denial {
 	return out
 }
 
-// Decide judges a request. It does no I/O, and its cost depends on the policies that may select the object, not on how many
-// there are.
+// Decide judges a request. It does no I/O. Its cost depends on the number of policies that may select the object, not
+// on the number of all policies.
 func (s *Set) Decide(req Request) Verdict {
 	v := Verdict{Allowed: true}
 	if req.Deleting {
@@ -150,16 +152,16 @@ func (s *Set) Decide(req Request) Verdict {
 	return v
 }
 
-// inquiry is one request with the rules that select its object, and the exceptions that could help whoever asks.
+// inquiry is one request with the rules that select its object, and the exceptions usable by the requester.
 type inquiry struct {
 	set     *Set
 	req     *Request
 	subject subject
-	// rules select the object and deny some of the actions, or that the object leaves them, now or later.
+	// rules select the object and deny some of the actions, or its leaving, now or later.
 	rules []*Rule
-	// leaving are those of the rules that the object would leave by its labels, and that refuse this.
+	// leaving are the rules that refuse the object's leaving by its labels.
 	leaving []*Rule
-	// exceptions select the object and admit whoever asks, now or later. They are looked up when first needed.
+	// exceptions select the object and admit the requester, now or later. They are looked up on first use.
 	exceptions []*Exception
 	searched   bool
 }
@@ -180,14 +182,14 @@ func (s *Set) inquire(req *Request) *inquiry {
 	return q
 }
 
-// Concerning lists the rules that select the object of a request and deny some of its actions, now or later.
+// Concerning returns the rules that select the object of a request and deny some of its actions, now or later.
 func (s *Set) Concerning(req Request) []*Rule { return s.inquire(&req).rules }
 
-// leaves says whether the object would leave a rule that refuses this. No exception lifts it, because the object would stay out
-// when the exception has ended.
+// leaves reports whether the object would leave a rule that refuses this. No exception lifts it, because the object
+// would stay out of the rule after the exception has ended.
 func (q *inquiry) leaves(r *Rule) bool { return slices.Contains(q.leaving, r) }
 
-// relabels says whether the object before and after the change may be selected by different policies.
+// relabels reports whether different policies may select the object before and after the change.
 func (req *Request) relabels() bool {
 	return req.Old != nil && req.New != nil && !req.New.same(req.Old)
 }
@@ -208,8 +210,8 @@ func (req *Request) subject() subject {
 	return s
 }
 
-// denied gives the actions that a rule denies at an instant at which it is active, less what exceptions lift. What they lift
-// is added to lifts, if that is not nil.
+// denied returns the actions denied by a rule, active at the instant, without the actions lifted by exceptions. The
+// lifted actions are added to lifts unless it is nil.
 func (q *inquiry) denied(r *Rule, at time.Time, lifts *[]Lift) workload.Change {
 	left := r.deny & q.req.Actions
 	for _, e := range q.usable() {
@@ -228,7 +230,7 @@ func (q *inquiry) denied(r *Rule, at time.Time, lifts *[]Lift) workload.Change {
 	return left
 }
 
-// usable lists the exceptions whose target and constraints hold for the request, whatever their time.
+// usable returns the exceptions whose target and constraints hold for the request, at any time.
 func (q *inquiry) usable() []*Exception {
 	if q.searched {
 		return q.exceptions
@@ -242,7 +244,7 @@ func (q *inquiry) usable() []*Exception {
 	return q.exceptions
 }
 
-// labelled says whether the object carries the required labels before and after.
+// labelled reports whether the object has the required labels before and after the change.
 func (e *Exception) labelled(s *subject) bool {
 	for i := range s.sides {
 		if e.labels != nil && !e.labels.Matches(s.sides[i].Labels) {
@@ -252,13 +254,14 @@ func (e *Exception) labelled(s *subject) bool {
 	return true
 }
 
-// maxWork bounds the search for the next allowed instant, in windows looked at: 39 years of two weekly windows that never meet,
-// five of daily ones. Some tens of milliseconds at the most, so that nobody can keep the webhook busy by an odd policy.
+// maxWork bounds the search for the next allowed instant, in windows looked at: 39 years of two weekly windows that
+// never meet, five of daily windows. It takes some tens of milliseconds at most, so that an odd policy cannot keep the
+// webhook busy.
 const maxWork = 16384
 
-// nextAllowed gives the first instant from now on at which no enforced rule denies what is asked, and the rule that denies
-// until then. Where there is none in sight the instant is zero, and the search ended at the second one; zero too: there is
-// none at all. Each step goes as far as some rule certainly denies, so that no allowed instant is passed over.
+// nextAllowed returns the first instant from now on without a denial by an enforced rule, and the rule that denies
+// until then. If the search ends without success, next is zero and searched is its end; if the denial never ends, both
+// are zero. Each step advances to the certain end of some denial, so that no allowed instant is missed.
 func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 	step := 0
 	for _, r := range q.rules {
@@ -278,8 +281,8 @@ func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 	return time.Time{}, at, last
 }
 
-// longestDenial gives, of the enforced rules that deny at an instant, the one that certainly denies longest, and until when;
-// zero: for ever. No rule: nothing denies at the instant.
+// longestDenial returns, of the enforced rules that deny at an instant, the rule that certainly denies longest, and the
+// end; zero: for ever. Without a denial the rule is nil.
 func (q *inquiry) longestDenial(at time.Time) (until time.Time, by *Rule) {
 	for _, r := range q.rules {
 		if r.enforcement != v1alpha1.EnforcementDeny {
@@ -300,8 +303,8 @@ func (q *inquiry) longestDenial(at time.Time) (until time.Time, by *Rule) {
 	return until, by
 }
 
-// mayEnd is the first instant after at when a rule that denies now may not any more: its own end, or the beginning of an
-// exception that lifts some of it.
+// mayEnd returns the first instant after at when a rule's denial may end: its own end, or the start of an exception
+// that lifts a part of it.
 func (q *inquiry) mayEnd(r *Rule, at, end time.Time) time.Time {
 	now := at.Unix()
 	for _, e := range q.usable() {

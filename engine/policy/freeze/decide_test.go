@@ -21,7 +21,7 @@ const (
 	scale   = workload.ChangeScale
 )
 
-// edited is the text with replacements, given in pairs.
+// edited returns the text with replacements, given in pairs.
 func edited(text string, oldNew ...string) string {
 	return strings.NewReplacer(oldNew...).Replace(text)
 }
@@ -31,7 +31,7 @@ func TestVerdict(t *testing.T) {
 		reason   string
 		policies []string
 		req      freeze.Request
-		// denied are the actions that are refused; none: the request is allowed.
+		// denied are the refused actions; none: the request is allowed.
 		denied workload.Change
 	}{
 		{"nothing is frozen", nil, change(rollOut), 0},
@@ -195,7 +195,7 @@ func TestExceptions(t *testing.T) {
 
 const local = `{kind: FreezeException, metadata: {name: local, namespace: shop}, spec: {activeFrom: 2026-12-20T10:00:00Z, activeTo: 2026-12-20T14:00:00Z, allow: [Create, Delete, RollOut, Scale], reason: a try}}`
 
-// The whole verdict, with what exceptions took off, what only warns or is written down, and the words.
+// The verdict has the lifted actions, warnings, audited denials, and the messages.
 func TestWholeVerdict(t *testing.T) {
 	s := set(t, yearEnd, weekly,
 		edited(fix, "policies: [year-end]", "policies: [MaintenanceWindow/shop/weekly]"),
@@ -237,9 +237,9 @@ func TestRefusalNamesEveryPolicy(t *testing.T) {
 	}
 }
 
-// Windows that anybody may make must not keep the webhook busy: the search for an instant at which all are open ends after a
-// while, and says how far it went.
-func TestNextAllowedGivesUp(t *testing.T) {
+// Windows of users must not keep the webhook busy: the search for an instant at which all are open ends after a while
+// and returns how far it went.
+func TestNextAllowedEndsItsSearch(t *testing.T) {
 	var policies []string
 	for p := range 24 {
 		var windows []string

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// An exception that begins at the very instant of the request, and lifts only a part, is no relief to wait for.
+// An exception that begins at the very instant of the request and lifts only a part does not shorten the wait.
 func TestNextAllowedAsAnExceptionBegins(t *testing.T) {
 	v := set(t, yearEnd, fix).Decide(change(rollOut|scale, now("2026-12-20T10:00:00Z")))
 	if v.Allowed || !v.NextAllowed.Equal(at("2027-01-03T00:00:00Z")) {
@@ -31,7 +31,7 @@ func TestActionsInWords(t *testing.T) {
 	}
 }
 
-// Taking a namespace into an exception by its labels is told of as long as the exception can still hold.
+// The label change of a namespace is reported as long as the exception can still hold.
 func TestEntersNamespace(t *testing.T) {
 	byLabels := edited(fix, "namespaces: [shop]", "namespaceSelector: {matchLabels: {fast: lane}}")
 	s := set(t, byLabels, local)
@@ -56,8 +56,8 @@ func TestEntersNamespace(t *testing.T) {
 	}
 }
 
-// TestRulesOfSomeNamespacesOnly: all that such a rule names are among them, and labels bring in no others.
-func TestRulesOfSomeNamespacesOnly(t *testing.T) {
+// All namespaces named by the rule are in the list, and no labels add others.
+func TestOnlyInComparesTheNamedNamespaces(t *testing.T) {
 	for _, test := range []struct {
 		reason, policy string
 		namespaces     []string
@@ -80,8 +80,8 @@ func TestRulesOfSomeNamespacesOnly(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoFreezesGoes, and the other one goes on denying the same.
-func TestOneOfTwoFreezesGoes(t *testing.T) {
+// The other freeze continues to deny.
+func TestRemovingOneOfTwoFreezesKeepsTheDenial(t *testing.T) {
 	first, second := edited(weekly, "name: weekly", "name: first"), edited(weekly, "name: weekly", "name: second")
 	s := set(t, first, second)
 	for i, rule := range s.Rules() {
@@ -140,7 +140,7 @@ func TestNamesOfNamespaces(t *testing.T) {
 	}
 }
 
-// The annotations that a set looks at go with the last policy that needs them, whether it is removed or replaced.
+// The annotation keys of a set disappear with the last policy that reads them, by removal or replacement.
 func TestAnnotationKeysGoWithTheirPolicies(t *testing.T) {
 	exception := edited(fix, "target: {", "target: {annotations: {ticket: x}, ")
 	s := set(t, annotated, exception)
@@ -163,8 +163,8 @@ func list(prefix string, n int) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// A policy is filed under at most 4096 keys. One of more is looked at for objects that it does not select, and selects the same.
-func TestKeysAreBounded(t *testing.T) {
+// A policy has at most 4096 keys. A policy beyond is examined for more objects, but selects the same.
+func TestIndexKeysAreBounded(t *testing.T) {
 	const two = "kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}]"
 	for _, test := range []struct {
 		reason     string
@@ -189,8 +189,8 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// What is over is not looked at any more, from its first second on.
-func TestOverIsNotLookedAt(t *testing.T) {
+// A policy is not examined any more from the first second after its end.
+func TestEndedPoliciesAreNotExamined(t *testing.T) {
 	s := set(t, yearEnd)
 	for text, want := range map[string]int{"2026-12-01T00:00:00Z": 1, "2027-01-02T23:59:59Z": 1, "2027-01-03T00:00:00Z": 0} {
 		if got := s.Candidates(change(scale, now(text))); got != want {

@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// entry is one line of an exception's spec.policies with every policy that it can ever stand for. Nothing but the text and the
-// exception's own namespace decides that, so that a policy that is made later never widens an exception.
+// entry is one line of an exception's spec.policies with every policy it can ever stand for. Only the text and the
+// exception's own namespace decide this, so that a policy created later never widens an exception.
 type entry struct {
 	text     string
 	policies []workload.Policy
@@ -36,7 +36,7 @@ func entries(list []string, namespace string, at *field.Path) ([]entry, field.Er
 	return out, errs
 }
 
-// readEntry gives the policies that Kind/namespace/name, Kind/name or name stands for, or says what is wrong with it.
+// readEntry returns the policies for Kind/namespace/name, Kind/name or name, or the error.
 func readEntry(text, namespace string) (policies []workload.Policy, fault string) {
 	parts := strings.Split(text, "/")
 	name := parts[len(parts)-1]
@@ -81,8 +81,8 @@ func ownKinds(namespace string) []string {
 	return namespacedKinds
 }
 
-// Policies lists every policy that the exception names, there or not, in order of their names; none: it names none, and lifts
-// every policy that it can.
+// Policies returns every policy named by the exception, existing or not, in order of their names; none: the exception
+// lifts every policy it can.
 func (e *Exception) Policies() []workload.Policy {
 	var out []workload.Policy
 	for _, entry := range e.entries {
@@ -92,7 +92,7 @@ func (e *Exception) Policies() []workload.Policy {
 	return slices.Compact(out)
 }
 
-// Missing lists the entries of an exception's spec.policies that stand for no policy of the set, as they are written.
+// Missing returns the entries of an exception's spec.policies without a policy in the set, as written.
 func (s *Set) Missing(e *Exception) []string {
 	var out []string
 	for _, entry := range e.entries {

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/policy/freeze"
 )
 
-// exceptionOf compiles an exception of some policies, in the namespace shop or, without, in the cluster.
+// exceptionOf compiles an exception of some policies, in the namespace shop or in the cluster.
 func exceptionOf(t testing.TB, inNamespace bool, policies ...string) *freeze.Exception {
 	t.Helper()
 	text := fix
@@ -33,7 +33,7 @@ func policyNames(e *freeze.Exception) []string {
 	return out
 }
 
-// What an entry stands for follows from its text and from the namespace of the exception, and from nothing else.
+// The policies of an entry follow only from its text and from the namespace of the exception.
 func TestEntries(t *testing.T) {
 	for _, test := range []struct {
 		inNamespace bool
@@ -55,7 +55,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-func TestEntriesThatNameNothing(t *testing.T) {
+func TestInvalidEntriesAreRefused(t *testing.T) {
 	for _, test := range []struct{ reason, exception, entry, want string }{
 		{"a cluster policy in a namespace", local, "ClusterChangeFreeze/a", "an exception of a namespace never lifts a cluster policy"},
 		{"another namespace", local, "ChangeFreeze/bank/a", "an exception of a namespace lifts policies of its own namespace only"},
@@ -75,9 +75,9 @@ func TestEntriesThatNameNothing(t *testing.T) {
 	}
 }
 
-// A policy that is made later is lifted only if the exception named it when it was made: what is asked a right for is all that
-// can ever be lifted.
-func TestNothingIsLiftedThatWasNotNamed(t *testing.T) {
+// A policy created later is lifted only if the exception named it from the start: the right is checked for exactly the
+// policies that can be lifted.
+func TestExceptionsLiftOnlyNamedPolicies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objs, req := drawPolicies(t), drawRequest(t)
 		s := compileAll(t, objs)

@@ -1,10 +1,10 @@
 package freeze
 
-// Candidates counts the rules that a decision looks at: what its cost grows with.
+// Candidates returns the number of rules examined by a decision, which determines its cost.
 func (s *Set) Candidates(req Request) int {
 	of := req.subject()
 	return len(s.denies.find(&of, req.Now.Unix()))
 }
 
-// DenialText says who denies what, and why in at most so many bytes.
+// DenialText returns the policy, the denied actions, and the reason in at most why bytes.
 func DenialText(d Denial, why int) string { return denialText(&d, why) }

@@ -4,10 +4,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// OfGoverned is the part of a request that concerns an object which the request's object governs: the same user, at the same
-// instant, scales it. facts are what the object is now, since the request leaves it as it is; nil: it does not exist, or nobody
-// knows, and policies that select by labels do not select it. A governor that is being deleted, and whose deletion is asked
-// for again, scales nothing, and neither does a request that is no change.
+// OfGoverned returns the request for the scale target of the request's object: the same user scales the target at the
+// same instant. facts are the current facts about the target, because the request does not change it. With nil facts
+// (unknown or absent target), policies that select by labels do not match. An autoscaler being deleted scales nothing
+// when its deletion is requested again, and neither does a request without a change.
 func (req Request) OfGoverned(target workload.Ref, facts *Facts) Request {
 	actions := req.Actions
 	if req.Deleting {

@@ -12,10 +12,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Weakens lists the fields by which an edit of a change freeze or maintenance window (pointers to the API types) may let
-// through what the old one denies: another target, an earlier end, a later start, a shorter guard before it, other windows or their zone, an action or a
-// kind to suspend less, a milder enforcement, labels that may be edited freely. Another message or a later end weakens nothing. It does not ask whether the
-// rule is active.
+// Weakens returns the fields whose edit may let through changes denied by the old change freeze or maintenance window
+// (pointers to the API types): another target, an earlier end, a later start, a shorter guard before it, other windows
+// or their zone, a removed action or suspended kind, a milder enforcement, or labels that become freely editable.
+// Another message or a later end weakens nothing. Whether the rule is active does not matter here.
 func Weakens(old, edited any) ([]string, error) {
 	before, ok := draftOf(old)
 	after, ok2 := draftOf(edited)
@@ -57,14 +57,14 @@ func lacks[T comparable](before, after []T) bool {
 	return slices.ContainsFunc(before, func(t T) bool { return !slices.Contains(after, t) })
 }
 
-// strictness is the greater the stricter an enforcement is; below zero: it is none.
+// strictness returns a number that orders enforcements; below zero: unknown.
 func strictness(e v1alpha1.Enforcement) int {
 	return slices.Index([]v1alpha1.Enforcement{v1alpha1.EnforcementAudit, v1alpha1.EnforcementWarn, v1alpha1.EnforcementDeny}, e)
 }
 
-// Guarding lists the rules that are guarded now, active ones and those that begin soon, and depend on the adapter of a kind: who edits or
-// deletes that changes what they judge by, or undoes what they suspend. Where the kind governs others, by the adapter as it is, these
-// are also the rules by which others must not be scaled.
+// Guarding returns the rules guarded now (active, or starting soon) that depend on the adapter of a kind: an edit or
+// deletion of the adapter would change their verdicts or undo their suspensions. If the kind can be an autoscaler
+// according to the current adapter, the rules that deny Scale on other kinds are included.
 func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Rule {
 	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)
@@ -73,8 +73,7 @@ func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Ru
 	})
 }
 
-// Escapes lists the enforced rules that are active now and that an object leaves by an edit of labels or annotations: they
-// select it as it was, but not as it becomes.
+// Escapes returns the enforced and active rules that an object leaves by an edit of labels or annotations.
 func (s *Set) Escapes(req Request) []*Rule {
 	of := req.subject()
 	var out []*Rule
@@ -86,8 +85,8 @@ func (s *Set) Escapes(req Request) []*Rule {
 	return out
 }
 
-// EscapesNamespace lists the enforced rules that are guarded now, active ones and those that begin soon, and reach a namespace by
-// the labels it had, but not by those it gets.
+// EscapesNamespace returns the enforced rules guarded now (active, or starting soon) that reach a namespace by its old
+// labels, but not by its new ones.
 func (s *Set) EscapesNamespace(namespace string, old, relabelled workload.Pairs, now time.Time) []*Rule {
 	var out []*Rule
 	for _, r := range s.Rules() {
@@ -99,7 +98,8 @@ func (s *Set) EscapesNamespace(namespace string, old, relabelled workload.Pairs,
 	return out
 }
 
-// EntersNamespace lists the exceptions that are not over and reach a namespace by the labels it gets, but not by those it had.
+// EntersNamespace returns the exceptions, not over yet, that reach a namespace by its new labels, but not by
+// its old ones.
 func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, now time.Time) []*Exception {
 	var out []*Exception
 	for _, e := range s.Exceptions() {
@@ -111,8 +111,8 @@ func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, 
 	return out
 }
 
-// GuardsNamespaces says whether some rule guards the labels of namespaces now, by which it reaches them, and when that may be
-// otherwise; zero: never.
+// GuardsNamespaces reports whether some rule guards the labels of namespaces now, and the time of the next possible
+// change; zero: never.
 func (s *Set) GuardsNamespaces(now time.Time) (guarded bool, next time.Time) {
 	for _, r := range s.rules {
 		if !r.ByNamespaceLabels() || r.Over(now) {
@@ -140,7 +140,8 @@ func (r *Rule) enforcedAt(now time.Time) bool {
 	return r.enforcement == v1alpha1.EnforcementDeny && r.denies.At(now).Active
 }
 
-// aheadOf is how long before it denies a rule is guarded; 0 if that cannot be read, for then it denies nothing.
+// aheadOf returns the time before its start in which a rule is guarded; 0 if unreadable, because such a rule
+// denies nothing.
 func aheadOf(d draft) time.Duration {
 	ahead, _ := d.guardAhead(nil)
 	return ahead

@@ -25,7 +25,7 @@ var testContext = freeze.Context{Scope: target.Scope{
 	ClusterScoped: func(gk schema.GroupKind) bool { return gk == nodePools },
 }}
 
-// parse reads an object of one of the six kinds; the namespace of namespaced kinds is shop unless it says otherwise.
+// parse reads an object of one of the six kinds; the default namespace is shop.
 func parse(t testing.TB, text string) any {
 	t.Helper()
 	var head metav1.PartialObjectMetadata

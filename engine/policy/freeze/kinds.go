@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/engine/policy/target"
 )
 
-// Kinds are the rows of freezes, windows and exceptions in the table of policy kinds. What the engine does for freezes and
-// windows is spec.suspend; what they deny is judged at admission, and so is what exceptions lift.
+// Kinds returns the rows of freezes, windows and exceptions in the table of policy kinds. The engine executes only
+// spec.suspend of freezes and windows; denials and exceptions are judged at admission.
 func Kinds() []policy.Kind {
 	rows := slices.Concat(
 		policy.Pair(Kind, "changefreezes",
@@ -33,7 +33,7 @@ func Kinds() []policy.Kind {
 	return rows
 }
 
-// compile makes the policy that RuleOf and ExceptionOf take the rule or the exception from.
+// compile returns the policy that carries the rule or the exception for RuleOf and ExceptionOf.
 func compile[PT policy.Object](obj PT, ctx Context) (*policy.Policy, field.ErrorList) {
 	rule, exception, errs := CompileObject(obj, ctx)
 	switch d, isRule := draftOf(obj); {
@@ -51,7 +51,7 @@ func compile[PT policy.Object](obj PT, ctx Context) (*policy.Policy, field.Error
 	}
 }
 
-// parts has no shared status for an exception: that acts on no target.
+// parts returns no shared status for an exception, because it acts on no target.
 func parts[PT policy.Object](obj PT) policy.Parts {
 	d, isRule := draftOf(obj)
 	if !isRule {
@@ -60,8 +60,8 @@ func parts[PT policy.Object](obj PT) policy.Parts {
 	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.rules.Suspend) == 0, Rights: d.rights}
 }
 
-// rights are those that a freeze or window takes: to put the kinds of spec.suspend to sleep, where it is to do that and when. Without
-// such kinds it changes nothing.
+// rights returns the rights needed by a freeze or window: to put the kinds of spec.suspend to sleep. Without such kinds
+// it needs none.
 func (d draft) rights() []policy.Right {
 	if len(d.rules.Suspend) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (d draft) rights() []policy.Right {
 	}}
 }
 
-// RuleOf gives the rule of a compiled freeze or window; nil for any other policy.
+// RuleOf returns the rule of a compiled freeze or window; nil for any other policy.
 func RuleOf(p *policy.Policy) *Rule {
 	if o, ok := p.Extras.(ruleExtras); ok {
 		return o.rule
@@ -80,8 +80,8 @@ func RuleOf(p *policy.Policy) *Rule {
 	return nil
 }
 
-// NewException makes an exception of a namespace, or one of the cluster for some namespaces where it has none itself, and gives its selector and
-// its rules to fill in.
+// NewException returns a namespaced exception, or a cluster exception for the given namespaces if namespace is empty,
+// and its selector and rules to fill in.
 func NewException(namespace, name string, namespaces []string) (policy.Object, *v1alpha1.TargetSelector, *v1alpha1.ExceptionRules) {
 	if namespace == "" {
 		e := &v1alpha1.ClusterFreezeException{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -94,25 +94,25 @@ func NewException(namespace, name string, namespaces []string) (policy.Object, *
 	return e, &e.Spec.Target, &e.Spec.ExceptionRules
 }
 
-// ExceptionOf gives the exception of a compiled one; nil for any other policy.
+// ExceptionOf returns the exception of a compiled exception; nil for any other policy.
 func ExceptionOf(p *policy.Policy) *Exception {
 	e, _ := p.Extras.(*Exception)
 	return e
 }
 
-// StatusOf is the status of a freeze or window; nil for an object of another kind.
+// StatusOf returns the status of a freeze or window; nil for an object of another kind.
 func StatusOf(obj policy.Object) *v1alpha1.FreezeStatus {
 	d, _ := draftOf(obj)
 	return d.status
 }
 
-// ExceptionStatusOf is the status of an exception; nil for an object of another kind.
+// ExceptionStatusOf returns the status of an exception; nil for an object of another kind.
 func ExceptionStatusOf(obj policy.Object) *v1alpha1.ExceptionStatus {
 	d, _ := exceptionDraftOf(obj)
 	return d.status
 }
 
-// ruleExtras are what freezes and windows offer beyond what all policies do; rule is nil where the spec cannot be read.
+// ruleExtras implements the extras of freezes and windows; rule is nil for an unreadable spec.
 type ruleExtras struct{ rule *Rule }
 
 var (
@@ -134,7 +134,7 @@ func (o ruleExtras) JudgedBy() *target.Selector {
 	return o.rule.reach.selector
 }
 
-// JudgedBy selects the objects whose changes are let through.
+// JudgedBy returns the selector of the objects whose changes are let through.
 func (e *Exception) JudgedBy() *target.Selector { return e.reach.selector }
 
 // JudgedKinds implements policy.Judge.
@@ -145,8 +145,8 @@ func (o ruleExtras) JudgedKinds() []schema.GroupKind {
 	return o.rule.reach.selector.Kinds()
 }
 
-// FillStatus implements policy.Reporter. What it writes are instants of the policy itself, so they change when the state
-// changes and not as time goes by.
+// FillStatus implements policy.Reporter. It writes only instants from the policy itself, so the status changes with the
+// state and not with time.
 func (ruleExtras) FillStatus(obj policy.Object, state policy.State, _ []policy.Applied) (activeBefore string) {
 	st := StatusOf(obj)
 	if st == nil {

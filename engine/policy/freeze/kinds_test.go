@@ -19,8 +19,8 @@ func row(t *testing.T, name string) policy.Kind {
 	return policy.Kind{}
 }
 
-// TestRowsCompile: what cannot be read is broken under its own name, and neither a rule nor an exception.
-func TestRowsCompile(t *testing.T) {
+// An unreadable object becomes a broken policy under its own name, and neither a rule nor an exception.
+func TestRowsCompileUnreadableObjectsAsBroken(t *testing.T) {
 	tests := []struct {
 		name, kind, object      string
 		id                      workload.Policy
@@ -50,8 +50,8 @@ func TestRowsCompile(t *testing.T) {
 	}
 }
 
-// TestRowsTakeObjectsApart: only what suspends something changes targets, and exceptions act on none.
-func TestRowsTakeObjectsApart(t *testing.T) {
+// Only objects with spec.suspend change targets, and exceptions act on none.
+func TestRowsReturnThePartsOfObjects(t *testing.T) {
 	suspends := edited(yearEnd, "enforcement: Deny", "suspend: [{group: batch, kind: CronJob}]")
 	for _, test := range []struct {
 		kind, object    string

@@ -13,7 +13,7 @@ import (
 // byLabel is a cluster freeze of the objects labelled tier=front.
 const byLabel = `{kind: ClusterChangeFreeze, metadata: {name: front}, spec: {target: {namespaces: [shop], selector: {matchLabels: {tier: front}}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Scale], enforcement: Deny, message: {reason: sale}}}`
 
-// An edit of labels by which an object leaves a freeze is refused by the edit itself where the freeze says so.
+// A freeze with labelChanges: Deny refuses an edit of labels that takes an object out of it.
 func TestLabelChanges(t *testing.T) {
 	out := facts(labelled("tier", "front"), labelled())
 	tests := []struct {
@@ -61,7 +61,7 @@ func TestLabelChanges(t *testing.T) {
 	}
 }
 
-func TestLabelChangesInWords(t *testing.T) {
+func TestLabelChangesInMessages(t *testing.T) {
 	out := facts(labelled("tier", "front"), labelled())
 	const leaving = "an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny): sale. Next allowed: 2027-01-03T00:00:00Z (UTC)"
 	for _, test := range []struct {

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxRefusal is the size of the longest refusal in bytes, and maxNamed how many policies are named in one.
+	// maxRefusal is the maximum size of a refusal in bytes, and maxNamed the number of policies named in it.
 	maxRefusal, maxNamed = 4 << 10, 10
-	// maxWhy is the size in bytes of the longest reason, contact and documentation together that a policy gives.
+	// maxWhy is the maximum size in bytes of a policy's reason, contact and documentation together.
 	maxWhy = 1 << 10
 )
 
-// refusal says what is refused, by which enforced policies and why, and when it is allowed next: in the time zone of the
-// policy that refuses longest. The first ten policies are named and the rest counted; reasons are cut where the text would be
-// longer than maxRefusal.
+// refusal returns the message of a refusal: the action, the enforced policies with their reasons, and the next allowed
+// instant in the time zone of the policy that denies longest. The first ten policies are named and the rest counted;
+// reasons are cut to keep within maxRefusal.
 func refusal(req *Request, v *Verdict, last *Rule) string {
 	refusing, named, fixed := 0, 0, 0
 	for i := range v.Denials {
@@ -51,7 +51,7 @@ func refusal(req *Request, v *Verdict, last *Rule) string {
 	return workload.OneLine(text.String(), maxRefusal)
 }
 
-// denialText says who denies what, and why in at most so many bytes.
+// denialText returns the policy, the denied actions, and the reason in at most why bytes.
 func denialText(d *Denial, why int) string {
 	text := d.Policy.String() + " denies " + deniedText(d)
 	if d.Reason == "" || why <= len(": ") {
@@ -60,7 +60,7 @@ func denialText(d *Denial, why int) string {
 	return text + ": " + workload.OneLine(d.Reason, why-len(": "))
 }
 
-// deniedText is what a rule denies, in words.
+// deniedText returns the denied actions as text.
 func deniedText(d *Denial) string {
 	const leaving = "an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"
 	switch {
@@ -84,7 +84,7 @@ func nextText(v *Verdict, last *Rule) string {
 	}
 }
 
-// warning says what a policy that only warns has against a request.
+// warning returns the message of a policy that only warns about a request.
 func warning(req *Request, r *Rule, left workload.Change, until time.Time) string {
 	text := fmt.Sprintf("%s asks not to %s %s now", r.id, actionsText(left), objectText(req))
 	if r.why != "" {
@@ -96,7 +96,7 @@ func warning(req *Request, r *Rule, left workload.Change, until time.Time) strin
 	return text
 }
 
-// instantText writes an instant in a zone, with the zone's name.
+// instantText returns an instant in a zone, with the zone's name.
 func instantText(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.RFC3339) + " (" + zone.String() + ")"
 }
@@ -106,7 +106,7 @@ func objectText(req *Request) string {
 	return workload.Ref{GroupKind: req.Kind, Namespace: workload.OneLine(req.Namespace, 63), Name: workload.OneLine(req.Name, 253)}.String()
 }
 
-// actionsText joins actions as "Create, RollOut and Scale".
+// actionsText returns actions as "Create, RollOut and Scale".
 func actionsText(c workload.Change) string {
 	names := c.Names()
 	if len(names) < 2 {

@@ -179,9 +179,9 @@ func compileAll(t *rapid.T, objs []any) *freeze.Set {
 
 var ignoreWords = cmpopts.IgnoreFields(freeze.Verdict{}, "Message", "Warnings")
 
-// The index finds what a search through all policies finds, the answer does not depend on the order in which policies came,
-// and removing a policy leaves no trace of it.
-func TestIndexAndOrder(t *testing.T) {
+// The index finds the same policies as a search through all, the answer does not depend on the order of the policies,
+// and a removed policy leaves no trace.
+func TestIndexEqualsAFullSearchInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objs, req := drawPolicies(t), drawRequest(t)
 		s := compileAll(t, objs)
@@ -223,8 +223,8 @@ func TestIndexAndOrder(t *testing.T) {
 	})
 }
 
-// Over every minute of two days: the next allowed instant is the first one that brute force finds.
-func TestNextAllowedByBruteForce(t *testing.T) {
+// Over every minute of two days, the next allowed instant equals the first one found by brute force.
+func TestNextAllowedEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objs, req := drawPolicies(t), drawRequest(t)
 		s := compileAll(t, objs)
@@ -260,8 +260,8 @@ func TestNextAllowedByBruteForce(t *testing.T) {
 	})
 }
 
-// Asking twice gives the same, dry or not, and the more a change does the more of it is denied.
-func TestMoreActions(t *testing.T) {
+// A second request gives the same verdict, dry or not, and more actions never lead to fewer denied actions.
+func TestMoreActionsAreDeniedMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, req := compileAll(t, drawPolicies(t)), drawRequest(t)
 		v := s.Decide(req)
@@ -291,16 +291,16 @@ func denied(v freeze.Verdict) workload.Change {
 	return all
 }
 
-// relabelled stands for an edit of labels by which the object would leave a rule that refuses this.
+// relabelled stands for an edit of labels that takes the object out of a rule that refuses this.
 const relabelled = everyChange + 1
 
 const everyChange = create | remove | rollOut | scale
 
-// reference gives what all policies together have against a request, by looking at each of them alone: a rule alone denies
-// what it denies, and an exception lifts what it lifts from that rule alone.
+// reference returns the denials of all policies by examining each alone: a rule denies its actions, and an exception
+// lifts its actions from that rule.
 func reference(objs []any, req freeze.Request) workload.Change { return deniedBy(objs, req, false) }
 
-// refusedActions is reference of the enforced rules only.
+// refusedActions is reference for enforced rules only.
 func refusedActions(objs []any, req freeze.Request) workload.Change { return deniedBy(objs, req, true) }
 
 func deniedBy(objs []any, req freeze.Request, enforced bool) workload.Change {

@@ -10,10 +10,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// selection is the target section of a policy of either scope.
+// selection is the target section of a namespaced or cluster-scoped policy.
 type selection struct {
 	spec v1alpha1.ClusterTargetSelector
-	// namespace is that of a namespaced policy.
+	// namespace is the namespace of a namespaced policy.
 	namespace string
 }
 
@@ -23,7 +23,7 @@ func inNamespace(spec v1alpha1.TargetSelector, namespace string) selection {
 	return s
 }
 
-// inCluster takes away the default of exclude: with it, whoever may set a label on an object could free it of every freeze.
+// inCluster removes the default of exclude: otherwise a label on an object could free it of every freeze.
 func inCluster(spec v1alpha1.ClusterTargetSelector) selection {
 	if spec.Exclude == nil {
 		spec.Exclude = &metav1.LabelSelector{}
@@ -31,7 +31,7 @@ func inCluster(spec v1alpha1.ClusterTargetSelector) selection {
 	return selection{spec: spec}
 }
 
-// byObjectMetadata says whether the labels or annotations of an object decide whether it is selected.
+// byObjectMetadata reports whether the selection depends on an object's labels or annotations.
 func (s selection) byObjectMetadata() bool {
 	given := func(l *metav1.LabelSelector) bool { return l != nil && len(l.MatchLabels)+len(l.MatchExpressions) > 0 }
 	return given(s.spec.Selector) || given(s.spec.Exclude) || len(s.spec.Annotations) > 0
@@ -49,7 +49,7 @@ func (s selection) compile(scope target.Scope, at *field.Path) (reach, field.Err
 	return r, errs
 }
 
-// reach says which objects a policy selects, and under which keys the index files it.
+// reach is the selector of a policy with its index keys.
 type reach struct {
 	selector *target.Selector
 	kinds    []schema.GroupKind
@@ -57,24 +57,23 @@ type reach struct {
 	objects  []indexKey
 }
 
-// indexKey is one thing that an object, or its namespace, has to have: a name (the key is empty), a label, or nothing in
-// particular.
+// indexKey is a required property of an object or its namespace: a name (empty key), a label, or none.
 type indexKey struct{ key, value string }
 
 var (
-	// anything is the key of policies that do not narrow by it.
+	// anything is the key of policies without such a requirement.
 	anything = indexKey{}
-	// outside is the namespace key of objects outside namespaces. No name holds a slash.
+	// outside is the namespace key of cluster-scoped objects. No name contains a slash.
 	outside = indexKey{value: "/"}
-	// anyKind is filed under when a policy lists no kinds.
+	// anyKind is the kind key of policies that list no kinds.
 	anyKind = schema.GroupKind{}
 )
 
-// maxKeys bounds under how many keys one policy is filed. Beyond it the policy is filed more broadly: by namespace only, or
-// by kind only. What it selects stays the same.
+// maxKeys bounds the index keys of one policy. Beyond it the policy gets fewer, broader keys: by namespace only, or by
+// kind only. The selection is the same.
 const maxKeys = 4096
 
-// indexKeys chooses the keys: every object that the policy can select has one of each list.
+// indexKeys returns the index keys: every object that the policy can select has one key of each list.
 func (s selection) indexKeys() (kinds []schema.GroupKind, spaces, objects []indexKey) {
 	kinds = v1alpha1.GroupKinds(s.spec.Kinds)
 	listed := len(kinds) > 0
@@ -112,7 +111,7 @@ func nameKeys(names []string) []indexKey {
 	return out
 }
 
-// labelKeys takes the first label, in alphabetical order, that the selector wants to have one of some values.
+// labelKeys returns the keys of the first label, in alphabetical order, that the selector restricts to some values.
 func labelKeys(s *metav1.LabelSelector) []indexKey {
 	if s == nil {
 		return []indexKey{anything}
@@ -133,16 +132,17 @@ func labelKeys(s *metav1.LabelSelector) []indexKey {
 	return []indexKey{anything}
 }
 
-// subject is what is asked about: one object before and after a change, and its namespace.
+// subject is an object before and after a change, and its namespace.
 type subject struct {
 	kind schema.GroupKind
-	// sides are the object before and after, in this order; one where it comes or goes, or where both are the same.
+	// sides are the object before and after, in this order; only one for a creation or deletion, or if both are equal.
 	sides []workload.Object
-	// spaces are the label sets that the namespace has, or may have: a relabelled one has two for a moment.
+	// spaces are the namespace's possible label sets: a namespace being relabelled has two for a moment.
 	spaces []workload.Pairs
 }
 
-// anySelected says whether the policy selects the object before or after, under any of the namespace's labels.
+// anySelected reports whether the policy selects the object before or after the change, under any of the
+// namespace's label sets.
 func (r *reach) anySelected(s *subject) bool {
 	for i := range s.sides {
 		if r.selects(s, &s.sides[i]) {
@@ -152,12 +152,12 @@ func (r *reach) anySelected(s *subject) bool {
 	return false
 }
 
-// isLeftBy says whether the policy selects the object before the change and not after it.
+// isLeftBy reports whether the policy selects the object before the change and not after it.
 func (r *reach) isLeftBy(s *subject) bool {
 	return len(s.sides) == 2 && r.selects(s, &s.sides[0]) && !r.selects(s, &s.sides[1])
 }
 
-// selects says whether the policy selects one side of the subject, under any of the namespace's labels.
+// selects reports whether the policy selects one side of the subject, under any of the namespace's label sets.
 func (r *reach) selects(s *subject, side *workload.Object) bool {
 	for _, labels := range s.spaces {
 		if r.selector.Matches(s.kind, side, labels) {
@@ -167,7 +167,8 @@ func (r *reach) selects(s *subject, side *workload.Object) bool {
 	return false
 }
 
-// allSelected says whether the policy selects the object both before and after, under all of the namespace's labels.
+// allSelected reports whether the policy selects the object both before and after the change, under all of the
+// namespace's label sets.
 func (r *reach) allSelected(s *subject) bool {
 	for i := range s.sides {
 		for _, labels := range s.spaces {

@@ -12,10 +12,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// holds says whether a policy's time and target hold for a request: for one version of the object, or for all.
+// holds reports whether a policy's time and target hold for a request: for one version of the object, or for all.
 type holds func(req freeze.Request, all bool) bool
 
-// anatomy takes a policy apart by hand, with none of the code under test.
+// anatomy reads a policy without the code under test.
 func anatomy(obj any) (rules v1alpha1.FreezeRules, hold holds, exception v1alpha1.ExceptionRules, isRule bool) {
 	during := func(from, to metav1.Time) func(time.Time) bool {
 		return func(now time.Time) bool { return !now.Before(from.Time) && now.Before(to.Time) }
@@ -45,14 +45,14 @@ func anatomy(obj any) (rules v1alpha1.FreezeRules, hold holds, exception v1alpha
 	panic("no such policy")
 }
 
-// leaves says whether a policy holds for the object before the change and not for the object after it.
+// leaves reports whether a policy holds for the object before the change and not for the object after it.
 func leaves(hold holds, req freeze.Request) bool {
 	before, after := req, req
 	before.New, after.Old = nil, nil
 	return req.Old != nil && req.New != nil && hold(before, false) && !hold(after, false)
 }
 
-// refusesLeaving says whether a rule refuses that an object leaves it by its labels.
+// refusesLeaving reports whether a rule refuses that an object leaves it by its labels.
 func refusesLeaving(obj any, rules v1alpha1.FreezeRules) bool {
 	byLabels, inCluster := false, false
 	switch o := obj.(type) {
@@ -93,7 +93,7 @@ func requiredBy(c *v1alpha1.ExceptionConstraints) map[string]string {
 	return c.RequireLabels
 }
 
-// closed says when a daily window in UTC is not open.
+// closed returns when a daily window in UTC is closed.
 func closed(w v1alpha1.Window) func(time.Time) bool {
 	return func(now time.Time) bool {
 		t := now.UTC().Format("15:04")

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/policy/freeze"
 )
 
-// An edit asks for rights if it changes what is put to sleep, or when; what is denied to whom asks for none of the engine's.
+// An edit needs rights if it changes the suspended kinds or their times; a change of denials needs none.
 func TestRightsOfFreezes(t *testing.T) {
 	const text = `
 kind: ClusterChangeFreeze

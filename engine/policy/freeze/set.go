@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Set is all rules and exceptions of a cluster, indexed. It is immutable: With and Without give a new Set that shares what
-// has not changed, so that decisions go on without a lock meanwhile. The zero Set is empty and allows everything.
+// Set is the indexed rules and exceptions of a cluster. It is immutable: With and Without return a new Set that shares
+// the unchanged parts, so decisions need no lock. The zero Set is empty and allows everything.
 type Set struct {
 	rules       map[workload.Policy]*Rule
 	exceptions  map[workload.Policy]*Exception
@@ -21,21 +21,21 @@ type Set struct {
 	annotations map[string]int
 }
 
-// With gives the set with rules added, each in place of what had its name before.
+// With returns the set with rules added or replaced.
 func (s *Set) With(rules ...*Rule) *Set {
 	next := s.clone()
 	next.rules, next.denies = put(next, s.rules, s.denies, rules)
 	return next
 }
 
-// WithExceptions gives the set with exceptions added, each in place of what had its name before.
+// WithExceptions returns the set with exceptions added or replaced.
 func (s *Set) WithExceptions(exceptions ...*Exception) *Set {
 	next := s.clone()
 	next.exceptions, next.lifts = put(next, s.exceptions, s.lifts, exceptions)
 	return next
 }
 
-// put gives the policies known, and their index, with others added; next counts the annotations that they look at.
+// put returns the known policies and their index with others added; next counts the annotations read by them.
 func put[T indexed](next *Set, known map[workload.Policy]T, x index[T], added []T) (map[workload.Policy]T, index[T]) {
 	all, edit := cloneOrMake(known), x.edit()
 	for _, p := range added {
@@ -51,7 +51,7 @@ func put[T indexed](next *Set, known map[workload.Policy]T, x index[T], added []
 	return all, edit.done()
 }
 
-// Without gives the set without the rules and exceptions of these names.
+// Without returns the set without the named rules and exceptions.
 func (s *Set) Without(ids ...workload.Policy) *Set {
 	next := s.clone()
 	next.rules, next.exceptions = cloneOrMake(s.rules), cloneOrMake(s.exceptions)
@@ -93,34 +93,34 @@ func cloneOrMake[K comparable, V any](m map[K]V) map[K]V {
 	return maps.Clone(m)
 }
 
-// Len counts rules and exceptions.
+// Len returns the number of rules and exceptions.
 func (s *Set) Len() (rules, exceptions int) { return len(s.rules), len(s.exceptions) }
 
-// Rule finds a rule by its name; nil if there is none.
+// Rule returns a rule by its name; nil: absent.
 func (s *Set) Rule(id workload.Policy) *Rule { return s.rules[id] }
 
-// Exception finds an exception by its name; nil if there is none.
+// Exception returns an exception by its name; nil: absent.
 func (s *Set) Exception(id workload.Policy) *Exception { return s.exceptions[id] }
 
-// Lifting lists the exceptions, in order of their names, that are not over and lift something off a rule.
+// Lifting returns the exceptions, in order of their names, that are not over and lift a part of a rule.
 func (s *Set) Lifting(r *Rule, now time.Time) []*Exception {
 	return slices.DeleteFunc(s.Exceptions(), func(e *Exception) bool { return e.end <= now.Unix() || e.allow&r.deny == 0 || !e.covers(r) })
 }
 
-// Rules lists the rules, in order of their names.
+// Rules returns the rules, in order of their names.
 func (s *Set) Rules() []*Rule {
 	return slices.SortedFunc(maps.Values(s.rules), func(a, b *Rule) int { return a.id.Compare(b.id) })
 }
 
-// Exceptions lists the exceptions, in order of their names.
+// Exceptions returns the exceptions, in order of their names.
 func (s *Set) Exceptions() []*Exception {
 	return slices.SortedFunc(maps.Values(s.exceptions), func(a, b *Exception) int { return a.id.Compare(b.id) })
 }
 
-// AnnotationKeys lists the annotations that some policy looks at, sorted: a Request needs no others.
+// AnnotationKeys returns the annotations read by policies, sorted: a Request needs no others.
 func (s *Set) AnnotationKeys() []string { return slices.Sorted(maps.Keys(s.annotations)) }
 
-// NextEnd is the earliest instant after now at which a rule is over for good; zero: there is none.
+// NextEnd returns the earliest instant after now at which a rule is over for good; zero: none.
 func (s *Set) NextEnd(now time.Time) time.Time {
 	next := forever
 	for _, r := range s.rules {
@@ -134,19 +134,19 @@ func (s *Set) NextEnd(now time.Time) time.Time {
 	return time.Unix(next, 0).UTC()
 }
 
-// indexed is what the index files: rules and exceptions.
+// indexed is the type of the index's policies: rules and exceptions.
 type indexed interface {
 	comparable
 	filing() *filed
 }
 
-// index files policies by kind, by a key of the namespace and by a key of the object. Lists are ordered by ending, the
-// last first, so that a search stops at the first that is over.
+// index holds policies by kind, by a namespace key and by an object key. Lists are ordered by end, the last first, so
+// that a search stops at the first policy that is over.
 type index[T indexed] struct {
 	kinds map[schema.GroupKind]map[indexKey]map[indexKey][]T
 }
 
-// find gives the policies that may select the subject and are not over, in order of their names: every one that does
+// find returns the policies, not over, that may select the subject, in order of their names: every policy that does
 // select it is among them.
 func (x index[T]) find(s *subject, now int64) []T {
 	var out []T
@@ -154,7 +154,7 @@ func (x index[T]) find(s *subject, now int64) []T {
 		out = searchSpaces(out, x.kinds[kind], s, now)
 	}
 	slices.SortFunc(out, func(a, b T) int { return a.filing().id.Compare(b.filing().id) })
-	return slices.Compact(out) // one that is filed under several keys
+	return slices.Compact(out) // a policy may have several keys
 }
 
 func searchSpaces[T indexed](out []T, spaces map[indexKey]map[indexKey][]T, s *subject, now int64) []T {
@@ -197,7 +197,7 @@ func take[T indexed](out, list []T, now int64) []T {
 	return out
 }
 
-// edit begins a change of the index that leaves the original as it is.
+// edit begins a change of the index; the original stays unchanged.
 func (x index[T]) edit() *editor[T] {
 	return &editor[T]{kinds: cloneOrMake(x.kinds), own: map[schema.GroupKind]map[indexKey]bool{}}
 }
@@ -227,7 +227,7 @@ func compare[T indexed](a, b T) int {
 	return cmp.Or(cmp.Compare(b.filing().end, a.filing().end), a.filing().id.Compare(b.filing().id))
 }
 
-// each changes every list under which the policy is filed.
+// each changes every list of the policy's keys.
 func (e *editor[T]) each(t T, change func([]T) []T) {
 	r := &t.filing().reach
 	for _, kind := range r.kinds {

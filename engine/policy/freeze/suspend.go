@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// suspended compiles the selection of what sleeps while the rule is active: that of target, with the kinds of suspend.
+// suspended compiles the selector of the objects to put to sleep while the rule is active: its target, with
+// the kinds of suspend.
 func (d draft) suspended(scope target.Scope, at *field.Path) (*target.Selector, field.ErrorList) {
 	if len(d.rules.Suspend) == 0 {
 		return target.Nothing(), nil
@@ -27,7 +28,7 @@ func (d draft) suspended(scope target.Scope, at *field.Path) (*target.Selector, 
 	return s, underSuspend(errs, at)
 }
 
-// underSuspend keeps the faults of the kinds, under the field that they come from; those of the rest of the target have been
+// underSuspend returns the errors about kinds, under the field suspend; errors about the rest of the target have been
 // reported already.
 func underSuspend(errs field.ErrorList, at *field.Path) field.ErrorList {
 	var own field.ErrorList
@@ -48,7 +49,7 @@ type suspension struct {
 	sleeps bool
 }
 
-// engine makes the part of a rule that the engine runs.
+// engine returns the part of a rule executed by the engine.
 func engine(r *Rule, asleep *target.Selector, period *v1alpha1.FreezePeriod) *policy.Policy {
 	s := suspension{rule: r, period: period, sleeps: len(asleep.Kinds()) > 0}
 	return &policy.Policy{
@@ -61,8 +62,8 @@ func engine(r *Rule, asleep *target.Selector, period *v1alpha1.FreezePeriod) *po
 	}
 }
 
-// active ends the run with no request unless the rule is active now: a freeze to come or one that is over asks nothing, so
-// that the ledger gives back what the freeze had changed and touches nothing else.
+// active ends the run without a claim unless the rule is active. So the ledger restores the changes of an ended freeze,
+// and nothing else is changed.
 func (s suspension) active(f *pipeline.Frame) error {
 	st := s.rule.denies.At(f.Input.Now)
 	f.Decision.WakeAt(st.Until)
@@ -87,7 +88,7 @@ func (s suspension) suspend(f *pipeline.Frame) error {
 	return nil
 }
 
-// state is what status, printed columns and metrics show.
+// state returns the state for status, printed columns and metrics.
 func (s suspension) state(now time.Time) policy.State {
 	st := s.rule.denies.At(now)
 	out := policy.State{Asleep: st.Active && s.sleeps, Since: st.Since, Next: st.Until}
@@ -107,7 +108,7 @@ func (s suspension) state(now time.Time) policy.State {
 	return out
 }
 
-// outcome says what becomes of changes while the rule is active.
+// outcome returns the consequence for changes while the rule is active.
 func (s suspension) outcome() string {
 	switch s.rule.enforcement {
 	case v1alpha1.EnforcementWarn:

@@ -71,7 +71,7 @@ func TestSuspendSelectsItsKinds(t *testing.T) {
 	}
 }
 
-func TestSuspendAsksOnlyWhileActive(t *testing.T) {
+func TestSuspendClaimsOnlyWhileActive(t *testing.T) {
 	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
 	start, end := at("2026-12-20T00:00:00Z"), at("2026-12-27T00:00:00Z")
 	asleep := []workload.Intent{{
@@ -116,8 +116,8 @@ func TestWindowState(t *testing.T) {
 	}
 }
 
-// TestStateSaysWhatBecomesOfChanges: a freeze that lets changes through does not say that it denies them.
-func TestStateSaysWhatBecomesOfChanges(t *testing.T) {
+// The state of a freeze that lets changes through does not call them denied.
+func TestStateDescribesTheEnforcement(t *testing.T) {
 	for enforcement, want := range map[string]string{"Deny": "changes are denied", "Warn": "changes pass with a warning", "Audit": "changes pass and are counted"} {
 		rule, _, errs := freeze.CompileObject(parse(t, weekly+"  enforcement: "+enforcement+"\n"), testContext)
 		if len(errs) > 0 {
@@ -129,7 +129,7 @@ func TestStateSaysWhatBecomesOfChanges(t *testing.T) {
 	}
 }
 
-// TestStateOfOddWindows: one without a name is told by its times, and one that never closes has no end.
+// A window without a name is described by its times, and a window that never closes has no end.
 func TestStateOfOddWindows(t *testing.T) {
 	open := at("2026-12-22T09:00:00Z")
 	for _, test := range []struct{ reason, window, want string }{
@@ -143,8 +143,8 @@ func TestStateOfOddWindows(t *testing.T) {
 	}
 }
 
-// Whatever else is asked of what a freeze suspends, by whomever and with whatever priority, it sleeps.
-func TestNothingWakesWhatAFreezeSuspends(t *testing.T) {
+// The target sleeps, whatever other policies claim with any priority.
+func TestNoPolicyWakesASuspendedTarget(t *testing.T) {
 	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
 	frozen := decide(t, p, at("2026-12-20T12:00:00Z")).Intents
 	never, errs := schedule.Compile(&v1alpha1.Schedule{
@@ -172,9 +172,9 @@ func TestNothingWakesWhatAFreezeSuspends(t *testing.T) {
 	})
 }
 
-// Two freezes overlap on one CronJob: it sleeps from the beginning of the first to the end of the last, whichever that is,
-// and is then exactly as its owner had it.
-func TestSuspendCountsReferences(t *testing.T) {
+// Two freezes overlap on one CronJob: it sleeps from the start of the first to the end of the last, and then has
+// exactly its owner's values.
+func TestOverlappingFreezesSuspendUntilTheLastEnds(t *testing.T) {
 	for _, test := range []struct{ reason, owner string }{
 		{"suspend was absent", edited(mailing, "suspend: false, ", "")},
 		{"suspend was false", mailing},
@@ -218,7 +218,7 @@ func contains(t testing.TB, doc []byte, part string) bool {
 	return jsonpatch.Equal(doc, merged)
 }
 
-// settle applies what the policies ask until nothing is asked any more.
+// settle applies the policies' claims until no write is left.
 func settle(t testing.TB, a *adapter.Adapter, doc []byte, policies []*policy.Policy, now time.Time) []byte {
 	t.Helper()
 	for range 4 {

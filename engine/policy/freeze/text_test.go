@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// A refusal is one printable line of at most 4 KB, whatever people wrote and however many policies refuse.
+// A refusal is one printable line of at most 4 KB, for any texts and any number of refusing policies.
 func TestRefusalIsBounded(t *testing.T) {
 	long := strings.Repeat(`\u202e\nwide `, 300)
 	var policies []string
@@ -35,16 +35,16 @@ func TestRefusalIsBounded(t *testing.T) {
 	}
 }
 
-// What people write into an exception is one printable, bounded line wherever it is told.
-func TestWhyIsOneLine(t *testing.T) {
+// The texts of an exception are one printable, bounded line in all messages.
+func TestExceptionTextsAreOneLine(t *testing.T) {
 	e := set(t, edited(fix, "reason: CVE fix", `reason: "CVE\nfix\u202e`+strings.Repeat("x", 5000)+"\"\n  ticketURL: \"a\\u2066b\"")).Exceptions()[0]
 	if why := e.Why(); len(why) > 3<<10 || !strings.HasPrefix(why, `CVE\nfix\u202ex`) || !strings.HasSuffix(why, `(a\u2066b)`) || strings.ContainsFunc(why, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		t.Errorf("%q", why)
 	}
 }
 
-// TestAReasonWithoutRoom is left out with its colon.
-func TestAReasonWithoutRoom(t *testing.T) {
+// The reason and its colon are left out.
+func TestDenialWithoutRoomForItsReason(t *testing.T) {
 	d := freeze.Denial{Policy: workload.Policy{Kind: "ChangeFreeze", Namespace: "shop", Name: "f"}, Actions: workload.ChangeScale, Reason: "year-end"}
 	const bare = "ChangeFreeze/shop/f denies Scale"
 	for room, want := range map[int]string{0: bare, 2: bare, 3: bare + ": .", 10: bare + ": year-end"} {

@@ -8,13 +8,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Use is a set of actions that rules have to judge, by where: in all namespaces and outside of them, and, besides, in some.
+// Use is a set of actions that rules judge, by place: everywhere (cluster-scoped objects included), and additionally in
+// some namespaces.
 type Use struct {
 	Everywhere workload.Change
 	In         map[string]workload.Change
 }
 
-// All is what is judged anywhere.
+// All returns the actions judged anywhere.
 func (u Use) All() workload.Change {
 	all := u.Everywhere
 	for _, actions := range u.In {
@@ -23,7 +24,8 @@ func (u Use) All() workload.Change {
 	return all
 }
 
-// add adds actions where a rule may select objects. One that reaches namespaces by their labels may do so in each.
+// add adds actions at the places where a rule may select objects. A rule that selects namespaces by labels may
+// do so in each.
 func (u *Use) add(r *Rule, actions workload.Change) {
 	named, byLabels := r.reach.selector.Namespaces()
 	if byLabels || len(named) == 0 {
@@ -38,9 +40,9 @@ func (u *Use) add(r *Rule, actions workload.Change) {
 	}
 }
 
-// InUse is what some rule that is not over has to judge on objects of a kind: the actions that it denies, and
-// RollOut, which stands for every update, where it refuses that objects leave it by their labels. Objects outside namespaces
-// are reached only by cluster policies that list their kind.
+// InUse returns the actions on objects of a kind that rules (not over) deny. If a rule refuses that objects leave it by
+// their labels, RollOut is included, because it stands for every update. Cluster-scoped objects are reached only by
+// cluster policies that list their kind.
 func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) Use {
 	var all Use
 	for _, r := range s.rules {
@@ -61,7 +63,7 @@ func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) Us
 	return all
 }
 
-// ScaleInUse is where some rule that is not over denies that objects of any kind are scaled.
+// ScaleInUse returns the places where some rule (not over) denies Scale for any kind.
 func (s *Set) ScaleInUse(now time.Time) Use {
 	var all Use
 	for _, r := range s.rules {

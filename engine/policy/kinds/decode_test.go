@@ -23,9 +23,9 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// The API server keeps whatever the schema lets through. What this program cannot decode makes every list of the kind fail, so
-// that one object takes all policies of its kind out of use. So each value that the schema of a field accepts must decode.
-func TestWhateverTheSchemaAcceptsDecodes(t *testing.T) {
+// The API server keeps every object accepted by the schema. One object that the manager cannot decode makes every list
+// of its kind fail, and with it all policies of the kind. So each value accepted by the schema of a field must decode.
+func TestValuesAcceptedByTheSchemaDecode(t *testing.T) {
 	resources := map[string]string{"Adapter": "adapters", "Calendar": "calendars", "Recommendation": "recommendations"}
 	for _, kind := range kinds.All() {
 		resources[kind.Name] = kind.Resource
@@ -57,7 +57,7 @@ func TestWhateverTheSchemaAcceptsDecodes(t *testing.T) {
 	}
 }
 
-// field is one place in the objects of a kind; a step of its path that ends in [] is a list.
+// field is one field of a kind's objects; a step of its path that ends in [] is a list.
 type field struct {
 	path      []string
 	schema    *spec.Schema
@@ -66,10 +66,10 @@ type field struct {
 
 func (f field) String() string { return strings.Join(f.path, ".") }
 
-// accepts says whether the schema lets a value through at the field.
+// accepts reports whether the schema accepts a value at the field.
 func (f field) accepts(value any) bool { return f.validator.Validate(value).IsValid() }
 
-// object is an object that has nothing but the field. The rest does not matter to decoding.
+// object is an object with only this field. The rest does not matter to decoding.
 func (f field) object(value any) any {
 	for _, step := range slices.Backward(f.path) {
 		name, isList := strings.CutSuffix(step, "[]")
@@ -81,7 +81,7 @@ func (f field) object(value any) any {
 	return value
 }
 
-// fieldsOf lists the fields of the spec and the status of a kind, by its CRD.
+// fieldsOf returns the fields of the spec and the status of a kind, by its CRD.
 func fieldsOf(t *testing.T, resource string) []field {
 	text, err := os.ReadFile("../../../crds/flyball.dev_" + resource + ".yaml")
 	if err != nil {
@@ -111,7 +111,7 @@ func fieldsOf(t *testing.T, resource string) []field {
 	return all
 }
 
-// below lists a field with all that it holds.
+// below returns a field with all nested fields.
 func below(path []string, s *spec.Schema) []field {
 	all := []field{{path, s, validate.NewSchemaValidator(s, nil, "", strfmt.Default)}}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -128,9 +128,9 @@ func below(path []string, s *spec.Schema) []field {
 	return all
 }
 
-// applyInstantRule edits the schema of an instant, or of a list of conditions: what its rule in CEL says becomes a part of the
-// schema, since rules are not evaluated here. That the API server refuses the same is tested against a real one. Without the
-// rule it takes a list for a text of a known format.
+// applyInstantRule adds the CEL rule of an instant, or of a list of conditions, to the schema, because CEL is not
+// evaluated here. A test with a real API server proves that the rule refuses the same. Without the rule, a list of
+// conditions becomes a text of a known format.
 func applyInstantRule(s *spec.Schema) {
 	rules, _ := json.Marshal(s.Extensions["x-kubernetes-validations"])
 	isString := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
@@ -151,7 +151,7 @@ func applyInstantRule(s *spec.Schema) {
 	}
 }
 
-// instantRule and conditionsRule are the rules, as JSON has them.
+// instantRule and conditionsRule are the rules as JSON.
 var (
 	instantRule    = jsonText("self >= timestamp('0001-01-01T00:00:00Z')")
 	conditionsRule = jsonText("self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))")
@@ -162,10 +162,10 @@ func jsonText(text string) string {
 	return string(raw)
 }
 
-// instantPattern is what encoding/json reads as a time.
+// instantPattern matches the texts that encoding/json reads as a time.
 const instantPattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 
-// values draws a JSON value: mostly one of the type that a schema asks for, with texts and numbers that decoders stumble over.
+// values draws a JSON value: mostly of the schema's type, with texts and numbers that are hard to decode.
 func values(r *rapid.T, s *spec.Schema) any {
 	kind := "any"
 	if len(s.Type) == 1 && rapid.IntRange(0, 9).Draw(r, "of the type") > 0 {
@@ -207,14 +207,14 @@ func values(r *rapid.T, s *spec.Schema) any {
 	}
 }
 
-// isQuantity says whether a field holds an amount: controller-gen gives only those two types.
+// isQuantity reports whether a field is a quantity: controller-gen uses both types only for quantities.
 func isQuantity(s *spec.Schema) bool { return s.Extensions["x-kubernetes-int-or-string"] == true }
 
-// quantities draws texts that look like a quantity. An exponent has few digits: what more of them do takes too long for a test.
+// quantities draws texts similar to a quantity. An exponent has few digits: longer exponents take too long for a test.
 var quantities = rapid.StringMatching(`[-+]?([0-9]{0,3})([.][0-9]{0,3})?([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{0,2}([.][0-9]?)?)?`)
 
-// TestQuantitiesHaveNoLongExponents. Quantities are compared digit by digit, so that 1e-99999999 takes minutes to read, and 1e99999999 to compare:
-// one object would stop all of its kind, and with them the manager.
+// Quantities are compared digit by digit, so 1e-99999999 takes minutes to read, and 1e99999999 to compare: one object
+// would block its whole kind, and with it the manager.
 func TestQuantitiesHaveNoLongExponents(t *testing.T) {
 	found := 0
 	for _, resource := range []string{"adapters", "tortoises", "clustertortoises", "recommendations"} {
@@ -238,7 +238,7 @@ func TestQuantitiesHaveNoLongExponents(t *testing.T) {
 	}
 }
 
-// texts draws texts, many of which look like a duration or an instant.
+// texts draws texts, many of them similar to a duration or an instant.
 func texts(format string) *rapid.Generator[string] {
 	instants := rapid.Custom(func(r *rapid.T) string {
 		part := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(r, name) }

@@ -1,5 +1,5 @@
-// Package kinds is the one table of policy kinds. Everything that has to be done for each kind of policy (scheme, controllers,
-// webhook, status, rights) loops over it. A new policy is one package below engine/policy and one line here.
+// Package kinds is the table of policy kinds. Code for each kind of policy (scheme, controllers, webhook, status,
+// rights) loops over the table. A new policy is one package below engine/policy and one line here.
 package kinds
 
 import (
@@ -27,13 +27,13 @@ func index(rows []policy.Kind) map[string]policy.Kind {
 	return m
 }
 
-// All lists every kind. The caller must not change the list.
+// All returns every kind. The caller must not change the list.
 func All() []policy.Kind { return all }
 
-// Acting lists the kinds whose policies act on targets. The caller must not change the list.
+// Acting returns the kinds whose policies act on targets. The caller must not change the list.
 func Acting() []policy.Kind { return acting }
 
-// Find gives the row of a kind, false if there is none of that name.
+// Find returns the row of a kind; false: unknown name.
 func Find(name string) (policy.Kind, bool) {
 	k, ok := byName[name]
 	return k, ok

@@ -29,8 +29,8 @@ func crd(t *testing.T, resource string) apiextensionsv1.CustomResourceDefinition
 	return def
 }
 
-// TestRowsAreAsTheAPISays compares each row with the scheme and with the definition of its resource.
-func TestRowsAreAsTheAPISays(t *testing.T) {
+// Each row equals the scheme and the definition of its resource.
+func TestRowsEqualTheAPI(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -70,8 +70,8 @@ func TestRowsAreAsTheAPISays(t *testing.T) {
 	}
 }
 
-// TestStatusIsThatOfTheObject writes into what a row calls the status of an object, and looks for it in the object.
-func TestStatusIsThatOfTheObject(t *testing.T) {
+// A value written to a row's status must appear in the object.
+func TestRowsReturnTheObjectsStatus(t *testing.T) {
 	acting := map[string]bool{}
 	for _, k := range kinds.Acting() {
 		acting[k.Name] = true
@@ -102,7 +102,7 @@ func TestStatusIsThatOfTheObject(t *testing.T) {
 	}
 }
 
-// TestEveryPolicyOfTheAPIHasARow: a kind of the API that has a target, or that names policies, is a policy.
+// A kind of the API with a target, or with names of policies, is a policy.
 func TestEveryPolicyOfTheAPIHasARow(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 )
 
-// BenchmarkRun decides for one target: without a trace as the engine does, and with one as explanations do.
+// BenchmarkRun decides about one target: without a trace like the engine, and with a trace like explanations.
 func BenchmarkRun(b *testing.B) {
 	p, errs := compile(nights(), nil)
 	if len(errs) > 0 {

@@ -22,8 +22,8 @@ func asleepAs(a *v1alpha1.AsleepAs) func(*v1alpha1.ScheduleRules) {
 	return func(r *v1alpha1.ScheduleRules) { r.AsleepAs = a }
 }
 
-// Each form of asleepAs asks for the capabilities that it needs, and says what it does.
-func TestForms(t *testing.T) {
+// Each form of asleepAs has the needed capabilities and a description.
+func TestFormsOfAsleepAs(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		as     *v1alpha1.AsleepAs
@@ -108,7 +108,8 @@ func TestClusterSchedule(t *testing.T) {
 	}
 }
 
-// Crons that always fire together leave the targets asleep for ever, and that is told. Others are not spoken of, nor is a schedule that says so by windows.
+// Crons that always fire together leave the targets asleep for ever, with a warning. Other crons and equal
+// windows have none.
 func TestWarnings(t *testing.T) {
 	for _, tc := range []struct {
 		up, down string
@@ -138,7 +139,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// The annotation of a policy that cannot be read is a fault of the policy.
+// An unreadable annotation of a policy is an error of the policy.
 func TestAwakeUntilOfThePolicy(t *testing.T) {
 	_, errs := compile(nights(), map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"})
 	if len(errs) != 1 || errs[0].Field != "metadata.annotations[flyball.dev/awake-until]" || !strings.Contains(errs[0].Detail, "RFC 3339") {
@@ -146,7 +147,7 @@ func TestAwakeUntilOfThePolicy(t *testing.T) {
 	}
 }
 
-// What reached the store all the same keeps nothing asleep: the rest of the policy is in force.
+// A stored policy with an unreadable annotation stays in force without it.
 func TestAwakeUntilOfAStoredPolicy(t *testing.T) {
 	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"}}}
 	s.Spec.ScheduleRules = nights()
@@ -163,7 +164,7 @@ func TestAwakeUntilOfAStoredPolicy(t *testing.T) {
 	}
 }
 
-// Windows in either form say what they say, over a day.
+// Both forms of windows give the expected states over a day.
 func TestWindowForms(t *testing.T) {
 	for _, test := range []struct {
 		reason string
@@ -193,7 +194,7 @@ func TestWindowForms(t *testing.T) {
 	}
 }
 
-func TestStateInWords(t *testing.T) {
+func TestStateMessages(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		rules  v1alpha1.ScheduleRules

@@ -5,7 +5,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// Kinds are the rows of schedules in the table of policy kinds.
+// Kinds returns the rows of schedules in the table of policy kinds.
 func Kinds() []policy.Kind {
 	return policy.Pair(Kind, "schedules",
 		policy.NewKind[v1alpha1.Schedule, v1alpha1.ScheduleList](Compile, func(s *v1alpha1.Schedule) policy.Parts {
@@ -27,9 +27,9 @@ func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.PolicySta
 	}
 }
 
-// rights are those that a schedule takes: to change what it selects, by what its spec says and while it is not suspended. So it takes
-// none to suspend one, and all of them to let it go on. One that orphans what it has changed, however it came to that, does so to
-// what it selected before as well.
+// rights returns the rights needed by a schedule: to change the selected objects, as long as it is not suspended. So
+// suspending needs no right, and resuming needs all of them. A schedule that orphans its changes also needs the rights
+// on the objects selected before the edit.
 func rights(target any, rules v1alpha1.ScheduleRules) []policy.Right {
 	suspended := rules.Suspend
 	rules.Suspend = false

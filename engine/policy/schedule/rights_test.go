@@ -90,8 +90,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Where nobody is asked, keys of Kubernetes are refused for good; those of Flyball are anyhow.
-func TestAuthorsAreAskedForKeysOfKubernetes(t *testing.T) {
+// Without a check of authors' rights, keys of Kubernetes are refused for good; keys of Flyball are always refused.
+func TestKeysOfKubernetesNeedTheAuthorsRights(t *testing.T) {
 	for _, tc := range []struct {
 		key     string
 		refused bool
@@ -108,8 +108,8 @@ func TestAuthorsAreAskedForKeysOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestWhatIsOrphaned: what a schedule has changed stays where its spec says so.
-func TestWhatIsOrphaned(t *testing.T) {
+// Changes of a schedule stay if its spec says so.
+func TestOrphanFollowsTheSpec(t *testing.T) {
 	for deletion, want := range map[v1alpha1.DeletionPolicy]bool{"": false, v1alpha1.DeletionRestore: false, v1alpha1.DeletionOrphan: true} {
 		rules := v1alpha1.ScheduleRules{DeletionPolicy: deletion}
 		for name, obj := range map[string]policy.Object{

@@ -1,6 +1,6 @@
-// Package schedule compiles a Schedule or ClusterSchedule: while its timeline is asleep it asks that targets sleep, while
-// awake it asks that nobody of the same or a lower priority puts them to sleep. What was there before is the ledger's
-// business; this package only says what is asked, since when, and when that changes.
+// Package schedule compiles a Schedule or ClusterSchedule. During sleep it claims that targets sleep; otherwise it
+// claims that no policy of the same or a lower priority puts them to sleep. Restoring belongs to the ledger; this
+// package only returns claims, with their start and next change.
 package schedule
 
 import (
@@ -21,23 +21,23 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kinds of schedules, as ledger entries and messages name them.
+// Kinds of schedules in ledger entries and messages.
 const (
 	Kind        = "Schedule"
 	ClusterKind = "ClusterSchedule"
 )
 
-// Context is what a schedule needs to know besides its spec.
+// Context is the input of compiling a schedule besides its spec.
 type Context = policy.Context
 
-// Compile compiles a Schedule. With errors, the policy returned is policy.Broken.
+// Compile compiles a Schedule. With errors, it returns policy.Broken.
 func Compile(s *v1alpha1.Schedule, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: Kind, Namespace: s.Namespace, Name: s.Name}
 	selector, errs := target.Namespaced(s.Spec.Target, s.Namespace, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
 }
 
-// CompileCluster compiles a ClusterSchedule. With errors, the policy returned is policy.Broken.
+// CompileCluster compiles a ClusterSchedule. With errors, it returns policy.Broken.
 func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKind, Name: s.Name}
 	selector, errs := target.Cluster(s.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
@@ -81,12 +81,13 @@ type schedule struct {
 	zone       *time.Location
 	created    time.Time
 	awakeUntil time.Time
-	// unreadable says why the policy's own awake-until is ignored; empty: it is not.
+	// unreadable is the reason why the policy's own awake-until is ignored; empty: not ignored.
 	unreadable string
 }
 
-// pipeline reads from top to bottom: a suspended policy keeps what it has set; awake-until on the target, its namespace or the
-// policy overrules everybody; the window says asleep or awake; the level says what asleep means for this target.
+// pipeline reads from top to bottom: a suspended policy keeps its values; awake-until on the target, its namespace or
+// the policy overrules every other claim; the window decides asleep or awake; the level decides the form of sleep for
+// this target.
 func (s *schedule) pipeline() pipeline.Pipeline {
 	return pipeline.Pipeline{
 		pipeline.Func("suspended", s.suspended),
@@ -150,10 +151,12 @@ func (s *schedule) window(f *pipeline.Frame) error {
 	return nil
 }
 
-// maxSkew is how far the clock of the API server may be ahead. An object that seems to be younger than that has no age to go by.
+// maxSkew is the largest accepted lead of the API server's clock. The age of an object that seems younger than
+// that is ignored.
 const maxSkew = time.Hour
 
-// isMadeAsleep says whether an object was made since the policy fell asleep; for one that is never awake, since there is the policy.
+// isMadeAsleep reports whether an object was created since the policy fell asleep; for a policy that is never awake,
+// since the policy's creation.
 func (s *schedule) isMadeAsleep(made time.Time, st timeline.State, now time.Time) bool {
 	began := s.since(st)
 	if began.IsZero() {
@@ -162,7 +165,7 @@ func (s *schedule) isMadeAsleep(made time.Time, st timeline.State, now time.Time
 	return made.After(began) && made.Before(now.Add(maxSkew))
 }
 
-// since is when the targets' state began. The end of awake-until on the policy counts as a transition too.
+// since returns the start of the targets' state. The end of awake-until on the policy counts as a transition too.
 func (s *schedule) since(st timeline.State) time.Time {
 	if s.awakeUntil.After(st.Since) {
 		return s.awakeUntil
@@ -196,7 +199,7 @@ func (s *schedule) level(f *pipeline.Frame) error {
 	return nil
 }
 
-// state is what status, printed columns and metrics show.
+// state returns the state for status, printed columns and metrics.
 func (s *schedule) state(now time.Time) policy.State {
 	if s.rules.Suspend {
 		return policy.State{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}
@@ -252,7 +255,7 @@ func limit(r *v1alpha1.RateLimit) policy.Limit {
 	if r == nil {
 		return policy.Limit{}
 	}
-	delay, _ := timeline.ParseDuration(string(r.DelayBetweenBatches)) // validate tells of one that cannot be read
+	delay, _ := timeline.ParseDuration(string(r.DelayBetweenBatches)) // validate reports an unreadable duration
 	return policy.Limit{Batch: int(r.BatchSize), Delay: delay}
 }
 
@@ -271,7 +274,7 @@ func needs(as *v1alpha1.AsleepAs) []v1alpha1.Capability {
 	}
 }
 
-// annotationKeys are those that a schedule sets, sorted.
+// annotationKeys returns the annotations set by a schedule, sorted.
 func annotationKeys(as *v1alpha1.AsleepAs) []string {
 	if as == nil {
 		return nil
@@ -279,10 +282,10 @@ func annotationKeys(as *v1alpha1.AsleepAs) []string {
 	return slices.Sorted(maps.Keys(as.Annotations))
 }
 
-// until reads awake-until of a target, a namespace or the policy. The instant is zero where there is none, or where it cannot be read;
-// unreadable says why it cannot.
+// until reads awake-until of a target, a namespace or the policy. The instant is zero if the value is absent or
+// unreadable; unreadable is the error text.
 func (s *schedule) until(text, of string) (at time.Time, unreadable string) {
-	if text == "" { // as nearly always: what it is of need not be put into words
+	if text == "" { // the common case needs no text for messages
 		return time.Time{}, ""
 	}
 	at, err := timeline.ParseUntil(text, s.zone)

@@ -159,7 +159,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What cannot be read keeps nothing asleep in the morning and nothing awake at night, on a target and on a namespace. It is named, with its object.
+// An unreadable value on a target or a namespace has no effect by day or night. The message names the value
+// with its object.
 func TestUnreadableAwakeUntilIsIgnored(t *testing.T) {
 	p, errs := compile(nights(), nil)
 	if len(errs) > 0 {
@@ -202,7 +203,8 @@ func TestUnreadableAwakeUntilIsIgnored(t *testing.T) {
 	}
 }
 
-// A Job that was made since the schedule fell asleep runs on until the next night. What ran before sleeps, and so does every object that does not end by itself.
+// A Job created since the schedule fell asleep runs on until the next night. Older Jobs sleep, and so does every object
+// that does not end by itself.
 func TestJobsMadeAtNight(t *testing.T) {
 	always := nights(func(r *v1alpha1.ScheduleRules) {
 		r.Upscale, r.Downscale, r.Asleep = "", "", []v1alpha1.Window{{From: "00:00", To: "24:00"}}
@@ -264,8 +266,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// Keys that only look like reserved ones are anybody's.
-func TestAnnotationsOfOthers(t *testing.T) {
+// Keys that only look like reserved keys are allowed.
+func TestKeysSimilarToReservedKeysAreAllowed(t *testing.T) {
 	for _, key := range []string{"example.com/a", "flyball.dev", "k8s.io", "notk8s.io/a", "myflyball.dev/a", "kubernetes.io.example.com/a", "cluster.x-k8s.io/paused", "a"} {
 		if _, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
 			r.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{key: "x"}}

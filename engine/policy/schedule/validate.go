@@ -17,7 +17,8 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// sleeping compiles the rules into the timeline that is on while targets sleep. Without a zone, which is an error of its own, there is none.
+// sleeping compiles the rules into the timeline of sleep. Without a valid zone, which is an error of its own, the
+// timeline is empty.
 func sleeping(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.Calendars, at *field.Path) (timeline.Timeline, field.ErrorList) {
 	var errs field.ErrorList
 	forms := 0
@@ -51,7 +52,8 @@ func sleeping(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.C
 	if len(effects) == 0 {
 		return base, nil
 	}
-	// If calendars disagree, awake wins. An override keeps what is on, so it is applied to the timeline of being awake.
+	// If calendars disagree, awake wins. An override keeps on what is on, so it is applied to the timeline of
+	// being awake.
 	return timeline.Not(timeline.Override(timeline.Not(base), effects...)), nil
 }
 
@@ -81,12 +83,12 @@ func overrides(refs []v1alpha1.CalendarRef, calendars when.Calendars, at *field.
 	return effects, errs
 }
 
-// warnings tells of crons that always fire together: of two at a time downscale wins, so nothing ever wakes.
+// warnings warns of crons that always fire together: downscale wins then, so no target ever wakes.
 func warnings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) []string {
 	if rules.Upscale == "" {
 		return nil
 	}
-	pair, _ := timeline.Pair(rules.Upscale, rules.Downscale, loc, at) // its errors are known by now
+	pair, _ := timeline.Pair(rules.Upscale, rules.Downscale, loc, at) // its errors are reported elsewhere
 	if _, changes := pair.Next(time.Time{}); changes {
 		return nil
 	}
@@ -150,8 +152,9 @@ func validateLevel(as *v1alpha1.AsleepAs, authorsAsked bool, at *field.Path) fie
 	return append(errs, validateKeys(as.Annotations, authorsAsked, at.Child("annotations"))...)
 }
 
-// validateKeys refuses annotations that make Flyball or Kubernetes itself act: with them, who may make a schedule would have Flyball
-// write what they may not write. Those of Kubernetes take the verb override, and are refused here where nobody is asked for it.
+// validateKeys refuses annotations that make Flyball or Kubernetes itself act: otherwise the author of a schedule could
+// have Flyball write values that the author may not write. Keys of Kubernetes need the verb override, and are refused
+// if authors' rights are not checked.
 func validateKeys(annotations map[string]string, authorsAsked bool, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {

@@ -14,14 +14,15 @@ import (
 
 // Mismatch is one term of a selection that an object does not meet.
 type Mismatch struct {
-	// Term is the field of the target section, such as names or selector; namespace stands for the policy's own.
+	// Term is the field of the target section, such as names or selector; namespace stands for the policy's own
+	// namespace.
 	Term string `json:"term"`
-	// Why says what the term asks for and what the object has.
+	// Why compares the term's value with the object's.
 	Why string `json:"why"`
 }
 
-// Mismatches lists the terms that an object does not meet, in the order of the target section; none: Matches holds. nsLabels are
-// the labels of the object's namespace.
+// Mismatches returns the terms that an object does not meet, in the order of the target section; none: Matches is true.
+// nsLabels are the labels of the object's namespace.
 func (s *Selector) Mismatches(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) []Mismatch {
 	if s.nothing {
 		return []Mismatch{{"target", "the policy selects nothing"}}
@@ -53,7 +54,7 @@ func (s *Selector) Mismatches(gk schema.GroupKind, obj *workload.Object, nsLabel
 	return all
 }
 
-// placeMismatches says why the policy does not reach where the object lives.
+// placeMismatches returns why the policy does not reach the object's namespace.
 func (s *Selector) placeMismatches(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) []Mismatch {
 	at := obj.Namespace
 	switch {
@@ -75,7 +76,7 @@ func (s *Selector) placeMismatches(gk schema.GroupKind, obj *workload.Object, ns
 	return []Mismatch{{"namespaceSelector", fmt.Sprintf("namespace %s: %s", at, unmet(s.byLabels, nsLabels))}}
 }
 
-// unmet names the requirements of a selector that labels do not meet, and what they have instead.
+// unmet returns the requirements of a selector that labels do not meet, with the labels' values.
 func unmet(selector labels.Selector, have workload.Pairs) string {
 	requirements, _ := selector.Requirements()
 	var texts []string

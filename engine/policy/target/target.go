@@ -1,6 +1,6 @@
-// Package target decides which objects a policy selects. It compiles the target section of a policy once and then matches
-// an object without allocating: by kind, namespace, name, labels and annotations, never reaching into a namespace that the
-// policy has no business in.
+// Package target decides which objects a policy selects. It compiles the target section of a policy once and then
+// matches an object without allocating: by kind, namespace, name, labels and annotations. A policy never reaches into a
+// foreign namespace.
 package target
 
 import (
@@ -19,15 +19,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Scope is what the selection needs to know of the cluster besides the object.
+// Scope has the facts about the cluster used by selections besides the object.
 type Scope struct {
-	// Protected are the namespaces that only a selector naming them reaches: those of Kubernetes and Flyball's own.
+	// Protected are the namespaces reached only by selectors naming them: those of Kubernetes and Flyball's own.
 	Protected sets.Set[string]
-	// ClusterScoped says whether objects of a kind live outside namespaces; nil: none do.
+	// ClusterScoped reports whether a kind is cluster-scoped; nil: no kind is.
 	ClusterScoped func(schema.GroupKind) bool
 }
 
-// IsClusterScoped says whether objects of a kind are known to live outside namespaces.
+// IsClusterScoped reports whether a kind is known to be cluster-scoped.
 func (s Scope) IsClusterScoped(gk schema.GroupKind) bool {
 	return s.ClusterScoped != nil && s.ClusterScoped(gk)
 }
@@ -35,7 +35,7 @@ func (s Scope) IsClusterScoped(gk schema.GroupKind) bool {
 // Selector is a compiled target section.
 type Selector struct {
 	scope Scope
-	// namespace is set for a namespaced policy: it acts nowhere else.
+	// namespace is the only namespace of a namespaced policy.
 	namespace   string
 	kinds       []schema.GroupKind // sorted; few, and a set of few takes far more memory
 	names       sets.Set[string]
@@ -51,19 +51,19 @@ type Selector struct {
 
 var nothing = &Selector{nothing: true, annotated: labels.Everything()}
 
-// Nothing is a Selector that selects no object.
+// Nothing returns a Selector that selects no object.
 func Nothing() *Selector { return nothing }
 
-// Namespaced compiles the target of a policy that lives in a namespace. An exclude that is not given is the label
-// flyball.dev/exclude=true; an empty one excludes nothing.
+// Namespaced compiles the target of a namespaced policy. A missing exclude means the label flyball.dev/exclude=true; an
+// empty one excludes nothing.
 func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec, scope, at)
 	s.namespace = namespace
 	return s, errs
 }
 
-// Cluster compiles the target of a cluster-scoped policy, with the same default for exclude as Namespaced. It must say which
-// namespaces it means, unless every kind it lists is cluster-scoped.
+// Cluster compiles the target of a cluster-scoped policy, with the same default for exclude as Namespaced. It must
+// select namespaces explicitly, unless every listed kind is cluster-scoped.
 func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec.TargetSelector, scope, at)
 	s.listed = setOf(spec.Namespaces)
@@ -104,7 +104,7 @@ func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Select
 	return s, errs
 }
 
-// setOf is the set of a list; nil if it is empty, which takes no memory.
+// setOf returns the set of a list; nil for an empty list, to save memory.
 func setOf(list []string) sets.Set[string] {
 	if len(list) == 0 {
 		return nil
@@ -127,20 +127,20 @@ func (s *Selector) onlyClusterScoped() bool {
 	return len(s.kinds) > 0 && !slices.ContainsFunc(s.kinds, func(gk schema.GroupKind) bool { return !s.scope.IsClusterScoped(gk) })
 }
 
-// Kinds lists the kinds that the policy names, sorted; empty: every adapted kind that can do what the policy needs.
+// Kinds returns the kinds named by the policy, sorted; empty: every adapted kind with a needed capability.
 func (s *Selector) Kinds() []schema.GroupKind {
 	return slices.Clone(s.kinds)
 }
 
-// MatchesKind says whether objects of a kind can be selected at all.
+// MatchesKind reports whether objects of a kind can be selected.
 func (s *Selector) MatchesKind(gk schema.GroupKind) bool {
 	return !s.nothing && (len(s.kinds) == 0 || slices.Contains(s.kinds, gk))
 }
 
-// ListsKind says whether the policy names the kind itself.
+// ListsKind reports whether the policy names the kind itself.
 func (s *Selector) ListsKind(gk schema.GroupKind) bool { return slices.Contains(s.kinds, gk) }
 
-// AnnotationKeys lists the annotations that matching looks at.
+// AnnotationKeys returns the annotations used by matching.
 func (s *Selector) AnnotationKeys() []string {
 	keys := make([]string, len(s.annotations))
 	for i, p := range s.annotations {
@@ -149,7 +149,7 @@ func (s *Selector) AnnotationKeys() []string {
 	return keys
 }
 
-// Namespaces lists the namespaces that the policy names outright and reports whether it can reach others by their labels.
+// Namespaces returns the namespaces named by the policy and reports whether it can reach others by their labels.
 func (s *Selector) Namespaces() (named []string, byLabels bool) {
 	if s.namespace != "" {
 		return []string{s.namespace}, false
@@ -157,7 +157,7 @@ func (s *Selector) Namespaces() (named []string, byLabels bool) {
 	return sets.List(s.listed), s.byLabels != nil
 }
 
-// MatchesNamespace says whether the policy reaches a namespace; nsLabels are the namespace's labels.
+// MatchesNamespace reports whether the policy reaches a namespace; nsLabels are the namespace's labels.
 func (s *Selector) MatchesNamespace(namespace string, nsLabels workload.Pairs) bool {
 	switch {
 	case s.nothing:
@@ -175,13 +175,13 @@ func (s *Selector) MatchesNamespace(namespace string, nsLabels workload.Pairs) b
 	}
 }
 
-// Matches says whether the policy selects an object of a kind. nsLabels are the labels of the object's namespace.
+// Matches reports whether the policy selects an object of a kind. nsLabels are the labels of the object's namespace.
 func (s *Selector) Matches(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
 	if !s.MatchesKind(gk) {
 		return false
 	}
 	if obj.Namespace == "" {
-		// Objects outside namespaces belong to cluster policies that list their kind.
+		// Cluster-scoped objects are selected only by cluster policies that list their kind.
 		if s.namespace != "" || !s.ListsKind(gk) {
 			return false
 		}
@@ -200,7 +200,7 @@ func (s *Selector) Matches(gk schema.GroupKind, obj *workload.Object, nsLabels w
 	return s.annotated.Matches(obj.Annotations)
 }
 
-// String says what is selected, for traces.
+// String returns the selection for traces.
 func (s *Selector) String() string {
 	switch {
 	case s.nothing:

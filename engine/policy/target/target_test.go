@@ -145,7 +145,7 @@ func compiled(t *testing.T, spec v1alpha1.ClusterTargetSelector) *target.Selecto
 	return s
 }
 
-// What a selector says of itself, for indexes, projections and traces.
+// The descriptions are used by indexes, projections and traces.
 func TestDescription(t *testing.T) {
 	inShop, errs := target.Namespaced(v1alpha1.TargetSelector{Annotations: map[string]string{"b": "1", "a": "2"}}, "shop", scope, at)
 	if len(errs) > 0 {
@@ -202,7 +202,7 @@ func TestMatchesNamespace(t *testing.T) {
 	}
 }
 
-// A policy whose kinds are not all cluster-scoped, or of whose kinds that is not known, has to say which namespaces it means.
+// A policy with kinds that are not known to be cluster-scoped must select namespaces explicitly.
 func TestNamespacesAreRequired(t *testing.T) {
 	pool, deployment := v1alpha1.KindRef{Group: "karpenter.sh", Kind: "NodePool"}, v1alpha1.KindRef{Group: "apps", Kind: "Deployment"}
 	for _, test := range []struct {

@@ -11,13 +11,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Inventory is what there is to select from.
+// Inventory is the objects to select from.
 type Inventory interface {
-	// Adapted lists the kinds that have an adapter.
+	// Adapted returns the kinds with an adapter.
 	Adapted() []schema.GroupKind
 	// Namespaces yields every namespace with its labels.
 	Namespaces(yield func(name string, labels workload.Pairs) bool)
-	// Objects yields the objects of a kind in a namespace; of a kind outside namespaces, all of them for the empty name.
+	// Objects yields the objects of a kind in a namespace. For a cluster-scoped kind, the empty name yields all
+	// of them.
 	Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool)
 }
 
@@ -39,11 +40,11 @@ const (
 type Unmatched struct {
 	// Reason is one of the constants above.
 	Reason string
-	// Message names the term, and what was probably meant.
+	// Message names the term and the probably intended name.
 	Message string
 }
 
-// UnknownTerms lists the kinds and namespaces that the selection names and that are not there, and kinds that it cannot select.
+// UnknownTerms returns the unknown kinds and namespaces of the selection, and kinds that it cannot select.
 func (s *Selector) UnknownTerms(c Inventory) []Unmatched {
 	if s.nothing {
 		return nil
@@ -86,13 +87,13 @@ func (s *Selector) unknownNamespaces(c Inventory) (all []Unmatched) {
 	return all
 }
 
-// NamesListed is how many names of objects the selection lists.
+// NamesListed returns the number of object names in the selection.
 func (s *Selector) NamesListed() int { return s.names.Len() }
 
-// ListsName says whether the selection lists a name.
+// ListsName reports whether the selection lists a name.
 func (s *Selector) ListsName(name string) bool { return s.names.Has(name) }
 
-// UnknownNames lists the names that no object in reach has.
+// UnknownNames returns the names without an object in reach.
 func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
 	if s.names.Len() == 0 {
 		return nil
@@ -110,7 +111,7 @@ func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
 	return all
 }
 
-// MatchesNothing says whether some field of the selection matches nothing at all, by the terms that do not.
+// MatchesNothing reports whether all terms of some field are unmatched, so that the selection is empty.
 func (s *Selector) MatchesNothing(unmatched []Unmatched) bool {
 	count := map[string]int{}
 	for _, u := range unmatched {
@@ -122,7 +123,7 @@ func (s *Selector) MatchesNothing(unmatched []Unmatched) bool {
 		s.byLabels == nil && all(count[NamespaceUnknown], s.listed.Len())
 }
 
-// EmptyTerm says which other term is why nothing is selected, where kinds, namespaces and names are there.
+// EmptyTerm returns the term that empties the selection although its kinds, namespaces and names exist.
 func (s *Selector) EmptyTerm(c Inventory) Unmatched {
 	var found, labelled, annotated bool
 	s.eachInReach(c, func(obj *workload.Object) {
@@ -144,12 +145,12 @@ func (s *Selector) EmptyTerm(c Inventory) Unmatched {
 	case !annotated:
 		return Unmatched{AnnotationsUnlike, fmt.Sprintf("annotations: no object has %s", s.annotated)}
 	case s.exclude != nil:
-		return Unmatched{EverythingExcluded, fmt.Sprintf("exclude: every object has %s, or is controlled by another one that is acted on", s.exclude)}
+		return Unmatched{EverythingExcluded, fmt.Sprintf("exclude: every object has %s, or is controlled by another target", s.exclude)}
 	}
-	return Unmatched{NoObjects, "every object is controlled by another one that is acted on"}
+	return Unmatched{NoObjects, "every object is controlled by another target"}
 }
 
-// eachInReach yields the objects of the kinds and namespaces that are selected.
+// eachInReach yields the objects of the selected kinds and namespaces.
 func (s *Selector) eachInReach(c Inventory, yield func(*workload.Object)) {
 	kinds := s.kinds
 	if len(kinds) == 0 {
@@ -175,7 +176,7 @@ func (s *Selector) eachInReach(c Inventory, yield func(*workload.Object)) {
 	}
 }
 
-// meant suggests the nearest of what there is; empty: nothing is near.
+// meant returns a suggestion with the nearest candidate; empty: none is near.
 func meant(name string, candidates []string) string {
 	if near := spelling.Nearest(name, candidates); near != "" {
 		return "; did you mean " + near + "?"

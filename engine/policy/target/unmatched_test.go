@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// town is what there is in the tests: a front end in shop, a cellar with another part, a bank without anything, and a pool outside
-// namespaces.
+// town is the inventory of the tests: a front end in shop, a back end in cellar, an empty bank, and a
+// cluster-scoped pool.
 type town struct{ none bool }
 
 func (t town) Adapted() []schema.GroupKind {
@@ -87,9 +87,9 @@ func TestUnmatchedTerms(t *testing.T) {
 		{reason: "annotations, where the labels are there", selector: inShop(v1alpha1.TargetSelector{Selector: matchLabels("tier", "front"), Annotations: map[string]string{"a": "c"}}),
 			empty: target.Unmatched{Reason: target.AnnotationsUnlike, Message: "annotations: no object has a=c"}},
 		{reason: "exclude", selector: inShop(v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}),
-			empty: target.Unmatched{Reason: target.EverythingExcluded, Message: "exclude: every object has tier=front, or is controlled by another one that is acted on"}},
+			empty: target.Unmatched{Reason: target.EverythingExcluded, Message: "exclude: every object has tier=front, or is controlled by another target"}},
 		{reason: "all are controlled by others", selector: inShop(v1alpha1.TargetSelector{Exclude: &metav1.LabelSelector{}}),
-			empty: target.Unmatched{Reason: target.NoObjects, Message: "every object is controlled by another one that is acted on"}},
+			empty: target.Unmatched{Reason: target.NoObjects, Message: "every object is controlled by another target"}},
 		{reason: "an empty namespace", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"bank"}}),
 			empty: target.Unmatched{Reason: target.NoObjects, Message: "there is no object of the kinds and namespaces selected"}},
 		{reason: "kinds outside namespaces, named by a policy outside", selector: compiled(t, v1alpha1.ClusterTargetSelector{

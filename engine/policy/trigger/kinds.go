@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// Kinds are the rows of triggers in the table of policy kinds.
+// Kinds returns the rows of triggers in the table of policy kinds.
 func Kinds() []policy.Kind {
 	return policy.Pair(KindName, "triggers",
 		policy.NewKind[v1alpha1.Trigger, v1alpha1.TriggerList](Compile, func(t *v1alpha1.Trigger) policy.Parts {
@@ -23,13 +23,13 @@ func Kinds() []policy.Kind {
 		}))
 }
 
-// parts lists the kinds of the target: whether a trigger is valid can depend on them.
+// parts returns the kinds of the target among the parts: the validity of a trigger can depend on them.
 func parts(selector *v1alpha1.TargetSelector, status *v1alpha1.TriggerStatus, rights func() []policy.Right) policy.Parts {
 	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(selector.Kinds), Rights: rights}
 }
 
-// rights are those that a trigger takes: to change what its target selects, and to make, keep and remove the object of its template,
-// which is of the kinds listed. Triggers that are suspended do nothing.
+// rights returns the rights needed by a trigger: to change the selected objects, and to create, keep and remove the
+// template's object. Suspended triggers need none.
 func rights(target any, kinds []v1alpha1.KindRef, rules v1alpha1.TriggerRules, template *runtime.RawExtension) []policy.Right {
 	var all []policy.Right
 	rules.Triggers = slices.DeleteFunc(slices.Clone(rules.Triggers), func(t v1alpha1.TimeTrigger) bool { return t.Suspend })
@@ -49,10 +49,10 @@ func rights(target any, kinds []v1alpha1.KindRef, rules v1alpha1.TriggerRules, t
 	return all
 }
 
-// maxApplied is how many targets a status lists with their values.
+// maxApplied is the number of targets with values in a status.
 const maxApplied = 20
 
-// extras are what triggers offer beyond what all policies do. Of a trigger that cannot be read they are empty.
+// extras implements the extras of triggers. For an unreadable trigger it is empty.
 type extras struct {
 	field    func(now time.Time, facet string) string
 	template *policy.Template

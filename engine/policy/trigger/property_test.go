@@ -15,13 +15,13 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// weeks are weeks in which a zone's clocks are turned, and one in which they are not.
+// weeks are weeks with a change of the zone's clock, and one without.
 var weeks = []struct{ zone, sunday string }{
 	{"America/New_York", "2026-03-08"}, {"America/New_York", "2026-11-01"},
 	{"Europe/Berlin", "2026-03-29"}, {"Europe/Berlin", "2026-10-25"}, {"Europe/Berlin", "2026-06-14"},
 }
 
-// wanted is what is in force in one minute.
+// wanted is the regime of one minute.
 type wanted struct {
 	shown              string
 	min, max, replicas int64 // -1: none
@@ -29,9 +29,9 @@ type wanted struct {
 	begun              time.Time
 }
 
-// TestAnyMinuteIsAsIfRunThrough plays a week minute by minute, as a process that never stops would see it, and asks the
-// policy in every minute for what it says without having seen anything before.
-func TestAnyMinuteIsAsIfRunThrough(t *testing.T) {
+// A week is simulated minute by minute, as seen by a process that never stops. The policy must give the same answer for
+// each minute without earlier calls.
+func TestAnswersDoNotDependOnEarlierCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		week := rapid.SampledFrom(weeks).Draw(t, "week")
 		loc, err := timeline.LoadZone(week.zone)
@@ -67,7 +67,7 @@ func TestAnyMinuteIsAsIfRunThrough(t *testing.T) {
 	})
 }
 
-// TestNextIsTheNextChange checks the edge that a status shows against every minute up to it.
+// The next edge in the status is compared with every minute up to it.
 func TestNextIsTheNextChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawRules(t)
@@ -101,7 +101,7 @@ func inForce(p *policy.Policy, at time.Time) string {
 	return s.Name + head + rest
 }
 
-// TestOrderDoesNotMatter shuffles the list of triggers.
+// The list of triggers is shuffled.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawRules(t)
@@ -157,15 +157,16 @@ func drawRules(t *rapid.T) v1alpha1.TriggerRules {
 	return r
 }
 
-// simulation sees one minute after the other and remembers what it has seen.
+// simulation steps through the minutes and remembers the past.
 type simulation struct {
 	rules v1alpha1.TriggerRules
 	start time.Time
-	// open says of each minute since the day before the start whether each trigger's window is open.
+	// open has, for each minute since the day before the start, whether each trigger's window is open.
 	open [][]bool
-	// last are the triggers whose after holds once no window is open.
+	// last are the triggers whose after values hold once no window is open.
 	last []int
-	// decided are the triggers that have decided the size in their window, deciding those that do now, since when (zero: once more).
+	// decided are the triggers that have decided the size in their window; deciding are the current ones with their
+	// start (zero: resumed).
 	decided  map[int]bool
 	deciding map[int]time.Time
 	before   wanted
@@ -213,7 +214,7 @@ func edge(day time.Time, clock string, loc *time.Location) time.Time {
 	return m
 }
 
-// step is the next minute.
+// step advances to the next minute.
 func (s *simulation) step(now time.Time) wanted {
 	now = now.UTC()
 	minute := s.minute(now)
@@ -278,7 +279,7 @@ func (s *simulation) counting(list []int) []int {
 	return out
 }
 
-// timing fills in since when this is so, and since when the size is.
+// timing fills in the start of the regime and of its size.
 func (s *simulation) timing(w *wanted, now time.Time, open, counting []int, after bool) {
 	phase := func(x wanted) string { return strings.Fields(x.shown + " ")[0] }
 	w.since = s.before.since

@@ -12,36 +12,37 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// phase is what a list of triggers is in.
+// phase is the phase of a list of triggers.
 type phase uint8
 
 const (
-	// idle: no window is open and nothing is asked for.
+	// idle: no window is open and there is no claim.
 	idle phase = iota
 	// active: at least one window is open.
 	active
-	// after: no window is open and the values of the last one's after hold.
+	// after: no window is open and the after values of the last window hold.
 	after
 )
 
-// String names a phase as status and metrics do.
+// String returns the name of a phase in status and metrics.
 func (p phase) String() string { return [...]string{"Idle", "Active", "After"}[p] }
 
 // trigger is one compiled trigger that is not suspended.
 type trigger struct {
 	name string
-	// index is its place in the spec's list.
+	// index is its index in the spec's list.
 	index    int
 	priority int32
 	open     timeline.Timeline
 	during   v1alpha1.TriggerValues
 	after    *v1alpha1.TriggerValues
-	// above are the places in the set of those that decide the size in this one's place while they are open; covered is on while one of them is.
+	// above are the indexes of the triggers that, while open, decide the size in place of this one; covered is on while
+	// one of them is open.
 	above   []int
 	covered timeline.Timeline
 }
 
-// set is a list of triggers with the rule for those that are open together.
+// set is a list of triggers with the rule for overlaps.
 type set struct {
 	all     []trigger
 	highest bool
@@ -65,7 +66,7 @@ func newSet(all []trigger, overlap v1alpha1.Overlap) set {
 	return s
 }
 
-// covers says whether a, while open, decides the size in the place of b.
+// covers reports whether trigger a, while open, decides the size in place of b.
 func (s set) covers(a, b *trigger) bool {
 	more := a.during.Replicas != nil && b.during.Replicas != nil && *a.during.Replicas > *b.during.Replicas
 	if s.highest || a.priority == b.priority {
@@ -74,26 +75,26 @@ func (s set) covers(a, b *trigger) bool {
 	return a.priority > b.priority
 }
 
-// regime is what the triggers come to at an instant.
+// regime is the combined result of the triggers at an instant.
 type regime struct {
 	phase phase
-	// names are those of the triggers in force, sorted.
+	// names are the names of the triggers in force, sorted.
 	names    []string
 	priority int32
-	// since is when what is in force came into force; until the next edge of any window. Zero: always, never.
+	// since is the start of the regime, until the next edge of any window. Zero: always, never.
 	since, until time.Time
 	min, max     *int64
 	replicas     *int64
-	// begun is when the size came into force, zero if always so. resumed says that it had been in force before in the same
-	// window and was interrupted.
+	// begun is the time at which the size came into force; zero: always. resumed is true if the size was in force
+	// before in the same window and was interrupted.
 	begun   time.Time
 	resumed bool
 }
 
-// active names the triggers in force.
+// active returns the names of the triggers in force.
 func (r *regime) active() string { return strings.Join(r.names, ",") }
 
-// at gives what is in force at an instant.
+// at returns the regime at an instant.
 func (s set) at(now time.Time) regime {
 	var r regime
 	states := make([]timeline.State, len(s.all))
@@ -116,7 +117,7 @@ func (s set) at(now time.Time) regime {
 	open = s.first(open)
 	r.priority = s.top(open)
 	for i := range states {
-		// The edges of lower ones change nothing.
+		// The edges of triggers with a lower priority change nothing.
 		if s.highest || s.all[i].priority >= r.priority {
 			r.since = timeline.Later(r.since, states[i].Since)
 		}
@@ -138,8 +139,8 @@ func (s set) at(now time.Time) regime {
 	return r
 }
 
-// begun is when a trigger that decides the size, and so is not covered, came to decide it, and whether for the first time in this window. states are those of
-// all triggers now.
+// begun returns the time at which a trigger, not covered now, began to decide the size, and whether for the first time
+// in this window. states are the current states of all triggers.
 func (t *trigger) begun(opened time.Time, states []timeline.State) (at time.Time, first bool) {
 	at = opened
 	for _, j := range t.above {
@@ -152,8 +153,8 @@ func (t *trigger) begun(opened time.Time, states []timeline.State) (at time.Time
 	return at, uncovered.Equal(at)
 }
 
-// afterwards fills in what holds while no window is open: the after of the trigger that ended last, if no window has
-// started since or at that instant.
+// afterwards fills in the regime while no window is open: the after values of the trigger that ended last, if no window
+// has started since or at that instant.
 func (s set) afterwards(r *regime, states []timeline.State) {
 	var started, ended time.Time
 	for i := range s.all {
@@ -186,7 +187,7 @@ func (s set) afterwards(r *regime, states []timeline.State) {
 	r.settle()
 }
 
-// first keeps those that count: all, or those of the highest priority.
+// first returns the deciding triggers: all, or those of the highest priority.
 func (s set) first(list []int) []int {
 	if s.highest {
 		return list
@@ -199,13 +200,13 @@ func (s set) top(list []int) int32 {
 	return s.all[slices.MaxFunc(list, func(a, b int) int { return cmp.Compare(s.all[a].priority, s.all[b].priority) })].priority
 }
 
-// add takes the values of one more trigger in: the larger of each.
+// add merges the values of one more trigger: the larger value wins.
 func (r *regime) add(name string, v v1alpha1.TriggerValues) {
 	r.names = append(r.names, name)
 	r.min, r.max, r.replicas = larger(r.min, v.Min), larger(r.max, v.Max), larger(r.replicas, v.Replicas)
 }
 
-// settle resolves a min above max, which two triggers together can come to: more capacity wins.
+// settle resolves a min above max, which two triggers together can give: more capacity wins.
 func (r *regime) settle() {
 	slices.Sort(r.names)
 	if r.min != nil && r.max != nil && *r.min > *r.max {
@@ -213,10 +214,11 @@ func (r *regime) settle() {
 	}
 }
 
-// lookahead is over how many edges next looks for a change. Beyond, it gives an edge at which nothing may change.
+// lookahead is the number of edges searched for a change. Beyond, next returns an edge at which the regime may
+// stay the same.
 const lookahead = 128
 
-// next is when something else comes into force; zero: never.
+// next returns the time of the next change of the regime; zero: never.
 func (s set) next(r regime) time.Time {
 	cur := r
 	for range lookahead {

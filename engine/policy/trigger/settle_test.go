@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Of two triggers one of which gives only a min and the other only a max, the larger bound wins where they cross, and a bound
-// that nobody gives stays with the object.
+// One trigger has only a min and the other only a max: the larger bound wins if they cross, and a bound without a value
+// stays unchanged.
 func TestBoundsOfSeveralTriggers(t *testing.T) {
 	num := func(n int64) *int64 { return &n }
 	for _, tc := range []struct {

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// identity is the part of a manifest that says what it is.
+// identity is the part of a manifest that identifies the object.
 type identity struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -28,8 +28,8 @@ type identity struct {
 	} `json:"metadata"`
 }
 
-// compileTemplate compiles the object to make. It has to be of the one kind that the target lists, to live beside the
-// Trigger and to be selected by it. Its name may be left to target.names.
+// compileTemplate compiles the object to create. It must be of the only kind in the target's list, in the namespace of
+// the Trigger, and selected by the Trigger. Its name may come from target.names.
 func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context) (*policy.Template, field.ErrorList) {
 	at := field.NewPath("spec", "template")
 	if t.Spec.Template == nil {
@@ -37,11 +37,11 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	}
 	var is identity
 	var manifest map[string]any
-	// As the API server reads it: by the exact spelling of fields.
+	// Fields are matched by exact spelling, as the API server does.
 	if err := utiljson.Unmarshal(t.Spec.Template.Raw, &is); err != nil {
 		return nil, field.ErrorList{field.Invalid(at, string(t.Spec.Template.Raw), fmt.Sprintf("is not the manifest of an object: %v", err))}
 	}
-	// Whole numbers stay whole.
+	// Integers stay integers.
 	if err := utiljson.Unmarshal(t.Spec.Template.Raw, &manifest); err != nil || manifest == nil {
 		return nil, field.ErrorList{field.Invalid(at, string(t.Spec.Template.Raw), "is not an object")}
 	}
@@ -66,7 +66,7 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 		errs = append(errs, field.InternalError(at, err))
 	}
 	if k, ok := ctx.Kind(gvk.GroupKind()); ok && k.Refers != nil && k.Governs && !k.Refers(text) {
-		errs = append(errs, field.Required(at.Child("spec"), fmt.Sprintf("a %s without the reference to what it governs does nothing", gvk.Kind)))
+		errs = append(errs, field.Required(at.Child("spec"), fmt.Sprintf("a %s without a reference to its scale target does nothing", gvk.Kind)))
 	}
 	errs = append(errs, checkKeys("labels", is.Metadata.Labels, at)...)
 	errs = append(errs, checkKeys("annotations", is.Metadata.Annotations, at)...)
@@ -80,7 +80,7 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 
 func keys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// checkKeys refuses Flyball's own labels and annotations. A template that had a ledger would say what Flyball gives back.
+// checkKeys refuses Flyball's own labels and annotations. A ledger in a template would control Flyball's restore.
 func checkKeys(name string, m map[string]string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range keys(m) {
@@ -91,12 +91,12 @@ func checkKeys(name string, m map[string]string, at *field.Path) field.ErrorList
 	return errs
 }
 
-// autoscaler is the one kind whose least minimum depends on the object: the API server accepts 0 where there is a metric that
-// can be read without pods.
+// autoscalerKind is the only kind whose lowest minimum depends on the object: the API server accepts 0 with a metric
+// readable without pods.
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 
-// checkZero refuses a minimum of 0 for an autoscaler that is made without such a metric. Of objects that are not made here
-// nothing is known before they are written.
+// checkZero refuses a minimum of 0 for a template of an autoscaler without such a metric. Other objects are unknown
+// before they are written.
 func checkZero(triggers []v1alpha1.TimeTrigger, gk schema.GroupKind, manifest map[string]any, at *field.Path) field.ErrorList {
 	if gk != autoscalerKind || readsWithoutPods(manifest) {
 		return nil

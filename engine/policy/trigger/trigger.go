@@ -1,7 +1,7 @@
-// Package trigger compiles a Trigger or ClusterTrigger: prioritised windows of time that set min, max and size of targets.
-// What is in force at an instant follows from the windows alone, in closed form: whoever asks at any instant gets the same
-// answer, however long nobody asked, and whatever the order in which triggers are listed. What was there before is the
-// ledger's business; this package only says what is asked, since when, and when that changes.
+// Package trigger compiles a Trigger or ClusterTrigger: prioritised windows of time that set min, max and size of
+// targets. The values in force at an instant follow only from the windows: the answer does not depend on earlier calls
+// or on the order of the triggers. Restoring belongs to the ledger; this package only returns claims, with their start
+// and next change.
 package trigger
 
 import (
@@ -20,16 +20,16 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kinds of triggers, as ledger entries and messages name them.
+// Kinds of triggers in ledger entries and messages.
 const (
 	KindName        = "Trigger"
 	ClusterKindName = "ClusterTrigger"
 )
 
-// Context is what a trigger needs to know besides its spec.
+// Context is the input of compiling a trigger besides its spec.
 type Context = policy.Context
 
-// Compile compiles a Trigger. With errors, the policy returned is policy.Broken.
+// Compile compiles a Trigger. With errors, it returns policy.Broken.
 func Compile(t *v1alpha1.Trigger, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: KindName, Namespace: t.Namespace, Name: t.Name}
 	selector, errs := target.Namespaced(t.Spec.Target, t.Namespace, ctx.Scope, field.NewPath("spec", "target"))
@@ -37,7 +37,7 @@ func Compile(t *v1alpha1.Trigger, ctx Context) (*policy.Policy, field.ErrorList)
 	return compile(id, selector, append(errs, es...), t.Spec.TriggerRules, template, ctx)
 }
 
-// CompileCluster compiles a ClusterTrigger. With errors, the policy returned is policy.Broken.
+// CompileCluster compiles a ClusterTrigger. With errors, it returns policy.Broken.
 func CompileCluster(t *v1alpha1.ClusterTrigger, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKindName, Name: t.Name}
 	selector, errs := target.Cluster(t.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
@@ -65,7 +65,8 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	}, nil
 }
 
-// needs lists bounds for min and max; a size goes to the object itself or, through an autoscaler, to what that governs.
+// needs returns bounds for min and max; a size belongs to the object itself or, through an autoscaler, to the
+// autoscaler's target.
 func needs(rules v1alpha1.TriggerRules) []v1alpha1.Capability {
 	out := []v1alpha1.Capability{v1alpha1.CapabilityBounds}
 	for _, t := range rules.Triggers {
@@ -81,8 +82,8 @@ type triggers struct {
 	set set
 }
 
-// pipeline reads from top to bottom: the windows say which triggers are in force and what they ask for together; the size
-// is held, or set once where an autoscaler governs it.
+// pipeline reads from top to bottom: the windows decide the triggers in force and their combined values; the size is
+// enforced, or set once under an autoscaler.
 func (p *triggers) pipeline() pipeline.Pipeline {
 	return pipeline.Pipeline{
 		pipeline.Func("window", p.window),
@@ -114,7 +115,7 @@ func (p *triggers) window(f *pipeline.Frame) error {
 	return nil
 }
 
-// size says what becomes of the size, which is the second intent. An interrupted window does not set it once more.
+// size completes the second intent, the claim for the size. An interrupted window does not set the size again.
 func (p *triggers) size(f *pipeline.Frame) error {
 	seen := &f.Input.Target
 	values, sized := &f.Decision.Intents[0], &f.Decision.Intents[1]
@@ -123,7 +124,7 @@ func (p *triggers) size(f *pipeline.Frame) error {
 	case seen.Governs, seen.Governed:
 		sized.ForGoverned = seen.Governs
 		if seen.Governs {
-			sized.Size.Capacity = sized.Size.Replicas // of what it governs, which has not been looked at
+			sized.Size.Capacity = sized.Size.Replicas // the scale target is not known here
 		}
 		if sized.Resumed {
 			f.Sayf("was set when %s began", sized.Reason)
@@ -141,14 +142,14 @@ func (p *triggers) size(f *pipeline.Frame) error {
 	return nil
 }
 
-// state is what status, printed columns and metrics show.
+// state returns the state for status, printed columns and metrics.
 func (p *triggers) state(now time.Time) policy.State {
 	r := p.set.at(now)
 	next := p.set.next(r)
 	return policy.State{Name: r.phase.String(), Active: r.active(), Since: r.since, Next: next, Message: r.describe(next)}
 }
 
-// field names the fields of the spec that a bound comes from at an instant.
+// field returns the fields of the spec that give a bound at an instant.
 func (p *triggers) field(now time.Time, facet string) string {
 	r := p.set.at(now)
 	part := "during"

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// shown is what a status shows of a policy at an instant.
+// shown returns the status of a policy at an instant.
 func shown(p *policy.Policy, now time.Time) string {
 	s := p.State(now)
 	return strings.Trim(s.Name+" "+s.Active, " ")
@@ -29,7 +29,7 @@ func bounds(t *testing.T, p *policy.Policy, now time.Time) [2]int64 {
 	return [2]int64{*d.Intents[0].Min, *d.Intents[0].Max}
 }
 
-// TestOverlaps are the scenarios of two overlapping windows, and what holds before, between and after their edges.
+// The scenarios are two overlapping windows, with the values before, between and after their edges.
 func TestOverlaps(t *testing.T) {
 	low, high := daily("low", 1, "08:00", "12:00", values(2, 6)), daily("high", 9, "09:00", "11:00", values(5, 20))
 	type at struct {
@@ -141,7 +141,7 @@ func TestStateSaysSinceAndNext(t *testing.T) {
 	}
 }
 
-// TestSize shows what becomes of replicas, by what the target is.
+// The claim for replicas depends on the target.
 func TestSize(t *testing.T) {
 	plain := workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 3}}}
 	governed := plain
@@ -184,8 +184,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSizeIsSetOncePerWindow follows the size of a governed target through interruptions: a window sets it when it first
-// comes into force and not again when it is handed back.
+// The size of a target with an autoscaler is followed through interruptions: a window sets it when it first comes into
+// force and not again after an interruption.
 func TestSizeIsSetOncePerWindow(t *testing.T) {
 	governed := workload.Observed{Governed: true, Components: []workload.Component{{Name: "main", Replicas: 3}}}
 	asked := func(replicas int64, since int) workload.Intent {
@@ -197,7 +197,7 @@ func TestSizeIsSetOncePerWindow(t *testing.T) {
 	tests := []struct {
 		reason string
 		rules  v1alpha1.TriggerRules
-		// want is, by hour, since when which size is asked for, and whether it has been set already; zero: none.
+		// want has the claimed size by hour, with its start, and whether it was set already; zero: none.
 		want map[int]workload.Intent
 	}{
 		{"interrupted by one without a size", rules(daily("low", 1, "08:00", "12:00", size(6)), daily("high", 9, "09:00", "10:00", values(5, 20))),
@@ -243,8 +243,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestNeedsOfWhatComesAfter: a size after the window needs a count as well, bounds after it do not.
-func TestNeedsOfWhatComesAfter(t *testing.T) {
+// A size after the window needs a count as well, bounds after it do not.
+func TestNeedsOfAfterValues(t *testing.T) {
 	for _, tc := range []struct {
 		after v1alpha1.TriggerValues
 		want  []v1alpha1.Capability
@@ -260,7 +260,7 @@ func TestNeedsOfWhatComesAfter(t *testing.T) {
 	}
 }
 
-// TestSizeOfAKindWithoutACount: bounds, either of them, take the place of the size, and without bounds the size is all there is.
+// Either bound takes the place of the size; without bounds the size is the only claim.
 func TestSizeOfAKindWithoutACount(t *testing.T) {
 	for _, tc := range []struct {
 		during v1alpha1.TriggerValues
@@ -277,14 +277,14 @@ func TestSizeOfAKindWithoutACount(t *testing.T) {
 	}
 }
 
-// TestStatusOfTriggers: a status shows what is in force and the values in place, and tells what it showed before.
+// The status shows the triggers in force and the values in place; FillStatus returns the formerly active trigger.
 func TestStatusOfTriggers(t *testing.T) {
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	applied := []policy.Applied{{Target: web, Min: n(1), Max: n(2), Replicas: n(3)}}
 	want := []v1alpha1.AppliedValues{{Kind: "Deployment.apps", Namespace: "shop", Name: "web", Min: n(1), Max: n(2), Replicas: n(3)}}
 	for _, k := range Kinds() {
 		obj := k.New()
-		p, _ := k.Compile(obj, Context{}) // that nothing is in it does not matter
+		p, _ := k.Compile(obj, Context{}) // an empty object is enough
 		p.Reporter().FillStatus(obj, policy.State{Active: "peak"}, applied)
 		if before := p.Reporter().FillStatus(obj, policy.State{Active: "night"}, applied); before != "peak" {
 			t.Errorf("%s: it showed %q before", k.Name, before)
@@ -305,7 +305,7 @@ func TestStatusOfTriggers(t *testing.T) {
 	}
 }
 
-func TestFieldNamesWhereABoundComesFrom(t *testing.T) {
+func TestFieldNamesTheSourceOfABound(t *testing.T) {
 	suspended := with(daily("suspended", 9, "00:00", "24:00", values(1, 1)), func(t *v1alpha1.TimeTrigger) { t.Suspend = true })
 	p := compiled(t, rules(suspended, daily("low", 1, "08:00", "12:00", values(0, 6)), ending(daily("high", 9, "09:00", "11:00", values(5, 20)), 1, 4),
 		daily("also", 9, "10:00", "11:00", v1alpha1.TriggerValues{Max: n(20)}), daily("last", 1, "20:00", "21:00", size(3))))
@@ -326,8 +326,8 @@ func TestFieldNamesWhereABoundComesFrom(t *testing.T) {
 	}
 }
 
-// TestEqualPrioritiesGoByCapacity has one policy select the autoscaler and another what it governs.
-func TestEqualPrioritiesGoByCapacity(t *testing.T) {
+// One policy selects the autoscaler and another its scale target.
+func TestEqualPrioritiesAreDecidedByCapacity(t *testing.T) {
 	governed := workload.Observed{Governed: true, Components: []workload.Component{{Name: "main", Replicas: 3}}}
 	d, _ := decide(t, compiled(t, rules(daily("six", 0, "08:00", "11:00", size(6)))), hour(9), governed)
 	passed, _ := decide(t, compiled(t, rules(daily("thirty", 0, "08:00", "11:00", size(30)))), hour(9), workload.Observed{Governs: true})

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// governed is a Deployment whose autoscaler scales it by itself, with several policies that ask for sizes.
+// governed is a Deployment with an autoscaler, and several policies with claims for its size.
 type governed struct {
 	t        *rapid.T
 	adapter  *adapter.Adapter
@@ -48,10 +48,10 @@ func (g *governed) replicas() int64 {
 	return d.Spec.Replicas
 }
 
-// scale is what the autoscaler does.
+// scale scales the Deployment like the autoscaler.
 func (g *governed) scale(n int64) { g.patch(fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)) }
 
-// decide has all policies decide at an instant and carries it out. Nothing is kept from one call to the next but the object.
+// decide decides for all policies at an instant and applies the plan. Only the object is kept between calls.
 func (g *governed) decide(now time.Time) (workload.Plan, time.Time) {
 	obj, err := g.adapter.Project(g.doc)
 	if err != nil {
@@ -83,10 +83,10 @@ func (g *governed) decide(now time.Time) (workload.Plan, time.Time) {
 	return plan, all.Wake
 }
 
-// honoured is what each policy's size was set for last; it forgets when nobody asks for a size.
+// honoured has each policy's last applied size; it is cleared when no policy claims a size.
 type honoured map[workload.Policy]workload.Intent
 
-// expect says what the count has to be once a plan is carried out.
+// expect returns the expected count after a plan is applied.
 func (h honoured) expect(plan workload.Plan, before int64) int64 {
 	c := plan.Size
 	if c == nil {
@@ -108,7 +108,7 @@ func (h honoured) expect(plan workload.Plan, before int64) int64 {
 	return c.Value.Replicas
 }
 
-// drawPolicies draws few policies whose windows begin and end together often.
+// drawPolicies draws few policies whose windows often begin and end together.
 func drawPolicies(t *rapid.T) []*policy.Policy {
 	var all []*policy.Policy
 	for i := range rapid.IntRange(1, 3).Draw(t, "policies") {
@@ -139,10 +139,10 @@ func deploymentAdapter(t *testing.T) *adapter.Adapter {
 	return a
 }
 
-// TestSizesOfSeveralPolicies plays three days of several policies on one target that its autoscaler scales, once decided
-// every half hour and once only when the last decision said so or the target changed: as by one process that runs through,
-// and by one that is started anew at any time. Both come to the same counts at every moment; each window of each policy sets
-// its size once, when it first comes into force, and at no other time is the autoscaler's count touched.
+// Three days of several policies on one target with an autoscaler are played twice: with a decision every half hour,
+// and with decisions only at the announced times and after changes of the target, as after restarts. Both give the same
+// counts at every moment. Each window of each policy sets its size once, when it first comes into force, and the
+// autoscaler's count is not changed at other times.
 func TestSizesOfSeveralPolicies(t *testing.T) {
 	a := deploymentAdapter(t)
 	rapid.Check(t, func(t *rapid.T) {

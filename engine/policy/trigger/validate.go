@@ -16,7 +16,7 @@ import (
 // maxReplicas is the largest count that a field of 32 bits can hold.
 const maxReplicas = math.MaxInt32
 
-// compileTriggers compiles those that are not suspended; the suspended ones are checked too.
+// compileTriggers compiles the triggers that are not suspended; suspended triggers are checked too.
 func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, field.ErrorList) {
 	loc, errs := when.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, policy.OneOf(at.Child("overlap"), rules.Overlap, v1alpha1.OverlapPriority, v1alpha1.OverlapHighest)...)
@@ -82,14 +82,14 @@ func named(v v1alpha1.TriggerValues) []value {
 	return []value{{"min", v.Min}, {"max", v.Max}, {"replicas", v.Replicas}}
 }
 
-// checkKinds checks the values against the kinds that the target lists, as far as those are known: a bound below what a
-// kind accepts, and a value that no listed kind has a place for.
+// checkKinds checks the values against the listed kinds as far as known: a bound below the kind's lowest, and a value
+// without a place in any listed kind.
 func checkKinds(rules v1alpha1.TriggerRules, gks []schema.GroupKind, ctx Context, at *field.Path) field.ErrorList {
 	kinds := make(map[schema.GroupKind]policy.AdaptedKind, len(gks))
 	for _, gk := range gks {
 		k, ok := ctx.Kind(gk)
 		if !ok {
-			return nil // what is not known yet may have a place for everything
+			return nil // an unknown kind may have a place for every value
 		}
 		kinds[gk] = k
 	}

@@ -22,7 +22,7 @@ var (
 	unheardOf  = v1alpha1.KindRef{Group: "example.com", Kind: "UnheardOf"}
 )
 
-// known are the kinds that the tests' engine has adapters for.
+// known are the kinds with adapters in these tests.
 func known() Context {
 	return Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 		switch gk.Kind {
@@ -186,7 +186,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestTemplateAndAMinimumOfZero: whether an autoscaler can scale to zero goes by its metrics, which a template shows.
+// The metrics in a template decide whether an autoscaler can scale to zero.
 func TestTemplateAndAMinimumOfZero(t *testing.T) {
 	zero := func(o *v1alpha1.Trigger) {
 		o.Spec.Triggers = []v1alpha1.TimeTrigger{daily("peak", 0, "08:00", "11:00", values(1, 5)),
@@ -223,7 +223,7 @@ func TestTemplateAndAMinimumOfZero(t *testing.T) {
 	}
 }
 
-func TestTemplateSaysWhatMetadataItSets(t *testing.T) {
+func TestTemplateListsItsMetadata(t *testing.T) {
 	for _, tc := range []struct {
 		metadata            string
 		labels, annotations []string

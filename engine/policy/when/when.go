@@ -1,4 +1,4 @@
-// Package when turns the time sections of policy specs into timelines, with errors that name the field.
+// Package when compiles the time sections of policy specs into timelines. Its errors name the field.
 package when
 
 import (
@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// Zone loads an IANA time zone; an unknown one is an error, never silently another.
+// Zone loads an IANA time zone; an unknown zone is an error, never silently another zone.
 func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
 	loc, err := timeline.LoadZone(name)
 	if err != nil {
@@ -32,7 +32,7 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Tim
 		var err error
 		if spec.Duration, err = timeline.ParseDurationOrZero(string(w.Duration)); err != nil {
 			errs = append(errs, field.Invalid(at.Child("duration"), w.Duration, err.Error()))
-			spec.Duration = time.Second // it is given: what else is wrong is told as well
+			spec.Duration = time.Second // it is given, and other errors are reported as well
 		}
 	}
 	window, es := timeline.ParseWindow(spec, loc, at)
@@ -42,14 +42,14 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Tim
 	return window, nil
 }
 
-// Windows compiles a list of windows. Two of one name are an error (Repeated).
+// Windows compiles a list of windows. A repeated name is an error (Repeated).
 func Windows(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Timeline, field.ErrorList) {
 	errs := Repeated(ws, at)
 	out, es := EveryWindow(ws, loc, at)
 	return out, append(errs, es...)
 }
 
-// Repeated lists the windows that have the name of an earlier one: a message that named it would say nothing.
+// Repeated returns an error for each window with the name of an earlier one: messages could not tell them apart.
 func Repeated(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[string]()
@@ -62,10 +62,11 @@ func Repeated(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// MaxCrons is how many windows of a policy have a cron at most: where each of them ends is found by searching, which others wait for.
+// MaxCrons is the maximum number of windows with a cron in a policy. Their ends are found by a search, and other
+// policies wait during the search.
 const MaxCrons = 32
 
-// TooManyCrons is the error of a list in which more windows have a cron than a policy may have.
+// TooManyCrons returns the error of a list with more windows with a cron than allowed.
 func TooManyCrons(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	n := 0
 	for i := range ws {
@@ -79,7 +80,7 @@ func TooManyCrons(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, n, fmt.Sprintf("%d windows have a cron, where at most %d may: write the others as days with from and to, or make another policy", n, MaxCrons))}
 }
 
-// EveryWindow compiles a list of windows, whatever they are called.
+// EveryWindow compiles a list of windows and ignores repeated names.
 func EveryWindow(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Timeline, field.ErrorList) {
 	if errs := TooManyCrons(ws, at); len(errs) > 0 {
 		return nil, errs
@@ -94,7 +95,7 @@ func EveryWindow(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]ti
 	return out, errs
 }
 
-// Calendar compiles a calendar; its timeline is on during its days.
+// Calendar compiles a calendar; its timeline is on during the calendar's days.
 func Calendar(name string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList) {
 	in := timeline.CalendarSpec{TimeZone: spec.TimeZone}
 	for _, d := range spec.Dates {

@@ -38,7 +38,7 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// Each form of a window opens and closes where it says, in its zone.
+// Each form of a window opens and closes at its times, in its zone.
 func TestWindow(t *testing.T) {
 	for _, test := range []struct {
 		reason       string
@@ -145,8 +145,9 @@ func TestCalendar(t *testing.T) {
 	var _ when.Calendars = func(string) (timeline.Timeline, bool) { return days, true }
 }
 
-// No policy has so many windows with a cron that others have to wait until it is checked. Other windows may be as many as the schema says.
-func TestCronsAreCounted(t *testing.T) {
+// The number of windows with a cron is limited, because their check blocks other policies. Other windows are limited
+// only by the schema.
+func TestCronsAreLimited(t *testing.T) {
 	list := func(crons, others int) []v1alpha1.Window {
 		return append(slices.Repeat([]v1alpha1.Window{{Cron: "0 0 1-30 * 1", Duration: "520w"}}, crons), slices.Repeat([]v1alpha1.Window{{From: "10:00", To: "12:00"}}, others)...)
 	}

@@ -1,5 +1,5 @@
-// Package algorithm says which deletion cost each pod of a target is to have, and finds the fewest changes that lead there. It sees
-// a fleet and an instant, and no client. An algorithm is one line in the registry, and a function or a type.
+// Package algorithm assigns a deletion cost to each pod of a target, with the fewest changes. It sees a fleet and an
+// instant, and no client. An algorithm is one line in the registry, and a function or a type.
 package algorithm
 
 import (
@@ -11,31 +11,31 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// Params are what a policy says besides the name of its algorithm.
+// Params are the parameters of a policy besides the name of its algorithm.
 type Params struct {
 	// SpreadBy are node labels, the most important first.
 	SpreadBy []string
-	// GoingTaints and GoingLabels say of which nodes it is known that they do not last.
+	// GoingTaints and GoingLabels identify nodes that are not expected to last.
 	GoingTaints []string
 	GoingLabels map[string]string
-	// Weights say how much each algorithm counts in Weighted.
+	// Weights are the weights of the algorithms in Weighted.
 	Weights []Weight
 }
 
-// Weight is how much an algorithm counts.
+// Weight is the weight of an algorithm.
 type Weight struct {
 	Name   string
 	Weight int32
 }
 
-// Algorithm says how long each pod is to stay.
+// Algorithm orders pods for deletion.
 type Algorithm interface {
-	// Tiers gives each pod a number: those of the lowest go first, and those of one number in any order. The pods are those of one
-	// group.
+	// Tiers returns a number for each pod of one group: pods with the lowest number are deleted first, and pods with
+	// equal numbers in any order.
 	Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64
 }
 
-// byPod is an Algorithm that gives each pod its number by itself.
+// byPod is an Algorithm that numbers each pod independently.
 type byPod func(*fleet.Pod, Params) int64
 
 // Tiers implements Algorithm.
@@ -47,18 +47,18 @@ func (of byPod) Tiers(_ *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
 	return tiers
 }
 
-// planner is an Algorithm that gives costs itself. They have to mean the same in all groups.
+// planner is an Algorithm that assigns costs itself. The costs must be comparable across groups.
 type planner interface {
 	plan(f *fleet.Fleet, p Params, expected func(*fleet.Pod) fleet.Class) []fleet.Change
 }
 
-// refresher is an Algorithm that looks at what changes without a change of the fleet.
+// refresher is an Algorithm with inputs that change without a change of the fleet.
 type refresher interface {
-	// refresh is after which time to look again.
+	// refresh returns the interval of planning again.
 	refresh(p Params) time.Duration
 }
 
-// registry has every algorithm by its name. Youngest has the pods go first that were made last, Oldest those that were made first.
+// registry has every algorithm by its name. Youngest deletes the newest pods first, Oldest the oldest.
 var registry = map[string]Algorithm{
 	"Spread":        spread{},
 	"Youngest":      byPod(func(p *fleet.Pod, _ Params) int64 { return -p.Created }),
@@ -68,31 +68,32 @@ var registry = map[string]Algorithm{
 	"Weighted":      weighted{},
 }
 
-// Default is the algorithm of a policy that names none.
+// Default is the algorithm of a policy without a name of one.
 const Default = "Spread"
 
-// Combined is the algorithm that others are listed for.
+// Combined is the algorithm that combines other algorithms.
 const Combined = "Weighted"
 
-// Names lists the algorithms there are.
+// Names returns the names of the algorithms.
 func Names() []string {
 	return slices.Sorted(maps.Keys(registry))
 }
 
-// Known says whether there is an algorithm of a name.
+// Known reports whether an algorithm of the name exists.
 func Known(name string) bool { _, ok := registry[name]; return ok }
 
 const (
-	// grace is how long a pod that is not ready is expected to become so.
+	// grace is the time in which an unready pod is expected to become ready.
 	grace = 30 * time.Second
-	// settling is how long pods of several revisions have to stay as they are for a roll-out to be over.
+	// settling is the time without changes of pods of several revisions after which a roll-out counts as over.
 	settling = 30 * time.Second
-	// starting is how long a new pod may take to become ready while the roll-out that made it goes on: the time after which a
-	// Deployment counts as stuck.
+	// starting is the time that a new pod may take to become ready during a roll-out: the time after which a Deployment
+	// counts as stuck.
 	starting = 10 * time.Minute
 )
 
-// Make plans for a fleet at an instant. While a roll-out is under way there are no changes, unless duringRollOut says so.
+// Make returns the plan for a fleet at an instant. During a roll-out there are no changes, unless
+// duringRollOut is true.
 func Make(name string, f *fleet.Fleet, p Params, duringRollOut bool, now time.Time) fleet.Plan {
 	var out fleet.Plan
 	if over := rollOutEnds(f, now); !duringRollOut && now.Before(over) {
@@ -126,8 +127,8 @@ func Make(name string, f *fleet.Fleet, p Params, duringRollOut bool, now time.Ti
 	return out
 }
 
-// rollOutEnds is when a roll-out is over if nothing happens until then: pods of several revisions exist, and one came, went or changed its
-// readiness a moment ago, or is starting.
+// rollOutEnds returns the time at which a roll-out counts as over without further events: pods of several revisions
+// exist, and one was created, deleted, changed its readiness a moment ago, or is starting.
 func rollOutEnds(f *fleet.Fleet, now time.Time) time.Time {
 	if f.Revisions() < 2 {
 		return time.Time{}
@@ -143,8 +144,8 @@ func rollOutEnds(f *fleet.Fleet, now time.Time) time.Time {
 
 func unreadySince(p *fleet.Pod) time.Time { return time.Unix(cmp.Or(p.Changed, p.Created), 0) }
 
-// plannable are the pods of a group whose cost may be set and is worth setting: those that are on a known node. The others go
-// first whatever they cost, or are about to vanish with their node.
+// plannable returns the pods of a group whose cost may be set: pods on a known node without a foreign cost. The
+// controller deletes pods without a node first at any cost, and pods on a vanished node are about to go.
 func plannable(f *fleet.Fleet, group []*fleet.Pod) []*fleet.Pod {
 	return slices.DeleteFunc(slices.Clone(group), func(p *fleet.Pod) bool { return p.Node == nil || f.IsForeign(p) })
 }

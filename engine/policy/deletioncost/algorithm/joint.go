@@ -8,10 +8,10 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// jointly gives costs to the pods of several groups, so that the domains stay even over all of them. It goes the way that a Deployment goes
-// which is scaled down in small steps: each takes a pod from its largest ReplicaSet, and of two that are as large from the older one. Of those
-// pods that can go then, the one goes whose domain has the most pods over all groups. Only the first label counts, and each pod of a
-// group has a cost of its own.
+// jointly assigns costs to the pods of several groups, so that the domains stay even over all groups. It follows a
+// Deployment scaled down in small steps: each step deletes a pod from the largest ReplicaSet, or from the older of two
+// equal ones. Of the pods that can be deleted then, it picks one in the domain with the most pods over all groups. Only
+// the first label counts, and each pod of a group has a different cost.
 func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(*fleet.Pod) fleet.Class) []fleet.Change {
 	total := map[string]int{}
 	for _, p := range f.Pods {
@@ -37,16 +37,16 @@ func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(
 	return changes
 }
 
-// seat is one place in the order in which the pods of a group go: any pod of a class and a domain may take it.
+// seat is one position in the deletion order of a group: any pod of a class and a domain can take it.
 type seat struct {
 	class  fleet.Class
 	domain string
 }
 
-// sequence is the order in which the pods of one group go.
+// sequence is the deletion order of one group.
 type sequence struct {
 	pods map[seat][]*fleet.Pod
-	// classes are those of the pods that have no seat yet, in the order in which they go, with the number of those pods by domain.
+	// classes are the classes of pods without a seat, in deletion order; waiting counts these pods by class and domain.
 	classes []fleet.Class
 	waiting map[fleet.Class]map[string]int
 	left    int
@@ -68,7 +68,7 @@ func newSequence(group []*fleet.Pod, label string, expected func(*fleet.Pod) fle
 	return s
 }
 
-// takeFrom has one more pod go: of the class that goes first, from the domain that has the most pods. total loses it.
+// takeFrom adds one seat: of the first class, in the domain with the most pods. It decrements total.
 func (s *sequence) takeFrom(total map[string]int) {
 	c := s.classes[0]
 	in := s.waiting[c]
@@ -86,7 +86,8 @@ func (s *sequence) takeFrom(total map[string]int) {
 	}
 }
 
-// assign gives each seat a pod and a cost, from 0 for the last one downwards. A pod that has the cost of a seat that it may take keeps it.
+// assign assigns a pod and a cost to each seat, from 0 for the last seat downwards. A pod that has the cost of a
+// fitting seat keeps it.
 func (s *sequence) assign() []fleet.Change {
 	free := map[seat][]int32{}
 	for i, at := range slices.Backward(s.seats) {

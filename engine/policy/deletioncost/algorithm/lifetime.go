@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// DefaultGoingTaints are the taints of nodes that are about to go: cordoned, shut down, or chosen by an autoscaler.
+// DefaultGoingTaints are the taints of nodes about to be removed: cordoned, shut down, or chosen by an autoscaler.
 var DefaultGoingTaints = []string{
 	"node.kubernetes.io/unschedulable",
 	"node.kubernetes.io/out-of-service",
@@ -16,7 +16,7 @@ var DefaultGoingTaints = []string{
 	"karpenter.sh/disrupted",
 }
 
-// DefaultGoingLabels are labels of nodes that may go at any time.
+// DefaultGoingLabels are the labels of nodes that may be removed at any time.
 var DefaultGoingLabels = map[string]string{
 	"karpenter.sh/capacity-type":            "spot",
 	"eks.amazonaws.com/capacityType":        "SPOT",
@@ -24,7 +24,8 @@ var DefaultGoingLabels = map[string]string{
 	"kubernetes.azure.com/scalesetpriority": "spot",
 }
 
-// lifetime has the pods go first whose nodes are about to go, then those on nodes that may go at any time, such as spot nodes.
+// lifetime puts pods on nodes about to be removed first, then pods on nodes that may be removed at any time,
+// such as spot nodes.
 func lifetime(pod *fleet.Pod, p Params) int64 {
 	n := pod.Node
 	if n.Deleting || slices.ContainsFunc(n.Taints, func(key string) bool { return slices.Contains(p.GoingTaints, key) }) {

@@ -10,9 +10,9 @@ import (
 	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
 )
 
-// TestForeignPlaces: a pod whose cost is of somebody else has the height that its cost is that of, or the next one below the top, and the others
-// get those that are left.
-func TestForeignPlaces(t *testing.T) {
+// A pod with a foreign cost gets the height of its cost, or the next height below the top; the other pods get the
+// remaining heights.
+func TestForeignCostsKeepTheirHeights(t *testing.T) {
 	for _, tc := range []struct{ foreign, want []int32 }{
 		{[]int32{-1}, []int32{0, -2, -3}},
 		{[]int32{-3}, []int32{0, -1, -2}},
@@ -41,8 +41,8 @@ func TestForeignPlaces(t *testing.T) {
 	}
 }
 
-// TestWhoHasACostKeepsIt, not the pod that has none and would count as one that costs 0.
-func TestWhoHasACostKeepsIt(t *testing.T) {
+// A pod with a cost keeps it, in preference to a pod without one, which would count as cost 0.
+func TestAPodWithACostKeepsIt(t *testing.T) {
 	at := nodes(1)[0]
 	older, younger := pod(0, "web", at), pod(1, "web", at)
 	younger.Writer = own
@@ -53,7 +53,7 @@ func TestWhoHasACostKeepsIt(t *testing.T) {
 	}
 }
 
-// TestTheHighestLayerGoesFirst: of three pods in one zone and one in another, the two go first that make the zone the larger one.
+// Of three pods in one zone and one in another, the two deleted first are in the larger zone.
 func TestTheHighestLayerGoesFirst(t *testing.T) {
 	all := nodes(1, 1)
 	f := newFleet(pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[0]), pod(3, "web", all[1]))
@@ -65,8 +65,8 @@ func TestTheHighestLayerGoesFirst(t *testing.T) {
 	}
 }
 
-// TestWeightedSpreads: the layers of Spread, weighed against nothing else, leave zones as even as Spread itself does.
-func TestWeightedSpreads(t *testing.T) {
+// The layers of Spread, as the only weighted algorithm, leave zones as even as Spread itself does.
+func TestWeightedSpreadEqualsSpread(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := nodes(1, 1, 1)
 		var pods []*fleet.Pod

@@ -13,7 +13,7 @@ import (
 
 var somewhere = &fleet.Node{Name: "node", Labels: map[string]string{"zone": "a"}}
 
-// podsOf makes pods on one node, the first the oldest. Those that cost something have it from Flyball.
+// podsOf returns pods on one node, the first the oldest. All nonzero costs are Flyball's.
 func podsOf(costs ...int32) []*fleet.Pod {
 	var pods []*fleet.Pod
 	for i, cost := range costs {
@@ -26,7 +26,7 @@ func podsOf(costs ...int32) []*fleet.Pod {
 	return pods
 }
 
-// planned gives what each pod costs once the changes of a plan are made.
+// planned returns the cost of each pod after the changes of a plan.
 func planned(pods []*fleet.Pod, tiers []int64) []int32 {
 	of := map[*fleet.Pod]int64{}
 	for i, p := range pods {
@@ -93,8 +93,8 @@ func TestCostsOfTiers(t *testing.T) {
 	}
 }
 
-// TestTheMostIsKept: no larger set of pods could have stayed as they are, tried with every set.
-func TestTheMostIsKept(t *testing.T) {
+// No larger set of pods could have kept their costs, as a search of all sets shows.
+func TestTheMostCostsAreKept(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(r, "pods")
 		var all []tiered
@@ -135,8 +135,8 @@ func TestTheMostIsKept(t *testing.T) {
 	})
 }
 
-// TestPlacesOfTiers: equal steps from 0 to 64, whatever the tiers are.
-func TestPlacesOfTiers(t *testing.T) {
+// The result has equal steps from 0 to 64 for any tiers.
+func TestScaledTiersHaveEqualSteps(t *testing.T) {
 	for _, tc := range []struct{ tiers, want []int64 }{
 		{[]int64{7, -1, 900, 7}, []int64{32, 0, 64, 32}},
 		{[]int64{3, 1, 2, 0}, []int64{64, 21, 42, 0}},
@@ -148,8 +148,8 @@ func TestPlacesOfTiers(t *testing.T) {
 	}
 }
 
-// TestWhenAWeightedPlanIsMadeAgain: as often as what is in it asks for; never where that asks for nothing.
-func TestWhenAWeightedPlanIsMadeAgain(t *testing.T) {
+// The interval is the shortest of the combined algorithms; without any there is none.
+func TestWeightedRefreshIsTheShortestInterval(t *testing.T) {
 	for _, tc := range []struct {
 		names []string
 		want  time.Duration

@@ -8,20 +8,20 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// spread keeps the domains of a node label as even as they can be, however many pods are left.
+// spread keeps the domains of a node label as even as possible for any number of remaining pods.
 //
-// Each pod has a height in its domain, 1 to the number of pods there, and costs 1-height. So the highest layer goes first, over all
-// domains, and with each layer every domain loses one pod. The classes that go before all others, whatever they cost, have the
-// highest heights of their domain, one upon the other. Several groups are planned for jointly.
+// Each pod has a height in its domain, from 1 to the number of pods there, and costs 1-height. So the highest layer of
+// all domains is deleted first, and with each layer every domain loses one pod. Pods of classes that are deleted first
+// regardless of cost have the greatest heights. Several groups are planned jointly.
 type spread struct{}
 
-// slot is a pod at a height in a domain; a fixed one cannot be moved.
+// slot is a pod at a height in a domain; a fixed pod cannot be moved.
 type slot struct {
 	pod   *fleet.Pod
 	fixed bool
 }
 
-// Tiers implements Algorithm, for what weighs it against others: pods go by their layer.
+// Tiers implements Algorithm, for use in Weighted: the tier of a pod is its layer.
 func (spread) Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
 	layer := map[*fleet.Pod]int64{}
 	for _, in := range byDomain(pods, p.SpreadBy[0]) {
@@ -54,10 +54,10 @@ func (spread) plan(f *fleet.Fleet, p Params, expected func(*fleet.Pod) fleet.Cla
 	return changes
 }
 
-// heightOf is the height that the cost of a pod is that of; 0: of none.
+// heightOf returns the height that corresponds to a pod's cost; 0: none.
 func heightOf(p *fleet.Pod) int { return max(0, 1-int(p.Cost)) }
 
-// byDomain sorts the pods of a group by the domain that they are in. Nodes without the label are one domain. Pods on no known node
+// byDomain returns the pods of a group by domain. Nodes without the label form one domain. Pods without a known node
 // are left out.
 func byDomain(group []*fleet.Pod, label string) map[string][]*fleet.Pod {
 	out := map[string][]*fleet.Pod{}
@@ -69,8 +69,9 @@ func byDomain(group []*fleet.Pod, label string) map[string][]*fleet.Pod {
 	return out
 }
 
-// stack gives the pods of one domain their heights, the lowest first, so that the domains of further labels are as even in it as they can be. A
-// pod stays at the height that it has where that fits; height says which that is, 0 for none, and nil that no pod has one.
+// stack assigns heights to the pods of one domain, the lowest first, so that the domains of further labels are as even
+// as possible in it. A pod keeps its current height if possible; height returns the current height, 0 for none. A nil
+// height means that no pod has one.
 func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet.Pod) fleet.Class, height func(*fleet.Pod) int) []slot {
 	classes := map[fleet.Class][]*fleet.Pod{}
 	for _, p := range in {
@@ -101,18 +102,18 @@ func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet
 	return slots
 }
 
-// stayers orders pods by what they would do without costs: what was made first stays longest.
+// stayers orders pods as the controller does without costs: older pods stay longer.
 func stayers(a, b *fleet.Pod) int {
 	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Restarts, b.Restarts), cmp.Compare(a.Name, b.Name))
 }
 
-// placeForeignIn puts the pods whose costs are of others where they go anyway. The lowest height of part is first.
+// placeForeignIn puts pods with foreign costs at the heights of their costs. The lowest height of part is first.
 func placeForeignIn(part []slot, f *fleet.Fleet, pods []*fleet.Pod, first int, height func(*fleet.Pod) int) {
 	foreign := slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool { return !f.IsForeign(p) })
 	slices.SortStableFunc(foreign, func(a, b *fleet.Pod) int { return cmp.Compare(b.Cost, a.Cost) })
 	next := 0
 	for i, p := range foreign {
-		last := len(part) - (len(foreign) - i) // the others need a place as well
+		last := len(part) - (len(foreign) - i) // leave places for the remaining foreign pods
 		at := next
 		if height != nil {
 			at = min(max(next, height(p)-first), last)

@@ -26,7 +26,7 @@ var (
 	zones = algorithm.Params{SpreadBy: []string{zone}}
 )
 
-// nodes makes as many nodes in each zone as given.
+// nodes returns the given number of nodes in each zone.
 func nodes(perZone ...int) []*fleet.Node {
 	var out []*fleet.Node
 	for z, n := range perZone {
@@ -38,7 +38,7 @@ func nodes(perZone ...int) []*fleet.Node {
 	return out
 }
 
-// pod makes a pod that has been ready for an hour.
+// pod returns a pod that has been ready for an hour.
 func pod(i int, group string, node *fleet.Node) *fleet.Pod {
 	at := now.Add(-time.Hour).Unix() + int64(i)
 	return &fleet.Pod{Namespace: "shop", Name: fmt.Sprintf("%s-%03d", group, i), UID: fmt.Sprint(i), Assigned: true, Node: node, Group: group, Revision: group,
@@ -49,7 +49,7 @@ func newFleet(pods ...*fleet.Pod) *fleet.Fleet {
 	return &fleet.Fleet{Pods: pods, Own: own, Moved: now.Add(-time.Hour)}
 }
 
-// carryOut does what a plan says.
+// carryOut applies the changes of a plan.
 func carryOut(changes []fleet.Change) {
 	for _, c := range changes {
 		c.Pod.Cost, c.Pod.Writer = c.Cost, own
@@ -60,7 +60,7 @@ func spread(f *fleet.Fleet) []fleet.Change {
 	return algorithm.Make("Spread", f, zones, false, now).Changes
 }
 
-// drawFleet draws the pods of one group with readiness of any kind, and costs of an earlier plan or of chance.
+// drawFleet draws the pods of one group with any readiness, and with costs of an earlier plan or random costs.
 func drawFleet(r *rapid.T, group string) []*fleet.Pod {
 	all := nodes(rapid.SliceOfN(rapid.IntRange(1, 4), 1, 11).Draw(r, "nodes in zones")...)
 	var pods []*fleet.Pod
@@ -86,8 +86,8 @@ func drawFleet(r *rapid.T, group string) []*fleet.Pod {
 	return pods
 }
 
-// best gives, for each number of pods that go, the smallest spread that the classes allow: pods of a lower class go first, and in a class the
-// best is to take from where the most are left.
+// best returns, for each number of deleted pods, the smallest spread allowed by the classes: pods of a lower class are
+// deleted first, and within a class the best choice is the fullest domain.
 func best(pods []*fleet.Pod, label string) []int {
 	left := map[string]int{}
 	classes := map[fleet.Class]map[string]int{}
@@ -126,7 +126,7 @@ func spreadOf(count map[string]int) int {
 	return slices.Max(all) - slices.Min(all)
 }
 
-// gone gives, for each number of pods that go, the spread that is left when the controller chooses.
+// gone returns, for each number of deleted pods, the remaining spread under the controller's choice.
 func gone(f *fleet.Fleet, label string, victims []*fleet.Pod) []int {
 	out := []int{f.Spread(label, nil)}
 	taken := map[*fleet.Pod]bool{}
@@ -137,9 +137,9 @@ func gone(f *fleet.Fleet, label string, victims []*fleet.Pod) []int {
 	return out
 }
 
-// TestNoOrderIsMoreEven: whatever subset is not ready and whatever costs there were, for every number of pods left the spread is the
-// smallest that there can be. So it is at most 1 wherever the counts at the start allow that.
-func TestNoOrderIsMoreEven(t *testing.T) {
+// For any unready subset, any earlier costs and any number of remaining pods, the spread is the smallest possible. So
+// it is at most 1 wherever the counts at the start allow that.
+func TestSpreadIsOptimal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFleet(drawFleet(r, "web")...)
 		carryOut(spread(f))
@@ -157,9 +157,9 @@ func TestNoOrderIsMoreEven(t *testing.T) {
 	})
 }
 
-// TestTwoGroups: wherever pods are at the start, what a Deployment with two ReplicaSets keeps is as even as it can be while it is scaled down
-// pod by pod, which takes from the larger ReplicaSet.
-func TestTwoGroups(t *testing.T) {
+// For any initial placement, a Deployment with two ReplicaSets stays as even as possible while it is scaled down pod by
+// pod; the controller deletes from the larger ReplicaSet.
+func TestSpreadOfTwoReplicaSetsIsOptimal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := nodes(1, 1, 1)
 		var a, b []*fleet.Pod
@@ -203,8 +203,8 @@ func TestTwoGroups(t *testing.T) {
 	})
 }
 
-// TestAChangeCostsLittle: in a fleet that is as planned, a pod that comes costs one write, and so does one that goes.
-func TestAChangeCostsLittle(t *testing.T) {
+// In a fleet with its planned costs, a new or a deleted pod costs one write.
+func TestAPodChangeCostsOneWrite(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := nodes(3, 5, 7)
 		var pods []*fleet.Pod
@@ -232,8 +232,8 @@ func TestAChangeCostsLittle(t *testing.T) {
 	})
 }
 
-// TestVictimsCostNothing: what the controller deletes leaves the rest as it should be.
-func TestVictimsCostNothing(t *testing.T) {
+// After a scale-down by the controller, the remaining costs need no change.
+func TestAScaleDownCostsNoWrite(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFleet(drawFleet(r, "web")...)
 		for _, p := range f.Pods {
@@ -248,8 +248,8 @@ func TestVictimsCostNothing(t *testing.T) {
 	})
 }
 
-// TestForeignCostsAreNotTouched, and the rest is planned around them: what is left of the other pods is even wherever it can be.
-func TestForeignCostsAreNotTouched(t *testing.T) {
+// The plan is even among the other pods wherever possible.
+func TestForeignCostsAreNotChanged(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFleet(drawFleet(r, "web")...)
 		for _, p := range f.Pods {
@@ -269,7 +269,7 @@ func TestForeignCostsAreNotTouched(t *testing.T) {
 	})
 }
 
-func TestForeignCostsAreReckonedWith(t *testing.T) {
+func TestThePlanIncludesForeignCosts(t *testing.T) {
 	all := nodes(1, 1, 1)
 	var pods []*fleet.Pod
 	for i := range 12 {
@@ -293,9 +293,9 @@ func TestForeignCostsAreReckonedWith(t *testing.T) {
 	}
 }
 
-// TestFurtherLabelsAreEvenToo: with several labels each zone is as even over its racks as it can be for every number of pods left, and each
-// rack over its nodes, wherever the pods are and whatever subset is not ready; and the zones are no less even for it.
-func TestFurtherLabelsAreEvenToo(t *testing.T) {
+// With several labels, each zone is as even over its racks as possible for every number of remaining pods, and each
+// rack over its nodes, for any placement and any unready subset. The zones are no less even because of it.
+func TestSpreadOverFurtherLabelsIsOptimal(t *testing.T) {
 	const rack = "example.com/rack"
 	all := algorithm.Params{SpreadBy: []string{zone, rack, host}}
 	rapid.Check(t, func(r *rapid.T) {
@@ -330,13 +330,13 @@ func TestFurtherLabelsAreEvenToo(t *testing.T) {
 	})
 }
 
-// TestAChangeCostsLittleWithNodes: with nodes as a second label, a pod that goes from anywhere and one that comes where the scheduler would put
-// it cost at most 3 writes each at the median.
-func TestAChangeCostsLittleWithNodes(t *testing.T) {
+// With nodes as a second label, a deleted pod and a new pod at the scheduler's place cost at most 3 writes
+// each at the median.
+func TestAPodChangeCostsFewWritesWithNodes(t *testing.T) {
 	both := algorithm.Params{SpreadBy: []string{zone, host}}
 	all, dice := nodes(3, 5, 7), rand.New(rand.NewPCG(1, 2))
 	var pods []*fleet.Pod
-	// emptiest is the node in the zone with the fewest pods that has the fewest of them itself.
+	// emptiest returns the node with the fewest pods in the zone with the fewest pods.
 	emptiest := func() *fleet.Node {
 		count := map[string]int{}
 		for _, p := range pods {

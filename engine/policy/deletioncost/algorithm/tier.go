@@ -7,14 +7,16 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// tier is the heights of the pods of one class in one domain. Some are taken by pods of others; who gets the rest is for fill to say.
+// tier is the heights of the pods of one class in one domain. Some are taken by pods with foreign costs; fill
+// assigns the rest.
 type tier struct {
 	part []slot
-	// at is the pod that has each height now, nil where none has.
+	// at is the pod that currently has each height; nil: none.
 	at []*fleet.Pod
 }
 
-// newTier finds who is where. Of several pods at one height it is the first that has a cost already. The lowest height of part is first.
+// newTier finds the current pod of each height. If several pods have one height, the first pod with a cost wins. The
+// lowest height of part is first.
 func newTier(part []slot, own []*fleet.Pod, first int, height func(*fleet.Pod) int) *tier {
 	t := &tier{part, make([]*fleet.Pod, len(part))}
 	if height == nil {
@@ -30,7 +32,7 @@ func newTier(part []slot, own []*fleet.Pod, first int, height func(*fleet.Pod) i
 	return t
 }
 
-// free lists the heights that nobody has taken, from the bottom up.
+// free returns the heights not taken, from the bottom up.
 func (t *tier) free() []int {
 	var heights []int
 	for i := range t.part {
@@ -41,10 +43,11 @@ func (t *tier) free() []int {
 	return heights
 }
 
-// fill gives as many heights to pods as there are pods. With labels, the domains of the first of them are to be as even as can be whenever pods
-// have gone from the top, and in each domain those of the next. Pods that are there whatever happens to these count as lower ones.
+// fill assigns the given heights to as many pods. With labels, the domains of the first label stay as even as
+// possible while pods are deleted from the top, and within each domain those of the next label. The pods under
+// count as lower pods.
 //
-// So each pod has a level in its domain, one upon the other, and the pods of one level are all below those of the next.
+// So each pod has a level in its domain, and the pods of one level are all below those of the next.
 func (t *tier) fill(heights []int, pods, under []*fleet.Pod, labels []string) {
 	if len(labels) == 0 {
 		t.seat(heights, pods)
@@ -69,7 +72,7 @@ func (t *tier) fill(heights []int, pods, under []*fleet.Pod, labels []string) {
 	}
 }
 
-// shareOut gives each of some domains one of as many heights: that of a pod of its own, if there is one.
+// shareOut assigns one height to each domain: the height of a pod of the domain, if there is one.
 func (t *tier) shareOut(heights []int, domains []string, label string, share map[string][]int) {
 	waiting := map[string]bool{}
 	for _, d := range domains {
@@ -91,7 +94,8 @@ func (t *tier) shareOut(heights []int, domains []string, label string, share map
 	}
 }
 
-// seat puts pods at heights: those that are there already stay, and of the others what stays longest gets the lowest.
+// seat assigns heights to pods: pods keep their current height if possible, and of the others the longest-staying pod
+// gets the lowest height.
 func (t *tier) seat(heights []int, pods []*fleet.Pod) {
 	left := map[*fleet.Pod]bool{}
 	for _, p := range pods {

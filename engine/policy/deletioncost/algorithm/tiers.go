@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// step is the distance of the costs of two tiers when they are given: others fit between.
+	// step is the distance between new costs of two tiers, with room for others in between.
 	step = 16
-	// limit is the cost, up or down, beyond which all are given anew.
+	// limit is the absolute cost beyond which all costs are assigned again.
 	limit = 1 << 20
 )
 
@@ -20,8 +20,8 @@ type tiered struct {
 	tier int64
 }
 
-// inTiers finds the fewest changes that have the pods of each group go by their tiers. Pods of a lower tier cost less than those of a
-// higher one. A pod without a cost counts as one that costs 0.
+// inTiers returns the fewest changes after which the pods of each group are deleted in the order of their tiers: a
+// lower tier has lower costs. A missing cost counts as 0.
 func inTiers(f *fleet.Fleet, tiersOf func([]*fleet.Pod) []int64) []fleet.Change {
 	var changes []fleet.Change
 	for _, group := range f.Groups() {
@@ -46,8 +46,8 @@ func inTiers(f *fleet.Fleet, tiersOf func([]*fleet.Pod) []int64) []fleet.Change 
 	return changes
 }
 
-// longestKept marks a largest set of pods whose costs can stay as they are: they rise from tier to tier. Of several such sets it is
-// the one with more costs that were written, and more of the older pods: what comes anew is what is moved.
+// longestKept marks a largest set of pods whose costs can stay: their costs rise from tier to tier. Among such sets it
+// prefers written costs and older pods, so that new pods are moved.
 func longestKept(all []tiered) []bool {
 	// Two tiers must have no cost in common. So at one cost, the higher tier comes first and cannot follow the lower.
 	compare := func(a, b tiered) int {
@@ -73,7 +73,7 @@ func longestKept(all []tiered) []bool {
 	return kept
 }
 
-// worth says how much it is worth to leave each pod as it is. One pod more is always worth most.
+// worth returns the value of keeping each pod's cost. One more kept pod always outweighs all other differences.
 func worth(all []tiered) []int64 {
 	n := int64(len(all))
 	byAge := make([]int, n)
@@ -119,8 +119,8 @@ func (h *heaviest) put(at int, sum int64, end int) {
 	}
 }
 
-// between gives costs to those that are not kept: that of a kept one of the same tier, else one between the neighbours. It is false
-// where there is no room. At least one is kept.
+// between assigns costs to the pods not kept: the cost of a kept pod of the same tier, else one between the neighbours.
+// It returns false if there is no room. At least one pod is kept.
 func between(all []tiered, kept []bool) ([]int32, bool) {
 	costs := make([]int32, len(all))
 	floor := int64(-limit) // the tiers so far cost at most this
@@ -172,7 +172,7 @@ func tiersIn(all []tiered) int {
 	return n
 }
 
-// anew gives costs from 0 downwards, the highest tier first.
+// anew assigns costs from 0 downwards, the highest tier first.
 func anew(all []tiered) []int32 {
 	costs := make([]int32, len(all))
 	left := tiersIn(all)

@@ -18,8 +18,8 @@ var everything = algorithm.Params{
 	Weights: []algorithm.Weight{{Name: "Spread", Weight: 3}, {Name: "NodeOccupancy", Weight: 2}, {Name: "Youngest", Weight: 1}},
 }
 
-// TestEveryAlgorithmComesToRest: what a plan leads to needs no further plan.
-func TestEveryAlgorithmComesToRest(t *testing.T) {
+// After the changes of a plan, the next plan has no changes.
+func TestEveryAlgorithmConverges(t *testing.T) {
 	for _, name := range algorithm.Names() {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
@@ -89,8 +89,8 @@ func TestWeightedAddsUp(t *testing.T) {
 	}
 }
 
-// TestAgesCostOneWriteAPod: a pod that comes is put at its end of the order, and nothing else moves; after many of them as well.
-func TestAgesCostOneWriteAPod(t *testing.T) {
+// A new pod is placed at its end of the order without other changes, also after many new pods.
+func TestANewPodCostsOneWriteWhenOrderedByAge(t *testing.T) {
 	for _, name := range []string{"Youngest", "Oldest"} {
 		all := nodes(2, 2)
 		var pods []*fleet.Pod
@@ -139,7 +139,7 @@ func TestRollOuts(t *testing.T) {
 	}
 }
 
-// TestStartingPodsAreExpected: a pod that has just stopped being ready, or is starting, counts as ready for half a minute.
+// A pod that has just become unready, or is starting, counts as ready for half a minute.
 func TestStartingPodsAreExpected(t *testing.T) {
 	all := nodes(1)
 	pods := []*fleet.Pod{pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[0])}
@@ -155,7 +155,7 @@ func TestStartingPodsAreExpected(t *testing.T) {
 	}
 }
 
-// TestPodsWithoutANodeAreLeftAlone: they go first whatever they cost.
+// The controller deletes them first at any cost.
 func TestPodsWithoutANodeAreLeftAlone(t *testing.T) {
 	all := nodes(1)
 	unassigned, unknown := pod(0, "web", nil), pod(1, "web", nil)
@@ -170,7 +170,8 @@ func TestPodsWithoutANodeAreLeftAlone(t *testing.T) {
 	}
 }
 
-// FuzzPlan has every algorithm plan for pods with odd fields: it must not panic, come to rest, and touch nothing of others.
+// FuzzPlan plans with every algorithm for pods with odd fields: it must not panic, must converge, and must not change
+// foreign costs.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte("a few bytes are a few pods, and each says something else of them"), "-5", "karpenter")
 	f.Add([]byte{0, 255, 0, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 200, 201, 202}, "99999999999", "")

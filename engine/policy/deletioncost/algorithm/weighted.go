@@ -8,10 +8,10 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// weighted adds up what several algorithms say, each by its weight.
+// weighted adds up the weighted tiers of several algorithms.
 type weighted struct{}
 
-// grain is into how many parts the tiers of an algorithm are brought: finer differences would change all the time.
+// grain is the number of steps for the tiers of an algorithm: finer differences would change all the time.
 const grain = 64
 
 func (weighted) refresh(p Params) time.Duration {
@@ -41,7 +41,7 @@ func (weighted) Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
 	return sums
 }
 
-// scaled brings tiers to 0 to grain, in equal steps.
+// scaled maps tiers to 0 to grain, in equal steps.
 func scaled(tiers []int64) []int64 {
 	steps := slices.Compact(slices.Sorted(slices.Values(tiers)))
 	out := make([]int64, len(tiers))
