@@ -14,28 +14,29 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Note is what has become of the pods of a target under the policy that has its way. A text is empty where there is nothing to say.
+// Note is the state of a target's pods under the winning policy. Empty texts do not apply.
 type Note struct {
 	Policy workload.Policy
-	// Failure says what went wrong, Waiting what costs wait for, Foreign who else has set costs, Yields why something else orders the pods.
+	// Failure is the error, Waiting the obstacle of costs, Foreign the other writers of costs, Yields the reason why
+	// another mechanism orders the pods.
 	Failure, Waiting, Foreign, Yields string
-	// Undone is on how many pods somebody keeps removing the cost.
+	// Undone is the number of pods whose cost another writer keeps removing.
 	Undone int
 }
 
-// Contested says in words who else writes; empty: nobody does.
+// Contested returns the other writers as text; empty: none.
 func (n Note) Contested() string {
 	parts := []string{}
 	if n.Foreign != "" {
 		parts = append(parts, n.Foreign)
 	}
 	if n.Undone > 0 {
-		parts = append(parts, "somebody keeps removing the deletion cost of "+workload.Count(n.Undone, "pod"))
+		parts = append(parts, "another writer keeps removing the deletion cost of "+workload.Count(n.Undone, "pod"))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// foreignIn says who else has set costs in a fleet.
+// foreignIn returns the other writers of costs in a fleet.
 func foreignIn(f *fleet.Fleet) string {
 	count := countForeign(f)
 	var parts []string
@@ -55,26 +56,27 @@ func countForeign(f *fleet.Fleet) map[string]int {
 	return count
 }
 
-// stats are the numbers that are told of a target's pods.
+// stats are the published numbers about a target's pods.
 type stats struct {
-	// pods is how many there are; spread, how many more the fullest domain has than the emptiest, now and once half of the pods have gone.
+	// pods is the number of pods; spread is the difference between the fullest and the emptiest domain, now and after
+	// half of the pods are deleted.
 	pods, spread, spreadAtHalf int
-	// foreign is how many pods have a cost by somebody else, by that writer.
+	// foreign counts the pods with a cost of another writer, by writer.
 	foreign map[string]int
 }
 
-// statsOf gives the numbers of a fleet whose domains are the values of a label of nodes.
+// statsOf returns the numbers of a fleet with the values of a node label as domains.
 func statsOf(f *fleet.Fleet, label string, now time.Time) stats {
 	return stats{
 		pods: len(f.Pods), spread: f.Spread(label, nil), spreadAtHalf: f.Spread(label, f.ScaledDown(len(f.Pods)/2, now.Unix())), foreign: countForeign(f),
 	}
 }
 
-// book remembers what is told of targets and policies.
+// book holds the published state of targets and policies.
 type book struct {
 	mu     sync.Mutex
 	claims map[workload.Ref]struct{}
-	// lost is when targets that are going have lost their claim, of those that did so a moment ago.
+	// lost is the time at which targets being deleted lost their claim, for recent losses.
 	lost    map[workload.Ref]time.Time
 	notes   map[workload.Ref]Note
 	stats   map[workload.Policy]map[workload.Ref]stats
@@ -89,8 +91,8 @@ func newBook() *book {
 	}
 }
 
-// claim takes note of whether the pods of a target are to get costs, and says whether that is news. A target that is going itself takes its pods with
-// it.
+// claim records whether the pods of a target are to get costs, and reports whether that is new. A target being deleted
+// takes its pods with it.
 func (b *book) claim(ref workload.Ref, claimed, going bool, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,10 +110,10 @@ func (b *book) claim(ref workload.Ref, claimed, going bool, now time.Time) bool 
 	return was != claimed
 }
 
-// lingering is how long the costs of a target stay that is going: its pods go a moment later.
+// lingering is the time for which the costs of a target being deleted stay: its pods are deleted a moment later.
 const lingering = 3 * time.Second
 
-// lingers says how long the costs of a target have to stay yet; 0: no longer.
+// lingers returns how long the costs of a target must still stay; 0: no longer.
 func (b *book) lingers(ref workload.Ref, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +131,7 @@ func (b *book) claimed() []workload.Ref {
 	return slices.Collect(maps.Keys(b.claims))
 }
 
-// setNote remembers a note, and says whether it is news. before is the policy that the target was of, if any.
+// setNote records a note and reports whether it is new. before is the target's former policy, if any.
 func (b *book) setNote(ref workload.Ref, n Note) (before workload.Policy, news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,7 +149,7 @@ func (b *book) noteOf(ref workload.Ref) Note {
 	return b.notes[ref]
 }
 
-// setStats remembers the numbers of a target under a policy.
+// setStats records the numbers of a target under a policy.
 func (b *book) setStats(ref workload.Ref, id workload.Policy, s stats) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,7 +159,7 @@ func (b *book) setStats(ref workload.Ref, id workload.Policy, s stats) {
 	b.stats[id][ref] = s
 }
 
-// drop forgets a target and gives the policy that it was of.
+// drop removes a target and returns its policy.
 func (b *book) drop(ref workload.Ref) (id workload.Policy, was bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +177,8 @@ func (b *book) forgetPolicy(id workload.Policy) {
 	delete(b.hours, id)
 }
 
-// summary adds up the numbers of the targets of a policy; of spreads it gives the greatest. It remembers how many writes it has told of.
+// summary adds up the numbers of a policy's targets, with the greatest spread. It remembers the returned
+// number of writes.
 func (b *book) summary(id workload.Policy, now time.Time) policy.PodSummary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -194,7 +197,7 @@ func (b *book) summary(id workload.Policy, now time.Time) policy.PodSummary {
 	return s
 }
 
-// wrote counts a write, and says whether there is a policy to be told of it.
+// wrote counts a write and reports whether a policy has to publish it.
 func (b *book) wrote(id workload.Policy, now time.Time) bool {
 	if id == (workload.Policy{}) {
 		return false
@@ -208,7 +211,7 @@ func (b *book) wrote(id workload.Policy, now time.Time) bool {
 	return true
 }
 
-// resume takes over how many writes a status tells of. They count from the last of them.
+// resume takes over the number of writes in a status. They count from the last write.
 func (b *book) resume(id workload.Policy, writes int, last time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -218,7 +221,7 @@ func (b *book) resume(id workload.Policy, writes int, last time.Time) {
 	}
 }
 
-// aged lists the policies whose writes in the last hour have become fewer since they were told.
+// aged returns the policies whose number of writes in the last hour has decreased since its last publication.
 func (b *book) aged(now time.Time) []workload.Policy {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,12 +239,12 @@ const partOfHour = 10 * time.Minute
 
 // hour counts the writes of the last hour, in parts.
 type hour struct {
-	// parts are the counts: at is which part since 1970, n how many there were in it.
+	// parts are the counts: at is the number of the part since 1970, n the number of writes in it.
 	parts [6]struct {
 		at int64
 		n  int
 	}
-	// told is the sum that was told last, and last the last write.
+	// told is the last published sum, and last the time of the last write.
 	told int
 	last time.Time
 }

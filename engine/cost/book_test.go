@@ -33,10 +33,10 @@ func TestWritesOfTheLastHour(t *testing.T) {
 	}
 }
 
-// TestTheHourOutlivesTheManager: what a status told of counts from the last write on, and no longer for starting again.
-func TestTheHourOutlivesTheManager(t *testing.T) {
+// The writes in a status count from the last write, and restarts do not extend the hour.
+func TestWritesOfTheLastHourSurviveRestarts(t *testing.T) {
 	id := workload.Policy{Kind: "K", Name: "p"}
-	for range 3 { // the manager starts again and again
+	for range 3 { // the manager restarts several times
 		b := newBook()
 		b.resume(id, 30, start)
 		b.wrote(id, start.Add(30*time.Minute))
@@ -93,7 +93,7 @@ func TestCostsLingerAfterTheClaim(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenCountsUntilTheWatchBringsIt(t *testing.T) {
+func TestWrittenCostsCountUntilTheWatchDeliversThem(t *testing.T) {
 	w := newWritten()
 	w.add(fleet.Change{Pod: &fleet.Pod{UID: "u", Version: "1"}, Cost: -7}, start)
 	for version, want := range map[string]int32{"1": -7, "2": 0} {
@@ -104,7 +104,7 @@ func TestWhatIsWrittenCountsUntilTheWatchBringsIt(t *testing.T) {
 	}
 }
 
-func TestWhatKeepsBeingRemovedIsLeft(t *testing.T) {
+func TestRepeatedlyRemovedCostsAreLeft(t *testing.T) {
 	w := newWritten()
 	c := fleet.Change{Pod: &fleet.Pod{UID: "u", Version: "1"}, Cost: -7}
 	for i := range tries {
@@ -121,7 +121,7 @@ func TestWhatKeepsBeingRemovedIsLeft(t *testing.T) {
 	}
 }
 
-// TestRefusedPodsAreTriedLast: pods whose cost is refused do not keep the others from getting theirs.
+// Pods with a refused cost do not delay the others.
 func TestRefusedPodsAreTriedLast(t *testing.T) {
 	w := newWritten()
 	var changes []fleet.Change
@@ -152,9 +152,8 @@ func TestRefusedPodsAreTriedLast(t *testing.T) {
 	}
 }
 
-// TestWhatIsDroppedAsItIsSetIsLeft: where the API server takes a cost and the pod is as it was, the cost does not count as set, and is not
-// tried again soon.
-func TestWhatIsDroppedAsItIsSetIsLeft(t *testing.T) {
+// If the API server accepts a cost but the pod is unchanged, the cost does not count as set and is not retried soon.
+func TestWritesWithoutEffectAreNotRetriedSoon(t *testing.T) {
 	w := newWritten()
 	c := fleet.Change{Pod: &fleet.Pod{UID: "a", Version: "7"}, Cost: -3}
 	w.addUndone(c, start)

@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// budget gives the budget of a policy, by its latest form.
+// budget returns the budget of a policy, at the policy's current rate.
 func (b *book) budget(id workload.Policy, o policy.PodOrderer) *workers.Budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// clean removes the costs that Flyball has set on pods of a target where nobody asks for them any more. A pod whose cost cannot be removed does
-// not keep the others theirs.
+// clean removes Flyball's costs without a claim from the pods of a target. A failure on one pod does not
+// affect the others.
 func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
 	var failures []error
 	for _, group := range l.members.Groups(ref) {
@@ -36,12 +36,12 @@ func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
 	}
 	err := errors.Join(failures...)
 	if err != nil && !errors.Is(err, apply.ErrBehind) {
-		l.log.Info("deletion costs are not removed yet", "target", ref.String(), "reason", err.Error())
+		l.log.Info("Failed to remove deletion costs; will retry", "target", ref.String(), "reason", err.Error())
 	}
 	return err
 }
 
-// cleanGroup removes the costs of pods of one owner. Its error is that of the first pod at which that failed.
+// cleanGroup removes the costs of one owner's pods. It returns the error of the first failed pod.
 func (l *Loop) cleanGroup(ctx context.Context, pods []*fleet.Pod) error {
 	changes := make([]fleet.Change, len(pods))
 	for i, p := range pods {
@@ -69,8 +69,8 @@ func (l *Loop) cleanGroup(ctx context.Context, pods []*fleet.Pod) error {
 	return failures[0]
 }
 
-// isUnclaimed says that nothing keeps the costs of the pods of an owner, and how long they have to stay even so. It is false where that
-// cannot be said.
+// isUnclaimed reports whether no claim keeps the costs of an owner's pods, and how long they must stay anyway. It
+// returns false if this is unknown.
 func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
 	s := l.stakesIn(group)
 	if len(s.keepers) > 0 || s.unknown != "" {
@@ -82,13 +82,13 @@ func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Durati
 	return true, wait
 }
 
-// stakes says for whose sake the costs of pods stay.
+// stakes are the claims that keep the costs of pods.
 type stakes struct {
-	// chain is the owner of the pods and those above it.
+	// chain is the owner of the pods and its owners.
 	chain []workload.Ref
-	// keepers are those of the chain for which costs are asked, as far as a policy that cannot be read may have.
+	// keepers are the objects of the chain with a claim for costs, or with a possible claim of an unreadable policy.
 	keepers []workload.Ref
-	// undecided are those of which that cannot be said, and unknown says why; empty: of all it can.
+	// undecided are the objects of the chain with an unknown answer, and unknown is the reason; empty: all are known.
 	undecided []workload.Ref
 	unknown   string
 }
@@ -98,9 +98,9 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 	above, sure := l.members.Above(group)
 	s := stakes{chain: append([]workload.Ref{group}, above...)}
 	if !sure {
-		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
+		s.unknown = fmt.Sprintf("the owner of %s is not known yet", s.chain[len(s.chain)-1])
 	}
-	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer() != nil }) // their costs stay as they are
+	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer() != nil }) // an unreadable policy keeps its costs
 	for _, ref := range s.chain {
 		switch {
 		case !isDecidable(snapshot, ref.GroupKind):
@@ -113,8 +113,8 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 	return s
 }
 
-// isDecidable says whether it can be said what is asked of objects of a kind: either nothing can be, or the kind is in use and its objects
-// are known.
+// isDecidable reports whether the claims on objects of a kind are known: there can be none, or the kind is in use and
+// its objects are known.
 func isDecidable(s *world.Snapshot, gk schema.GroupKind) bool {
 	if k := s.InUse(gk); k != nil {
 		return k.Live.HasSynced()
@@ -123,13 +123,15 @@ func isDecidable(s *world.Snapshot, gk schema.GroupKind) bool {
 	return !ok || !known.HeedsCosts
 }
 
-// heeds says whether costs can be asked for on objects of a kind. Nothing is asked of one whose adapter is being deleted.
+// heeds reports whether costs can be claimed on objects of a kind. There are no claims while its adapter is
+// being deleted.
 func heeds(s *world.Snapshot, gk schema.GroupKind) bool {
 	k := s.InUse(gk)
 	return k != nil && !k.Releasing && k.Adapter.Can(v1alpha1.CapabilityDeletionCost)
 }
 
-// CostedOn counts the objects of a kind for whose sake alone pods have a cost of Flyball. While that is not known it is one.
+// CostedOn returns the number of objects of a kind that are the only reason for costs of pods. While that is
+// unknown it returns 1.
 func (l *Loop) CostedOn(gk schema.GroupKind) int {
 	snapshot := l.world.Snapshot()
 	if k := snapshot.InUse(gk); k == nil || !k.Adapter.Can(v1alpha1.CapabilityDeletionCost) {
@@ -159,14 +161,14 @@ func (l *Loop) CostedOn(gk schema.GroupKind) int {
 	return len(found)
 }
 
-// costedGroups lists the objects in a namespace, or in all of them, that own pods directly of which some have a cost of Flyball.
+// costedGroups returns the direct owners, in one namespace or all, of pods with a cost of Flyball.
 func (l *Loop) costedGroups(namespace string) []workload.Ref {
 	return slices.DeleteFunc(l.members.Costed(), func(ref workload.Ref) bool {
 		return namespace != "" && ref.Namespace != namespace || len(l.members.CostedPods(ref)) == 0
 	})
 }
 
-// Leftover says why costs may still have to be removed for a policy that is being deleted; empty: none have.
+// Leftover returns why costs may still have to be removed for a policy being deleted; empty: none.
 func (l *Loop) Leftover(p *world.Policy) string {
 	if p.PodOrderer() == nil {
 		return ""

@@ -32,7 +32,7 @@ var (
 	first = ref("ReplicaSet", "web-1")
 )
 
-// belongings are Members: one Deployment with one ReplicaSet whose pods have costs of Flyball, until they are removed.
+// belongings are Members: one Deployment with one ReplicaSet whose pods have costs of Flyball, until these are removed.
 type belongings struct {
 	Members
 	pods   map[string]*fleet.Pod
@@ -59,7 +59,7 @@ func (b *belongings) CostedPods(r workload.Ref) (pods []*fleet.Pod) {
 	return pods
 }
 
-// Apply implements Writer. Pods whose names are in refused keep their costs.
+// Apply implements Writer. Pods named in refused keep their costs.
 func (s *scene) Apply(_ context.Context, _ schema.GroupVersionResource, obj *workload.Object, _ *workload.Patch) (apply.Outcome, error) {
 	s.tried = append(s.tried, obj.Name)
 	if slices.Contains(s.refused, obj.Name) {
@@ -102,7 +102,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// policy has a policy be there.
+// policy adds a policy.
 func (s *scene) policy(t *testing.T, edit func(*v1alpha1.DeletionCost)) *world.Policy {
 	t.Helper()
 	row, _ := kinds.Find("DeletionCost")
@@ -117,8 +117,9 @@ func deleted(d *v1alpha1.DeletionCost) {
 	d.DeletionTimestamp = &now
 }
 
-// TestARefusalKeepsNoOtherCost: of five pods two are locked; the others lose their costs, and it is said how many are left and why.
-func TestARefusalKeepsNoOtherCost(t *testing.T) {
+// Two of five pods are locked; the others lose their costs, and the error has the number of remaining costs
+// and the reason.
+func TestARefusalDoesNotKeepOtherCosts(t *testing.T) {
 	s := newScene(t)
 	s.refused = []string{"a", "c"}
 	p := s.policy(t, deleted)
@@ -138,7 +139,7 @@ func TestARefusalKeepsNoOtherCost(t *testing.T) {
 	}
 }
 
-// TestAFewRefusalsEndATry: the next one begins with the pods that were not tried.
+// The next try begins with the untried pods.
 func TestAFewRefusalsEndATry(t *testing.T) {
 	s := newScene(t)
 	s.refused = []string{"a", "b", "c"}
@@ -151,9 +152,9 @@ func TestAFewRefusalsEndATry(t *testing.T) {
 	}
 }
 
-// TestCostsAreLookedAtOnceAnAdapterHasGone: what is set for the sake of Deployments goes with their adapter. Whether ReplicaSets may ask for it as
-// well is known only once the Adapter object of theirs, which was in use no more before, has gone.
-func TestCostsAreLookedAtOnceAnAdapterHasGone(t *testing.T) {
+// Costs for Deployments are removed with the Deployments' adapter. Whether ReplicaSets may claim costs is known only
+// after their unused Adapter object is deleted as well.
+func TestCostsAreCheckedAfterAnAdapterIsDeleted(t *testing.T) {
 	s := newScene(t)
 	library, err := adapters.All()
 	if err != nil {
@@ -173,7 +174,7 @@ func TestCostsAreLookedAtOnceAnAdapterHasGone(t *testing.T) {
 	select {
 	case <-s.needs:
 	default:
-		t.Fatal("nobody looks at the costs again")
+		t.Fatal("the costs were not queued again")
 	}
 	s.MembersSettled()
 	if err := s.process(t.Context(), first); err != nil || len(s.pods) > 0 {
@@ -181,8 +182,8 @@ func TestCostsAreLookedAtOnceAnAdapterHasGone(t *testing.T) {
 	}
 }
 
-// TestForWhoseSakeCostsStay: what a policy that is being deleted waits for, and which adapter has to stay.
-func TestForWhoseSakeCostsStay(t *testing.T) {
+// The cases say what a policy's deletion waits for, and which adapter must stay.
+func TestCostsStayWhileAClaimMayExist(t *testing.T) {
 	broken := func(d *v1alpha1.DeletionCost) { d.Spec.Algorithm = "Nonsense" }
 	release := func(s *scene, gk schema.GroupKind, adapter string) {
 		s.world.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, adapter) })
@@ -201,7 +202,7 @@ func TestForWhoseSakeCostsStay(t *testing.T) {
 			release(s, first.GroupKind, worldtest.ReplicaSets)
 		}},
 		"the Deployments are not known":             {policy: deleted, left: "the adapter of Deployment.apps is not ready", deployment: 1, change: func(s *scene) { s.objects.SetSynced(false) }},
-		"it is not known what owns the ReplicaSet":  {policy: deleted, left: "it is not known yet what owns", deployment: 1, set: 1, change: func(s *scene) { s.unsure = true }},
+		"it is not known what owns the ReplicaSet":  {policy: deleted, left: "is not known yet", deployment: 1, set: 1, change: func(s *scene) { s.unsure = true }},
 		"the adapter of the ReplicaSets is to go":   {policy: func(*v1alpha1.DeletionCost) {}, deployment: 1, change: func(s *scene) { release(s, first.GroupKind, worldtest.ReplicaSets) }},
 		"the adapter that they are asked by is too": {policy: func(*v1alpha1.DeletionCost) {}, left: "the deletion costs of 5 pods", deployment: 1, set: 1, change: func(s *scene) { release(s, web.GroupKind, worldtest.Deployments) }},
 	} {

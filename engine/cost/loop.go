@@ -1,6 +1,6 @@
-// Package cost gives the pods of targets the deletion costs that the policies agreed on ask for. A loop of workers takes targets from a
-// queue. For each it decides anew, has the policy that won plan, and writes within the budget of that policy. Costs of Flyball
-// that no plan speaks of are removed. Nothing is remembered that is not on the pods.
+// Package cost sets the deletion costs of pods as the merged policies ask. Workers take targets from a queue. For each
+// target they decide, let the winning policy plan, and write within the policy's budget. Flyball's costs outside of
+// every plan are removed. All durable state is on the pods.
 package cost
 
 import (
@@ -26,24 +26,24 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Members knows the pods of targets.
+// Members returns the pods of targets.
 type Members interface {
-	// Need has pods and nodes watched with those labels of nodes; Drop ends that.
+	// Need starts watches of pods and of nodes with the given labels; Drop ends them.
 	Need(ctx context.Context, labels []string) error
 	Drop()
-	// Fleet gives the active pods of a target; false: not everything is known yet.
+	// Fleet returns the active pods of a target; false: not everything is known yet.
 	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
-	// Costed lists what owns a pod with a cost of Flyball, however far above it, and CostedPods such pods that an object owns directly, also
-	// those that have finished. Groups lists what owns pods directly below a target, and Above what owns an object; it is sure where there can
-	// be no others.
+	// Costed returns all owners, direct and indirect, of pods with a cost of Flyball. CostedPods returns such pods of a
+	// direct owner, finished pods included. Groups returns the direct owners of pods below a target. Above returns the
+	// owners of an object; sure is true if there can be no others.
 	Costed() []workload.Ref
 	CostedPods(ref workload.Ref) []*fleet.Pod
 	Groups(ref workload.Ref) []workload.Ref
 	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
-	// Look finds the owner of an object again, and Refresh those of all after more kinds have come to be known.
+	// Look looks up the owner of an object again, and Refresh those of all objects after more kinds have become known.
 	Look(ref workload.Ref)
 	Refresh()
-	// Trouble says why not everything is known.
+	// Trouble returns why not everything is known.
 	Trouble() string
 }
 
@@ -52,31 +52,33 @@ type Writer interface {
 	Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (apply.Outcome, error)
 }
 
-// Audience hears of what has become of targets.
+// Audience is notified of the results for targets.
 type Audience struct {
-	// Requeue has a target told of anew under its policies. Dirty has the status of a policy looked at again.
+	// Requeue queues targets of the main loop, which updates their marks. Dirty schedules another look at the
+	// status of a policy.
 	Requeue func(refs ...workload.Ref)
 	Dirty   func(workload.Policy)
 	// Fault counts a target that could not be worked on because of a fault in Flyball.
 	Fault func()
 }
 
-// Keeper keeps an adapter from being deleted.
+// Keeper protects adapters from deletion.
 type Keeper interface {
-	// PutFinalizer sees to it that the adapter of a kind cannot go while something has to be given back through it.
+	// PutFinalizer adds the finalizer to the adapter of a kind, so that it stays while something has to be
+	// restored through it.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
 const (
 	// parallel is the number of targets worked on at once.
 	parallel = 4
-	// calm is how long a target waits after a change, so that changes that come together are planned together.
+	// calm is the pause of a target after a change, so that changes that arrive together are planned together.
 	calm = 500 * time.Millisecond
 )
 
-// Loop keeps the deletion costs of pods as they should be.
+// Loop keeps the deletion costs of pods up to date.
 type Loop struct {
-	// clock tells the time by which pods are judged: that of the cluster, whatever policies are decided by.
+	// clock is the clock for pods: the cluster's time, even if policies are decided at another time.
 	clock    clock.PassiveClock
 	log      logr.Logger
 	world    *world.World
@@ -90,11 +92,11 @@ type Loop struct {
 	needs   chan struct{}
 	book    *book
 	written *written
-	// leaving is true while pods are watched only because there are costs to be removed.
+	// leaving is true while pods are watched only to remove costs.
 	leaving atomic.Bool
 }
 
-// New makes a Loop. It hears of changes of the world from now on, and works once it runs.
+// New returns a Loop. It observes changes of the world from now on, and works once it runs.
 func New(w *world.World, m Members, writer Writer, a Audience, k Keeper, metrics *Metrics, log logr.Logger) *Loop {
 	l := &Loop{
 		clock: clock.RealClock{}, log: log, world: w, members: m, writer: writer, audience: a, keeper: k, metrics: metrics,
@@ -105,7 +107,7 @@ func New(w *world.World, m Members, writer Writer, a Audience, k Keeper, metrics
 	return l
 }
 
-// Run works until the context ends. What statuses tell of the last hour goes on to count.
+// Run works until the context ends. The statuses' counts of the last hour are taken over.
 func (l *Loop) Run(ctx context.Context) {
 	for p := range l.world.Snapshot().Policies {
 		if o := p.PodOrderer(); o != nil {
@@ -121,7 +123,7 @@ func (l *Loop) Run(ctx context.Context) {
 	l.members.Drop()
 }
 
-// Decided takes note of a target that was decided: claimed says that its pods are to get costs.
+// Decided records a decided target; claimed is true if its pods are to get costs.
 func (l *Loop) Decided(ref workload.Ref, claimed bool) {
 	l.members.Look(ref)
 	news := l.book.claim(ref, claimed, l.isGoing(ref), l.clock.Now())
@@ -133,14 +135,14 @@ func (l *Loop) Decided(ref workload.Ref, claimed bool) {
 	}
 }
 
-// isGoing says whether a target is gone, or about to be.
+// isGoing reports whether a target was deleted or is being deleted.
 func (l *Loop) isGoing(ref workload.Ref) bool {
 	snapshot := l.world.Snapshot()
 	obj := snapshot.Object(ref)
 	return obj == nil || obj.Deleting || snapshot.Namespace(ref.Namespace).Terminating
 }
 
-// queueBelow has everything looked at that lies between a target and its pods.
+// queueBelow queues all objects between a target and its pods.
 func (l *Loop) queueBelow(ref workload.Ref) {
 	for _, group := range l.members.Groups(ref) {
 		l.queue.Add(group)
@@ -168,10 +170,10 @@ func (l *Loop) MembersSettled() {
 	}
 }
 
-// unknownRetry is the pause after which it is told again why pods are not known.
+// unknownRetry is the pause before the reason for unknown pods is reported again.
 const unknownRetry = 5 * time.Second
 
-// process brings the costs of the pods of one target to what its policies agree on. It returns an error when it has to be tried again.
+// process brings the costs of one target's pods to its plan. It returns an error if the work must be retried.
 func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	p := l.claimOn(ref)
 	f, known := l.members.Fleet(ref)
@@ -180,7 +182,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		return nil
 	case !known:
 		l.setNote(ref, p, Note{Waiting: "the pods are not known yet", Failure: l.members.Trouble()})
-		l.queue.AddAfter(ref, unknownRetry) // to tell of what stands in the way; once they are known it comes at once
+		l.queue.AddAfter(ref, unknownRetry) // to report the obstacle; once the pods are known, the target is queued at once
 		return nil
 	case p == nil:
 		l.forget(ref)
@@ -194,7 +196,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	return l.carryOut(ctx, ref, p, f)
 }
 
-// fault takes note of a panic.
+// fault records a panic.
 func (l *Loop) fault(ref workload.Ref, err error) {
 	l.audience.Fault()
 	defer func() { _ = recover() }() // deciding may be what panics
@@ -203,8 +205,8 @@ func (l *Loop) fault(ref workload.Ref, err error) {
 	}
 }
 
-// claimedAbove finds the object furthest above a target whose pods are to have costs: they include those of the target. Without one the policy
-// is nil.
+// claimedAbove returns the topmost owner of a target with a claim for costs: its pods include the target's. The policy
+// is nil if there is none.
 func (l *Loop) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy) {
 	above, _ := l.members.Above(ref)
 	for _, owner := range slices.Backward(above) {
@@ -215,7 +217,7 @@ func (l *Loop) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy)
 	return workload.Ref{}, nil
 }
 
-// claimOn gives the policy whose costs the pods of a target are to have; nil: none.
+// claimOn returns the policy whose costs the target's pods are to have; nil: none.
 func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 	snapshot := l.world.Snapshot()
 	v := decide.Target(snapshot, ref, l.clock.Now(), nil)
@@ -228,7 +230,7 @@ func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 	return nil
 }
 
-// carryOut plans for a target and writes what the budget permits.
+// carryOut plans for a target and writes within the budget.
 func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *fleet.Fleet) error {
 	now, orderer := l.clock.Now(), p.PodOrderer()
 	l.written.setCostsIn(f, now)
@@ -252,7 +254,7 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, 
 	return err
 }
 
-// setNote remembers what has become of a target, and has it told if that is news.
+// setNote records the result for a target and publishes a change.
 func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n Note) {
 	n.Policy = p.ID
 	before, news := l.book.setNote(ref, n)
@@ -260,7 +262,7 @@ func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n Note) {
 		l.audience.Requeue(ref)
 	}
 	if before != p.ID && before != (workload.Policy{}) {
-		l.audience.Dirty(before) // it has told of the target's pods, maybe even since it lost them
+		l.audience.Dirty(before) // its status may still count the target's pods
 	}
 	l.audience.Dirty(p.ID)
 }
@@ -273,17 +275,17 @@ func (l *Loop) forget(ref workload.Ref) {
 	}
 }
 
-// Note is what has become of the pods of a target.
+// Note returns the state of a target's pods.
 func (l *Loop) Note(ref workload.Ref) Note { return l.book.noteOf(ref) }
 
-// Summary is what has become of all pods of a policy.
+// Summary returns the state of all pods of a policy.
 func (l *Loop) Summary(id workload.Policy) policy.PodSummary {
 	s := l.book.summary(id, l.clock.Now())
 	l.metrics.publish(id, s)
 	return s
 }
 
-// age has statuses looked at again that tell of writes that are long past.
+// age schedules another look at statuses that count writes older than an hour.
 func (l *Loop) age(ctx context.Context) {
 	for {
 		select {

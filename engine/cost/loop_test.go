@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhoLosesATargetIsToldAgain: the status of a policy may have been written after it was overruled and before its pods were another's.
-func TestWhoLosesATargetIsToldAgain(t *testing.T) {
+// The status may have been written after the policy was overruled and before its pods got another policy.
+func TestStatusIsWrittenAgainForALostTarget(t *testing.T) {
 	s := newScene(t)
 	told := map[string]bool{}
 	s.audience = Audience{Requeue: func(...workload.Ref) {}, Dirty: func(id workload.Policy) { told[id.Name] = true }}

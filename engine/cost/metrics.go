@@ -7,24 +7,24 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Metrics are those of deletion costs.
+// Metrics are the metrics of deletion costs.
 type Metrics struct {
 	writes                *prometheus.CounterVec
 	pods, spread, foreign *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	labels := []string{"policy_kind", "policy"}
 	m := &Metrics{
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_deletion_cost_writes_total",
-			Help: "Deletion costs set on pods by result; those without a policy were removed."}, append(labels, "result")),
+			Help: "Writes of deletion costs to pods, by result; without a policy, the cost was removed."}, append(labels, "result")),
 		pods: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_pods",
 			Help: "Pods that a policy plans for."}, labels),
 		spread: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_spread",
-			Help: "Pods that the fullest zone of the most uneven target has more than the emptiest, now and at half the pods."}, append(labels, "at")),
+			Help: "Difference in pods between the fullest and the emptiest zone of the most uneven target, now and at half the pods."}, append(labels, "at")),
 		foreign: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_foreign_pods",
-			Help: "Pods of a policy's targets whose deletion cost somebody else has set."}, labels),
+			Help: "Pods of a policy's targets with a deletion cost set by another writer."}, labels),
 	}
 	for _, c := range []prometheus.Collector{m.writes, m.pods, m.spread, m.foreign} {
 		if err := r.Register(c); err != nil {
@@ -49,7 +49,7 @@ func (m *Metrics) publish(id workload.Policy, s policy.PodSummary) {
 	m.foreign.WithLabelValues(id.Kind, id.Label()).Set(float64(foreign))
 }
 
-// forget removes every series of a policy that is gone.
+// forget removes every series of a deleted policy.
 func (m *Metrics) forget(id workload.Policy) {
 	match := prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()}
 	m.writes.DeletePartialMatch(match)

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Changed implements world.Observer: which policies there are says what is to be watched, and which adapters there are, for whose sake costs stay.
+// Changed implements world.Observer: the policies decide the watches, and the adapters decide which costs stay.
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
@@ -22,8 +22,8 @@ func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	}
 }
 
-// followNeeds has pods and nodes watched while some policy orders pods, and while there are costs to be removed: a policy may have gone without
-// waiting for that.
+// followNeeds watches pods and nodes while a policy orders pods, and while costs must be removed: a policy may have
+// been removed before its costs.
 func (l *Loop) followNeeds(ctx context.Context) {
 	poke.Poke(l.needs)
 	for {
@@ -49,7 +49,7 @@ func (l *Loop) followNeeds(ctx context.Context) {
 		}
 		slices.Sort(labels)
 		if err := l.members.Need(ctx, slices.Compact(labels)); err != nil && ctx.Err() == nil {
-			l.log.Error(err, "pods and nodes are not watched")
+			l.log.Error(err, "Failed to watch pods and nodes; will retry")
 			time.AfterFunc(time.Second, func() { poke.Poke(l.needs) })
 			continue
 		}

@@ -15,11 +15,12 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// failuresAtMost is after how many refused writes the rest of a plan is left to the next try, which begins with that rest.
+// failuresAtMost is the number of refused writes after which the rest of a plan is left to the next try, which begins
+// with that rest.
 const failuresAtMost = 3
 
-// setAll sets as many costs as the budget permits, and gives the note with what came of it. The error is that of the first write that was
-// refused.
+// setAll sets as many costs as the budget allows. It returns the note with the result, and the error of the first
+// refused write.
 func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []fleet.Change, n Note) (Note, error) {
 	now, budget := l.clock.Now(), l.book.budget(p.ID, p.PodOrderer())
 	var failures []error
@@ -63,7 +64,8 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// write sets the cost of a pod, or removes it. The pod must be as it was read: somebody else may have set a cost meanwhile.
+// write sets or removes the cost of a pod. The pod must be unchanged since it was read, because another writer
+// may have set a cost.
 func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, cost *string) error {
 	value, kept := "null", workload.Kept{Key: fleet.CostAnnotation}
 	if cost != nil {

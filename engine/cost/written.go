@@ -10,18 +10,19 @@ import (
 )
 
 const (
-	// tries is how often one cost is set on one pod within patience before it is left to whoever removes it.
+	// tries is the number of times that one cost is set on one pod within patience, before Flyball gives in to a writer
+	// that removes it.
 	tries    = 3
 	patience = 10 * time.Minute
 )
 
-// written remembers what was written until the watch has brought it, where it keeps being removed, and where it was refused.
+// written records writes not yet delivered by the watch, costs that are removed repeatedly, and refused writes.
 type written struct {
 	mu   sync.Mutex
 	pods map[string]*writtenPod
-	// refused are the last writes that were refused, by the UID of the pod.
+	// refused are the last refused writes, by the UID of the pod.
 	refused map[string]refusal
-	// swept is when what is old was dropped last.
+	// swept is the time of the last removal of old records.
 	swept time.Time
 }
 
@@ -31,8 +32,8 @@ type refusal struct {
 }
 
 type writtenPod struct {
-	// version is the resourceVersion of the pod that the cost was written upon; empty where the write has changed nothing. times is how
-	// often it was written since first.
+	// version is the resourceVersion of the pod before the write; empty if the write had no effect. times is the number
+	// of writes since first.
 	version string
 	cost    int32
 	times   int
@@ -43,7 +44,7 @@ func newWritten() *written {
 	return &written{pods: map[string]*writtenPod{}, refused: map[string]refusal{}}
 }
 
-// add remembers a cost that was set.
+// add records a written cost.
 func (w *written) add(c fleet.Change, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +53,7 @@ func (w *written) add(c fleet.Change, now time.Time) {
 	p.times++
 }
 
-// addUndone remembers a cost that was dropped as it was set: that is not tried again soon.
+// addUndone records a cost dropped in the write itself: it is not retried soon.
 func (w *written) addUndone(c fleet.Change, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +61,7 @@ func (w *written) addUndone(c fleet.Change, now time.Time) {
 	p.version, p.times = "", tries
 }
 
-// podOf is what is remembered of a pod for a cost. It begins anew for another cost, and when the patience is over.
+// podOf returns the record of a pod for a cost. It starts again for another cost, and after patience.
 func (w *written) podOf(c fleet.Change, now time.Time) *writtenPod {
 	p := w.pods[c.Pod.UID]
 	if p == nil || p.cost != c.Cost || now.Sub(p.first) > patience {
@@ -70,7 +71,8 @@ func (w *written) podOf(c fleet.Change, now time.Time) *writtenPod {
 	return p
 }
 
-// setCostsIn edits a fleet: pods that are as they were before their cost was set get it. It also forgets what is old.
+// setCostsIn edits a fleet: pods still in their form from before a write get the written cost. It also removes
+// old records.
 func (w *written) setCostsIn(f *fleet.Fleet, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +84,7 @@ func (w *written) setCostsIn(f *fleet.Fleet, now time.Time) {
 	w.sweep(now)
 }
 
-// sweep forgets what is older than the patience, as often. The lock is held.
+// sweep removes records older than patience, as often. The caller holds the lock.
 func (w *written) sweep(now time.Time) {
 	if now.Sub(w.swept) <= patience {
 		return
@@ -92,7 +94,7 @@ func (w *written) sweep(now time.Time) {
 	w.swept = now
 }
 
-// isUndone says whether a change was made so often that somebody must be removing it.
+// isUndone reports whether a change was repeated so often that another writer must be removing it.
 func (w *written) isUndone(c fleet.Change, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,14 +102,14 @@ func (w *written) isUndone(c fleet.Change, now time.Time) bool {
 	return p != nil && p.cost == c.Cost && p.times >= tries && now.Sub(p.first) <= patience
 }
 
-// refuse remembers that a write to a pod was refused.
+// refuse records a refused write to a pod.
 func (w *written) refuse(pod *fleet.Pod, now time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused[pod.UID] = refusal{now, err.Error()}
 }
 
-// refusalOf says why writes to one of some pods were refused; empty: they were not, lately.
+// refusalOf returns the reason of a recent refused write to one of the pods; empty: none.
 func (w *written) refusalOf(pods []*fleet.Pod) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +121,8 @@ func (w *written) refusalOf(pods []*fleet.Pod) string {
 	return ""
 }
 
-// sortRefusedIn puts those changes last that were refused a while ago, the longest ago first: they must not keep the others from being made.
+// sortRefusedIn moves recently refused changes to the end, the oldest refusal first, so that they do not block
+// the others.
 func (w *written) sortRefusedIn(changes []fleet.Change, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

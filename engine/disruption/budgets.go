@@ -1,6 +1,7 @@
-// Package disruption knows the PodDisruptionBudgets of the cluster, its LimitRanges and its ResourceQuotas while somebody needs them, and says whether
-// they allow that pods of a target are restarted now, and made anew. Budgets are watched, and what waits for one hears of its change. The labels of pods are read where a budget of their
-// namespace allows nothing, and only then: of one pod a revision.
+// Package disruption checks whether PodDisruptionBudgets, LimitRanges and ResourceQuotas allow that pods of a
+// target are restarted now, and recreated. Budgets are watched while needed, and waiting targets are notified
+// of their changes. The labels of pods are read only if a budget of their namespace allows no disruption: of
+// one pod per revision.
 package disruption
 
 import (
@@ -26,21 +27,21 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Members knows the pods of targets.
+// Members returns the pods of targets.
 type Members interface {
-	// Fleet gives the active pods of a target; false: not everything is known yet.
+	// Fleet returns the active pods of a target; false: not everything is known yet.
 	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
 }
 
-// Options say how Budgets work.
+// Options configure Budgets.
 type Options struct {
 	Watches *watch.Manager
 	Members Members
 	// Pods reads the metadata of pods.
 	Pods metadata.Interface
-	// Again has targets asked for again that have waited. It must be quick.
+	// Again queues waiting targets. It must be quick.
 	Again func(refs ...workload.Ref)
-	// Clock tells the time of the cluster. Default: the machine's.
+	// Clock is the cluster's clock. Default: the machine's.
 	Clock clock.PassiveClock
 	Log   logr.Logger
 }
@@ -53,7 +54,7 @@ type Budgets struct {
 	watch *watch.Watch // nil while nobody needs it
 	rooms *rooms.Rooms
 	stop  context.CancelFunc
-	// waiting says what targets wait for.
+	// waiting has the obstacles of targets.
 	waiting map[workload.Ref]string
 }
 
@@ -62,10 +63,11 @@ var (
 	pods    = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
-// killedLately is for how long the target counts as short of memory after one of its containers was killed for that.
+// killedLately is the time for which a target counts as short of memory after one of its containers was killed
+// for lack of it.
 const killedLately = time.Hour
 
-// New makes Budgets that watch nothing yet.
+// New returns Budgets without watches.
 func New(opts Options) *Budgets {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -73,7 +75,8 @@ func New(opts Options) *Budgets {
 	return &Budgets{opts: opts, waiting: map[workload.Ref]string{}}
 }
 
-// Need has budgets watched until the context ends or Drop is called. It does not wait for the network. With an error it has to be called again.
+// Need watches budgets until the context ends or Drop is called. It does not wait for the network. After an error it
+// must be called again.
 func (b *Budgets) Need(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +98,7 @@ func (b *Budgets) Need(ctx context.Context) error {
 	return nil
 }
 
-// Drop ends what Need began.
+// Drop ends Need.
 func (b *Budgets) Drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +108,7 @@ func (b *Budgets) Drop() {
 	}
 }
 
-// changed has targets asked for again that may have waited for a budget.
+// changed queues targets that may have waited for a budget.
 func (b *Budgets) changed(old, cur *workload.Object) {
 	if !matters(old, cur) {
 		return
@@ -116,12 +119,13 @@ func (b *Budgets) changed(old, cur *workload.Object) {
 	go b.wake(cur.Namespace)
 }
 
-// matters says whether a budget allows something else than before, or for others. How many of its pods are healthy changes all the time.
+// matters reports whether a budget's allowance or selector has changed. Its number of healthy pods changes all the time
+// and does not matter.
 func matters(old, cur *workload.Object) bool {
 	return old == nil || cur == nil || !slices.Equal(old.Fields, cur.Fields)
 }
 
-// wake has all targets of a namespace asked for again that wait; "": of all namespaces.
+// wake queues all waiting targets of a namespace; "": of all namespaces.
 func (b *Budgets) wake(namespace string) {
 	b.mu.Lock()
 	var refs []workload.Ref
@@ -136,26 +140,27 @@ func (b *Budgets) wake(namespace string) {
 	}
 }
 
-// Waits says what a target waits for since it was last asked for; empty: for nothing.
+// Waits returns the obstacle found by the last Ask for a target; empty: none.
 func (b *Budgets) Waits(ref workload.Ref) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.waiting[ref]
 }
 
-// Forget drops what is known of a target that needs no answer any more.
+// Forget drops the record of a target that needs no answer any more.
 func (b *Budgets) Forget(ref workload.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.waiting, ref)
 }
 
-// toBeRead is waited for while budgets are not known.
+// toBeRead is the obstacle while budgets are unknown.
 const toBeRead = "waits for PodDisruptionBudgets to be read"
 
-// Ask says what keeps pods of a target from being restarted now; empty: nothing does. The target is asked for again when that may be another answer.
-// more says that it is to get more memory: a budget does not keep it from that where it is killed for lack of it. template has the requests and limits
-// of the pods that are to take their place; nil: none does, they are changed in place.
+// Ask returns the obstacle to restarting pods of a target now; empty: none. The target is queued when the answer may
+// have changed. more is true if the target gets more memory: then a budget does not stop a target whose containers were
+// killed for lack of memory. template has the requests and limits of replacement pods; nil: no replacement, pods are
+// changed in place.
 func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool, template workload.Allocations) (waits string) {
 	w, bounds := b.begin(ref)
 	if waits = b.refuses(bounds, ref, template); waits == "" {
@@ -171,8 +176,8 @@ func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool, template
 	return waits
 }
 
-// begin takes a target for one that waits, so that a change from now on is not missed. What it is said to wait for stays until that is known
-// anew.
+// begin records a target as waiting, so that a change from now on is not missed. A former obstacle stays until
+// the new answer.
 func (b *Budgets) begin(ref workload.Ref) (*watch.Watch, *rooms.Rooms) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +187,7 @@ func (b *Budgets) begin(ref workload.Ref) (*watch.Watch, *rooms.Rooms) {
 	return b.watch, b.rooms
 }
 
-// refuses says why the namespace of a target would refuse pods of another template; empty: it would not.
+// refuses returns why the namespace of a target would refuse pods of another template; empty: it would not.
 func (b *Budgets) refuses(bounds *rooms.Rooms, ref workload.Ref, template workload.Allocations) string {
 	switch {
 	case template == nil:
@@ -227,7 +232,7 @@ func (b *Budgets) waits(ctx context.Context, w *watch.Watch, ref workload.Ref, m
 	return b.closed(ctx, closed, ref, more)
 }
 
-// closed says which of the budgets that allow nothing is for pods of a target.
+// closed returns the budget without allowance that selects pods of the target.
 func (b *Budgets) closed(ctx context.Context, closed []*workload.Object, ref workload.Ref, more bool) string {
 	f, known := b.opts.Members.Fleet(ref)
 	switch {
@@ -255,7 +260,7 @@ func (b *Budgets) closed(ctx context.Context, closed []*workload.Object, ref wor
 	return ""
 }
 
-// isShort says whether a container was killed lately for lack of memory.
+// isShort reports whether a container was killed recently for lack of memory.
 func (b *Budgets) isShort(f *fleet.Fleet) bool {
 	for _, p := range f.Pods {
 		for _, c := range p.Containers {
@@ -280,13 +285,14 @@ func (b *Budgets) labelsOf(ctx context.Context, p *fleet.Pod) (labels.Set, error
 	return list.Items[0].Labels, nil
 }
 
-// The fields of a projected budget: why it allows no disruption, empty: it allows one; and its selector as JSON.
+// The fields of a projected budget: the reason why it allows no disruption (empty: it allows one), and its
+// selector as JSON.
 const (
 	why = iota
 	selector
 )
 
-// projector keeps of a budget whether it allows a disruption, and of whom.
+// projector keeps whether a budget allows a disruption, and its selector.
 type projector struct{}
 
 // Project implements watch.Projector.
@@ -298,7 +304,7 @@ func (projector) Project(raw []byte) (*workload.Object, error) {
 	reason := ""
 	switch {
 	case o.Status.ObservedGeneration < o.Generation:
-		reason = "whose status is not up to date"
+		reason = "which has an outdated status"
 	case o.Status.DisruptionsAllowed < 1 && o.Status.DesiredHealthy > 0 && o.Status.DesiredHealthy >= o.Status.ExpectedPods:
 		reason = "which allows no disruption, however healthy its pods are"
 	case o.Status.DisruptionsAllowed < 1:
@@ -312,7 +318,8 @@ func (projector) Project(raw []byte) (*workload.Object, error) {
 		Fields: []workload.Field{{Raw: reason}, {Raw: string(of)}}}, nil
 }
 
-// selects says whether a budget is for pods with some labels. An empty selector is for all pods of the namespace, none for no pod.
+// selects reports whether a budget selects pods with the given labels. An empty selector selects all pods of the
+// namespace, a missing one none.
 func selects(obj *workload.Object, has labels.Set) bool {
 	var of *metav1.LabelSelector
 	if err := json.Unmarshal([]byte(obj.Fields[selector].Raw), &of); err != nil {

@@ -18,7 +18,7 @@ import (
 
 var web = workload.Ref{Namespace: "shop", Name: "web"}
 
-// budget projects one with a selector and a status, as JSON.
+// budget projects a budget with a selector and a status, as JSON.
 func budget(t *testing.T, selector, status string) *workload.Object {
 	t.Helper()
 	obj, err := projector{}.Project(fmt.Appendf(nil, `{"metadata":{"namespace":"shop","name":"pdb","uid":"u","resourceVersion":"7","generation":2},"spec":{"selector":%s},"status":%s}`, selector, status))
@@ -28,16 +28,16 @@ func budget(t *testing.T, selector, status string) *workload.Object {
 	return obj
 }
 
-// TestWhatABudgetAllows: one disruption at least, by a status that is of the spec as it is.
-func TestWhatABudgetAllows(t *testing.T) {
+// A budget allows at least one disruption according to a status of its current spec.
+func TestBudgetsAllowByTheirCurrentStatus(t *testing.T) {
 	for status, want := range map[string]string{
 		`{"observedGeneration":2,"disruptionsAllowed":1}`:                                                        "",
 		`{"observedGeneration":2,"disruptionsAllowed":0}`:                                                        "which allows no disruption now",
 		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":5,"desiredHealthy":4,"currentHealthy":4}`: "which allows no disruption now",
 		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":5,"desiredHealthy":5,"currentHealthy":5}`: "which allows no disruption, however healthy its pods are",
 		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":2,"desiredHealthy":3,"currentHealthy":2}`: "which allows no disruption, however healthy its pods are",
-		`{"observedGeneration":1,"disruptionsAllowed":1}`:                                                        "whose status is not up to date",
-		`{}`: "whose status is not up to date",
+		`{"observedGeneration":1,"disruptionsAllowed":1}`:                                                        "which has an outdated status",
+		`{}`: "which has an outdated status",
 		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":0}`:  "which allows no disruption now",
 		`{"observedGeneration":2,"disruptionsAllowed":-1,"expectedPods":1}`: "which allows no disruption now",
 	} {
@@ -50,7 +50,7 @@ func TestWhatABudgetAllows(t *testing.T) {
 	}
 }
 
-func TestWhomABudgetSelects(t *testing.T) {
+func TestBudgetsSelectPods(t *testing.T) {
 	for selector, want := range map[string]bool{
 		`{"matchLabels":{"app":"web"}}`: true, `{"matchLabels":{"app":"web","tier":"x"}}`: false, `{}`: true, `null`: false,
 		`{"matchExpressions":[{"key":"app","operator":"NotIn","values":["db"]}]}`: true, `{"matchExpressions":[{"key":"app","operator":"Never"}]}`: false,
@@ -65,8 +65,9 @@ type fleets map[workload.Ref]*fleet.Fleet
 
 func (f fleets) Fleet(ref workload.Ref) (*fleet.Fleet, bool) { return f[ref], f[ref] != nil }
 
-// TestWhatIsWaitedFor: a budget of the pods that there are, of whatever revision, unless they are killed for what they are to get.
-func TestWhatIsWaitedFor(t *testing.T) {
+// A target waits for a budget of its current pods of any revision, unless they are killed for the lack of what
+// they are to get.
+func TestAskReturnsTheClosedBudget(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		items := map[string]string{"metadata.name=old": `{"metadata":{"namespace":"shop","name":"old","labels":{"app":"web"}}}`,
@@ -119,8 +120,8 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestWhatMattersOfABudget: its status changes with each pod that gets ready.
-func TestWhatMattersOfABudget(t *testing.T) {
+// The number of healthy pods changes with each pod and does not matter.
+func TestChangesOfBudgetsThatMatter(t *testing.T) {
 	closed := budget(t, `{}`, `{"observedGeneration":2,"currentHealthy":3}`)
 	for _, tc := range []struct {
 		reason   string
@@ -140,8 +141,8 @@ func TestWhatMattersOfABudget(t *testing.T) {
 	}
 }
 
-// TestWhatIsWaitedForStaysWhileItIsAskedAgain: a target is asked for every minute, and status must not change for that.
-func TestWhatIsWaitedForStaysWhileItIsAskedAgain(t *testing.T) {
+// A target is asked for every minute, and its status must not change because of that.
+func TestTheObstacleStaysWhileAskedAgain(t *testing.T) {
 	b := New(Options{Members: fleets{}})
 	b.waiting[web] = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
 	if b.begin(web); b.Waits(web) != "waits for PodDisruptionBudget shop/pdb, which allows no disruption now" {

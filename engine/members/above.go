@@ -10,10 +10,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Owners knows what owns the objects that own pods, for who has no pods watched. A kind is watched from when it is first asked about.
+// Owners returns the owners of objects that own pods, without a watch of pods. A kind is watched from its first use.
 type Owners struct{ kinds kinds }
 
-// NewOwners makes Owners that watch nothing yet. They share watches with Members of the same Options.
+// NewOwners returns Owners without watches. They share watches with Members of the same Options.
 func NewOwners(opts Options) *Owners {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -25,11 +25,11 @@ func NewOwners(opts Options) *Owners {
 		}}}
 }
 
-// OwnerOf finds the controlling owner of an object; nil: it has none. It is not known while the object is not, or is another one than that of
-// a UID that is given. ever says that it may come to be. Watches that this begins end with the context.
+// OwnerOf returns the controlling owner of an object; nil: none. known is false if the object is unknown or has another
+// UID than the given one. ever is true if it may become known. Watches started by the call end with the context.
 func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool) {
 	if ref.Group == "" && (ref.Kind == "Node" || ref.Kind == "Pod") {
-		return nil, true, true // who names them has nobody watch all of them
+		return nil, true, true // never watch all nodes or pods because an owner reference names one
 	}
 	k, ok := o.kinds.of(ctx, ref.GroupKind, false)
 	if !ok || !k.barred.IsZero() {

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// sets is a cluster in which there are ReplicaSets.
+// sets is a cluster with ReplicaSets.
 type sets struct{ cluster }
 
 func (s *sets) Resource(ctx context.Context, gk schema.GroupKind) (schema.GroupVersionResource, bool, error) {
@@ -23,8 +23,8 @@ func (s *sets) Resource(ctx context.Context, gk schema.GroupKind) (schema.GroupV
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, gk.Kind == "ReplicaSet", err
 }
 
-// TestOwners: an object is known with its UID only, and nothing that anybody names as an owner has all nodes or pods watched.
-func TestOwners(t *testing.T) {
+// An object is known only with the right UID, and no owner reference can start a watch of all nodes or pods.
+func TestOwnersNeedTheRightUID(t *testing.T) {
 	s := stream{make(chan string)}
 	server := httptest.NewServer(s)
 	defer server.Close()
@@ -79,8 +79,8 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestOwnersOfKindsThatDoNotExistAreForgotten: whoever may create pods can name owners of any kind. They take no place from those that exist.
-func TestOwnersOfKindsThatDoNotExistAreForgotten(t *testing.T) {
+// Authors of pods can name owners of any kind. Missing kinds must not displace existing ones.
+func TestMissingKindsDoNotDisplaceExistingOnes(t *testing.T) {
 	o := NewOwners(Options{Cluster: &cluster{asked: map[schema.GroupKind]int{}}})
 	for i := range 2*ownerKindsAtMost + 10 {
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: "here", Kind: fmt.Sprint("Kind", i)}, Namespace: "shop", Name: "o"}

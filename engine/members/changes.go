@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// podChanged takes over a change of one pod.
+// podChanged applies a change of one pod.
 func (m *Members) podChanged(ctx context.Context, turn int, old, pod *workload.Object) {
 	now := m.opts.Clock.Now()
 	m.mu.Lock()
@@ -45,7 +45,7 @@ func (m *Members) podChanged(ctx context.Context, turn int, old, pod *workload.O
 	}
 }
 
-// above lists a branch and those that it hangs on, which may have come to be known since it was last looked at.
+// above returns a branch and its ancestors, some of which may have become known since the last call.
 func (m *Members) above(ref workload.Ref) []workload.Ref {
 	m.tree.relink(ref)
 	if b := m.tree.branches[ref]; b != nil {
@@ -54,19 +54,19 @@ func (m *Members) above(ref workload.Ref) []workload.Ref {
 	return nil
 }
 
-// movedIn says whether what happened to a pod is part of how a roll-out goes on.
+// movedIn reports whether a change of a pod is progress of a roll-out.
 func movedIn(old, pod *workload.Object) bool {
 	a, b := unpack(textAt(old, podFacts)), unpack(textAt(pod, podFacts))
 	return a.ready != b.ready || a.finished != b.finished || old.Deleting != pod.Deleting
 }
 
-// matters says whether two forms of a pod are different for planning.
+// matters reports whether two forms of a pod differ for planning.
 func matters(old, pod *workload.Object) bool {
 	return old.Deleting != pod.Deleting || !slices.Equal(old.Fields, pod.Fields) ||
 		!slices.EqualFunc(old.Elements, pod.Elements, func(a, b workload.Element) bool { return a.Name == b.Name && a.Raw == b.Raw })
 }
 
-// move takes a pod to its node.
+// move moves a pod to its node.
 func (m *Members) move(old, pod *workload.Object) {
 	if old != nil {
 		node := textAt(old, podNode)
@@ -82,7 +82,7 @@ func (m *Members) move(old, pod *workload.Object) {
 	}
 }
 
-// nodeChanged tells of the pods of a node that has come, gone, or is another one for planning.
+// nodeChanged notifies the listeners about the pods of a node that was created, deleted or changed for planning.
 func (m *Members) nodeChanged(old, node *workload.Object) {
 	if old != nil && node != nil && old.Deleting == node.Deleting && slices.Equal(old.Labels, node.Labels) && slices.Equal(old.Fields, node.Fields) {
 		return

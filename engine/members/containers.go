@@ -18,8 +18,8 @@ const (
 	restartsForMemory
 )
 
-// containers gives the containers of a pod, and those of its init containers that run beside them, as elements: the name, and the rest packed.
-// What has become of a change in place is one more element, without a name, where there was any.
+// containers returns the containers of a pod, sidecars among its init containers included, as elements: the name, with
+// the rest packed. The state of an in-place change, if any, is one more element without a name.
 func (p pods) containers(values []gjson.Result) []workload.Element {
 	var all []workload.Element
 	add := func(c gjson.Result, statuses gjson.Result, flags int64) {
@@ -55,7 +55,7 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 	return all
 }
 
-// milliAt and bytesAt give an amount of a container's resources; zero where there is none, or none that can be read.
+// milliAt and bytesAt return an amount of a container's resources; zero: absent or unreadable.
 func milliAt(c gjson.Result, of string) int64 { return amountAt(c, of).MilliValue() }
 
 func bytesAt(c gjson.Result, of string) int64 { return amountAt(c, of).Value() }
@@ -65,7 +65,7 @@ func amountAt(c gjson.Result, of string) *resource.Quantity {
 	return &q
 }
 
-// restartFlags says which changes in place restart a container.
+// restartFlags returns the flags for resources whose in-place change restarts a container.
 func restartFlags(policies gjson.Result) (flags int64) {
 	policies.ForEach(func(_, p gjson.Result) bool {
 		if p.Get("restartPolicy").Str == "RestartContainer" {
@@ -81,7 +81,8 @@ func restartFlags(policies gjson.Result) (flags int64) {
 	return flags
 }
 
-// restartsOf counts the restarts of a container, and says when it was killed last for lack of memory, in seconds since 1970; zero: never.
+// restartsOf returns the restarts of a container, and the time in seconds since 1970 when it was last killed for lack
+// of memory; zero: never.
 func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 	statuses.ForEach(func(_, s gjson.Result) bool {
 		if s.Get("name").Str != name {
@@ -98,10 +99,10 @@ func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 	return restarts, killed
 }
 
-// longestResize is how many bytes are kept of why a change in place is not through.
+// longestResize is the kept length in bytes of the reason why an in-place change is unfinished.
 const longestResize = 256
 
-// resizeOf says what has become of the requests of a pod, other than by its template.
+// resizeOf returns the state of the pod's requests that differ from its template.
 func (p pods) resizeOf(values []gjson.Result) fleet.Resize {
 	r := resizeOf(values[atConditions], values[atManaged], p.own)
 	if r.State == fleet.ResizeDone && values[atObserved].Int() > 0 && values[atObserved].Int() < values[atGeneration].Int() {
@@ -111,7 +112,8 @@ func (p pods) resizeOf(values []gjson.Result) fleet.Resize {
 	return r
 }
 
-// resizeOf says what has become of the last change in place of a pod, and who has made it. Where several have, it is another one than Flyball.
+// resizeOf returns the state of a pod's last in-place change, and the writer. Of several writers it returns another one
+// than Flyball.
 func resizeOf(conditions, managed gjson.Result, own string) (r fleet.Resize) {
 	conditions.ForEach(func(_, c gjson.Result) bool {
 		if c.Get("status").Str != "True" {
@@ -148,8 +150,8 @@ func resizeOf(conditions, managed gjson.Result, own string) (r fleet.Resize) {
 	return r
 }
 
-// supportsResize says whether the node of a pod changes pods in place: its first running container tells what it has. Before one runs, nobody
-// knows, and the API server takes the change.
+// supportsResize reports whether the node of a pod supports in-place changes, according to the status of the first
+// running container. Before a container runs this is unknown, and the API server accepts the change.
 func supportsResize(statuses gjson.Result) bool {
 	supports := true
 	statuses.ForEach(func(_, s gjson.Result) bool {
@@ -162,7 +164,7 @@ func supportsResize(statuses gjson.Result) bool {
 	return supports
 }
 
-// Flags beside the state of a packed change in place.
+// Flags beside the state of a packed in-place change.
 const (
 	unsupported = 8
 	made        = 16
@@ -186,7 +188,7 @@ func unpackResize(text string) (r fleet.Resize) {
 	return r
 }
 
-// unpackContainers gives the containers of a projected pod, and what has become of the last change of them in place.
+// unpackContainers returns the containers of a projected pod, and the state of its last in-place change.
 func unpackContainers(elements []workload.Element) (all []fleet.Container, r fleet.Resize) {
 	for _, e := range elements {
 		if e.Name == "" {

@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// TestPodsThatWereCreatedSo: who has had a pod created with other requests, and who has changed it since.
-func TestPodsThatWereCreatedSo(t *testing.T) {
+// The writer is known for a pod created with other requests and for a later change.
+func TestRequestsSetAtCreationAreRecognised(t *testing.T) {
 	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3","annotations":{"flyball.dev/tuned-by":"Tortoise/shop/web"}%MORE},
 	 "spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]},
 	 "status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred","message":"no room"}]}}`
@@ -35,8 +35,8 @@ func TestPodsThatWereCreatedSo(t *testing.T) {
 	}
 }
 
-// TestContainersOfPods: what they request, what restarts them, and what has become of a change in place.
-func TestContainersOfPods(t *testing.T) {
+// The projection has requests, restart policies, and the state of an in-place change.
+func TestContainersAreProjected(t *testing.T) {
 	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3","managedFields":[
 	 {"manager":"kubelet","subresource":"status","fieldsV1":{"f:status":{}}},{"manager":"%BY","subresource":"resize","fieldsV1":{"f:spec":{"f:containers":{}}}}]},
 	 "spec":{"nodeName":"n","initContainers":[{"name":"setup","resources":{"requests":{"cpu":"9"}}},{"name":"side","restartPolicy":"Always","resources":{"requests":{"cpu":"10m"}}}],
@@ -73,8 +73,8 @@ func TestContainersOfPods(t *testing.T) {
 	}
 }
 
-// TestWhatNodesSayOfChangesInPlace: whether they support them, and whether they have looked at the last one.
-func TestWhatNodesSayOfChangesInPlace(t *testing.T) {
+// The nodes' statuses say whether they support in-place changes and have seen the last one.
+func TestInPlaceChangesFollowTheNodesStatus(t *testing.T) {
 	for _, test := range []struct {
 		reason, metadata, status string
 		want                     fleet.Resize

@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhichOwner: an owner is known by its UID, too: another object may have its name by now.
-func TestWhichOwner(t *testing.T) {
+// An owner is identified by its UID too: another object may have its name by now.
+func TestTheOwnersUIDMatters(t *testing.T) {
 	c := newControllers(newIdentity())
 	of := func(uid string) *workload.Owner {
 		t.Helper()

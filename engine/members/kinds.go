@@ -12,28 +12,29 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// ownerKind is a kind of owners that is watched for this package alone.
+// ownerKind is a kind of owners watched only by this package.
 type ownerKind struct {
 	watch *watch.Watch
-	// barred is since when it is known that the kind cannot be watched: it is not served, or that is not allowed.
+	// barred is the time since when the kind is known to be unwatchable: not served, or forbidden.
 	barred time.Time
-	// late is true where everything was known before the kind was met: nobody else waits for it.
+	// late is true if everything was known before the kind was first met: other pods do not wait for it.
 	late bool
-	// failed is true once it could not be found out whether the kind can be watched: nobody waits for it either.
+	// failed is true after a failed check of whether the kind can be watched: other pods do not wait for it either.
 	failed bool
 }
 
-// isSettled says that no other owners are to be expected: the objects of the kind are known, or never will be.
+// isSettled reports whether no further owners can appear: the objects of the kind are known, or never will be.
 func (k ownerKind) isSettled() bool {
 	return !k.barred.IsZero() || k.watch != nil && k.watch.HasSynced()
 }
 
-// isAwaited says whether pods count as unknown until more is known of the kind.
+// isAwaited reports whether pods count as unknown until more is known of the kind.
 func (k ownerKind) isAwaited() bool {
 	return !k.isSettled() && !k.late && !k.failed && (k.watch == nil || !isRefused(k.watch))
 }
 
-// get gives an object of the kind, or nil. Owners of what is in a namespace are in it too, or in none.
+// get returns an object of the kind, or nil. The owner of a namespaced object is in the same namespace or
+// cluster-scoped.
 func (k ownerKind) get(namespace, name string) *workload.Object {
 	if k.watch == nil {
 		return nil
@@ -45,29 +46,29 @@ func (k ownerKind) get(namespace, name string) *workload.Object {
 }
 
 const (
-	// resolveRetry is the pause after it could not be found out whether a kind can be watched.
+	// resolveRetry is the pause after a failed check of whether a kind can be watched.
 	resolveRetry = 5 * time.Second
-	// barredRetry is the pause after which a kind is asked about again that cannot be watched.
+	// barredRetry is the pause after which an unwatchable kind is checked again.
 	barredRetry = 10 * time.Minute
-	// ownerKindsAtMost is how many kinds of owners are remembered. Where there are more, those are forgotten that cannot be watched. Whoever makes
-	// pods can give them owners of kinds that do not exist.
+	// ownerKindsAtMost is the maximum number of remembered kinds. Beyond, unwatchable kinds are dropped. Authors of
+	// pods can name owners of kinds that do not exist.
 	ownerKindsAtMost = 1000
 )
 
-// kinds are the kinds of owners that are watched, each from when it is first asked about.
+// kinds are the watched kinds of owners, each since its first use.
 type kinds struct {
 	opts Options
-	// watch begins to watch one.
+	// watch starts the watch of a kind.
 	watch func(ctx context.Context, gk schema.GroupKind, resource schema.GroupVersionResource) (*watch.Watch, error)
-	// changed hears that something has come to be known. No lock is held then.
+	// changed is called, without a lock, after more has become known.
 	changed func()
 
 	mu  sync.Mutex
 	all map[schema.GroupKind]*ownerKind
 }
 
-// of gives what is known of a kind, and has it looked into where that is nothing, by a watch that ends with the context; false: there are too
-// many kinds.
+// of returns the state of a kind. For an unknown kind it starts a check and a watch that ends with the context; false:
+// too many kinds.
 func (s *kinds) of(ctx context.Context, gk schema.GroupKind, late bool) (ownerKind, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +88,7 @@ func (s *kinds) of(ctx context.Context, gk schema.GroupKind, late bool) (ownerKi
 	return *k, true
 }
 
-// at gives what is known of a kind; false: it was not asked about, or long ago.
+// at returns the state of a kind; false: never or not recently used.
 func (s *kinds) at(gk schema.GroupKind) (ownerKind, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +98,8 @@ func (s *kinds) at(gk schema.GroupKind) (ownerKind, bool) {
 	return ownerKind{}, false
 }
 
-// fresh gives a kind that needs not be asked about again: it may have come to be served, or allowed. It is called with the lock held.
+// fresh returns a kind that needs no new check: an unwatchable kind may become served or allowed. The caller
+// holds the lock.
 func (s *kinds) fresh(gk schema.GroupKind) *ownerKind {
 	k := s.all[gk]
 	if k == nil || !k.barred.IsZero() && s.opts.Clock.Now().Sub(k.barred) >= barredRetry {
@@ -106,8 +108,8 @@ func (s *kinds) fresh(gk schema.GroupKind) *ownerKind {
 	return k
 }
 
-// isSettled says that no other owners of a kind are to be expected. Of a kind that nobody asked about that holds too, as far as all could be
-// asked about.
+// isSettled reports whether no further owners of a kind can appear. It is also true for a kind never used, unless some
+// kinds could not be remembered.
 func (s *kinds) isSettled(gk schema.GroupKind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +119,7 @@ func (s *kinds) isSettled(gk schema.GroupKind) bool {
 	return len(s.all) < ownerKindsAtMost
 }
 
-// count says of how many kinds no other owners are to be expected, and whether pods count as unknown until more is known of some kind.
+// count returns the number of settled kinds, and whether pods count as unknown until more is known of some kind.
 func (s *kinds) count() (settled int, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +132,7 @@ func (s *kinds) count() (settled int, awaited bool) {
 	return settled, awaited
 }
 
-// find has a kind watched once it can be told whether that is possible.
+// find starts the watch of a kind once it is known whether the kind can be watched.
 func (s *kinds) find(ctx context.Context, gk schema.GroupKind, k *ownerKind) {
 	for {
 		resource, ok, err := s.opts.Cluster.Resource(ctx, gk)
@@ -138,7 +140,7 @@ func (s *kinds) find(ctx context.Context, gk schema.GroupKind, k *ownerKind) {
 			s.resolve(ctx, gk, k, resource, ok)
 			return
 		}
-		s.opts.Log.V(1).Info("it could not be found out whether owners of pods can be watched", "kind", gk.String(), "reason", err.Error())
+		s.opts.Log.V(1).Info("Failed to check whether owners of pods can be watched; will retry", "kind", gk.String(), "reason", err.Error())
 		s.mu.Lock()
 		k.failed = true
 		s.mu.Unlock()
@@ -151,16 +153,16 @@ func (s *kinds) find(ctx context.Context, gk schema.GroupKind, k *ownerKind) {
 	}
 }
 
-// resolve starts the watch of a kind of owners, if it can be watched, and tells of that.
+// resolve starts the watch of a kind of owners, if possible, and reports the change.
 func (s *kinds) resolve(ctx context.Context, gk schema.GroupKind, k *ownerKind, resource schema.GroupVersionResource, ok bool) {
 	var w *watch.Watch
 	if ok {
 		var err error
 		if w, err = s.watch(ctx, gk, resource); err != nil {
-			s.opts.Log.Error(err, "owners of pods are not watched", "kind", gk.String())
+			s.opts.Log.Error(err, "Failed to watch owners of pods", "kind", gk.String())
 		}
 	} else {
-		s.opts.Log.V(1).Info("pods may belong to more than can be seen: owners of a kind are not served, or may not be listed and watched", "kind", gk.String())
+		s.opts.Log.V(1).Info("Owners of pods are unknown: the kind is not served, or listing and watching it is forbidden", "kind", gk.String())
 	}
 	s.mu.Lock()
 	if k.watch = w; w == nil {

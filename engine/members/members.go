@@ -1,6 +1,5 @@
-// Package members knows what belongs to a target: its pods, however many owners lie between, and the nodes that they are on. It
-// watches pods and nodes while somebody needs them and keeps of each only what planning looks at. Everything it answers comes
-// from memory.
+// Package members knows the members of a target: its pods, through any number of owners, and their nodes. It watches
+// pods and nodes while they are needed and keeps only the fields used by planning. All answers come from memory.
 package members
 
 import (
@@ -18,31 +17,32 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Cluster is what has to be known of the cluster besides pods and nodes.
+// Cluster has facts about the cluster besides pods and nodes.
 type Cluster interface {
-	// OwnerOf finds the controlling owner of an object of a kind that is watched anyway; watched is false for other kinds.
+	// OwnerOf returns the controlling owner of an object of a kind watched elsewhere; watched is false for other kinds.
 	OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool)
-	// Ends says that the owners of objects of a kind do not matter.
+	// Ends reports whether the owners of a kind's objects do not matter.
 	Ends(kind schema.GroupKind) bool
-	// Resource says as what a kind is served, if it may be listed and watched; false: it is not, or may not.
+	// Resource returns the resource of a kind that may be listed and watched; false: not served or forbidden.
 	Resource(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionResource, bool, error)
 }
 
-// Listener hears of changes of members. Calls come one at a time for each watch. They must be quick.
+// Listener is notified of changes of members. Calls come one at a time for each watch. They must be quick.
 type Listener interface {
-	// MembersChanged says that something has changed that planning looks at, for the objects that own a pod, however far above it.
+	// MembersChanged is called with all owners, direct and indirect, of a pod changed in a way that matters to
+	// planning.
 	MembersChanged(refs []workload.Ref)
-	// MembersSettled says that everything is known that is asked for, after a time in which it was not.
+	// MembersSettled is called when everything needed has become known.
 	MembersSettled()
 }
 
-// Options say how Members run.
+// Options configure Members.
 type Options struct {
 	Watches *watch.Manager
 	Cluster Cluster
-	// Own is the field manager that Flyball writes as.
+	// Own is the name of Flyball's field manager.
 	Own string
-	// Clock tells when pods come and go. Default: the machine's.
+	// Clock is the clock for creations and deletions of pods. Default: the machine's.
 	Clock clock.PassiveClock
 	// Log gets structured lines. Default: none.
 	Log logr.Logger
@@ -54,34 +54,34 @@ type Members struct {
 	listeners []Listener
 	identity  identity
 
-	// needing lets one at a time change what is needed.
+	// needing serializes changes of the needs.
 	needing sync.Mutex
 
 	mu   sync.Mutex
 	need context.Context // nil while nothing is needed
 	stop context.CancelFunc
-	// ordering says that somebody needs pods with their nodes, measuring that somebody needs them with their containers.
+	// ordering is true while pods are needed with their nodes, measuring while they are needed with their containers.
 	ordering, measuring bool
-	// wide says that the watch of pods brings containers too. Each such watch has a number of its own, so that what an older one brings
-	// is told apart.
+	// wide is true if the watch of pods delivers containers too. Each watch of pods has a number, so that late events
+	// of an older watch are ignored.
 	wide    bool
 	podTurn int
-	// labels are those of nodes that are kept.
+	// labels are the kept labels of nodes.
 	labels []string
 	pods   *watch.Watch
 	nodes  *watch.Watch
-	// nextNodes is a watch with other labels, until it has taken over.
+	// nextNodes is a watch with other labels, until it replaces nodes.
 	nextNodes *watch.Watch
 	owners    *kinds
 	tree      *tree
 	// byNode are the pods on each node.
 	byNode map[string][]*workload.Object
-	// known says that everything is known that is asked for, and settled of how many kinds of owners.
+	// known is true if everything needed is known; settled is the number of settled kinds of owners.
 	known   bool
 	settled int
 }
 
-// New makes Members that watch nothing yet.
+// New returns Members without watches.
 func New(opts Options) *Members {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -91,7 +91,7 @@ func New(opts Options) *Members {
 	return m
 }
 
-// Follow adds who hears of changes. It must be called before Need.
+// Follow adds a listener. It must be called before Need.
 func (m *Members) Follow(l Listener) { m.listeners = append(m.listeners, l) }
 
 func (m *Members) tellChanged(refs []workload.Ref) {
@@ -115,19 +115,19 @@ var (
 	nodeResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
-// ensure starts a watch that looks, whenever its state changes, whether everything is known.
+// ensure starts a watch that calls check after each change of its state.
 func (m *Members) ensure(ctx context.Context, s watch.Source) (*watch.Watch, error) {
 	s.OnState = func() { go m.check() }
 	return m.opts.Watches.Ensure(ctx, s)
 }
 
-// isRefused says that a watch cannot come to stand by itself, so that nothing is to be waited for.
+// isRefused reports whether a watch has failed, so that waiting for it is useless.
 func isRefused(w *watch.Watch) bool {
 	_, err := w.Err()
 	return err != nil
 }
 
-// Trouble says why pods or nodes are not known; empty: they are, or will be in a moment.
+// Trouble returns why pods or nodes are unknown; empty: known, or in a moment.
 func (m *Members) Trouble() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,7 +142,7 @@ func (m *Members) Trouble() string {
 	return ""
 }
 
-// Fleet gives the active pods of a target as they are now; false: not everything is known yet.
+// Fleet returns the current active pods of a target; false: not everything is known yet.
 func (m *Members) Fleet(ref workload.Ref) (*fleet.Fleet, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,12 +167,12 @@ func (m *Members) Fleet(ref workload.Ref) (*fleet.Fleet, bool) {
 	return f, true
 }
 
-// isCounted says whether a controller counts a pod: not one that has finished or is being deleted.
+// isCounted reports whether a controller counts a pod: it has not finished and is not being deleted.
 func isCounted(pod *workload.Object) bool {
 	return !pod.Deleting && !unpack(textAt(pod, podFacts)).finished
 }
 
-// podOf gives a pod without its node.
+// podOf returns a pod without its node.
 func podOf(obj *workload.Object) *fleet.Pod {
 	f, group := unpack(textAt(obj, podFacts)), home(obj)
 	p := &fleet.Pod{
@@ -210,7 +210,7 @@ func (m *Members) nodeOf(name string, found map[string]*fleet.Node) *fleet.Node 
 	return n
 }
 
-// movable counts the pods that could run elsewhere: not those of the node itself or of a DaemonSet, and those that have not finished.
+// movable returns the number of unfinished pods that could run elsewhere, without static pods and pods of DaemonSets.
 func movable(pods []*workload.Object) int {
 	n := 0
 	for _, pod := range pods {
@@ -222,13 +222,13 @@ func movable(pods []*workload.Object) int {
 	return n
 }
 
-// Costed lists the objects that own a pod whose cost Flyball has set, however far above it.
+// Costed returns all owners, direct and indirect, of pods with a cost set by Flyball.
 func (m *Members) Costed() []workload.Ref { return m.ownersOf(m.isCosted) }
 
-// Resized lists the objects that own a pod that Flyball has changed in place, however far above it.
+// Resized returns all owners, direct and indirect, of pods changed in place by Flyball.
 func (m *Members) Resized() []workload.Ref { return m.ownersOf(m.isResized) }
 
-// ownersOf lists the objects that own a pod of some sort, however far above it.
+// ownersOf returns all owners, direct and indirect, of the accepted pods.
 func (m *Members) ownersOf(is func(*workload.Object) bool) []workload.Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -243,14 +243,14 @@ func (m *Members) ownersOf(is func(*workload.Object) bool) []workload.Ref {
 	return slices.Collect(maps.Keys(seen))
 }
 
-// CostedPods gives the pods that an object owns directly and whose cost Flyball has set, without their nodes. Those that have finished are
-// among them.
+// CostedPods returns the pods, directly owned by an object, with a cost set by Flyball, finished pods included, without
+// their nodes.
 func (m *Members) CostedPods(ref workload.Ref) []*fleet.Pod { return m.podsOf(ref, m.isCosted) }
 
-// ResizedPods gives the active pods that an object owns directly and that Flyball has changed in place, without their nodes.
+// ResizedPods returns the active pods, directly owned by an object, that Flyball changed in place, without their nodes.
 func (m *Members) ResizedPods(ref workload.Ref) []*fleet.Pod { return m.podsOf(ref, m.isResized) }
 
-// podsOf gives the pods of some sort that an object owns directly, without their nodes.
+// podsOf returns the accepted pods directly owned by an object, without their nodes.
 func (m *Members) podsOf(ref workload.Ref, is func(*workload.Object) bool) []*fleet.Pod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -269,7 +269,7 @@ func (m *Members) isCosted(pod *workload.Object) bool {
 	return !pod.Deleting && textAt(pod, podWriter) == m.opts.Own
 }
 
-// isResized says whether Flyball has changed a pod that lives, in place or as it was created.
+// isResized reports whether Flyball has changed a living pod, in place or at its creation.
 func (m *Members) isResized(pod *workload.Object) bool {
 	n := len(pod.Elements)
 	if n == 0 || pod.Elements[n-1].Name != "" || !isCounted(pod) {
@@ -279,7 +279,7 @@ func (m *Members) isResized(pod *workload.Object) bool {
 	return r.By == m.opts.Own || r.Made && r.By == ""
 }
 
-// Groups lists the objects below a target that own pods directly, itself among them.
+// Groups returns the objects below a target that own pods directly, the target included.
 func (m *Members) Groups(ref workload.Ref) []workload.Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// stream serves the watches of pods, which come as they are sent, and of nodes, of which there are none.
+// stream serves watches of pods, sent by the test, and of nodes, always empty.
 type stream struct{ pods chan string }
 
 // ServeHTTP implements http.Handler.
@@ -52,7 +52,7 @@ func (s stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cluster is a Cluster in which nothing is watched; kinds of the group "away" cannot be looked up.
+// cluster is a Cluster without watches; lookups of kinds in the group "away" fail.
 type cluster struct {
 	mu    sync.Mutex
 	asked map[schema.GroupKind]int
@@ -92,9 +92,9 @@ func await(t *testing.T, c chan struct{}, what string) {
 	}
 }
 
-// TestOwnersThatCannotBeSeenHoldNobodyUp: whoever makes pods can name owners of any kind. Those of kinds that do not answer leave the pods of all
-// others known, and nothing is said for sure about what they belong to.
-func TestOwnersThatCannotBeSeenHoldNobodyUp(t *testing.T) {
+// Authors of pods can name owners of any kind. Kinds that do not answer leave all other pods known, but the owners of
+// their own pods are not sure.
+func TestUnreachableOwnersDoNotBlockOtherPods(t *testing.T) {
 	s := stream{make(chan string)}
 	server := httptest.NewServer(s)
 	defer server.Close()
@@ -139,8 +139,8 @@ func TestOwnersThatCannotBeSeenHoldNobodyUp(t *testing.T) {
 	check("here", "Set", true)
 }
 
-// TestKindsThatDoNotExistAreForgotten: the kinds that pods name as owners do not fill the memory.
-func TestKindsThatDoNotExistAreForgotten(t *testing.T) {
+// Kinds named as owners do not fill the memory.
+func TestMissingOwnerKindsAreDropped(t *testing.T) {
 	c := &cluster{asked: map[schema.GroupKind]int{}}
 	m := New(Options{Cluster: c})
 	m.Follow(listener{make(chan struct{}, 10*ownerKindsAtMost), nil})
@@ -167,7 +167,7 @@ func TestKindsThatDoNotExistAreForgotten(t *testing.T) {
 	}
 }
 
-// TestKindsThatDoNotAnswerAreBounded: neither do those of which nobody can say whether they exist. Of what is not remembered nothing is sure.
+// Kinds that do not answer are bounded as well. Owners of dropped kinds are not sure.
 func TestKindsThatDoNotAnswerAreBounded(t *testing.T) {
 	m := New(Options{Cluster: &cluster{asked: map[schema.GroupKind]int{}}})
 	var gk schema.GroupKind

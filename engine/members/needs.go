@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Need has pods and nodes watched, with those labels of nodes, until the context ends or Drop is called. It does not wait for the network. With
-// an error it has to be called again.
+// Need starts watches of pods and nodes, with the given node labels, until the context ends or Drop is called. It does
+// not wait for the network. After an error it must be called again.
 func (m *Members) Need(ctx context.Context, labels []string) error {
 	m.needing.Lock()
 	defer m.needing.Unlock()
@@ -30,8 +30,9 @@ func (m *Members) Need(ctx context.Context, labels []string) error {
 	return m.ensurePods(ctx)
 }
 
-// NeedContainers has pods watched with what is known of their containers, until the context ends or DropContainers is called. All owners are
-// followed then, also those above an object that decides by itself which of its pods go. With an error it has to be called again.
+// NeedContainers starts a watch of pods with their containers, until the context ends or DropContainers is called. It
+// follows all owners, also those above an object that itself decides which of its pods are deleted. After an error it
+// must be called again.
 func (m *Members) NeedContainers(ctx context.Context) error {
 	m.needing.Lock()
 	defer m.needing.Unlock()
@@ -42,7 +43,7 @@ func (m *Members) NeedContainers(ctx context.Context) error {
 	return m.ensurePods(ctx)
 }
 
-// begin has watches begin where there are none. It is called with the lock held.
+// begin creates the context of the watches if there is none. The caller holds the lock.
 func (m *Members) begin(ctx context.Context) context.Context {
 	if m.need == nil {
 		m.need, m.stop = context.WithCancel(ctx)
@@ -50,7 +51,8 @@ func (m *Members) begin(ctx context.Context) context.Context {
 	return m.need
 }
 
-// ensurePods has pods watched with as much of them as is needed. Where that has changed, they are read anew, and nothing is known until then.
+// ensurePods starts a watch of pods with the needed fields. If these have changed, pods are read again and
+// unknown until then.
 func (m *Members) ensurePods(ctx context.Context) error {
 	m.mu.Lock()
 	has, wide, turn := m.pods != nil && m.wide == m.measuring, m.measuring, m.podTurn+1
@@ -77,7 +79,7 @@ func (m *Members) ensurePods(ctx context.Context) error {
 	return nil
 }
 
-// takeNodes has a watch of nodes take over once it is in sync; the first one does so at once.
+// takeNodes replaces the watch of nodes once the new watch is in sync; the first watch is used at once.
 func (m *Members) takeNodes(nodes *watch.Watch, labels []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,7 +94,7 @@ func (m *Members) takeNodes(nodes *watch.Watch, labels []string) {
 	m.nextNodes, m.known = nodes, false
 }
 
-// Drop ends what Need began. Where nobody needs anything any more, all watches end, and what they brought is forgotten.
+// Drop ends Need. Without any other need, all watches end and their objects are dropped.
 func (m *Members) Drop() {
 	m.needing.Lock()
 	defer m.needing.Unlock()
@@ -110,7 +112,7 @@ func (m *Members) Drop() {
 	m.nodes, m.nextNodes = nil, nil
 }
 
-// DropContainers ends what NeedContainers began. The pods are read anew, without their containers, where they are needed for something else.
+// DropContainers ends NeedContainers. If pods are needed otherwise, they are read again without containers.
 func (m *Members) DropContainers(ctx context.Context) error {
 	m.needing.Lock()
 	defer m.needing.Unlock()
@@ -128,7 +130,7 @@ func (m *Members) DropContainers(ctx context.Context) error {
 	return m.ensurePods(ctx)
 }
 
-// drop ends all watches if nobody needs any, and says whether there are none. It is called with the lock held.
+// drop ends all watches if there is no need for them, and reports whether there are none. The caller holds the lock.
 func (m *Members) drop() bool {
 	if m.need == nil {
 		return true
@@ -142,7 +144,8 @@ func (m *Members) drop() bool {
 	return true
 }
 
-// check looks whether everything is known, and tells the listener when that has come about, and when more kinds of owners have come to be known.
+// check checks whether everything is known. It notifies the listeners when that becomes true, and when more kinds of
+// owners become known.
 func (m *Members) check() {
 	m.mu.Lock()
 	if m.nextNodes != nil && m.nextNodes.HasSynced() {

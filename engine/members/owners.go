@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// ownerOf finds the owner of an object that owns pods. It is called with the lock held.
+// ownerOf returns the owner of an object that owns pods. The caller holds the lock.
 func (m *Members) ownerOf(ref workload.Ref) *workload.Owner {
 	if ref.Group == "" && ref.Kind == "Pod" || m.ends(ref.GroupKind) {
 		return nil
@@ -26,7 +26,7 @@ func (m *Members) ownerOf(ref workload.Ref) *workload.Owner {
 	return nil
 }
 
-// ends says that the owners of objects of a kind do not matter. It is called with the lock held.
+// ends reports whether the owners of a kind's objects do not matter. The caller holds the lock.
 func (m *Members) ends(gk schema.GroupKind) bool {
 	if m.measuring {
 		return gk.Group == "" && gk.Kind == "Node"
@@ -34,7 +34,8 @@ func (m *Members) ends(gk schema.GroupKind) bool {
 	return m.opts.Cluster.Ends(gk)
 }
 
-// lookInto has a kind of owners watched that nobody else watches, and gives what is known of it. It is called with the lock held.
+// lookInto starts the watch of a kind of owners without another watch, and returns its state. The caller holds
+// the lock.
 func (m *Members) lookInto(ctx context.Context, owner *workload.Owner) ownerKind {
 	if owner == nil || ctx == nil || m.ends(owner.GroupKind) {
 		return ownerKind{}
@@ -57,7 +58,7 @@ func (m *Members) watchOwners(ctx context.Context, gk schema.GroupKind, resource
 	return m.ensure(ctx, s)
 }
 
-// Above lists the objects that own what a reference names, the nearest first. It is sure where there can be no others.
+// Above returns the owners of an object, the nearest first. sure is true if there can be no others.
 func (m *Members) Above(ref workload.Ref) (refs []workload.Ref, sure bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +71,7 @@ func (m *Members) Above(ref workload.Ref) (refs []workload.Ref, sure bool) {
 	return refs[1:], m.owners.isSettled(refs[len(refs)-1].GroupKind)
 }
 
-// Look finds the owner of an object again, which is watched by others, and tells of the pods that belong to something else now.
+// Look looks up the owner of an object watched elsewhere again, and notifies the listeners about pods with a new owner.
 func (m *Members) Look(ref workload.Ref) {
 	m.mu.Lock()
 	var refs []workload.Ref
@@ -85,7 +86,7 @@ func (m *Members) Look(ref workload.Ref) {
 	m.tellChanged(refs)
 }
 
-// Refresh looks for the owners of everything again: more kinds may have come to be watched.
+// Refresh looks up the owners of all objects again, because more kinds may be watched now.
 func (m *Members) Refresh() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +95,7 @@ func (m *Members) Refresh() {
 	}
 }
 
-// ownerChanged hangs pods on what their owner belongs to.
+// ownerChanged moves pods when their owner gets another owner.
 func (m *Members) ownerChanged(gk schema.GroupKind, old, obj *workload.Object) {
 	if obj == nil || old != nil && old.Owner == obj.Owner {
 		return

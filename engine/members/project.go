@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// identity are the parts of metadata that every projection of this package keeps.
+// identity is the common part of this package's projections.
 type identity struct {
 	interner *workload.Interner
 	owners   *ownerTable
@@ -27,7 +27,7 @@ func newIdentity() identity {
 	return identity{interner, &ownerTable{interner, newShared()}}
 }
 
-// The paths that are read of every object; those that a projector adds come after them.
+// Paths read of every object; a projector's own paths follow.
 const (
 	atName = iota
 	atNamespace
@@ -62,8 +62,8 @@ func read(set *path.Set, raw []byte) ([]gjson.Result, error) {
 	return values, err
 }
 
-// object makes an object of what was read. packed is kept with the texts that are the object's own, so that all of them are one
-// allocation; it is given back as it is kept.
+// object returns an object of the read values. The text packed is stored in one allocation with the object's own texts;
+// kept is the stored text.
 func (id identity) object(values []gjson.Result, packed string) (obj *workload.Object, kept string) {
 	name, uid, version := values[atName].Str, values[atUID].Str, values[atVersion].Str
 	own := strings.Join([]string{name, uid, version, packed}, "")
@@ -76,7 +76,7 @@ func (id identity) object(values []gjson.Result, packed string) (obj *workload.O
 	}, own[v:]
 }
 
-// instant is an RFC 3339 text as seconds since 1970; 0 for one that cannot be read.
+// instant returns an RFC 3339 text in seconds since 1970; 0: unreadable.
 func instant(v gjson.Result) int64 {
 	t, err := time.Parse(time.RFC3339, v.Str)
 	if err != nil {
@@ -85,7 +85,7 @@ func instant(v gjson.Result) int64 {
 	return t.Unix()
 }
 
-// controllers reads who owns objects.
+// controllers reads the owners of objects.
 type controllers struct {
 	identity
 	set *path.Set
@@ -93,7 +93,7 @@ type controllers struct {
 
 func newControllers(id identity) controllers { return controllers{id, pathsOf()} }
 
-// controllersOf is what is watched of owners.
+// controllersOf returns the source of a watch of owners.
 func controllersOf(resource schema.GroupVersionResource, id identity) watch.Source {
 	return watch.Source{GVR: resource, ID: "members", Projector: newControllers(id)}
 }
@@ -108,11 +108,11 @@ func (c controllers) Project(raw []byte) (*workload.Object, error) {
 	return obj, nil
 }
 
-// pods reads what planning looks at of pods.
+// pods reads the fields of pods used by planning.
 type pods struct {
 	identity
 	set *path.Set
-	// own is the field manager that Flyball writes as.
+	// own is the name of Flyball's field manager.
 	own string
 	// wide keeps containers.
 	wide bool
@@ -144,7 +144,7 @@ func newPods(id identity, own string, wide bool) pods {
 	return pods{id, pathsOf(more...), own, wide}
 }
 
-// The fields of a projected pod. Revision, cost and writer are left out where there is none of them.
+// The fields of a projected pod. Absent revision, cost and writer are left out.
 const (
 	podNode = iota
 	podFacts
@@ -185,7 +185,7 @@ func textAt(obj *workload.Object, i int) string {
 	return obj.Fields[i].Raw
 }
 
-// facts are what changes as a pod lives.
+// facts are the changing properties of a pod.
 type facts struct {
 	phase    fleet.Phase
 	finished bool
@@ -218,7 +218,7 @@ func factsOf(values []gjson.Result) facts {
 	return f
 }
 
-// pack makes a short text of the facts.
+// pack returns the facts as a short text.
 func (f facts) pack() string {
 	flags := byte(f.phase)
 	if f.ready {
@@ -242,10 +242,11 @@ func unpack(text string) facts {
 	return f
 }
 
-// unknownWriter stands for a writer that the API server does not name.
+// unknownWriter stands for a writer without a name in the API server.
 const unknownWriter = "unknown"
 
-// writerOf names the field manager that owns the cost. Where several do, it is another one than Flyball, which has only agreed.
+// writerOf returns the field manager that owns the cost. Of several managers it returns another one than Flyball,
+// because Flyball only wrote the same value.
 func (p pods) writerOf(managed gjson.Result) string {
 	writer := ""
 	managed.ForEach(func(_, entry gjson.Result) bool {
@@ -265,7 +266,7 @@ func (p pods) writerOf(managed gjson.Result) string {
 	return writer
 }
 
-// nodes reads the labels of nodes that somebody asks for, and what says that a node is about to go.
+// nodes reads the needed labels of nodes, and the signs that a node is about to be removed.
 type nodes struct {
 	identity
 	set    *path.Set
@@ -285,7 +286,7 @@ func newNodes(id identity, labels []string) nodes {
 // unschedulable is the taint of a cordoned node.
 const unschedulable = "node.kubernetes.io/unschedulable"
 
-// Project implements watch.Projector. Labels are kept as such, taints as fields.
+// Project implements watch.Projector. Labels are kept as labels, taints as fields.
 func (n nodes) Project(raw []byte) (*workload.Object, error) {
 	values, err := read(n.set, raw)
 	if err != nil {
@@ -314,13 +315,13 @@ func (n nodes) Project(raw []byte) (*workload.Object, error) {
 	return obj, nil
 }
 
-// ownerTable shares owners between the objects that they own.
+// ownerTable shares owners between the owned objects.
 type ownerTable struct {
 	interner *workload.Interner
 	shared   *shared
 }
 
-// controller is the owner reference that has controller: true; nil if none has.
+// controller returns the owner reference with controller: true; nil: none.
 func (t *ownerTable) controller(refs gjson.Result) *workload.Owner {
 	var owner *workload.Owner
 	refs.ForEach(func(_, ref gjson.Result) bool {

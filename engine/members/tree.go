@@ -11,13 +11,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// shared keeps one copy of owners. Pods of one owner mostly come together, so it remembers the latest only.
+// shared keeps one copy of each owner. Pods of one owner mostly arrive together, so it keeps only the latest owners.
 type shared struct {
 	mu          sync.Mutex
 	young, aged map[workload.Owner]*workload.Owner
 }
 
-// sharedAtMost is after how many owners the older ones are forgotten; who holds one keeps it.
+// sharedAtMost is the number of owners after which the older ones are dropped; objects that reference them keep them.
 const sharedAtMost = 4096
 
 func newShared() *shared { return &shared{young: map[workload.Owner]*workload.Owner{}} }
@@ -40,20 +40,20 @@ func (s *shared) get(o workload.Owner) *workload.Owner {
 	return known
 }
 
-// branch is an object that owns pods, directly or by way of other owners.
+// branch is an object that owns pods, directly or through other owners.
 type branch struct {
 	ref      workload.Ref
 	parent   *branch
 	children []*branch
 	pods     []*workload.Object
-	// moved is when a pod came, went or changed its readiness last.
+	// moved is the time at which a pod was last created, deleted or changed its readiness.
 	moved time.Time
 }
 
-// tree has the branches that lead to pods. It does no locking.
+// tree has the branches that lead to pods. The caller does the locking.
 type tree struct {
 	branches map[workload.Ref]*branch
-	// ownerOf finds the controlling owner of an object that owns pods; nil: it has none, or none is known.
+	// ownerOf returns the controlling owner of an object that owns pods; nil: none or unknown.
 	ownerOf func(workload.Ref) *workload.Owner
 }
 
@@ -65,7 +65,7 @@ func refOf(owner *workload.Owner, namespace string) workload.Ref {
 	return workload.Ref{GroupKind: owner.GroupKind, Namespace: namespace, Name: owner.Name}
 }
 
-// home is the branch that a pod hangs on: its owner, or itself.
+// home returns the branch of a pod: its owner, or the pod itself.
 func home(pod *workload.Object) workload.Ref {
 	if pod.Owner != nil {
 		return refOf(pod.Owner, pod.Namespace)
@@ -83,7 +83,7 @@ func (t *tree) get(ref workload.Ref) *branch {
 	return b
 }
 
-// link hangs a branch on its owner.
+// link attaches a branch to its owner.
 func (t *tree) link(b *branch) {
 	var parent *branch
 	if owner := t.ownerOf(b.ref); owner != nil {
@@ -103,7 +103,7 @@ func (t *tree) link(b *branch) {
 	}
 }
 
-// isBelow says whether a branch hangs on another, so that owners that own one another do no harm.
+// isBelow reports whether a branch is below another, so that circular ownership does no harm.
 func (b *branch) isBelow(other *branch) bool {
 	for ; b != nil; b = b.parent {
 		if b == other {
@@ -113,7 +113,7 @@ func (b *branch) isBelow(other *branch) bool {
 	return false
 }
 
-// cut takes a branch off its parent, which goes too if nothing else hangs on it.
+// cut detaches a branch from its parent. A parent without other branches is removed too.
 func (t *tree) cut(b *branch) {
 	parent := b.parent
 	if parent == nil {
@@ -124,7 +124,7 @@ func (t *tree) cut(b *branch) {
 	t.prune(parent)
 }
 
-// prune takes a branch away, with all that hangs on it, if there is no pod on any of that.
+// prune removes a branch and all branches below, unless one of them has a pod.
 func (t *tree) prune(b *branch) {
 	if b.hasPods() {
 		return
@@ -144,7 +144,7 @@ func (b *branch) hasPods() bool {
 	return len(b.pods) > 0 || slices.ContainsFunc(b.children, (*branch).hasPods)
 }
 
-// relink looks for the owner of a branch, if it exists, and of those above it again.
+// relink looks up the owners of a branch, if it exists, and of its ancestors again.
 func (t *tree) relink(ref workload.Ref) {
 	for b := t.branches[ref]; b != nil; b = b.parent {
 		t.link(b)
@@ -171,7 +171,7 @@ func (t *tree) remove(pod *workload.Object, now time.Time) {
 	t.prune(b)
 }
 
-// replace puts a newer form of a pod, which has the same home, in the place of the older one.
+// replace replaces a pod by a newer form with the same home.
 func (t *tree) replace(old, pod *workload.Object) {
 	if b := t.branches[home(old)]; b != nil {
 		if i := slices.Index(b.pods, old); i >= 0 {
@@ -186,7 +186,7 @@ func (b *branch) touch(now time.Time) {
 	}
 }
 
-// above lists a branch and those that it hangs on.
+// above returns a branch and its ancestors.
 func (b *branch) above() []workload.Ref {
 	var refs []workload.Ref
 	for ; b != nil; b = b.parent {

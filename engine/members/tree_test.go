@@ -101,7 +101,7 @@ func names(t *tree, r workload.Ref) []string {
 	return out
 }
 
-// TestOwnersOfAnyDepth: pods belong to what owns their owners, also where that becomes known later than the pods.
+// Pods belong to indirect owners, also if these become known later than the pods.
 func TestOwnersOfAnyDepth(t *testing.T) {
 	app, web, old, new := ref("App", "a"), ref("Deployment", "web"), ref("ReplicaSet", "old"), ref("ReplicaSet", "new")
 	owners := map[workload.Ref]*workload.Owner{old: {GroupKind: web.GroupKind, Name: "web"}}
@@ -134,8 +134,8 @@ func TestOwnersOfAnyDepth(t *testing.T) {
 	}
 }
 
-// TestOwnersThatOwnOneAnother do no harm.
-func TestOwnersThatOwnOneAnother(t *testing.T) {
+// Circular ownership does no harm.
+func TestCircularOwnersDoNoHarm(t *testing.T) {
 	a, b := ref("A", "a"), ref("B", "b")
 	owners := map[workload.Ref]*workload.Owner{a: {GroupKind: b.GroupKind, Name: "b"}, b: {GroupKind: a.GroupKind, Name: "a"}}
 	tr := newTree(func(r workload.Ref) *workload.Owner { return owners[r] })

@@ -1,7 +1,8 @@
-// Package poke wakes whoever waits on a channel of one place.
+// Package poke wakes the reader of a channel with one place.
 package poke
 
-// Poke puts something into a channel that has room. Where it has none, whoever reads it has not seen the last poke yet, and needs no other.
+// Poke sends to a channel if there is room. In a full channel the last poke has not been read yet, so another
+// is not needed.
 func Poke(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

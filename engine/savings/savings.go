@@ -1,6 +1,6 @@
-// Package savings adds up what policies save: how many replicas fewer there are than their owners want, and the CPU and memory
-// that the pods of these would request, now and over time. Sums over time are exact: they are taken whenever something changes
-// and whenever they are read, not sampled.
+// Package savings adds up the savings of policies: the difference between the owners' replicas and the current
+// replicas, and the CPU and memory requests of these replicas, now and over time. Sums over time are exact: they are
+// updated at each change and each read, not sampled.
 package savings
 
 import (
@@ -16,13 +16,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Key is what amounts are kept by: a policy, and a namespace that it saves in (empty: outside namespaces).
+// Key identifies an account: a policy, and a namespace of its targets (empty: cluster-scoped).
 type Key struct {
 	Policy    workload.Policy
 	Namespace string
 }
 
-// amount is what is saved at one time.
+// amount is the saving at one time.
 type amount struct {
 	replicas, milliCPU, memory int64
 }
@@ -31,7 +31,7 @@ func (a amount) plus(b amount, sign int64) amount {
 	return amount{a.replicas + sign*b.replicas, a.milliCPU + sign*b.milliCPU, a.memory + sign*b.memory}
 }
 
-// account is what one policy saves in one namespace.
+// account is the saving of one policy in one namespace.
 type account struct {
 	now amount
 	// replicaSeconds, coreSeconds and byteSeconds are the sums over time, up to since.
@@ -39,7 +39,7 @@ type account struct {
 	since                                    time.Time
 }
 
-// settle takes the time until now into the sums, in place.
+// settle adds the time until now to the sums, in place.
 func (a *account) settle(now time.Time) {
 	if passed := now.Sub(a.since).Seconds(); passed > 0 {
 		a.replicaSeconds += float64(a.now.replicas) * passed
@@ -55,10 +55,10 @@ type share struct {
 	amount amount
 }
 
-// Book knows what is saved. It is a prometheus.Collector.
+// Book holds the savings. It is a prometheus.Collector.
 type Book struct {
 	clock clock.PassiveClock
-	// exists says whether a policy is there. What is left of one that has gone is not counted.
+	// exists reports whether a policy exists. Remaining savings of a deleted policy do not count.
 	exists func(workload.Policy) bool
 
 	mu       sync.Mutex
@@ -66,13 +66,12 @@ type Book struct {
 	shares   map[workload.Ref][]share
 }
 
-// NewBook makes an empty Book. exists says whether a policy is there; it must not call back.
+// NewBook returns an empty Book. exists reports whether a policy exists; it must not call back.
 func NewBook(clock clock.PassiveClock, exists func(workload.Policy) bool) *Book {
 	return &Book{clock: clock, exists: exists, accounts: map[Key]*account{}, shares: map[workload.Ref][]share{}}
 }
 
-// Set takes over what is saved on a target, in place of what was there before; requests is what one of its pods requests,
-// nil where that is not known.
+// Set replaces the savings on a target; requests are the requests of one of its pods, nil if unknown.
 func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,7 +106,7 @@ func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.
 	b.shares[ref] = next
 }
 
-// add adds a share to its account, or with sign -1 takes it out.
+// add adds a share to its account, or with sign -1 removes it.
 func (b *Book) add(s share, sign int64) {
 	a := b.accounts[s.key]
 	if a == nil {
@@ -121,12 +120,12 @@ func (b *Book) add(s share, sign int64) {
 	a.now = a.now.plus(s.amount, sign)
 }
 
-// ForgetPolicy drops every sum of a policy that is gone.
+// ForgetPolicy drops every sum of a deleted policy.
 func (b *Book) ForgetPolicy(id workload.Policy) {
 	b.forget(func(k Key) bool { return k.Policy == id })
 }
 
-// ForgetNamespace drops every sum of a namespace that is gone.
+// ForgetNamespace drops every sum of a deleted namespace.
 func (b *Book) ForgetNamespace(name string) {
 	b.forget(func(k Key) bool { return k.Namespace == name })
 }
@@ -144,10 +143,10 @@ func (b *Book) forget(gone func(Key) bool) {
 	}
 }
 
-// labels are those of every series. What scrapes adds a label namespace of its own, that of the manager.
+// labels are the labels of every series. Prometheus adds a label namespace of its own at the scrape: the manager's.
 var labels = []string{"policy_kind", "policy", "target_namespace"}
 
-// series describes one metric and how it is read.
+// series describes one metric and its value.
 type series struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType

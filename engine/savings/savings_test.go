@@ -39,7 +39,8 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// expect compares what is reported: by policy and namespace, the replicas, cores and bytes saved now, and their sums over time.
+// expect compares the collected series: by policy and namespace, the replicas, cores and bytes saved now, and their
+// sums over time.
 func (s *scene) expect(reason string, want map[string][6]float64) {
 	s.t.Helper()
 	families, err := s.registry.Gather()

@@ -1,4 +1,4 @@
-// Package spelling finds what somebody probably meant by a name that does not exist.
+// Package spelling finds the probably intended name for a name that does not exist.
 package spelling
 
 import (
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Nearest finds the candidate closest to a name that was probably mistyped; empty if none is close: a third of the
-// letters may differ, and at least one. Of a name of one or two letters some may be missing and none may be wrong: abbreviations of other
-// things look like that.
+// Nearest returns the candidate closest to a probably mistyped name; empty: none is close. A third of the letters may
+// differ, and at least one. In a name of one or two letters, letters may be missing but not wrong: other short names
+// would be too similar.
 func Nearest(name string, candidates []string) string {
 	best, bestDistance := "", max(1, len(name)/3)+1
 	for _, c := range candidates {
@@ -22,7 +22,7 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// Meant is what to say after a name that does not exist: which was probably meant; empty if none is close.
+// Meant returns a suggestion to append to an error about an unknown name; empty: no candidate is close.
 func Meant(name string, candidates []string) string {
 	if near := Nearest(name, candidates); near != "" {
 		return "; did you mean " + near + "?"
@@ -30,13 +30,13 @@ func Meant(name string, candidates []string) string {
 	return ""
 }
 
-// Hint is what to say after a name that does not exist: which was probably meant, or which there are.
+// Hint returns a text to append to an error about an unknown name: a suggestion, or the list of candidates.
 func Hint(name string, candidates []string) string {
 	return cmp.Or(Meant(name, candidates), "; there are "+strings.Join(candidates, ", "))
 }
 
-// distance is the optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours count
-// one each (Damerau 1964, restricted form).
+// distance returns the optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours
+// count one each (Damerau 1964, restricted form).
 func distance(a, b string) int {
 	before, last, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

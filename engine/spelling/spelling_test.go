@@ -23,7 +23,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("nearest(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	for _, name := range []string{"cm", "ns"} { // names of other things, and no mistyped cj and ds
+	for _, name := range []string{"cm", "ns"} { // names of other kinds, and not mistyped cj and ds
 		if got := spelling.Nearest(name, []string{"cj", "ds", "deploy"}); got != "" {
 			t.Errorf("nearest(%q) = %q, want none", name, got)
 		}

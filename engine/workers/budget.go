@@ -5,33 +5,34 @@ import (
 	"time"
 )
 
-// burst is for how many seconds of writes a budget saves up.
+// burst is the number of seconds of writes that a budget can save.
 const burst = 5
 
-// longestWait is how long a target waits for the budget at most: then it asks again.
+// longestWait bounds a target's wait for the budget: after it the target asks again.
 const longestWait = time.Minute
 
-// Budget is how many writes may be made in a second.
+// Budget is a limit of writes per second.
 type Budget struct {
 	mu sync.Mutex
-	// rate is how many writes come in a second, saved how many have been saved up until counted.
+	// rate is the number of writes per second, saved the number saved until counted.
 	rate, saved float64
 	counted     time.Time
-	// next is when the last of those that wait may try again.
+	// next is the time at which the last waiting target may retry.
 	next time.Time
 }
 
-// NewBudget makes a Budget of so many writes a second, which has saved up as many as it can.
+// NewBudget returns a full Budget with the given writes per second.
 func NewBudget(rate float64) *Budget { return &Budget{saved: burst * rate, rate: rate} }
 
-// SetRate changes how many writes come in a second.
+// SetRate changes the writes per second.
 func (b *Budget) SetRate(rate float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rate = rate
 }
 
-// Take takes one write out of the budget, or says how long to wait for it. Those that wait try one after the other, as fast as writes come.
+// Take takes one write from the budget, or returns the time to wait for it. Waiting targets retry one by one, at the
+// rate of writes.
 func (b *Budget) Take(now time.Time) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

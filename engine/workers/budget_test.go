@@ -7,7 +7,7 @@ import (
 
 var start = time.Date(2037, 3, 2, 8, 0, 0, 0, time.UTC)
 
-// takeAll takes what there is, and says how long the first one that gets nothing has to wait.
+// takeAll takes all available writes, and returns the wait of the first failed take.
 func takeAll(b *Budget, now time.Time) (taken int, wait time.Duration) {
 	for {
 		if wait = b.Take(now); wait > 0 {
@@ -31,8 +31,8 @@ func TestBudgetsSaveUpForFiveSeconds(t *testing.T) {
 	}
 }
 
-// TestThoseThatWaitComeOneByOne: however many targets wait for the budget, they try again as fast as writes come, and each within a minute.
-func TestThoseThatWaitComeOneByOne(t *testing.T) {
+// Any number of waiting targets retry at the rate of writes, and each within a minute.
+func TestWaitingTargetsRetryOneByOne(t *testing.T) {
 	b := &Budget{rate: 2, saved: 1}
 	b.Take(start)
 	for i := range 200 {

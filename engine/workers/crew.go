@@ -6,24 +6,25 @@ import (
 )
 
 const (
-	// Patience is how long work counts towards those that are done at once. Most is done in milliseconds.
+	// Patience is the time after which work counts as slow. Most work takes milliseconds.
 	Patience = 250 * time.Millisecond
-	// heldUp is how much may take longer than that.
+	// heldUp is the maximum number of slow pieces of work.
 	heldUp = 256
 )
 
-// Crew has work done: so much at once, besides that which takes long. A request that is not answered holds up no other work.
+// Crew runs work: a limited number at once, with extra places for slow work. An unanswered request does not
+// delay other work.
 type Crew struct {
 	wg            sync.WaitGroup
 	places, spare chan struct{}
 }
 
-// NewCrew makes a Crew that does n pieces of work at once.
+// NewCrew returns a Crew that does n pieces of work at once.
 func NewCrew(n int) *Crew {
 	return &Crew{places: make(chan struct{}, n), spare: make(chan struct{}, heldUp)}
 }
 
-// Do has a piece of work done. It returns once that has begun.
+// Do runs a piece of work. It returns once the work has begun.
 func (c *Crew) Do(work func()) {
 	c.places <- struct{}{}
 	c.wg.Go(func() {
@@ -53,7 +54,7 @@ func (c *Crew) Do(work func()) {
 	})
 }
 
-// Settle returns once no work is left but such as takes long.
+// Settle returns once only slow work is left.
 func (c *Crew) Settle() {
 	for range cap(c.places) {
 		c.places <- struct{}{}

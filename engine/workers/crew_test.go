@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workers"
 )
 
-// TestWorkThatTakesLongHoldsUpNoOther, and only so much may take long.
-func TestWorkThatTakesLongHoldsUpNoOther(t *testing.T) {
+// The number of slow pieces of work is limited too.
+func TestSlowWorkDoesNotDelayOtherWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 2
 		c, answer := workers.NewCrew(n), make(chan struct{})
@@ -45,8 +45,8 @@ func TestWorkThatTakesLongHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// TestNoMoreIsDoneAtOnceThanThereArePlaces.
-func TestNoMoreIsDoneAtOnceThanThereArePlaces(t *testing.T) {
+// The crew never runs more work than it has places.
+func TestConcurrentWorkIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := workers.NewCrew(3)
 		var underWay, most atomic.Int32

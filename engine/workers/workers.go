@@ -1,5 +1,5 @@
-// Package workers has targets worked on: so many at once are taken from a queue, besides those that take long. What is done with a target is for
-// who uses the package to say. A panic stays that target's own.
+// Package workers runs work on targets: a limited number at once is taken from a queue, with extra places for slow
+// work. The user of the package defines the work. A panic affects only its target.
 package workers
 
 import (
@@ -14,20 +14,20 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Loop says how targets are worked on.
+// Loop defines the work on targets.
 type Loop struct {
-	// Queue has the targets that are to be looked at.
+	// Queue has the targets to work on.
 	Queue workqueue.TypedRateLimitingInterface[workload.Ref]
 	// Process works on a target. Its context is that of Run.
 	Process func(ctx context.Context, ref workload.Ref) error
-	// Settle takes note of what came of it, and queues the target again where that asks for it. Nil: an error is tried again, with pauses.
+	// Settle handles the result and queues the target again if needed. Nil: an error is retried with pauses.
 	Settle func(ref workload.Ref, err error)
-	// Fault tells of a panic in Process. It comes before Settle, which gets the same error.
+	// Fault is called with a panic in Process, before Settle, which gets the same error.
 	Fault func(ref workload.Ref, err error)
 	Log   logr.Logger
 }
 
-// Run has n targets at once worked on until the context ends. What is under way then is finished, and what still waits is left.
+// Run works on n targets at once until the context ends. Work in progress is finished, and waiting targets are dropped.
 func (l Loop) Run(ctx context.Context, n int) {
 	if l.Settle == nil {
 		l.Settle = l.settle
@@ -52,7 +52,7 @@ func (l Loop) work(ctx context.Context, ref workload.Ref) {
 	}
 }
 
-// settle queues a target again that has to be tried again.
+// settle queues a failed target again.
 func (l Loop) settle(ref workload.Ref, err error) {
 	if err == nil {
 		l.Queue.Forget(ref)
@@ -62,20 +62,20 @@ func (l Loop) settle(ref workload.Ref, err error) {
 	l.Queue.AddRateLimited(ref)
 }
 
-// LogFailure logs that work on a target failed: as an error where it is the second time in a row, and else as a detail.
+// LogFailure logs failed work on a target: at the second consecutive failure as an error, else as a detail.
 func LogFailure(log logr.Logger, queue workqueue.TypedRateLimitingInterface[workload.Ref], ref workload.Ref, err error) {
 	if queue.NumRequeues(ref) == 1 {
 		log.Error(err, "Failed to work on a target", "target", ref.String())
 		return
 	}
-	log.V(1).Info("will try again", "target", ref.String(), "reason", err.Error())
+	log.V(1).Info("Failed to work on a target; will retry", "target", ref.String(), "reason", err.Error())
 }
 
 func (l Loop) process(ctx context.Context, ref workload.Ref) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
-			l.Log.Error(err, "a target could not be worked on because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
+			l.Log.Error(err, "Failed to work on a target because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
 			l.Fault(ref, err)
 		}
 	}()

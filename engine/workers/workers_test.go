@@ -19,8 +19,8 @@ func newQueue() workqueue.TypedRateLimitingInterface[workload.Ref] {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[workload.Ref]())
 }
 
-// TestAPanicIsToldAndSettled, and the worker goes on with the next target.
-func TestAPanicIsToldAndSettled(t *testing.T) {
+// The worker continues with the next target.
+func TestAPanicIsReportedAndSettled(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	told, settled := map[string]error{}, map[string]error{}
 	q := newQueue()
@@ -46,8 +46,8 @@ func TestAPanicIsToldAndSettled(t *testing.T) {
 	}
 }
 
-// TestAnErrorIsTriedAgain, with a pause, where nobody else settles what came of a target.
-func TestAnErrorIsTriedAgain(t *testing.T) {
+// Without Settle, a failed target is queued again with a pause.
+func TestAnErrorIsRetried(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	q, begun := newQueue(), 0
 	q.Add(ref("late"))
@@ -69,8 +69,8 @@ func TestAnErrorIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnderWayIsFinished when the context ends, and what waits is not begun.
-func TestWhatIsUnderWayIsFinished(t *testing.T) {
+// When the context ends, running work is finished and waiting work is not begun.
+func TestRunningWorkIsFinished(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var begun, finished atomic.Int32
 	q := newQueue()

@@ -13,13 +13,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Nodes are those of the cluster, watched while somebody needs them. Of each is kept what it has for pods.
+// Nodes are the nodes of the cluster, watched while needed. Only their capacity for pods is kept.
 type Nodes struct {
 	Watches *watch.Manager
 	watch   *watch.Watch
 }
 
-// Need has them watched until the context ends or Drop is called. It does not wait for the network.
+// Need watches nodes until the context ends or Drop is called. It does not wait for the network.
 func (n *Nodes) Need(ctx context.Context) (err error) {
 	if n.watch == nil {
 		n.watch, err = n.Watches.Ensure(ctx, watch.Source{GVR: corev1.SchemeGroupVersion.WithResource("nodes"), ID: "tuning", Projector: sized{}})
@@ -30,7 +30,7 @@ func (n *Nodes) Need(ctx context.Context) (err error) {
 	return nil
 }
 
-// Drop ends what Need began.
+// Drop ends Need.
 func (n *Nodes) Drop() {
 	if n.watch != nil {
 		n.watch.Release()
@@ -38,13 +38,14 @@ func (n *Nodes) Drop() {
 	}
 }
 
-// Largest returns the most that any node has for pods, of each resource; zero: no node is known. It is false while they are still being read.
+// Largest returns the largest capacity for pods of any node, of each resource; zero: no node is known. known is false
+// while nodes are still being read.
 func (n *Nodes) Largest() (most workload.Requests, known bool) {
 	if n.watch == nil {
 		return most, false
 	}
 	if _, err := n.watch.Err(); !n.watch.HasSynced() {
-		return most, err != nil // nodes that cannot be read bound nothing
+		return most, err != nil // unreadable nodes do not bound anything
 	}
 	n.watch.Range(func(obj *workload.Object) bool {
 		for i, of := range []workload.Resource{workload.CPU, workload.Memory} {
@@ -56,7 +57,7 @@ func (n *Nodes) Largest() (most workload.Requests, known bool) {
 	return most, true
 }
 
-// sized keeps of a node what it has for pods: CPU in milli-CPU and memory in bytes, zero where that cannot be read.
+// sized keeps the capacity of a node for pods: CPU in milli-CPU and memory in bytes, zero if unreadable.
 type sized struct{}
 
 // Project implements watch.Projector.

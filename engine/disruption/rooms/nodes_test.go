@@ -6,8 +6,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestSizesOfNodes: what a node has for pods is kept, and nothing of what cannot be read.
-func TestSizesOfNodes(t *testing.T) {
+// The capacity of a node is kept; unreadable values are dropped.
+func TestCapacitiesOfNodes(t *testing.T) {
 	for status, want := range map[string][2]string{
 		`{"capacity":{"cpu":"16"},"allocatable":{"cpu":"15500m","memory":"64Gi"}}`: {"15500", "68719476736"},
 		`{"allocatable":{"cpu":"none"}}`:                                           {"0", "0"},

@@ -1,5 +1,5 @@
-// Package rooms knows what namespaces allow their pods, and what nodes have for them: it has LimitRanges, ResourceQuotas and nodes watched while
-// somebody needs them, and keeps of each only what it says of CPU and memory.
+// Package rooms knows the limits of namespaces for their pods and the capacities of nodes: it watches LimitRanges,
+// ResourceQuotas and nodes while they are needed, and keeps only their CPU and memory.
 package rooms
 
 import (
@@ -20,22 +20,22 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Options say how Rooms work.
+// Options configure Rooms.
 type Options struct {
 	Watches *watch.Manager
 	Log     logr.Logger
-	// Changed hears of a namespace that may allow something else; "": of all of them. It must be quick. Nil: nobody hears.
+	// Changed is called with a namespace whose limits may have changed; "": all. It must be quick. Nil: no call.
 	Changed func(namespace string)
 }
 
-// Rooms knows what namespaces allow their pods.
+// Rooms returns the limits of namespaces for their pods.
 type Rooms struct {
 	ranges kept[[]corev1.LimitRangeItem]
 	quotas kept[corev1.ResourceList]
 }
 
-// Follow has LimitRanges and ResourceQuotas watched until the context ends or Release is called. It must be called before all else, and after an
-// error nothing else may be called but Release.
+// Follow watches LimitRanges and ResourceQuotas until the context ends or Release is called. It must be called first;
+// after an error only Release may be called.
 func (r *Rooms) Follow(ctx context.Context, opts Options) error {
 	if opts.Changed == nil {
 		opts.Changed = func(string) {}
@@ -46,10 +46,10 @@ func (r *Rooms) Follow(ctx context.Context, opts Options) error {
 	return r.quotas.follow(ctx, opts, "resourcequotas", room.LeftOf)
 }
 
-// AreKnown reports whether nothing more is to be waited for: what cannot be read bounds nothing here.
+// AreKnown reports whether all limits are known. Unreadable objects count as no limit.
 func (r *Rooms) AreKnown() bool { return r.ranges.isKnown() && r.quotas.isKnown() }
 
-// Of returns what a namespace allows its pods.
+// Of returns the limits of a namespace for its pods.
 func (r *Rooms) Of(namespace string) (allowed room.Room) {
 	r.ranges.each(namespace, func(name string, items []corev1.LimitRangeItem) {
 		for _, item := range items {
@@ -64,13 +64,13 @@ func (r *Rooms) Of(namespace string) (allowed room.Room) {
 	return allowed
 }
 
-// Release ends what Follow began.
+// Release ends Follow.
 func (r *Rooms) Release() {
 	r.ranges.release()
 	r.quotas.release()
 }
 
-// kept are the objects of a kind, each as what is read of it, by namespace and name.
+// kept are the kept parts of a kind's objects, by namespace and name.
 type kept[T any] struct {
 	watch *watch.Watch
 
@@ -94,7 +94,7 @@ func (k *kept[T]) follow(ctx context.Context, opts Options, resource string, rea
 			defer opts.Changed(after.Namespace)
 			v, err := read([]byte(after.Fields[0].Raw))
 			if err != nil {
-				opts.Log.Info("pods may be refused that have what is recommended", "resource", resource, "namespace", after.Namespace, "name", after.Name, "reason", err.Error())
+				opts.Log.Info("Failed to read an object that bounds pods; pods with the recommended requests may be refused", "resource", resource, "namespace", after.Namespace, "name", after.Name, "reason", err.Error())
 				k.drop(after)
 				return
 			}
@@ -124,7 +124,7 @@ func (k *kept[T]) set(obj *workload.Object, v T) {
 	k.all[obj.Namespace][obj.Name] = v
 }
 
-// each calls with what is kept of a namespace, in the order of names.
+// each calls a function with the kept parts of a namespace, in the order of names.
 func (k *kept[T]) each(namespace string, call func(name string, v T)) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -148,9 +148,9 @@ func (k *kept[T]) release() {
 	}
 }
 
-var errNoName = errors.New("project what bounds pods: it has no name")
+var errNoName = errors.New("project a LimitRange or ResourceQuota: it has no name")
 
-// bounding keeps the spec and the status of an object, as a document of their own.
+// bounding keeps the spec and the status of an object as a document.
 type bounding struct{}
 
 // Project implements watch.Projector.

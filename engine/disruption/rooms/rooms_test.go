@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/fleet/room"
 )
 
-// TestRooms: what bounds pods is known by namespace, as long as it is there.
-func TestRooms(t *testing.T) {
+// The limits of pods are known by namespace as long as their objects exist.
+func TestLimitsAreKnownByNamespace(t *testing.T) {
 	var r Rooms
 	if !r.AreKnown() || r.Of("shop").IsBounded() {
 		t.Error("nothing is watched, and something bounds")

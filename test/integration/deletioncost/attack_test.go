@@ -162,7 +162,7 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 		Expect(env.Client.Create(ctx, policy)).To(Succeed())
 		n := len(cluster.Plan(podsOf(Default, ns, "web")))
 		Eventually(func(g Gomega) {
-			g.Expect(message(g, policy, v1alpha1.ConditionContested)).To(ContainSubstring(fmt.Sprintf("somebody keeps removing the deletion cost of %d pods", n)))
+			g.Expect(message(g, policy, v1alpha1.ConditionContested)).To(ContainSubstring(fmt.Sprintf("another writer keeps removing the deletion cost of %d pods", n)))
 		}).Should(Succeed())
 		// One write a pod, as the answer shows that the cost was dropped; what could not be written because the pod had changed is beside the point.
 		unchanged := HaveKeyWithValue("unchanged", n)
