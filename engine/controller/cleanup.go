@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Cleanup removes, on the leader, webhook configurations of what is not served any more: an API server that finds nobody to ask
-// refuses what they name, or waits, and would for ever.
+// Cleanup removes, on the leader, webhook configurations without a server: the API server would refuse or delay the
+// listed requests for ever.
 type Cleanup struct {
 	// Delete deletes a configuration.
 	Delete func(ctx context.Context, name string, opts metav1.DeleteOptions) error
@@ -20,15 +20,15 @@ type Cleanup struct {
 	Log    logr.Logger
 }
 
-// After a removal it is looked again, every cleanupPause, until nothing has come back for cleanupCalm: longer than a replica of before, which
-// makes anew what is deleted, runs on once it is told to stop.
+// After a removal the check is repeated every cleanupPause until nothing has come back for cleanupCalm. A replica of
+// the former version recreates deleted configurations, and cleanupCalm is longer than its shutdown takes.
 const (
 	cleanupPause = 5 * time.Second
 	cleanupRetry = 15 * time.Second
 	cleanupCalm  = time.Minute
 )
 
-// Start removes the configurations, and tries until they stay away or the context ends.
+// Start removes the configurations, and retries until they stay away or the context ends.
 func (c *Cleanup) Start(ctx context.Context) error {
 	var removed time.Time
 	for {
@@ -37,9 +37,9 @@ func (c *Cleanup) Start(ctx context.Context) error {
 			switch err := c.Delete(ctx, name, metav1.DeleteOptions{}); {
 			case err == nil:
 				removed = c.Clock.Now()
-				c.Log.Info("removed a webhook configuration: this manager serves no such webhook", "name", name)
+				c.Log.Info("Removed a webhook configuration: this manager does not serve the webhook", "name", name)
 			case !apierrors.IsNotFound(err):
-				c.Log.Info("cannot remove a webhook configuration, trying again", "name", name, "reason", err.Error())
+				c.Log.Info("Failed to remove a webhook configuration; will retry", "name", name, "reason", err.Error())
 				pause = cleanupRetry
 			}
 		}

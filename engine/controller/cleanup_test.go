@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestConfigurationsStayAway removes a configuration that a replica with a webhook, which still runs during the update, makes again.
-func TestConfigurationsStayAway(t *testing.T) {
+// A replica with a webhook, still running during the update, recreates a removed configuration.
+func TestRecreatedConfigurationsAreRemovedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		there := map[string]bool{"flyball": true, "flyball-freeze": true}
 		comesBack := time.Now().Add(12 * time.Second)

@@ -1,5 +1,6 @@
-// Package controller has what the reconcilers of Flyball's own kinds share: how they are woken from within, how their
-// finalizers are written, how a write that came too late is tried again, and how webhook configurations go that nobody serves. Each reconciler is a package below this one.
+// Package controller has the common parts of the reconcilers of Flyball's own kinds: waking them from inside the
+// process, writing finalizers, retrying stale writes, and removing webhook configurations without a server. Each
+// reconciler is a package below this one.
 package controller
 
 import (
@@ -20,13 +21,13 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Retry bounds the pause before a failed reconciliation is tried again.
+// Retry bounds the pause after a failed reconciliation.
 type Retry struct{ Min, Max time.Duration }
 
-// DefaultRetry is the pause where nothing else is said.
+// DefaultRetry is the default pause.
 var DefaultRetry = Retry{Min: 250 * time.Millisecond, Max: 10 * time.Second}
 
-// Options are those of a controller with n workers.
+// Options returns the options of a controller with n workers.
 func Options(n int, retry Retry) controller.Options {
 	skip := true
 	return controller.Options{
@@ -37,8 +38,8 @@ func Options(n int, retry Retry) controller.Options {
 	}
 }
 
-// PerNamespace lets so many objects of one namespace be reconciled at once, and has the others looked at again soon: writes that hang in a
-// namespace hold up no other.
+// PerNamespace limits the concurrent reconciliations in one namespace and requeues the others: hanging writes in a
+// namespace do not delay other namespaces.
 func PerNamespace(n int, next reconcile.Reconciler) reconcile.Reconciler {
 	return &perNamespace{Reconciler: next, n: n, running: map[string]int{}}
 }
@@ -78,14 +79,14 @@ func (p *perNamespace) end(namespace string) {
 	}
 }
 
-// Requests wakes a controller from within: an adapter whose kind may have come, a policy whose last ledger has gone. What is asked
-// for before the controller runs is dropped, since it begins with a look at everything.
+// Requests wakes a controller from inside the process: for an adapter whose kind may have appeared, or a policy whose
+// last ledger is gone. Requests before the controller runs are dropped, because it starts with all objects.
 type Requests struct {
 	mu    sync.RWMutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// Source is what the controller watches.
+// Source returns the source that the controller watches.
 func (r *Requests) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.mu.Lock()
@@ -95,7 +96,7 @@ func (r *Requests) Source() source.Source {
 	})
 }
 
-// Add asks for a look at an object, which may be gone by now.
+// Add queues an object, which may be gone by now.
 func (r *Requests) Add(namespace, name string) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -104,7 +105,7 @@ func (r *Requests) Add(namespace, name string) {
 	}
 }
 
-// FinalizerLost notices that somebody took the finalizer off an object that is not being deleted.
+// FinalizerLost accepts the removal of the finalizer from an object that is not being deleted.
 func FinalizerLost() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(u event.UpdateEvent) bool {
 		return u.ObjectNew.GetDeletionTimestamp().IsZero() &&
@@ -113,7 +114,7 @@ func FinalizerLost() predicate.Predicate {
 	}}
 }
 
-// AddFinalizer puts the finalizer on an object, unless it is there.
+// AddFinalizer adds the finalizer to an object, if missing.
 func AddFinalizer(ctx context.Context, c client.Client, obj client.Object) error {
 	before := obj.DeepCopyObject().(client.Object)
 	if !controllerutil.AddFinalizer(obj, v1alpha1.FinalizerRestore) {
@@ -126,7 +127,8 @@ func AddFinalizer(ctx context.Context, c client.Client, obj client.Object) error
 	return nil
 }
 
-// RemoveFinalizer takes the finalizer off an object, if it is there. The object given stays as it is: others may hold it.
+// RemoveFinalizer removes the finalizer from an object, if present. The given object is not changed, because
+// others may hold it.
 func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object) error {
 	after := obj.DeepCopyObject().(client.Object)
 	if !controllerutil.RemoveFinalizer(after, v1alpha1.FinalizerRestore) {
@@ -139,8 +141,8 @@ func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object) er
 // StaleRetry is the pause before another look at an object that has changed since it was read.
 const StaleRetry = 50 * time.Millisecond
 
-// RetryIfStale has an object looked at again after a write that came too late. The change that was faster does not do that by
-// itself where a controller does not watch for changes of status and labels.
+// RetryIfStale requeues an object after a stale write. The other change may not requeue it, because controllers do not
+// watch changes of status and labels.
 func RetryIfStale(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: StaleRetry}, nil
@@ -148,7 +150,8 @@ func RetryIfStale(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// IgnoreStale drops the error of a write to an object that has changed or gone since: its controller looks at it in any case.
+// IgnoreStale drops the error of a write to an object that has changed or gone since: its controller will
+// reconcile it anyway.
 func IgnoreStale(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil

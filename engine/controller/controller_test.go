@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/engine/controller"
 )
 
-// TestAPanicStaysThatObjectsOwn: a reconciler that panics over one object looks at the others, and again at that one.
-func TestAPanicStaysThatObjectsOwn(t *testing.T) {
+// A reconciler that panics over one object reconciles the others, and retries that object.
+func TestAPanicAffectsOnlyItsObject(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var mu sync.Mutex
@@ -44,7 +44,7 @@ func TestAPanicStaysThatObjectsOwn(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- running.Start(ctx) }()
 	for _, name := range []string{"bad", "good"} {
-		for added := false; !added; { // what is asked for before the controller runs is dropped
+		for added := false; !added; { // requests before the controller runs are dropped
 			requests.Add("", name)
 			mu.Lock()
 			added = seen[name] > 0
@@ -65,8 +65,8 @@ func TestAPanicStaysThatObjectsOwn(t *testing.T) {
 	}
 }
 
-// TestObjectsThatHangInANamespaceHoldUpNoOther: some are reconciled at once, and the others are looked at again.
-func TestObjectsThatHangInANamespaceHoldUpNoOther(t *testing.T) {
+// Some are reconciled at once, and the others are queued again.
+func TestHangingObjectsDoNotDelayOtherNamespaces(t *testing.T) {
 	begun, answer := make(chan struct{}), make(chan struct{})
 	r := controller.PerNamespace(2, reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Namespace == "hung" {

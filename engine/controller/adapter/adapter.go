@@ -1,6 +1,6 @@
-// Package adapter keeps kinds in use in step with Adapter objects: it checks each adapter against the live API server, starts and
-// replaces watches, puts kinds to use, blocks and drops them, and keeps an adapter from going while something has to be given
-// back through it.
+// Package adapter keeps the kinds in use in step with Adapter objects: it checks each adapter against the live API
+// server, starts and replaces watches, puts kinds to use, blocks and drops them, and protects an adapter from deletion
+// while something has to be restored through it.
 package adapter
 
 import (
@@ -37,17 +37,17 @@ import (
 
 // Targets is the loop over targets.
 type Targets interface {
-	// Queue has targets looked at.
+	// Queue queues targets.
 	Queue(refs ...workload.Ref)
-	// Arrived tells of an object that was not there before.
+	// Arrived reports a new object.
 	Arrived(ref workload.Ref)
-	// Retry looks again at every object of a kind, without the pauses that failures have brought.
+	// Retry queues every object of a kind without the pauses of earlier failures.
 	Retry(k *world.Kind)
-	// Started says whether everything has been looked at for the first time.
+	// Started reports whether all targets were queued for the first time.
 	Started() bool
 }
 
-// Options are what a Controller needs.
+// Options configure a Controller.
 type Options struct {
 	Config *rest.Config
 	Client client.Client
@@ -55,18 +55,18 @@ type Options struct {
 	Reader client.Reader
 	World  *world.World
 	Health *status.AdapterHealth
-	// Enabled names the adapters that the installation brings. One that was being deleted before this process is made again once it is
-	// gone.
+	// Enabled names the adapters of the installation. One whose deletion began before this process is recreated after
+	// the deletion.
 	Enabled []string
-	// Listings is told which adapted kinds can be listed.
+	// Listings records which adapted kinds can be listed.
 	Listings *status.Listings
 	// PolicyEmptied is called with a policy that has lost its last ledger on objects of some kind.
 	PolicyEmptied func(id workload.Policy)
-	// PolicyDirty has the status of a policy looked at again.
+	// PolicyDirty schedules another look at the status of a policy.
 	PolicyDirty func(id workload.Policy)
-	// Forget is called with the name of an adapter that is gone.
+	// Forget is called with the name of a deleted adapter.
 	Forget func(name string)
-	// Recorder takes events; nil: nobody reads them.
+	// Recorder sends events; nil: no events.
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Log      logr.Logger
@@ -77,7 +77,7 @@ type Controller struct {
 	Options
 	Metrics *Metrics
 	targets Targets
-	// pods counts what has been changed on pods of objects of a kind; nil: nothing ever is.
+	// pods counts changes on pods of a kind's objects; nil: there are none.
 	pods func(schema.GroupKind) int
 
 	inspector *inspect.Inspector
@@ -85,29 +85,29 @@ type Controller struct {
 	watches   *watch.Manager
 	requests  controller.Requests
 
-	// reconciling has adapters looked at one by one; it guards idleSince and returning.
+	// reconciling serializes reconciliations; it guards idleSince and returning.
 	reconciling sync.Mutex
 	idleSince   map[string]time.Time
 	returning   returning
 
 	mu sync.RWMutex
-	// checked has, by the adapter's name, what the last checks came to, as long as nothing has changed that they look at.
+	// checked has, by adapter name, the result of the last checks, as long as none of their inputs has changed.
 	checked map[string]*checks
-	// round counts what made checks be forgotten.
+	// round counts the events that dropped results.
 	round int
-	// running holds the watch of each adapter, by the adapter's name.
+	// running has the watch of each adapter, by adapter name.
 	running map[string]*running
-	// suspected says when the rights of an adapter were last looked at because of a write that was forbidden.
+	// suspected has the time of the last check of an adapter's rights because of a forbidden write.
 	suspected map[string]time.Time
-	// hidden has the adapters whose kind the API server ought to serve, and does not yet.
+	// hidden has the adapters whose kind is defined but not served yet.
 	hidden map[string]bool
-	// finalized has the adapters that this process has given the finalizer and not taken it from again.
+	// finalized has the adapters to which this process has added the finalizer without removing it again.
 	finalized map[string]bool
-	// finalizing lets one writer at a time add or remove the finalizer.
+	// finalizing serializes additions and removals of the finalizer.
 	finalizing sync.Mutex
 }
 
-// New makes a Controller.
+// New returns a Controller.
 func New(m *Metrics, opts Options) (*Controller, error) {
 	watches, err := watch.NewManager(opts.Config)
 	if err != nil {
@@ -126,13 +126,13 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 	return c, err
 }
 
-// Drive says whose targets the adapters are for. It must be called before anything runs.
+// Drive sets the loop over targets. It must be called before anything runs.
 func (c *Controller) Drive(t Targets) { c.targets = t }
 
-// FollowPods says who counts what has been changed on pods of objects of a kind. It must be called before anything runs.
+// FollowPods sets the function that counts changes on pods of a kind's objects. It must be called before anything runs.
 func (c *Controller) FollowPods(changed func(schema.GroupKind) int) { c.pods = changed }
 
-// changed counts what has to be given back on objects of a kind and on their pods.
+// changed returns the number of objects of a kind with something to restore, on the object or on its pods.
 func (c *Controller) changed(k *world.Kind) int {
 	n := k.Live.Ledgers()
 	if c.pods != nil {
@@ -155,7 +155,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(manager.RunnableFunc(c.groups.Start)) // on the leader only
 }
 
-// Changed implements world.Observer: other annotations may have to be kept of objects.
+// Changed implements world.Observer: the annotations kept of objects may have changed.
 func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
 	if !change.Keys {
 		return
@@ -167,11 +167,11 @@ func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
 	}
 }
 
-// recheckGroup has the adapters of an API group checked again, all of them for inspect.AllGroups.
+// recheckGroup has the adapters of an API group checked again, all adapters for inspect.AllGroups.
 func (c *Controller) recheckGroup(ctx context.Context, group string) {
 	var list v1alpha1.AdapterList
 	if err := c.Client.List(ctx, &list); err != nil {
-		c.Log.Error(err, "list adapters")
+		c.Log.Error(err, "Failed to list adapters")
 		return
 	}
 	for i := range list.Items {
@@ -182,11 +182,11 @@ func (c *Controller) recheckGroup(ctx context.Context, group string) {
 	}
 }
 
-// firstSync is how long the start waits for one kind; a kind that takes longer joins later.
+// firstSync is the time for which the start waits for one kind; a slower kind joins later.
 const firstSync = 30 * time.Second
 
-// Settle looks at every adapter once and waits until their watches are in sync: a target that an autoscaler governs must not be
-// worked on before the autoscaler is known.
+// Settle reconciles every adapter once and waits until their watches are in sync: a target with an autoscaler must not
+// be written before the autoscaler is known.
 func (c *Controller) Settle(ctx context.Context) error {
 	var list v1alpha1.AdapterList
 	if err := c.Client.List(ctx, &list); err != nil {
@@ -202,7 +202,7 @@ func (c *Controller) Settle(ctx context.Context) error {
 // Close ends every watch.
 func (c *Controller) Close() { c.watches.Close() }
 
-// together does something for each name, all at once, and gives one of the errors.
+// together calls a function for each name, all at once, and returns one of the errors.
 func together(names []string, do func(name string) error) error {
 	var all errgroup.Group
 	for _, name := range names {
@@ -211,7 +211,7 @@ func together(names []string, do func(name string) error) error {
 	return all.Wait()
 }
 
-// settle looks at one adapter until the API server serves its kind, and once more when its watch is in sync.
+// settle reconciles one adapter until the API server serves its kind, and once more when its watch is in sync.
 func (c *Controller) settle(ctx context.Context, name string) error {
 	waiting, cancel := context.WithTimeout(ctx, firstSync)
 	defer cancel()
@@ -221,7 +221,7 @@ func (c *Controller) settle(ctx context.Context, name string) error {
 		case err == nil && !c.isHidden(name):
 			return c.settleWatch(ctx, waiting, name)
 		case err != nil && !apierrors.IsConflict(err):
-			c.Log.Error(err, "look at the adapter", "adapter", name)
+			c.Log.Error(err, "Failed to reconcile the adapter", "adapter", name)
 			return ctx.Err()
 		}
 		select {
@@ -256,12 +256,12 @@ func (c *Controller) settleWatch(ctx, waiting context.Context, name string) erro
 		return ctx.Err()
 	}
 	if err := c.reconcileSafely(ctx, name); err != nil && !apierrors.IsConflict(err) {
-		c.Log.Error(err, "look at the adapter", "adapter", name)
+		c.Log.Error(err, "Failed to reconcile the adapter", "adapter", name)
 	}
 	return ctx.Err()
 }
 
-// Reconcile looks at one adapter, once the policies are known: they say which annotations have to be kept of objects.
+// Reconcile reconciles one adapter, once the policies are known: they decide the annotations kept of objects.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	select {
 	case <-ctx.Done():
@@ -272,8 +272,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// reconcileSafely looks at one adapter before the controller runs, which lives through panics by itself: a fault stays that adapter's, and
-// the manager starts.
+// reconcileSafely reconciles one adapter before the controller, which handles panics, runs. A panic affects only this
+// adapter, and the manager starts.
 func (c *Controller) reconcileSafely(ctx context.Context, name string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -320,7 +320,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	return f.again, nil
 }
 
-// recheckDuplicates has the adapters looked at again that had to stand back for another one of their kind.
+// recheckDuplicates queues the adapters replaced by another adapter of their kind.
 func (c *Controller) recheckDuplicates(ctx context.Context) error {
 	var all v1alpha1.AdapterList
 	if err := c.Client.List(ctx, &all); err != nil {
@@ -336,5 +336,5 @@ func (c *Controller) recheckDuplicates(ctx context.Context) error {
 	return nil
 }
 
-// formOf tells the forms of an adapter apart.
+// formOf returns a text that identifies the form of an adapter.
 func formOf(a *v1alpha1.Adapter) string { return fmt.Sprintf("%s/%d", a.UID, a.Generation) }

@@ -17,8 +17,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestWhatAilsAnAdapterOfAKindOutsideNamespacesIsTold to the policies that list the kind: nobody else selects any such object.
-func TestWhatAilsAnAdapterOfAKindOutsideNamespacesIsTold(t *testing.T) {
+// Only the policies that list the kind select such objects.
+func TestAilmentsOfClusterScopedKindsReachThePoliciesThatListThem(t *testing.T) {
 	for _, outside := range []bool{true, false} {
 		c := &Controller{Options: Options{World: world.New(target.Scope{ClusterScoped: func(schema.GroupKind) bool { return outside }})}}
 		a := &v1alpha1.Adapter{}
@@ -32,7 +32,7 @@ func TestWhatAilsAnAdapterOfAKindOutsideNamespacesIsTold(t *testing.T) {
 	}
 }
 
-// faulty is a client that panics over one adapter, and knows none else.
+// faulty is a client that panics over one adapter, and knows no other.
 type faulty struct{ client.Client }
 
 func (faulty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -42,8 +42,8 @@ func (faulty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ..
 	return errors.New("not now")
 }
 
-// TestAFaultDoesNotKeepTheManagerFromStarting: nobody recovers from what panics before the controller runs.
-func TestAFaultDoesNotKeepTheManagerFromStarting(t *testing.T) {
+// Nothing else recovers from a panic before the controller runs.
+func TestAPanicDoesNotPreventTheStart(t *testing.T) {
 	var logged strings.Builder
 	c := &Controller{Options: Options{Client: faulty{}, Log: funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{})}}
 	for _, name := range []string{"bad", "other"} {
@@ -58,7 +58,7 @@ func TestAFaultDoesNotKeepTheManagerFromStarting(t *testing.T) {
 	}
 }
 
-// TestAdaptersSettleTogether has each one wait for all others: one after the other they would wait for ever.
+// Each adapter waits for all others: one after the other they would wait for ever.
 func TestAdaptersSettleTogether(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -21,39 +21,39 @@ import (
 	"flyball.dev/flyball/engine/status"
 )
 
-// rightsRecheck is how often missing rights are looked for again: RBAC has no watch for "may I now".
+// rightsRecheck is the interval of checking missing rights: RBAC has no watch for one's own rights.
 const rightsRecheck = 10 * time.Second
 
-// suspicionPause is the shortest time between two looks at the rights of an adapter because of writes that are forbidden: a
-// quota and an admission policy forbid writes too, and the checks do not help there.
+// suspicionPause is the shortest time between two checks of an adapter's rights after forbidden writes: quotas and
+// admission policies forbid writes too, and checks do not help there.
 const suspicionPause = 5 * time.Second
 
-// duplicateKind is the reason of Accepted where an older adapter speaks of the same kind.
+// duplicateKind is the reason of Accepted if an older adapter has the same kind.
 const duplicateKind = "DuplicateKind"
 
-// finding is what the checks of an adapter came to: conditions in order, and whether the kind can be used.
+// finding is the result of an adapter's checks: conditions in order, and whether the kind can be used.
 type finding struct {
 	status     v1alpha1.AdapterStatus
 	generation int64
 	now        metav1.Time
 	compiled   *adapter.Adapter
-	// form tells what was compiled apart: the adapter, and the keys that policies look at and set.
+	// form identifies the compiled input: the adapter, and the keys read and set by policies.
 	form   string
 	served inspect.Served
-	// loses says which fields writes take out of objects; empty: none.
+	// loses names the fields that writes remove from objects; empty: none.
 	loses string
-	// failed is the first condition that does not hold.
+	// failed is the first false condition.
 	failed string
-	// unsure is the first condition that could not be looked at, because the API server gave no answer.
+	// unsure is the first condition that could not be checked, because the API server did not answer.
 	unsure string
-	// releasing says that the adapter is being deleted.
+	// releasing is true if the adapter is being deleted.
 	releasing bool
-	// hidden says that the API server ought to serve the kind, and does not yet.
+	// hidden is true if the kind is defined but not served yet.
 	hidden bool
 	again  time.Duration
 }
 
-// checks are checks that all held for one form of an adapter.
+// checks are the successful checks of one form of an adapter.
 type checks struct {
 	form   string
 	served inspect.Served
@@ -72,7 +72,7 @@ func (f *finding) set(kind string, ok bool, reason, message string) {
 	meta.SetStatusCondition(&f.status.Conditions, c)
 }
 
-// cannotTell says that a condition could not be looked at, and when to try again.
+// cannotTell records that a condition could not be checked, and when to retry.
 func (f *finding) cannotTell(kind, reason string, err error, again time.Duration) {
 	f.set(kind, false, reason, err.Error())
 	f.again = again
@@ -81,7 +81,7 @@ func (f *finding) cannotTell(kind, reason string, err error, again time.Duration
 	}
 }
 
-// skip says of the conditions that come after a failed one that they were not looked at.
+// skip marks the conditions after a failed one as not checked.
 func (f *finding) skip(kinds ...string) {
 	for _, kind := range kinds {
 		meta.SetStatusCondition(&f.status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NotChecked",
@@ -95,7 +95,7 @@ func (c *Controller) newFinding(a *v1alpha1.Adapter) *finding {
 	return f
 }
 
-// recall takes over what checks came to that need not be repeated.
+// recall takes over the results of checks that need not be repeated.
 func (f *finding) recall(passed *checks) {
 	f.served, f.loses = passed.served, passed.loses
 	f.status.Capabilities, f.status.UnknownPaths = passed.status.Capabilities, passed.status.UnknownPaths
@@ -107,15 +107,15 @@ func (f *finding) recall(passed *checks) {
 	}
 }
 
-// checkAndUse checks an adapter and uses its kind accordingly. Checks that held are not repeated until something has changed
-// that they look at: the adapter, its API group, or what stood in their way.
+// checkAndUse checks an adapter and uses its kind accordingly. Successful checks are repeated only after a change of
+// their inputs: the adapter, its API group, or an obstacle.
 func (c *Controller) checkAndUse(ctx context.Context, a *v1alpha1.Adapter) (*finding, error) {
 	form := formOf(a)
 	c.mu.RLock()
 	known, round := c.checked[a.Name], c.round
 	c.mu.RUnlock()
 	if known != nil && known.form == form {
-		// The keys that policies look at may be others than when it was compiled first.
+		// The keys read by policies may have changed since the last compilation.
 		if compiled, form, errs := c.compile(a); len(errs) == 0 {
 			f := c.newFinding(a)
 			f.compiled, f.form = compiled, form
@@ -130,7 +130,7 @@ func (c *Controller) checkAndUse(ctx context.Context, a *v1alpha1.Adapter) (*fin
 	return f, c.use(ctx, a, f)
 }
 
-// rememberChecks remembers checks that held. What has changed since the round in which they began they may have missed.
+// rememberChecks stores successful checks, unless an input may have changed since the round of their start.
 func (c *Controller) rememberChecks(name string, passed *checks, round int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *Controller) rememberChecks(name string, passed *checks, round int) {
 	}
 }
 
-// forgetChecks has an adapter checked again, even if that is under way.
+// forgetChecks drops the results of an adapter's checks, also of running checks.
 func (c *Controller) forgetChecks(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,10 +147,11 @@ func (c *Controller) forgetChecks(name string) {
 	c.round++
 }
 
-// Forbidden has the adapter of a kind checked again, since a write was forbidden: Flyball may have lost rights.
+// Forbidden has the adapter of a kind checked again after a forbidden write: Flyball may have lost rights.
 func (c *Controller) Forbidden(k *decide.Kind) { c.suspect(k.Adapter.Name()) }
 
-// suspect has an adapter checked again because rights may be missing. Nothing tells of rights that are taken away.
+// suspect has an adapter checked again because rights may be missing. The API server sends no event about
+// removed rights.
 func (c *Controller) suspect(name string) {
 	now := time.Now()
 	c.mu.Lock()
@@ -188,14 +189,14 @@ func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 	return f
 }
 
-// compile compiles the adapter for what policies look at and set now. form tells both apart.
+// compile compiles the adapter for the keys currently read and set by policies. form identifies both.
 func (c *Controller) compile(a *v1alpha1.Adapter) (compiled *adapter.Adapter, form string, errs field.ErrorList) {
 	keys := c.World.Snapshot().Keys(a.Spec.Target.GroupKind())
 	compiled, errs = adapter.Compile(a.Name, a.Spec, keys)
 	return compiled, fmt.Sprintf("%s %+v", formOf(a), keys), errs
 }
 
-// accept compiles the adapter and makes sure that it is the only one of its kind: the oldest is.
+// accept compiles the adapter and makes sure that it is the oldest adapter of its kind.
 func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
 	compiled, form, errs := c.compile(a)
 	if len(errs) > 0 {
@@ -223,11 +224,12 @@ func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding
 	return true
 }
 
-// servedRecheck is the pause before a kind is checked again that is not served as it should be. An API server that starts answers before it
-// knows all kinds and versions, and no watch tells when it does.
+// servedRecheck is the pause before a missing kind is checked again. A starting API server answers before it knows all
+// kinds and versions, without a later event.
 const servedRecheck = 5 * time.Second
 
-// whetherServed asks the API server whether and how it serves the kind. A kind that is defined counts as gone only once its definition is gone.
+// whetherServed asks the API server whether and how it serves the kind. A defined kind counts as gone only after its
+// definition is gone.
 func (c *Controller) whetherServed(ctx context.Context, a *v1alpha1.Adapter) (inspect.Served, error) {
 	t := a.Spec.Target
 	served, err := c.inspector.ServeDefined(ctx, a.Name, t.Group, t.Kind, t.Versions)
@@ -237,7 +239,7 @@ func (c *Controller) whetherServed(ctx context.Context, a *v1alpha1.Adapter) (in
 	return served, err
 }
 
-// serve finds the version to use and checks the name, which follows from the plural.
+// serve finds the version to use and checks the adapter's name against the plural.
 func (c *Controller) serve(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
 	served, err := c.whetherServed(ctx, a)
 	if err != nil {
@@ -265,12 +267,12 @@ func (c *Controller) serve(ctx context.Context, a *v1alpha1.Adapter, f *finding)
 	return f.failed == ""
 }
 
-// nameFor is the name that the adapter of a resource must have.
+// nameFor returns the required name of a resource's adapter.
 func nameFor(resource schema.GroupVersionResource) string {
 	return strings.TrimSuffix(resource.Resource+"."+resource.Group, ".")
 }
 
-// lookForKind says of an adapter that is not accepted only whether its kind is gone: then there is nothing left to give back.
+// lookForKind checks, for an adapter not accepted, only whether its kind is gone: then nothing is left to restore.
 func (c *Controller) lookForKind(ctx context.Context, a *v1alpha1.Adapter, f *finding) {
 	served, err := c.whetherServed(ctx, a)
 	if err != nil || !served.Absence.IsGone() {
@@ -281,7 +283,7 @@ func (c *Controller) lookForKind(ctx context.Context, a *v1alpha1.Adapter, f *fi
 	f.set(v1alpha1.ConditionServed, false, string(served.Absence), served.Message)
 }
 
-// speak settles in which version the adapter reads and writes, of those that the API server serves.
+// speak chooses the version, among the served ones, in which the adapter reads and writes.
 func (c *Controller) speak(ctx context.Context, f *finding) bool {
 	served, loses, err := c.inspector.Lossless(ctx, f.served, f.compiled)
 	if err != nil {

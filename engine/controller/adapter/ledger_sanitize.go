@@ -7,9 +7,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// ownLedgers projects as another projector does and takes the names of policies of other namespaces out of ledgers. A policy of
-// one namespace never writes in another, so whoever wrote such a name was not Flyball. Left in, it would keep the policy that it
-// names from being deleted, and show in its status. What the entry says of the field holds: nobody claims it, so it is given back.
+// ownLedgers projects like another projector, and removes the names of policies of other namespaces from ledgers. A
+// namespaced policy never writes in another namespace, so such a name is not Flyball's. It would block the deletion of
+// the named policy and show in its status. The rest of the entry holds: no policy claims the field, so it is restored.
 type ownLedgers struct{ watch.Projector }
 
 // Project implements watch.Projector.
@@ -21,8 +21,8 @@ func (p ownLedgers) Project(raw []byte) (*workload.Object, error) {
 	return obj, err
 }
 
-// disown gives a ledger without the names of policies that live in another namespace than the object. The ledger given stays
-// as it is.
+// disown returns a ledger without the names of policies of other namespaces than the object's. The given
+// ledger is not changed.
 func disown(ledger workload.Ledger, namespace string) workload.Ledger {
 	foreign := func(e workload.Entry) bool {
 		home := workload.ParsePolicy(e.By).Namespace

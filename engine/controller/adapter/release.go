@@ -23,11 +23,11 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// idleAfter is how long a kind must be without any ledger before its adapter loses the finalizer.
+// idleAfter is the time without any ledger of a kind after which its adapter loses the finalizer.
 const idleAfter = 30 * time.Second
 
-// PutFinalizer puts the finalizer on an adapter before the first write for its kind, so that the adapter cannot go while something has
-// to be given back through it.
+// PutFinalizer adds the finalizer to an adapter before the first write for its kind, so that the adapter stays while
+// something has to be restored through it.
 func (c *Controller) PutFinalizer(ctx context.Context, k *decide.Kind) error {
 	name := k.Adapter.Name()
 	if c.hasFinalizer(name) {
@@ -51,8 +51,8 @@ func (c *Controller) PutFinalizer(ctx context.Context, k *decide.Kind) error {
 	return nil
 }
 
-// confirmFinalizer makes sure that an adapter has the finalizer now, whatever was read of it and when: it adds to the set on
-// the server, which changes nothing if it is there. The UID keeps it from making an adapter that has gone.
+// confirmFinalizer makes sure that an adapter has the finalizer now, even if the cache is stale: it adds to the set on
+// the server, which changes nothing if present. The UID prevents it from creating a deleted adapter.
 func (c *Controller) confirmFinalizer(ctx context.Context, a *v1alpha1.Adapter) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Adapter"))
@@ -78,7 +78,7 @@ func (c *Controller) setHasFinalizer(name string, has bool) {
 	delete(c.finalized, name)
 }
 
-// release gives everything back on the kind of an adapter that is being deleted, and lets it go then.
+// release restores everything on the kind of an adapter being deleted, and then lets the adapter go.
 func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
 	gk := a.Spec.Target.GroupKind()
 	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) {
@@ -87,13 +87,13 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 	}
 	k := c.World.Snapshot().InUse(gk)
 	if k != nil && k.Adapter.Name() != a.Name {
-		// Another adapter has taken over, and what sleeps with it.
+		// Another adapter has taken over, with the sleeping objects.
 		return c.letGo(ctx, a)
 	}
 	c.World.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, a.Name) })
 	f := &finding{status: a.Status}
 	if k == nil || c.notFound(a.Name) {
-		// Nothing can be given back as it is: go by the adapter as it stands, unless the kind is gone.
+		// In this state nothing can be restored: use the adapter's current form, unless the kind is gone.
 		f = c.check(ctx, a)
 		if err := c.use(ctx, a, f); err != nil {
 			return 0, err
@@ -105,7 +105,7 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 	c.tell(a, f)
 	if f.failed != "" {
 		why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
-		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, "what this adapter has put to sleep cannot be given back: "+why)
+		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, "the objects changed through this adapter cannot be restored: "+why)
 	}
 	left, message := 0, ""
 	if now := c.World.Snapshot().InUse(gk); now != nil {
@@ -114,15 +114,15 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 			message = releasing(left, now.Live.WithLedgers()) + c.lookAtRights(ctx, a, now, f)
 		}
 	}
-	// The first look is never the last: a write that was under way before it has to show in the watch.
+	// The first look is never the last: a write in flight before it must become visible in the watch.
 	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
 		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, cmp.Or(message, "being deleted"))
 	}
 	return c.letGo(ctx, a)
 }
 
-// lookAtRights has an adapter that is being deleted say which rights are missing to give back what is left, where a write was forbidden or rights
-// were missing before, and says so in words to be added; empty: none are known to be.
+// lookAtRights checks the rights of an adapter being deleted, after a forbidden write or a former finding of missing
+// rights. It returns the rights missing for the restore as a text to append; empty: none known.
 func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *world.Kind, f *finding) string {
 	c.mu.RLock()
 	suspected := time.Since(c.suspected[a.Name]) < rightsRecheck
@@ -143,7 +143,7 @@ func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *w
 	return ": " + authorized.Message
 }
 
-// notFound says whether the API server answers that there is no resource to watch for an adapter.
+// notFound reports whether the API server answers that the adapter's resource does not exist.
 func (c *Controller) notFound(name string) bool {
 	c.mu.RLock()
 	r := c.running[name]
@@ -155,8 +155,8 @@ func (c *Controller) notFound(name string) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// letGo takes the finalizer off an adapter that is being deleted. Its kind is dropped once the adapter is gone, and not
-// before: should the write come too late, the next look must still find that nothing is left.
+// letGo removes the finalizer of an adapter being deleted. Its kind is dropped only once the adapter is gone: if the
+// write is stale, the next look must still find that nothing is left.
 func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
 	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
 		if apierrors.IsConflict(err) {
@@ -168,7 +168,7 @@ func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Durat
 	return 0, nil
 }
 
-// holdAgain puts the finalizer on an adapter that somebody took it off while there is something to give back.
+// holdAgain adds the finalizer again if it was removed while something has to be restored.
 func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
 	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
 	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
@@ -178,7 +178,7 @@ func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
 	return c.PutFinalizer(ctx, k.Kind)
 }
 
-// letGoIfIdle takes the finalizer off an adapter whose kind has had no ledger for a while, and says when to look again.
+// letGoIfIdle removes the finalizer of an adapter without ledgers for a while, and returns when to look again.
 func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.Duration {
 	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || !c.targets.Started() {
 		return 0
@@ -199,7 +199,7 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 	delete(c.idleSince, a.Name)
 	c.finalizing.Lock()
 	defer c.finalizing.Unlock()
-	// From here on the next write puts the finalizer back first. One that is under way has the adapter looked at again.
+	// From here on the next write adds the finalizer first. A write in flight causes another reconciliation.
 	c.setHasFinalizer(a.Name, false)
 	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
 		return time.Second
@@ -207,7 +207,8 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 	return 0
 }
 
-// releasing says how many objects of an adapter that is being deleted have still to be given back, and names some. Of others the pods have.
+// releasing returns the number of objects of an adapter being deleted that must still be restored, with some names.
+// Objects without a name have changed pods.
 func releasing(left int, refs []workload.Ref) string {
 	const few = 3
 	verb := "have"

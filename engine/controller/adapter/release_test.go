@@ -27,13 +27,13 @@ import (
 	"flyball.dev/flyball/engine/world/worldtest"
 )
 
-// started are targets that are worked on.
+// started are targets whose loop has started.
 type started struct{ Targets }
 
 func (started) Started() bool { return true }
 
-// TestAnAdapterThatIsBeingDeletedSaysWhichRightsAreMissing: its role may have gone before it, and then nothing can be given back.
-func TestAnAdapterThatIsBeingDeletedSaysWhichRightsAreMissing(t *testing.T) {
+// The adapter's role may have been deleted before it, and then nothing can be restored.
+func TestADeletedAdapterReportsMissingRights(t *testing.T) {
 	mayPatch := false
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review authorizationv1.SelfSubjectAccessReview

@@ -16,22 +16,22 @@ import (
 	"flyball.dev/flyball/engine/apply"
 )
 
-// returning are the adapters that the installation brings and that were being deleted already when this process saw them first: an
-// installation before this one was removed without giving back, and this one has adopted what was left. They come back once they are
-// gone. One that is deleted before the eyes of this process is meant to go.
+// returning are the adapters of the installation whose deletion began before this process saw them: a former
+// installation was removed without restoring, and this one has adopted its objects. They are recreated after their
+// deletion. A deletion seen by this process is intended.
 type returning struct {
 	enabled []string
-	// alive holds, by name, the adapters that this process has seen and that were not being deleted.
+	// alive has, by name, the adapters seen by this process while not being deleted.
 	alive map[string]types.UID
-	// back holds what is to be made again.
+	// back has the adapters to recreate.
 	back map[string]comeback
 }
 
-// comeback is an adapter to be made again.
+// comeback is an adapter to recreate.
 type comeback struct {
 	adapter *v1alpha1.Adapter
-	// applier is the field manager that had applied it, and goes on owning it: who upgrades the installation applies it as before.
-	// Empty: it was not applied.
+	// applier is the field manager that had applied the adapter, and stays its owner, so that an upgrade of the
+	// installation can apply it as before. Empty: it was not applied.
 	applier string
 }
 
@@ -39,7 +39,7 @@ func newReturning(enabled []string) returning {
 	return returning{enabled: enabled, alive: map[string]types.UID{}, back: map[string]comeback{}}
 }
 
-// see takes note of an adapter as it is. It asks who had applied one that is to come back.
+// see records the current form of an adapter. For an adapter to recreate it asks for the applier.
 func (r *returning) see(a *v1alpha1.Adapter, applier func() (string, error)) error {
 	switch {
 	case a.DeletionTimestamp.IsZero():
@@ -59,11 +59,12 @@ func (r *returning) see(a *v1alpha1.Adapter, applier func() (string, error)) err
 	return nil
 }
 
-// applierOf is the field manager that has applied the spec of an adapter; empty: none has. The cache keeps no managed fields.
+// applierOf returns the field manager that has applied the spec of an adapter; empty: none. The cache has no
+// managed fields.
 func (c *Controller) applierOf(ctx context.Context, name string) (string, error) {
 	var list v1alpha1.AdapterList
 	if err := c.Reader.List(ctx, &list, client.MatchingFields{"metadata.name": name}); err != nil {
-		return "", fmt.Errorf("ask who has applied the adapter %s: %w", name, err)
+		return "", fmt.Errorf("read the field manager of the adapter %s: %w", name, err)
 	}
 	for i := range list.Items {
 		for _, m := range list.Items[i].ManagedFields {
@@ -75,7 +76,7 @@ func (c *Controller) applierOf(ctx context.Context, name string) (string, error)
 	return "", nil
 }
 
-// makeAgain makes an adapter that is gone and is to come back.
+// makeAgain recreates a deleted adapter that is to come back.
 func (c *Controller) makeAgain(ctx context.Context, name string) error {
 	delete(c.returning.alive, name)
 	back := c.returning.back[name]
@@ -91,7 +92,7 @@ func (c *Controller) makeAgain(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("make the adapter %s again, which the installation brings: %w", name, err)
 	}
-	c.Log.Info("made an adapter again that was being deleted when Flyball was installed", "adapter", name)
+	c.Log.Info("Recreated an adapter whose deletion began before this installation", "adapter", name)
 	delete(c.returning.back, name)
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// writeFinding sums the conditions up in Ready and writes the status, if anything in it has changed.
+// writeFinding summarizes the conditions in Ready and writes the status, if changed.
 func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *finding) error {
 	c.tell(a, f)
 	failed := f.failed
@@ -37,7 +37,7 @@ func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *f
 	return c.writeStatus(ctx, a, f.status)
 }
 
-// tell has the policies, and the start of the manager, know what a look at an adapter came to.
+// tell passes the result of an adapter's check to the policies and to the start of the manager.
 func (c *Controller) tell(a *v1alpha1.Adapter, f *finding) {
 	c.setHidden(a.Name, f.hidden)
 	if c.Health.Set(a.Name, c.ailmentOf(a, f)) {
@@ -45,8 +45,8 @@ func (c *Controller) tell(a *v1alpha1.Adapter, f *finding) {
 	}
 }
 
-// ailmentOf says what is wrong with an adapter, for the policies that would select objects of its kind; nil: nothing is. A kind that is not
-// served has no objects to miss, an adapter that stands back for another is not missed.
+// ailmentOf returns the fault of an adapter, for the policies that would select objects of its kind; nil: none. An
+// unserved kind has no objects, and an adapter replaced by another is not missed.
 func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment {
 	c.mu.RLock()
 	r := c.running[a.Name]
@@ -73,12 +73,12 @@ func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment 
 	return ailment
 }
 
-// isMissing says that the API server serves no objects of the kind of an adapter, and keeps none that Flyball has changed.
+// isMissing reports whether the kind is not served and no object changed by Flyball remains.
 func isMissing(a *v1alpha1.Adapter, f *finding) bool {
 	return f.served.Absence.IsGone() || f.served.Absence == inspect.NothingServed && !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore)
 }
 
-// writeStatus writes the status of an adapter, if anything in it has changed, and has the policies concerned follow.
+// writeStatus writes the status of an adapter, if changed, and schedules another look at affected policies.
 func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1alpha1.AdapterStatus) error {
 	if equality.Semantic.DeepEqual(a.Status, st) {
 		return nil
@@ -92,7 +92,7 @@ func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1
 	return nil
 }
 
-// dirtyPolicies has the status of the policies looked at again that have to do with a kind.
+// dirtyPolicies schedules another look at the status of policies involved with a kind.
 func (c *Controller) dirtyPolicies(gk schema.GroupKind) {
 	for p := range c.World.Snapshot().Policies {
 		if p.SpeaksOf(gk) {
@@ -101,7 +101,8 @@ func (c *Controller) dirtyPolicies(gk schema.GroupKind) {
 	}
 }
 
-// writeReleasing says how far the deletion of an adapter has come, and for what it waits. From the second look on an event says so too.
+// writeReleasing writes the progress of an adapter's deletion and its obstacle. From the second look on it
+// also sends an event.
 func (c *Controller) writeReleasing(ctx context.Context, a *v1alpha1.Adapter, f *finding, message string) error {
 	st := *f.status.DeepCopy()
 	if was := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady); c.Recorder != nil && was != nil && was.Reason == "Restoring" {
@@ -112,19 +113,19 @@ func (c *Controller) writeReleasing(ctx context.Context, a *v1alpha1.Adapter, f 
 	return c.writeStatus(ctx, a, st)
 }
 
-// Metrics are those of adapters.
+// Metrics are the metrics of adapters.
 type Metrics struct {
 	ready, installed, authorized *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics and registers them; the objects watched are counted in the world given.
+// NewMetrics creates and registers the metrics; the watched objects are counted in the given world.
 func NewMetrics(r prometheus.Registerer, w *world.World) (*Metrics, error) {
 	m := &Metrics{ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_ready",
-		Help: "1 when an adapter is ready for use, else 0."}, []string{"adapter"}),
+		Help: "1 if an adapter is ready for use, else 0."}, []string{"adapter"}),
 		installed: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_kind_installed",
-			Help: "0 when the API server serves no such kind, so that an adapter has nothing to do, else 1."}, []string{"adapter"}),
+			Help: "0 if the API server does not serve the adapter's kind, so that the adapter has nothing to do, else 1."}, []string{"adapter"}),
 		authorized: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_authorized",
-			Help: "1 when Flyball holds the rights that an adapter needs, 0 when some are missing; absent while that is not known."}, []string{"adapter"})}
+			Help: "1 if Flyball holds the rights needed by an adapter, 0 if some are missing; absent while unknown."}, []string{"adapter"})}
 	objects := &objectCollector{world: w, desc: prometheus.NewDesc("flyball_cache_objects", "Objects watched for an adapter.", []string{"adapter"}, nil)}
 	for _, collector := range []prometheus.Collector{m.ready, m.installed, m.authorized, objects} {
 		if err := r.Register(collector); err != nil {
@@ -151,14 +152,14 @@ func oneIf(is bool) float64 {
 	return 0
 }
 
-// forget removes every series of an adapter that is gone.
+// forget removes every series of a deleted adapter.
 func (m *Metrics) forget(name string) {
 	m.ready.DeleteLabelValues(name)
 	m.authorized.DeleteLabelValues(name)
 	m.installed.DeleteLabelValues(name)
 }
 
-// objectCollector counts the objects in the watches when it is scraped.
+// objectCollector counts the objects in the watches at each scrape.
 type objectCollector struct {
 	desc  *prometheus.Desc
 	world *world.World

@@ -21,9 +21,9 @@ import (
 
 // running is a watch with the adapter that projects for it.
 type running struct {
-	// id tells projections apart.
+	// id identifies the projection.
 	id string
-	// form tells apart forms of an adapter that project alike.
+	// form identifies the adapter's form, among forms with an equal projection.
 	form    string
 	adapter *adapter.Adapter
 	watch   *watch.Watch
@@ -31,12 +31,12 @@ type running struct {
 	stop    context.CancelFunc
 	// inUse is true once the kind is in use with this watch.
 	inUse bool
-	// previous is the watch that serves until this one is in sync; nil: none does.
+	// previous is the watch that serves until this one is in sync; nil: none.
 	previous *running
 }
 
-// refused is the API server's answer by which a kind in use cannot be listed any more; nil: there is none. While the API server
-// gives no answer at all nothing can be said. at is when it was asked last.
+// refused returns the API server's answer by which a kind in use can no longer be listed, with the time of the last
+// request; nil: no such answer. Without any answer of the API server nothing is known.
 func (r *running) refused() (at time.Time, why error) {
 	serving := r
 	if !r.inUse {
@@ -60,8 +60,8 @@ func (r *running) end() {
 	}
 }
 
-// use puts the kind to use if every check holds. If one does not, a kind in use is blocked; one that is not served any more is
-// dropped, for its objects are gone. While the API server gives no answer everything stays as it is.
+// use puts the kind to use if every check passed. Otherwise a kind in use is blocked. An unserved kind is dropped,
+// because its objects are gone. While the API server does not answer, everything stays unchanged.
 func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) error {
 	switch {
 	case f.served.Absence.IsGone():
@@ -87,7 +87,7 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 	case r.inUse:
 		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync")
 	case r.previous != nil:
-		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync, and another one that keeps more is about to take over")
+		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync, and a watch that keeps more fields will replace it soon")
 	default:
 		message := "the first list of objects is under way"
 		if at, err := r.watch.Err(); err != nil {
@@ -98,8 +98,8 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 	return nil
 }
 
-// ensureWatch starts watching for an adapter that passed every check, or goes on as before if nothing about it has changed. A
-// changed projection starts a new watch, which takes over once it is in sync, so that there is never a time without one.
+// ensureWatch starts the watch of an adapter that passed every check, or keeps it if nothing has changed. A changed
+// projection starts a new watch, which takes over once in sync, so that the kind is always watched.
 func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, error) {
 	name, id := f.compiled.Name(), f.served.GVR.String()+" "+f.compiled.ProjectionID()
 	c.mu.RLock()
@@ -149,7 +149,7 @@ func (c *Controller) startWatch(ctx context.Context, id string, f *finding) (*ru
 	return r, nil
 }
 
-// watchChanged follows up on a watch that has come into sync, failed or recovered.
+// watchChanged handles a watch that has come into sync, failed or recovered.
 func (c *Controller) watchChanged(a *adapter.Adapter, err error) {
 	c.Listings.Record(a.GroupKind().String(), err)
 	if apierrors.IsForbidden(err) {
@@ -158,7 +158,7 @@ func (c *Controller) watchChanged(a *adapter.Adapter, err error) {
 	c.requests.Add("", a.Name())
 }
 
-// objectChanged has everything looked at again that a change of one object concerns.
+// objectChanged queues all targets affected by a change of one object.
 func (c *Controller) objectChanged(live *world.Live, name string, old, cur *workload.Object) {
 	effects := live.Change(old, cur)
 	for _, id := range effects.Emptied {
@@ -177,11 +177,11 @@ func (c *Controller) objectChanged(live *world.Live, name string, old, cur *work
 	c.targets.Queue(s.Governors(effects.Targets[0])...)
 }
 
-// putToUse puts a synced watch to use, and ends the one that it replaces.
+// putToUse puts a synced watch to use, and ends the replaced one.
 func (c *Controller) putToUse(r *running, f *finding) {
 	if r.form != f.form {
 		r.form, r.adapter = f.form, f.compiled
-		r.live.Adapt(f.compiled) // other rules over the same projection: the objects at hand serve both
+		r.live.Adapt(f.compiled) // the projection is the same, so the objects serve both forms
 	}
 	gk := r.adapter.GroupKind()
 	old := c.World.Snapshot().InUse(gk)
@@ -190,7 +190,7 @@ func (c *Controller) putToUse(r *running, f *finding) {
 		k := decide.NewKind(r.adapter, f.served.GVR)
 		k.NoScale, k.Releasing = !f.served.HasScale, f.releasing
 		c.World.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: r.live}) })
-		c.Log.Info("kind in use", "adapter", r.adapter.Name(), "resource", f.served.GVR.String(), "objects", r.watch.Len())
+		c.Log.Info("Put a kind to use", "adapter", r.adapter.Name(), "resource", f.served.GVR.String(), "objects", r.watch.Len())
 	}
 	c.mu.Lock()
 	r.inUse = true
@@ -202,7 +202,7 @@ func (c *Controller) putToUse(r *running, f *finding) {
 	}
 }
 
-// drop stops watching for an adapter and takes its kind out of use.
+// drop ends the watch of an adapter and takes its kind out of use.
 func (c *Controller) drop(name string) {
 	c.mu.Lock()
 	r := c.running[name]
@@ -219,7 +219,7 @@ func (c *Controller) drop(name string) {
 	}
 	change := c.World.Update(func(tx *world.Tx) { tx.DropKind(name) })
 	if len(change.Dropped) > 0 {
-		c.Log.Info("kind no longer in use", "adapter", name)
+		c.Log.Info("Took a kind out of use", "adapter", name)
 	}
 	if ailed {
 		for p := range c.World.Snapshot().Policies {
@@ -228,25 +228,25 @@ func (c *Controller) drop(name string) {
 	}
 }
 
-// retry works again on every object of a kind whose watch has recovered: the API server is back.
+// retry queues every object of a kind whose watch has recovered: the API server is back.
 func (c *Controller) retry(gk schema.GroupKind) {
 	if k := c.World.Snapshot().InUse(gk); k != nil {
 		c.targets.Retry(k)
 	}
 }
 
-// watchRecovery notices that a watch is in sync, has failed, or works again after it failed.
+// watchRecovery detects that a watch has come into sync, failed or recovered.
 type watchRecovery struct {
 	watch atomic.Pointer[watch.Watch]
 	down  atomic.Bool
 	told  atomic.Bool
-	// changed is called when the state of the watch is another one for the adapter's status, with why it does not stand, recovered
-	// when it works again.
+	// changed is called with the error of the watch when its state has changed for the adapter's status, recovered when
+	// it works again.
 	changed   func(err error)
 	recovered func()
 }
 
-// look is to be called whenever the state of the watch may have changed.
+// look must be called whenever the state of the watch may have changed.
 func (s *watchRecovery) look() {
 	w := s.watch.Load()
 	if w == nil {
@@ -258,7 +258,7 @@ func (s *watchRecovery) look() {
 	}
 	if err != nil {
 		s.down.Store(true)
-		s.changed(err) // the same failure is told once; another one may be for want of rights
+		s.changed(err) // an equal failure is reported once; another may come from missing rights
 	} else if s.down.Swap(false) {
 		s.changed(nil)
 		go s.recovered()

@@ -1,4 +1,5 @@
-// Package calendar keeps the status of calendars: whether their days can be read, and how many policies name them.
+// Package calendar keeps the status of calendars: whether their days are readable, and the number of policies
+// that name them.
 package calendar
 
 import (
@@ -53,7 +54,7 @@ func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
 	}
 }
 
-// Reconcile looks at one calendar.
+// Reconcile reconciles one calendar.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var cal v1alpha1.Calendar
 	if err := c.Client.Get(ctx, req.NamespacedName, &cal); err != nil {
@@ -77,7 +78,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// usersOf counts the policies that name a calendar.
+// usersOf returns the number of policies that name a calendar.
 func (c *Controller) usersOf(name string) int32 {
 	var n int32
 	for p := range c.World.Snapshot().Policies {

@@ -1,5 +1,5 @@
-// Package feed keeps a World in step with the objects of Flyball's own kinds and with namespaces, on every replica. What has
-// changed is gathered, and taken over in one transaction.
+// Package feed keeps a World in step with the objects of Flyball's own kinds and with namespaces, on every replica.
+// Changes are collected and applied in one transaction.
 package feed
 
 import (
@@ -33,21 +33,21 @@ type Feed struct {
 	cache   cache.Cache
 	watches *watch.Manager
 	log     logr.Logger
-	// namespaceChanged is called with the name of a namespace whose labels, annotation or life has changed.
+	// namespaceChanged is called with the name of a namespace whose labels, annotations or deletion state has changed.
 	namespaceChanged func(name string)
 
 	mu sync.Mutex
-	// pending is what has changed since the last transaction; nil stands for an object that is gone. Calendars and adapters are named as
-	// policies are.
+	// pending has the objects changed since the last transaction; nil stands for a deleted object. Calendars and
+	// adapters have keys like policies.
 	pending map[workload.Policy]client.Object
 	changed chan struct{}
 }
 
-// The kinds besides those of policies.
+// Names of kinds other than policies.
 const kindCalendar, kindAdapter = "Calendar", "Adapter"
 
-// New makes a Feed that reads Flyball's own objects from a cache and namespaces with the given configuration. namespaceChanged
-// is called with the name of a namespace whose labels, annotation or life has changed.
+// New returns a Feed that reads Flyball's own objects from a cache and namespaces with the given configuration.
+// namespaceChanged is called with the name of a namespace whose labels, annotations or deletion state has changed.
 func New(config *rest.Config, cached cache.Cache, w *world.World, namespaceChanged func(string), log logr.Logger) (*Feed, error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
@@ -59,7 +59,7 @@ func New(config *rest.Config, cached cache.Cache, w *world.World, namespaceChang
 	}, nil
 }
 
-// NeedLeaderElection says that every replica judges changes.
+// NeedLeaderElection returns false: every replica judges changes.
 func (f *Feed) NeedLeaderElection() bool { return false }
 
 // Start keeps the world up to date until the context ends.
@@ -95,7 +95,7 @@ func (f *Feed) Start(ctx context.Context) error {
 	}
 }
 
-// onNamespace tells of a namespace that has changed in a way that matters.
+// onNamespace reports a namespace with a relevant change.
 func (f *Feed) onNamespace(old, cur *workload.Object) {
 	if old != nil && cur != nil && old.Deleting == cur.Deleting && slices.Equal(old.Labels, cur.Labels) && slices.Equal(old.Annotations, cur.Annotations) {
 		return
@@ -106,7 +106,7 @@ func (f *Feed) onNamespace(old, cur *workload.Object) {
 	f.namespaceChanged(cur.Name)
 }
 
-// subscribe hears of every object of Flyball's own kinds.
+// subscribe adds event handlers for all objects of Flyball's own kinds.
 func (f *Feed) subscribe(ctx context.Context) ([]toolscache.InformerSynced, error) {
 	like := map[string]client.Object{kindCalendar: &v1alpha1.Calendar{}, kindAdapter: &v1alpha1.Adapter{}}
 	for _, kind := range kinds.All() {
@@ -144,7 +144,7 @@ func (f *Feed) listen(ctx context.Context, kind string, obj client.Object) (tool
 	return registration.HasSynced, nil
 }
 
-// gather takes down an object that has changed, or is gone, and has it taken over.
+// gather collects a changed or deleted object.
 func (f *Feed) gather(kind string, obj client.Object, gone bool) {
 	id := workload.Policy{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if gone {
@@ -156,7 +156,7 @@ func (f *Feed) gather(kind string, obj client.Object, gone bool) {
 	poke.Poke(f.changed)
 }
 
-// takeOver takes everything over that has changed, at once. Calendars and adapters come first: policies depend on them.
+// takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them.
 func (f *Feed) takeOver() {
 	f.mu.Lock()
 	pending := f.pending
@@ -179,12 +179,12 @@ func (f *Feed) takeOver() {
 	})
 	for _, c := range change.Policies {
 		if c.New != nil && len(c.New.Invalid) > 0 {
-			f.log.V(1).Info("a policy cannot be read", "policy", c.ID.String(), "reason", c.New.Invalid.ToAggregate().Error())
+			f.log.V(1).Info("Failed to read a policy", "policy", c.ID.String(), "reason", c.New.Invalid.ToAggregate().Error())
 		}
 	}
 }
 
-// takeOverDependency takes over a calendar or an adapter.
+// takeOverDependency applies a calendar or an adapter.
 func takeOverDependency(tx *world.Tx, id workload.Policy, obj client.Object) {
 	switch {
 	case id.Kind == kindCalendar && obj == nil:
@@ -199,7 +199,7 @@ func takeOverDependency(tx *world.Tx, id workload.Policy, obj client.Object) {
 	}
 }
 
-// servingOf is what the status of an adapter knows of whether its kind is served.
+// servingOf returns the state of serving according to an adapter's status.
 func servingOf(a *v1alpha1.Adapter) world.Serving {
 	served := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionServed)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestWhatIsGatheredIsTakenOverAtOnce: a policy that comes with the calendar that it names is never one that cannot be read.
-func TestWhatIsGatheredIsTakenOverAtOnce(t *testing.T) {
+// A policy that arrives with its calendar is never unreadable.
+func TestChangesAreAppliedInOneTransaction(t *testing.T) {
 	w := world.New(world.Scope("flyball-system", nil))
 	f := &Feed{world: w, log: logr.Discard(), pending: map[workload.Policy]client.Object{}, changed: make(chan struct{}, 1)}
 	nights := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", UID: "1", Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore}}}

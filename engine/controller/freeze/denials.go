@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// addDenials adds to the counts in the status of a policy. Other replicas add to them too, so the version decides.
+// addDenials adds to the counts in the status of a policy. Other replicas add to them too, so the write is conditional
+// on the version.
 func (n *Recorder) addDenials(ctx context.Context, id workload.Policy, d *denied) error {
 	obj, err := n.get(ctx, id)
 	if err != nil || obj == nil {
@@ -38,7 +39,7 @@ func (n *Recorder) addDenials(ctx context.Context, id workload.Policy, d *denied
 	return client.IgnoreNotFound(err)
 }
 
-// get reads a policy object; nil if it is gone.
+// get reads a policy object; nil: deleted.
 func (n *Recorder) get(ctx context.Context, id workload.Policy) (policy.Object, error) {
 	kind, ok := kinds.Find(id.Kind)
 	if !ok {
@@ -52,8 +53,8 @@ func (n *Recorder) get(ctx context.Context, id workload.Policy) (policy.Object, 
 	return obj, err
 }
 
-// recordCreator writes who made an exception, over whatever somebody has written there meanwhile. there says whether the exception
-// exists; its version decides, so that another one of its name that comes meanwhile is left alone.
+// recordCreator writes the creator of an exception and overwrites other values of the field. there reports whether the
+// exception exists. The write is conditional on the version, so that a new exception of the same name is not changed.
 func (n *Recorder) recordCreator(ctx context.Context, uid types.UID, c creator) (there bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // others report on it at the same moment
 		obj, err := n.get(ctx, c.exception)

@@ -30,26 +30,26 @@ import (
 )
 
 const (
-	// probeEvery is how often it is looked whether freezes are enforced, besides at every change and transition.
+	// probeEvery is the interval of checking the enforcement of freezes, besides each change and transition.
 	probeEvery = time.Minute
-	// probeAgain is how long after a probe that was not seen the next one is sent.
+	// probeAgain is the pause after a probe that was not seen.
 	probeAgain = 2 * time.Second
-	// grace is how long a probe may fail before that is told, and graceStep the pause meanwhile: the configuration is being written, or
-	// API servers have not heard of it yet.
+	// grace is the time for which a failing probe is not reported, and graceStep the pause in between: the
+	// configuration is being written, or API servers have not read it yet.
 	grace, graceStep = 2 * time.Second, 250 * time.Millisecond
-	// noWebhook is why nothing is enforced by a manager without a webhook.
+	// noWebhook is the reason why a manager without a webhook enforces nothing.
 	noWebhook = "this manager serves no webhook (--webhook=false), so that changes are not judged"
 )
 
-// Enforcement knows whether freezes are enforced: it has API servers asked, on the leader, whether they send changes here. A
-// freeze never claims what was not seen to work.
+// Enforcement checks, on the leader, whether freezes are enforced: it sends probes to the API server, which must send
+// them here. A freeze never claims an enforcement that was not seen to work.
 type Enforcement struct {
 	World  *world.World
 	Client client.Client
 	Clock  clock.WithTicker
-	// Hook keeps the configuration that is proved; nil: there is none, since no webhook is served.
+	// Hook keeps the checked configuration; nil: no webhook is served.
 	Hook *Hook
-	// Dirty has the status of a policy looked at again.
+	// Dirty schedules another look at the status of a policy.
 	Dirty func(workload.Policy)
 	Log   logr.Logger
 
@@ -57,17 +57,17 @@ type Enforcement struct {
 	seen finding
 }
 
-// finding is what the last probe came to.
+// finding is the result of the last probe.
 type finding struct {
-	// why says what is wrong; empty: the rules are enforced.
+	// why is the fault; empty: the rules are enforced.
 	why string
-	// resources are those that the rules name.
+	// resources are the resources named by the rules.
 	resources map[schema.GroupResource]bool
-	// forms are the policies that the rules come from, each with its revision.
+	// forms are the policies behind the rules, each with its revision.
 	forms map[workload.Policy]string
 }
 
-// Start proves the rules until the context ends.
+// Start checks the rules until the context ends.
 func (e *Enforcement) Start(ctx context.Context) error {
 	edited, err := e.Hook.Hook.Changed(ctx, e.Log)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *Enforcement) Start(ctx context.Context) error {
 	return nil
 }
 
-// nextEdge is when the next freeze begins or ends; zero: never.
+// nextEdge returns the time at which the next freeze begins or ends; zero: never.
 func (e *Enforcement) nextEdge(now time.Time) (next time.Time) {
 	for p := range e.World.Snapshot().Policies {
 		if freeze.RuleOf(p.Policy.Policy) != nil {
@@ -92,15 +92,15 @@ func (e *Enforcement) nextEdge(now time.Time) (next time.Time) {
 	return next
 }
 
-// look proves the rules, takes down what came of it, and says whether all is well. The policies' statuses are looked at again in
-// any case: adapters may have come and gone.
+// look checks the rules, stores the result, and reports whether all is well. All policies' statuses get another look,
+// because adapters may have changed.
 func (e *Enforcement) look(ctx context.Context, now time.Time) (well bool) {
 	var found finding
 	var err error
 	for until := time.Now().Add(grace); ; {
 		found, err = e.prove(ctx, now)
 		if err != nil {
-			e.Log.V(1).Info("cannot tell whether freezes are enforced, trying again", "reason", err.Error())
+			e.Log.V(1).Info("Failed to check whether freezes are enforced; will retry", "reason", err.Error())
 			return false
 		}
 		if found.why == "" || time.Now().After(until) || !sleep(ctx, graceStep) {
@@ -109,7 +109,7 @@ func (e *Enforcement) look(ctx context.Context, now time.Time) (well bool) {
 	}
 	e.mu.Lock()
 	if found.why != e.seen.why && found.why != "" {
-		e.Log.Info("freezes are not seen to be enforced", "reason", found.why)
+		e.Log.Info("Freezes are not enforced as far as can be seen", "reason", found.why)
 	}
 	e.seen = found
 	e.mu.Unlock()
@@ -121,7 +121,7 @@ func (e *Enforcement) look(ctx context.Context, now time.Time) (well bool) {
 	return found.why == ""
 }
 
-// sleep waits, and says whether the context has not ended meanwhile.
+// sleep waits, and reports whether the context is still alive.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -131,12 +131,12 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// formOf tells forms of a policy apart.
+// formOf returns a text that identifies the form of a policy.
 func formOf(p *world.Policy) string {
 	return fmt.Sprintf("%s/%d", p.Object.GetUID(), p.Object.GetGeneration())
 }
 
-// prove compares the configuration with what it is to be, and sends a probe. An error says that there was no answer.
+// prove compares the configuration with the wanted one, and sends a probe. The error means that there was no answer.
 func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error) {
 	found := finding{forms: map[workload.Policy]string{}}
 	for p := range e.World.Snapshot().Policies {
@@ -179,7 +179,7 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 	return found, nil
 }
 
-// anyAdapter names an Adapter to send a probe about; empty: there is none.
+// anyAdapter returns the name of an Adapter for the probe; empty: none exists.
 func (e *Enforcement) anyAdapter() string {
 	var names []string
 	for resource := range e.World.Snapshot().Adapters() {
@@ -191,7 +191,7 @@ func (e *Enforcement) anyAdapter() string {
 	return slices.Min(names)
 }
 
-// resourcesOf lists the resources that webhooks see.
+// resourcesOf returns the resources seen by webhooks.
 func resourcesOf(webhooks []admissionregistrationv1.ValidatingWebhook) map[schema.GroupResource]bool {
 	all := map[schema.GroupResource]bool{}
 	for i := range webhooks {
@@ -206,8 +206,8 @@ func resourcesOf(webhooks []admissionregistrationv1.ValidatingWebhook) map[schem
 	return all
 }
 
-// Unenforced says why changes may pass that a policy denies; empty: it is seen that they do not. While nothing is known, known is
-// false. Of a policy that denies nothing any more, concerned is false.
+// Unenforced returns why changes denied by a policy may pass; empty: they do not pass. known is false while this is
+// unknown. concerned is false for a policy that denies nothing any more.
 func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned bool) {
 	rule := freeze.RuleOf(p.Policy.Policy)
 	if rule == nil || rule.Over(e.Clock.Now()) {
@@ -234,8 +234,8 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 	return unsent(e.World, p, seen.resources), true, true
 }
 
-// unjudged says which kind that a policy selects is not judged; empty: all are. A policy that lists no kinds means those that have
-// an adapter and live in namespaces.
+// unjudged returns a selected kind that is not judged; empty: all are. A policy without listed kinds selects all
+// namespaced kinds with an adapter.
 func unjudged(w *world.World, p *world.Policy) string {
 	listed, found, unserved := p.Extras.(policy.Judge).JudgedKinds(), map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
 	adapters := w.Snapshot().Adapters()
@@ -271,7 +271,7 @@ func unjudged(w *world.World, p *world.Policy) string {
 	return ""
 }
 
-// unsent names a kind that a policy lists and that the rules leave out; empty: there is none.
+// unsent returns a listed kind missing from the rules; empty: none.
 func unsent(w *world.World, p *world.Policy, sent map[schema.GroupResource]bool) string {
 	listed := p.Extras.(policy.Judge).JudgedKinds()
 	for resource, a := range w.Snapshot().Adapters() {
@@ -282,7 +282,7 @@ func unsent(w *world.World, p *world.Policy, sent map[schema.GroupResource]bool)
 	return ""
 }
 
-// outside says whether a kind lives outside namespaces and the policy in one: it never selects such an object.
+// outside reports whether the kind is cluster-scoped and the policy namespaced: then it never selects such an object.
 func outside(w *world.World, p *world.Policy, gk schema.GroupKind) bool {
 	return p.ID.Namespace != "" && w.Scope().IsClusterScoped(gk)
 }

@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestKindsOutsideNamespacesConcernFreezesThatListThem: a freeze that lists no kinds is enforced, whatever becomes of their adapters.
-func TestKindsOutsideNamespacesConcernFreezesThatListThem(t *testing.T) {
+// A freeze without listed kinds is enforced regardless of the adapters of cluster-scoped kinds.
+func TestClusterScopedKindsMatterOnlyToFreezesThatListThem(t *testing.T) {
 	all, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)

@@ -19,50 +19,50 @@ import (
 )
 
 const (
-	// quietFor is how long what repeats itself about one policy is held back, to be told as one.
+	// quietFor is the time for which repeated events about one policy are held back and merged.
 	quietFor = time.Minute
-	// maxTold is how many events about one policy with one reason there are in that time; maxPolicies how many policies a single
-	// request makes events on, which is how many its refusal names.
+	// maxTold is the maximum number of events about one policy with one reason in that time. maxPolicies is the maximum
+	// number of policies with events of a single request, equal to the number named in a refusal.
 	maxTold, maxPolicies = 10, 10
-	// maxNote is the size in bytes of the longest text that an API server takes in an event.
+	// maxNote is the maximum size in bytes of an event's text in the API server.
 	maxNote = 1024
-	// reporter is by whom events are, as those of the manager's other parts.
+	// reporter is the reporter of events, equal to other parts of the manager.
 	reporter = "flyball"
 )
 
 // announcement is an event to be sent.
 type announcement struct {
 	policy workload.Policy
-	// object is what the event is about besides the policy; nil: nothing.
+	// object is the event's object besides the policy; nil: none.
 	object *corev1.ObjectReference
-	// kind is Normal or Warning, reason why the event is, action what was asked for.
+	// kind is Normal or Warning, reason the event's reason, action the requested action.
 	kind, reason, action, text string
-	// same is equal for what repeats itself: refusals of one object do, whoever tries.
+	// same is equal for repetitions: refusals of one object have the same text for all users.
 	same string
-	// until is how long to wait for the policy to be there: an exception is told of before the API server has stored it.
+	// until bounds the wait for the policy: an exception is announced before the API server has stored it.
 	until time.Time
-	// gone says that the policy may have been deleted by what is told of.
+	// gone is true if the announced change may have deleted the policy.
 	gone bool
 }
 
-// occasion is what is told of at most so often.
+// occasion is the key of the rate limit of events.
 type occasion struct {
 	policy workload.Policy
 	reason string
 }
 
-// told is what was said on an occasion since the last time that it was quiet.
+// told is the events of an occasion since its last quiet time.
 type told struct {
 	since time.Time
-	// told are what was told, by what is the same.
+	// told are the sent events, by their field same.
 	told map[string]struct{}
-	// rest counts what was not told, and last is the last of it.
+	// rest counts the held-back events, and last is the last of them.
 	rest int
 	last announcement
 }
 
-// judgedEvents lists the events of a request: on the policies that have something against it, and, where it passes, on those that
-// exceptions lift, on these exceptions, and on what it was relabelled out of or into.
+// judgedEvents returns the events of a request: on the policies that deny it, and, if it passes, on the policies lifted
+// by exceptions, on these exceptions, and on the policies left or entered by relabelling.
 func (n *Recorder) judgedEvents(j *admit.Judgement) []announcement {
 	var list []announcement
 	name, user := nameOf(&j.Request), j.Request.User
@@ -99,7 +99,8 @@ func (n *Recorder) judgedEvents(j *admit.Judgement) []announcement {
 
 func firstOf[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 
-// announce queues an event, unless the same was told in the last minute, or too much was: then it is counted. The lock is held.
+// announce queues an event, unless the same was sent in the last minute or the limit is reached: then it is counted.
+// The caller holds the lock.
 func (n *Recorder) announce(a announcement) {
 	key := occasion{a.policy, a.reason}
 	t := n.told[key]
@@ -116,8 +117,8 @@ func (n *Recorder) announce(a announcement) {
 	n.queue = append(n.queue, a)
 }
 
-// tellRest queues what was counted on occasions that began a minute ago, as one event each, and forgets those that were quiet.
-// The lock is held.
+// tellRest queues one event for the held-back events of each occasion that began a minute ago, and drops quiet
+// occasions. The caller holds the lock.
 func (n *Recorder) tellRest() {
 	now := n.wall()
 	for key, t := range n.told {
@@ -132,7 +133,7 @@ func (n *Recorder) tellRest() {
 	}
 }
 
-// tell sends an event on the policy, and one on the object where that is there. It reports false where the policy is not there.
+// tell sends an event on the policy, and one on the object if it exists. It returns false if the policy does not exist.
 func (n *Recorder) tell(ctx context.Context, a announcement) bool {
 	found, err := n.get(ctx, a.policy)
 	if err != nil || found == nil && !a.gone {
@@ -143,19 +144,19 @@ func (n *Recorder) tell(ctx context.Context, a announcement) bool {
 		policy.UID = found.GetUID()
 	}
 	if err := n.send(ctx, policy, a.object, &a, a.text); err != nil {
-		n.log.V(1).Info("an event was not sent", "policy", a.policy.String(), "reason", err.Error())
+		n.log.V(1).Info("Failed to send an event", "policy", a.policy.String(), "reason", err.Error())
 	}
 	if a.object == nil || a.object.UID == "" {
 		return true
 	}
 	if err := n.send(ctx, *a.object, &policy, &a, a.policy.String()+": "+a.text); err != nil {
-		n.log.V(1).Info("an event was not sent", "object", a.object.Name, "reason", err.Error())
+		n.log.V(1).Info("Failed to send an event", "object", a.object.Name, "reason", err.Error())
 	}
 	return true
 }
 
-// send writes one event. Those about objects outside namespaces are in kube-system and not, as is usual, in default: they name
-// objects and users of all namespaces.
+// send writes one event. Events about cluster-scoped objects are in kube-system instead of the usual default, because
+// they name objects and users of all namespaces.
 func (n *Recorder) send(ctx context.Context, regarding corev1.ObjectReference, related *corev1.ObjectReference, a *announcement, text string) error {
 	return n.client.Create(ctx, &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{

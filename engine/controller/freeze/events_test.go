@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// noting is a Recorder whose queue the tests read, with the clock by which it holds events back.
+// noting returns a Recorder whose queue the tests read, with the clock of its rate limit.
 func noting(t *testing.T) (n *Recorder, wall *time.Time) {
 	t.Helper()
 	m, err := NewMetrics(prometheus.NewRegistry())
@@ -31,7 +31,7 @@ func noting(t *testing.T) (n *Recorder, wall *time.Time) {
 	return n, &at
 }
 
-// queued takes what is to be sent, as "policy reason action: text".
+// queued takes the pending events, as "policy reason action: text".
 func queued(n *Recorder) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +59,7 @@ func denials(n int) freeze.Verdict {
 	return v
 }
 
-// What somebody asks for again and again, and what is asked for too often, is counted and told once a minute.
+// Repeated and too many events are counted and sent as one event per minute.
 func TestEventsAreCoalesced(t *testing.T) {
 	n, wall := noting(t)
 	for range 500 {
@@ -98,7 +98,7 @@ func TestEventsAreCoalesced(t *testing.T) {
 	}
 }
 
-// A request that very many policies deny makes events on those that its refusal names.
+// A request denied by very many policies causes events on the policies named in its refusal.
 func TestEventsOfOneRequest(t *testing.T) {
 	n, _ := noting(t)
 	n.Judged(asked("web", "alice", denials(300)))
@@ -110,8 +110,8 @@ func TestEventsOfOneRequest(t *testing.T) {
 	}
 }
 
-// The use of an exception is an event on the exception and on the policy, with user, object and action, unless another policy
-// refuses the request after all.
+// The use of an exception is an event on the exception and on the policy, with user, object and action, unless another
+// policy refuses the request after all.
 func TestUsesOfExceptions(t *testing.T) {
 	lifted := freeze.Verdict{Allowed: true, Lifts: []freeze.Lift{{
 		Policy:    workload.Policy{Kind: freeze.ClusterKind, Name: "year-end"},

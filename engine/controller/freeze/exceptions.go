@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Exceptions keeps the status of freeze exceptions, on the leader: whether they hold, and when that changes.
+// Exceptions keeps the status of freeze exceptions, on the leader: whether they are active, and when that changes.
 type Exceptions struct {
 	World  *world.World
 	Client client.Client
@@ -34,7 +34,7 @@ func (x *Exceptions) Start(ctx context.Context) error {
 	follow(ctx, x.World, x.Clock, nil, func(now time.Time) (pause time.Duration, at time.Time) {
 		next, err := x.look(ctx, now)
 		if err != nil && ctx.Err() == nil {
-			x.Log.V(1).Info("the statuses of exceptions will be written again", "reason", err.Error())
+			x.Log.V(1).Info("Failed to write the statuses of exceptions; will retry", "reason", err.Error())
 			pause = time.Second
 		}
 		return pause, next
@@ -42,7 +42,7 @@ func (x *Exceptions) Start(ctx context.Context) error {
 	return nil
 }
 
-// look writes every status that has changed and says when the next one will.
+// look writes every changed status and returns the time of the next change.
 func (x *Exceptions) look(ctx context.Context, now time.Time) (next time.Time, err error) {
 	for p := range x.World.Snapshot().Policies {
 		if freeze.ExceptionStatusOf(p.Object) == nil {
@@ -57,7 +57,7 @@ func (x *Exceptions) look(ctx context.Context, now time.Time) (next time.Time, e
 	return next, err
 }
 
-// settle writes the status of one exception, if it has changed, and says when it changes next.
+// settle writes the status of one exception, if changed, and returns the time of its next change.
 func (x *Exceptions) settle(ctx context.Context, p *world.Policy, now time.Time) (next time.Time, err error) {
 	before, obj := p.Object, p.Object.DeepCopyObject().(policy.Object)
 	st := freeze.ExceptionStatusOf(obj)

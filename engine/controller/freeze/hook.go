@@ -1,5 +1,5 @@
-// Package freeze keeps what belongs to freezes besides their rules: the webhook configuration that sends changes here, the status
-// of exceptions, and what was judged, as counts, events and metrics.
+// Package freeze keeps the objects around freezes: the webhook configuration that sends changes to this manager, the
+// status of exceptions, and verdicts as counts, events and metrics.
 package freeze
 
 import (
@@ -22,7 +22,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// hookRetry is the pause before a write of the configuration that failed is tried again.
+// hookRetry is the pause after a failed write of the configuration.
 const hookRetry = 250 * time.Millisecond
 
 // Hook keeps the webhook configuration of freezes in step with the policies, on every replica.
@@ -30,21 +30,22 @@ type Hook struct {
 	World *world.World
 	Clock clock.WithTicker
 	Hook  registration.FreezeHook
-	// Server is where API servers are sent.
+	// Server is the address for API servers.
 	Server registration.Server
-	// Scope is what the configuration covers besides its rules; Namespaces is filled in here.
+	// Scope is the scope of the configuration besides its rules; Namespaces is filled in here.
 	Scope registration.FreezeScope
-	// KeepBundle leaves the authorities of a configuration that exists to the server's own rotation.
+	// KeepBundle leaves the CA bundle of an existing configuration to the server's own rotation.
 	KeepBundle bool
-	// Owner finds what the configuration goes with; nil: nothing.
+	// Owner returns the owner of the configuration; nil: none.
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	Log   logr.Logger
 }
 
-// NeedLeaderElection says that every replica keeps it: a freeze is enforced although the leader has just gone.
+// NeedLeaderElection returns false: a freeze is enforced even if the leader has just gone.
 func (h *Hook) NeedLeaderElection() bool { return false }
 
-// Start keeps the configuration until the context ends. It stays then: frozen kinds refuse while no replica runs.
+// Start keeps the configuration until the context ends. The configuration stays then: frozen kinds are refused while no
+// replica runs.
 func (h *Hook) Start(ctx context.Context) error {
 	edited, err := h.Hook.Changed(ctx, h.Log)
 	if err != nil {
@@ -52,7 +53,7 @@ func (h *Hook) Start(ctx context.Context) error {
 	}
 	follow(ctx, h.World, h.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
 		if err := h.keep(ctx, now); err != nil && ctx.Err() == nil {
-			h.Log.V(1).Info("the webhook configuration of freezes will be written again", "reason", err.Error())
+			h.Log.V(1).Info("Failed to write the webhook configuration of freezes; will retry", "reason", err.Error())
 			pause = hookRetry
 		}
 		set := h.World.Set()
@@ -67,7 +68,7 @@ func (h *Hook) keep(ctx context.Context, now time.Time) error {
 	if want == nil {
 		wrote, err := h.Hook.Keep(ctx, nil, false)
 		if wrote {
-			h.Log.Info("no freeze policy is left: removed the webhook configuration of freezes")
+			h.Log.Info("Removed the webhook configuration of freezes: no freeze policy is left")
 		}
 		return err
 	}
@@ -83,12 +84,12 @@ func (h *Hook) keep(ctx context.Context, now time.Time) error {
 	}
 	wrote, err := h.Hook.Keep(ctx, want, h.KeepBundle)
 	if wrote {
-		h.Log.Info("the webhook configuration of freezes follows the policies", "webhooks", len(want.Webhooks))
+		h.Log.Info("Updated the webhook configuration of freezes for the policies", "webhooks", len(want.Webhooks))
 	}
 	return err
 }
 
-// configuration is what is to be, with a webhook that proves it, but for what it goes with; nil: nothing.
+// configuration returns the wanted configuration, without its owner, with a webhook for probes; nil: none.
 func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	rules := h.rules(now)
 	scope := h.Scope
@@ -100,7 +101,7 @@ func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingW
 	return config
 }
 
-// rules lists the kinds on which some policy denies something, now or later, with what, and where.
+// rules returns the kinds on which some policy denies actions, now or later, with the actions and the places.
 func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	set := h.World.Set()
 	if rules, _ := set.Len(); rules == 0 {
@@ -109,8 +110,8 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	scaled := set.ScaleInUse(now)
 	var list []registration.FreezeRule
 	for resource, k := range h.World.Snapshot().Adapters() {
-		// Whether the kind is served does not count: a status says so, and who may only write that must not end a freeze. Rules for what is
-		// not served do no harm.
+		// Whether the kind is served does not count: only a status says so, and an author of the status must not be
+		// able to end a freeze. Rules for unserved kinds do no harm.
 		if k.Compiled == nil {
 			continue
 		}
@@ -125,7 +126,8 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	return append(list, resizes(scaled)...)
 }
 
-// resizes are the rules for changes of pods in place, which scale what the pods belong to: they are sent wherever some policy denies that.
+// resizes returns the rules for in-place changes of pods, which count as Scale of the pods' owner: they apply wherever
+// some policy denies Scale.
 func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
 	pods := registration.FreezeRule{Resource: "pods", Versions: []string{"v1"}, Resize: true}
 	if scaled.Everywhere != 0 {
@@ -138,7 +140,8 @@ func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
 	return list
 }
 
-// rulesOf are the rules of one kind: what is denied on it everywhere and, besides, in some namespaces, and the same of what it governs.
+// rulesOf returns the rules of one kind: the actions denied everywhere and additionally in some namespaces, and the
+// same for its scale targets.
 func rulesOf(kind registration.FreezeRule, use, governed freeze.Use) (list []registration.FreezeRule) {
 	kind.Actions, kind.Governs = use.Everywhere, governed.Everywhere != 0
 	if kind.Actions != 0 || kind.Governs {
@@ -159,8 +162,8 @@ func rulesOf(kind registration.FreezeRule, use, governed freeze.Use) (list []reg
 	return list
 }
 
-// namespaces says how the labels of namespaces are guarded: closed while some policy guards them, open while one may later, or
-// some exception selects by them.
+// namespaces returns the failure policy for changes of namespaces' labels: Fail while some policy guards the labels,
+// Ignore if a policy may do so later or some exception selects by them.
 func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyType {
 	set := h.World.Set()
 	guarded, _ := set.GuardsNamespaces(now)
@@ -177,13 +180,13 @@ func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyTy
 
 var _ admit.Freezes = (*world.World)(nil)
 
-// clockCheck is how often the clock is looked at while an instant is waited for. A timer alone counts elapsed time: it is late
-// where the clock was set forward, or the machine was suspended.
+// clockCheck is the interval of checking the clock during a wait for an instant. A timer alone counts elapsed time: it
+// is late after the clock was set forward or the machine was suspended.
 const clockCheck = time.Second
 
-// follow calls look once the world is loaded, and again after each change of what changes are judged by, until the context ends; also when
-// edited says so, after the pause that look asks for, and at its instant. There is one instant for all of a look: what ends between two
-// looks at the clock would be missed.
+// follow calls look once the world is loaded, and after each change of an input of verdicts, until the context ends;
+// also after a value of edited, after the pause returned by look, and at the returned instant. Each call of look uses
+// one instant: a period that ends between two reads of the clock would be missed.
 func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-chan struct{}, look func(now time.Time) (pause time.Duration, at time.Time)) {
 	changed := w.Listen()
 	select {
@@ -197,8 +200,8 @@ func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-ch
 	}
 }
 
-// wait returns after a pause, at an instant, at a change, or when the context ends. A zero pause or instant never comes, and
-// neither does a change of a nil channel.
+// wait returns after a pause, at an instant, at a change, or when the context ends. A zero pause or instant never
+// comes, and neither does a change of a nil channel.
 func wait(ctx context.Context, c clock.WithTicker, pause time.Duration, at time.Time, changed, edited <-chan struct{}) {
 	var due, check, over <-chan time.Time
 	if !at.IsZero() {

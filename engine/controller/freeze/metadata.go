@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// Metadata reads the metadata of objects from the API server, for what a review does not carry. It lists by name, which needs
-// no right that Flyball does not hold anyway.
+// Metadata reads the metadata of objects from the API server if a review does not contain it. It lists by name, because
+// Flyball holds the right to list anyway.
 type Metadata struct{ Client metadata.Interface }
 
 // Metadata implements admit.Objects.
@@ -28,13 +28,13 @@ func (m Metadata) Metadata(ctx context.Context, resource schema.GroupVersionReso
 	return &list.Items[0], nil
 }
 
-// OwnerOf finds an object outside namespaces that the webhook configuration is to go with, as it is now: one that was made anew
-// has another UID, and the garbage collector would take the configuration for the old one's.
+// OwnerOf returns a function that reads the owner reference to a cluster-scoped object at each call. A recreated object
+// has another UID: with the old UID the garbage collector would delete the configuration.
 func OwnerOf(m Metadata, resource schema.GroupVersionResource, kind, name string) func(context.Context) (*metav1.OwnerReference, error) {
 	return func(ctx context.Context) (*metav1.OwnerReference, error) {
 		object, err := m.Metadata(ctx, resource, "", name)
 		if err != nil {
-			return nil, fmt.Errorf("find what the webhook configuration of freezes goes with: %w", err)
+			return nil, fmt.Errorf("find the owner of the webhook configuration of freezes: %w", err)
 		}
 		return &metav1.OwnerReference{APIVersion: resource.GroupVersion().String(), Kind: kind, Name: name, UID: object.UID}, nil
 	}

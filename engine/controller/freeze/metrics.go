@@ -8,26 +8,26 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Metrics are the metrics of judging; make them once a process. Every replica judges and has its own.
+// Metrics are the metrics of judging; create them once per process. Every replica judges and has its own.
 type Metrics struct {
 	requests, denials, exceptions *prometheus.CounterVec
 	errors                        prometheus.Counter
 	seconds                       prometheus.Histogram
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_admission_requests_total",
 			Help: "Requests judged against freezes by verdict (allowed, denied, warned, audited, lifted, error; overridden and excepted count uses of these rights) and kind. Dry runs do not count."},
 			[]string{"verdict", "kind"}),
 		denials: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_freeze_denials_total",
-			Help: "What freezes and maintenance windows had against changes, by policy, action (Create, Delete, RollOut, Scale) and enforcement (Deny, Warn, Audit). A change that is more than one action counts under each."},
+			Help: "Denials by freezes and maintenance windows, by policy, action (Create, Delete, RollOut, Scale) and enforcement (Deny, Warn, Audit). A change with several actions counts under each."},
 			[]string{"policy_kind", "policy", "action", "enforcement"}),
 		exceptions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_freeze_exceptions_total",
-			Help: "What exceptions took off freezes and maintenance windows, by policy and action."}, []string{"policy_kind", "policy", "action"}),
+			Help: "Denials of freezes and maintenance windows lifted by exceptions, by policy and action."}, []string{"policy_kind", "policy", "action"}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "flyball_admission_errors_total",
-			Help: "Requests that could not be judged, and were refused for that."}),
+			Help: "Requests refused because they could not be judged."}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_admission_seconds",
 			Help:    "Time from an admission request's arrival to its answer.",
 			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 16)}),
@@ -40,8 +40,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// judged counts a verdict under the policies that had to do with it. One that has gone meanwhile is left out: nobody would remove
-// its series any more.
+// judged counts a verdict under the policies involved. A policy deleted in the meantime is left out, because its series
+// would never be removed.
 func (m *Metrics) judged(v *freeze.Verdict, s *world.Snapshot) {
 	for _, d := range v.Denials {
 		if s.Find(d.Policy) == nil {
@@ -61,7 +61,7 @@ func (m *Metrics) judged(v *freeze.Verdict, s *world.Snapshot) {
 	}
 }
 
-// forgetPolicy removes every series of a policy that is gone.
+// forgetPolicy removes every series of a deleted policy.
 func (m *Metrics) forgetPolicy(id workload.Policy) {
 	labels := prometheus.Labels{"policy_kind": id.Kind, "policy": id.Label()}
 	m.denials.DeletePartialMatch(labels)

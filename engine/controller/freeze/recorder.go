@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// writeInterval is how often counts are written to status.
+	// writeInterval is the interval of writing counts to status.
 	writeInterval = 500 * time.Millisecond
-	// creatorKept is how long who made an exception is remembered while the exception is not seen: the API server may have
-	// refused it after the webhook let it through.
+	// creatorKept is the time for which the creator of an exception is remembered until the exception is seen: the API
+	// server may have refused it after the webhook let it through.
 	creatorKept = time.Minute
 )
 
-// Recorder keeps what was judged: metrics at once, counts in the status of policies and events a moment later, several
-// requests in one write. Every replica keeps its own part and adds it to what is there.
+// Recorder records verdicts: metrics at once, and counts in the status of policies and events a moment later, several
+// requests in one write. Every replica has its own counts and adds them to the status.
 type Recorder struct {
 	client  client.Client
 	metrics *Metrics
@@ -44,15 +44,15 @@ type Recorder struct {
 	creators map[types.UID]creator
 	told     map[occasion]*told
 	signal   chan struct{}
-	// appeared is poked when an exception is seen of which it has still to be written who made it.
+	// appeared receives a value when an exception is seen whose creator is not written yet.
 	appeared chan struct{}
 
-	// wall is the clock of this machine, by which events are held back; instance is which manager tells.
+	// wall is the clock of this machine, used to limit events; instance is the name of this manager in events.
 	wall     func() time.Time
 	instance string
 }
 
-// denied is what has not been added to the status of a policy yet.
+// denied is the counts not yet added to the status of a policy.
 type denied struct {
 	counts v1alpha1.DeniedCounts
 	last   v1alpha1.LastDenial
@@ -64,8 +64,8 @@ type creator struct {
 	at        time.Time
 }
 
-// NewRecorder makes a Recorder that writes with a client which reads from a cache. The series of a policy go when it leaves the
-// world.
+// NewRecorder returns a Recorder. The client writes, and reads from a cache. The series of a policy are removed when it
+// leaves the world.
 func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() time.Time, log logr.Logger) *Recorder {
 	host, err := os.Hostname()
 	if err != nil {
@@ -92,7 +92,7 @@ func (n *Recorder) Changed(_ *world.Snapshot, c *world.Change) {
 	}
 }
 
-// Judged takes a note of a request.
+// Judged records a request.
 func (n *Recorder) Judged(j admit.Judgement) {
 	n.metrics.seconds.Observe(j.Took.Seconds())
 	n.metrics.requests.WithLabelValues(verdictOf(&j), j.Request.Kind.String()).Inc()
@@ -118,7 +118,7 @@ func nameOf(r *freeze.Request) string {
 	return workload.Ref{GroupKind: r.Kind, Namespace: r.Namespace, Name: r.Name}.String()
 }
 
-// verdictOf is the verdict in one word.
+// verdictOf returns the verdict in one word.
 func verdictOf(j *admit.Judgement) string {
 	switch {
 	case j.Err != nil:
@@ -138,7 +138,7 @@ func verdictOf(j *admit.Judgement) string {
 	}
 }
 
-// count adds a denial to what the status of the policy has to be told.
+// count adds a denial to the counts for the policy's status.
 func (n *Recorder) count(j *admit.Judgement, d freeze.Denial) {
 	entry := n.denials[d.Policy]
 	if entry == nil {
@@ -168,7 +168,7 @@ func add(c *v1alpha1.DeniedCounts, actions workload.Change) {
 	}
 }
 
-// Guarded takes a note of a right that was used.
+// Guarded records the use of a right.
 func (n *Recorder) Guarded(g admit.Guarded) {
 	verdict, reason, action, text := "overridden", "Overridden", "Override", g.What+" by "+g.User
 	if g.Verb == admit.VerbExcept {
@@ -185,10 +185,10 @@ func (n *Recorder) Guarded(g admit.Guarded) {
 	poke.Poke(n.signal)
 }
 
-// NeedLeaderElection says that every replica keeps its own notes.
+// NeedLeaderElection returns false: every replica keeps its own records.
 func (n *Recorder) NeedLeaderElection() bool { return false }
 
-// Start writes what was noted until the context ends, and once more what is left then.
+// Start writes records until the context ends, and then the remaining ones once.
 func (n *Recorder) Start(ctx context.Context) error {
 	var creators sync.WaitGroup
 	defer creators.Wait()
@@ -212,7 +212,7 @@ func (n *Recorder) Start(ctx context.Context) error {
 	}
 }
 
-// flush writes everything noted and reports whether something is left to be tried again.
+// flush writes all records and reports whether some are left to retry.
 func (n *Recorder) flush(ctx context.Context) (left bool) {
 	n.mu.Lock()
 	n.tellRest()
@@ -229,7 +229,7 @@ func (n *Recorder) flush(ctx context.Context) (left bool) {
 	}
 	for id, d := range denials {
 		if err := n.addDenials(ctx, id, d); err != nil {
-			n.log.V(1).Info("the counts will be written again", "policy", id.String(), "reason", err.Error())
+			n.log.V(1).Info("Failed to write the counts; will retry", "policy", id.String(), "reason", err.Error())
 			n.putBack(id, d)
 			left = true
 		}
@@ -237,8 +237,8 @@ func (n *Recorder) flush(ctx context.Context) (left bool) {
 	return n.recordCreators(ctx) || left
 }
 
-// followCreators writes who made an exception as soon as that is seen, and does not wait for the next round: until then only this replica
-// knows.
+// followCreators writes the creator of an exception as soon as the exception is seen: until then only this
+// replica knows.
 func (n *Recorder) followCreators(ctx context.Context) {
 	for {
 		select {
@@ -250,7 +250,7 @@ func (n *Recorder) followCreators(ctx context.Context) {
 	}
 }
 
-// recordCreators writes who made exceptions and reports whether some are left to be tried again.
+// recordCreators writes the creators of exceptions and reports whether some are left to retry.
 func (n *Recorder) recordCreators(ctx context.Context) (left bool) {
 	n.mu.Lock()
 	creators := maps.Clone(n.creators)
@@ -258,7 +258,7 @@ func (n *Recorder) recordCreators(ctx context.Context) (left bool) {
 	for uid, c := range creators {
 		there, err := n.recordCreator(ctx, uid, c)
 		if err != nil {
-			n.log.V(1).Info("who made the exception will be written again", "exception", c.exception.String(), "reason", err.Error())
+			n.log.V(1).Info("Failed to write the creator of the exception; will retry", "exception", c.exception.String(), "reason", err.Error())
 		}
 		if there && err == nil || !there && n.now().Sub(c.at) > creatorKept {
 			n.mu.Lock()
@@ -271,7 +271,7 @@ func (n *Recorder) recordCreators(ctx context.Context) (left bool) {
 	return left
 }
 
-// putBack keeps what could not be written, together with what has come since.
+// putBack merges unwritten counts with newer ones.
 func (n *Recorder) putBack(id workload.Policy, d *denied) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// storing is a client that knows one exception, once it is stored, and tells of writes of its status.
+// storing is a client that knows one exception once it is stored, and reports writes of its status.
 type storing struct {
 	client.Client
 	stored *v1alpha1.FreezeException
@@ -52,8 +52,8 @@ func (o statusOf) Patch(_ context.Context, obj client.Object, _ client.Patch, _ 
 	return nil
 }
 
-// Who made an exception is written the moment that the exception is seen: a replica that is killed later has lost nothing.
-func TestWhoMadeAnExceptionIsWrittenAtOnce(t *testing.T) {
+// The creator of an exception is written the moment the exception is seen: a replica killed later has lost nothing.
+func TestTheCreatorOfAnExceptionIsWrittenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, _ := noting(t)
 		made := &v1alpha1.FreezeException{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "hotfix", UID: types.UID("u-1")}}
@@ -80,8 +80,8 @@ func TestWhoMadeAnExceptionIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
-// Who made an exception is never written into another one of its name that has taken its place meanwhile.
-func TestWhoMadeAnExceptionIsWrittenIntoNoOther(t *testing.T) {
+// The creator is never written into a new exception of the same name.
+func TestTheCreatorIsNotWrittenIntoARecreatedException(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

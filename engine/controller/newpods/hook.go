@@ -17,30 +17,31 @@ import (
 )
 
 const (
-	// hookRetry is the pause before a write of the configuration that failed is tried again.
+	// hookRetry is the pause after a failed write of the configuration.
 	hookRetry = time.Second
-	// hookCheck is how often it is compared, in memory, with how the server is reached, which is rotated well ahead.
+	// hookCheck is the interval of comparing the configuration, in memory, with the server's certificate, which is
+	// rotated well ahead.
 	hookCheck = 10 * time.Second
 )
 
-// Hook keeps the webhook configuration of pods in step with what pods get. The leader does, who also says what that is; without one
-// pods are created as they are.
+// Hook keeps the webhook configuration of pods in step with the recommendations. It runs on the leader, which writes
+// the recommendations; without a leader pods are created unchanged.
 type Hook struct {
 	Index  *Index
 	Hook   registration.PodsHook
 	Server registration.Server
 	// Exempt are namespaces whose pods are never sent.
 	Exempt []string
-	// Owner finds what the configuration goes with; nil: nothing.
+	// Owner returns the owner of the configuration; nil: none.
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	Log   logr.Logger
 
-	// kept is the configuration as it was left, and sure says that it is known.
+	// kept is the last known configuration, and sure is true if it is known.
 	kept *admissionregistrationv1.MutatingWebhookConfiguration
 	sure bool
 }
 
-// Start keeps the configuration until the context ends. It stays then.
+// Start keeps the configuration until the context ends. The configuration stays then.
 func (h *Hook) Start(ctx context.Context) error {
 	edited := make(chan struct{}, 1)
 	if err := registration.WatchNamed(ctx, h.Hook.Client, registration.PodsConfigurationName, &admissionregistrationv1.MutatingWebhookConfiguration{}, h.Log, edited); err != nil {
@@ -51,7 +52,7 @@ func (h *Hook) Start(ctx context.Context) error {
 	for {
 		var again <-chan time.Time
 		if err := h.keep(ctx); err != nil && ctx.Err() == nil {
-			h.Log.V(1).Info("the webhook configuration of pods will be written again", "reason", err.Error())
+			h.Log.V(1).Info("Failed to write the webhook configuration of pods; will retry", "reason", err.Error())
 			again = time.After(hookRetry)
 		}
 		select {
@@ -92,12 +93,12 @@ func (h *Hook) keep(ctx context.Context) error {
 	wrote, err := h.Hook.Keep(ctx, want)
 	h.kept, h.sure = want, err == nil
 	if wrote {
-		h.Log.Info("the webhook configuration of pods follows what is recommended", "namespaces", len(namespaces))
+		h.Log.Info("Updated the webhook configuration of pods for the recommendations", "namespaces", len(namespaces))
 	}
 	return err
 }
 
-// NewNote counts what becomes of pods, for a registry. Make it once a process.
+// NewNote returns a function that counts the results for pods in a registry. Call it once per process.
 func NewNote(r prometheus.Registerer) (func(newpods.Result), error) {
 	pods := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_new_pods_total",
 		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unfit, unknown, unreadable). The requests of all but tuned pods stay as they are. Dry runs do not count."}, []string{"result"})

@@ -1,5 +1,6 @@
-// Package newpods knows what pods get as they are created, on every replica and from memory: the Recommendations, which the leader writes, and
-// what owns the objects that own pods. It keeps the webhook configuration that has such pods sent.
+// Package newpods returns the requests for pods being created, on every replica and from memory: from the
+// Recommendations written by the leader, and the owners of the pods' owners. It keeps the webhook
+// configuration for such pods.
 package newpods
 
 import (
@@ -32,69 +33,69 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Owners knows what owns the objects that own pods.
+// Owners returns the owners of the objects that own pods.
 type Owners interface {
-	// OwnerOf finds the controlling owner of an object, which is known only if it has a UID where one is given; nil: it has none. ever says that
-	// what is not known may come to be.
+	// OwnerOf returns the controlling owner of an object; nil: none. The object is known only with the given UID, if
+	// any. ever is true if an unknown object may become known.
 	OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool)
 }
 
 const (
-	// ownersAtMost is how many owners lie above a pod at most, as far as anybody looks.
+	// ownersAtMost bounds the number of owners followed above a pod.
 	ownersAtMost = 8
-	// patience is how long a pod waits for its owner, which may have been created a moment ago; patienceStep is how often it is looked for.
+	// patience is the time that a pod waits for a recently created owner; patienceStep is the interval of lookups.
 	patience, patienceStep = 50 * time.Millisecond, 2 * time.Millisecond
 )
 
-// recommendations are those that are watched.
+// recommendations is the watch of Recommendations.
 type recommendations interface {
 	HasSynced() bool
 	Release()
 }
 
-// Options say what an Index looks at.
+// Options configure an Index.
 type Options struct {
 	World   *world.World
 	Watches *watch.Manager
 	Owners  Owners
-	// Between are kinds that own most pods and belong to what is tuned: they are watched before the first pod comes.
+	// Between are kinds that own most pods of tuned targets: they are watched before the first pod comes.
 	Between []schema.GroupKind
 	Clock   clock.PassiveClock
 	Log     logr.Logger
 }
 
-// watching is what an Index has watched, until the context ends, and what it brought.
+// watching is the watches of an Index, until the context ends, and their results.
 type watching struct {
 	ctx  context.Context
 	told recommendations
-	// entries are what pods get, as *entry by types.NamespacedName of the Recommendation.
+	// entries has the requests for pods, as *entry by types.NamespacedName of the Recommendation.
 	entries sync.Map
 	rooms   rooms.Rooms
 }
 
-// Index implements newpods.Wants. Who asks waits for no lock.
+// Index implements newpods.Wants. Lookups take no lock.
 type Index struct {
 	opts Options
 	news chan struct{}
-	// changed is poked after what pods get may have changed.
+	// changed receives a value after the requests for pods may have changed.
 	changed chan struct{}
-	// watching is nil while nothing is, since nobody tunes.
+	// watching is nil while no policy tunes and nothing is watched.
 	watching atomic.Pointer[watching]
 }
 
 var _ newpods.Wants = (*Index)(nil)
 
-// New makes an Index that knows nothing until it runs.
+// New returns an Index without watches; Start fills it.
 func New(opts Options) *Index {
 	x := &Index{opts: opts, news: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	opts.World.Observe(x)
 	return x
 }
 
-// NeedLeaderElection says that every replica answers.
+// NeedLeaderElection returns false: every replica answers.
 func (x *Index) NeedLeaderElection() bool { return false }
 
-// Changed implements world.Observer: a policy that has come, changed or gone may need what is watched, or not any more.
+// Changed implements world.Observer: a changed policy may start or end the need for watches.
 func (x *Index) Changed(_ *world.Snapshot, c *world.Change) {
 	if len(c.Policies) > 0 {
 		poke.Poke(x.news)
@@ -119,7 +120,7 @@ func (x *Index) Start(ctx context.Context) error {
 	}
 }
 
-// isNeeded says whether some policy tunes.
+// isNeeded reports whether some policy tunes.
 func (x *Index) isNeeded() bool {
 	for p := range x.opts.World.Snapshot().Policies {
 		if p.Tuner() != nil {
@@ -129,19 +130,19 @@ func (x *Index) isNeeded() bool {
 	return false
 }
 
-// follow has Recommendations watched, or not any more.
+// follow starts or ends the watch of Recommendations as needed.
 func (x *Index) follow(ctx context.Context) {
 	needed, now := x.isNeeded(), x.watching.Load()
 	switch {
 	case needed && now == nil:
 		w, err := x.begin(ctx)
 		if err != nil {
-			x.opts.Log.Error(err, "pods are created as they are: recommendations are not watched")
+			x.opts.Log.Error(err, "Failed to watch recommendations; pods are created unchanged")
 			return
 		}
 		x.watching.Store(w)
 		for _, gk := range x.opts.Between {
-			_, _, _ = x.opts.Owners.OwnerOf(ctx, workload.Ref{GroupKind: gk}, "") // so that the kind is watched
+			_, _, _ = x.opts.Owners.OwnerOf(ctx, workload.Ref{GroupKind: gk}, "") // starts the watch of the kind
 		}
 	case !needed && now != nil:
 		x.watching.Store(nil)
@@ -150,7 +151,7 @@ func (x *Index) follow(ctx context.Context) {
 	}
 }
 
-// begin has Recommendations watched, and what bounds pods besides.
+// begin watches Recommendations and the limits of namespaces for pods.
 func (x *Index) begin(ctx context.Context) (*watching, error) {
 	w := &watching{ctx: ctx}
 	told, err := x.opts.Watches.Ensure(ctx, watch.Source{
@@ -172,7 +173,7 @@ func (x *Index) begin(ctx context.Context) (*watching, error) {
 	return w, nil
 }
 
-// keep takes in a change of a Recommendation.
+// keep applies a change of a Recommendation.
 func (w *watching) keep(before, after *workload.Object) {
 	switch {
 	case after != nil:
@@ -184,7 +185,7 @@ func (w *watching) keep(before, after *workload.Object) {
 
 func (x *Index) tell() { poke.Poke(x.changed) }
 
-// Namespaces lists those in which some pods get something; false: not everything is known yet.
+// Namespaces returns the namespaces with requests for pods; false: not everything is known yet.
 func (x *Index) Namespaces() (names []string, known bool) {
 	now := x.watching.Load()
 	if now == nil {
@@ -236,7 +237,8 @@ func (x *Index) Room(namespace string) room.Room {
 	return room.Room{}
 }
 
-// ownerOf finds the owner of an object. One that was created a moment ago is waited for a little: its pods come as soon as its controller sees it.
+// ownerOf returns the owner of an object. It waits a moment for a recently created object: its pods come as soon as its
+// controller sees it.
 func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known bool) {
 	owner, known, ever := x.opts.Owners.OwnerOf(running, ref, uid)
 	if known || !ever {
@@ -258,7 +260,7 @@ func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref, uid stri
 	}
 }
 
-// The fields of a projected Recommendation with something for pods.
+// The fields of a projected Recommendation with requests for pods.
 const (
 	fieldTarget = iota
 	fieldUID
@@ -266,17 +268,18 @@ const (
 	fieldNewPods
 )
 
-// entry is what pods of a target get.
+// entry is the requests for a target's pods.
 type entry struct {
-	// target and uid are those of what the pods belong to.
+	// target and uid identify the target of the pods.
 	target, uid string
 	policy      workload.Policy
 	want        newpod.Want
-	// unreadable is true where what is told cannot be read.
+	// unreadable is true if the requests are unreadable.
 	unreadable bool
 }
 
-// entryOf reads a projected Recommendation. One with nothing for pods is kept too: nobody looks further.
+// entryOf reads a projected Recommendation. A Recommendation without requests for pods is kept too: it ends
+// the search of owners.
 func entryOf(obj *workload.Object) *entry {
 	if len(obj.Fields) == 0 {
 		return &entry{}
@@ -301,8 +304,8 @@ func entryOf(obj *workload.Object) *entry {
 	return e
 }
 
-// inForce says whether the policy by which pods of a namespace get something carries out what it recommends. One that cannot be read any more
-// does: what was set stays.
+// inForce reports whether the policy of an entry applies its recommendation in a namespace. An unreadable policy does:
+// its values stay.
 func (x *Index) inForce(e *entry, namespace string) bool {
 	p := x.opts.World.Snapshot().Find(e.policy)
 	switch {
@@ -314,7 +317,7 @@ func (x *Index) inForce(e *entry, namespace string) bool {
 	return p.State(x.opts.Clock.Now()).Active != ""
 }
 
-// wantOf is what pods of an owner get. What is told of another object of that name is not for them.
+// wantOf returns the requests for pods of an owner. An entry for another object of the same name is not used.
 func (x *Index) wantOf(e *entry, owner workload.Ref, uid string) (newpod.Want, newpods.Result) {
 	switch {
 	case e.target != targetText(owner.Group, owner.Kind, owner.Name) || uid != "" && uid != e.uid || !x.inForce(e, owner.Namespace):
@@ -327,7 +330,7 @@ func (x *Index) wantOf(e *entry, owner workload.Ref, uid string) (newpod.Want, n
 
 func targetText(group, kind, name string) string { return group + "/" + kind + "/" + name }
 
-// projector keeps of a Recommendation what pods get.
+// projector keeps the requests for pods in a Recommendation.
 type projector struct{}
 
 var errNoName = errors.New("project a recommendation: it has no name")
@@ -348,7 +351,7 @@ func (projector) Project(raw []byte) (*workload.Object, error) {
 	return obj, nil
 }
 
-// targetUID is the UID of the object that a Recommendation is for, which owns it; empty where it does not say.
+// targetUID returns the UID of a Recommendation's target, from the owner reference; empty: unknown.
 func targetUID(raw []byte) (uid string) {
 	target := gjson.GetBytes(raw, "spec.target")
 	gjson.GetBytes(raw, "metadata.ownerReferences").ForEach(func(_, r gjson.Result) bool {

@@ -27,7 +27,8 @@ type told struct{ unsynced bool }
 func (s told) HasSynced() bool { return !s.unsynced }
 func (s told) Release()        {}
 
-// owners knows owners by name from some instant on. All of them have the UID "rs". Those of the kind Never are never known.
+// owners knows owners by name from some instant on. All of them have the UID "rs". Owners of the kind Never
+// are never known.
 type owners struct {
 	of   map[string]*workload.Owner
 	from time.Time
@@ -41,7 +42,7 @@ func (o owners) OwnerOf(_ context.Context, ref workload.Ref, uid string) (owner 
 	return owner, known && !time.Now().Before(o.from) && (uid == "" || uid == "rs"), true
 }
 
-// recommendation is that for web of some namespace.
+// recommendation is a Recommendation for web in a namespace.
 func recommendation(t *testing.T, namespace, policy, more string) *workload.Object {
 	t.Helper()
 	ref := workload.Ref{GroupKind: deployment, Namespace: namespace, Name: "web"}
@@ -58,7 +59,8 @@ var deployment = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 
 const newPods = `,"newPods":{"containers":[{"name":"main","cpu":"250m","memory":"64Mi"},{"name":"side"}],"goMemLimit":true}`
 
-// policies has some policies in a world: one of the namespace shop in each mode, one of all namespaces, and one that is not one that tunes.
+// policies adds policies to a world: in the namespace shop one in each mode, one cluster policy, and one that
+// does not tune.
 func policies(t *testing.T) *world.World {
 	t.Helper()
 	w := world.New(world.Scope("flyball-system", nil))
@@ -77,7 +79,7 @@ func policies(t *testing.T) *world.World {
 	return w
 }
 
-func TestWhatPodsGet(t *testing.T) {
+func TestRequestsForNewPods(t *testing.T) {
 	want := newpod.Want{Policy: "Tortoise/shop/Auto", GoMemLimit: true, Containers: []newpod.Container{{Name: "main", CPU: 250, Memory: 64 << 20}, {Name: "side"}}}
 	chain := map[string]*workload.Owner{
 		"web-1": {GroupKind: deployment, Name: "web"}, "web-2": {GroupKind: deployment, Name: "web", UID: "d"},
@@ -155,8 +157,8 @@ func TestWhatPodsGet(t *testing.T) {
 	}
 }
 
-// TestNobodyTunes: while nobody does, nothing is watched, and that is known once the policies are.
-func TestNobodyTunes(t *testing.T) {
+// Nothing is watched while no policy tunes, and the empty answer is known once the policies are.
+func TestNothingIsWatchedWithoutATuningPolicy(t *testing.T) {
 	w := world.New(world.Scope("flyball-system", nil))
 	x := New(Options{World: w, Clock: clock.RealClock{}})
 	if _, known := x.Namespaces(); known {

@@ -14,12 +14,13 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// ledgersPage is how many objects are asked for at a time.
+// ledgersPage is the page size of lists.
 const ledgersPage = 500
 
-// usedBy looks on the API server for objects of an adapter's kind that carry a ledger of a policy, where no watch shows them. It
-// names one of them; empty: there is none. An object that is being deleted does not count: it needs no giving back. Only metadata is read.
-// A policy that is being deleted gets no new ledgers, so that what is not there does not come.
+// usedBy searches the API server for an object of an adapter's kind with a ledger of a policy, for kinds
+// without a watch. It returns the name of one object; empty: none. An object being deleted does not count,
+// because nothing needs to be restored there. Only metadata is read. A policy being deleted gets no new
+// ledgers, so an empty answer stays valid.
 func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id workload.Policy) (string, error) {
 	gk := a.Spec.Target.GroupKind()
 	mapping, err := c.Client.RESTMapper().RESTMapping(gk)
@@ -27,17 +28,17 @@ func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id worklo
 		return "", fmt.Errorf("find out how %s is served: %w", gk, err)
 	}
 	if id.Namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return "", nil // what lives outside namespaces is never changed by a policy of one
+		return "", nil // a namespaced policy never changes a cluster-scoped object
 	}
 	quoted := `"` + id.String() + `"`
 	list := c.Objects.Resource(mapping.Resource).List
 	if id.Namespace != "" {
-		list = c.Objects.Resource(mapping.Resource).Namespace(id.Namespace).List // a policy of a namespace changes nothing elsewhere
+		list = c.Objects.Resource(mapping.Resource).Namespace(id.Namespace).List // a namespaced policy changes nothing elsewhere
 	}
 	for page := (metav1.ListOptions{Limit: ledgersPage}); ; {
 		found, err := list(ctx, page)
 		if err != nil {
-			return "", fmt.Errorf("look for what sleeps by the adapter %s: %w", a.Name, err)
+			return "", fmt.Errorf("list the objects changed through the adapter %s: %w", a.Name, err)
 		}
 		for i := range found.Items {
 			if o := &found.Items[i]; o.DeletionTimestamp.IsZero() && strings.Contains(o.Annotations[v1alpha1.AnnotationLedger], quoted) {
@@ -50,12 +51,12 @@ func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id worklo
 	}
 }
 
-// generationsUnedited is the highest generation of an object that is being deleted and whose spec was never edited: the
-// deletion counts as one.
+// generationsUnedited is the highest generation of an object being deleted whose spec was never edited: the deletion
+// counts as one.
 const generationsUnedited = 2
 
-// neverReached says of a policy, by its spec alone, that it has never changed an object of an adapter's kind: its spec is as it
-// was made, and reaches no such object, not even one that governs what it selects.
+// neverReached reports whether a policy, by its spec alone, has never changed an object of an adapter's kind: its spec
+// was never edited, and it selects no such object, not even an autoscaler of a selected object.
 func neverReached(a *v1alpha1.Adapter, p *world.Policy, obj policy.Object) bool {
 	if p == nil || p.IsBroken() || obj.GetGeneration() > generationsUnedited || a.Spec.Governs != "" {
 		return false

@@ -25,9 +25,9 @@ type mapped struct {
 
 func (m mapped) RESTMapper() meta.RESTMapper { return m.mapper }
 
-// TestAPolicyOfANamespaceIsNotHeldByWhatLivesOutside: there is nothing of such a kind in the namespace to ask for, and the API server answers
-// that it knows no such resource there.
-func TestAPolicyOfANamespaceIsNotHeldByWhatLivesOutside(t *testing.T) {
+// No object of a cluster-scoped kind is in the namespace, and the API server answers that the resource does
+// not exist there.
+func TestClusterScopedObjectsDoNotHoldANamespacedPolicy(t *testing.T) {
 	pools := schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{pools.GroupVersion()})
 	mapper.Add(pools, meta.RESTScopeRoot)

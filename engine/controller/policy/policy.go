@@ -1,5 +1,5 @@
-// Package policy keeps the finalizers of policies: one is put on before anything is written for a policy, and taken off once
-// everything is given back.
+// Package policy keeps the finalizers of policies: a finalizer is added before the first write for a policy, and
+// removed after everything is restored.
 package policy
 
 import (
@@ -29,10 +29,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// parallel is the number of policies of a kind that are reconciled at the same time, perNamespace the number of them in one namespace.
+// parallel is the number of policies of a kind reconciled at the same time, perNamespace the number in one namespace.
 const parallel, perNamespace = 32, 4
 
-// Remover deletes what was made for a policy.
+// Remover deletes the objects created for a policy.
 type Remover interface {
 	RemoveAll(ctx context.Context, p *world.Policy) error
 }
@@ -44,11 +44,11 @@ type Controllers struct {
 	Remover Remover
 	// Objects reads the metadata of objects of adapted kinds.
 	Objects metadata.Interface
-	// Started says whether everything has been looked at for the first time.
+	// Started reports whether all targets were queued for the first time.
 	Started func() bool
-	// Leftover says why something may still have to be given back that is not on targets; empty: nothing has.
+	// Leftover returns why something outside of targets may still have to be restored; empty: nothing.
 	Leftover func(p *world.Policy) string
-	// Delay tells why a policy that is being deleted is not gone yet.
+	// Delay is called with the reason why a policy being deleted is not gone yet.
 	Delay func(id workload.Policy, why string)
 
 	requests map[string]*controller.Requests
@@ -74,13 +74,13 @@ func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// created passes on what is new, as everything is at first.
+// created accepts only new objects, as all objects are at the start.
 var created = predicate.Funcs{
 	UpdateFunc: func(event.UpdateEvent) bool { return false },
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
-// every lists the policies of a kind: an adapter makes those need their finalizer that somebody took it off while there was none.
+// every returns the policies of a kind: a new adapter makes policies without the finalizer need it again.
 func (c *Controllers) every(kind policy.Kind) handler.MapFunc {
 	return func(context.Context, client.Object) (all []reconcile.Request) {
 		for p := range c.World.Snapshot().Policies {
@@ -92,7 +92,7 @@ func (c *Controllers) every(kind policy.Kind) handler.MapFunc {
 	}
 }
 
-// Request has a policy looked at again, which may be gone by now.
+// Request queues a policy, which may be gone by now.
 func (c *Controllers) Request(id workload.Policy) {
 	if requests := c.requests[id.Kind]; requests != nil {
 		requests.Add(id.Namespace, id.Name)
@@ -104,7 +104,7 @@ type reconciler struct {
 	kind policy.Kind
 }
 
-// Reconcile looks at one policy.
+// Reconcile reconciles one policy.
 func (r reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	id := workload.Policy{Kind: r.kind.Name, Namespace: req.Namespace, Name: req.Name}
 	obj := r.kind.New()
@@ -120,7 +120,7 @@ func (r reconciler) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	return r.release(ctx, id, obj)
 }
 
-// hold puts the finalizer on a policy that may change targets.
+// hold adds the finalizer to a policy that may change targets.
 func (r reconciler) hold(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
 	if !r.kind.NeedsFinalizer(obj) {
 		return reconcile.Result{}, nil
@@ -140,8 +140,8 @@ func (r reconciler) hold(ctx context.Context, id workload.Policy, obj policy.Obj
 	}
 }
 
-// wasFreed says whether somebody took the finalizer off while there is no adapter, as an uninstallation does: such a policy can change
-// nothing, and must not wait for a manager when it is deleted.
+// wasFreed reports whether a user or an uninstallation removed the finalizer while there is no adapter. Such a policy
+// can change nothing, and its deletion must not wait for a manager.
 func (r reconciler) wasFreed(ctx context.Context, id workload.Policy, obj policy.Object) (bool, error) {
 	p := r.World.Snapshot().Find(id)
 	if p == nil || !p.Secured || controllerutil.ContainsFinalizer(obj, v1alpha1.FinalizerRestore) {
@@ -154,11 +154,11 @@ func (r reconciler) wasFreed(ctx context.Context, id workload.Policy, obj policy
 	return len(adapters.Items) == 0, nil
 }
 
-// release takes the finalizer off a policy once everything is given back.
+// release removes the finalizer of a policy once everything is restored.
 func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
 	p := r.World.Snapshot().Find(id)
 	if p != nil && !p.Deleting {
-		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil // the world is about to hear of the deletion
+		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil // the world will be notified of the deletion in a moment
 	}
 	why, again, err := r.heldBack(ctx, id, p, obj)
 	if again == 0 && err == nil && p != nil {
@@ -182,12 +182,12 @@ func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// unseenRecheck is how often objects that no watch shows are looked at on the API server while a policy waits for them.
+// unseenRecheck is the interval of checks on the API server for objects without a watch while a policy waits for them.
 const unseenRecheck = 10 * time.Second
 
-// heldBack says when to look again because something may still have to be given back for a policy, and why: an object in a watch says
-// so, or one that is not in any watch because the adapter of its kind is not ready. Of objects in a watch why says nothing, since the status
-// names them. again is zero if the policy may go.
+// heldBack returns when and why to look again because something may still have to be restored for a policy: on an
+// object in a watch, or on an object without a watch because the adapter of its kind is not ready. For objects in a
+// watch the reason is empty, because the status names them. again is zero if the policy may go.
 func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (why string, again time.Duration, err error) {
 	if !r.Started() {
 		return "Flyball has just started", time.Second, nil
@@ -213,7 +213,7 @@ func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.P
 		object, err := r.usedBy(ctx, a, id)
 		switch {
 		case err != nil:
-			return fmt.Sprintf("the adapter %s is not ready, so that what sleeps by it cannot be seen: %v", a.Name, err), unseenRecheck, nil
+			return fmt.Sprintf("the adapter %s is not ready, so objects changed through it cannot be found: %v", a.Name, err), unseenRecheck, nil
 		case object != "":
 			return fmt.Sprintf("the adapter %s is not ready, so that %s cannot be given back", a.Name, object), unseenRecheck, nil
 		}
