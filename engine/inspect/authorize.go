@@ -13,24 +13,24 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// Rule is a right that is needed in the whole cluster.
+// Rule is a right needed in the whole cluster.
 type Rule struct {
 	// Group is the API group; empty for the core group.
 	Group string
 	// Resource is the plural name.
 	Resource string
-	// Subresource, such as scale; empty for the resource itself.
+	// Subresource is a subresource such as scale; empty for the resource itself.
 	Subresource string
-	// Verbs, each asked for on its own.
+	// Verbs are the needed verbs, each checked on its own.
 	Verbs []string
 }
 
-// parallelReviews bounds how many access reviews are in flight.
+// parallelReviews bounds the concurrent access reviews.
 const parallelReviews = 8
 
 // Authorize asks for each verb of each rule whether Flyball holds it in all namespaces, and returns the smallest rules
-// that would add what is missing; none if nothing is. Every authorized user may ask about themselves, so this needs no
-// rights of its own.
+// that would add the missing ones; none: nothing is missing. Every authorized user may ask about themselves, so this
+// needs no rights of its own.
 func (c *Inspector) Authorize(ctx context.Context, rules []Rule) (missing []rbacv1.PolicyRule, err error) {
 	var mu sync.Mutex
 	var lacking []grant
@@ -56,7 +56,7 @@ func (c *Inspector) Authorize(ctx context.Context, rules []Rule) (missing []rbac
 	return minimalRules(lacking), nil
 }
 
-// resource names the resource as RBAC rules do: deployments/scale.
+// resource returns the resource in the form of RBAC rules: deployments/scale.
 func (r Rule) resource() string {
 	if r.Subresource == "" {
 		return r.Resource
@@ -78,8 +78,8 @@ func (c *Inspector) allowed(ctx context.Context, rule Rule, verb string) (bool, 
 	return answer.Status.Allowed, nil
 }
 
-// RulesOf lists the rights that Flyball needs for an adapter of a served kind: to watch the kind, to read one object again
-// where another writer has to be named, to write it, and to write its /scale where the adapter asks for that.
+// RulesOf returns the rights that Flyball needs for an adapter of a served kind: to watch the kind, to read one object
+// when another writer has to be named, to write the object, and to write its /scale if the adapter uses it.
 func RulesOf(a *adapter.Adapter, served Served) []Rule {
 	group, resource := served.GVR.Group, served.GVR.Resource
 	rules := []Rule{{Group: group, Resource: resource, Verbs: []string{"get", "list", "watch", "patch"}}}

@@ -26,8 +26,8 @@ scale: [{name: main, replicas: .spec.replicas, via: Scale}]
 `)
 	rules := append(inspect.RulesOf(scaled, served), watcherRules...)
 	tests := []struct{ reason, user, want string }{
-		{reason: "who may do all lacks nothing", user: "admin", want: ""},
-		{reason: "who may read lacks the rest, and only that", user: "sre", want: `- apiGroups: ["apiextensions.k8s.io"]
+		{reason: "an administrator lacks nothing", user: "admin", want: ""},
+		{reason: "a reader lacks exactly the other verbs", user: "sre", want: `- apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
   verbs: ["list", "watch"]
 - apiGroups: ["apiregistration.k8s.io"]
@@ -37,7 +37,7 @@ scale: [{name: main, replicas: .spec.replicas, via: Scale}]
   resources: ["deployments", "deployments/scale"]
   verbs: ["patch"]
 `},
-		{reason: "who may do nothing lacks everything", user: "alice", want: `- apiGroups: ["apiextensions.k8s.io"]
+		{reason: "a user without rights lacks everything", user: "alice", want: `- apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
   verbs: ["list", "watch"]
 - apiGroups: ["apiregistration.k8s.io"]
@@ -115,7 +115,7 @@ func TestRulesOf(t *testing.T) {
 	}
 }
 
-// bind gives rules to a group in the whole cluster, for the length of the test.
+// bind grants rules to a group in the whole cluster, for the length of the test.
 func bind(t *testing.T, client kubernetes.Interface, name, group string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "inspect-test-" + name}

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrHidden is the error for a kind that the API server does not serve though its CustomResourceDefinition has it served: it has just started.
+// ErrHidden is the error for a kind not served although its CustomResourceDefinition says so: the API server
+// has just started.
 var ErrHidden = errors.New("the API server does not serve it yet, though its CustomResourceDefinition says so")
 
 // definitionLister lists CustomResourceDefinitions. Flyball holds the right to list them, not to get them.
@@ -19,9 +20,9 @@ type definitionLister interface {
 	List(ctx context.Context, options metav1.ListOptions) (*apiextensionsv1.CustomResourceDefinitionList, error)
 }
 
-// ServeDefined is Serve for who gives up a kind that is gone. An API server that starts answers before it serves every custom kind, so where
-// Serve finds that a kind is gone, its CustomResourceDefinition is looked for, by its name, <plural>.<group>. The error is ErrHidden where
-// the kind should be served by that.
+// ServeDefined is Serve for callers that drop a kind when it is gone. A starting API server answers before it serves
+// every custom kind. So if Serve reports a kind as gone, ServeDefined looks for its CustomResourceDefinition by name,
+// <plural>.<group>. The error is ErrHidden if the kind should be served according to it.
 func (c *Inspector) ServeDefined(ctx context.Context, definition, group, kind string, versions []string) (Served, error) {
 	served, err := c.Serve(ctx, group, kind, versions)
 	if err != nil || !served.Absence.IsGone() {
@@ -37,7 +38,7 @@ func (c *Inspector) ServeDefined(ctx context.Context, definition, group, kind st
 	return unserved(&found.Items[0], kind)
 }
 
-// unserved says why a kind is not served that a CustomResourceDefinition may define.
+// unserved returns why a kind, possibly defined by a CustomResourceDefinition, is not served.
 func unserved(crd *apiextensionsv1.CustomResourceDefinition, kind string) (Served, error) {
 	if kind != crd.Spec.Names.Kind && kind != crd.Status.AcceptedNames.Kind {
 		return Served{Absence: KindNotServed, Message: fmt.Sprintf("%s are of the kind %s, not %s", crd.Name, crd.Spec.Names.Kind, kind)}, nil
@@ -54,7 +55,7 @@ func unserved(crd *apiextensionsv1.CustomResourceDefinition, kind string) (Serve
 	return Served{}, fmt.Errorf("%s: %w", crd.Name, ErrHidden)
 }
 
-// notEstablished says why the API server does not serve what a CustomResourceDefinition defines; empty: it does.
+// notEstablished returns why the API server does not serve the defined kind; empty: it does.
 func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
 	why := "its conditions say why"
 	for _, c := range crd.Status.Conditions {

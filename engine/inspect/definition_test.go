@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/inspect"
 )
 
-// define installs widgets of a group, with a definition that is changed before.
+// define installs widgets of a group, with a changed definition.
 func define(t *testing.T, group string, change func(*apiextensionsv1.CustomResourceDefinition)) string {
 	t.Helper()
 	crd := readCRD(t, group)
@@ -70,7 +70,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestHiddenKinds: an API server that starts says of kinds that are defined that it has never heard of them.
+// A starting API server answers about defined kinds as if they did not exist.
 func TestHiddenKinds(t *testing.T) {
 	name := define(t, "hidden.example.com", func(*apiextensionsv1.CustomResourceDefinition) {})
 	forbidden := false

@@ -22,13 +22,13 @@ type Inspector struct {
 	reviews     authorizationclient.SelfSubjectAccessReviewInterface
 
 	mu sync.Mutex
-	// reports holds the last answer for each kind; an answer is good while the schema's URL, which holds its hash, is.
+	// reports has the last report on each kind, valid for the schema's URL, which contains the hash.
 	reports map[schema.GroupVersionKind]cachedReport
-	// documents lets adapters of one group version share a schema that is still in memory, without keeping it there.
+	// documents lets adapters of one group version share a schema still in memory, without keeping it there.
 	documents map[string]weak.Pointer[document]
 }
 
-// New makes an Inspector that asks with the identity and the rate limits of the configuration.
+// New returns an Inspector with the identity and the rate limits of the configuration.
 func New(config *rest.Config) (*Inspector, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestRulesLine(t *testing.T) {
 	}
 }
 
-// Minimal rules grant exactly what was asked for, whatever the order.
+// Minimal rules grant exactly the input, in any order.
 func TestMinimalRulesAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := rapid.Custom(func(t *rapid.T) grant {
@@ -86,7 +86,7 @@ func TestMinimalRulesAreExact(t *testing.T) {
 	})
 }
 
-// TestWatcherGathersEvents: one callback for all events of a group within a moment, and one more a while after each.
+// The watcher makes one callback for all events of a group within a moment, and one more a while after each.
 func TestWatcherGathersEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// api is the API server that all tests of this package share.
+// api is the API server shared by all tests of this package.
 var api *local.Cluster
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func newInspector(t *testing.T, config *rest.Config) *inspect.Inspector {
 	return inspector
 }
 
-// readCRD reads testdata/widgets.yaml under another group, so that tests do not meet.
+// readCRD reads testdata/widgets.yaml under another group, so that tests do not interfere.
 func readCRD(t *testing.T, group string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/widgets.yaml")
@@ -98,7 +98,7 @@ func install(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	})
 }
 
-// eventually tries until there is no error, for at most half a minute.
+// eventually retries until there is no error, for at most half a minute.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	start := time.Now()

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// pumps is the OpenAPI document of a kind, cut to what is looked at.
+// pumps is the OpenAPI document of a kind, cut to the parts used here.
 const pumps = `{"components":{"schemas":{"com.example.v1.Pump":{
 "type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"Pump"}],
 "properties":{"metadata":{"type":"object","properties":{"annotations":{"type":"object","additionalProperties":{"type":"string"}}}},"spec":{"type":"object","properties":{
@@ -21,7 +21,7 @@ const pumps = `{"components":{"schemas":{"com.example.v1.Pump":{
 	"parts":{"type":"array","items":{"type":"object","properties":{"n":{"anyOf":[{"type":"integer"},{"type":"string"}],"x-kubernetes-int-or-string":true}}}}
 }}}}}}}`
 
-// TestMatch checks what the schema says of values, of places in lists, and of fields that are only judged.
+// The schema restricts values, list indexes, and fields of judged changes.
 func TestMatch(t *testing.T) {
 	const head = "target: {group: example.com, kind: Pump, versions: [v1]}\n"
 	for _, c := range []struct {

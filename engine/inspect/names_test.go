@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// A reference names a kind exactly where the mapper of client-go, by which autoscalers look it up, leads to the kind's resource.
-func TestNamesAsTheRESTMapperDoes(t *testing.T) {
+// A reference names a kind exactly if client-go's mapper, used by autoscalers, resolves it to the kind's resource.
+func TestNamesEqualsTheRESTMapper(t *testing.T) {
 	mapper := restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{{
 		Group: metav1.APIGroup{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "apps/v1", Version: "v1"}}},
 		VersionedResources: map[string][]metav1.APIResource{"v1": {

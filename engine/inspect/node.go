@@ -7,18 +7,18 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// node is one place in a schema: the schema itself and all that it refers to and is combined of, flattened.
+// node is one place in a schema, flattened: the schema itself with its references and combinations.
 type node []part
 
 // part is one JSON object of a node.
 type part struct {
 	gjson.Result
-	// referred is true for a part that was reached by reference. Schemas of CustomResourceDefinitions are written out in
-	// full; references lead to the server's own types, where an object without fields (RawExtension, FieldsV1) is open.
+	// referred is true for a part reached by reference. Schemas of CustomResourceDefinitions are written out in full;
+	// references lead to the server's own types, where an object without fields (RawExtension, FieldsV1) is open.
 	referred bool
 }
 
-// node flattens a schema: references are followed, and the parts of allOf put beside it.
+// node returns a flattened schema: references are followed, and the parts of allOf added.
 func (w walker) node(raw string) node {
 	var n node
 	budget := maxReferences
@@ -40,7 +40,7 @@ func (w walker) node(raw string) node {
 	return n
 }
 
-// property finds the schema of a named field.
+// property returns the schema of a named field.
 func (n node) property(name string) (raw string, ok bool) {
 	for _, p := range n {
 		p.Get("properties").ForEach(func(key, value gjson.Result) bool {
@@ -67,7 +67,7 @@ func (n node) propertyNames() []string {
 	return names
 }
 
-// values finds the schema of a map's values.
+// values returns the schema of a map's values.
 func (n node) values() (raw string, ok bool) {
 	for _, p := range n {
 		if v := p.Get("additionalProperties"); v.IsObject() && !isEmptyObject(v) {
@@ -77,7 +77,7 @@ func (n node) values() (raw string, ok bool) {
 	return "", false
 }
 
-// items finds the schema of a list's elements.
+// items returns the schema of a list's elements.
 func (n node) items() (raw string, ok bool) {
 	for _, p := range n {
 		if v := p.Get("items"); v.IsObject() {
@@ -87,7 +87,7 @@ func (n node) items() (raw string, ok bool) {
 	return "", false
 }
 
-// mapKeys are the keys by which the API server knows the elements of a list; empty where it knows them by their places.
+// mapKeys returns the keys by which the API server identifies the elements of a list; empty: by index.
 func (n node) mapKeys() string {
 	for _, p := range n {
 		if p.Get("x-kubernetes-list-type").String() != "map" {
@@ -102,7 +102,7 @@ func (n node) mapKeys() string {
 	return ""
 }
 
-// enum lists the JSON texts that are allowed; none where any are.
+// enum returns the allowed JSON texts; none: any.
 func (n node) enum() []string {
 	var values []string
 	for _, p := range n {
@@ -113,7 +113,7 @@ func (n node) enum() []string {
 	return values
 }
 
-// isOpen says whether fields that the schema does not name may be there.
+// isOpen reports whether the object may have fields not named by the schema.
 func (n node) isOpen() bool {
 	fields := false
 	for _, p := range n {
@@ -135,10 +135,10 @@ func (n node) isOpen() bool {
 	return slices.Equal(types, []string{"object"}) && slices.ContainsFunc(n, func(p part) bool { return p.referred })
 }
 
-// is says whether the schema names the type.
+// is reports whether the schema names the type.
 func (n node) is(t string) bool { return slices.Contains(n.types(), t) }
 
-// types lists the JSON types that the schema allows, each once; none if it does not say.
+// types returns the allowed JSON types, each once; none: not specified.
 func (n node) types() []string {
 	var types []string
 	add := func(t string) {

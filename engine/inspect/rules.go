@@ -14,9 +14,9 @@ import (
 // grant is one verb on one resource, the atom of RBAC rules.
 type grant struct{ group, resource, verb string }
 
-// minimalRules packs grants into rules that give exactly these, in an order that does not depend on theirs. Resources
-// share a rule only within a group and only if they need the same verbs: a rule is the product of its lists, so anything
-// more would grant what nobody asked for.
+// minimalRules returns rules with exactly the given grants, in an order independent of the input. Resources share a
+// rule only within a group and with the same verbs: a rule is the product of its lists, so any other sharing would
+// grant too much.
 func minimalRules(grants []grant) []rbacv1.PolicyRule {
 	type resource struct{ group, name string }
 	verbs := map[resource][]string{}
@@ -45,7 +45,7 @@ func minimalRules(grants []grant) []rbacv1.PolicyRule {
 	return rules
 }
 
-// compareVerbs puts verbs in the order in which people list them; others follow alphabetically.
+// compareVerbs orders verbs as usual in RBAC rules; other verbs follow alphabetically.
 func compareVerbs(a, b string) int {
 	known := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	rank := func(verb string) int {
@@ -57,7 +57,7 @@ func compareVerbs(a, b string) int {
 	return cmp.Or(rank(a)-rank(b), strings.Compare(a, b))
 }
 
-// RulesYAML renders rules as the YAML list that goes under `rules:` of a ClusterRole. No rules give an empty text.
+// RulesYAML returns rules as the YAML list below `rules:` of a ClusterRole. Without rules it returns "".
 func RulesYAML(rules []rbacv1.PolicyRule) string {
 	var b strings.Builder
 	for _, r := range rules {
@@ -66,7 +66,7 @@ func RulesYAML(rules []rbacv1.PolicyRule) string {
 	return b.String()
 }
 
-// RulesLine renders rules as one line of YAML that goes after `rules:` of a ClusterRole: a condition and a terminal show it as it is.
+// RulesLine returns rules as one line of YAML after `rules:` of a ClusterRole, for conditions and terminals.
 func RulesLine(rules []rbacv1.PolicyRule) string {
 	texts := make([]string, len(rules))
 	for i, r := range rules {
@@ -75,7 +75,7 @@ func RulesLine(rules []rbacv1.PolicyRule) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// flow renders a YAML flow sequence of quoted strings.
+// flow returns a YAML flow sequence of quoted strings.
 func flow(items []string) string {
 	quoted := make([]string, 0, len(items))
 	for _, item := range items {

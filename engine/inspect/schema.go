@@ -15,19 +15,19 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// Finding is one path that is not in the schema, or not with the type that is needed.
+// Finding is one path missing from the schema or with a wrong type.
 type Finding struct {
-	// Field of the adapter.
+	// Field is the field of the adapter.
 	Field string
-	// Path as the adapter has it, in canonical form.
+	// Path is the adapter's path in canonical form.
 	Path string
-	// Why says what is wrong: ".spec.replcias is not in the schema of apps/v1 Deployment".
+	// Why is the fault: ".spec.replcias is not in the schema of apps/v1 Deployment".
 	Why string
-	// Suggestion is the path that was probably meant; empty if none is close.
+	// Suggestion is the probably intended path; empty: none is close.
 	Suggestion string
 }
 
-// String is the finding in one line, for conditions and admission messages.
+// String returns the finding in one line, for conditions and admission messages.
 func (f Finding) String() string {
 	line := f.Field + ": " + f.Why
 	if f.Suggestion != "" {
@@ -36,37 +36,37 @@ func (f Finding) String() string {
 	return line
 }
 
-// SchemaReport is what the live schema says of an adapter's paths, in the order of the uses.
+// SchemaReport is the result of comparing an adapter's paths with the live schema, in the order of the uses.
 type SchemaReport struct {
 	// Missing lists the paths that cannot work.
 	Missing []Finding
-	// Idle lists what is harmless but has no effect: paths of changes that the schema does not have, and comparisons with values that
-	// a field cannot have.
+	// Idle lists harmless paths without effect: paths of changes missing from the schema, and comparisons with
+	// impossible values.
 	Idle []Finding
-	// Unknown lists paths that lie in a part of the schema that leaves its fields or their types open, each once.
+	// Unknown lists paths in a part of the schema that leaves its fields or their types open, each once.
 	Unknown []string
 }
 
-// Matched is true when no path is missing; unknown ones do not count against it.
+// Matched reports whether no path is missing; unknown paths do not matter.
 func (r SchemaReport) Matched() bool { return len(r.Missing) == 0 }
 
-// ErrNotPublished says that the OpenAPI document has no schema of the kind (yet): publishing follows serving by a
-// second or so when a CustomResourceDefinition arrives. Ask again later.
+// ErrNotPublished is the error for a kind without a schema in the OpenAPI document (yet): after the creation of a
+// CustomResourceDefinition, the schema is published a second or so after the kind is served. Ask again later.
 var ErrNotPublished = errors.New("the OpenAPI schema of the kind is not published yet")
 
 // document is one group version's OpenAPI v3 document, as JSON text.
 type document struct{ text string }
 
-// cachedReport is a report with what it holds for.
+// cachedReport is a report with its inputs.
 type cachedReport struct {
-	// url is that of the schema, and holds its hash; uses is the text of the uses.
+	// url is the URL of the schema, with its hash; uses is the text of the uses.
 	url, uses string
 	report    SchemaReport
 }
 
-// MatchSchema looks each path up in the published schema of the kind. A path that is written must not lie under .status where that
-// is a subresource. Only the document of the kind's group version is fetched, and only if its hash in the OpenAPI index, or the
-// uses, have changed since the last call for the kind.
+// MatchSchema looks each path up in the published schema of the kind. A written path must not be under .status if that
+// is a subresource. It fetches only the document of the kind's group version, and only if the document's hash in the
+// OpenAPI index or the uses have changed since the last call.
 func (c *Inspector) MatchSchema(ctx context.Context, gvk schema.GroupVersionKind, uses []adapter.Use) (SchemaReport, error) {
 	published, err := c.published(ctx, gvk)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Inspector) MatchSchema(ctx context.Context, gvk schema.GroupVersionKind
 	return report, nil
 }
 
-// published finds the group version in the OpenAPI index.
+// published returns the group version in the OpenAPI index.
 func (c *Inspector) published(ctx context.Context, gvk schema.GroupVersionKind) (openapi.GroupVersionWithContext, error) {
 	index, err := c.openapi.PathsWithContext(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *Inspector) published(ctx context.Context, gvk schema.GroupVersionKind) 
 	return published, nil
 }
 
-// cached gives the last report on a kind if it still holds.
+// cached returns the last report on a kind if its inputs are unchanged.
 func (c *Inspector) cached(gvk schema.GroupVersionKind, url, uses string) (SchemaReport, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *Inspector) cached(gvk schema.GroupVersionKind, url, uses string) (Schem
 	return known.report.clone(), true
 }
 
-// document fetches the schema, unless one with the same hash is still in memory because another adapter just used it.
+// document fetches the schema, unless a schema with the same hash is still in memory after its use by another adapter.
 func (c *Inspector) document(ctx context.Context, gv schema.GroupVersion, from openapi.GroupVersionWithContext) (*document, error) {
 	url := from.ServerRelativeURL()
 	c.mu.Lock()
@@ -172,7 +172,7 @@ func (r SchemaReport) clone() SchemaReport {
 	return SchemaReport{Missing: slices.Clone(r.Missing), Idle: slices.Clone(r.Idle), Unknown: slices.Clone(r.Unknown)}
 }
 
-// textOf tells two lists of uses apart.
+// textOf returns a text that identifies a list of uses.
 func textOf(uses []adapter.Use) string {
 	var b strings.Builder
 	for _, u := range uses {
@@ -181,7 +181,7 @@ func textOf(uses []adapter.Use) string {
 	return b.String()
 }
 
-// describe names a kind as people do: "apps/v1 Deployment".
+// describe returns the usual name of a kind: "apps/v1 Deployment".
 func describe(gvk schema.GroupVersionKind) string {
 	return gvk.GroupVersion().String() + " " + gvk.Kind
 }

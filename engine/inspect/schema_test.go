@@ -20,7 +20,7 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// deploymentSpec is an adapter as a user writes it.
+// deploymentSpec is an adapter as written by a user.
 const deploymentSpec = `
 target: {group: apps, kind: Deployment, versions: [v1]}
 scale:
@@ -59,7 +59,7 @@ func deploymentUses(t *testing.T) []adapter.Use {
 	return compile(t, deploymentSpec).Uses()
 }
 
-// use is one path with the types it may have.
+// use is one path with its allowed types.
 func use(p string, types ...path.Type) adapter.Use {
 	return adapter.Use{Path: path.MustParse(p), Field: "spec.scale[0].replicas", Types: types}
 }
@@ -183,8 +183,8 @@ func TestMatchSchemaOfCRD(t *testing.T) {
 	})
 }
 
-// A field that a new release of the CRD adds is found without a restart: the answer is not older than the schema's hash.
-func TestSchemaChangeIsSeen(t *testing.T) {
+// A field added by a new release of the CRD is found without a restart: the answer is not older than the schema's hash.
+func TestSchemaChangesAreFoundWithoutARestart(t *testing.T) {
 	crd := readCRD(t, "change.example.com")
 	install(t, crd)
 	inspector := newInspector(t, api.Config())

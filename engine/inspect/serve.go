@@ -12,45 +12,46 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// IsGone says whether no object of the kind can be left. It does not say so where discovery fails, or where the kind is served in
-// other versions only.
+// IsGone reports whether no object of the kind can exist. It is false if discovery fails, or if the kind is served only
+// in other versions.
 func (a Absence) IsGone() bool { return a == GroupNotServed || a == KindNotServed }
 
-// Absence says why a kind cannot be used. It is a condition reason.
+// Absence is the reason why a kind cannot be used. It is a condition reason.
 type Absence string
 
 // Absences.
 const (
-	// GroupNotServed: the API server knows nothing of the group.
+	// GroupNotServed: the API server does not serve the group.
 	GroupNotServed Absence = "GroupNotServed"
 	// KindNotServed: the group is served, but no version of it has the kind.
 	KindNotServed Absence = "KindNotServed"
-	// NothingServed: the kind has a CustomResourceDefinition, and is served in no version. Its objects are kept. ServeDefined tells.
+	// NothingServed: the kind has a CustomResourceDefinition, but is served in no version. Its objects are kept. Only
+	// ServeDefined returns this.
 	NothingServed Absence = "NothingServed"
-	// VersionNotServed: the kind is served, but in none of the versions that were asked for.
+	// VersionNotServed: the kind is served, but in none of the given versions.
 	VersionNotServed Absence = "VersionNotServed"
 )
 
 // Served is how the API server serves a kind.
 type Served struct {
-	// Found says whether one of the versions asked for is served; if not, Absence and Message say why.
+	// Found is true if one of the given versions is served; otherwise Absence and Message have the reason.
 	Found bool
-	// GVK is the kind in the first version asked for that is served.
+	// GVK is the kind in the first served version among the given ones.
 	GVK schema.GroupVersionKind
-	// GVR is the resource, with the plural name as in RBAC rules. It is also set for VersionNotServed and NothingServed, then
-	// without a version, since the plural name is the same in every version.
+	// GVR is the resource, with the plural name as in RBAC rules. It is also set for VersionNotServed and
+	// NothingServed, but without a version, because the plural name is the same in every version.
 	GVR schema.GroupVersionResource
-	// HasScale says whether the version has the subresource.
+	// HasScale is true if the version has the subresource.
 	HasScale bool
 	// Absence is empty if Found.
 	Absence Absence
-	// Message says, for people, what is served: "apps/v1 serves Deployment as deployments, with /scale".
+	// Message describes the result for users: "apps/v1 serves Deployment as deployments, with /scale".
 	Message string
 }
 
-// Serve finds the first of the versions in which the kind is served. A kind that is not served is an answer, not an error; an error
-// means that the server could not be asked. Nothing is cached: an answer costs one request for each version up to the first that is
-// served.
+// Serve returns the first of the versions in which the kind is served. An unserved kind is an answer, not an error; an
+// error means that the server could not be asked. Nothing is cached: an answer costs one request for each version up to
+// the first served one.
 func (c *Inspector) Serve(ctx context.Context, group, kind string, versions []string) (Served, error) {
 	for _, version := range versions {
 		served, err := c.servedAs(ctx, schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
@@ -61,7 +62,7 @@ func (c *Inspector) Serve(ctx context.Context, group, kind string, versions []st
 	return c.absent(ctx, schema.GroupKind{Group: group, Kind: kind}, versions)
 }
 
-// Resource is the plural name of a kind, in whatever version it is served; empty if it is not served at all.
+// Resource returns the plural name of a kind, in any served version; empty: not served.
 func (c *Inspector) Resource(ctx context.Context, kind schema.GroupKind) (plural string, err error) {
 	served, err := c.absent(ctx, kind, nil)
 	return served.GVR.Resource, err
@@ -96,7 +97,7 @@ func (c *Inspector) servedAs(ctx context.Context, gvk schema.GroupVersionKind) (
 	return served, nil
 }
 
-// absent says why none of the versions serves the kind.
+// absent returns the reason why none of the versions serves the kind.
 func (c *Inspector) absent(ctx context.Context, kind schema.GroupKind, versions []string) (Served, error) {
 	served, err := c.groups.versions(ctx, kind.Group)
 	if err != nil {
@@ -138,7 +139,7 @@ func groupName(group string) string {
 	return "the group " + group
 }
 
-// groupGetter tells the versions in which one group is served, the preferred one first; none if it is not served.
+// groupGetter returns the served versions of one group, the preferred version first; none: not served.
 type groupGetter interface {
 	versions(ctx context.Context, group string) ([]string, error)
 }

@@ -98,8 +98,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// An aggregated API whose server is down must not keep the others from being inspected.
-func TestBrokenAPIServiceOfAnotherGroup(t *testing.T) {
+// An aggregated API with a broken server must not prevent the inspection of others.
+func TestABrokenAPIServiceDoesNotAffectOtherGroups(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(api.Config())
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "nobody", Namespace: "default"},

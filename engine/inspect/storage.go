@@ -15,13 +15,16 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// maxLost is how many lost fields are named.
+// maxLost is the number of lost fields to name.
 const maxLost = 10
 
-// Lossless gives the version in which an adapter of a kind reads and writes, served as the kind was found, and says what its writes lose; empty:
-// nothing. Where a CustomResourceDefinition does not convert objects, the API server takes out of each write what the version of the request does
-// not have in its schema, also of fields that nobody wrote. So where that would lose fields, the version is the one in which objects are stored, if
-// it is served and has all paths of the adapter. A webhook that converts has to keep such fields by itself.
+// Lossless returns the version in which an adapter reads and writes a served kind, and the fields that its writes lose;
+// empty: none.
+//
+// If a CustomResourceDefinition does not convert objects, the API server removes from each written object all fields
+// missing in the schema of the request's version, written or not. So if fields would be lost, the version is the stored
+// version, provided the API server serves it with all paths of the adapter. A conversion webhook has to keep such
+// fields itself.
 func (c *Inspector) Lossless(ctx context.Context, served Served, a *adapter.Adapter) (best Served, loses string, err error) {
 	if !strings.Contains(served.GVK.Group, ".") { // no CustomResourceDefinition defines it
 		return served, "", nil
@@ -55,7 +58,7 @@ func (c *Inspector) Lossless(ctx context.Context, served Served, a *adapter.Adap
 		served.GVK.Version, stored, strings.Join(lost, ", "), why), nil
 }
 
-// storedAs is how the version is served in which objects are stored, or else why an adapter cannot speak it.
+// storedAs returns how the stored version is served, or why an adapter cannot use it.
 func (c *Inspector) storedAs(ctx context.Context, served Served, a *adapter.Adapter, stored string) (best Served, why string, err error) {
 	best, err = c.servedAs(ctx, served.GVK.GroupKind().WithVersion(stored))
 	switch {
@@ -76,7 +79,7 @@ func (c *Inspector) storedAs(ctx context.Context, served Served, a *adapter.Adap
 	return served, fmt.Sprintf("The adapter cannot speak %s: %s", stored, report.Missing[0]), nil
 }
 
-// lostBy lists the fields that a write through a version takes out of what is stored, and names the version in which objects are stored.
+// lostBy returns the stored version, and the fields that a write through another version removes.
 func lostBy(crd *apiextensionsv1.CustomResourceDefinition, version string) (stored string, lost []string) {
 	if c := crd.Spec.Conversion; crd.Spec.PreserveUnknownFields || c != nil && c.Strategy == apiextensionsv1.WebhookConverter {
 		return "", nil
@@ -100,7 +103,7 @@ func lostBy(crd *apiextensionsv1.CustomResourceDefinition, version string) (stor
 	return stored, missingFrom(*spoken, *storage, path.Path{})
 }
 
-// missingFrom lists the fields of one schema that another one, of the same place, does not keep.
+// missingFrom returns the fields of the schema stored that the schema spoken, at the same path, does not keep.
 func missingFrom(spoken, stored apiextensionsv1.JSONSchemaProps, at path.Path) (lost []string) {
 	open := spoken.XPreserveUnknownFields != nil && *spoken.XPreserveUnknownFields
 	if !open && stored.XPreserveUnknownFields != nil && *stored.XPreserveUnknownFields {

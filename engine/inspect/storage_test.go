@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestLostBy compares v1, which is spoken, with v2, in which objects are stored.
+// The spoken version is v1, the stored version v2.
 func TestLostBy(t *testing.T) {
 	for _, tc := range []struct{ reason, v1, v2, conversion, want string }{
 		{"the same", `{spec: {type: object, properties: {a: {type: string}}}}`, `{spec: {type: object, properties: {a: {type: string}}}}`, "", ""},

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// presence is what the schema says of one path.
+// presence is the result of looking up one path in the schema.
 type presence uint8
 
 const (
@@ -26,10 +26,10 @@ const (
 // componentPrefix starts every reference in the documents of API servers.
 const componentPrefix = "#/components/schemas/"
 
-// maxReferences bounds the chain of references and combinations at one node, against documents that refer in a circle.
+// maxReferences bounds the chain of references and combinations at one node, against circular documents.
 const maxReferences = 32
 
-// readComponents indexes the schemas of a document by name and finds that of the kind; both alias the text.
+// readComponents returns the schemas of a document by name, and the name of the kind's schema; both alias the text.
 func readComponents(text string, gvk schema.GroupVersionKind) (components map[string]string, root string) {
 	components = map[string]string{}
 	gjson.Get(text, "components.schemas").ForEach(func(name, value gjson.Result) bool {
@@ -45,7 +45,7 @@ func readComponents(text string, gvk schema.GroupVersionKind) (components map[st
 	return components, root
 }
 
-// hasStatus says whether the document describes a status subresource of the kind.
+// hasStatus reports whether the document describes a status subresource of the kind.
 func hasStatus(text string, gvk schema.GroupVersionKind) bool {
 	found := false
 	gjson.Get(text, "paths").ForEach(func(url, operations gjson.Result) bool {
@@ -64,7 +64,7 @@ type walker struct {
 	components map[string]string
 	root       string
 	kind       string // "apps/v1 Deployment"
-	// hasStatus is true where the kind has a status subresource: a write of the object does not change its status then.
+	// hasStatus is true if the kind has a status subresource: then a write of the object does not change its status.
 	hasStatus bool
 }
 
@@ -114,8 +114,8 @@ func (w walker) check(use adapter.Use) (Finding, presence) {
 	return finding, found
 }
 
-// excluded finds the first value that the schema does not allow at a place. It says which values are allowed, and which one was
-// probably meant.
+// excluded finds the first value that the schema does not allow at a place. It returns the allowed values and the
+// probably intended one.
 func (w walker) excluded(at node, use adapter.Use) (why, suggestion string) {
 	allowed := at.enum()
 	if len(allowed) == 0 {
@@ -134,8 +134,8 @@ func (w walker) excluded(at node, use adapter.Use) (why, suggestion string) {
 	return "", ""
 }
 
-// step goes down by one step. It gives the node below, or the reason why there is none, or neither where the schema leaves fields
-// open.
+// step goes down by one step. It returns the node below, or the reason why there is none, or neither if the schema
+// leaves fields open.
 func (w walker) step(at node, walked path.Path, step path.Step) (below node, why, suggestion string) {
 	switch step.Kind {
 	case path.Field:
@@ -159,7 +159,7 @@ func (w walker) step(at node, walked path.Path, step path.Step) (below node, why
 	return w.filtered(below, join(walked, step), step.Filter.Key)
 }
 
-// filtered checks the key of a filter in the elements that it filters.
+// filtered checks the key of a filter in the filtered elements.
 func (w walker) filtered(element node, walked, key path.Path) (below node, why, suggestion string) {
 	at, keyWalked := element, walked
 	for _, step := range key.Steps() {
@@ -200,7 +200,7 @@ func (w walker) field(at node, walked path.Path, name string) (below node, why, 
 	return nil, fmt.Sprintf("%s is not in the schema of %s", target, w.kind), suggestion
 }
 
-// join extends a path by one step of any kind.
+// join returns a path extended by one step of any kind.
 func join(p path.Path, step path.Step) path.Path {
 	if step.Kind == path.Field {
 		return p.Field(step.Name)
@@ -208,7 +208,7 @@ func join(p path.Path, step path.Step) path.Path {
 	return p.Join(path.MustParse(step.String()))
 }
 
-// accepts says whether a type of the schema, where integers are a type of their own, is among those that are needed.
+// accepts reports whether a schema's type is among the needed types. Integers are a type of their own in schemas.
 func accepts(needed []path.Type, t string) bool {
 	if t == "integer" {
 		return slices.Contains(needed, path.Number)
@@ -216,7 +216,7 @@ func accepts(needed []path.Type, t string) bool {
 	return slices.Contains(needed, path.Type(t))
 }
 
-// either lists types for people: "a string", "an integer or a string".
+// either returns types as text: "a string", "an integer or a string".
 func either[T ~string](types []T) string {
 	named := make([]string, 0, len(types))
 	for _, t := range types {

@@ -21,32 +21,31 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// AllGroups is passed to a Watcher's callback when any group may have changed.
+// AllGroups is passed to a Watcher's callback if any group may have changed.
 const AllGroups = "*"
 
 const (
-	// gather is how long changes of one group are gathered before the callback. Installing one CustomResourceDefinition is about
-	// six changes.
+	// gather is the time for which changes of one group are collected before the callback. The installation of one
+	// CustomResourceDefinition causes about six changes.
 	gather = 200 * time.Millisecond
-	// defaultRepeat and defaultRecheck are those of WatcherOptions.
+	// defaultRepeat and defaultRecheck are the defaults in WatcherOptions.
 	defaultRepeat, defaultRecheck = 5 * time.Second, time.Minute
 )
 
 // WatcherOptions are the times of a Watcher, and its logger.
 type WatcherOptions struct {
-	// Repeat is how long after a callback it is repeated once, since the OpenAPI schema is published a while after the kind is
-	// served; zero means 5 s.
+	// Repeat is the pause before a callback is repeated once, because the OpenAPI schema is published a while after the
+	// kind is served; zero means 5 s.
 	Repeat time.Duration
-	// Recheck is how often everything is looked at again while a watch is refused or broken; zero means 60 s.
+	// Recheck is the interval of callbacks for all groups while a watch is refused or broken; zero means 60 s.
 	Recheck time.Duration
-	// Log gets one line when a watch is refused and one when it works again.
+	// Log gets one line when a watch is refused and one when it recovers.
 	Log logr.Logger
 }
 
-// Watcher says when the kinds that the API server serves may have changed. It watches the metadata of
-// CustomResourceDefinitions and APIServices, of which it keeps the name and the resource version. Without the right to
-// watch them it says so, and calls back for everything at a slow pace instead; it goes on trying, so
-// that a right granted later is used without a restart.
+// Watcher reports possible changes of the served kinds. It watches the metadata of CustomResourceDefinitions and
+// APIServices and keeps only the name and the resource version. Without the right to watch, it logs a line and calls
+// back for all groups at a slow pace. It retries, so that a right granted later is used without a restart.
 type Watcher struct {
 	options WatcherOptions
 	changed func(group string)
@@ -57,13 +56,13 @@ type Watcher struct {
 // call is a callback to be made.
 type call struct {
 	group string
-	// repeats is the instant of the callback that this one repeats; zero: it is none.
+	// repeats is the instant of the repeated callback; zero: no repetition.
 	repeats time.Time
 }
 
-// NewWatcher makes a Watcher that calls changed with the API group whose kinds may have come, changed or gone (the empty
-// text is the core group), and with AllGroups once both watches are in sync and at each re-check. The calls come one
-// at a time, from Start.
+// NewWatcher returns a Watcher. It calls changed with an API group whose kinds may have changed (empty: the
+// core group), and with AllGroups once both watches are in sync and at each re-check. The calls come one at a
+// time, from Start.
 func NewWatcher(config *rest.Config, options WatcherOptions, changed func(group string)) (*Watcher, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -84,7 +83,7 @@ func newWatcher(options WatcherOptions, changed func(group string)) *Watcher {
 	return &Watcher{options: options, changed: changed, calls: workqueue.NewTypedDelayingQueue[call]()}
 }
 
-// Degraded says which watches do not work at the moment and why; nil if all do.
+// Degraded returns the watches that do not work, with the reasons; nil if all work.
 func (w *Watcher) Degraded() error {
 	var errs []error
 	for _, s := range w.sources {
@@ -118,7 +117,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// note schedules the callback for a group. Events before that callback need no other one.
+// note schedules the callback for a group. Events before the callback need no other one.
 func (w *Watcher) note(group string) { w.calls.AddAfter(call{group: group}, gather) }
 
 // run makes callbacks until the context ends.
@@ -142,7 +141,7 @@ type source struct {
 	resource schema.GroupResource
 	informer cache.SharedIndexInformer
 	log      logr.Logger
-	// failure is why the last attempt to watch failed; nil once one works.
+	// failure is the error of the last attempt to watch; nil for a working watch.
 	failure atomic.Pointer[error]
 }
 
@@ -196,22 +195,22 @@ func (s *source) start(ctx context.Context, changed func(group string)) error {
 	return nil
 }
 
-// fails notes that the watch does not work. The informer goes on trying, with back-off.
+// fails records that the watch does not work. The informer retries with back-off.
 func (s *source) fails(cause error) {
 	err := fmt.Errorf("watch %s: %w", s.resource, cause)
 	if s.failure.Swap(&err) == nil {
-		s.log.Info("cannot watch for API groups that come and go: looking at all of them now and then instead",
+		s.log.Info("Failed to watch API groups; checking all of them periodically instead",
 			"resource", s.resource.String(), "reason", cause.Error())
 	}
 }
 
 func (s *source) works() {
 	if s.failure.Swap(nil) != nil {
-		s.log.Info("watching for API groups that come and go again", "resource", s.resource.String())
+		s.log.Info("Watching API groups again", "resource", s.resource.String())
 	}
 }
 
-// keepVersion drops all of an object but what tells one version of it from another.
+// keepVersion drops all parts of an object except those that identify its version.
 func keepVersion(object any) (any, error) {
 	meta, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -227,8 +226,8 @@ func versionOf(object any) string {
 	return ""
 }
 
-// groupOf is the API group in the name of a CustomResourceDefinition (<plural>.<group>) or an APIService
-// (<version>.<group>, where the core group is empty).
+// groupOf returns the API group in the name of a CustomResourceDefinition (<plural>.<group>) or an APIService
+// (<version>.<group>, with an empty core group).
 func groupOf(name string) string {
 	_, group, _ := strings.Cut(name, ".")
 	return group

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/inspect"
 )
 
-// watcherRules are the rights that a Watcher needs.
+// watcherRules are the rights needed by a Watcher.
 var watcherRules = []inspect.Rule{
 	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"}},
 	{Group: "apiregistration.k8s.io", Resource: "apiservices", Verbs: []string{"list", "watch"}},
@@ -40,7 +40,7 @@ func watchGroups(t *testing.T, config *rest.Config, options inspect.WatcherOptio
 	return watcher, calls
 }
 
-// expect waits for a call with the group; calls with other groups are passed over.
+// expect waits for a call with the group and ignores other calls.
 func expect(t *testing.T, calls <-chan string, group, why string) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -97,7 +97,7 @@ func published(t *testing.T, inspector *inspect.Inspector, group string) bool {
 	return err == nil
 }
 
-// Without rights the watcher says so and looks again now and then; with rights it goes over to watching by itself.
+// Without rights the watcher logs a line and checks periodically; with rights it starts watching.
 func TestWatcherWithoutRights(t *testing.T) {
 	config := api.Impersonate("watcher", "watchers")
 	watcher, calls := watchGroups(t, config, inspect.WatcherOptions{Log: testr.New(t), Recheck: 100 * time.Millisecond})

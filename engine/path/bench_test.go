@@ -23,7 +23,7 @@ func deployment(tb testing.TB) []byte {
 	return doc.Bytes()
 }
 
-// deploymentPaths are what the engine reads from a Deployment on every watch event.
+// deploymentPaths are the paths read by the engine from a Deployment on every watch event.
 var deploymentPaths = []string{
 	".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.resourceVersion", ".metadata.generation",
 	".metadata.labels", `.metadata.annotations.flyball\.dev/ledger`, ".spec.replicas", ".spec.paused", ".spec.selector",
@@ -57,7 +57,7 @@ func TestExtractDoesNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	// None, but for the pool of walks, which the garbage collector empties and the race detector randomly bypasses.
+	// None, except for the pool of walks, which the garbage collector empties and the race detector randomly bypasses.
 	if allocs >= float64(len(deploymentPaths)) {
 		t.Errorf("%v allocations to read %d paths", allocs, len(deploymentPaths))
 	}

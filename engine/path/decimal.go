@@ -15,8 +15,8 @@ type decimal struct {
 	exponent int64
 }
 
-// maxExponent bounds the exponents that are computed with. No API holds numbers beyond it; the bound keeps the sums of
-// exponents far from overflow.
+// maxExponent bounds the computed exponents. No API has numbers beyond; the bound keeps sums of exponents far
+// from overflow.
 const maxExponent = math.MaxInt32
 
 // parseDecimal reads a number by the JSON grammar (RFC 8259, section 6). It refuses exponents beyond maxExponent.

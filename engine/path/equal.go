@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 )
 
-// maxNesting is the depth up to which containers are compared; it is the limit of encoding/json as well.
+// maxNesting is the depth up to which containers are compared; encoding/json has the same limit.
 const maxNesting = 10_000
 
 // Equal reports whether two JSON texts are the same value: numbers by exact value (1 is 1.0 and 1e0), strings with
-// their escapes resolved, objects whatever the order of their keys, and any white space. Text that is not JSON, or is
-// nested deeper than 10,000 containers, equals nothing.
+// escapes resolved, objects in any order of their keys, and with any white space. A text that is not JSON, or is nested
+// deeper than 10,000 containers, equals nothing.
 func Equal[T ~string | ~[]byte](a, b T) bool { return equalJSON([]byte(a), []byte(b)) }
 
 func equalJSON(a, b []byte) bool {
@@ -42,7 +42,7 @@ func decodeAll(doc []byte) (any, bool) {
 	return tree, err == nil && end == len(doc)
 }
 
-// decode decodes the value that starts at i, which may hold nesting containers one inside the other.
+// decode decodes the value at i, with up to the given depth of nested containers.
 func decode(doc []byte, i, nesting int) (tree any, end int, err error) {
 	if c := at(doc, i); c == '{' || c == '[' {
 		if nesting == 0 {
@@ -78,7 +78,7 @@ func decodeContainer(doc []byte, i, nesting int) (tree any, end int, err error) 
 	return array, it.end, it.err
 }
 
-// equalTrees compares what decodeAll returns.
+// equalTrees compares results of decodeAll.
 func equalTrees(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestNumbersOfSixCharacters reads every text of up to six characters that numbers are made of, and compares with
-// encoding/json whether it is one.
+// Every text of up to six characters of numbers is parsed, and the result compared with encoding/json.
 func TestNumbersOfSixCharacters(t *testing.T) {
 	const alphabet = "-+.eE019"
 	texts := []string{""}
@@ -31,7 +30,7 @@ func TestNumbersOfSixCharacters(t *testing.T) {
 	}
 }
 
-// TestCharacters compares what is known of each character with what regular expressions and encoding/json say.
+// The properties of each character are compared with regular expressions and encoding/json.
 func TestCharacters(t *testing.T) {
 	bare := regexp.MustCompile(`^[A-Za-z0-9_-]$`)
 	plain := regexp.MustCompile("^[^\x00-\x1f\x7f\"\\\\]$")
@@ -62,8 +61,8 @@ func TestCharacters(t *testing.T) {
 	}
 }
 
-// TestStepsOfAllKinds compares steps of every kind with steps of every kind, in both orders.
-// TestOverlapAndCoversAreSound shows on documents that steps called disjoint select nothing in common.
+// Steps of every kind are compared with steps of every kind, in both orders. TestOverlapAndCoversAreSound proves on
+// documents that disjoint steps select nothing in common.
 func TestStepsOfAllKinds(t *testing.T) {
 	where := func(op Op, literal string) Step {
 		return Step{Kind: Where, Filter: Filter{Key: MustParse(".k"), Op: op, Literal: literal}}
@@ -99,7 +98,7 @@ func TestStepsOfAllKinds(t *testing.T) {
 	}
 }
 
-// TestDecimalText holds the canonical text of numbers around the length from which they are written with an exponent.
+// The cases are numbers around the length from which they are written with an exponent.
 func TestDecimalText(t *testing.T) {
 	zeros := func(n int) string { return strings.Repeat("0", n) }
 	tests := []struct{ number, want string }{
@@ -134,7 +133,7 @@ func TestDecimalText(t *testing.T) {
 	}
 }
 
-// TestEqualAtTheLimitOfNesting compares containers at the depth up to which they are compared, and one deeper.
+// Containers are compared at the maximum depth, and one deeper.
 func TestEqualAtTheLimitOfNesting(t *testing.T) {
 	nested := func(open, inner, closing string, depth int) string {
 		return strings.Repeat(open, depth-1) + inner + strings.Repeat(closing, depth-1)

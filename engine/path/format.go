@@ -15,7 +15,7 @@ func isBareName(name string) bool {
 	return name != ""
 }
 
-// quote writes s between quotes, which are either ' or ". With " the result is JSON.
+// quote returns s between quotes, either ' or ". With " the result is JSON.
 func quote(s string, quotes byte) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)

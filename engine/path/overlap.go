@@ -30,8 +30,9 @@ func Covers(a, b Path) bool {
 	return true
 }
 
-// disjointSteps says, by the kinds of two steps, when they select no value in common from the same container. Kinds
-// without an entry may always select the same value. A pair of kinds has one entry, the smaller kind first.
+// disjointSteps has functions, by the kinds of two steps, that report whether the steps select no common value
+// from the same container. Kinds without an entry may always select the same value. A pair of kinds has one
+// entry, the smaller kind first.
 var disjointSteps = [Where + 1][Where + 1]func(s, t Step) bool{
 	Field: {
 		Field: func(s, t Step) bool { return s.Name != t.Name },
@@ -76,8 +77,8 @@ func (f Filter) contradicts(g Filter) bool {
 	return f.Op != g.Op && same
 }
 
-// implied reports whether every element that satisfies g satisfies f, which differs from it: a key that equals one
-// literal differs from any other.
+// implied reports whether every element that satisfies g satisfies f, a different filter: a key equal to one literal
+// differs from any other.
 func (f Filter) implied(g Filter) bool {
 	return f.Key.Equal(g.Key) && f.Op == Differs && g.Op == Equals && f.Literal != g.Literal
 }

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Error says why a text is not a path.
+// Error is the error for a text that is not a path.
 type Error struct {
-	// Path is the text as it was given.
+	// Path is the given text.
 	Path string
-	// Column is where the fault is: 1-based, counted in characters of Path; one past the end if something is missing.
+	// Column is the place of the fault: 1-based, counted in characters of Path; one past the end for a missing part.
 	Column int
-	// Reason says what is wrong and what to write instead.
+	// Reason is the fault and the right form.
 	Reason string
 }
 

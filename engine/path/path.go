@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Kind tells the forms of a Step apart.
+// Kind is the form of a Step.
 type Kind uint8
 
 const (
@@ -28,8 +28,8 @@ type Op string
 const (
 	// Equals selects the elements whose value at the filter's key equals the literal.
 	Equals Op = "=="
-	// Differs selects the elements that have a value at the filter's key which is not equal to the literal. As in
-	// kubectl, an element without that key is selected by neither operator.
+	// Differs selects the elements with a different value at the filter's key. As in kubectl, an element without the
+	// key is selected by neither operator.
 	Differs Op = "!="
 )
 
@@ -43,7 +43,7 @@ type Filter struct {
 	Literal string
 }
 
-// Step is one step of a path. Only the member that belongs to Kind is set.
+// Step is one step of a path. Only the field for its Kind is set.
 type Step struct {
 	Kind   Kind
 	Name   string // of a Field
@@ -78,9 +78,9 @@ func (s Step) equal(t Step) bool {
 // rootText is the canonical text of the path of a whole document.
 const rootText = "$"
 
-// Path is a compiled path. It is immutable; its zero value is the root, $, which is the whole document. A path has no
-// notion of being absolute: `.count` is read from whatever document it is given, and Join puts it under another path.
-// Paths are compared with Equal or by String, not with ==.
+// Path is a compiled path. It is immutable; its zero value is the root, $, the whole document. A path is never
+// absolute: `.count` is read from any given document, and Join appends it to another path. Paths are compared with
+// Equal or by String, not with ==.
 type Path struct {
 	_ [0]func() // forbids ==, which would compare identities
 	c *compiled
@@ -91,7 +91,7 @@ type compiled struct {
 	text  string
 
 	once sync.Once
-	set  *Set // of this path alone, built on its first read
+	set  *Set // the set of this path alone, built on its first read
 }
 
 func newPath(steps []Step) Path {
@@ -114,7 +114,7 @@ func MustParse(text string) Path {
 	return p
 }
 
-// steps returns the path's own steps; the caller does not change them.
+// steps returns the path's own steps; the caller must not change them.
 func (p Path) steps() []Step {
 	if p.c == nil {
 		return nil
@@ -140,7 +140,7 @@ func (p Path) Steps() []Step { return slices.Clone(p.steps()) }
 // Len returns the number of steps.
 func (p Path) Len() int { return len(p.steps()) }
 
-// Join returns the path that reads child from what p selects: `.spec.nodeSets[*]` joined with `.count` is
+// Join returns the path that reads child from the values selected by p: `.spec.nodeSets[*]` joined with `.count` is
 // `.spec.nodeSets[*].count`.
 func (p Path) Join(child Path) Path {
 	if child.Len() == 0 {
@@ -152,7 +152,7 @@ func (p Path) Join(child Path) Path {
 	return newPath(slices.Concat(p.steps(), child.steps()))
 }
 
-// Field returns the path of the member with the given name, whatever characters the name holds.
+// Field returns the path of the member with the given name. The name may have any characters.
 func (p Path) Field(name string) Path {
 	return newPath(append(p.Steps(), Step{Kind: Field, Name: name}))
 }
@@ -161,8 +161,8 @@ func (p Path) Field(name string) Path {
 // pointer in every document.
 func (p Path) IsPlain() bool { return !slices.ContainsFunc(p.steps(), Step.selects) }
 
-// Pointer returns the JSON pointer of a plain path. A path with a [*] or a filter has no pointer of its own: its
-// pointers are those of its matches in a document (All, Set.Extract), and Pointer returns an error.
+// Pointer returns the JSON pointer of a plain path. For a path with a [*] or a filter it returns an error: only the
+// matches in a document (All, Set.Extract) have pointers.
 func (p Path) Pointer() (Pointer, error) {
 	if !p.IsPlain() {
 		return "", fmt.Errorf("make a pointer of path %s: it selects elements; resolve it in a document first", p)

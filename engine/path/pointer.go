@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Pointer is a JSON pointer (RFC 6901), e.g. "/spec/nodeSets/1/count"; "" is the whole document. A pointer does not
-// tell an array index from a numeric key: which of the two a token means is up to the document.
+// Pointer is a JSON pointer (RFC 6901), e.g. "/spec/nodeSets/1/count"; "" is the whole document. Whether a numeric
+// token is an array index or a key depends on the document.
 type Pointer string
 
 // ParsePointer checks that the text is a JSON pointer.
@@ -48,7 +48,7 @@ func (p Pointer) Last() string {
 	return unescapeToken(string(p[strings.LastIndexByte(string(p), '/')+1:]))
 }
 
-// Append returns the pointer of the member or element that the tokens lead to, which are given without escapes.
+// Append returns the pointer of a member or element below; the tokens are without escapes.
 func (p Pointer) Append(tokens ...string) Pointer {
 	pointer := []byte(p)
 	for _, t := range tokens {
@@ -63,8 +63,8 @@ func (p Pointer) IsPrefixOf(q Pointer) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// Path returns the plain path of the pointer. A token that is a number as RFC 6901 writes array indexes becomes an
-// index, although it may also be the key of an object: to read at a pointer, use Probe, which lets the document decide.
+// Path returns the plain path of the pointer. A token in the form of an array index (RFC 6901) becomes an index,
+// although it may also be a key of an object: to read at a pointer, use Probe, which follows the document.
 func (p Pointer) Path() Path {
 	tokens := p.Tokens()
 	steps := make([]Step, len(tokens))
@@ -77,7 +77,7 @@ func (p Pointer) Path() Path {
 	return newPath(steps)
 }
 
-// arrayIndex returns the index that the token is, by the grammar of RFC 6901, section 4.
+// arrayIndex returns the index of the token, by the grammar of RFC 6901, section 4.
 func arrayIndex(token string) (int, bool) {
 	if end := skipDigits([]byte(token), 0); token == "" || end < len(token) || token[0] == '0' && end > 1 {
 		return 0, false

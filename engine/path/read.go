@@ -34,8 +34,8 @@ func (p Path) own() *Set {
 	return p.c.set
 }
 
-// Presence is what a document holds at a pointer, and how much of the way to it exists: what has to be known to put
-// things back exactly as they were.
+// Presence is the value at a pointer, and the existing part of the way to it: the facts needed to restore the
+// original exactly.
 type Presence struct {
 	// Value is the value at the pointer, or an absent one.
 	Value Value
@@ -43,8 +43,8 @@ type Presence struct {
 	Depth int
 }
 
-// Probe reads the document at the pointer. A numeric token is an index where the document has an array and a key where
-// it has an object. A document that is not JSON is an error that wraps *SyntaxError.
+// Probe reads the document at the pointer. A numeric token is an index in an array and a key in an object. For a
+// document that is not JSON the error wraps *SyntaxError.
 func Probe(raw []byte, pointer Pointer) (Presence, error) {
 	all, err := ProbeAll(raw, pointer)
 	if err != nil {
@@ -53,17 +53,18 @@ func Probe(raw []byte, pointer Pointer) (Presence, error) {
 	return Presence{Value: Value{raw: string(all[0].Raw), at: string(pointer)}, Depth: all[0].Depth}, nil
 }
 
-// Found is what a document holds at one of many pointers, without a copy.
+// Found is the result for one of many pointers, without a copy.
 type Found struct {
 	// Raw is the JSON text of the value; nil if the value is absent. It aliases the document.
 	Raw []byte
 	// Depth is the number of leading tokens of the pointer that exist in the document.
 	Depth int
-	// Deepest is the type of the value at the first Depth tokens, and Around that of the container which it is in: Absent for the whole document.
+	// Deepest is the type of the value at the first Depth tokens, and Around the type of its container: Absent for the
+	// whole document.
 	Deepest, Around Type
 }
 
-// Type is that of the value.
+// Type returns the type of the value.
 func (f *Found) Type() Type {
 	if f.Raw == nil {
 		return Absent
@@ -71,7 +72,7 @@ func (f *Found) Type() Type {
 	return typeOf(f.Raw[0])
 }
 
-// Members is the number of members of an object or of elements of an array; 0 for any other value.
+// Members returns the number of members of an object or of elements of an array; 0 for any other value.
 func (f *Found) Members() int {
 	n := 0
 	if t := f.Type(); t == Object || t == Array {

@@ -112,8 +112,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// Whatever a path matches, probing the match's pointer tells the same, and so does the path made of the pointer
-// (unless the pointer goes through the numeric key of an object).
+// For each match of a path, probing the match's pointer gives the same result, and so does the path made from the
+// pointer (unless the pointer contains a numeric key of an object).
 func TestProbeAgreesWithExtract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := []byte(documents(4, true).Draw(t, "document"))
@@ -148,8 +148,9 @@ func TestProbeAgreesWithExtract(t *testing.T) {
 	})
 }
 
-// Many pointers are read in one walk as each of them is by itself; so are many paths. A node of the trie that many of them go through finds its edges in another way.
-func TestManyAtOnce(t *testing.T) {
+// Reading many pointers or paths in one walk gives the same results as reading each alone. A trie node with many edges
+// finds them in another way.
+func TestReadingManyPointersEqualsReadingEach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		token := func(label string) string { return strconv.Itoa(rapid.IntRange(0, 3*fewEdges).Draw(t, label)) }
 		var items, members []string
@@ -187,8 +188,8 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestWhatIsAround: a probe tells the types on the way, whether the value is there or not.
-func TestWhatIsAround(t *testing.T) {
+// A probe returns the types on the way, for existing and absent values.
+func TestProbeReturnsTheTypesOnTheWay(t *testing.T) {
 	const doc = `{"map":{"n":null,"t":"x"},"list":[{"k":1}]}`
 	for pointer, want := range map[Pointer][2]Type{
 		"":          {Object, Absent},

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// refObject is an object as the reference decodes it: the first of repeated keys counts, the order is kept.
+// refObject is an object decoded by the reference: the first of repeated keys counts, the order is kept.
 type refObject struct {
 	Keys   []string
 	Values map[string]any
@@ -89,7 +89,7 @@ func refEqual(a, b any) bool {
 		if !ok || x == y {
 			return ok
 		}
-		// Exponents that big.Rat would spend minutes on are equal only as text; so they are in this package.
+		// Exponents on which big.Rat would spend minutes are equal only as text, as in this package.
 		p, okP := refRat(string(x))
 		q, okQ := refRat(string(y))
 		return okP && okQ && p.Cmp(q) == 0
@@ -107,7 +107,7 @@ func refRat(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// refMatch is a Match with nothing left to look up.
+// refMatch is a Match without references.
 type refMatch struct {
 	Path     int
 	Pointer  Pointer
@@ -118,7 +118,7 @@ type refMatch struct {
 	Key      string // of the innermost element
 }
 
-// refExtract is the slow reading of Set.Extract's contract, in no particular order between paths.
+// refExtract is a slow implementation of Set.Extract's contract, in no particular order between paths.
 func refExtract(tree any, paths []Path) []refMatch {
 	var matches []refMatch
 	for i, p := range paths {
@@ -191,7 +191,7 @@ func refHolds(e any, f Filter) bool {
 	return err == nil && refEqual(e, literal) == (f.Op == Equals)
 }
 
-// extracted collects what Set.Extract yields, in a form that compares with the reference.
+// extracted returns the matches of Set.Extract in a form comparable with the reference.
 func extracted(doc []byte, paths []Path) ([]refMatch, error) {
 	var matches []refMatch
 	var failure error

@@ -8,15 +8,15 @@ import (
 	"math/bits"
 )
 
-// The scanner reads JSON text in place. It is this package's own rather than gjson's because one walk must know where
-// each value ends without measuring it first and again inside, must tell a truncated document from one that lacks a
-// key, and must not allocate for escaped strings that nobody asked for.
+// The scanner reads JSON text in place. Instead of gjson it is used because one walk must find the end of each value
+// without measuring it twice, must distinguish a truncated document from a missing key, and must not allocate for
+// escaped strings without a reader.
 
-// SyntaxError says where a document stops being JSON.
+// SyntaxError is the error for a document that is not JSON.
 type SyntaxError struct {
 	// Offset is the byte offset in the document; its length if the text ends too early.
 	Offset int
-	// Reason says what was expected there.
+	// Reason is the token expected there.
 	Reason string
 }
 
@@ -68,10 +68,10 @@ func skipString(doc []byte, i int) (end int, escaped bool, err error) {
 
 const wordSize = 8
 
-// specials returns a word whose lowest set bit is in the first byte of w that is a quote, a backslash or a control
-// character; 0 if there is none. Bytes after the first may be marked wrongly. The trick is the zero-byte test of
-// Hacker's Delight, section 6-1: (x-1) & ^x has the high bit of a byte set where x, the word with the byte looked for
-// turned to zero, has a zero byte.
+// specials returns a word whose lowest set bit is in the first byte of w that is a quote, a backslash or a
+// control character; 0: none. Bytes after the first may be marked wrongly. The trick is the zero-byte test of
+// Hacker's Delight, section 6-1: (x-1) & ^x has the high bit of a byte set where x, the word with the searched
+// byte turned to zero, has a zero byte.
 func specials(w uint64) uint64 {
 	const low, high = 0x0101010101010101, 0x8080808080808080
 	q, s := w^(low*'"'), w^(low*'\\')
@@ -130,7 +130,7 @@ func skipRest(doc []byte, i int) (int, error) {
 	return 0, &SyntaxError{Offset: len(doc), Reason: "an object or array has no closing bracket"}
 }
 
-// scanNumber returns the offset behind the number that starts at i; if there is none, the offset of the fault.
+// scanNumber returns the offset behind the number that starts at i; without a number, the offset of the fault.
 func scanNumber(doc []byte, i int) (end int, ok bool) {
 	if at(doc, i) == '-' {
 		i++
@@ -163,13 +163,13 @@ func skipDigits(doc []byte, i int) int {
 	return i
 }
 
-// keyText is where a document has a key: the offsets inside its quotes.
+// keyText is the position of a key: the offsets inside its quotes.
 type keyText struct {
 	start, end int
 	escaped    bool
 }
 
-// in returns the key with its escapes resolved. It aliases the document where it can.
+// in returns the key with its escapes resolved. It aliases the document if possible.
 func (k keyText) in(doc []byte) ([]byte, error) {
 	if !k.escaped {
 		return doc[k.start:k.end], nil
@@ -208,7 +208,7 @@ func itemsOf(doc []byte, i int) items {
 
 func (it *items) inObject() bool { return it.closing == '}' }
 
-// next goes to the next item and reports whether there is one.
+// next advances to the next item and reports whether there is one.
 func (it *items) next() bool {
 	if !it.reachNext() {
 		return false
@@ -263,8 +263,8 @@ func (it *items) readKey() error {
 	return err
 }
 
-// skipOthers moves end behind the container without a look at the items after the current one. The caller leaves the
-// loop then. If there were other items, index is no longer that of the current one.
+// skipOthers moves end behind the container and skips the remaining items. The caller must leave the loop then. If
+// items were skipped, index is no longer the index of the current item.
 func (it *items) skipOthers() {
 	if it.reachNext() {
 		it.end, it.err = skipRest(it.doc, it.end)

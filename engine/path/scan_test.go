@@ -43,7 +43,7 @@ func TestSkipStringAgreesWithBytes(t *testing.T) {
 	})
 }
 
-// A string that is cut off says so at the end of the text, wherever the words of the text end.
+// The error of a truncated string has the offset of the end of the text, wherever the words of the text end.
 func TestSkipStringCutOff(t *testing.T) {
 	for length := range 3 * wordSize {
 		doc := []byte(`"` + strings.Repeat("x", length))
@@ -55,7 +55,7 @@ func TestSkipStringCutOff(t *testing.T) {
 	}
 }
 
-// TestControlCharacters are refused wherever they are in a word of the text, and whatever else is in it.
+// Control characters are refused at any position in a word of the text.
 func TestControlCharacters(t *testing.T) {
 	for c := range byte(' ') {
 		for at := range 2 * wordSize {

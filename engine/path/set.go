@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Set is a set of paths compiled into one trie, so that one walk of a document finds the matches of all of them. It is
-// made by NewSet, does not change afterwards and may be used concurrently.
+// Set is a set of paths compiled into one trie, so that one walk of a document finds all matches. It is made by NewSet,
+// is immutable, and is safe for concurrent use.
 type Set struct {
 	paths    []Path
 	pointers []Pointer // of the plain paths
@@ -14,7 +14,8 @@ type Set struct {
 	walks    sync.Pool // of *walk
 }
 
-// NewSet compiles the paths. A path is known by its position among the arguments; the same path may be given twice.
+// NewSet compiles the paths. A path is identified by its position among the arguments; the same path may be
+// given twice.
 func NewSet(paths ...Path) *Set {
 	s := &Set{paths: slices.Clone(paths), pointers: make([]Pointer, len(paths)), root: &node{}}
 	for i, p := range s.paths {
@@ -31,13 +32,13 @@ func NewSet(paths ...Path) *Set {
 // Paths returns the paths in the order they were given to NewSet.
 func (s *Set) Paths() []Path { return slices.Clone(s.paths) }
 
-// Match is what one path selects in one document. It and its Raw are valid only until the function it was yielded to
-// returns; Pointer and Value make copies that last.
+// Match is a value selected by one path in one document. A Match and its Raw are valid only during the yield; Pointer
+// and Value make copies that last.
 type Match struct {
 	// Raw is the JSON text of the value; nil if the value is absent. It aliases the document.
 	Raw []byte
 	// Depth is the number of leading tokens of the pointer that exist in the document; the length of the pointer if the
-	// value exists. The value at the first Depth tokens may be of a type that cannot hold the next one.
+	// value exists. The value at the first Depth tokens may have a type without children.
 	Depth int
 
 	walk  *walk
@@ -102,10 +103,10 @@ func (m Match) ElementKey() string {
 	return ""
 }
 
-// ElementInObject reports whether the innermost selected element is a member of an object, which its key names whatever it is: "0" is a key, too.
+// ElementInObject reports whether the innermost selected element is a member of an object, even with a key such as "0".
 func (m Match) ElementInObject() bool { return m.walk.places[m.innermost()].keyed }
 
-// innermost returns the place of the innermost selected element; 0, which is the document, if there is none.
+// innermost returns the place of the innermost selected element; 0, the document, if there is none.
 func (m Match) innermost() int {
 	steps := m.Path().steps()
 	for place := m.place; place > 0; place = m.walk.places[place].parent {

@@ -18,7 +18,7 @@ func parseAll(texts ...string) []Path {
 	return paths
 }
 
-// row is a Match as the tables below write it.
+// row is a Match in the form of the tables below.
 type row struct {
 	Pointer  Pointer
 	Raw      string
@@ -151,7 +151,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// Items behind the last one that a path can lead to are checked for balance only; the others are read.
+// Items behind the last one on a path are checked for balance only; the others are read.
 func TestExtractLooksNoFurther(t *testing.T) {
 	tests := []struct {
 		paths []string

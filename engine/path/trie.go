@@ -6,14 +6,14 @@ type node struct {
 	wild    *node
 	filters []filterEdge
 
-	// byName and byIndex find an edge by its key and by its index where there are more than fewEdges.
+	// byName and byIndex find an edge by its key and by its index if there are more than fewEdges.
 	byName  map[string]int
 	byIndex map[int]int
 
 	// leaves are the paths that end here.
 	leaves []int
-	// absent are the paths that end here or below and reach their end by edges only: those that are reported as absent
-	// if the value this node stands for does not exist. Paths that still have elements to enumerate have no match then.
+	// absent are the paths that end here or below and reach their end by edges only. They are reported as absent if the
+	// value of this node does not exist. Paths with elements still to enumerate have no match then.
 	absent []int
 }
 
@@ -42,7 +42,7 @@ func (n *node) insert(steps []Step, path int) {
 	n.leaves = append(n.leaves, path)
 }
 
-// child returns the node behind the step, which it makes if it is new.
+// child returns the node behind the step. It creates a new node if needed.
 func (n *node) child(s Step) *node {
 	switch s.Kind {
 	case Field:
@@ -65,7 +65,7 @@ func (n *node) child(s Step) *node {
 	return f.to
 }
 
-// edge returns the node behind an edge, which it makes if it is new.
+// edge returns the node behind an edge. It creates a new node if needed.
 func (n *node) edge(want edge) *node {
 	at := n.atIndex(want.index)
 	if want.keyed {
@@ -82,7 +82,7 @@ func (n *node) edge(want edge) *node {
 	return want.to
 }
 
-// fewEdges is how many edges of a node are compared one after the other.
+// fewEdges is the number of edges up to which a node's edges are compared one after the other.
 const fewEdges = 8
 
 // findEdges fills byName and byIndex, or adds the last edge to them.
@@ -102,7 +102,7 @@ func (n *node) findEdges() {
 	}
 }
 
-// leading returns the place of the edge that is the key or the index of the current item; -1 if there is none.
+// leading returns the position of the edge for the key or the index of the current item; -1: none.
 func (n *node) leading(it *items) int {
 	if it.inObject() {
 		return n.named(it.key)
@@ -110,7 +110,7 @@ func (n *node) leading(it *items) int {
 	return n.atIndex(it.index)
 }
 
-// named returns the place of the edge with a key; -1 if there is none.
+// named returns the position of the edge with a key; -1: none.
 func (n *node) named(key []byte) int {
 	if n.byName != nil {
 		if at, ok := n.byName[string(key)]; ok {
@@ -126,7 +126,7 @@ func (n *node) named(key []byte) int {
 	return -1
 }
 
-// atIndex returns the place of the edge with an index; -1 if there is none.
+// atIndex returns the position of the edge with an index; -1: none.
 func (n *node) atIndex(index int) int {
 	if n.byIndex != nil {
 		if at, ok := n.byIndex[index]; ok {
@@ -157,7 +157,7 @@ func (n *node) seal() {
 	}
 }
 
-// isLeaf reports whether nothing below the value is asked for.
+// isLeaf reports whether no path continues below the value.
 func (n *node) isLeaf() bool { return len(n.edges) == 0 && n.wild == nil && len(n.filters) == 0 }
 
 // holds reports whether the filter selects the element that starts at i.

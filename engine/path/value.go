@@ -23,7 +23,7 @@ const (
 	Object  Type = "object"
 )
 
-// typeOf tells the type of a JSON text by its first byte.
+// typeOf returns the type of a JSON text by its first byte.
 func typeOf(c byte) Type {
 	switch c {
 	case 'n':
@@ -41,11 +41,11 @@ func typeOf(c byte) Type {
 	}
 }
 
-// TypeError says that a value is not of the type it was read as.
+// TypeError is the error for a value of another type than it was read as.
 type TypeError struct {
 	// Path is the path or JSON pointer of the value.
 	Path string
-	// Want is what the reader asked for.
+	// Want is the wanted type.
 	Want string
 	// Got is the value's JSON text, shortened.
 	Got string
@@ -88,8 +88,8 @@ func (v Value) Type() Type {
 	return typeOf(v.raw[0])
 }
 
-// Int64 returns the number exactly. JSON does not tell 3 from 3.0 or 3e0: all three are the integer 3. Fractions,
-// numbers outside int64 and other types are a *TypeError; an absent value is ErrAbsent.
+// Int64 returns the number exactly. In JSON 3, 3.0 and 3e0 are equal: all three are the integer 3. Fractions, numbers
+// outside int64 and other types are a *TypeError; an absent value is ErrAbsent.
 func (v Value) Int64() (int64, error) {
 	if err := v.check(Number, "an integer"); err != nil {
 		return 0, err

@@ -25,8 +25,8 @@ type place struct {
 	index      int  // position in the container
 }
 
-// found is what was found for a path of the set: the place of the value, or, if it is absent, the deepest place that exists on the way
-// to it.
+// found is the result for a path of the set: the place of the value, or, for an absent value, the deepest existing
+// place on the way.
 type found struct {
 	path, place int // indexes into Set.paths and walk.places
 	exists      bool
@@ -47,7 +47,7 @@ func (w *walk) run(doc []byte) error {
 	return nil
 }
 
-// release returns the memory to the set, without the document and unless one huge document has blown it up.
+// release returns the memory to the set, without the document, unless one huge document has enlarged it too much.
 func (w *walk) release() {
 	const limit = 4096 // places kept
 	if cap(w.places) > limit || cap(w.found) > limit {
@@ -80,8 +80,8 @@ func (w *walk) value(at, lo int) (end int, err error) {
 // opening returns the first byte of the value at the place, or 0 if the document ends before it.
 func (w *walk) opening(place int) byte { return at(w.doc, w.places[place].start) }
 
-// recordAbsent records as absent the paths that go on through the edges of active[lo:], which the value at the place has
-// not led to. used has the mark of each of these edges; nil if none was used.
+// recordAbsent records as absent the paths that continue through unused edges of active[lo:] at the place. used has a
+// mark for each edge; nil if none was used.
 func (w *walk) recordAbsent(at, lo int, used []bool) {
 	i := 0
 	for _, n := range w.active[lo:] {
@@ -96,12 +96,12 @@ func (w *walk) recordAbsent(at, lo int, used []bool) {
 	}
 }
 
-// asked is what the paths still want to know of a container while its items are walked.
+// asked is the remaining interest of the paths in a container while its items are walked.
 type asked struct {
 	lo, hi int  // walk.active[lo:hi] are the nodes that the container stands for
 	used   int  // walk.used[used:] are the marks of their edges
 	edges  int  // how many edges can still lead to an item of this container
-	all    bool // a wildcard or a filter wants to see every item
+	all    bool // a wildcard or a filter needs every item
 
 	// names are the keys met so far, for wildcards: the first of repeated keys counts.
 	names map[string]bool
@@ -109,7 +109,7 @@ type asked struct {
 	position int
 }
 
-// ask finds out what is wanted of the container at the place, and makes room for the marks of its edges.
+// ask returns the paths' interest in the container at the place, and makes room for the marks of its edges.
 func (w *walk) ask(at, lo int) asked {
 	a := asked{lo: lo, hi: len(w.active), used: len(w.used)}
 	isObject := w.opening(at) == '{'
@@ -128,8 +128,8 @@ func (w *walk) ask(at, lo int) asked {
 	return a
 }
 
-// container walks the object or array at the place. It walks the values of the items that a path leads to, and stops
-// looking at items when no path can lead to another one.
+// container walks the object or array at the place. It walks the values of items on a path, and skips the rest once no
+// path can lead to another item.
 func (w *walk) container(at, lo int) (end int, err error) {
 	a := w.ask(at, lo)
 	it := itemsOf(w.doc, w.places[at].start)
@@ -147,8 +147,8 @@ func (w *walk) container(at, lo int) (end int, err error) {
 	return it.end, nil
 }
 
-// item walks the value of the current item if a path leads to it, or else skips it. It returns the offset behind the
-// value.
+// item walks the value of the current item if it is on a path, or else skips it. It returns the offset behind
+// the value.
 func (w *walk) item(a *asked, it *items, container int) (end int, err error) {
 	position := a.position
 	if err := w.activateItem(a, it); err != nil {
@@ -164,8 +164,8 @@ func (w *walk) item(a *asked, it *items, container int) (end int, err error) {
 	return end, err
 }
 
-// activateItem pushes the nodes that the current item stands for on the stack of active nodes: those that the container's
-// nodes lead to by the item's key or index, by a wildcard, or by a filter that holds.
+// activateItem pushes the nodes of the current item on the stack of active nodes: the nodes behind the item's key or
+// index, behind a wildcard, or behind a filter that holds.
 func (w *walk) activateItem(a *asked, it *items) error {
 	repeated := a.names[string(it.key)]
 	if !repeated {
@@ -201,7 +201,7 @@ func (w *walk) activateItem(a *asked, it *items) error {
 	return nil
 }
 
-// match makes a Match of what was found. It is called after the walk, when the ends of all texts are known.
+// match returns the Match of a found path. It is called after the walk, when the ends of all texts are known.
 func (w *walk) match(f found) Match {
 	p := &w.places[f.place]
 	m := Match{Depth: p.depth, walk: w, path: f.path, place: f.place}

@@ -237,7 +237,7 @@ type Bounds struct {
 	Min, Max *int64
 }
 
-// Clamp returns a count limited to the bounds. If they contradict each other, the maximum wins.
+// Clamp returns a count limited to the bounds. If they contradict each other, the minimum wins.
 func (b Bounds) Clamp(n int64) int64 {
 	if b.Max != nil {
 		n = min(n, *b.Max)
