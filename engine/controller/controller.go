@@ -1,6 +1,6 @@
 // Package controller has the common parts of the reconcilers of Flyball's own kinds: waking them from inside the
 // process, writing finalizers, retrying stale writes, and removing webhook configurations without a server. Each
-// reconciler is a package below this one.
+// reconciler is a package below.
 package controller
 
 import (
@@ -79,8 +79,8 @@ func (p *perNamespace) end(namespace string) {
 	}
 }
 
-// Requests wakes a controller from inside the process: for an adapter whose kind may have appeared, or a policy whose
-// last ledger is gone. Requests before the controller runs are dropped, because it starts with all objects.
+// Requests wakes a controller from inside the process: for an adapter with a new kind, or a policy without remaining
+// ledgers. Requests before the controller runs are dropped, because it starts with all objects.
 type Requests struct {
 	mu    sync.RWMutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -138,7 +138,7 @@ func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object) er
 	return client.IgnoreNotFound(err)
 }
 
-// StaleRetry is the pause before another look at an object that has changed since it was read.
+// StaleRetry is the pause before another look at an object changed since the read.
 const StaleRetry = 50 * time.Millisecond
 
 // RetryIfStale requeues an object after a stale write. The other change may not requeue it, because controllers do not

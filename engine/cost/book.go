@@ -20,7 +20,7 @@ type Note struct {
 	// Failure is the error, Waiting the obstacle of costs, Foreign the other writers of costs, Yields the reason why
 	// another mechanism orders the pods.
 	Failure, Waiting, Foreign, Yields string
-	// Undone is the number of pods whose cost another writer keeps removing.
+	// Undone is the number of pods with a cost removed again and again by another writer.
 	Undone int
 }
 
@@ -221,7 +221,7 @@ func (b *book) resume(id workload.Policy, writes int, last time.Time) {
 	}
 }
 
-// aged returns the policies whose number of writes in the last hour has decreased since its last publication.
+// aged returns the policies with fewer writes in the last hour than last published.
 func (b *book) aged(now time.Time) []workload.Policy {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -244,7 +244,7 @@ type hour struct {
 		at int64
 		n  int
 	}
-	// told is the last published sum, and last the time of the last write.
+	// told is the last published sum; last is the time of the last write.
 	told int
 	last time.Time
 }

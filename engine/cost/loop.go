@@ -64,15 +64,14 @@ type Audience struct {
 
 // Keeper protects adapters from deletion.
 type Keeper interface {
-	// PutFinalizer adds the finalizer to the adapter of a kind, so that it stays while something has to be
-	// restored through it.
+	// PutFinalizer adds the finalizer to the adapter of a kind, so that the adapter stays until everything is restored.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
 const (
 	// parallel is the number of targets worked on at once.
 	parallel = 4
-	// calm is the pause of a target after a change, so that changes that arrive together are planned together.
+	// calm is the pause of a target after a change, so that simultaneous changes are planned together.
 	calm = 500 * time.Millisecond
 )
 
@@ -96,7 +95,7 @@ type Loop struct {
 	leaving atomic.Bool
 }
 
-// New returns a Loop. It observes changes of the world from now on, and works once it runs.
+// New returns a Loop. It observes the world from now on, and works after Run.
 func New(w *world.World, m Members, writer Writer, a Audience, k Keeper, metrics *Metrics, log logr.Logger) *Loop {
 	l := &Loop{
 		clock: clock.RealClock{}, log: log, world: w, members: m, writer: writer, audience: a, keeper: k, metrics: metrics,
@@ -217,7 +216,7 @@ func (l *Loop) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy)
 	return workload.Ref{}, nil
 }
 
-// claimOn returns the policy whose costs the target's pods are to have; nil: none.
+// claimOn returns the policy with the winning claim for the costs of a target's pods; nil: none.
 func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 	snapshot := l.world.Snapshot()
 	v := decide.Target(snapshot, ref, l.clock.Now(), nil)
@@ -267,7 +266,7 @@ func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n Note) {
 	l.audience.Dirty(p.ID)
 }
 
-// forget drops a target whose pods are to have no costs.
+// forget drops a target without a claim for costs.
 func (l *Loop) forget(ref workload.Ref) {
 	if id, was := l.book.drop(ref); was {
 		l.audience.Requeue(ref)
@@ -285,7 +284,7 @@ func (l *Loop) Summary(id workload.Policy) policy.PodSummary {
 	return s
 }
 
-// age schedules another look at statuses that count writes older than an hour.
+// age schedules another look at statuses with writes older than an hour.
 func (l *Loop) age(ctx context.Context) {
 	for {
 		select {

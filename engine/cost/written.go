@@ -94,7 +94,7 @@ func (w *written) sweep(now time.Time) {
 	w.swept = now
 }
 
-// isUndone reports whether a change was repeated so often that another writer must be removing it.
+// isUndone reports whether a change was repeated so often that another writer must be at work.
 func (w *written) isUndone(c fleet.Change, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,12 +31,12 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 }
 
 // freezeGate checks a patch against the freezes, because Flyball's own webhook does not judge Flyball's writes. The
-// rules are those for every other writer, with one exception: a patch that only scales is never delayed, so that
-// schedules put targets to sleep and wake them during a freeze.
+// rules for other writers apply, with an exception: a patch that only scales is never delayed, so that schedules put
+// targets to sleep and wake them during a freeze.
 //
 // The exception does not apply to a ledger begun on another object (a copy, or a forgery by another writer), nor to an
-// object that follows its owner, because the owner's controller may copy annotations to the object. A patch of labels
-// or annotations is judged too: it could take the object out of a freeze.
+// object that follows its owner: the owner's controller may copy annotations to it. A patch of labels or annotations is
+// judged too: it could take the object out of a freeze.
 func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	actions := v.Result.Actions
 	if len(obj.Ledger) == 0 || obj.Notes().UID == obj.UID && !d.followsOwner(obj) {

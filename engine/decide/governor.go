@@ -17,9 +17,9 @@ import (
 // decisions. This file holds the whole dependency, in both directions: claims of the autoscaler's policies for the
 // scaled object, and claims on the autoscaler because of the scaled object's size.
 
-// passedOn returns the claims of the autoscalers' policies for the scaled object itself, and the earliest time at which
-// these claims can change. Without a /scale subresource the object gets no such claims: the author of an autoscaler
-// must not gain more reach than the autoscaler has.
+// passedOn returns the claims of the autoscalers' policies for the scaled object itself, and the earliest time of a
+// change. Without a /scale subresource the object gets no such claims: the author of an autoscaler must not gain more
+// reach than the autoscaler has.
 func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
 	if k.NoScale || k.Releasing || obj.Deleting || d.followsOwner(obj) {
 		return nil, time.Time{}
@@ -37,19 +37,18 @@ func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Int
 	return intents, wake
 }
 
-// deleteForOthers removes claims for related objects (the scaled object or its autoscalers) from a list. It
-// edits the list.
+// deleteForOthers removes claims for related objects (the scaled object or its autoscalers) from a list, in place.
 func deleteForOthers(intents []workload.Intent) []workload.Intent {
 	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors })
 }
 
-// deleteAllButLasting removes claims for related objects and sizes set once from a list. It edits the list.
+// deleteAllButLasting removes claims for related objects and sizes set once from a list, in place.
 func deleteAllButLasting(intents []workload.Intent) []workload.Intent {
 	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors || in.Once })
 }
 
-// fromGoverned returns the claims of the scaled object's policies for the autoscaler, and the earliest time at which
-// these claims can change.
+// fromGoverned returns the claims of the scaled object's policies for the autoscaler, and the earliest time of
+// a change.
 func (d decider) fromGoverned(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
 	if k.Releasing || obj.Deleting {
 		return nil, wake
@@ -153,9 +152,9 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 	return nil, a.wake
 }
 
-// sleepers returns the policies that set the object's size, and the policies that set bounds of its autoscaler because
-// of that size. The two groups differ only while one policy takes over from another. Tuning policies are left out: they
-// set bounds for other reasons.
+// sleepers returns the policies with entries for the object's size, and the policies with bounds of the autoscaler
+// because of the size. The two groups differ only during a takeover between policies. Tuning policies are left out:
+// their bounds have other reasons.
 func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor *workload.Object) []workload.Policy {
 	all, _ := k.Adapter.SetBy(governed)
 	labels := d.namespace(governor.Namespace).Labels
@@ -188,8 +187,8 @@ func keepFor(by []workload.Policy) []workload.Intent {
 }
 
 // whileAsleep returns the claims on an autoscaler whose target sleeps at the claimed size. The policies by put the
-// target to sleep. If pending is true, the target does not have the claimed size yet: until then the autoscaler keeps
-// its values and is at most held.
+// target to sleep. While pending, the target does not have the claimed size yet, so the autoscaler keeps its values and
+// is at most held.
 func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], by []workload.Policy, pending bool) (intents []workload.Intent) {
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
 		Reason: fmt.Sprintf("%s is asleep", k.Ref(governed))}
@@ -251,9 +250,9 @@ func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 	return first, found
 }
 
-// governedFirst returns the scaled object if its size, set once, must be written before the autoscaler's bounds. If the
-// bounds were written first, an autoscaler whose target is outside of them would scale at the same time, from the old
-// count, and overwrite the size. Just before the size is written, the bounds are opened for it (Openings).
+// governedFirst returns the scaled object if its size, set once, must be written before the autoscaler's bounds. With
+// the bounds written first, the autoscaler of a target outside of them would scale at the same time, from the old
+// count, and overwrite the size. Just before the size is written, the bounds are opened (Openings).
 func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
 	if !slices.ContainsFunc(v.Result.Changed, k.Adapter.IsBound) {
 		return workload.Ref{}, false

@@ -9,10 +9,10 @@ import (
 )
 
 // Openings returns the writes to the object's autoscalers that must come directly before the write of a verdict. They
-// are needed if the write takes the object out of the bounds: to a size above zero when it goes to sleep, back from
-// such a size, or to a size set once. Otherwise the autoscaler could undo the write in between. Each opening extends
-// the bounds to the new count and changes nothing else; the other claims on the autoscaler follow once the object has
-// its count. Autoscalers with a closed gate are left out.
+// are needed if the write takes the object out of the bounds: to a sleeping size above zero, back from such a size, or
+// to a size set once. Otherwise the autoscaler could undo the write in between. Each opening extends the bounds to the
+// new count and changes nothing else; the other claims on the autoscaler follow once the object has its count.
+// Autoscalers with a closed gate are left out.
 func Openings(w World, v *Verdict, now time.Time) []Verdict {
 	if v.Kind == nil || v.Err != nil || !v.Result.Sized {
 		return nil

@@ -24,7 +24,7 @@ type Sandbox interface {
 	BatchOpened(id workload.Policy, d workload.Direction) time.Time
 }
 
-// Write is one write of a simulation.
+// Write is a write of a simulation.
 type Write struct {
 	// At is the instant of the write.
 	At     time.Time
@@ -38,10 +38,10 @@ type Write struct {
 	Edits []adapter.Edit
 }
 
-// ErrRestless is wrapped by the error about a target that is written again and again at one instant.
+// ErrRestless is wrapped by the error about a target with endless writes at an instant.
 var ErrRestless = errors.New("the policies do not come to rest")
 
-// maxWritesAtOnce is the limit of writes to one target at one instant. A higher count means two decisions that
+// maxWritesAtOnce is the limit of writes to a target at an instant. A higher count means two decisions that
 // undo each other.
 const maxWritesAtOnce = 16
 
@@ -153,7 +153,7 @@ func (s *simulation) settle(now time.Time) error {
 	return nil
 }
 
-// decide decides about one target and applies its write.
+// decide decides about a target and applies the write.
 func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err error) {
 	v := Target(s.w, ref, now, nil)
 	s.setWake(ref, v.Wake)
@@ -224,9 +224,8 @@ func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	return time.Time{}
 }
 
-// LimitOf returns the rate limit for the write of a verdict. A write to an autoscaler because of its target
-// has no limit: it accompanies the target's write, which is limited itself. Restoring for a deleted policy has
-// no limit either.
+// LimitOf returns the rate limit for the write of a verdict. A write to an autoscaler because of its target has no
+// limit, because the accompanied write of the target is limited. Restoring for a deleted policy has no limit either.
 func LimitOf(w World, v *Verdict) policy.Limit {
 	_, governs := v.Kind.Adapter.Governs(v.Object)
 	selects := func(o Opinion) bool { return o.Policy.ID == v.Result.By && !o.OnBehalf && !o.Left }

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Target returns the verdict about one target at an instant. It records the steps in story unless story is nil.
+// Target returns the verdict about a target at an instant. It records the steps in story unless story is nil.
 func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 	k := w.Kind(ref.GroupKind)
 	if k == nil {
@@ -34,7 +34,7 @@ func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 	return v
 }
 
-// decider decides at one instant in one world. It writes nothing and keeps no state.
+// decider decides at an instant in a world. It writes nothing and has no state.
 type decider struct {
 	w   World
 	now time.Time
@@ -158,7 +158,7 @@ func (p *Policy) Selects(k *Kind, obj *workload.Object, namespace workload.Pairs
 	return !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, namespace)
 }
 
-// EachAsked yields every policy that selects an object and is asked about it.
+// EachAsked yields every policy asked about an object.
 func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 	d := decider{w: w}
 	ns := d.namespace(obj.Namespace)
@@ -181,13 +181,13 @@ func (d decider) leavesAlone(k *Kind, obj *workload.Object) bool {
 	return k.Releasing || obj.Deleting || d.followsOwner(obj) || d.namespace(obj.Namespace).Terminating || d.runsFlyball(k, obj) != ""
 }
 
-// Host is a World that knows the objects in which Flyball itself runs: its Pod and the Pod's controllers.
+// Host is a World with the objects in which Flyball itself runs: the Pod and the Pod's controllers.
 type Host interface {
 	RunsFlyball(workload.Ref) bool
 }
 
-// runsFlyball returns the reason why no policy acts on an object in which Flyball runs, or on its autoscaler: if it
-// slept, nothing would wake it. It returns "" for all other objects.
+// runsFlyball returns the reason why no policy acts on an object in which Flyball runs, or on its autoscaler: nothing
+// would wake Flyball again. The result is "" for all other objects.
 func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
 	host, ok := d.w.(Host)
 	if !ok {
@@ -217,7 +217,7 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 	return in
 }
 
-// askPolicy runs the pipeline of one policy and adds its answer.
+// askPolicy runs a policy's pipeline and adds the answer.
 func (a *answers) askPolicy(p *Policy, in pipeline.Input, story *Story) {
 	o := Opinion{Policy: p, Class: workload.ClassKeep}
 	trace := story.newTrace()
@@ -225,7 +225,7 @@ func (a *answers) askPolicy(p *Policy, in pipeline.Input, story *Story) {
 	o.Err, o.Ignored = err, strings.Join(d.Ignored, "; ")
 	story.answered(p.ID, trace, o.Err)
 	if o.Err != nil {
-		// A policy that cannot decide keeps its values: it neither changes nor restores anything.
+		// A policy without a decision keeps its values, without changes or restores.
 		d.Intents = []workload.Intent{{By: p.ID, Class: workload.ClassKeep}}
 	}
 	o.Silent = len(d.Intents) == 0
@@ -249,9 +249,9 @@ func keepEverything(obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// followsOwner reports whether the object's controller is of an adapted kind with its own lever. The owner is
-// put to sleep then, because it would undo writes to this object. The owner's adapter need not be in use: it
-// may come into use soon.
+// followsOwner reports whether the object's controller is of an adapted kind with its own lever. The owner is put to
+// sleep instead, because its controller would undo writes to this object. The owner's adapter need not be in use: it
+// may be soon.
 func (d decider) followsOwner(obj *workload.Object) bool {
 	return obj.Owner != nil && d.w.Adapts(obj.Owner.GroupKind)
 }
@@ -286,8 +286,8 @@ func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []O
 	return out
 }
 
-// opinionsOfFormerPolicies returns an opinion for each policy that changed the object but no longer selects it. Such a
-// policy counts the object until it is restored.
+// opinionsOfFormerPolicies returns an opinion for each policy with changes on an object no longer selected. The policy
+// counts the object until the restore.
 func (d decider) opinionsOfFormerPolicies(k *Kind, obj *workload.Object, have []Opinion) []Opinion {
 	var out []Opinion
 	for _, id := range d.changedBy(k, obj) {
@@ -316,7 +316,7 @@ func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
 	return ids
 }
 
-// Recaller is a World that remembers the policies of ledgers that have become unreadable.
+// Recaller is a World with the last known policies of unreadable ledgers.
 type Recaller interface {
 	LastKnown(workload.Ref) []workload.Policy
 }

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Opinion is the answer of one policy about a target.
+// Opinion is the answer of a policy about a target.
 type Opinion struct {
 	Policy *Policy
 	// Class is the class of the policy's claims; ClassKeep if the policy could not decide.
@@ -31,7 +31,7 @@ type Opinion struct {
 	Left bool
 }
 
-// GateKind is the kind of obstacle that a write waits for.
+// GateKind is the kind of a write's obstacle.
 type GateKind uint8
 
 // Kinds of gates.
@@ -47,7 +47,7 @@ const (
 	GateFreeze
 )
 
-// Gate is the obstacle that a write waits for, if any.
+// Gate is the obstacle of a write, if any.
 type Gate struct {
 	Kind GateKind
 	// Reason explains the gate to users.
@@ -66,7 +66,7 @@ type Verdict struct {
 	// Opinions has one element for each policy involved with the object.
 	Opinions []Opinion
 	Plan     workload.Plan
-	// Conflicts lists the claims that lost the merge.
+	// Conflicts lists the losing claims.
 	Conflicts []pipeline.Conflict
 	// Wake is the earliest instant at which the answer can change without an event; zero: never.
 	Wake time.Time
@@ -74,7 +74,7 @@ type Verdict struct {
 	Result adapter.Result
 	// OnceSizes are, by policy, the sizes set once and still in place, here or on the autoscaler's target.
 	OnceSizes map[workload.Policy]string
-	// Gate is the obstacle that the patch waits for.
+	// Gate is the obstacle of the patch.
 	Gate Gate
 	// Err is the reason why rendering failed. Only a change of the object can help.
 	Err error
@@ -82,13 +82,13 @@ type Verdict struct {
 
 // Story records for users how a verdict came about. A nil Story records nothing and costs nothing.
 type Story struct {
-	// Policies has one element for each policy that selects the object, in the order of asking.
+	// Policies has an element for each selecting policy, in the order of asking.
 	Policies []PolicyStory
 	// Lines records the steps after the policies' answers, one line for each step.
 	Lines []pipeline.Line
 }
 
-// PolicyStory is the answer of one policy, step by step.
+// PolicyStory is the answer of a policy, step by step.
 type PolicyStory struct {
 	Policy workload.Policy
 	Trace  pipeline.Trace

@@ -1,6 +1,6 @@
-// Package decide returns the verdict about one target under all its policies, from a World and an instant. It selects
-// policies, runs their pipelines, relates autoscalers and their targets, merges, renders, and finds the gate of a
-// write. It is pure: the manager, the command line and tests call it with worlds of their own and get the same answer.
+// Package decide returns the verdict about a target under all its policies, from a World and an instant. It selects
+// policies, runs pipelines, relates autoscalers and their targets, merges, renders, and finds the gate of a write. It
+// is pure: the manager, the command line and tests get the same answer for the same World.
 package decide
 
 import (
@@ -21,7 +21,7 @@ type World interface {
 	Kind(schema.GroupKind) *Kind
 	// Adapts reports whether any adapter, in use or not, can put a kind to sleep.
 	Adapts(schema.GroupKind) bool
-	// Object returns an object of a kind in use; nil: it does not exist.
+	// Object returns an object of a kind in use; nil: absent.
 	Object(workload.Ref) *workload.Object
 	// Referent resolves a reference of an autoscaler (workload.Names) and returns it with the kind's own name. A
 	// reference to a kind without an adapter is returned unchanged.
@@ -32,7 +32,7 @@ type World interface {
 	// EachPolicy yields the policies that can reach a namespace. For the empty namespace (cluster-scoped objects) it
 	// yields all policies.
 	EachPolicy(namespace string, yield func(*Policy))
-	// Policy returns a policy by its name; nil: it does not exist.
+	// Policy returns a policy by its name; nil: absent.
 	Policy(workload.Policy) *Policy
 	// Namespace returns the facts about a namespace.
 	Namespace(name string) Namespace

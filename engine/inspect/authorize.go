@@ -29,8 +29,8 @@ type Rule struct {
 const parallelReviews = 8
 
 // Authorize asks for each verb of each rule whether Flyball holds it in all namespaces, and returns the smallest rules
-// that would add the missing ones; none: nothing is missing. Every authorized user may ask about themselves, so this
-// needs no rights of its own.
+// that would add the missing ones; none: nothing is missing. The check needs no rights, because every user may ask
+// about their own.
 func (c *Inspector) Authorize(ctx context.Context, rules []Rule) (missing []rbacv1.PolicyRule, err error) {
 	var mu sync.Mutex
 	var lacking []grant

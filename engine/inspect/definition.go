@@ -15,13 +15,13 @@ import (
 // has just started.
 var ErrHidden = errors.New("the API server does not serve it yet, though its CustomResourceDefinition says so")
 
-// definitionLister lists CustomResourceDefinitions. Flyball holds the right to list them, not to get them.
+// definitionLister lists CustomResourceDefinitions. Flyball holds the right to list, not to get.
 type definitionLister interface {
 	List(ctx context.Context, options metav1.ListOptions) (*apiextensionsv1.CustomResourceDefinitionList, error)
 }
 
-// ServeDefined is Serve for callers that drop a kind when it is gone. A starting API server answers before it serves
-// every custom kind. So if Serve reports a kind as gone, ServeDefined looks for its CustomResourceDefinition by name,
+// ServeDefined is Serve for callers that drop missing kinds. A starting API server answers before it serves every
+// custom kind. So if Serve reports a kind as gone, ServeDefined looks for its CustomResourceDefinition by name,
 // <plural>.<group>. The error is ErrHidden if the kind should be served according to it.
 func (c *Inspector) ServeDefined(ctx context.Context, definition, group, kind string, versions []string) (Served, error) {
 	served, err := c.Serve(ctx, group, kind, versions)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Inspector asks one API server. It is safe for concurrent use.
+// Inspector asks an API server. It is safe for concurrent use.
 type Inspector struct {
 	discovery   discovery.ServerResourcesInterfaceWithContext
 	groups      groupGetter

@@ -10,7 +10,7 @@ import (
 // node is one place in a schema, flattened: the schema itself with its references and combinations.
 type node []part
 
-// part is one JSON object of a node.
+// part is a JSON object of a node.
 type part struct {
 	gjson.Result
 	// referred is true for a part reached by reference. Schemas of CustomResourceDefinitions are written out in full;

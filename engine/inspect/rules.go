@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// grant is one verb on one resource, the atom of RBAC rules.
+// grant is a verb on a resource, the atom of RBAC rules.
 type grant struct{ group, resource, verb string }
 
 // minimalRules returns rules with exactly the given grants, in an order independent of the input. Resources share a

@@ -38,7 +38,7 @@ func (f Finding) String() string {
 
 // SchemaReport is the result of comparing an adapter's paths with the live schema, in the order of the uses.
 type SchemaReport struct {
-	// Missing lists the paths that cannot work.
+	// Missing lists the unusable paths.
 	Missing []Finding
 	// Idle lists harmless paths without effect: paths of changes missing from the schema, and comparisons with
 	// impossible values.

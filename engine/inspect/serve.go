@@ -68,7 +68,7 @@ func (c *Inspector) Resource(ctx context.Context, kind schema.GroupKind) (plural
 	return served.GVR.Resource, err
 }
 
-// servedAs looks in one version. A version that does not exist serves nothing.
+// servedAs looks in one version. A missing version serves nothing.
 func (c *Inspector) servedAs(ctx context.Context, gvk schema.GroupVersionKind) (Served, error) {
 	list, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
@@ -144,7 +144,7 @@ type groupGetter interface {
 	versions(ctx context.Context, group string) ([]string, error)
 }
 
-// restGroups asks for one group's document only.
+// restGroups asks only for the document of the group.
 type restGroups struct{ client rest.Interface }
 
 func (g restGroups) versions(ctx context.Context, group string) ([]string, error) {

@@ -59,7 +59,7 @@ func hasStatus(text string, gvk schema.GroupVersionKind) bool {
 	return found
 }
 
-// walker follows paths through one kind's schema.
+// walker follows paths through a kind's schema.
 type walker struct {
 	components map[string]string
 	root       string
@@ -68,7 +68,7 @@ type walker struct {
 	hasStatus bool
 }
 
-// check walks one path and checks the type at its end.
+// check walks a path and checks the type at the end.
 func (w walker) check(use adapter.Use) (Finding, presence) {
 	finding := Finding{Field: use.Field, Path: use.Path.String()}
 	steps := use.Path.Steps()

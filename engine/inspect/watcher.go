@@ -60,9 +60,9 @@ type call struct {
 	repeats time.Time
 }
 
-// NewWatcher returns a Watcher. It calls changed with an API group whose kinds may have changed (empty: the
-// core group), and with AllGroups once both watches are in sync and at each re-check. The calls come one at a
-// time, from Start.
+// NewWatcher returns a Watcher. It calls changed with an API group after a possible change of its kinds
+// (empty: the core group), and with AllGroups once both watches are in sync and at each re-check. The calls
+// come one at a time, from Start.
 func NewWatcher(config *rest.Config, options WatcherOptions, changed func(group string)) (*Watcher, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *Watcher) run(ctx context.Context) {
 	}
 }
 
-// source is the watch of one resource.
+// source is the watch of a resource.
 type source struct {
 	resource schema.GroupResource
 	informer cache.SharedIndexInformer
@@ -210,7 +210,7 @@ func (s *source) works() {
 	}
 }
 
-// keepVersion drops all parts of an object except those that identify its version.
+// keepVersion drops all parts of an object except the name and the version.
 func keepVersion(object any) (any, error) {
 	meta, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -65,7 +65,7 @@ func amountAt(c gjson.Result, of string) *resource.Quantity {
 	return &q
 }
 
-// restartFlags returns the flags for resources whose in-place change restarts a container.
+// restartFlags returns the flags for in-place changes with a restart of the container.
 func restartFlags(policies gjson.Result) (flags int64) {
 	policies.ForEach(func(_, p gjson.Result) bool {
 		if p.Get("restartPolicy").Str == "RestartContainer" {
@@ -102,7 +102,7 @@ func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 // longestResize is the kept length in bytes of the reason why an in-place change is unfinished.
 const longestResize = 256
 
-// resizeOf returns the state of the pod's requests that differ from its template.
+// resizeOf returns the state of the pod's requests in comparison with the template.
 func (p pods) resizeOf(values []gjson.Result) fleet.Resize {
 	r := resizeOf(values[atConditions], values[atManaged], p.own)
 	if r.State == fleet.ResizeDone && values[atObserved].Int() > 0 && values[atObserved].Int() < values[atGeneration].Int() {
@@ -112,8 +112,8 @@ func (p pods) resizeOf(values []gjson.Result) fleet.Resize {
 	return r
 }
 
-// resizeOf returns the state of a pod's last in-place change, and the writer. Of several writers it returns another one
-// than Flyball.
+// resizeOf returns the state of a pod's last in-place change, and the writer. Of several writers it does not
+// return Flyball.
 func resizeOf(conditions, managed gjson.Result, own string) (r fleet.Resize) {
 	conditions.ForEach(func(_, c gjson.Result) bool {
 		if c.Get("status").Str != "True" {

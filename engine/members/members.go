@@ -115,7 +115,7 @@ var (
 	nodeResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
-// ensure starts a watch that calls check after each change of its state.
+// ensure starts a watch with a call of check after each change of state.
 func (m *Members) ensure(ctx context.Context, s watch.Source) (*watch.Watch, error) {
 	s.OnState = func() { go m.check() }
 	return m.opts.Watches.Ensure(ctx, s)

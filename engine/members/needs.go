@@ -31,8 +31,7 @@ func (m *Members) Need(ctx context.Context, labels []string) error {
 }
 
 // NeedContainers starts a watch of pods with their containers, until the context ends or DropContainers is called. It
-// follows all owners, also those above an object that itself decides which of its pods are deleted. After an error it
-// must be called again.
+// follows all owners, also above an object with its own rule for deleting pods. After an error it must be called again.
 func (m *Members) NeedContainers(ctx context.Context) error {
 	m.needing.Lock()
 	defer m.needing.Unlock()

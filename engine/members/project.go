@@ -245,8 +245,8 @@ func unpack(text string) facts {
 // unknownWriter stands for a writer without a name in the API server.
 const unknownWriter = "unknown"
 
-// writerOf returns the field manager that owns the cost. Of several managers it returns another one than Flyball,
-// because Flyball only wrote the same value.
+// writerOf returns the field manager that owns the cost. Of several managers it does not return Flyball, because
+// Flyball only wrote the same value.
 func (p pods) writerOf(managed gjson.Result) string {
 	writer := ""
 	managed.ForEach(func(_, entry gjson.Result) bool {

@@ -11,13 +11,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// shared keeps one copy of each owner. Pods of one owner mostly arrive together, so it keeps only the latest owners.
+// shared keeps one copy of each owner. Pods of an owner mostly arrive together, so only the latest owners are kept.
 type shared struct {
 	mu          sync.Mutex
 	young, aged map[workload.Owner]*workload.Owner
 }
 
-// sharedAtMost is the number of owners after which the older ones are dropped; objects that reference them keep them.
+// sharedAtMost is the number of owners after which older owners are dropped; referencing objects keep theirs.
 const sharedAtMost = 4096
 
 func newShared() *shared { return &shared{young: map[workload.Owner]*workload.Owner{}} }
@@ -40,7 +40,7 @@ func (s *shared) get(o workload.Owner) *workload.Owner {
 	return known
 }
 
-// branch is an object that owns pods, directly or through other owners.
+// branch is a direct or indirect owner of pods.
 type branch struct {
 	ref      workload.Ref
 	parent   *branch

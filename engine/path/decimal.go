@@ -69,7 +69,7 @@ func (d decimal) String() string {
 	}
 }
 
-// int64 returns the value if it is an integer that fits.
+// int64 returns the value; false: no integer, or too large.
 func (d decimal) int64() (int64, bool) {
 	const digits = 19 // of the largest int64
 	if d.exponent < 0 || int64(len(d.digits))+d.exponent > digits {

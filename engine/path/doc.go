@@ -5,9 +5,9 @@
 //	.a.b   .a\.b   ['k']   ["k"]   [0]   [*]   [?(@.k=="v")]   [?(@.a.b!=3)]
 //
 // with an optional leading $ and optional surrounding braces. Every other form (recursion, slices, unions, scripts,
-// negative indexes) is refused with its column and with what to write instead.
+// negative indexes) is refused with the column and the right form.
 //
-// What the package promises of every read:
+// Guarantees of every read:
 //
 //   - One walk of the text serves any number of paths (Set.Extract); subtrees that no path enters are skipped, not
 //     decoded.

@@ -26,7 +26,7 @@ const (
 type Op string
 
 const (
-	// Equals selects the elements whose value at the filter's key equals the literal.
+	// Equals selects the elements with the literal as value at the filter's key.
 	Equals Op = "=="
 	// Differs selects the elements with a different value at the filter's key. As in kubectl, an element without the
 	// key is selected by neither operator.
@@ -43,7 +43,7 @@ type Filter struct {
 	Literal string
 }
 
-// Step is one step of a path. Only the field for its Kind is set.
+// Step is a step of a path. Only the field of the Kind is set.
 type Step struct {
 	Kind   Kind
 	Name   string // of a Field

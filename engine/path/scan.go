@@ -186,7 +186,7 @@ func (k keyText) in(doc []byte) ([]byte, error) {
 //	for it := itemsOf(doc, i); it.next(); it.end, it.err = skipValue(doc, it.value) {
 //
 // After each item the caller sets end to the offset behind its value. After the loop end is the offset behind the
-// container, unless err says what is wrong with it.
+// container, unless err is set.
 type items struct {
 	doc     []byte
 	closing byte // the bracket that ends the container
@@ -208,7 +208,7 @@ func itemsOf(doc []byte, i int) items {
 
 func (it *items) inObject() bool { return it.closing == '}' }
 
-// next advances to the next item and reports whether there is one.
+// next advances to the next item and reports whether it exists.
 func (it *items) next() bool {
 	if !it.reachNext() {
 		return false

@@ -57,7 +57,7 @@ func (m Match) Type() Type {
 	return typeOf(m.Raw[0])
 }
 
-// Path returns the path that was matched.
+// Path returns the matched path.
 func (m Match) Path() Path { return m.walk.set.paths[m.path] }
 
 // Pointer returns the JSON pointer of the value, with the elements the path enumerates made concrete. It allocates for
@@ -122,8 +122,8 @@ func (m Match) innermost() int {
 //
 // A plain path has exactly one match, which is absent if the document lacks the value. A path with wildcards or filters
 // has one match per selected element, absent ones included where the steps after the last wildcard lead to nothing; it
-// has none if there is no element. A wildcard selects the elements of arrays and the members of objects, a filter those
-// elements of an array for which it holds.
+// has none if there is no element. A wildcard selects the elements of arrays and the members of objects, a filter the
+// matching elements of an array.
 //
 // If the document is not JSON where the walk looks, nothing is yielded and the error is a *SyntaxError.
 func (s *Set) Extract(raw []byte, yield func(index int, m Match)) error {

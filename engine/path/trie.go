@@ -10,7 +10,7 @@ type node struct {
 	byName  map[string]int
 	byIndex map[int]int
 
-	// leaves are the paths that end here.
+	// leaves are the paths with their end here.
 	leaves []int
 	// absent are the paths that end here or below and reach their end by edges only. They are reported as absent if the
 	// value of this node does not exist. Paths with elements still to enumerate have no match then.
@@ -82,7 +82,7 @@ func (n *node) edge(want edge) *node {
 	return want.to
 }
 
-// fewEdges is the number of edges up to which a node's edges are compared one after the other.
+// fewEdges is the number of edges up to which a node's edges are compared in turn.
 const fewEdges = 8
 
 // findEdges fills byName and byIndex, or adds the last edge to them.

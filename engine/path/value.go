@@ -41,7 +41,7 @@ func typeOf(c byte) Type {
 	}
 }
 
-// TypeError is the error for a value of another type than it was read as.
+// TypeError is the error for a value of an unexpected type.
 type TypeError struct {
 	// Path is the path or JSON pointer of the value.
 	Path string

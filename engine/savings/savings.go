@@ -22,7 +22,7 @@ type Key struct {
 	Namespace string
 }
 
-// amount is the saving at one time.
+// amount is the saving at an instant.
 type amount struct {
 	replicas, milliCPU, memory int64
 }
@@ -31,7 +31,7 @@ func (a amount) plus(b amount, sign int64) amount {
 	return amount{a.replicas + sign*b.replicas, a.milliCPU + sign*b.milliCPU, a.memory + sign*b.memory}
 }
 
-// account is the saving of one policy in one namespace.
+// account is the saving of a policy in a namespace.
 type account struct {
 	now amount
 	// replicaSeconds, coreSeconds and byteSeconds are the sums over time, up to since.
@@ -49,7 +49,7 @@ func (a *account) settle(now time.Time) {
 	a.since = now
 }
 
-// share is the part of one target in one account.
+// share is a target's part of an account.
 type share struct {
 	key    Key
 	amount amount
@@ -71,7 +71,7 @@ func NewBook(clock clock.PassiveClock, exists func(workload.Policy) bool) *Book 
 	return &Book{clock: clock, exists: exists, accounts: map[Key]*account{}, shares: map[workload.Ref][]share{}}
 }
 
-// Set replaces the savings on a target; requests are the requests of one of its pods, nil if unknown.
+// Set replaces the savings on a target; requests are the requests of a pod, nil if unknown.
 func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +146,7 @@ func (b *Book) forget(gone func(Key) bool) {
 // labels are the labels of every series. Prometheus adds a label namespace of its own at the scrape: the manager's.
 var labels = []string{"policy_kind", "policy", "target_namespace"}
 
-// series describes one metric and its value.
+// series describes a metric.
 type series struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType

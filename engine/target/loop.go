@@ -44,7 +44,7 @@ type Templates interface {
 	Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error)
 	// Failure returns why an object could not be created or kept for a policy; empty: no failure.
 	Failure(ref workload.Ref, id workload.Policy) string
-	// WantedBy returns the policies whose templates create an object.
+	// WantedBy returns the policies with a template for an object.
 	WantedBy(ref workload.Ref) []*world.Policy
 	// Follow applies a change of a policy and returns the affected objects.
 	Follow(c world.PolicyChange) []workload.Ref

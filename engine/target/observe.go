@@ -152,7 +152,7 @@ func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 	}
 }
 
-// NamespaceChanged queues the objects of a namespace whose labels, annotations or deletion state have changed.
+// NamespaceChanged queues the objects of a namespace after a change of labels, annotations or deletion state.
 func (l *Loop) NamespaceChanged(name string) {
 	now := l.world.Snapshot()
 	l.status.Moved()

@@ -138,9 +138,9 @@ func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
 	return m
 }
 
-// Failed records a failed write and schedules the retry. told is true if the failure counts: a refusal, or not the
-// first failure of the target or the obstacle. first is true for the first counted failure of the obstacle. answer is
-// the message for users.
+// Failed records a failed write and schedules the retry. The result told is true if the failure counts: a refusal, or
+// not the first failure of the target or the obstacle. first is true for the first counted failure of the obstacle.
+// answer is the message for users.
 func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why string, refusal bool) (answer string, told, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,7 +22,7 @@ func (l *Loop) open(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	return true, nil
 }
 
-// openOne writes one autoscaler. An autoscaler contested by another writer is left to its own turn, which has pauses.
+// openOne writes one autoscaler. A contested autoscaler is left to its own turn, with pauses.
 func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdict, s sent) (ok bool, err error) {
 	governor, sum := g.Kind.Ref(g.Object), digest(g.Result)
 	corrected := g.Result.Corrected || l.drift.Repeated(governor, sum, s.at)

@@ -50,7 +50,7 @@ func (l *Loop) bring(ctx context.Context, ref workload.Ref) error {
 	return l.decide(ctx, ref)
 }
 
-// decide brings one target to its plan.
+// decide brings a target to its plan.
 func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	started := time.Now()
 	now, snapshot := l.opts.Clock.Now(), l.world.Snapshot()

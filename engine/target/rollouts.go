@@ -133,7 +133,7 @@ func (l *Loop) giveBack(ref workload.Ref, s sent) {
 	}
 }
 
-// markRollout marks a target whose roll-out is late.
+// markRollout marks a target with a late roll-out.
 func (l *Loop) markRollout(marks []status.Mark, ref workload.Ref) {
 	by, late := l.rollouts.Late(ref)
 	if !late {

@@ -142,7 +142,7 @@ func (c *client) setWatchdog(g *watchdog) {
 }
 
 // watchdog acts after too long a silence between begin and end. An end before the beginning counts too: a stream may be
-// over before its opener knows that it is open.
+// over before its opener knows.
 type watchdog struct {
 	patience time.Duration
 

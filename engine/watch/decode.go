@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// negotiator gives client-go the decoders of one projection. It accepts only JSON, whatever formats client-go prefers,
-// because the projector reads JSON.
+// negotiator gives client-go the decoders of a projection. It accepts only JSON, because the projector reads JSON, even
+// if client-go prefers other formats.
 type negotiator struct {
 	projector Projector
 	// received is called with every decoded event of a stream before the reflector gets it.
@@ -190,8 +190,8 @@ func (d document) list(raw []byte, l *list) error {
 	return nil
 }
 
-// project returns an *item, or a *rejected if the object cannot be projected. It never fails, so that the other objects
-// get through.
+// project returns an *item, or a *rejected if the object cannot be projected. It never fails, so that all
+// objects get through.
 func project(p Projector, raw []byte) runtime.Object {
 	o, err := p.Project(raw)
 	if err == nil && o != nil && o.Name != "" && o.ResourceVersion != "" {

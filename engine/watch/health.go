@@ -44,7 +44,7 @@ func reason(err error) metav1.StatusReason {
 	return apierrors.ReasonForError(err)
 }
 
-// succeed records that the watch works and reports whether it did not work before.
+// succeed records that the watch works and reports whether this is new.
 func (h *health) succeed() (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

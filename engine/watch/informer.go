@@ -112,7 +112,7 @@ func (f *informer) report(err error) {
 	f.tell(nil, true)
 }
 
-// tell makes the callbacks; the caller holds deliver.
+// tell makes the callbacks. The caller holds deliver.
 func (f *informer) tell(changes []change, state bool) {
 	for _, w := range f.consumers {
 		for _, c := range changes {

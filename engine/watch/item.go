@@ -19,7 +19,7 @@ type rejected struct {
 	err error
 }
 
-// list is one page of a list answer. Its items are *item and *rejected.
+// list is a page of a list answer. The items are *item and *rejected.
 type list struct {
 	metav1.TypeMeta
 	metav1.ListMeta

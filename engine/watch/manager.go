@@ -37,7 +37,7 @@ type key struct {
 	id  string
 }
 
-// NewManager returns a Manager whose watches share one connection to the API server of the configuration.
+// NewManager returns a Manager. Its watches share a connection to the API server of the configuration.
 func NewManager(config *rest.Config) (*Manager, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 0 // it would cut every watch

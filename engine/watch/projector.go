@@ -14,7 +14,7 @@ type Projector interface {
 }
 
 // MetadataProjector returns a Projector that keeps only an object's metadata: identity, labels, the controlling owner
-// and the named annotations. It suits kinds without other used fields, such as namespaces.
+// and the named annotations. It suits kinds without further used fields, for example namespaces.
 func MetadataProjector(annotationKeys ...string) Projector {
 	return workload.NewMetadata(workload.NewInterner(), annotationKeys...)
 }

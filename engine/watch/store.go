@@ -56,7 +56,7 @@ func compare(changes []change, old, new *workload.Object) []change {
 }
 
 // replace makes the given objects the only ones and returns the resulting callbacks. Building new maps frees the memory
-// of maps that were once larger.
+// of formerly larger maps.
 func (s *store) replace(objects []*workload.Object) []change {
 	s.mu.Lock()
 	defer s.mu.Unlock()

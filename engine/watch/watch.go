@@ -25,7 +25,7 @@ type HandlerFunc func(old, new *workload.Object)
 // OnChange implements Handler.
 func (f HandlerFunc) OnChange(old, new *workload.Object) { f(old, new) }
 
-// Source says what to watch and what to keep of it.
+// Source is a resource to watch, with its projection.
 type Source struct {
 	// GVR is the resource, watched in all namespaces.
 	GVR schema.GroupVersionResource
@@ -52,8 +52,7 @@ type Stats struct {
 	Failures uint64
 }
 
-// Watch is one consumer's hold on a watch. All its results come from memory. After Release it returns the last
-// known state.
+// Watch is one consumer's hold on a watch. All results come from memory. After Release they are the last known state.
 type Watch struct {
 	source   Source
 	manager  *Manager

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Resource is a resource that a container requests of its node.
+// Resource is a resource of a node, requested by containers.
 type Resource string
 
 // Resources.

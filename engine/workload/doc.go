@@ -71,11 +71,11 @@ func ParsePolicy(s string) Policy {
 	}
 }
 
-// Pair is one label or annotation.
+// Pair is a label or an annotation.
 type Pair struct{ Key, Value string }
 
 // Pairs is a small map sorted by key: it takes a third of a Go map's memory. It implements labels.Labels of
-// apimachinery, so that selectors match on it directly.
+// apimachinery, for use with selectors.
 type Pairs []Pair
 
 // NewPairs returns a map as Pairs.
@@ -172,8 +172,8 @@ type LedgerNotes struct {
 	// UID is the UID of the object on which the ledger was begun; empty if the ledger does not have it. It differs from
 	// the object's UID after a restore of the object from a backup.
 	UID string
-	// CopyOf names the object from which this object was copied together with its ledger and its set values. The ledger
-	// does not belong to this object.
+	// CopyOf names the object from which this object was copied, ledger and set values included. The ledger does not
+	// belong to the copy.
 	CopyOf string
 	// Authors has the managers that wrote the fields of the entries, in the order of the ledger; nil: unknown.
 	Authors []Author
@@ -277,7 +277,7 @@ type Observed struct {
 	Governs bool
 	// Created is the creation time; zero: unknown.
 	Created time.Time
-	// RunsToCompletion is true for an object that does its work once and ends, such as a Job.
+	// RunsToCompletion is true for an object with an end, for example a Job.
 	RunsToCompletion bool
 }
 

@@ -70,7 +70,7 @@ const (
 	ClassOrphan
 )
 
-// Intent is one policy's claim on one target. A nil facet is not claimed.
+// Intent is a policy's claim on a target. A nil facet is not claimed.
 type Intent struct {
 	By       Policy
 	Class    Class
@@ -84,7 +84,7 @@ type Intent struct {
 	// Enforce corrects other writers' changes of the fields. Otherwise such changes stay until the next transition.
 	Enforce bool
 	// Once sets the size at the start of the claim and never again, and restores nothing at the end: the autoscaler
-	// continues from there. It yields to every lasting size. It needs a Size of mode SizeExactly.
+	// continues from there. Every lasting size wins against it. The Size must be of mode SizeExactly.
 	Once bool
 	// Resumed is true for a size set once that was set before and interrupted since: the claim still beats other sizes
 	// but sets nothing.
@@ -111,7 +111,7 @@ type Intent struct {
 	Reason string
 }
 
-// Claim is one merged value with the intent that won.
+// Claim is a merged value with the facts of the winning intent.
 type Claim[T any] struct {
 	Value T
 	By    Policy
@@ -124,21 +124,21 @@ type Claim[T any] struct {
 	Limits LimitRule
 }
 
-// Plan is the merged claims of all policies on one target. The zero Plan restores everything.
+// Plan is the merged claims of all policies on a target. The zero Plan restores everything.
 type Plan struct {
 	Size        *Claim[Size]
 	Min, Max    *Claim[int64]
 	Hold        *Claim[bool]
 	Amounts     map[Amount]Claim[int64]
 	Annotations map[string]Claim[string]
-	// DeletionCosts is the claim whose rules set the deletion costs of the target's pods; nil: no costs.
+	// DeletionCosts is the claim for deletion costs of the target's pods; nil: no costs.
 	DeletionCosts *Claim[string]
 	// Within are the bounds in force on the object's autoscaler; nil: no autoscaler. A size set once and a restored
 	// count are clamped to them.
 	Within *Bounds
-	// Keep lists policies whose ledger entries stay unchanged.
+	// Keep lists the policies with unchanged ledger entries.
 	Keep map[Policy]bool
-	// Orphan lists policies whose ledger entries are dropped without a restore.
+	// Orphan lists the policies with ledger entries to drop without a restore.
 	Orphan map[Policy]bool
 }
 

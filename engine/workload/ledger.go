@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Entry is one changed field: its original, its set value, the policy and the time.
+// Entry is a changed field: the original, the set value, the policy and the time.
 type Entry struct {
 	// Pointer is the JSON pointer of the field.
 	Pointer string `json:"-"`
@@ -35,7 +35,7 @@ type Entry struct {
 	// identifies the element as long as the list has this length.
 	Place string `json:"place,omitempty"`
 	// Adopted is true if another writer was seen to write the field after Flyball, and only this entry records it. The
-	// current value then belongs to that writer, even if it equals Set again.
+	// current value belongs to the other writer, even if equal to Set again.
 	Adopted bool `json:"adopted,omitempty"`
 	// Pending is true while the ledger is written and the result of the /scale write is unknown. That write sets or
 	// restores the field, so a pending field may hold Set, Was or Prior, all written by Flyball.
@@ -44,7 +44,7 @@ type Entry struct {
 	// the original.
 	Prior string `json:"-"`
 	// Once is the JSON text of the claim if the field was set once and then left to other writers; Set may differ from
-	// it because of bounds. Such an entry only records the write: it is dropped without a restore.
+	// it because of bounds. Such an entry only records the write, and is dropped without a restore.
 	Once string `json:"once,omitempty"`
 	// Interrupted is, beside Once, the JSON text of a list of claims (type Once) applied to the field before other
 	// policies interrupted them. They are not applied again.

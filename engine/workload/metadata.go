@@ -57,8 +57,8 @@ func NewMetadata(interner *Interner, annotationKeys ...string) *Metadata {
 	return m
 }
 
-// Paths returns the paths whose matches a reading needs. A caller with more paths of its own can put all of them into
-// one set, so that the object is walked once.
+// Paths returns the paths needed by a reading. A caller can put them together with further paths into one set, so that
+// the object is walked once.
 func (m *Metadata) Paths() []path.Path { return slices.Clone(m.paths) }
 
 // Project reads only the metadata of one raw JSON object. Together with an error it returns the readable part. The
@@ -88,7 +88,7 @@ type MetadataReading struct {
 	err                           error
 }
 
-// Read begins to read one object.
+// Read begins to read an object.
 func (m *Metadata) Read() MetadataReading { return MetadataReading{Object: &Object{}, metadata: m} }
 
 // Take reads the match of the path with the given index in Paths. Absent and null values are skipped.

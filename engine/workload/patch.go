@@ -9,7 +9,7 @@ import (
 // FieldManager is the name of Flyball's writes in managedFields.
 const FieldManager = "flyball"
 
-// Patch is one API write. It has the object's resourceVersion as a precondition.
+// Patch is an API write with the object's resourceVersion as a precondition.
 type Patch struct {
 	// Type is types.MergePatchType, or types.JSONPatchType if list elements are written.
 	Type types.PatchType
@@ -65,7 +65,7 @@ const (
 	StateAlreadyAsleep
 	// StateOverridden: another writer changed the target while asleep, and Flyball accepts the change.
 	StateOverridden
-	// StateSet: the target has values of a policy that neither sleeps nor wakes it.
+	// StateSet: the target has values of a policy without sleep.
 	StateSet
 	// StateUnable: the target lacks the capability for the claim.
 	StateUnable

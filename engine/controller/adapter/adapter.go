@@ -55,8 +55,7 @@ type Options struct {
 	Reader client.Reader
 	World  *world.World
 	Health *status.AdapterHealth
-	// Enabled names the adapters of the installation. One whose deletion began before this process is recreated after
-	// the deletion.
+	// Enabled names the adapters of the installation. An adapter deleted before this process started is recreated.
 	Enabled []string
 	// Listings records which adapted kinds can be listed.
 	Listings *status.Listings
@@ -99,9 +98,9 @@ type Controller struct {
 	running map[string]*running
 	// suspected has the time of the last check of an adapter's rights because of a forbidden write.
 	suspected map[string]time.Time
-	// hidden has the adapters whose kind is defined but not served yet.
+	// hidden has the adapters of kinds defined but not served yet.
 	hidden map[string]bool
-	// finalized has the adapters to which this process has added the finalizer without removing it again.
+	// finalized has the adapters with a finalizer added by this process.
 	finalized map[string]bool
 	// finalizing serializes additions and removals of the finalizer.
 	finalizing sync.Mutex
@@ -272,8 +271,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// reconcileSafely reconciles one adapter before the controller, which handles panics, runs. A panic affects only this
-// adapter, and the manager starts.
+// reconcileSafely reconciles an adapter before the start of the controller, which handles panics. A panic affects only
+// this adapter, and the manager starts.
 func (c *Controller) reconcileSafely(ctx context.Context, name string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

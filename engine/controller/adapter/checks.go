@@ -196,7 +196,7 @@ func (c *Controller) compile(a *v1alpha1.Adapter) (compiled *adapter.Adapter, fo
 	return compiled, fmt.Sprintf("%s %+v", formOf(a), keys), errs
 }
 
-// accept compiles the adapter and makes sure that it is the oldest adapter of its kind.
+// accept compiles the adapter and checks that no older adapter has the same kind.
 func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
 	compiled, form, errs := c.compile(a)
 	if len(errs) > 0 {

@@ -16,9 +16,9 @@ import (
 	"flyball.dev/flyball/engine/apply"
 )
 
-// returning are the adapters of the installation whose deletion began before this process saw them: a former
-// installation was removed without restoring, and this one has adopted its objects. They are recreated after their
-// deletion. A deletion seen by this process is intended.
+// returning are the adapters of the installation with a deletion older than this process: a former installation was
+// removed without restoring, and this installation has adopted the remaining objects. Such adapters are recreated after
+// the deletion. A deletion seen by this process is intended.
 type returning struct {
 	enabled []string
 	// alive has, by name, the adapters seen by this process while not being deleted.
@@ -30,8 +30,8 @@ type returning struct {
 // comeback is an adapter to recreate.
 type comeback struct {
 	adapter *v1alpha1.Adapter
-	// applier is the field manager that had applied the adapter, and stays its owner, so that an upgrade of the
-	// installation can apply it as before. Empty: it was not applied.
+	// applier is the field manager of the former apply, kept so that an upgrade of the installation can apply the
+	// adapter as before. Empty: not applied.
 	applier string
 }
 

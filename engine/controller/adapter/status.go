@@ -37,7 +37,7 @@ func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *f
 	return c.writeStatus(ctx, a, f.status)
 }
 
-// tell passes the result of an adapter's check to the policies and to the start of the manager.
+// tell reports the result of an adapter's check to the policies and to the start of the manager.
 func (c *Controller) tell(a *v1alpha1.Adapter, f *finding) {
 	c.setHidden(a.Name, f.hidden)
 	if c.Health.Set(a.Name, c.ailmentOf(a, f)) {

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// running is a watch with the adapter that projects for it.
+// running is a watch with the projecting adapter.
 type running struct {
 	// id identifies the projection.
 	id string
@@ -31,7 +31,7 @@ type running struct {
 	stop    context.CancelFunc
 	// inUse is true once the kind is in use with this watch.
 	inUse bool
-	// previous is the watch that serves until this one is in sync; nil: none.
+	// previous is the watch in use until the new watch is in sync; nil: none.
 	previous *running
 }
 
@@ -228,7 +228,7 @@ func (c *Controller) drop(name string) {
 	}
 }
 
-// retry queues every object of a kind whose watch has recovered: the API server is back.
+// retry queues every object of a kind after the recovery of the watch: the API server is back.
 func (c *Controller) retry(gk schema.GroupKind) {
 	if k := c.World.Snapshot().InUse(gk); k != nil {
 		c.targets.Retry(k)

@@ -33,7 +33,7 @@ type Feed struct {
 	cache   cache.Cache
 	watches *watch.Manager
 	log     logr.Logger
-	// namespaceChanged is called with the name of a namespace whose labels, annotations or deletion state has changed.
+	// namespaceChanged is called with the name of a namespace after a change of labels, annotations or deletion state.
 	namespaceChanged func(name string)
 
 	mu sync.Mutex
@@ -47,7 +47,7 @@ type Feed struct {
 const kindCalendar, kindAdapter = "Calendar", "Adapter"
 
 // New returns a Feed that reads Flyball's own objects from a cache and namespaces with the given configuration.
-// namespaceChanged is called with the name of a namespace whose labels, annotations or deletion state has changed.
+// namespaceChanged is called with the name of a namespace after a change of labels, annotations or deletion state.
 func New(config *rest.Config, cached cache.Cache, w *world.World, namespaceChanged func(string), log logr.Logger) (*Feed, error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {

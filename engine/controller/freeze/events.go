@@ -51,10 +51,10 @@ type occasion struct {
 	reason string
 }
 
-// told is the events of an occasion since its last quiet time.
+// told counts the events of an occasion since the last quiet time.
 type told struct {
 	since time.Time
-	// told are the sent events, by their field same.
+	// sent events, by the field same.
 	told map[string]struct{}
 	// rest counts the held-back events, and last is the last of them.
 	rest int

@@ -30,7 +30,7 @@ type Hook struct {
 	Index  *Index
 	Hook   registration.PodsHook
 	Server registration.Server
-	// Exempt are namespaces whose pods are never sent.
+	// Exempt are namespaces without calls of the webhook.
 	Exempt []string
 	// Owner returns the owner of the configuration; nil: none.
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Watches *watch.Manager
 	Log     logr.Logger
-	// Changed is called with a namespace whose limits may have changed; "": all. It must be quick. Nil: no call.
+	// Changed is called with a namespace after a possible change of limits; "": all. It must be quick. Nil: no call.
 	Changed func(namespace string)
 }
 

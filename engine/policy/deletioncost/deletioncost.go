@@ -1,5 +1,5 @@
 // Package deletioncost compiles a DeletionCost or ClusterDeletionCost: a claim that the pods of targets get
-// deletion costs, by an algorithm of package algorithm. It changes no target, so nothing is restored there;
+// deletion costs, by an algorithm of package algorithm. Targets are not changed, so nothing is restored there;
 // the costs are on the pods.
 package deletioncost
 

@@ -30,7 +30,7 @@ func index(rows []policy.Kind) map[string]policy.Kind {
 // All returns every kind. The caller must not change the list.
 func All() []policy.Kind { return all }
 
-// Acting returns the kinds whose policies act on targets. The caller must not change the list.
+// Acting returns the kinds of policies that act on targets. The caller must not change the list.
 func Acting() []policy.Kind { return acting }
 
 // Find returns the row of a kind; false: unknown name.

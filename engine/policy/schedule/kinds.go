@@ -28,8 +28,8 @@ func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.PolicySta
 }
 
 // rights returns the rights needed by a schedule: to change the selected objects, as long as it is not suspended. So
-// suspending needs no right, and resuming needs all of them. A schedule that orphans its changes also needs the rights
-// on the objects selected before the edit.
+// suspending needs no right, and resuming needs all rights. A schedule with orphaned changes also needs the rights on
+// the objects selected before the edit.
 func rights(target any, rules v1alpha1.ScheduleRules) []policy.Right {
 	suspended := rules.Suspend
 	rules.Suspend = false

@@ -1,6 +1,6 @@
-// Package schedule compiles a Schedule or ClusterSchedule. During sleep it claims that targets sleep; otherwise it
-// claims that no policy of the same or a lower priority puts them to sleep. Restoring belongs to the ledger; this
-// package only returns claims, with their start and next change.
+// Package schedule compiles a Schedule or ClusterSchedule. During sleep the claim is to sleep; otherwise the claim is
+// that no policy of the same or a lower priority puts targets to sleep. Restoring belongs to the ledger; the package
+// only returns claims, with start and next change.
 package schedule
 
 import (

@@ -52,7 +52,7 @@ func sleeping(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.C
 	if len(effects) == 0 {
 		return base, nil
 	}
-	// If calendars disagree, awake wins. An override keeps on what is on, so it is applied to the timeline of
+	// If calendars disagree, awake wins. An override extends a timeline, so it is applied to the timeline of
 	// being awake.
 	return timeline.Not(timeline.Override(timeline.Not(base), effects...)), nil
 }

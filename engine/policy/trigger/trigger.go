@@ -1,7 +1,7 @@
 // Package trigger compiles a Trigger or ClusterTrigger: prioritised windows of time that set min, max and size of
 // targets. The values in force at an instant follow only from the windows: the answer does not depend on earlier calls
-// or on the order of the triggers. Restoring belongs to the ledger; this package only returns claims, with their start
-// and next change.
+// or on the order of the triggers. Restoring belongs to the ledger; the package only returns claims, with start and
+// next change.
 package trigger
 
 import (

@@ -49,7 +49,8 @@ func Windows(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeli
 	return out, append(errs, es...)
 }
 
-// Repeated returns an error for each window with the name of an earlier one: messages could not tell them apart.
+// Repeated returns an error for each window with the name of an earlier one: messages could not distinguish
+// the windows.
 func Repeated(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[string]()

@@ -30,7 +30,7 @@ type Weight struct {
 
 // Algorithm orders pods for deletion.
 type Algorithm interface {
-	// Tiers returns a number for each pod of one group: pods with the lowest number are deleted first, and pods with
+	// Tiers returns a number for each pod of a group: pods with the lowest number are deleted first, and pods with
 	// equal numbers in any order.
 	Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64
 }
@@ -52,7 +52,7 @@ type planner interface {
 	plan(f *fleet.Fleet, p Params, expected func(*fleet.Pod) fleet.Class) []fleet.Change
 }
 
-// refresher is an Algorithm with inputs that change without a change of the fleet.
+// refresher is an Algorithm with inputs besides the fleet.
 type refresher interface {
 	// refresh returns the interval of planning again.
 	refresh(p Params) time.Duration
@@ -71,7 +71,7 @@ var registry = map[string]Algorithm{
 // Default is the algorithm of a policy without a name of one.
 const Default = "Spread"
 
-// Combined is the algorithm that combines other algorithms.
+// Combined is the algorithm with weights of other algorithms.
 const Combined = "Weighted"
 
 // Names returns the names of the algorithms.
@@ -144,7 +144,7 @@ func rollOutEnds(f *fleet.Fleet, now time.Time) time.Time {
 
 func unreadySince(p *fleet.Pod) time.Time { return time.Unix(cmp.Or(p.Changed, p.Created), 0) }
 
-// plannable returns the pods of a group whose cost may be set: pods on a known node without a foreign cost. The
+// plannable returns the pods of a group with a cost that may be set: pods on a known node without a foreign cost. The
 // controller deletes pods without a node first at any cost, and pods on a vanished node are about to go.
 func plannable(f *fleet.Fleet, group []*fleet.Pod) []*fleet.Pod {
 	return slices.DeleteFunc(slices.Clone(group), func(p *fleet.Pod) bool { return p.Node == nil || f.IsForeign(p) })

@@ -10,8 +10,8 @@ import (
 
 // jointly assigns costs to the pods of several groups, so that the domains stay even over all groups. It follows a
 // Deployment scaled down in small steps: each step deletes a pod from the largest ReplicaSet, or from the older of two
-// equal ones. Of the pods that can be deleted then, it picks one in the domain with the most pods over all groups. Only
-// the first label counts, and each pod of a group has a different cost.
+// equal ones. Of the possible pods, the step deletes a pod in the domain with the most pods over all groups. Only the
+// first label counts, and each pod of a group has a different cost.
 func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(*fleet.Pod) fleet.Class) []fleet.Change {
 	total := map[string]int{}
 	for _, p := range f.Pods {
@@ -43,7 +43,7 @@ type seat struct {
 	domain string
 }
 
-// sequence is the deletion order of one group.
+// sequence is the deletion order of a group.
 type sequence struct {
 	pods map[seat][]*fleet.Pod
 	// classes are the classes of pods without a seat, in deletion order; waiting counts these pods by class and domain.

@@ -47,7 +47,7 @@ func (t *tier) free() []int {
 // possible while pods are deleted from the top, and within each domain those of the next label. The pods under
 // count as lower pods.
 //
-// So each pod has a level in its domain, and the pods of one level are all below those of the next.
+// So each pod has a level in its domain, and all pods of a level are below the next level.
 func (t *tier) fill(heights []int, pods, under []*fleet.Pod, labels []string) {
 	if len(labels) == 0 {
 		t.seat(heights, pods)

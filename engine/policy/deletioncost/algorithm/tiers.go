@@ -14,7 +14,7 @@ const (
 	limit = 1 << 20
 )
 
-// tiered is a pod with its tier.
+// tiered is a pod with a tier.
 type tiered struct {
 	pod  *fleet.Pod
 	tier int64
@@ -46,7 +46,7 @@ func inTiers(f *fleet.Fleet, tiersOf func([]*fleet.Pod) []int64) []fleet.Change 
 	return changes
 }
 
-// longestKept marks a largest set of pods whose costs can stay: their costs rise from tier to tier. Among such sets it
+// longestKept marks a largest set of pods with unchanged costs: the costs rise from tier to tier. Among equal sets it
 // prefers written costs and older pods, so that new pods are moved.
 func longestKept(all []tiered) []bool {
 	// Two tiers must have no cost in common. So at one cost, the higher tier comes first and cannot follow the lower.
