@@ -192,7 +192,7 @@ func (b *book) summary(id workload.Policy, now time.Time) policy.PodSummary {
 	}
 	if h := b.hours[id]; h != nil {
 		s.Writes, s.LastWrite = h.sum(now), h.last
-		h.told = s.Writes
+		h.published = s.Writes
 	}
 	return s
 }
@@ -227,7 +227,7 @@ func (b *book) aged(now time.Time) []workload.Policy {
 	defer b.mu.Unlock()
 	var ids []workload.Policy
 	for id, h := range b.hours {
-		if h.sum(now) != h.told {
+		if h.sum(now) != h.published {
 			ids = append(ids, id)
 		}
 	}
@@ -244,9 +244,9 @@ type hour struct {
 		at int64
 		n  int
 	}
-	// told is the last published sum; last is the time of the last write.
-	told int
-	last time.Time
+	// published is the last published sum; last is the time of the last write.
+	published int
+	last      time.Time
 }
 
 func (h *hour) add(now time.Time, writes int) {

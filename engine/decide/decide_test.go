@@ -192,7 +192,7 @@ func TestStoryTellsTheSteps(t *testing.T) {
 	var story decide.Story
 	v := decide.Target(w, web, evening, &story)
 	if len(story.Policies) != 1 || story.Policies[0].Policy != nights {
-		t.Fatalf("told of %v", story.Policies)
+		t.Fatalf("the story has %v", story.Policies)
 	}
 	steps := func(lines []pipeline.Line) (names []string) {
 		for _, l := range lines {
@@ -213,7 +213,7 @@ func TestStoryTellsTheSteps(t *testing.T) {
 		t.Errorf("tells %v", story.Lines)
 	}
 	if untold := decide.Target(w, web, evening, nil); body(untold) != body(v) {
-		t.Error("the verdict depends on whether its story is told")
+		t.Error("the verdict depends on whether a story is recorded")
 	}
 }
 

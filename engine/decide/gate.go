@@ -55,7 +55,7 @@ func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	case actions.Has(workload.ChangeRollOut):
 		what = "restarts pods"
 	case actions.Has(workload.ChangeScale):
-		what = "scales by a ledger that somebody else may have written"
+		what = "scales by a ledger that another writer may have made"
 	case actions != 0:
 		what = "creates or deletes objects"
 	}

@@ -80,7 +80,7 @@ func TestCountsStayInsideBoundsAcrossRestartsAndEdits(t *testing.T) {
 			}
 		}
 		if !t.Failed() {
-			told = append(told, "-- nobody")
+			told = append(told, "-- no policy")
 			told = append(told, follow(t, pairs(t, nil, all), all, now, now.Add(time.Hour), -1)...)
 		}
 		for _, s := range all {

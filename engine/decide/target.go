@@ -30,7 +30,7 @@ func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 	if v.Err == nil && v.Result.Patch != nil {
 		v.Gate = d.gate(k, obj, &v)
 	}
-	v.tell(story)
+	v.addTo(story)
 	return v
 }
 
@@ -338,8 +338,8 @@ func (d decider) namespace(name string) Namespace {
 	return d.w.Namespace(name)
 }
 
-// tell adds the merge, render and wait steps to a story.
-func (v *Verdict) tell(story *Story) {
+// addTo adds the merge, render and wait steps to a story.
+func (v *Verdict) addTo(story *Story) {
 	if story == nil {
 		return
 	}

@@ -78,8 +78,8 @@ type member struct {
 	// failures is the number of the target's consecutive failures, and why the last error.
 	failures int
 	why      string
-	// let is true while the target is in flight, told once it counts as failed, left once it has left the group.
-	let, told, left bool
+	// let is true while the target is in flight, counted once it counts as failed, left once it has left the group.
+	let, counted, left bool
 }
 
 func newObstacles(shortest, longest time.Duration, queueAfter func(workload.Ref, time.Duration)) *obstacles {
@@ -107,17 +107,17 @@ func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok 
 	case m.let:
 		return "", false, true
 	case m.why != "":
-		return m.answer(), m.told, false
-	case g.credit > 0 && !m.told:
+		return m.answer(), m.counted, false
+	case g.credit > 0 && !m.counted:
 		return fmt.Sprintf("waits for other writes on its kind in its namespace: %d are not answered yet", g.trying), false, false
 	}
-	m.told = true
+	m.counted = true
 	return fmt.Sprintf("not tried yet, since %d others failed: %s", g.failures, g.why), true, false
 }
 
 // answer returns the message for a failed target.
 func (m *member) answer() string {
-	if m.told {
+	if m.counted {
 		return m.why
 	}
 	return "to be tried again: " + m.why
@@ -138,10 +138,10 @@ func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
 	return m
 }
 
-// Failed records a failed write and schedules the retry. The result told is true if the failure counts: a refusal, or
+// Failed records a failed write and schedules the retry. The result counted is true if the failure counts: a refusal, or
 // not the first failure of the target or the obstacle. first is true for the first counted failure of the obstacle.
 // answer is the message for users.
-func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why string, refusal bool) (answer string, told, first bool) {
+func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why string, refusal bool) (answer string, counted, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m, to := o.targets[ref], o.groupOf(obstacle{ref.GroupKind, ref.Namespace, reason})
@@ -153,7 +153,7 @@ func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why stri
 	from := m.group
 	from.failures, from.why = from.failures+1, why
 	if from.width, from.credit = 1, max(from.credit-1, 0); from.reason == "" && from.credit == 0 {
-		o.tellWaiting(from)
+		o.queueUncounted(from)
 	}
 	if to != from {
 		to.failures, to.why = to.failures+1, why
@@ -162,16 +162,16 @@ func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why stri
 	o.move(m, to)
 	o.next(from)
 	o.next(to)
-	m.told = m.told || refusal || m.failures > 1 || to.failures > 1
-	first = m.told && !to.logged
-	to.logged = to.logged || m.told
-	return m.answer(), m.told, first
+	m.counted = m.counted || refusal || m.failures > 1 || to.failures > 1
+	first = m.counted && !to.logged
+	to.logged = to.logged || m.counted
+	return m.answer(), m.counted, first
 }
 
-// tellWaiting queues the waiting targets of a lane that do not count as failed yet.
-func (o *obstacles) tellWaiting(lane *group) {
+// queueUncounted queues the waiting targets of a lane that do not count as failed yet.
+func (o *obstacles) queueUncounted(lane *group) {
 	for _, m := range lane.waiting {
-		if !m.left && !m.told {
+		if !m.left && !m.counted {
 			o.queueAfter(m.ref, 0)
 		}
 	}

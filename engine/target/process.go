@@ -220,8 +220,8 @@ func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.
 		l.keeper.Forbidden(v.Kind)
 	}
 	why, reason := refusal(v, s.at, err), reasonOf(err)
-	answer, told, first := l.obstacles.Failed(ref, reason, s.sum, why, result == apply.Refused)
-	l.count(ref, v, heldUp(answer, told))
+	answer, counted, first := l.obstacles.Failed(ref, reason, s.sum, why, result == apply.Refused)
+	l.count(ref, v, heldUp(answer, counted))
 	if first {
 		l.opts.Log.Error(err, "Failed to write a target; others that fail for this reason are not logged", "target", ref.String(), "policy", v.Result.By.String(), "reason", reason)
 	}

@@ -109,11 +109,11 @@ func (f *informer) report(err error) {
 	}
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	f.tell(nil, true)
+	f.notify(nil, true)
 }
 
-// tell makes the callbacks. The caller holds deliver.
-func (f *informer) tell(changes []change, state bool) {
+// notify makes the callbacks. The caller holds deliver.
+func (f *informer) notify(changes []change, state bool) {
 	for _, w := range f.consumers {
 		for _, c := range changes {
 			w.change(c)
@@ -168,10 +168,10 @@ func (s reflectorStore) keep(object any) {
 	defer s.deliver.Unlock()
 	switch o := object.(type) {
 	case *item:
-		s.tell(s.store.put((*workload.Object)(o)), false)
+		s.notify(s.store.put((*workload.Object)(o)), false)
 	case *rejected:
 		s.leaveOut(o)
-		s.tell(s.store.remove(o.Namespace, o.Name), false)
+		s.notify(s.store.remove(o.Namespace, o.Name), false)
 	}
 }
 
@@ -184,7 +184,7 @@ func (s reflectorStore) Delete(object any) error {
 	}
 	s.deliver.Lock()
 	defer s.deliver.Unlock()
-	s.tell(s.store.remove(o.GetNamespace(), o.GetName()), false)
+	s.notify(s.store.remove(o.GetNamespace(), o.GetName()), false)
 	return nil
 }
 
@@ -207,9 +207,9 @@ func (s reflectorStore) Replace(objects []any, _ string) error {
 	}
 	s.deliver.Lock()
 	defer s.deliver.Unlock()
-	s.tell(s.store.replace(known), false)
+	s.notify(s.store.replace(known), false)
 	s.syncedOnce.Do(func() { close(s.synced) })
-	s.tell(nil, true)
+	s.notify(nil, true)
 	return nil
 }
 

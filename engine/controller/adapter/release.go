@@ -102,7 +102,7 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 			return c.letGo(ctx, a)
 		}
 	}
-	c.tell(a, f)
+	c.report(a, f)
 	if f.failed != "" {
 		why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
 		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, "the objects changed through this adapter cannot be restored: "+why)

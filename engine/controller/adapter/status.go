@@ -21,7 +21,7 @@ import (
 
 // writeFinding summarizes the conditions in Ready and writes the status, if changed.
 func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *finding) error {
-	c.tell(a, f)
+	c.report(a, f)
 	failed := f.failed
 	if failed == "" {
 		message := "in use"
@@ -37,8 +37,8 @@ func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *f
 	return c.writeStatus(ctx, a, f.status)
 }
 
-// tell reports the result of an adapter's check to the policies and to the start of the manager.
-func (c *Controller) tell(a *v1alpha1.Adapter, f *finding) {
+// report reports the result of an adapter's check to the policies and to the start of the manager.
+func (c *Controller) report(a *v1alpha1.Adapter, f *finding) {
 	c.setHidden(a.Name, f.hidden)
 	if c.Health.Set(a.Name, c.ailmentOf(a, f)) {
 		c.dirtyPolicies(a.Spec.Target.GroupKind())

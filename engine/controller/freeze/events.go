@@ -51,11 +51,11 @@ type occasion struct {
 	reason string
 }
 
-// told counts the events of an occasion since the last quiet time.
-type told struct {
+// occasionEvents counts the events of an occasion since the last quiet time.
+type occasionEvents struct {
 	since time.Time
-	// sent events, by the field same.
-	told map[string]struct{}
+	// sent has the sent events, by their field same.
+	sent map[string]struct{}
 	// rest counts the held-back events, and last is the last of them.
 	rest int
 	last announcement
@@ -103,29 +103,29 @@ func firstOf[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 // The caller holds the lock.
 func (n *Recorder) announce(a announcement) {
 	key := occasion{a.policy, a.reason}
-	t := n.told[key]
+	t := n.occasions[key]
 	if t == nil {
-		t = &told{since: n.wall(), told: map[string]struct{}{}}
-		n.told[key] = t
+		t = &occasionEvents{since: n.wall(), sent: map[string]struct{}{}}
+		n.occasions[key] = t
 		time.AfterFunc(quietFor, func() { poke.Poke(n.signal) })
 	}
-	if _, repeated := t.told[a.same]; repeated || len(t.told) >= maxTold {
+	if _, repeated := t.sent[a.same]; repeated || len(t.sent) >= maxTold {
 		t.rest, t.last = t.rest+1, a
 		return
 	}
-	t.told[a.same] = struct{}{}
+	t.sent[a.same] = struct{}{}
 	n.queue = append(n.queue, a)
 }
 
-// tellRest queues one event for the held-back events of each occasion that began a minute ago, and drops quiet
+// queueRest queues one event for the held-back events of each occasion that began a minute ago, and drops quiet
 // occasions. The caller holds the lock.
-func (n *Recorder) tellRest() {
+func (n *Recorder) queueRest() {
 	now := n.wall()
-	for key, t := range n.told {
+	for key, t := range n.occasions {
 		if now.Sub(t.since) < quietFor {
 			continue
 		}
-		delete(n.told, key)
+		delete(n.occasions, key)
 		if t.rest > 0 {
 			t.last.text = fmt.Sprintf("%d more since %s, the last: %s", t.rest, t.since.UTC().Format(time.TimeOnly), t.last.text)
 			n.announce(t.last)
@@ -133,8 +133,8 @@ func (n *Recorder) tellRest() {
 	}
 }
 
-// tell sends an event on the policy, and one on the object if it exists. It returns false if the policy does not exist.
-func (n *Recorder) tell(ctx context.Context, a announcement) bool {
+// deliver sends an event on the policy, and one on the object if it exists. It returns false if the policy does not exist.
+func (n *Recorder) deliver(ctx context.Context, a announcement) bool {
 	found, err := n.get(ctx, a.policy)
 	if err != nil || found == nil && !a.gone {
 		return false

@@ -35,7 +35,7 @@ func noting(t *testing.T) (n *Recorder, wall *time.Time) {
 func queued(n *Recorder) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.tellRest()
+	n.queueRest()
 	var list []string
 	for _, a := range n.queue {
 		list = append(list, fmt.Sprintf("%s %s %s: %s", a.policy, a.reason, a.action, a.text))
@@ -93,8 +93,8 @@ func TestEventsAreCoalesced(t *testing.T) {
 		*wall = wall.Add(time.Minute)
 		queued(n)
 	}
-	if len(n.told) > 0 {
-		t.Errorf("%d occasions are remembered", len(n.told))
+	if len(n.occasions) > 0 {
+		t.Errorf("%d occasions are remembered", len(n.occasions))
 	}
 }
 

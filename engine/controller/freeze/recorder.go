@@ -38,12 +38,12 @@ type Recorder struct {
 	now     func() time.Time
 	log     logr.Logger
 
-	mu       sync.Mutex
-	denials  map[workload.Policy]*denied
-	queue    []announcement
-	creators map[types.UID]creator
-	told     map[occasion]*told
-	signal   chan struct{}
+	mu        sync.Mutex
+	denials   map[workload.Policy]*denied
+	queue     []announcement
+	creators  map[types.UID]creator
+	occasions map[occasion]*occasionEvents
+	signal    chan struct{}
 	// appeared receives a value when an exception is seen whose creator is not written yet.
 	appeared chan struct{}
 
@@ -72,7 +72,7 @@ func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() ti
 		host = "unknown"
 	}
 	n := &Recorder{client: cached, metrics: m, world: w, now: now, wall: time.Now, instance: reporter + "-" + host, log: log,
-		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, told: map[occasion]*told{}, signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
+		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, occasions: map[occasion]*occasionEvents{}, signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
 	w.Observe(n)
 	return n
 }
@@ -215,12 +215,12 @@ func (n *Recorder) Start(ctx context.Context) error {
 // flush writes all records and reports whether some are left to retry.
 func (n *Recorder) flush(ctx context.Context) (left bool) {
 	n.mu.Lock()
-	n.tellRest()
+	n.queueRest()
 	denials, queue := n.denials, n.queue
 	n.denials, n.queue = map[workload.Policy]*denied{}, nil
 	n.mu.Unlock()
 	for _, r := range queue {
-		if !n.tell(ctx, r) && n.now().Before(r.until) {
+		if !n.deliver(ctx, r) && n.now().Before(r.until) {
 			n.mu.Lock()
 			n.queue = append(n.queue, r)
 			n.mu.Unlock()
