@@ -20,7 +20,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_deletion_cost_writes_total",
 			Help: "Writes of deletion costs to pods, by result; without a policy, the cost was removed."}, append(labels, "result")),
 		pods: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_pods",
-			Help: "Pods that a policy plans for."}, labels),
+			Help: "Pods in the plans of a policy."}, labels),
 		spread: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_spread",
 			Help: "Difference in pods between the fullest and the emptiest zone of the most uneven target, now and at half the pods."}, append(labels, "at")),
 		foreign: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_foreign_pods",

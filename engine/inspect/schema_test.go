@@ -92,7 +92,7 @@ func TestMatchSchemaOfDeployments(t *testing.T) {
 		{use(".spec.template.spec.nodeSelector['a/b']", path.String), ""},
 		{use(".metadata.labels.app", path.String), ""},
 		{use(".status.replicas", path.Number), ""},
-		{adapter.Use{Path: path.MustParse(".status.replicas"), Field: "spec.scale[0].replicas", Write: true}, "spec.scale[0].replicas: .status.replicas cannot be written: apps/v1 Deployment has a status subresource, so that a write of the object leaves .status alone"},
+		{adapter.Use{Path: path.MustParse(".status.replicas"), Field: "spec.scale[0].replicas", Write: true}, "spec.scale[0].replicas: .status.replicas cannot be written: apps/v1 Deployment has a status subresource, so a write of the object does not change .status"},
 		{use(".spec.template.spec.containers[*].resources.limits.cpu", path.String), ""},
 		{use(".spec.template.spec.volumes[0].emptyDir.sizeLimit", path.String), ""},
 	}
@@ -147,7 +147,7 @@ func TestMatchSchemaOfCRD(t *testing.T) {
 		{use(".metadata.generation", path.Number), ""},
 		{use(".metadata.annotations['x']", path.String), ""},
 		{use(".status.replicas", path.Number), ""},
-		{adapter.Use{Path: path.MustParse(".status.replicas"), Field: "spec.scale[0].replicas", Write: true}, "spec.scale[0].replicas: .status.replicas cannot be written: schema.example.com/v1 Widget has a status subresource, so that a write of the object leaves .status alone"},
+		{adapter.Use{Path: path.MustParse(".status.replicas"), Field: "spec.scale[0].replicas", Write: true}, "spec.scale[0].replicas: .status.replicas cannot be written: schema.example.com/v1 Widget has a status subresource, so a write of the object does not change .status"},
 		{use(".status.ready"), "spec.scale[0].replicas: .status.ready is not in the schema of schema.example.com/v1 Widget"},
 	}
 	for _, tt := range tests {

@@ -54,7 +54,7 @@ func (c *Inspector) Lossless(ctx context.Context, served Served, a *adapter.Adap
 	if len(lost) > maxLost {
 		lost = append(lost[:maxLost:maxLost], fmt.Sprintf("%d more", len(lost)-maxLost))
 	}
-	return served, fmt.Sprintf("each write through %s loses what only %s has, in which objects are stored: %s. %s",
+	return served, fmt.Sprintf("each write through %s removes fields that only the stored version %s has: %s. %s",
 		served.GVK.Version, stored, strings.Join(lost, ", "), why), nil
 }
 
@@ -67,7 +67,7 @@ func (c *Inspector) storedAs(ctx context.Context, served Served, a *adapter.Adap
 	case !best.Found:
 		return served, fmt.Sprintf("It is not served: set served: true for %s", stored), nil
 	case a.UsesScale() && !best.HasScale:
-		return served, fmt.Sprintf("The adapter cannot speak %s, which has no /scale", stored), nil
+		return served, fmt.Sprintf("The adapter cannot use %[1]s, because %[1]s has no /scale", stored), nil
 	}
 	report, err := c.MatchSchema(ctx, best.GVK, a.Uses())
 	if err != nil {

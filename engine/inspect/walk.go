@@ -73,7 +73,7 @@ func (w walker) check(use adapter.Use) (Finding, presence) {
 	finding := Finding{Field: use.Field, Path: use.Path.String()}
 	steps := use.Path.Steps()
 	if use.Write && w.hasStatus && len(steps) > 0 && steps[0].Name == "status" {
-		finding.Why = fmt.Sprintf("%s cannot be written: %s has a status subresource, so that a write of the object leaves .status alone", use.Path, w.kind)
+		finding.Why = fmt.Sprintf("%s cannot be written: %s has a status subresource, so a write of the object does not change .status", use.Path, w.kind)
 		return finding, missing
 	}
 	at := w.node(w.root)

@@ -57,7 +57,7 @@ func read(set *path.Set, raw []byte) ([]gjson.Result, error) {
 		}
 	})
 	if err == nil && values[atName].Str == "" {
-		return nil, fmt.Errorf("project %s: there is no name", values[atUID].Str)
+		return nil, fmt.Errorf("project %s: it has no name", values[atUID].Str)
 	}
 	return values, err
 }

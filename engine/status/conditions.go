@@ -109,7 +109,7 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		put(kind, choose(is, metav1.ConditionTrue, metav1.ConditionFalse), reason, message)
 	}
 	if ok, reason, message := v.ready(); ok && v.judges && !v.known {
-		put(v1alpha1.ConditionReady, metav1.ConditionUnknown, "NotProbed", "it was not seen yet that changes are judged; "+message)
+		put(v1alpha1.ConditionReady, metav1.ConditionUnknown, "NotProbed", "enforcement has not been checked yet; "+message)
 	} else {
 		set(v1alpha1.ConditionReady, ok, reason, message)
 	}
@@ -232,7 +232,7 @@ func (v *view) summary() string {
 		message = join(message, fmt.Sprintf("%d overridden: %s", n, list(t.overridden, "")))
 	}
 	if n := t.counts[Unable]; n > 0 {
-		message = join(message, fmt.Sprintf("%d left running, for what is asked cannot be done: %s", n, list(t.unable, "")))
+		message = join(message, fmt.Sprintf("%d left running, because they cannot be put to the claimed state: %s", n, list(t.unable, "")))
 	}
 	return message
 }

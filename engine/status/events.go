@@ -137,7 +137,7 @@ func (s *Writer) AnnounceDropped(v *decide.Verdict) {
 		return
 	}
 	ref := v.Kind.Ref(v.Object)
-	message := fmt.Sprintf("entries of the annotation %s on %s were dropped and not carried out: %s. No adapter writes there, or something on the way is no object any more",
+	message := fmt.Sprintf("entries of the annotation %s on %s were dropped without a restore: %s. No adapter writes the field, or one of its parents is no longer an object",
 		v1alpha1.AnnotationLedger, ref, strings.Join(v.Result.Ignored, ", "))
 	on := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: v.Object.Namespace, Name: v.Object.Name, UID: types.UID(v.Object.UID)}}
 	on.SetGroupVersionKind(v.Kind.Resource.GroupVersion().WithKind(v.Kind.Kind))

@@ -31,7 +31,7 @@ func NewListings() *Listings {
 	return &Listings{
 		kinds: map[string]listing{},
 		desc: prometheus.NewDesc("flyball_kind_listed",
-			"1 while the API server lists the objects of a kind that is watched and all of them can be read, else 0.", []string{"kind"}, nil),
+			"1 while all objects of a watched kind can be listed and read, else 0.", []string{"kind"}, nil),
 	}
 }
 

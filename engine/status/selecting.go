@@ -47,7 +47,7 @@ func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
 	case v.tally.total() == 0 && len(v.unmatched) == 0 && !v.objectsKnown():
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", join(v.unready, choose(v.listing != "", v.progress(), ""))
 	case len(v.unmatched) == 0 && !v.objectsKnown() && v.policy.Selection().NamesListed() > 0:
-		c.Message = join("whether each name is that of an object is not known", v.unready, choose(v.listing != "", v.progress(), ""))
+		c.Message = join("whether each name has an object is not known", v.unready, choose(v.listing != "", v.progress(), ""))
 	case len(v.unmatched) > 0:
 		c.Reason, c.Message = v.unmatched[0].Reason, Truncate(v.unmatchedText(), 2048)
 		if v.selectsNothing() {

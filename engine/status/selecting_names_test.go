@@ -96,7 +96,7 @@ func TestNamesAreNotCalledMatchedWhileAKindIsUnready(t *testing.T) {
 	v := &view{policy: &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID, Target: selector}}}, unready: "the adapter ovens is not ready", tally: *newTally()}
 	v.tally.counts[Asleep] = 1
 	for unready, want := range map[string]string{
-		"the adapter ovens is not ready": "whether each name is that of an object is not known; the adapter ovens is not ready",
+		"the adapter ovens is not ready": "whether each name has an object is not known; the adapter ovens is not ready",
 		"":                               "every term of the target matches something",
 	} {
 		v.unready = unready

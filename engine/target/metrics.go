@@ -30,7 +30,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Help:    "Time from sending a write to a target to the API server's answer.",
 			Buckets: prometheus.ExponentialBuckets(1e-3, 2, 15)}),
 		decision: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_decision_seconds",
-			Help:    "Time to decide for one target under all its policies, writing not included.",
+			Help:    "Time to decide about a target under all its policies, without the write.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10)}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "flyball_panics_total",
 			Help: "Targets that could not be worked on because of a fault in Flyball. The log has the stack."}),

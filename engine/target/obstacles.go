@@ -112,7 +112,7 @@ func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok 
 		return fmt.Sprintf("waits for other writes on its kind in its namespace: %d are not answered yet", g.trying), false, false
 	}
 	m.counted = true
-	return fmt.Sprintf("not tried yet, since %d others failed: %s", g.failures, g.why), true, false
+	return fmt.Sprintf("not tried yet, because %d others failed: %s", g.failures, g.why), true, false
 }
 
 // answer returns the message for a failed target.

@@ -223,7 +223,7 @@ func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.
 	answer, counted, first := l.obstacles.Failed(ref, reason, s.sum, why, result == apply.Refused)
 	l.count(ref, v, heldUp(answer, counted))
 	if first {
-		l.opts.Log.Error(err, "Failed to write a target; others that fail for this reason are not logged", "target", ref.String(), "policy", v.Result.By.String(), "reason", reason)
+		l.opts.Log.Error(err, "Failed to write a target; further failures for the same reason are not logged", "target", ref.String(), "policy", v.Result.By.String(), "reason", reason)
 	}
 	return errQueued
 }
@@ -330,7 +330,7 @@ func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	l.status.Book.Count(ref, marks)
 }
 
-// countMissing counts an object that could not be created under the policies that want it.
+// countMissing counts an object under the policies that want it, after its creation has failed.
 func (l *Loop) countMissing(ref workload.Ref) {
 	var v decide.Verdict
 	for _, p := range l.templates.WantedBy(ref) {
@@ -339,7 +339,7 @@ func (l *Loop) countMissing(ref workload.Ref) {
 	l.count(ref, &v, status.Outcome{})
 }
 
-// countAsFailed counts a target that could not be worked on under every policy that selects it.
+// countAsFailed counts a target as failed under every policy that selects it, after a fault.
 func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 	var marks []status.Mark
 	snapshot := l.world.Snapshot()

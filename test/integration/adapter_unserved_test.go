@@ -221,7 +221,7 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 		Consistently(conditionOf(s.Namespace, s.Name, v1alpha1.ConditionReady), 6*time.Second).Should(notReady)
 
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
-		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("cannot be given back: the CustomResourceDefinition")))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("cannot be restored: the CustomResourceDefinition")))
 		Expect(adapterCondition(k.Name(), v1alpha1.ConditionServed)(Default)).To(HaveField("Reason", "NothingServed"))
 		unserve(k, true)
 		awake(k, s)
@@ -234,7 +234,7 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(beCondition(metav1.ConditionFalse, "NothingServed"))
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
 		Expect(env.Client.Delete(ctx, s)).To(Succeed())
-		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("cannot be given back")))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("cannot be restored")))
 
 		Expect(k.Remove(ctx, env)).To(Succeed())
 		Eventually(vanished(read(a))).Should(Succeed())

@@ -89,7 +89,7 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 			defineLooms(group, served, count)
 			a := adapt(loomAdapter(group))
 			Eventually(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)).Should(And(beCondition(metav1.ConditionTrue, "FieldsMayBeLost"),
-				HaveField("Message", And(ContainSubstring("each write through v1 loses what only v2 has"), ContainSubstring(".spec.color"), ContainSubstring(why)))))
+				HaveField("Message", And(ContainSubstring("each write through v1 removes fields that only the stored version v2 has"), ContainSubstring(".spec.color"), ContainSubstring(why)))))
 			Eventually(adapterCondition(a.Name, v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionTrue, "Ready"),
 				HaveField("Message", ContainSubstring(".spec.color"))))
 			By("the definition is mended")

@@ -256,7 +256,7 @@ func (c *Controller) serve(ctx context.Context, a *v1alpha1.Adapter, f *finding)
 	case !served.Found:
 		f.set(v1alpha1.ConditionServed, false, string(served.Absence), served.Message)
 	case want != a.Name:
-		f.set(v1alpha1.ConditionAccepted, false, "WrongName", fmt.Sprintf("metadata.name must be %s, <plural>.<group>, so that a kind has one adapter", want))
+		f.set(v1alpha1.ConditionAccepted, false, "WrongName", fmt.Sprintf("metadata.name must be %s, <plural>.<group>, because a kind has one adapter", want))
 		f.set(v1alpha1.ConditionServed, true, "Served", served.Message)
 	case f.compiled.UsesScale() && !served.HasScale:
 		f.set(v1alpha1.ConditionServed, false, "NoScaleSubresource",
@@ -315,11 +315,11 @@ func (c *Controller) matchSchema(ctx context.Context, f *finding) {
 	}
 	message := "every path was found in the live schema"
 	if len(report.Unknown) > 0 {
-		message = fmt.Sprintf("no path contradicts the live schema; %d lie where it leaves fields open", len(report.Unknown))
+		message = fmt.Sprintf("no path contradicts the live schema; %d are in parts with open fields", len(report.Unknown))
 	}
 	for i, idle := range report.Idle {
 		if i == 0 {
-			message = "every path that is needed was found in the live schema. Without effect: "
+			message = "every needed path was found in the live schema. Without effect: "
 		} else {
 			message += "; "
 		}

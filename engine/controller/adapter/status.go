@@ -69,7 +69,7 @@ func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment 
 	if ailment.Unwatched {
 		consequence = "changes of objects of its kind are not seen"
 	}
-	ailment.Reason = fmt.Sprintf("the adapter %s is not ready (%s), so that %s: %s", a.Name, f.failed, consequence, condition.Message)
+	ailment.Reason = fmt.Sprintf("the adapter %s is not ready (%s), so %s: %s", a.Name, f.failed, consequence, condition.Message)
 	return ailment
 }
 

@@ -38,7 +38,7 @@ const (
 	// configuration is being written, or API servers have not read it yet.
 	grace, graceStep = 2 * time.Second, 250 * time.Millisecond
 	// noWebhook is the reason why a manager without a webhook enforces nothing.
-	noWebhook = "this manager serves no webhook (--webhook=false), so that changes are not judged"
+	noWebhook = "this manager serves no webhook (--webhook=false), so changes are not judged"
 )
 
 // Enforcement checks, on the leader, whether freezes are enforced: it sends probes to the API server, which must send
@@ -153,15 +153,15 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 	var answer apierrors.APIStatus
 	switch {
 	case apierrors.IsNotFound(err):
-		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " is missing, so that changes pass"
+		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " is missing, so changes pass"
 		return found, nil
 	case errors.As(err, &answer):
-		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " cannot be read, so that changes may pass: " + err.Error()
+		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " cannot be read, so changes may pass: " + err.Error()
 		return found, nil
 	case err != nil:
 		return found, fmt.Errorf("read the webhook configuration of freezes: %w", err)
 	case probe.FieldManager(live.Webhooks) != probe.FieldManager(want.Webhooks):
-		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " is not as the freezes ask, so that changes may pass"
+		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " differs from the freezes, so changes may pass"
 		return found, nil
 	}
 	found.resources = resourcesOf(live.Webhooks)
@@ -251,22 +251,22 @@ func unjudged(w *world.World, p *world.Policy) string {
 		case a.Deleting:
 			return fmt.Sprintf("the adapter %s is being deleted; changes of %s are not judged once it is gone", resource, a.GroupKind)
 		case a.Serving == world.OtherVersions:
-			return fmt.Sprintf("the API server serves %s in none of the versions that the adapter %s lists, so that its changes are not judged", a.GroupKind, resource)
+			return fmt.Sprintf("the API server serves %s in none of the versions that the adapter %s lists, so its changes are not judged", a.GroupKind, resource)
 		case a.Compiled == nil:
-			return fmt.Sprintf("the adapter %s cannot be read, so that changes of %s are not judged", resource, a.GroupKind)
+			return fmt.Sprintf("the adapter %s cannot be read, so changes of %s are not judged", resource, a.GroupKind)
 		}
 	}
 	for _, gk := range listed {
 		switch {
 		case found[gk]:
 		case unserved[gk]:
-			return fmt.Sprintf("the API server does not serve %s, so that its changes are not judged; see kubectl get adapters.flyball.dev", gk)
+			return fmt.Sprintf("the API server does not serve %s, so its changes are not judged; see kubectl get adapters.flyball.dev", gk)
 		default:
 			return fmt.Sprintf("changes of %s are not judged: there is no adapter for it; see kubectl get adapters.flyball.dev", gk)
 		}
 	}
 	if len(found) == 0 {
-		return "there is no adapter, so that no change is judged; see kubectl get adapters.flyball.dev"
+		return "there is no adapter, so no change is judged; see kubectl get adapters.flyball.dev"
 	}
 	return ""
 }

@@ -215,7 +215,7 @@ func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.P
 		case err != nil:
 			return fmt.Sprintf("the adapter %s is not ready, so objects changed through it cannot be found: %v", a.Name, err), unseenRecheck, nil
 		case object != "":
-			return fmt.Sprintf("the adapter %s is not ready, so that %s cannot be given back", a.Name, object), unseenRecheck, nil
+			return fmt.Sprintf("the adapter %s is not ready, so %s cannot be restored", a.Name, object), unseenRecheck, nil
 		}
 	}
 	return "", 0, nil

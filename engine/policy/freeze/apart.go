@@ -17,9 +17,8 @@ import (
 // takes 1464.
 const maxLooks = 4000
 
-// Apart returns warnings about maintenance windows over the same objects that are never open together with a rule
-// within a year: each denies the changes that the other lets through. Cluster-scoped objects are left out. namespaces
-// yields all namespaces.
+// Apart returns warnings about maintenance windows over the same objects that are never open together with a rule within a year:
+// each denies the changes that the other lets through. Cluster-scoped objects are left out. namespaces yields all namespaces.
 func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels workload.Pairs) bool), now time.Time) (warnings []string) {
 	if !r.isWindow() || r.enforcement != v1alpha1.EnforcementDeny {
 		return nil

@@ -23,9 +23,8 @@ var components = sets.New(
 
 const controllerPrefix = "system:serviceaccount:kube-system:"
 
-// ControlPlane reports whether a user is one of the control plane's own controllers. Their changes follow from changes
-// by users and are not judged: children of a deleted owner are collected, a CronJob creates its Jobs, an autoscaler
-// scales within its bounds.
+// ControlPlane reports whether a user is one of the control plane's own controllers. Their changes follow from changes by users and
+// are not judged: children of a deleted owner are collected, a CronJob creates its Jobs, an autoscaler scales within its bounds.
 func ControlPlane(user string) bool {
 	if name, ok := strings.CutPrefix(user, controllerPrefix); ok {
 		return controllers.Has(name)

@@ -24,8 +24,7 @@ func (f *Facts) same(other *Facts) bool {
 
 // Request is one change requested by a user.
 type Request struct {
-	// Actions are the actions of the change, as classified by the adapter. None: only the effect on labels and
-	// annotations counts.
+	// Actions are the actions of the change, as classified by the adapter. None: only the effect on labels and annotations counts.
 	Actions workload.Change
 	// Kind, Namespace and Name identify the object; Namespace is empty for a cluster-scoped object.
 	Kind            schema.GroupKind
@@ -55,8 +54,7 @@ type Denial struct {
 	Enforcement v1alpha1.Enforcement
 	// Actions are the denied actions of the request, without those lifted by exceptions.
 	Actions workload.Change
-	// Leaves is true if the object would leave the rule by an edit of its labels or annotations, and the rule
-	// refuses this.
+	// Leaves is true if the object would leave the rule by an edit of its labels or annotations, and the rule refuses this.
 	Leaves bool
 	// Until is the time at which the rule stops denying; zero: never.
 	Until time.Time
@@ -94,8 +92,7 @@ type Verdict struct {
 	// NextAllowed is the first instant at which no rule would refuse the request any more, with future exceptions
 	// included. Zero: not found, or the request is allowed.
 	NextAllowed time.Time
-	// NotBefore is the end of an unsuccessful search for NextAllowed: the request is refused until then at
-	// least. Zero: for ever.
+	// NotBefore is the end of an unsuccessful search for NextAllowed: the request is refused until then at least. Zero: for ever.
 	NotBefore time.Time
 	// Message is the reason for the refusal; empty if the request is allowed.
 	Message string
@@ -254,9 +251,8 @@ func (e *Exception) labelled(s *subject) bool {
 	return true
 }
 
-// maxWork bounds the search for the next allowed instant, in windows looked at: 39 years of two weekly windows that
-// never meet, five of daily windows. It takes some tens of milliseconds at most, so that an odd policy cannot keep the
-// webhook busy.
+// maxWork bounds the search for the next allowed instant, in windows looked at: 39 years of two weekly windows that never meet,
+// five of daily windows. It takes some tens of milliseconds at most, so that an odd policy cannot keep the webhook busy.
 const maxWork = 16384
 
 // nextAllowed returns the first instant from now on without a denial by an enforced rule, and the rule that denies

@@ -98,8 +98,7 @@ func (s *Set) EscapesNamespace(namespace string, old, relabelled workload.Pairs,
 	return out
 }
 
-// EntersNamespace returns the exceptions, not over yet, that reach a namespace by its new labels, but not by
-// its old ones.
+// EntersNamespace returns the exceptions, not over yet, that reach a namespace by its new labels, but not by its old ones.
 func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, now time.Time) []*Exception {
 	var out []*Exception
 	for _, e := range s.Exceptions() {
@@ -140,8 +139,7 @@ func (r *Rule) enforcedAt(now time.Time) bool {
 	return r.enforcement == v1alpha1.EnforcementDeny && r.denies.At(now).Active
 }
 
-// aheadOf returns the time before its start in which a rule is guarded; 0 if unreadable, because such a rule
-// denies nothing.
+// aheadOf returns the time before its start in which a rule is guarded; 0 if unreadable, because such a rule denies nothing.
 func aheadOf(d draft) time.Duration {
 	ahead, _ := d.guardAhead(nil)
 	return ahead

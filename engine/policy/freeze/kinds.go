@@ -120,13 +120,10 @@ var (
 	_ policy.Judge    = ruleExtras{}
 )
 
-// Condition implements policy.Reporter.
 func (ruleExtras) Condition() string { return v1alpha1.ConditionActive }
 
-// AppliedLimit implements policy.Reporter.
 func (ruleExtras) AppliedLimit() int { return 0 }
 
-// JudgedBy implements policy.Judge.
 func (o ruleExtras) JudgedBy() *target.Selector {
 	if o.rule == nil {
 		return target.Nothing()
@@ -137,7 +134,6 @@ func (o ruleExtras) JudgedBy() *target.Selector {
 // JudgedBy returns the selector of the objects whose changes are let through.
 func (e *Exception) JudgedBy() *target.Selector { return e.reach.selector }
 
-// JudgedKinds implements policy.Judge.
 func (o ruleExtras) JudgedKinds() []schema.GroupKind {
 	if o.rule == nil {
 		return nil

@@ -60,7 +60,6 @@ func denialText(d *Denial, why int) string {
 	return text + ": " + workload.OneLine(d.Reason, why-len(": "))
 }
 
-// deniedText returns the denied actions as text.
 func deniedText(d *Denial) string {
 	const leaving = "an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"
 	switch {
@@ -96,7 +95,6 @@ func warning(req *Request, r *Rule, left workload.Change, until time.Time) strin
 	return text
 }
 
-// instantText returns an instant in a zone, with the zone's name.
 func instantText(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.RFC3339) + " (" + zone.String() + ")"
 }

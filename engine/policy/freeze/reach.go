@@ -141,8 +141,7 @@ type subject struct {
 	spaces []workload.Pairs
 }
 
-// anySelected reports whether the policy selects the object before or after the change, under any of the
-// namespace's label sets.
+// anySelected reports whether the policy selects the object before or after the change, under any of the namespace's label sets.
 func (r *reach) anySelected(s *subject) bool {
 	for i := range s.sides {
 		if r.selects(s, &s.sides[i]) {

@@ -67,7 +67,6 @@ type Rule struct {
 	guardAhead time.Duration
 	// excused is an error that would refuse the rule at apply now, and is tolerated in a stored rule; empty: none.
 	excused string
-	// windows is the number of windows.
 	windows int
 	engine  *policy.Policy
 }
@@ -85,9 +84,8 @@ func (r *Rule) Active(at time.Time) (active bool, since, until time.Time) {
 	return st.Active, st.Since, st.Until
 }
 
-// Guarded reports whether deleting or weakening the rule at an instant needs a right: while it is active, and for
-// spec.guardAhead before it starts (a maintenance window: before it closes). begins is the next start; zero for an
-// active rule.
+// Guarded reports whether deleting or weakening the rule at an instant needs a right: while it is active, and for spec.guardAhead
+// before it starts (a maintenance window: before it closes). begins is the next start; zero for an active rule.
 func (r *Rule) Guarded(at time.Time) (guarded bool, begins time.Time) {
 	st := r.denies.At(at)
 	if st.Active {
@@ -144,8 +142,7 @@ func messageText(m v1alpha1.FreezeMessage) string {
 type Exception struct {
 	filed
 	allow workload.Change
-	// from is its first second.
-	from int64
+	from  int64
 	// entries name the policies lifted by the exception; none: all policies it can lift.
 	entries []entry
 	labels  labels.Selector // nil: none are required

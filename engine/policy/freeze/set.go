@@ -227,7 +227,6 @@ func compare[T indexed](a, b T) int {
 	return cmp.Or(cmp.Compare(b.filing().end, a.filing().end), a.filing().id.Compare(b.filing().id))
 }
 
-// each changes every list of the policy's keys.
 func (e *editor[T]) each(t T, change func([]T) []T) {
 	r := &t.filing().reach
 	for _, kind := range r.kinds {

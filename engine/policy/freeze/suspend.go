@@ -12,8 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// suspended compiles the selector of the objects to put to sleep while the rule is active: its target, with
-// the kinds of suspend.
+// suspended compiles the selector of the objects to put to sleep while the rule is active: its target, with the kinds of suspend.
 func (d draft) suspended(scope target.Scope, at *field.Path) (*target.Selector, field.ErrorList) {
 	if len(d.rules.Suspend) == 0 {
 		return target.Nothing(), nil
@@ -88,7 +87,6 @@ func (s suspension) suspend(f *pipeline.Frame) error {
 	return nil
 }
 
-// state returns the state for status, printed columns and metrics.
 func (s suspension) state(now time.Time) policy.State {
 	st := s.rule.denies.At(now)
 	out := policy.State{Asleep: st.Active && s.sleeps, Since: st.Since, Next: st.Until}

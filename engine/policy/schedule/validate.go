@@ -52,8 +52,8 @@ func sleeping(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.C
 	if len(effects) == 0 {
 		return base, nil
 	}
-	// If calendars disagree, awake wins. An override extends a timeline, so it is applied to the timeline of
-	// being awake.
+	// If calendars disagree, awake wins. Override lets the active state win, so it is applied to the timeline
+	// of being awake.
 	return timeline.Not(timeline.Override(timeline.Not(base), effects...)), nil
 }
 

@@ -51,7 +51,7 @@ func (s *Selector) UnknownTerms(c Inventory) []Unmatched {
 	}
 	adapted := c.Adapted()
 	if len(adapted) == 0 {
-		return []Unmatched{{NoAdapter, "there is no adapter, so that no object of any kind is selected"}}
+		return []Unmatched{{NoAdapter, "there is no adapter, so no object of any kind is selected"}}
 	}
 	var all []Unmatched
 	for _, gk := range s.kinds {

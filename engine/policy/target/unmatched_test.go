@@ -60,7 +60,7 @@ func TestUnmatchedTerms(t *testing.T) {
 	}{
 		{reason: "everything is there", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{deployment}, Names: []string{"web"}})},
 		{reason: "no adapter", selector: inShop(v1alpha1.TargetSelector{}), town: town{none: true}, nothing: true,
-			terms: []target.Unmatched{{Reason: target.NoAdapter, Message: "there is no adapter, so that no object of any kind is selected"}}},
+			terms: []target.Unmatched{{Reason: target.NoAdapter, Message: "there is no adapter, so no object of any kind is selected"}}},
 		{reason: "a kind", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{misspelt}}), nothing: true,
 			terms: []target.Unmatched{{Reason: target.KindUnknown, Message: "kinds: there is no adapter for Deploymnt.apps; did you mean Deployment.apps?"}}},
 		{reason: "one kind of two", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{deployment, misspelt}}),

@@ -104,7 +104,7 @@ func checkZero(triggers []v1alpha1.TimeTrigger, gk schema.GroupKind, manifest ma
 	var errs field.ErrorList
 	check := func(v *v1alpha1.TriggerValues, here *field.Path) {
 		if v != nil && v.Min != nil && *v.Min == 0 {
-			errs = append(errs, field.Invalid(here.Child("min"), 0, "the template has no metric of type Object or External, so that the autoscaler accepts no less than 1"))
+			errs = append(errs, field.Invalid(here.Child("min"), 0, "the template has no metric of type Object or External, so the autoscaler accepts no minimum below 1"))
 		}
 	}
 	for i := range triggers {

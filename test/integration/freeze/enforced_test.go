@@ -181,17 +181,17 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: example.com, ki
 			serve(1, "false")()
 		}, serve(0, "true"), serve(1, "true"))
 		By("somebody removes the configuration")
-		e.breaks("is missing, so that changes pass", func() {
+		e.breaks("is missing, so changes pass", func() {
 			e.kept.Store(true)
 			Expect(e.env.Client.Delete(ctx, e.configuration())).To(Succeed())
 		})
 		Eventually(e.events).Should(ContainElement("NotEnforced"))
 		By("somebody cuts its rules")
-		e.breaks("is not as the freezes ask", patched("/webhooks/0/rules/0/operations", `["UPDATE"]`))
+		e.breaks("differs from the freezes", patched("/webhooks/0/rules/0/operations", `["UPDATE"]`))
 		By("somebody leads it elsewhere")
 		e.breaks("a probe has not come back", patched("/webhooks/1/clientConfig/url", `"https://127.0.0.1:1/probe"`))
 		By("somebody takes the right to read it away")
-		e.breaks("cannot be read, so that changes may pass", func() {
+		e.breaks("cannot be read, so changes may pass", func() {
 			e.blind.Store(true)
 			Expect(e.env.Patch(ctx, e.configuration(), `{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)).To(Succeed(), "so that it is looked at now, and not within a minute")
 		}, func() { e.blind.Store(false) })
