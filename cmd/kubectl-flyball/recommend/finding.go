@@ -101,7 +101,9 @@ type Finding struct {
 	Hours      []Hour      `json:"hours,omitempty"`
 	Demand     *Demand     `json:"demand,omitempty"`
 	Totals     Totals      `json:"totals"`
-	History    History     `json:"history"`
+	// BackTest is absent where the history is too short for one, or nothing scales the workload.
+	BackTest *BackTest `json:"backTest,omitempty"`
+	History  History   `json:"history"`
 
 	zone *time.Location
 }
@@ -209,6 +211,7 @@ func (f *Finding) Text(w *report.Writer) {
 		w.Line("  at the last sample %d pods requested %s of CPU and %s of memory; with these numbers it would be %d, with %s and %s", own.Replicas, own.CPU, own.Memory, then.Replicas, then.CPU, then.Memory)
 	}
 	f.hours(w)
+	f.backTest(w)
 	w.Heading("Why")
 	for _, c := range f.Containers {
 		because(w, c.Name+" cpu", c.CPU.Reasons)

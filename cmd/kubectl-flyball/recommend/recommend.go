@@ -172,7 +172,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Policy: tuner, Requests: s.Requests, Scaled: s.Scaled, Governor: s.Autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at,
+		Policy: tuner, Requests: s.Requests, Scaled: s.Scaled, Governor: s.Autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Border: border(samples, o.at),
 		Progress: percent(doing, "replaying the history"),
 	})
 	done()
@@ -181,6 +181,9 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	}
 	f := newFinding(s, v.profile, o.at, out, *v.Zone)
 	f.Tortoise = from
+	if b := border(samples, o.at); !b.IsZero() {
+		f.BackTest = backTest(s, samples, b, out.Last, out.Earlier)
+	}
 	if err := v.Print(f); err != nil {
 		return err
 	}

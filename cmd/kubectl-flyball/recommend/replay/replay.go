@@ -39,6 +39,8 @@ type Input struct {
 	Samples []usage.Sample
 	// At is the instant for which numbers are wanted. Samples after it are not looked at.
 	At time.Time
+	// Border is the instant at which what is recommended then is kept too; zero: nothing is.
+	Border time.Time
 	// Progress is told how much is done, from 0 to 1.
 	Progress func(share float64)
 
@@ -82,6 +84,8 @@ type Output struct {
 	Loss float64
 	// Now is what the pods of the last sample request, Then what as many pods would as serve the same demand with the recommended numbers.
 	Now, Then Total
+	// Earlier is what was recommended at the border; nil: nothing was.
+	Earlier *Output
 	// First and Last are the instants of the first and the last sample.
 	First, Last time.Time
 	Samples     int
@@ -243,7 +247,13 @@ func (in *Input) tuned() (*Output, error) {
 			low = int(a.Min.Recommended)
 		}
 	}
+	var earlier *Output
 	in.instants(func(at time.Time, samples []usage.Sample) {
+		if earlier == nil && !in.Border.IsZero() && !at.Before(in.Border) && !seen.Now.IsZero() {
+			then := *in
+			then.At = seen.Now
+			earlier = then.read(found)
+		}
 		for _, s := range samples {
 			mind.Observe(s)
 		}
@@ -260,7 +270,9 @@ func (in *Input) tuned() (*Output, error) {
 	if found.Trouble != "" {
 		return nil, fmt.Errorf("the policy does not fit: %s", found.Trouble)
 	}
-	return in.read(found), nil
+	out := in.read(found)
+	out.Earlier = earlier
+	return out, nil
 }
 
 // read takes what was found from the report that a cluster would show.
@@ -292,6 +304,9 @@ func (in *Input) read(found policy.Found) *Output {
 			first := tune.HourOf(in.At, zone)
 			for i, n := range a.MinByHour {
 				o.Hours = append(o.Hours, Hour{From: first.Add(time.Duration(i) * time.Hour), Min: int(n)})
+			}
+			if len(o.Hours) > 0 {
+				o.Hours[0].Min = int(o.Min.Recommended) // of the hour that it is, the minimum now is the one that counts
 			}
 		}
 	}

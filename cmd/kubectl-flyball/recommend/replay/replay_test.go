@@ -175,3 +175,30 @@ func TestWithoutRequests(t *testing.T) {
 		t.Errorf("%d replicas become %d", o.Now.Replicas, o.Then.Replicas)
 	}
 }
+
+// TestNumbersAgree: the minimum now is that of the hour that it is, in every profile.
+func TestNumbersAgree(t *testing.T) {
+	for _, profile := range []string{"Lean", "Balanced", "Safe"} {
+		for _, at := range []time.Duration{30 * time.Hour, 33*time.Hour + 40*time.Minute, 40*time.Hour + 59*time.Minute} {
+			if o := run(t, recorded(t, profile, at)); len(o.Hours) == 0 || int64(o.Hours[0].Min) != o.Min.Recommended {
+				t.Errorf("%s after %s: the minimum now is %d, by hour %v", profile, at, o.Min.Recommended, o.Hours)
+			}
+		}
+	}
+}
+
+// TestAtTheBorder there is what a history that ends there comes to.
+func TestAtTheBorder(t *testing.T) {
+	in := recorded(t, "Balanced", 40*time.Hour)
+	in.Border = monday.Add(30 * time.Hour)
+	o := run(t, in)
+	want := run(t, recorded(t, "Balanced", 30*time.Hour-time.Minute))
+	got := o.Earlier
+	if got == nil || !cmp.Equal(got.Containers, want.Containers) || !cmp.Equal(got.Hours, want.Hours) || !cmp.Equal(got.Min, want.Min) || !cmp.Equal(got.Max, want.Max) || !cmp.Equal(got.Utilisation, want.Utilisation) {
+		t.Errorf("at the border there is %+v, want %+v", got, want)
+	}
+	in.Border = time.Time{}
+	if run(t, in).Earlier != nil {
+		t.Error("without a border there is something")
+	}
+}

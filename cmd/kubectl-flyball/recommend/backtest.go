@@ -1,0 +1,188 @@
+package recommend
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
+	"flyball.dev/flyball/engine/habit"
+	scaler "flyball.dev/flyball/engine/policy/tortoise/replay"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+// Played is what a setting of the scaled container and its autoscaler comes to.
+type Played struct {
+	Request string `json:"request"`
+	// Utilisation in percent is absent where nothing scales.
+	Utilisation int `json:"utilisation,omitempty"`
+	// MinTo is the largest minimum of a day, where it is not the same at all hours.
+	Min   int `json:"min"`
+	MinTo int `json:"minTo,omitempty"`
+	Max   int `json:"max"`
+	// Cores are requested on average, ViolationMinutes those a week in which demand was above 85 % of what the ready pods request.
+	Cores            float64 `json:"cores"`
+	ViolationMinutes float64 `json:"violationMinutesAWeek"`
+}
+
+// BackTest plays what was recommended after a part of the history through the autoscaler's rules, on the rest of it.
+type BackTest struct {
+	LearntUntil time.Time `json:"learntUntil"`
+	TriedUntil  time.Time `json:"triedUntil"`
+	// Own is the setting that there is, Recommended the one that was recommended at LearntUntil, and BestFixed the cheapest setting that is the
+	// same at all hours and has no more violations; where there is none, the one with the fewest.
+	Own         Played `json:"own"`
+	Recommended Played `json:"recommended"`
+	BestFixed   Played `json:"bestFixed"`
+}
+
+// taught is the share of the history that teaches, least how much of it there is on either side of the border.
+const (
+	taught = 2.0 / 3
+	least  = 24 * time.Hour
+)
+
+// border parts a history for a back-test; zero: it is too short for one.
+func border(samples []usage.Sample, at time.Time) time.Time {
+	n := len(samples)
+	for n > 0 && samples[n-1].At.After(at) {
+		n--
+	}
+	if n == 0 {
+		return time.Time{}
+	}
+	first, last := samples[0].At, samples[n-1].At
+	b := first.Add(time.Duration(taught * float64(last.Sub(first)))).Truncate(time.Hour)
+	if b.Sub(first) < least || last.Sub(b) < least {
+		return time.Time{}
+	}
+	return b
+}
+
+// backTest tries what was recommended at the border; nil: nothing was, or nothing scales the workload.
+func backTest(s *subject.Subject, samples []usage.Sample, from, to time.Time, then *replay.Output) *BackTest {
+	if then == nil || !s.Scalable || s.Governor == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
+		return nil
+	}
+	load, ok := loadOf(samples, s.Scaled, from, to)
+	b := s.Governor.Bounds
+	if !ok || b.Max == nil {
+		return nil
+	}
+	own := scaler.Setting{Request: s.Requests[s.Scaled].CPU, Target: int(s.Target().Percent), Min: 1, Max: int(min(*b.Max, math.MaxInt32))}
+	if b.Min != nil {
+		own.Min = int(*b.Min)
+	}
+	advised := scaler.Setting{Request: own.Request, Target: int(then.Utilisation.Recommended), Min: int(then.Min.Recommended), Max: int(then.Max.Recommended)}
+	for _, c := range then.Containers {
+		if c.Scaled {
+			advised.Request = c.CPU.Recommended
+		}
+	}
+	var minima []int
+	if n := len(then.Hours); n > 0 {
+		advised.Min = slices.MinFunc(then.Hours, func(a, b replay.Hour) int { return cmp.Compare(a.Min, b.Min) }).Min
+		ahead := int(from.Sub(then.Hours[0].From) / time.Hour)
+		for i := range len(load.Demand)/60 + 1 {
+			minima = append(minima, then.Hours[(ahead+i)%n].Min)
+		}
+	}
+	found := &BackTest{LearntUntil: from, TriedUntil: to, Own: play(load, own, nil), Recommended: play(load, advised, minima)}
+	found.BestFixed = bestFixed(load, own, found.Recommended.ViolationMinutes)
+	return found
+}
+
+// loadOf is the demand of a container from an hour on; false: nothing of it is known.
+func loadOf(samples []usage.Sample, container string, from, to time.Time) (load scaler.Load, ok bool) {
+	var all []habit.Reading
+	for _, s := range samples {
+		if s.Container == container && s.Replicas > 0 && s.CPU >= 0 && !s.At.Before(from) && !s.At.After(to) {
+			all = append(all, habit.Reading{At: s.At, Cores: s.CPU * float64(s.Replicas)})
+		}
+	}
+	h, err := habit.NewHistory(all)
+	if err != nil {
+		return load, false
+	}
+	load.First = from.Unix() / 60
+	load.Demand = append(slices.Repeat([]float32{-1}, int(h.First-load.First)), h.Cores...)
+	return load, true
+}
+
+// play plays a setting.
+func play(load scaler.Load, s scaler.Setting, minima []int) Played {
+	o := scaler.Total(scaler.Play(load, scaler.Default(), s, minima))
+	const week = 7 * 24 * time.Hour
+	weeks := max(float64(o.Steps)*scaler.Step.Hours()/week.Hours(), 1e-9)
+	p := Played{Request: cpuText(s.Request), Utilisation: s.Target, Min: s.Min, Max: s.Max, Cores: tenths(o.Pods() * float64(s.Request) / 1000), ViolationMinutes: tenths(o.Minutes() / weeks)}
+	if len(minima) > 0 {
+		if most := slices.Max(minima); most > s.Min {
+			p.MinTo = most
+		}
+	}
+	return p
+}
+
+func tenths(v float64) float64 { return math.Round(v*10) / 10 }
+
+// bestFixed is the cheapest setting with at most so many violations, else the one with the fewest: pods as they are and smaller ones, with as much
+// capacity at the maximum.
+func bestFixed(load scaler.Load, own scaler.Setting, violations float64) Played {
+	requests := []int64{own.Request}
+	for _, r := range []int64{500, 250} {
+		if r < own.Request {
+			requests = append(requests, r)
+		}
+	}
+	var best *Played
+	for _, request := range requests {
+		for target := 50; target <= 90; target += 5 {
+			s := scaler.Setting{Request: request, Target: target, Min: own.Min, Max: int(min((int64(own.Max)*own.Request+request-1)/request, math.MaxInt32))}
+			p := play(load, s, nil)
+			if best == nil || betterFixed(p, *best, violations) {
+				best = &p
+			}
+		}
+	}
+	return *best
+}
+
+// betterFixed reports whether a setting is better than another: within the violations the cheaper one, beyond them the one with fewer.
+func betterFixed(a, b Played, violations float64) bool {
+	within := func(p Played) float64 { return max(p.ViolationMinutes-violations, 0) }
+	return cmp.Or(cmp.Compare(within(a), within(b)), cmp.Compare(a.Cores, b.Cores)) < 0
+}
+
+// text names the setting.
+func (p Played) text() string {
+	low := fmt.Sprint(p.Min)
+	if p.MinTo > 0 {
+		low = fmt.Sprintf("%d-%d by hour", p.Min, p.MinTo)
+	}
+	return fmt.Sprintf("pods of %s, %d %%, %s to %d", p.Request, p.Utilisation, low, p.Max)
+}
+
+// backTest writes what settings come to.
+func (f *Finding) backTest(w *report.Writer) {
+	b := f.BackTest
+	if b == nil {
+		return
+	}
+	w.Heading("Back-test: learnt until %s, tried until %s", b.LearntUntil.In(f.zone).Format(instant.Layout), b.TriedUntil.In(f.zone).Format(instant.Layout))
+	var rows [][]report.Cell
+	for _, r := range []struct {
+		of string
+		p  Played
+	}{{"as it is", b.Own}, {"as recommended then", b.Recommended}, {"best fixed", b.BestFixed}} {
+		rows = append(rows, report.Row(r.of, r.p.text(), fmt.Sprintf("%.1f", r.p.Cores), fmt.Sprintf("%.1f", r.p.ViolationMinutes)))
+	}
+	w.Grid("  ", []string{"SETTING", "", "CORES", "VIOLATION MINUTES A WEEK"}, rows)
+	if b.Recommended.Cores >= b.Own.Cores && b.Recommended.ViolationMinutes >= b.Own.ViolationMinutes {
+		w.Line("  on these days the setting that there is was as good or better: keep it, or give more history")
+	}
+}
