@@ -18,7 +18,7 @@ import (
 
 // BuildOptions select the binaries.
 type BuildOptions struct {
-	// Level is the level whose binaries are built; default LevelAPI.
+	// Level selects the binaries; default LevelAPI.
 	Level Level
 	// With names further binaries, for example "helm".
 	With []string

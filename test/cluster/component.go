@@ -34,7 +34,7 @@ const (
 	binPromtool          = "promtool"
 )
 
-// component is one binary and the module below build/ that builds it.
+// component is a binary with its module below build/.
 type component struct {
 	binary  string
 	module  string // directory below build/

@@ -62,7 +62,7 @@ func StartLoad(perSecond int, request func(context.Context) error) *Load {
 	return l
 }
 
-// ask makes one request and finishes it even if the load is stopped.
+// ask makes a request and finishes it even if the load is stopped.
 func (l *Load) ask(n int, request func(context.Context) error) {
 	begun := time.Now()
 	l.mu.Lock()

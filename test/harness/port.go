@@ -60,7 +60,7 @@ func FreePort(t interface {
 	return port
 }
 
-// reserve takes one port. ok is false if another process has it.
+// reserve takes a port. ok is false if a second process holds the port.
 func reserve(dir string, port int) (ok bool, err error) {
 	lock, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

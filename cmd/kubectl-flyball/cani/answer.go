@@ -73,7 +73,7 @@ func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
 	}
 }
 
-// DenialText returns the line that shows one denial: the policy, its end and its reason.
+// DenialText returns one line about a denial: the policy, the end and the reason.
 func DenialText(d freezecheck.Denial, zone *time.Location) string {
 	line := d.Policy
 	switch d.Enforcement {

@@ -54,7 +54,7 @@ func (o objects) Metadata(_ context.Context, resource schema.GroupVersionResourc
 	return object, nil
 }
 
-// TargetOf returns the form of a target that package freezecheck uses.
+// TargetOf converts a target for package freezecheck.
 func TargetOf(t source.Target) freezecheck.Target {
 	return freezecheck.Target{Ref: t.Ref, Resource: t.Kind.Resource}
 }
@@ -70,7 +70,7 @@ func Hinted(err error, w *source.World, t source.Target) error {
 	return err
 }
 
-// KindOf returns a function that returns the resource of a kind of the world and whether it is namespaced.
+// KindOf returns a function from a kind of the world to its resource and scope.
 func KindOf(w *source.World) func(schema.GroupKind) (freezecheck.Kind, bool) {
 	return func(gk schema.GroupKind) (freezecheck.Kind, bool) {
 		for _, k := range w.Kinds {

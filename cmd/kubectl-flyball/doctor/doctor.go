@@ -30,7 +30,7 @@ const (
 	NotChecked State = "not checked"
 )
 
-// Check is one check and its result.
+// Check is a check with its result.
 type Check struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
@@ -172,7 +172,7 @@ func (c *Checkup) ledgers(memory *world.Memory, unseen source.MissingRights) {
 	c.Add("ledgers", fmt.Sprintf("%s with a ledger, all readable", workload.Count(n, "object")), slices.Compact(findings))
 }
 
-// rivalMarks are prefixes of annotations, each with the tool that sets them. All these tools put workloads to sleep.
+// rivalMarks are prefixes of annotations, each with the tool behind them. All of the tools put workloads to sleep.
 var rivalMarks = map[string]string{
 	"downscaler/": "py-kube-downscaler or GoKubeDownscaler", "lightsout.techsupport.mk/": "LightsOut", "kube-green.com/": "kube-green",
 	"kube-green.dev/": "kube-green", "freeze-operator.io/": "kube-freeze-operator",

@@ -1,4 +1,4 @@
-// Package runup bridges the time between now and another instant. A verb reads the objects as they are now. By a later
+// Package runup bridges the time between now and another instant. A verb reads the current objects. By a later
 // instant the policies will have changed them, and at an earlier instant they were different.
 package runup
 

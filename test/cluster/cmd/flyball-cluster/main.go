@@ -36,7 +36,7 @@ KUBEBUILDER_ASSETS are used instead of built ones.
 "flyball-cluster COMMAND -h" lists the flags of a command.
 `
 
-// errUsage means that the arguments were invalid and that the error was already printed.
+// errUsage means invalid arguments. The error was already printed.
 var errUsage = errors.New("usage")
 
 func main() {
@@ -151,7 +151,7 @@ func (l *repeated) Set(value string) error {
 	return nil
 }
 
-// prefixed prefixes each write, which is one line, with the name of this program.
+// prefixed prefixes each write (one line) with the name of this program.
 type prefixed struct{ to io.Writer }
 
 func (p prefixed) Write(line []byte) (int, error) {
