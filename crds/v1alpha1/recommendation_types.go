@@ -132,6 +132,22 @@ type NewPods struct {
 	GoMemLimit bool `json:"goMemLimit,omitempty"`
 }
 
+// TakenBack is a roll-out of requests that did not become ready, and was taken back.
+type TakenBack struct {
+	// Time is when it was taken back.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
+	Time metav1.Time `json:"time"`
+	// Containers have the requests that were tried and are not tried again.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Containers []NewContainer `json:"containers,omitempty"`
+	// Message says which pods were refused, and by what.
+	Message string `json:"message"`
+}
+
 // RecommendedNumber is one number of an autoscaler.
 type RecommendedNumber struct {
 	// Own is the value of the autoscaler's owner. Absent if the owner has set none.
@@ -227,6 +243,10 @@ type RecommendationStatus struct {
 	// NewPods has the changes of new pods. Absent if new pods are created from their template unchanged.
 	// +optional
 	NewPods *NewPods `json:"newPods,omitempty"`
+	// TakenBack is the last roll-out that did not become ready within ten minutes: pods have the requests from before it again. It stays until the
+	// spec of the policy changes, or what the owner requests; until then requests do not go there again.
+	// +optional
+	TakenBack *TakenBack `json:"takenBack,omitempty"`
 	// Demand is the demand behind the numbers.
 	// +optional
 	Demand *RecommendedDemand `json:"demand,omitempty"`

@@ -70,8 +70,8 @@ type Seen struct {
 	Replicas, Ready int
 	// Requested is the average request of the ready pods, in milli-CPU by container; empty: unknown.
 	Requested map[string]int64
-	// Largest is the largest request of any pod, ready or not, by container; empty: unknown.
-	Largest map[string]workload.Requests
+	// Least and Largest are the smallest and the largest request of any pod, ready or not, by container; empty: unknown.
+	Least, Largest map[string]workload.Requests
 	// Started are the times from creation to readiness of the pods that became ready since the last call.
 	Started []time.Duration
 	// Stuck is true if the autoscaler cannot read its metrics.
@@ -93,6 +93,10 @@ type SeenPods struct {
 	// InTemplate is true if the policy has set requests in the pod template. Refused is true if a pod cannot be
 	// changed in place.
 	InTemplate, Refused bool
+	// Settled says that nothing is under way on the target. Stuck says why the roll-out of what is in the template does not become ready; empty: it
+	// does.
+	Settled bool
+	Stuck   string
 }
 
 // SeenGovernor is an autoscaler with its owner's values.

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"flyball.dev/flyball/engine/adapter"
@@ -59,6 +60,12 @@ func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verd
 	if l.tuned == nil || p == nil || p.Deleting || p.Tuner() == nil || !v.Result.Actions.Has(workload.ChangeRollOut) {
 		return false, ""
 	}
+	limit := l.limitOf(p)
+	if a := l.world.Snapshot().Advice(ref); a != nil && a.By == id && a.Back {
+		// Budgets allow nothing while pods are missing, and the place of the roll-out that is taken back is its own.
+		took, _ = l.rollouts.Take(id, apply.Turn{Ref: ref}, v.Object.ResourceVersion, apply.Need{}, math.MaxInt, now)
+		return took, ""
+	}
 	template := adapter.InTemplate(v.Plan.Amounts, v.Kind.Adapter.Observe(v.Object).Allocations)
 	if waits := l.askBudgets(ctx, ref, p, v.Result.MoreMemory, template); waits != "" {
 		return false, waits
@@ -70,7 +77,7 @@ func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verd
 			need.Since = claim.Since
 		}
 	}
-	took, ok := l.rollouts.Take(id, apply.Turn{Ref: ref}, v.Object.ResourceVersion, need, l.limitOf(p), now)
+	took, ok := l.rollouts.Take(id, apply.Turn{Ref: ref}, v.Object.ResourceVersion, need, limit, now)
 	if !ok {
 		return false, waitsForOthers
 	}

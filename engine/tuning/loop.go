@@ -81,6 +81,8 @@ type Options struct {
 	Nodes NodeSizes
 	// Verticals are read with each measurement; nil: nobody looks for them.
 	Verticals Verticals
+	// Refusals says why a roll-out does not become ready; nil: nobody does, and none is taken back.
+	Refusals Refusals
 	// Events takes events.
 	Events events.EventRecorder
 	Log    logr.Logger
@@ -239,7 +241,10 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	}
 	x.unmade = l.makeVertical(ctx, s, ref, p, x)
 	f, known := l.members.Fleet(ref)
-	if !known || len(f.Pods) == 0 {
+	if known {
+		x.stuck = l.stuck(ctx, s, ref, x, f)
+	}
+	if !known || len(f.Pods) == 0 && x.stuck == "" {
 		x.since, x.blind = time.Time{}, false // asleep, or nobody looks: silence says nothing
 		if known && x.made {                  // what was found stays, and what of it is in place may not
 			l.report(ctx, ref, p, x)

@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/actual"
+	"flyball.dev/flyball/engine/tuning/refusal"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -51,6 +52,9 @@ type subject struct {
 	recalled recalled
 	// unmade says why no VerticalPodAutoscaler could be made for it; empty: nothing is wrong.
 	unmade string
+	// rollout is how far its last roll-out is, and stuck why it does not become ready.
+	rollout refusal.Rollout
+	stuck   string
 	reported
 	announced announced
 	held      held
@@ -126,7 +130,9 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 			seen.Ready++
 		}
 	}
-	seen.Requested, seen.Largest, seen.Started = requested(f), largest(f), x.started(f)
+	seen.Requested, seen.Started = requested(f), x.started(f)
+	seen.Least, seen.Largest = extremes(f)
+	seen.Pods.Settled, seen.Pods.Stuck = observed.Settled, x.stuck
 	x.blind = false
 	for _, g := range s.Governors(ref) {
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)
@@ -161,16 +167,21 @@ func requested(f *fleet.Fleet) map[string]int64 {
 	return sums
 }
 
-// largest gives the most that any pod requests, by container.
-func largest(f *fleet.Fleet) map[string]workload.Requests {
-	most := map[string]workload.Requests{}
+// extremes gives the least and the most that any pod requests, by container.
+func extremes(f *fleet.Fleet) (least, most map[string]workload.Requests) {
+	least, most = map[string]workload.Requests{}, map[string]workload.Requests{}
 	for _, p := range f.Pods {
 		for _, c := range p.Containers {
-			r := most[c.Name]
-			most[c.Name] = workload.Requests{MilliCPU: max(r.MilliCPU, c.CPU), MemoryBytes: max(r.MemoryBytes, c.Memory)}
+			low, known := least[c.Name]
+			if !known {
+				low = workload.Requests{MilliCPU: c.CPU, MemoryBytes: c.Memory}
+			}
+			high := most[c.Name]
+			least[c.Name] = workload.Requests{MilliCPU: min(low.MilliCPU, c.CPU), MemoryBytes: min(low.MemoryBytes, c.Memory)}
+			most[c.Name] = workload.Requests{MilliCPU: max(high.MilliCPU, c.CPU), MemoryBytes: max(high.MemoryBytes, c.Memory)}
 		}
 	}
-	return most
+	return least, most
 }
 
 // seenPods is what is known of changes of the pods of a target in place.
@@ -178,7 +189,7 @@ func (l *Loop) seenPods(k *decide.Kind, obj *workload.Object, ref workload.Ref, 
 	n := l.resized.Note(ref)
 	return policy.SeenPods{
 		Able: k.Adapter.SizesPods(), Refused: n.Policy == x.policy && n.Stuck(),
-		InTemplate: slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.By == x.policy.String() }),
+		InTemplate: hasSet(obj, x.policy),
 	}
 }
 

@@ -147,7 +147,12 @@ func TestWhatPodsRequest(t *testing.T) {
 		t.Error(diff)
 	}
 	most := map[string]workload.Requests{"app": {MilliCPU: 900, MemoryBytes: 900}, "side": {MilliCPU: 10, MemoryBytes: 990}, "none": {MemoryBytes: 1000}}
-	if diff := cmp.Diff(most, largest(&fleet.Fleet{Pods: pods})); diff != "" {
+	least := map[string]workload.Requests{"app": {MilliCPU: 100, MemoryBytes: 100}, "side": {MilliCPU: 10, MemoryBytes: 990}, "none": {MemoryBytes: 1000}}
+	gotLeast, gotMost := extremes(&fleet.Fleet{Pods: pods})
+	if diff := cmp.Diff(most, gotMost); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(least, gotLeast); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -20,6 +20,8 @@ type Advice struct {
 	AmountsSince time.Time
 	InPlace      bool
 	OnCreate     bool
+	// Back says that these requests take back others whose roll-out did not become ready: nothing but a freeze keeps them waiting.
+	Back bool
 	// Dry is true for advice computed while the policy only recommends: the advice is the final state of tuning and not
 	// the next step.
 	Dry bool
@@ -36,7 +38,7 @@ func (a *Advice) Same(b *Advice) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.By == b.By && a.UID == b.UID && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.Dry == b.Dry && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
+	return a.By == b.By && a.UID == b.UID && a.InPlace == b.InPlace && a.OnCreate == b.OnCreate && a.Dry == b.Dry && a.Back == b.Back && a.SameAmounts(b) && a.SameBounds(b) && a.AmountsSince.Equal(b.AmountsSince) && a.BoundsSince.Equal(b.BoundsSince)
 }
 
 // SameAmounts reports whether two pieces of advice have equal requests.

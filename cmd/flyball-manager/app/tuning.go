@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/tuning/refusal"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/usage/vertical"
 	"flyball.dev/flyball/engine/workload"
@@ -48,7 +49,7 @@ func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disrupti
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
 	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
-		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes, Events: recorder, Log: log})
+		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes, Refusals: refusal.Reader{Client: uncached}, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
 	return tuned, nil

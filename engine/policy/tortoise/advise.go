@@ -22,7 +22,7 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
 	}
-	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able && m.rules.apply == v1alpha1.ApplyOnCreate, Dry: m.Off}
+	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able && m.rules.apply == v1alpha1.ApplyOnCreate, Dry: m.Off, Back: m.isBack()}
 	for name, r := range m.Setting.Requests {
 		if m.tunes(name, workload.CPU) {
 			a.Amounts[request(name, workload.CPU)] = r.CPU
@@ -101,7 +101,7 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	for _, name := range slices.Sorted(maps.Keys(m.Setting.Requests)) {
 		st.Containers = append(st.Containers, m.reportContainer(name))
 	}
-	st.NewPods = m.newPods()
+	st.NewPods, st.TakenBack = m.newPods(), m.takenBack()
 	st.Autoscaler = m.reportGovernor(seen, spec)
 	hours := m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU)
 	if leavesMin(seen.Governor) {

@@ -157,7 +157,13 @@ func (k *kept) isSound() bool {
 	for _, d := range s.Starts {
 		sound = sound && d >= 0 && d <= 24*time.Hour
 	}
-	for _, r := range set.Requests {
+	all := slices.Collect(maps.Values(set.Requests))
+	for _, r := range k.Memory.Refused {
+		all = slices.Concat(all, slices.Collect(maps.Values(r.Tried)), slices.Collect(maps.Values(r.Back)))
+		sound = sound && len(r.Why) <= maxReason
+	}
+	sound = sound && len(k.Memory.Refused) <= mostRefused
+	for _, r := range slices.Concat(all, slices.Collect(maps.Values(k.Memory.Proven)), slices.Collect(maps.Values(k.Memory.Limited))) {
 		sound = sound && r.CPU >= 0 && r.CPU <= most && r.Memory >= 0 && r.Memory <= most
 	}
 	return sound
@@ -229,6 +235,6 @@ func (t *tortoise) Adopt(old policy.Mind) policy.Mind {
 	if m.rules.formulas != t.rules.formulas {
 		return &mind{rules: &t.rules, tuner: newTuner(&t.rules)}
 	}
-	m.rules = &t.rules
+	m.rules, m.Refused = &t.rules, nil // whoever has edited the policy has it tried again
 	return m
 }

@@ -31,7 +31,7 @@ func TestLimitsOfTheOwnerThatStay(t *testing.T) {
 	const gib = 1 << 30
 	for _, profile := range []string{"Balanced", "Tortoise"} {
 		m := mindOf(t, `{profile: `+profile+`, vertical: {limits: Keep}, resources: [{container: app, max: {cpu: "4", memory: 1Gi}}]}`)
-		m.Scaled, m.limited = "app", map[string]tune.Request{"app": {CPU: 2000, Memory: 2 * gib}}
+		m.Scaled, m.Limited = "app", map[string]tune.Request{"app": {CPU: 2000, Memory: 2 * gib}}
 		want := tune.Request{CPU: 2000, Memory: gib}
 		if got := m.limitsOf("app").Max; got != want {
 			t.Errorf("%s: the most is %+v, want %+v", profile, got, want)

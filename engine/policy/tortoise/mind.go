@@ -36,8 +36,6 @@ type mind struct {
 	edited bool
 	// others are the VerticalPodAutoscalers that change requests themselves, by the request.
 	others map[workload.Amount]string
-	// limited is what its owner limits containers to; zero: to nothing.
-	limited map[string]tune.Request
 	memory
 }
 
@@ -61,6 +59,12 @@ type memory struct {
 	Asked asked
 	// Reasons are the newest ones, by what they are of.
 	Reasons map[string]string
+	// Limited is what its owner limits containers to; zero: to nothing.
+	Limited map[string]tune.Request
+	// Proven are the requests that all pods had when the target had settled last; nil: nobody has seen that.
+	Proven map[string]tune.Request
+	// Refused are the roll-outs that were taken back.
+	Refused []refused
 }
 
 var _ policy.Mind = (*mind)(nil)
@@ -99,6 +103,7 @@ func (m *mind) Recall(samples []policy.Sample) {
 // Decide implements policy.Mind.
 func (m *mind) Decide(seen policy.Seen) policy.Found {
 	m.follow(seen)
+	taken := m.takeBack(seen)
 	if m.Scaled == "" {
 		return policy.Found{Trouble: "no container requests CPU, so there is nothing to tune", Report: v1alpha1.RecommendationStatus{
 			Phase: string(phase.Initializing), PhaseReason: "no container requests CPU",
@@ -121,7 +126,9 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	for _, why := range r.Reasons {
 		m.Reasons[why.Of] = why.Text
 	}
-	m.pin(&r.Setting, seen.Own)
+	if m.pin(&r.Setting, seen.Own); taken {
+		r.Setting.Requests = m.Setting.Requests
+	}
 	m.Setting = r.Setting
 	found := policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: r.Next}
 	found.Advice = m.advise(seen, r)
@@ -134,10 +141,9 @@ func (m *mind) follow(seen policy.Seen) {
 	if m.Reasons == nil {
 		m.Reasons = map[string]string{}
 	}
-	own := map[string]tune.Request{}
-	m.limited = map[string]tune.Request{}
+	own, limited := map[string]tune.Request{}, map[string]tune.Request{}
 	for _, a := range seen.Own {
-		m.limited[a.Component] = tune.Request{CPU: a.Limits.MilliCPU, Memory: a.Limits.MemoryBytes}
+		limited[a.Component] = tune.Request{CPU: a.Limits.MilliCPU, Memory: a.Limits.MemoryBytes}
 		if a.Requests != (workload.Requests{}) {
 			own[a.Component] = tune.Request{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes}
 		}
@@ -158,7 +164,10 @@ func (m *mind) follow(seen policy.Seen) {
 		}
 	}
 	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
-	m.Own = own
+	if !maps.Equal(m.Own, own) || !maps.Equal(m.Limited, limited) {
+		m.Proven, m.Refused = nil, nil // that was of another template
+	}
+	m.Own, m.Limited = own, limited
 	m.tuner.MakeRoom(m.has)
 	m.Scaled = m.scaledAmong(seen)
 	m.forgetReasons(anew)
@@ -263,7 +272,7 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 		spec.Bounds.MinRequest = scaled.Min.CPU
 	}
 	spec.Bounds.MaxRequest, spec.Bounds.MaxBy = scaled.Max.CPU, "max of spec.resources"
-	if m.rules.limits == workload.LimitsStay && scaled.Max.CPU == m.limited[m.Scaled].CPU {
+	if m.rules.limits == workload.LimitsStay && scaled.Max.CPU == m.Limited[m.Scaled].CPU {
 		spec.Bounds.MaxBy = "its limit (spec.vertical.limits is Keep)"
 	}
 	if node := max(seen.Node.MilliCPU, m.Own[m.Scaled].CPU); seen.Node.MilliCPU > 0 && node < scaled.Max.CPU {
@@ -395,6 +404,9 @@ func (m *mind) trouble(seen policy.Seen) string {
 	}
 	if len(seen.Own) > usage.MaxContainers {
 		return "it has more containers than are learnt of"
+	}
+	if why := m.takenBackText(); why != "" {
+		return why
 	}
 	return m.verticalTrouble(seen)
 }

@@ -1,0 +1,136 @@
+package tortoise
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// refused is a roll-out that did not become ready and was taken back.
+type refused struct {
+	At time.Time
+	// Tried are the requests that were rolled out, and Back those that took their place again.
+	Tried, Back map[string]tune.Request
+	Why         string
+}
+
+// mostRefused is how many roll-outs are remembered that were taken back. More than one a direction is rare: what was refused is a bound.
+const mostRefused = 8
+
+// takeBack goes back from requests whose roll-out does not become ready to those that all pods had before, or, where nobody has seen such or they
+// are refused as well, to the owner's. It reports whether it does.
+func (m *mind) takeBack(seen policy.Seen) bool {
+	if m.Off {
+		return false
+	}
+	if seen.Pods.Settled && m.haveAll(seen) {
+		m.Proven = maps.Clone(m.Setting.Requests)
+	}
+	if seen.Pods.Stuck == "" || maps.Equal(m.Setting.Requests, m.Own) || m.Proven != nil && maps.Equal(m.Setting.Requests, m.Proven) && !m.isBack() {
+		return false
+	}
+	back := m.Proven
+	if back == nil || m.isBack() {
+		back = m.Own
+	}
+	m.Refused = append(m.Refused, refused{At: seen.Now, Tried: m.Setting.Requests, Back: maps.Clone(back), Why: seen.Pods.Stuck})
+	m.Refused = m.Refused[max(len(m.Refused)-mostRefused, 0):]
+	m.Setting.Requests = maps.Clone(back)
+	m.edited = true // a cooldown begins
+	return true
+}
+
+// haveAll reports whether all pods request what was last recommended.
+func (m *mind) haveAll(seen policy.Seen) bool {
+	for name, set := range m.Setting.Requests {
+		want := workload.Requests{MilliCPU: set.CPU, MemoryBytes: set.Memory}
+		if least, known := seen.Least[name]; known && (least != want || seen.Largest[name] != want) {
+			return false
+		}
+	}
+	return len(seen.Least) > 0
+}
+
+// isBack reports whether requests are those to which the last roll-out was taken back.
+func (m *mind) isBack() bool {
+	n := len(m.Refused)
+	return n > 0 && maps.Equal(m.Refused[n-1].Back, m.Setting.Requests)
+}
+
+// narrowed is what is left of limits where those of its owner stay, and where roll-outs were taken back: no request goes again where it was refused.
+func (m *mind) narrowed(name string, l tune.Limits) tune.Limits {
+	for _, of := range []struct {
+		amount           func(tune.Request) int64
+		low, high, floor *int64
+	}{
+		{func(r tune.Request) int64 { return r.CPU }, &l.Min.CPU, &l.Max.CPU, &l.Floor.CPU},
+		{func(r tune.Request) int64 { return r.Memory }, &l.Min.Memory, &l.Max.Memory, &l.Floor.Memory},
+	} {
+		if limit := of.amount(m.Limited[name]); m.rules.limits == workload.LimitsStay && limit > 0 {
+			*of.high = min(*of.high, limit)
+		}
+		for _, r := range m.Refused {
+			switch tried, back := of.amount(r.Tried[name]), of.amount(r.Back[name]); {
+			case tried < back:
+				*of.low = max(*of.low, back)
+			case tried > back:
+				*of.high = min(*of.high, back)
+			}
+		}
+		*of.low, *of.floor = min(*of.low, *of.high), min(*of.floor, *of.high)
+	}
+	return l
+}
+
+// takenBack tells of the last roll-out that was taken back; nil: none was.
+func (m *mind) takenBack() *v1alpha1.TakenBack {
+	n := len(m.Refused)
+	if n == 0 {
+		return nil
+	}
+	last := m.Refused[n-1]
+	t := &v1alpha1.TakenBack{Time: metav1.Time{Time: last.At.Truncate(time.Second)}, Message: last.Why}
+	for _, name := range slices.Sorted(maps.Keys(last.Tried)) {
+		c := v1alpha1.NewContainer{Name: name}
+		if tried := last.Tried[name]; tried.CPU != last.Back[name].CPU {
+			q := milli(tried.CPU)
+			c.CPU = &q
+		}
+		if tried := last.Tried[name]; tried.Memory != last.Back[name].Memory {
+			q := inBytes(tried.Memory)
+			c.Memory = &q
+		}
+		if c.CPU != nil || c.Memory != nil {
+			t.Containers = append(t.Containers, c)
+		}
+	}
+	return t
+}
+
+// takenBackText says in words what was taken back, and what has it tried again; empty: nothing was.
+func (m *mind) takenBackText() string {
+	t := m.takenBack()
+	if t == nil {
+		return ""
+	}
+	var parts []string
+	for _, c := range t.Containers {
+		if c.CPU != nil {
+			parts = append(parts, fmt.Sprintf("%s cpu %s", c.Name, c.CPU.String()))
+		}
+		if c.Memory != nil {
+			parts = append(parts, fmt.Sprintf("%s memory %s", c.Name, c.Memory.String()))
+		}
+	}
+	return fmt.Sprintf("the roll-out of %s did not become ready and was taken back at %s: %s. Requests do not go there again until the spec of the policy changes, or what the owner requests",
+		strings.Join(parts, ", "), t.Time.UTC().Format(time.RFC3339), t.Message)
+}

@@ -1,0 +1,115 @@
+// Package refusal says by what pods of a target are refused: by the API server as they are created, or by the scheduler, or what their containers
+// wait for. It reads the cluster when it is asked, which is once a roll-out that does not come to its end.
+package refusal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Reader reads what the API server and the scheduler say.
+type Reader struct{ Client client.Reader }
+
+// longest is how many bytes are kept of an answer.
+const longest = 512
+
+// Why returns by what pods of a target are refused; empty: by nothing that anybody tells of. Missing says that there are fewer pods than there are to
+// be, and unready are those that are not ready.
+func (r Reader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*fleet.Pod) (string, error) {
+	why, err := r.condition(ctx, kind, ref)
+	if err != nil || why != "" {
+		return why, err
+	}
+	if missing {
+		if why, err = r.event(ctx, ref, uid); err != nil || why != "" {
+			return why, err
+		}
+	}
+	for _, p := range unready {
+		if why, err = r.ofPod(ctx, p); err != nil || why != "" {
+			return why, err
+		}
+	}
+	return "", nil
+}
+
+// condition is what the target says of pods that its controller could not create, as Deployments do.
+func (r Reader) condition(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref) (string, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := r.Client.List(ctx, list, client.InNamespace(ref.Namespace), named(ref.Name)); err != nil {
+		return "", fmt.Errorf("read the conditions of %s: %w", ref, err)
+	}
+	for i := range list.Items {
+		all, _, _ := unstructured.NestedSlice(list.Items[i].Object, "status", "conditions") // without them there is nothing to be read
+		for _, one := range all {
+			c, _ := one.(map[string]any)
+			if c["type"] == "ReplicaFailure" && c["status"] == "True" {
+				return refused(fmt.Sprint(c["message"])), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// event is what the controller of a target has told of pods that it could not create, as that of StatefulSets does.
+func (r Reader) event(ctx context.Context, ref workload.Ref, uid string) (string, error) {
+	var list corev1.EventList
+	of := client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{"involvedObject.uid": uid, "reason": "FailedCreate"})}
+	if err := r.Client.List(ctx, &list, client.InNamespace(ref.Namespace), of); err != nil {
+		return "", fmt.Errorf("read the events of %s: %w", ref, err)
+	}
+	if len(list.Items) == 0 {
+		return "", nil
+	}
+	newest := slices.MaxFunc(list.Items, func(a, b corev1.Event) int { return last(&a).Compare(last(&b).Time) })
+	return refused(newest.Message), nil
+}
+
+func last(e *corev1.Event) metav1.Time {
+	if !e.LastTimestamp.IsZero() {
+		return e.LastTimestamp
+	}
+	return metav1.Time{Time: e.EventTime.Time}
+}
+
+func refused(message string) string { return "pods are refused: " + workload.OneLine(message, longest) }
+
+// ofPod is why a pod is not ready; empty: it has gone.
+func (r Reader) ofPod(ctx context.Context, p *fleet.Pod) (string, error) {
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, client.InNamespace(p.Namespace), named(p.Name)); err != nil {
+		return "", fmt.Errorf("read pod %s/%s: %w", p.Namespace, p.Name, err)
+	}
+	if len(list.Items) == 0 {
+		return "", nil
+	}
+	status := list.Items[0].Status
+	for _, c := range status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("pod %s is not scheduled: %s", p.Name, workload.OneLine(cmp.Or(c.Message, c.Reason), longest)), nil
+		}
+	}
+	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil {
+			return fmt.Sprintf("pod %s: container %s waits: %s", p.Name, c.Name, workload.OneLine(w.Reason+" "+w.Message, longest)), nil
+		}
+	}
+	return fmt.Sprintf("pod %s is not ready", p.Name), nil
+}
+
+func named(name string) client.MatchingFieldsSelector {
+	return client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)}
+}

@@ -1,0 +1,47 @@
+package refusal_test
+
+import (
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/tuning/refusal"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// TestHowLongNothingMoves: only one pod more that is ready with the requests is progress; pods that come and go are none, and other requests begin anew.
+func TestHowLongNothingMoves(t *testing.T) {
+	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
+	asked := map[workload.Amount]int64{{Component: "main", Resource: workload.CPU}: 500}
+	pods := func(cpu int64, ready ...bool) (all []*fleet.Pod) {
+		for _, r := range ready {
+			all = append(all, &fleet.Pod{Ready: r, Containers: []fleet.Container{{Name: "main", Resources: fleet.Resources{CPU: cpu}}, {Name: "injected"}}})
+		}
+		return all
+	}
+	var r refusal.Rollout
+	for _, look := range []struct {
+		reason         string
+		minute         int
+		since          time.Time
+		pods           []*fleet.Pod
+		still, unready int
+	}{
+		{"it begins", 0, noon, pods(1000, true, true), 0, 0},
+		{"a pod comes that is not ready", 5, noon, append(pods(1000, true), pods(500, false)...), 5, 1},
+		{"it is ready", 7, noon, append(pods(1000, true), pods(500, true)...), 0, 0},
+		{"it is not ready any more", 8, noon, append(pods(1000, true), pods(500, false)...), 1, 1},
+		{"and is again", 12, noon, append(pods(1000, true), pods(500, true)...), 5, 0},
+		{"no pod is left", 17, noon, nil, 10, 0},
+		{"other requests", 18, noon.Add(time.Hour), nil, 0, 0},
+	} {
+		still, unready := r.Look(&fleet.Fleet{Pods: look.pods}, asked, look.since, noon.Add(time.Duration(look.minute)*time.Minute))
+		if still != time.Duration(look.still)*time.Minute || len(unready) != look.unready {
+			t.Errorf("%s: nothing moves for %s, %d are not ready", look.reason, still, len(unready))
+		}
+	}
+	r.Again(noon.Add(time.Hour))
+	if still, _ := r.Look(&fleet.Fleet{}, asked, noon.Add(time.Hour), noon.Add(61*time.Minute)); still != time.Minute {
+		t.Errorf("counted anew: nothing moves for %s", still)
+	}
+}

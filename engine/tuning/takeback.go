@@ -1,0 +1,72 @@
+package tuning
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/tuning/refusal"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Refusals says by what pods of a target are refused.
+type Refusals interface {
+	Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*fleet.Pod) (string, error)
+}
+
+// stuck says why the roll-out of what was tuned does not become ready: for apply.RolloutTime no pod more has been ready with the requests, and somebody
+// tells why. Empty: it is through, goes on, or nothing stands in its way, as where it is paused.
+func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *fleet.Fleet) string {
+	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
+	if l.opts.Refusals == nil || k == nil || obj == nil || !k.Adapter.KeepsAmounts() || !k.Adapter.SizesPods() || !hasSet(obj, x.policy) {
+		x.rollout = refusal.Rollout{}
+		return ""
+	}
+	now, is := l.opts.Clock.Now(), k.Adapter.Observe(obj)
+	since, asked := askedInTemplate(s, ref, x.policy, now)
+	if is.Settled || len(asked) == 0 {
+		x.rollout = refusal.Rollout{}
+		return ""
+	}
+	still, unready := x.rollout.Look(f, asked, since, now)
+	if still < apply.RolloutTime {
+		return ""
+	}
+	pods := 0
+	for _, c := range is.Components {
+		pods += int(c.Replicas)
+	}
+	why, err := l.opts.Refusals.Why(ctx, k.Resource.GroupVersion().WithKind(ref.Kind), ref, x.uid, len(f.Pods) < pods, unready)
+	if err != nil {
+		l.opts.Log.Error(err, "Failed to read why a roll-out of requests does not become ready", "target", ref.String())
+		return ""
+	}
+	x.rollout.Again(now)
+	return why
+}
+
+// hasSet reports whether a policy has set something on an object.
+func hasSet(obj *workload.Object, id workload.Policy) bool {
+	return slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.By == id.String() })
+}
+
+// askedInTemplate returns the requests that a policy has written into a template, and since when they are asked for. None: they are not written.
+func askedInTemplate(s *world.Snapshot, ref workload.Ref, id workload.Policy, now time.Time) (since time.Time, asked map[workload.Amount]int64) {
+	v := decide.Target(s, ref, now, nil)
+	if v.Err != nil || v.Result.Patch != nil {
+		return since, nil
+	}
+	asked = map[workload.Amount]int64{}
+	for key, claim := range v.Plan.Amounts {
+		if key.Kind == workload.AmountRequest && claim.By == id {
+			since, asked[key] = claim.Since, claim.Value
+		}
+	}
+	return since, asked
+}
