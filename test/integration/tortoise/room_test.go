@@ -79,4 +79,33 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 			g.Expect(st.Waiting).To(BeEmpty())
 		}).Should(Succeed())
 	})
+
+	It("makes no template of a StatefulSet whose limits would be too many times the requests", func() {
+		ns := suite.Namespace(ctx, env)
+		ratio := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ratio"}}
+		ratio.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, MaxLimitRequestRatio: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2")}}}
+		Expect(env.Client.Create(ctx, ratio)).To(Succeed())
+		Expect(env.Apply(ctx, fmt.Appendf(nil, strings.Replace(deployment, "kind: Deployment", "kind: StatefulSet", 1), ns, "web"))).To(Succeed())
+		var s appsv1.StatefulSet
+		Eventually(func(g Gomega) {
+			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "web"}, &s)).To(Succeed())
+			g.Expect(s.Status.AvailableReplicas).To(BeEquivalentTo(5))
+		}).Should(Succeed())
+		before := uids(ns)(Default)
+		rememberFor(v1alpha1.TunedTarget{Group: "apps", Kind: "StatefulSet", Name: "web"}, &s, learnt(ns))
+		t := newTortoise(ns, v1alpha1.TortoiseAuto, limited(v1alpha1.LimitsKeep), func(s *v1alpha1.TortoiseSpec) { s.Target.Kinds[0].Kind = "StatefulSet" })
+		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
+		Eventually(waits(ns)).Should(ContainElement(ContainSubstring("container main: 820Mi of memory, limited to 2Gi, more than 2 times that, which LimitRange ratio allows")))
+		Consistently(uids(ns)).WithTimeout(2 * time.Second).Should(Equal(before))
+
+		By("having limits follow")
+		Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"limits":"Ratio"}}}`)).To(Succeed())
+		Eventually(func(g Gomega) {
+			pods := podsOf(ns)(g)
+			g.Expect(pods).To(HaveLen(5))
+			for _, p := range pods {
+				g.Expect(p.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("1640Mi"))
+			}
+		}).Should(Succeed())
+	})
 })
