@@ -130,8 +130,8 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 			seen.Ready++
 		}
 	}
-	seen.Requested, seen.Started = requested(f), x.started(f)
-	seen.Least, seen.Largest = extremes(f)
+	seen.Requested, seen.Started = actual.Requested(f), x.started(f)
+	seen.Least, seen.Largest = actual.Extremes(f)
 	seen.Pods.Settled, seen.Pods.Stuck = observed.Settled, x.stuck
 	x.blind = false
 	for _, g := range s.Governors(ref) {
@@ -148,40 +148,6 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		break
 	}
 	return seen, true
-}
-
-// requested gives what the pods that are ready request on average, in milli-CPU by container.
-func requested(f *fleet.Fleet) map[string]int64 {
-	sums, pods := map[string]int64{}, map[string]int64{}
-	for _, p := range f.Pods {
-		for _, c := range p.Containers {
-			if p.Ready && c.CPU > 0 {
-				sums[c.Name] += c.CPU
-				pods[c.Name]++
-			}
-		}
-	}
-	for name, n := range pods {
-		sums[name] /= n
-	}
-	return sums
-}
-
-// extremes gives the least and the most that any pod requests, by container.
-func extremes(f *fleet.Fleet) (least, most map[string]workload.Requests) {
-	least, most = map[string]workload.Requests{}, map[string]workload.Requests{}
-	for _, p := range f.Pods {
-		for _, c := range p.Containers {
-			low, known := least[c.Name]
-			if !known {
-				low = workload.Requests{MilliCPU: c.CPU, MemoryBytes: c.Memory}
-			}
-			high := most[c.Name]
-			least[c.Name] = workload.Requests{MilliCPU: min(low.MilliCPU, c.CPU), MemoryBytes: min(low.MemoryBytes, c.Memory)}
-			most[c.Name] = workload.Requests{MilliCPU: max(high.MilliCPU, c.CPU), MemoryBytes: max(high.MemoryBytes, c.Memory)}
-		}
-	}
-	return least, most
 }
 
 // seenPods is what is known of changes of the pods of a target in place.

@@ -11,6 +11,7 @@ import (
 
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -143,12 +144,12 @@ func TestWhatPodsRequest(t *testing.T) {
 	}
 	pods := []*fleet.Pod{pod("a", time.Hour, container("app", 100), container("side", 10)), pod("b", time.Hour, container("app", 301), container("none", 0)),
 		unready(pod("c", time.Hour, container("app", 900)))}
-	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, requested(&fleet.Fleet{Pods: pods})); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, actual.Requested(&fleet.Fleet{Pods: pods})); diff != "" {
 		t.Error(diff)
 	}
 	most := map[string]workload.Requests{"app": {MilliCPU: 900, MemoryBytes: 900}, "side": {MilliCPU: 10, MemoryBytes: 990}, "none": {MemoryBytes: 1000}}
 	least := map[string]workload.Requests{"app": {MilliCPU: 100, MemoryBytes: 100}, "side": {MilliCPU: 10, MemoryBytes: 990}, "none": {MemoryBytes: 1000}}
-	gotLeast, gotMost := extremes(&fleet.Fleet{Pods: pods})
+	gotLeast, gotMost := actual.Extremes(&fleet.Fleet{Pods: pods})
 	if diff := cmp.Diff(most, gotMost); diff != "" {
 		t.Error(diff)
 	}

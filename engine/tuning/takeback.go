@@ -3,12 +3,10 @@ package tuning
 import (
 	"context"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/tuning/refusal"
 	"flyball.dev/flyball/engine/workload"
@@ -29,7 +27,7 @@ func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x
 		return ""
 	}
 	now, is := l.opts.Clock.Now(), k.Adapter.Observe(obj)
-	since, asked := askedInTemplate(s, ref, x.policy, now)
+	since, asked := refusal.InTemplate(s, ref, x.policy, now)
 	if is.Settled || len(asked) == 0 {
 		x.rollout = refusal.Rollout{}
 		return ""
@@ -54,19 +52,4 @@ func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x
 // hasSet reports whether a policy has set something on an object.
 func hasSet(obj *workload.Object, id workload.Policy) bool {
 	return slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.By == id.String() })
-}
-
-// askedInTemplate returns the requests that a policy has written into a template, and since when they are asked for. None: they are not written.
-func askedInTemplate(s *world.Snapshot, ref workload.Ref, id workload.Policy, now time.Time) (since time.Time, asked map[workload.Amount]int64) {
-	v := decide.Target(s, ref, now, nil)
-	if v.Err != nil || v.Result.Patch != nil {
-		return since, nil
-	}
-	asked = map[workload.Amount]int64{}
-	for key, claim := range v.Plan.Amounts {
-		if key.Kind == workload.AmountRequest && claim.By == id {
-			since, asked[key] = claim.Since, claim.Value
-		}
-	}
-	return since, asked
 }

@@ -1,0 +1,40 @@
+package actual
+
+import (
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Requested gives what the pods that are ready request on average, in milli-CPU by container.
+func Requested(f *fleet.Fleet) map[string]int64 {
+	sums, pods := map[string]int64{}, map[string]int64{}
+	for _, p := range f.Pods {
+		for _, c := range p.Containers {
+			if p.Ready && c.CPU > 0 {
+				sums[c.Name] += c.CPU
+				pods[c.Name]++
+			}
+		}
+	}
+	for name, n := range pods {
+		sums[name] /= n
+	}
+	return sums
+}
+
+// Extremes gives the least and the most that any pod requests, by container.
+func Extremes(f *fleet.Fleet) (least, most map[string]workload.Requests) {
+	least, most = map[string]workload.Requests{}, map[string]workload.Requests{}
+	for _, p := range f.Pods {
+		for _, c := range p.Containers {
+			low, known := least[c.Name]
+			if !known {
+				low = workload.Requests{MilliCPU: c.CPU, MemoryBytes: c.Memory}
+			}
+			high := most[c.Name]
+			least[c.Name] = workload.Requests{MilliCPU: min(low.MilliCPU, c.CPU), MemoryBytes: min(low.MemoryBytes, c.Memory)}
+			most[c.Name] = workload.Requests{MilliCPU: max(high.MilliCPU, c.CPU), MemoryBytes: max(high.MemoryBytes, c.Memory)}
+		}
+	}
+	return least, most
+}
