@@ -3,8 +3,24 @@ package tortoise
 import (
 	"fmt"
 
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
+
+// limitsOf bounds the requests of a container. What is Off is held where it is: a change that is taken back would be one that others wait for.
+func (m *mind) limitsOf(name string) tune.Limits {
+	own, rule := m.Own[name], m.rules.of(name)
+	l := rule.limits
+	l.Floor = rule.given.Min
+	if rule.cpu == v1alpha1.ScaleOff || m.others[request(name, workload.CPU)] != "" {
+		l.Min.CPU, l.Max.CPU, l.Floor.CPU = own.CPU, own.CPU, 0
+	}
+	if rule.memory == "Off" || m.others[request(name, workload.Memory)] != "" {
+		l.Min.Memory, l.Max.Memory, l.Floor.Memory = own.Memory, own.Memory, 0
+	}
+	return m.narrowed(name, l)
+}
 
 // limitText says what becomes of the limit beside a request that is tuned; empty: it has none.
 func (m *mind) limitText(name string, of workload.Resource) string {

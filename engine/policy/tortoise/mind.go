@@ -309,20 +309,6 @@ func (m *mind) keepReach(seen policy.Seen, spec *tune.Spec) {
 	spec.Bounds.MinRequest = max(spec.Bounds.MinRequest, floor)
 }
 
-// limitsOf bounds the requests of a container. What is Off is held where it is: a change that is taken back would be one that others wait for.
-func (m *mind) limitsOf(name string) tune.Limits {
-	own, rule := m.Own[name], m.rules.of(name)
-	l := rule.limits
-	l.Floor = rule.given.Min
-	if rule.cpu == v1alpha1.ScaleOff || m.others[request(name, workload.CPU)] != "" {
-		l.Min.CPU, l.Max.CPU, l.Floor.CPU = own.CPU, own.CPU, 0
-	}
-	if rule.memory == "Off" || m.others[request(name, workload.Memory)] != "" {
-		l.Min.Memory, l.Max.Memory, l.Floor.Memory = own.Memory, own.Memory, 0
-	}
-	return m.narrowed(name, l)
-}
-
 // mebi is what memory requests are rounded up to.
 const mebi = 1 << 20
 
