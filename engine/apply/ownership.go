@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,9 +94,28 @@ func givenUp(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 	return json.Marshal(steps)
 }
 
-// keptFields are the places of which Flyball stays the owner, as the tokens of their pointers: those of the ledger, with the containers that were
+// place is where a field is of which Flyball stays the owner.
+type place struct {
+	// tokens are those of its pointer, and lists how many of them may be indexes of list elements.
+	tokens []string
+	lists  int
+	// element is the name of the list element that the field is in, if it has one.
+	element string
+}
+
+func newPlace(tokens []string, element string) place {
+	p := place{tokens: tokens, element: element}
+	for _, t := range tokens {
+		if _, err := strconv.Atoi(t); err == nil {
+			p.lists++
+		}
+	}
+	return p
+}
+
+// keptFields are the places of which Flyball stays the owner: those of the ledger, with the containers that were
 // made for them, and the ledger itself. A size that was set once is left to others.
-func keptFields(ledger string) ([][]string, error) {
+func keptFields(ledger string) ([]place, error) {
 	if ledger == "" {
 		return nil, nil
 	}
@@ -103,7 +123,7 @@ func keptFields(ledger string) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := [][]string{{"metadata", "annotations", v1alpha1.AnnotationLedger}}
+	kept := []place{newPlace([]string{"metadata", "annotations", v1alpha1.AnnotationLedger}, "")}
 	for i := range entries {
 		e := &entries[i]
 		tokens := path.Pointer(e.Pointer).Tokens()
@@ -111,24 +131,31 @@ func keptFields(ledger string) ([][]string, error) {
 			tokens = tokens[:e.Made]
 		}
 		if e.Once == "" || e.Pending {
-			kept = append(kept, tokens)
+			kept = append(kept, newPlace(tokens, e.Element))
 		}
 	}
 	return kept, nil
 }
 
 // withoutSurplus takes out of a FieldsV1 set what is not among the places kept. left is nil where nothing remains.
-func withoutSurplus(fields []byte, kept [][]string) (left []byte, changed bool, err error) {
+func withoutSurplus(fields []byte, kept []place) (left []byte, changed bool, err error) {
 	var all fieldpath.Set
 	if err := all.FromJSON(bytes.NewReader(fields)); err != nil {
 		return nil, false, fmt.Errorf("read managedFields: %w", err)
 	}
 	owned := fieldpath.NewSet()
-	for p := range all.All() {
-		for _, tokens := range kept {
-			if overlaps(p, tokens) {
+	for _, k := range kept {
+		var around []fieldpath.Path
+		found := false // the element, by its name: the list may have other keys
+		for p := range all.All() {
+			if k.overlaps(p) {
+				around = append(around, p.Copy())
+				found = found || k.isIn(p)
+			}
+		}
+		for _, p := range around {
+			if !found || k.isIn(p) || k.isAround(p) {
 				owned.Insert(p)
-				break
 			}
 		}
 	}
@@ -142,12 +169,38 @@ func withoutSurplus(fields []byte, kept [][]string) (left []byte, changed bool, 
 	return left, true, err
 }
 
-// overlaps says whether a field lies in a place, around it, or is it. An element of a list has a key there and an index here, so any may be any.
-func overlaps(field fieldpath.Path, place []string) bool {
-	for i := range min(len(field), len(place)) {
-		if name := field[i].FieldName; name != nil && *name != place[i] {
+// overlaps says whether a field lies in the place, around it, or is it. An element of a list has a key there and an index here, so any may be any.
+func (k place) overlaps(field fieldpath.Path) bool {
+	for i := range min(len(field), len(k.tokens)) {
+		if name := field[i].FieldName; name != nil && *name != k.tokens[i] {
 			return false
 		}
 	}
 	return true
+}
+
+// isIn says whether a field is in the list element that has the name.
+func (k place) isIn(field fieldpath.Path) bool {
+	for _, e := range field {
+		if e.Key == nil {
+			continue
+		}
+		for _, key := range *e.Key {
+			if k.element != "" && fmt.Sprint(key.Value.Unstructured()) == k.element {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isAround says whether a field is outside of the lists that the place goes through, or of the innermost.
+func (k place) isAround(field fieldpath.Path) bool {
+	elements := 0
+	for _, e := range field[:min(len(field), len(k.tokens))] {
+		if e.FieldName == nil {
+			elements++
+		}
+	}
+	return elements < k.lists
 }

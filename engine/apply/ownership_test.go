@@ -2,6 +2,7 @@ package apply
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,13 @@ func TestGivenUp(t *testing.T) {
 		replicas      = `{"f:spec":{"f:replicas":{}}}`
 		cpu           = `"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:resources":{"f:requests":{"f:cpu":{}}}}}}}}`
 	)
+	containers := func(names ...string) string {
+		var each []string
+		for _, name := range names {
+			each = append(each, `"k:{\"name\":\"`+name+`\"}":{"f:resources":{"f:requests":{"f:cpu":{}}}}`)
+		}
+		return `"f:spec":{"f:template":{"f:spec":{"f:containers":{` + strings.Join(each, ",") + `}}}}`
+	}
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource, fields string) metav1.ManagedFieldsEntry {
 		f := metav1.FieldsV1{}
 		if err := f.UnmarshalJSON([]byte(fields)); err != nil {
@@ -44,6 +52,13 @@ func TestGivenUp(t *testing.T) {
 			[]string{"test 1", `replace 1 {` + ledgerFields + `,` + cpu + `}`}},
 		{"a container that was made, and what is in it", []metav1.ManagedFieldsEntry{owner,
 			entry(FieldManager, update, "", `{`+ledgerFields+`,"f:spec":{"f:behavior":{".":{},"f:scaleUp":{"f:selectPolicy":{}},"f:scaleDown":{"f:selectPolicy":{}}}}}`)}, held, nil},
+		{"a field of one element of two", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,`+containers("app", "sidecar")+`}`)}, tuned,
+			[]string{"test 1", `replace 1 {` + ledgerFields + `,` + cpu + `}`}},
+		{"a list with another key than the name", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,`+containers("one", "two")+`}`)}, tuned, nil},
+		{"an element in an element", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "",
+			`{`+ledgerFields+`,"f:spec":{"f:groups":{"k:{\"name\":\"a\"}":{".":{},"f:sizes":{"k:{\"zone\":\"x\"}":{"f:count":{}},"k:{\"zone\":\"y\"}":{"f:count":{}}}}}}}`)},
+			`{"/spec/groups/0/sizes/1/count":{"was":2,"set":0,"element":"y","by":"Schedule/shop/nights"},"of":"Deployment/web"}`,
+			[]string{"test 1", `replace 1 {` + ledgerFields + `,"f:spec":{"f:groups":{"k:{\"name\":\"a\"}":{".":{},"f:sizes":{"k:{\"zone\":\"y\"}":{"f:count":{}}}}}}}`}},
 		{"set once", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,"f:spec":{"f:replicas":{}}}`)}, remembers,
 			[]string{"test 1", `replace 1 {` + ledgerFields + `}`}},
 		{"nobody applies", []metav1.ManagedFieldsEntry{entry("kubectl", update, "", replicas), entry(FieldManager, update, "", replicas)}, "", nil},
