@@ -42,6 +42,9 @@ const (
 	Failed Outcome = "failed"
 )
 
+// Outcomes returns all of them.
+func Outcomes() []Outcome { return []Outcome{Applied, Unchanged, Stale, Gone, Refused, Failed} }
+
 // IsFailure says whether a write was refused or failed.
 func (o Outcome) IsFailure() bool { return o == Refused || o == Failed }
 

@@ -3,6 +3,7 @@ package cost
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -47,6 +48,9 @@ func (m *Metrics) publish(id workload.Policy, s policy.PodSummary) {
 	m.spread.WithLabelValues(id.Kind, id.Label(), "now").Set(float64(s.Spread))
 	m.spread.WithLabelValues(id.Kind, id.Label(), "half").Set(float64(s.SpreadAtHalf))
 	m.foreign.WithLabelValues(id.Kind, id.Label()).Set(float64(foreign))
+	for _, o := range apply.Outcomes() { // an increase is one only for who has seen what was before
+		m.writes.WithLabelValues(id.Kind, id.Label(), string(o))
+	}
 }
 
 // forget removes every series of a deleted policy.

@@ -100,6 +100,8 @@ type Loop struct {
 	watch clock.PassiveClock
 
 	mu sync.Mutex
+	// running says that this replica leads, and so counts what policies have done.
+	running bool
 	// claimed are the targets whose pods are to be changed; notes is what has become of them.
 	claimed map[workload.Ref]struct{}
 	notes   map[workload.Ref]Note
@@ -160,6 +162,12 @@ func New(w *world.World, m Members, writer Writer, k Keeper, metrics *Metrics, o
 
 // Run works until the context ends.
 func (l *Loop) Run(ctx context.Context) {
+	l.mu.Lock()
+	l.running = true
+	l.mu.Unlock()
+	for p := range l.world.Snapshot().Policies {
+		l.begin(p)
+	}
 	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.opts.Log}.Run(ctx, parallel)
 }
 
@@ -204,10 +212,22 @@ func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
 			l.metrics.forget(p.ID)
+		} else {
+			l.begin(p.New)
 		}
 	}
 	if len(c.Policies) > 0 || len(c.Kinds) > 0 || c.Judging {
 		l.queueAll()
+	}
+}
+
+// begin has changes in place counted for a policy that may ask for some.
+func (l *Loop) begin(p *world.Policy) {
+	l.mu.Lock()
+	running := l.running
+	l.mu.Unlock()
+	if running && p.Tuner() != nil {
+		l.metrics.begin(p.ID)
 	}
 }
 

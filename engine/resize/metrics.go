@@ -3,6 +3,7 @@ package resize
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -16,6 +17,13 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_resize_writes_total",
 		Help: "Pods changed in place by result; those without a policy were given back what their template asks for."}, []string{"policy_kind", "policy", "result"})}
 	return m, r.Register(m.writes)
+}
+
+// begin counts nothing yet for a policy: an increase is one only for who has seen what was before.
+func (m *Metrics) begin(id workload.Policy) {
+	for _, o := range apply.Outcomes() {
+		m.writes.WithLabelValues(id.Kind, id.Label(), string(o))
+	}
 }
 
 func (m *Metrics) wrote(id workload.Policy, result string) {

@@ -36,6 +36,9 @@ const (
 	Unreadable Result = "unreadable"
 )
 
+// Results returns all of them.
+func Results() []Result { return []Result{Tuned, Right, Untuned, Unfit, Unknown, Unreadable} }
+
 // Wants knows what pods get as they are created. All of it is in memory.
 type Wants interface {
 	// Want is what pods that an object of some UID owns are to have; without it, the result says why nothing is.

@@ -105,5 +105,8 @@ func NewNote(r prometheus.Registerer) (func(newpods.Result), error) {
 	if err := r.Register(pods); err != nil {
 		return nil, err
 	}
+	for _, result := range newpods.Results() { // an increase is one only for who has seen what was before
+		pods.WithLabelValues(string(result))
+	}
 	return func(result newpods.Result) { pods.WithLabelValues(string(result)).Inc() }, nil
 }
