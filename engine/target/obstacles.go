@@ -115,6 +115,16 @@ func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok 
 	return fmt.Sprintf("not tried yet, because %d others failed: %s", g.failures, g.why), true, false
 }
 
+// Failing reports whether a target's last write counts as failed, and why it failed.
+func (o *obstacles) Failing(ref workload.Ref) (why string, failing bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if m := o.targets[ref]; m != nil && m.counted {
+		return m.why, true
+	}
+	return "", false
+}
+
 // answer returns the message for a failed target.
 func (m *member) answer() string {
 	if m.counted {

@@ -98,7 +98,11 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	case decide.GateBlocked:
 		out.Failure = v.Gate.Reason
 	case decide.GateOther:
-		l.queue.Add(v.Gate.First)
+		if why, failing := l.obstacles.Failing(v.Gate.First); failing {
+			out.Failure = fmt.Sprintf("%s, which fails: %s", v.Gate.Reason, why)
+		} else {
+			l.queue.Add(v.Gate.First)
+		}
 	case decide.GateFreeze:
 		l.frozen.Store(ref, nil)
 	}
@@ -220,8 +224,14 @@ func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.
 		l.keeper.Forbidden(v.Kind)
 	}
 	why, reason := refusal(v, s.at, err), reasonOf(err)
+	_, before := l.obstacles.Failing(ref)
 	answer, counted, first := l.obstacles.Failed(ref, reason, s.sum, why, result == apply.Refused)
 	l.count(ref, v, heldUp(answer, counted))
+	if counted && !before {
+		for _, r := range relatives(l.world.Snapshot(), ref) { // one of them may wait for this write
+			l.queue.Add(r.ref)
+		}
+	}
 	if first {
 		l.opts.Log.Error(err, "Failed to write a target; further failures for the same reason are not logged", "target", ref.String(), "policy", v.Result.By.String(), "reason", reason)
 	}
