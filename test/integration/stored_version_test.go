@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -18,25 +19,31 @@ import (
 // whether v2 is served, and count is what v2 calls the field .spec.replicas of v1.
 func defineLooms(group string, served bool, count string) {
 	GinkgoHelper()
+	defineLoomsStored(group, served, count, false)
+}
+
+// defineLoomsStored is defineLooms for objects that may still be stored as v1.
+func defineLoomsStored(group string, served bool, count string, asV1 bool) {
+	GinkgoHelper()
 	name := "looms." + group
 	Expect(env.Apply(ctx, fmt.Appendf(nil, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: %s}
+metadata: {name: %[1]s}
 spec:
-  group: %s
+  group: %[2]s
   scope: Namespaced
   names: {kind: Loom, listKind: LoomList, plural: looms, singular: loom}
   versions:
   - name: v1
     served: true
-    storage: false
+    storage: %[5]t
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {replicas: {type: integer}}}}}}
   - name: v2
-    served: %t
-    storage: true
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s: {type: integer}, color: {type: string}}}}}}
-`, name, group, served, count))).To(Succeed())
+    served: %[3]t
+    storage: %[6]t
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%[4]s: {type: integer}, color: {type: string}}}}}}
+`, name, group, served, count, asV1, !asV1))).To(Succeed())
 	DeferCleanup(func() {
 		crd := &unstructured.Unstructured{}
 		crd.SetAPIVersion("apiextensions.k8s.io/v1")
@@ -80,6 +87,42 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 		Expect(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)(Default)).To(beCondition(metav1.ConditionTrue, "Matched"))
 		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
 		Expect(a.Status.Version).To(Equal("v2"))
+	})
+
+	It("follows when that becomes another one while objects sleep, and gives back what it has taken through the old one", func() {
+		night := managerAtNight()
+		group := fmt.Sprintf("g%d.example.com", groups.Add(1))
+		defineLoomsStored(group, true, "replicas", true)
+		ns := newNamespace()
+		loom := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(3)}}}
+		loom.SetAPIVersion(group + "/v1")
+		loom.SetKind("Loom")
+		loom.SetNamespace(ns)
+		loom.SetName("web")
+		Expect(env.Client.Create(ctx, loom)).To(Succeed())
+		a := adapt(loomAdapter(group))
+		version := func(g Gomega) string {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+			return a.Status.Version
+		}
+		nightly(ns, "nights")
+		loom.SetAPIVersion(group + "/v2")
+		state := func(g Gomega) string {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(loom), loom)).To(Succeed())
+			color, _, _ := unstructured.NestedString(loom.Object, "spec", "color")
+			return fmt.Sprint(customkind.Number(loom, ".spec.replicas"), " ", color)
+		}
+		Eventually(state).Should(Equal("0 "))
+		Expect(version(Default)).To(Equal("v1"))
+
+		defineLooms(group, true, "replicas")
+		Eventually(version).Should(Equal("v2"))
+		Eventually(func() error {
+			return env.Client.Patch(ctx, loom.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"color":"red"}}`)))
+		}).Should(Succeed())
+		Eventually(state).Should(Equal("0 red"))
+		night.clock.SetTime(monday.Add(21 * time.Hour))
+		Eventually(state).Should(Equal("3 red"))
 	})
 
 	DescribeTable("says which fields its writes would lose, where it cannot speak that version",
