@@ -85,7 +85,7 @@ func (s *scene) start() (stop func()) {
 		done <- app.Run(ctx, s.env.Cluster.Impersonate("system:serviceaccount:flyball-system:flyball", "system:masters"), app.Options{
 			MetricsAddress: metrics, HealthAddress: "0", Namespace: harness.Namespace, Workers: 16, QPS: -1, ShutdownTimeout: harness.Patience,
 			Log: log, Clock: s.clock, UsageResolution: time.Second, Webhook: app.WebhookOptions{
-				Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball"},
+				Enabled: true, Pods: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball"},
 		})
 	}()
 	s.must(s.env.AwaitAdapters(s.Context(), inUse[:2]...))
