@@ -94,8 +94,8 @@ func Adapted(a *adapter.Adapter, version string) AdaptedKind {
 // Kind is one row of the table of policy kinds (package kinds): all knowledge of the engine about a policy kind besides
 // compiled policies.
 type Kind struct {
-	// Name and Resource are the names in the API: ClusterSchedule, clusterschedules.
-	Name, Resource string
+	// Name, Resource and Short are the names in the API: ClusterSchedule, clusterschedules, fcsch.
+	Name, Resource, Short string
 	// ClusterScoped is true for a cluster-scoped kind.
 	ClusterScoped bool
 	// Restricts is true if objects of the kind restrict changes of workloads. Then the role edit grants no right to
@@ -143,9 +143,9 @@ func NewKind[T, L any, PT interface {
 }
 
 // Pair returns the two rows of a policy, namespaced and cluster-scoped, with their names.
-func Pair(name, resource string, namespaced, cluster Kind) []Kind {
-	namespaced.Name, namespaced.Resource = name, resource
-	cluster.Name, cluster.Resource, cluster.ClusterScoped = "Cluster"+name, "cluster"+resource, true
+func Pair(name, resource, short string, namespaced, cluster Kind) []Kind {
+	namespaced.Name, namespaced.Resource, namespaced.Short = name, resource, short
+	cluster.Name, cluster.Resource, cluster.Short, cluster.ClusterScoped = "Cluster"+name, "cluster"+resource, "fc"+short[1:], true
 	return []Kind{namespaced, cluster}
 }
 

@@ -91,7 +91,7 @@ func TestAdaptedReturnsTheAdaptersProperties(t *testing.T) {
 
 // A row creates objects of its own type and passes given objects to the functions of the type.
 func TestRowsUseTheirOwnType(t *testing.T) {
-	rows := policy.Pair("Schedule", "schedules",
+	rows := policy.Pair("Schedule", "schedules", "fsch",
 		policy.NewKind[v1alpha1.Schedule, v1alpha1.ScheduleList](
 			func(s *v1alpha1.Schedule, ctx policy.Context) (*policy.Policy, field.ErrorList) {
 				if ctx.Stored {

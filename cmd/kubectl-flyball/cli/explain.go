@@ -46,7 +46,7 @@ func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed strin
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return v.suggestions().Objects(cmd, typed, explain.PolicyNames)
+	return v.suggestions().Objects(cmd, typed, source.PolicyNames)
 }
 
 func (v *explainVerb) run(ctx context.Context, arg string) error {
@@ -54,7 +54,7 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	if id, ok := explain.PolicyNamed(arg, v.namespace()); ok {
+	if id, _, ok := source.PolicyNamed(arg, v.namespace()); ok {
 		if done, err := v.explainPolicy(ctx, arg, id, at); done {
 			return err
 		}

@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -55,34 +54,6 @@ type PolicyTarget struct {
 	By      string `json:"by,omitempty"`
 	// Error says why nothing can be decided about it.
 	Error string `json:"error,omitempty"`
-}
-
-// PolicyNamed reads KIND/NAME of a policy; false: the kind is none of policies.
-func PolicyNamed(text, namespace string) (workload.Policy, bool) {
-	kind, name, _ := strings.Cut(text, "/")
-	kind = strings.TrimSuffix(strings.ToLower(kind), ".flyball.dev")
-	for _, k := range kinds.All() {
-		if kind != strings.ToLower(k.Name) && kind != k.Resource || name == "" {
-			continue
-		}
-		id := workload.Policy{Kind: k.Name, Namespace: namespace, Name: name}
-		if k.ClusterScoped {
-			id.Namespace = ""
-		}
-		return id, true
-	}
-	return workload.Policy{}, false
-}
-
-// PolicyNames are the policies that can be explained, as KIND/NAME.
-func PolicyNames(w *source.World, namespace string) (names []string) {
-	for _, p := range w.Policies {
-		if id := source.IDOf(p); id.Namespace == "" || id.Namespace == namespace {
-			names = append(names, strings.ToLower(id.Kind)+"/"+id.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // OfPolicy explains one policy of a world. One that is not there is an error.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,17 +40,12 @@ type named struct {
 
 // Add parses KIND/NAME as a policy of the namespace or of the cluster and adds it.
 func (c *Change) Add(text, namespace string) error {
-	kindName, name, _ := strings.Cut(text, "/")
-	kind, known := source.PolicyKind(kindName)
-	if !known || name == "" {
+	id, kind, ok := source.PolicyNamed(text, namespace)
+	if !ok {
 		return fmt.Errorf("%q is no policy: give KIND/NAME, such as schedule/nights", text)
 	}
 	if !hasSuspend(kind) {
 		return fmt.Errorf("%s has no spec.suspend: only schedules and deletion costs are paused%s", kind.Name, instead(kind))
-	}
-	id := workload.Policy{Kind: kind.Name, Namespace: namespace, Name: name}
-	if kind.ClusterScoped {
-		id.Namespace = ""
 	}
 	c.policies = append(c.policies, named{kind, id})
 	c.Policies = append(c.Policies, id.String())

@@ -11,27 +11,36 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// PolicyKind returns the policy kind with a given name: Schedule, schedules or schedules.flyball.dev.
+// PolicyKind returns the policy kind with a given name: Schedule, schedules, fsch or schedules.flyball.dev.
 func PolicyKind(name string) (policy.Kind, bool) {
 	name = strings.TrimSuffix(strings.ToLower(name), ".flyball.dev")
 	for _, k := range kinds.All() {
-		if strings.ToLower(k.Name) == name || k.Resource == name {
+		if strings.ToLower(k.Name) == name || k.Resource == name || k.Short == name {
 			return k, true
 		}
 	}
 	return policy.Kind{}, false
 }
 
-// FindPolicy parses KIND/NAME and returns the policy of the namespace or the cluster. An unknown policy is an error.
-func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
-	name, policyName, ok := strings.Cut(text, "/")
-	kind, known := PolicyKind(name)
-	if !ok || !known || policyName == "" {
-		return workload.Policy{}, fmt.Errorf("%q is no policy: give KIND/NAME, such as schedule/nights%s", text, spelling.Meant(text, PolicyNames(w, namespace)))
+// PolicyNamed parses KIND/NAME as a policy of the namespace or the cluster, whether or not it exists. ok is false if KIND is no policy kind.
+func PolicyNamed(text, namespace string) (id workload.Policy, kind policy.Kind, ok bool) {
+	kindName, name, _ := strings.Cut(text, "/")
+	kind, ok = PolicyKind(kindName)
+	if !ok || name == "" {
+		return workload.Policy{}, kind, false
 	}
-	id := workload.Policy{Kind: kind.Name, Namespace: namespace, Name: policyName}
+	id = workload.Policy{Kind: kind.Name, Namespace: namespace, Name: name}
 	if kind.ClusterScoped {
 		id.Namespace = ""
+	}
+	return id, kind, true
+}
+
+// FindPolicy parses KIND/NAME and returns the policy of the namespace or the cluster. An unknown policy is an error.
+func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
+	id, kind, ok := PolicyNamed(text, namespace)
+	if !ok {
+		return workload.Policy{}, fmt.Errorf("%q is no policy: give KIND/NAME, such as schedule/nights%s", text, spelling.Meant(text, PolicyNames(w, namespace)))
 	}
 	if slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return IDOf(p) == id }) {
 		return id, nil
@@ -44,12 +53,13 @@ func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
 	return workload.Policy{}, fmt.Errorf("there is no %s%s", id, spelling.Meant(text, PolicyNames(w, namespace)))
 }
 
-// PolicyNames returns the policies of a namespace and of the cluster, as KIND/NAME.
+// PolicyNames returns the policies of a namespace and of the cluster, as KIND/NAME, in order.
 func PolicyNames(w *World, namespace string) (names []string) {
 	for _, p := range w.Policies {
 		if id := IDOf(p); id.Namespace == "" || id.Namespace == namespace {
 			names = append(names, strings.ToLower(id.Kind)+"/"+id.Name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }

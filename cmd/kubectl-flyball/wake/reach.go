@@ -13,8 +13,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -101,7 +99,7 @@ func selected(w *source.World, selector labels.Selector, namespace string) ([]Pl
 func scheduledObjects(memory *world.Memory) map[workload.Ref]bool {
 	all := map[workload.Ref]bool{}
 	memory.Policies(func(p *world.Policy) bool {
-		if slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool { return k.Name == p.Kind.Name }) {
+		if isSchedule(p.Kind) {
 			memory.EachTarget(p, func(ref workload.Ref) { all[ref] = true })
 		}
 		return true

@@ -95,19 +95,16 @@ func Names(w *source.World, namespace string) []string {
 }
 
 func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
-	for _, k := range schedule.Kinds() {
-		if !strings.EqualFold(k.Name, kind) && !strings.EqualFold(k.Resource, kind) {
-			continue
-		}
-		id := workload.Policy{Kind: k.Name, Namespace: namespace, Name: name}
-		if k.ClusterScoped {
-			id.Namespace = ""
-		}
-		if slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return source.IDOf(p) == id }) {
-			return Place{Resource: v1alpha1.GroupVersion.WithResource(k.Resource), Kind: k.Name, Namespace: id.Namespace, Name: name, policy: id}, true
-		}
+	id, k, known := source.PolicyNamed(kind+"/"+name, namespace)
+	if known && isSchedule(k) && slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return source.IDOf(p) == id }) {
+		return Place{Resource: v1alpha1.GroupVersion.WithResource(k.Resource), Kind: k.Name, Namespace: id.Namespace, Name: name, policy: id}, true
 	}
 	return Place{}, false
+}
+
+// isSchedule reports whether policies of a kind are schedules.
+func isSchedule(kind policy.Kind) bool {
+	return slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool { return k.Name == kind.Name })
 }
 
 // Patch returns the merge patch that sets awake-until, or removes it if until is zero.

@@ -15,7 +15,7 @@ import (
 
 // Kinds returns the rows of deletion costs in the table of policy kinds.
 func Kinds() []policy.Kind {
-	return policy.Pair(Kind, "deletioncosts",
+	return policy.Pair(Kind, "deletioncosts", "fdc",
 		policy.NewKind[v1alpha1.DeletionCost, v1alpha1.DeletionCostList](Compile, func(d *v1alpha1.DeletionCost) policy.Parts {
 			return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
 		}),

@@ -17,13 +17,13 @@ import (
 // spec.suspend of freezes and windows; denials and exceptions are judged at admission.
 func Kinds() []policy.Kind {
 	rows := slices.Concat(
-		policy.Pair(Kind, "changefreezes",
+		policy.Pair(Kind, "changefreezes", "ffrz",
 			policy.NewKind[v1alpha1.ChangeFreeze, v1alpha1.ChangeFreezeList](compile, parts),
 			policy.NewKind[v1alpha1.ClusterChangeFreeze, v1alpha1.ClusterChangeFreezeList](compile, parts)),
-		policy.Pair(WindowKind, "maintenancewindows",
+		policy.Pair(WindowKind, "maintenancewindows", "fmw",
 			policy.NewKind[v1alpha1.MaintenanceWindow, v1alpha1.MaintenanceWindowList](compile, parts),
 			policy.NewKind[v1alpha1.ClusterMaintenanceWindow, v1alpha1.ClusterMaintenanceWindowList](compile, parts)),
-		policy.Pair(ExceptionKind, "freezeexceptions",
+		policy.Pair(ExceptionKind, "freezeexceptions", "ffex",
 			policy.NewKind[v1alpha1.FreezeException, v1alpha1.FreezeExceptionList](compile, parts),
 			policy.NewKind[v1alpha1.ClusterFreezeException, v1alpha1.ClusterFreezeExceptionList](compile, parts)),
 	)

@@ -50,6 +50,9 @@ func TestRowsEqualTheAPI(t *testing.T) {
 			if def.Spec.Names.Kind != k.Name || def.Spec.Names.Plural != k.Resource || def.Spec.Group != v1alpha1.GroupVersion.Group {
 				t.Errorf("the definition is of %s %s in %s", def.Spec.Names.Kind, def.Spec.Names.Plural, def.Spec.Group)
 			}
+			if !slices.Equal(def.Spec.Names.ShortNames, []string{k.Short}) {
+				t.Errorf("short by the row: %s, by the definition: %s", k.Short, def.Spec.Names.ShortNames)
+			}
 			if cluster := def.Spec.Scope == apiextensionsv1.ClusterScoped; cluster != k.ClusterScoped {
 				t.Errorf("outside namespaces by the row: %t, by the definition: %t", k.ClusterScoped, cluster)
 			}

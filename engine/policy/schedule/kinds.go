@@ -7,7 +7,7 @@ import (
 
 // Kinds returns the rows of schedules in the table of policy kinds.
 func Kinds() []policy.Kind {
-	return policy.Pair(Kind, "schedules",
+	return policy.Pair(Kind, "schedules", "fsch",
 		policy.NewKind[v1alpha1.Schedule, v1alpha1.ScheduleList](Compile, func(s *v1alpha1.Schedule) policy.Parts {
 			return parts(s.Spec.Target, &s.Spec.ScheduleRules, &s.Status)
 		}),

@@ -9,7 +9,7 @@ import (
 
 // Kinds are the rows of tortoises in the table of policy kinds.
 func Kinds() []policy.Kind {
-	return policy.Pair(KindName, "tortoises",
+	return policy.Pair(KindName, "tortoises", "ftt",
 		policy.NewKind[v1alpha1.Tortoise, v1alpha1.TortoiseList](Compile, func(t *v1alpha1.Tortoise) policy.Parts {
 			p := parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
 			tune := p.Rights

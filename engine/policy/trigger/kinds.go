@@ -12,7 +12,7 @@ import (
 
 // Kinds returns the rows of triggers in the table of policy kinds.
 func Kinds() []policy.Kind {
-	return policy.Pair(KindName, "triggers",
+	return policy.Pair(KindName, "triggers", "ftrg",
 		policy.NewKind[v1alpha1.Trigger, v1alpha1.TriggerList](Compile, func(t *v1alpha1.Trigger) policy.Parts {
 			return parts(&t.Spec.Target, &t.Status, func() []policy.Right {
 				return rights(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TriggerRules, t.Spec.Template)
