@@ -59,9 +59,13 @@ type Plan struct {
 	// plan.
 	Compared bool    `json:"compared,omitempty"`
 	Before   *Totals `json:"before,omitempty"`
-	// Timelines show how much of each target runs, over time.
-	Timelines []Timeline `json:"timelines,omitempty"`
+	// Timelines show how much of each changed target runs, over time. In a comparison they show the targets affected by the edit, and TimelinesBefore
+	// shows the same targets without it.
+	Timelines       []Timeline `json:"timelines,omitempty"`
+	TimelinesBefore []Timeline `json:"timelinesBefore,omitempty"`
 
+	// all are the timelines of all targets, in order.
+	all  []Timeline
 	zone *time.Location
 	// start is the instant at which the simulation begins.
 	start time.Time
@@ -117,7 +121,12 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 		l.note(write.Target, write.At)
 		p.take(&write)
 	}
-	p.Totals, p.Timelines = l.close()
+	p.Totals, p.all = l.close()
+	for _, t := range p.all {
+		if t.changes() {
+			p.Timelines = append(p.Timelines, t)
+		}
+	}
 	slices.SortStableFunc(p.Changes, func(a, b Change) int { return a.compare(&b) })
 	return p, nil
 }
@@ -140,6 +149,7 @@ func (p *Plan) take(write *decide.Write) {
 func Compare(before, after *Plan) *Plan {
 	d := *after
 	d.Compared, d.Before, d.Changes = true, &before.Totals, []Change{}
+	d.compareTimelines(before, after)
 	i, j := 0, 0
 	for i < len(before.Changes) || j < len(after.Changes) {
 		switch {
@@ -158,6 +168,18 @@ func Compare(before, after *Plan) *Plan {
 		}
 	}
 	return &d
+}
+
+// compareTimelines keeps the timelines of targets of which more or less runs with the edit.
+func (p *Plan) compareTimelines(before, after *Plan) {
+	p.Timelines = nil
+	for i := range after.all {
+		t := &after.all[i]
+		j, known := slices.BinarySearchFunc(before.all, t.ref, func(o Timeline, ref workload.Ref) int { return o.ref.Compare(ref) })
+		if known && !t.same(&before.all[j]) {
+			p.Timelines, p.TimelinesBefore = append(p.Timelines, *t), append(p.TimelinesBefore, before.all[j])
+		}
+	}
 }
 
 func (p *Plan) add(diff string, c *Change) {

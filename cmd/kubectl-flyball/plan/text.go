@@ -55,9 +55,7 @@ func (p *Plan) Text(w *report.Writer) {
 		w.Line("%s", w.Styled(p.Hypothetical, report.Warn))
 	}
 	p.textChanges(w)
-	if !p.Compared {
-		p.textBars(w)
-	}
+	p.textBars(w)
 	p.textTotals(w)
 	for _, n := range p.Notes {
 		w.Line("note: %s", n)
@@ -78,7 +76,7 @@ func (p *Plan) textChanges(w *report.Writer) {
 	if p.Compared {
 		heads = append([]string{" "}, heads...)
 	}
-	lines := p.lines(w.Wide)
+	lines := p.Lines(w.Wide)
 	shown := lines
 	if len(shown) > maxRows && !w.Wide {
 		shown = shown[:maxRows]
@@ -93,7 +91,23 @@ func (p *Plan) textChanges(w *report.Writer) {
 	}
 }
 
-// line is one line of the table: one change, or the same change of several objects.
+// Line is one line of a table of changes: one change, or the same change of several objects.
+type Line struct {
+	*Change
+	// Object, What, Was and Becomes are texts for the table: the objects, the field, and its values.
+	Object, What, Was, Becomes string
+}
+
+// Lines returns the lines of a table of the changes: where there are many, and the table is not wide, those that are alike share a line.
+func (p *Plan) Lines(wide bool) []Line {
+	var all []Line
+	for _, l := range p.lines(wide) {
+		all = append(all, l.text())
+	}
+	return all
+}
+
+// line is one line of the table.
 type line struct {
 	*Change
 	objects []workload.Ref
@@ -126,8 +140,8 @@ func (p *Plan) lines(wide bool) []line {
 	return all
 }
 
-// row returns the cells of one line.
-func (p *Plan) row(l *line) []report.Cell {
+// text returns the texts of one line.
+func (l *line) text() Line {
 	field := Readable(l.Field)
 	switch {
 	case l.Created:
@@ -145,7 +159,12 @@ func (p *Plan) row(l *line) []report.Cell {
 	if l.to {
 		to = "various"
 	}
-	row := report.Row(instant.Text(l.At, p.zone), object, field, from, to, l.By)
+	return Line{Change: l.Change, Object: object, What: field, Was: from, Becomes: to}
+}
+
+// row is one line as cells.
+func (p *Plan) row(l *Line) []report.Cell {
+	row := report.Row(instant.Text(l.At, p.zone), l.Object, l.What, l.Was, l.Becomes, l.By)
 	if p.Compared {
 		style := report.Good
 		if l.Diff == "-" {
@@ -229,9 +248,14 @@ func (p *Plan) textBars(w *report.Writer) {
 	if len(shown) > maxBars && !w.Wide {
 		shown = shown[:maxBars]
 	}
-	rows := make([][]report.Cell, len(shown))
+	var rows [][]report.Cell
 	for i, t := range shown {
-		rows[i] = report.Row(t.Target, t.bar(p.From, cell, n))
+		row := report.Row(t.Target, t.bar(p.From, cell, n))
+		if p.Compared {
+			rows = append(rows, append([]report.Cell{{Text: "-", Style: report.Bad}}, report.Row(t.Target, p.TimelinesBefore[i].bar(p.From, cell, n))...))
+			row = append([]report.Cell{{Text: "+", Style: report.Good}}, report.Row("", t.bar(p.From, cell, n))...)
+		}
+		rows = append(rows, row)
 	}
 	w.Grid("  ", nil, rows)
 	if more := len(p.Timelines) - len(shown); more > 0 {

@@ -44,6 +44,17 @@ type Step struct {
 	Replicas *int64 `json:"replicas,omitempty"`
 }
 
+// changes reports whether anything is written of the target in this time.
+func (t *Timeline) changes() bool { return len(t.Steps) > 1 }
+
+// same reports whether as much runs of a target at each instant.
+func (t *Timeline) same(o *Timeline) bool {
+	runs := func(steps []Step) []Step { // without those that change something else, such as a minimum
+		return slices.CompactFunc(slices.Clone(steps), func(a, b Step) bool { return a.Running == b.Running })
+	}
+	return slices.EqualFunc(runs(t.Steps), runs(o.Steps), func(a, b Step) bool { return a.At.Equal(b.At) && a.Running == b.Running })
+}
+
 // ledger keeps the accounts of all listed targets.
 type ledger struct {
 	memory   *world.Memory
@@ -124,15 +135,15 @@ func (l *ledger) note(ref workload.Ref, at time.Time) {
 	a.timeline.Steps = append(a.timeline.Steps, step)
 }
 
-// close returns the sums, and the timelines of changed targets.
+// close returns the sums, and the timelines of all targets.
 func (l *ledger) close() (Totals, []Timeline) {
 	t := Totals{Targets: len(l.accounts)}
 	var lines []Timeline
 	for _, a := range l.accounts {
-		changes := len(a.timeline.Steps) > 1
+		lines = append(lines, a.timeline)
+		changes := a.timeline.changes()
 		if changes {
 			t.Changed++
-			lines = append(lines, a.timeline)
 		}
 		if !a.counted {
 			if changes {

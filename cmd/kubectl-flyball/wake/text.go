@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 )
 
@@ -26,13 +25,12 @@ func (e *Effect) Text(w *report.Writer) {
 		w.Line("%s", e.noChange())
 	}
 	var rows [][]report.Cell
-	for i := range e.Plan.Changes {
-		c := &e.Plan.Changes[i]
+	for _, l := range e.Plan.Lines(w.Wide) {
 		word := "happens"
-		if c.Diff == "-" {
+		if l.Diff == "-" {
 			word = "does not happen"
 		}
-		rows = append(rows, report.Row(instant.Text(c.At, e.zone), word, c.Target, c.Field+" "+plan.Brief(c.From)+" -> "+plan.Brief(c.To), c.By))
+		rows = append(rows, report.Row(instant.Text(l.At, e.zone), word, l.Object, l.What+" "+l.Was+" -> "+l.Becomes, l.By))
 	}
 	w.Grid("", nil, rows)
 	for _, r := range e.Ready {
