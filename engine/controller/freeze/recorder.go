@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -27,6 +28,8 @@ const (
 	// creatorKept is the time for which the creator of an exception is remembered until the exception is seen: the API
 	// server may have refused it after the webhook let it through.
 	creatorKept = time.Minute
+	// writesAtOnce is the number of writes in flight, apart from slow ones.
+	writesAtOnce = 8
 )
 
 // Recorder records verdicts: metrics at once, and counts in the status of policies and events a moment later, several
@@ -44,6 +47,7 @@ type Recorder struct {
 	creators  map[types.UID]creator
 	occasions map[occasion]*occasionEvents
 	signal    chan struct{}
+	crew      *workers.Crew
 	// appeared receives a value when an exception is seen whose creator is not written yet.
 	appeared chan struct{}
 
@@ -72,7 +76,7 @@ func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() ti
 		host = "unknown"
 	}
 	n := &Recorder{client: cached, metrics: m, world: w, now: now, wall: time.Now, instance: reporter + "-" + host, log: log,
-		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, occasions: map[occasion]*occasionEvents{}, signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
+		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, occasions: map[occasion]*occasionEvents{}, crew: workers.NewCrew(writesAtOnce), signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
 	w.Observe(n)
 	return n
 }
@@ -191,20 +195,20 @@ func (n *Recorder) NeedLeaderElection() bool { return false }
 // Start writes records until the context ends, and then the remaining ones once.
 func (n *Recorder) Start(ctx context.Context) error {
 	var creators sync.WaitGroup
-	defer creators.Wait()
 	creators.Go(func() { n.followCreators(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
+			creators.Wait()
+			n.crew.Wait()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer cancel()
 			n.flush(last)
+			n.crew.Wait()
 			return nil
 		case <-n.signal:
 		}
-		if n.flush(ctx) {
-			time.AfterFunc(writeInterval, func() { poke.Poke(n.signal) })
-		}
+		n.flush(ctx)
 		select {
 		case <-ctx.Done():
 		case <-time.After(writeInterval):
@@ -212,29 +216,39 @@ func (n *Recorder) Start(ctx context.Context) error {
 	}
 }
 
-// flush writes all records and reports whether some are left to retry.
-func (n *Recorder) flush(ctx context.Context) (left bool) {
+// flush writes all records. A write without an answer delays no other.
+func (n *Recorder) flush(ctx context.Context) {
 	n.mu.Lock()
 	n.queueRest()
 	denials, queue := n.denials, n.queue
 	n.denials, n.queue = map[workload.Policy]*denied{}, nil
 	n.mu.Unlock()
 	for _, r := range queue {
-		if !n.deliver(ctx, r) && n.now().Before(r.until) {
-			n.mu.Lock()
-			n.queue = append(n.queue, r)
-			n.mu.Unlock()
-			left = true
-		}
+		n.crew.Do(func() {
+			if !n.deliver(ctx, r) && n.now().Before(r.until) {
+				n.mu.Lock()
+				n.queue = append(n.queue, r)
+				n.mu.Unlock()
+				n.again()
+			}
+		})
 	}
 	for id, d := range denials {
-		if err := n.addDenials(ctx, id, d); err != nil {
-			n.log.V(1).Info("Failed to write the counts; will retry", "policy", id.String(), "reason", err.Error())
-			n.putBack(id, d)
-			left = true
-		}
+		n.crew.Do(func() {
+			if err := n.addDenials(ctx, id, d); err != nil {
+				n.log.V(1).Info("Failed to write the counts; will retry", "policy", id.String(), "reason", err.Error())
+				n.putBack(id, d)
+				n.again()
+			}
+		})
 	}
-	return n.recordCreators(ctx) || left
+	n.recordCreators(ctx)
+	n.crew.Settle()
+}
+
+// again triggers another flush.
+func (n *Recorder) again() {
+	time.AfterFunc(writeInterval, func() { poke.Poke(n.signal) })
 }
 
 // followCreators writes the creator of an exception as soon as the exception is seen: until then only this
@@ -250,25 +264,26 @@ func (n *Recorder) followCreators(ctx context.Context) {
 	}
 }
 
-// recordCreators writes the creators of exceptions and reports whether some are left to retry.
-func (n *Recorder) recordCreators(ctx context.Context) (left bool) {
+// recordCreators writes the creators of exceptions.
+func (n *Recorder) recordCreators(ctx context.Context) {
 	n.mu.Lock()
 	creators := maps.Clone(n.creators)
 	n.mu.Unlock()
 	for uid, c := range creators {
-		there, err := n.recordCreator(ctx, uid, c)
-		if err != nil {
-			n.log.V(1).Info("Failed to write the creator of the exception; will retry", "exception", c.exception.String(), "reason", err.Error())
-		}
-		if there && err == nil || !there && n.now().Sub(c.at) > creatorKept {
-			n.mu.Lock()
-			delete(n.creators, uid)
-			n.mu.Unlock()
-			continue
-		}
-		left = true
+		n.crew.Do(func() {
+			there, err := n.recordCreator(ctx, uid, c)
+			if err != nil {
+				n.log.V(1).Info("Failed to write the creator of the exception; will retry", "exception", c.exception.String(), "reason", err.Error())
+			}
+			if there && err == nil || !there && n.now().Sub(c.at) > creatorKept {
+				n.mu.Lock()
+				delete(n.creators, uid)
+				n.mu.Unlock()
+				return
+			}
+			n.again()
+		})
 	}
-	return left
 }
 
 // putBack merges unwritten counts with newer ones.

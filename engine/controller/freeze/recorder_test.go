@@ -3,6 +3,8 @@ package freeze
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -80,6 +83,72 @@ func TestTheCreatorOfAnExceptionIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
+// A write without an answer delays no other write, of this flush or the next, and is retried.
+func TestAHangingWriteDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		if err := v1alpha1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		objects := []client.Object{}
+		for i := range 3 {
+			objects = append(objects, &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("f%02d", i)}})
+		}
+		hangs := make(chan struct{})
+		tries := 0
+		c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(objects...).WithObjects(objects...).
+			WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil },
+				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+					if obj.GetName() == "f00" {
+						if tries++; tries == 1 {
+							<-hangs
+							return context.DeadlineExceeded
+						}
+					}
+					return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+				},
+			}).Build()
+		n, _ := noting(t)
+		n.client = c
+		ctx, stop := context.WithCancel(t.Context())
+		stopped := make(chan error)
+		go func() { stopped <- n.Start(ctx) }()
+		denied := func() (all []int64) {
+			for i := range 3 {
+				var f v1alpha1.ClusterChangeFreeze
+				if err := c.Get(t.Context(), client.ObjectKey{Name: fmt.Sprintf("f%02d", i)}, &f); err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, ptr.Deref(f.Status.Denied, v1alpha1.DeniedCounts{}).RollOut)
+			}
+			return all
+		}
+		judged := func(first, last int) {
+			j := asked("web", "alice", denials(last))
+			j.Verdict.Denials = j.Verdict.Denials[first:]
+			n.Judged(j)
+			time.Sleep(2 * writeInterval)
+			synctest.Wait()
+		}
+		judged(0, 3)
+		judged(1, 3)
+		if got := denied(); !slices.Equal(got, []int64{0, 2, 2}) {
+			t.Errorf("while a write hangs: %v denials are written", got)
+		}
+		close(hangs)
+		time.Sleep(2 * writeInterval)
+		synctest.Wait()
+		if got := denied(); !slices.Equal(got, []int64{1, 2, 2}) {
+			t.Errorf("afterwards: %v denials are written", got)
+		}
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The creator is never written into a new exception of the same name.
 func TestTheCreatorIsNotWrittenIntoARecreatedException(t *testing.T) {
 	scheme := runtime.NewScheme()
@@ -106,6 +175,7 @@ func TestTheCreatorIsNotWrittenIntoARecreatedException(t *testing.T) {
 	n.creators["u-1"] = creator{exception: workload.Policy{Kind: "FreezeException", Namespace: "shop", Name: "hotfix"}, user: "alice", at: n.now()}
 	for range 2 {
 		n.recordCreators(t.Context())
+		n.crew.Wait()
 	}
 	var is v1alpha1.FreezeException
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "hotfix"}, &is); err != nil {
