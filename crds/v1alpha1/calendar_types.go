@@ -24,8 +24,8 @@ type CalendarDate struct {
 	Name string `json:"name,omitempty"`
 }
 
-// CalendarYearly is a day that comes every year. 29 February comes in leap years only.
-type CalendarYearly struct {
+// CalendarDay is a day of the year.
+type CalendarDay struct {
 	// Month, 1 to 12.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=12
@@ -34,6 +34,48 @@ type CalendarYearly struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=31
 	Day int32 `json:"day"`
+}
+
+// InLieu is where a day goes that falls on a weekend.
+// +kubebuilder:validation:Enum=Monday
+type InLieu string
+
+// InLieuMonday moves a day that falls on a Saturday or Sunday to the Monday after.
+const InLieuMonday InLieu = "Monday"
+
+// CalendarYearly is a day that comes every year: a date, the first day of a range, a weekday by its place in the month, or a distance from Easter.
+// 29 February comes in leap years only.
+// +kubebuilder:validation:XValidation:rule="has(self.easter) || has(self.month)",message="give month with day, month with nth, or easter"
+// +kubebuilder:validation:XValidation:rule="!has(self.easter) || !(has(self.month) || has(self.day) || has(self.nth) || has(self.until))",message="easter does not go with month, day, nth and until: make two entries"
+// +kubebuilder:validation:XValidation:rule="!has(self.month) || has(self.day) != has(self.nth)",message="month goes with day or with nth"
+// +kubebuilder:validation:XValidation:rule="has(self.month) || !(has(self.day) || has(self.nth))",message="day and nth need month"
+// +kubebuilder:validation:XValidation:rule="!has(self.until) || has(self.day)",message="until is the last day of a range that begins with month and day"
+// +kubebuilder:validation:XValidation:rule="!has(self.inLieu) || !(has(self.until) || has(self.nth))",message="inLieu moves a single date: leave it out of a range, and where nth gives the weekday"
+type CalendarYearly struct {
+	// Month, 1 to 12.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=12
+	Month int32 `json:"month,omitempty"`
+	// Day of the month, 1 to 31.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=31
+	Day int32 `json:"day,omitempty"`
+	// Until is the last day of a range that begins with month and day. It may be in the next year.
+	// +optional
+	Until *CalendarDay `json:"until,omitempty"`
+	// Nth is a weekday of the month by its place, such as {week: -1, day: Mon}.
+	// +optional
+	Nth *NthDay `json:"nth,omitempty"`
+	// Easter counts days from Easter Sunday, as churches of the West have it: -2 is Good Friday, 1 Easter Monday, 39 Ascension Day.
+	// +optional
+	// +kubebuilder:validation:Minimum=-60
+	// +kubebuilder:validation:Maximum=60
+	Easter *int32 `json:"easter,omitempty"`
+	// InLieu, Monday, moves a date that falls on a Saturday or Sunday to the Monday after.
+	// +optional
+	InLieu InLieu `json:"inLieu,omitempty"`
 	// Name is used in messages.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63

@@ -85,11 +85,43 @@ type ClusterTargetSelector struct {
 // +kubebuilder:validation:Enum=Mon;Tue;Wed;Thu;Fri;Sat;Sun
 type Day string
 
-// Window is a span of time in one of three forms: days with from and to, a cron with a duration, or a start and an end.
-// +kubebuilder:validation:XValidation:rule="(has(self.from) || has(self.to) || has(self.days) ? 1 : 0) + (has(self.cron) || has(self.duration) ? 1 : 0) + (has(self.start) || has(self.end) ? 1 : 0) == 1",message="give exactly one form: days, from and to; or cron and duration; or start and end"
+// DayOfMonth is a day of the month, 1 to 31, or counted from its end, -1 (the last) to -31.
+// +kubebuilder:validation:Minimum=-31
+// +kubebuilder:validation:Maximum=31
+// +kubebuilder:validation:XValidation:rule="self != 0",message="a day of the month is 1 to 31, or -1 to -31 counted from the end of the month: -1 is the last day"
+type DayOfMonth int32
+
+// NthDay is a weekday by its place in the month, such as the last Friday: {week: -1, day: Fri}.
+type NthDay struct {
+	// Week is 1 (the first of the month) to 5, or -1 (the last) to -5.
+	// +kubebuilder:validation:Minimum=-5
+	// +kubebuilder:validation:Maximum=5
+	// +kubebuilder:validation:XValidation:rule="self != 0",message="a week is 1 to 5, or -1 to -5 counted from the end of the month: -1 is the last"
+	Week int32 `json:"week"`
+	// Day of the week.
+	Day Day `json:"day"`
+}
+
+// Weeks takes one of several weeks, from Monday to Sunday.
+type Weeks struct {
+	// Every is from how many weeks one is taken: 2 is every other week.
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=12
+	Every int32 `json:"every"`
+	// Starting is a date (YYYY-MM-DD) of a week that is taken. Weeks before it are counted too.
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	Starting string `json:"starting"`
+}
+
+// Window is a span of time in one of three forms: days and times of the day, a cron with a duration or an until, or a start and an end.
+// +kubebuilder:validation:XValidation:rule="has(self.days) || has(self.months) || has(self.weeks) || has(self.dayOfMonth) || has(self.nth) || has(self.from) || has(self.cron) || has(self.start)",message="give exactly one form: days, months, weeks, dayOfMonth or nth with or without from and to; or cron with duration or until; or start and end"
+// +kubebuilder:validation:XValidation:rule="!(has(self.cron) && has(self.start))",message="give cron, or start and end, and not both"
+// +kubebuilder:validation:XValidation:rule="!(has(self.cron) && (has(self.days) || has(self.months) || has(self.weeks) || has(self.dayOfMonth) || has(self.nth) || has(self.from)))",message="cron does not go with days, months, weeks, dayOfMonth, nth, from and to: write them into the cron, or leave cron out"
+// +kubebuilder:validation:XValidation:rule="!(has(self.start) && (has(self.days) || has(self.months) || has(self.weeks) || has(self.dayOfMonth) || has(self.nth) || has(self.from)))",message="start and end do not go with days, months, weeks, dayOfMonth, nth, from and to: write validFrom and validUntil for the dates between which such a window holds"
 // +kubebuilder:validation:XValidation:rule="has(self.from) == has(self.to)",message="from and to go together"
-// +kubebuilder:validation:XValidation:rule="!has(self.days) || has(self.from)",message="days needs from and to"
-// +kubebuilder:validation:XValidation:rule="has(self.cron) == has(self.duration)",message="cron and duration go together"
+// +kubebuilder:validation:XValidation:rule="!has(self.weeks) || !(has(self.dayOfMonth) || has(self.nth))",message="weeks counts weeks, where dayOfMonth and nth count within a month: leave one of them out"
+// +kubebuilder:validation:XValidation:rule="has(self.cron) == (has(self.duration) || has(self.until))",message="cron goes together with duration or until"
+// +kubebuilder:validation:XValidation:rule="!(has(self.duration) && has(self.until))",message="give duration or until, and not both"
 // +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end go together"
 type Window struct {
 	// Name is used in messages. No two windows of one list have the same.
@@ -101,7 +133,27 @@ type Window struct {
 	// +kubebuilder:validation:MaxItems=7
 	// +listType=set
 	Days []Day `json:"days,omitempty"`
-	// From is the local start, HH:MM.
+	// Months, 1 to 12, in which the window starts. Empty: every month.
+	// +optional
+	// +kubebuilder:validation:MaxItems=12
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=12
+	// +listType=set
+	Months []int32 `json:"months,omitempty"`
+	// Weeks takes one of several weeks for the window to start in.
+	// +optional
+	Weeks *Weeks `json:"weeks,omitempty"`
+	// DayOfMonth lists days of the month, 1 to 31, or counted from its end, -1 (the last) to -31, on which the window starts.
+	// +optional
+	// +kubebuilder:validation:MaxItems=31
+	// +listType=set
+	DayOfMonth []DayOfMonth `json:"dayOfMonth,omitempty"`
+	// Nth lists weekdays by their place in the month, such as {week: -1, day: Fri}, on which the window starts.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Nth []NthDay `json:"nth,omitempty"`
+	// From is the local start, HH:MM. Without from and to, the window is open all day.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	From string `json:"from,omitempty"`
@@ -109,7 +161,7 @@ type Window struct {
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
 	To string `json:"to,omitempty"`
-	// Cron is a five-field cron expression of the starts.
+	// Cron is a five-field cron expression of the starts. It goes with duration or until.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -117,6 +169,11 @@ type Window struct {
 	// Duration of each window started by cron, for example 4h or 30d.
 	// +optional
 	Duration Duration `json:"duration,omitempty"`
+	// Until is a five-field cron expression of the ends of a window that cron starts.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Until string `json:"until,omitempty"`
 	// Start is a local date (YYYY-MM-DD) or an RFC 3339 instant.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
@@ -125,6 +182,21 @@ type Window struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	End string `json:"end,omitempty"`
+	// TimeZone of this window is an IANA name. Default: that of the policy.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// ValidFrom is a local date or an RFC 3339 instant before which the window is closed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	ValidFrom string `json:"validFrom,omitempty"`
+	// ValidUntil is a local date (inclusive) or an RFC 3339 instant (exclusive) after which the window is closed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	ValidUntil string `json:"validUntil,omitempty"`
 }
 
 // TargetCounts is the number of targets of a policy in each state.

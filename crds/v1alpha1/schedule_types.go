@@ -22,7 +22,19 @@ type CalendarRef struct {
 	Effect CalendarEffect `json:"effect"`
 }
 
-// BoundsValue is a range for an autoscaler; an omitted end keeps the object's own.
+// Otherwise is what a schedule asks for outside of its windows.
+// +kubebuilder:validation:Enum=Asleep;Awake;Nothing
+type Otherwise string
+
+// What is asked for outside of windows.
+const (
+	OtherwiseAsleep Otherwise = "Asleep"
+	OtherwiseAwake  Otherwise = "Awake"
+	// OtherwiseNothing: other policies decide, and where there is none, the owner.
+	OtherwiseNothing Otherwise = "Nothing"
+)
+
+// BoundsValue is a range for an autoscaler; an omitted end keeps the object's own, and none is raised above the object's own.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not be above max"
 type BoundsValue struct {
@@ -107,7 +119,8 @@ type ScheduleRules struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Upscale string `json:"upscale,omitempty"`
-	// Downscale is a five-field cron expression of the instants at which targets go to sleep.
+	// Downscale is a five-field cron expression of the instants at which targets go to sleep. Without upscale, they sleep until somebody,
+	// or another policy, wakes them, and go to sleep again at the next instant.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -124,6 +137,10 @@ type ScheduleRules struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	Awake []Window `json:"awake,omitempty"`
+	// Otherwise is what is asked for outside of the windows: Asleep, Awake or Nothing. Default: Awake with asleep, Asleep with awake.
+	// With Nothing, what this schedule has changed is given back, unless another policy asks for it.
+	// +optional
+	Otherwise Otherwise `json:"otherwise,omitempty"`
 	// Calendars overrule the rest on their days.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -156,8 +173,11 @@ type ScheduleRules struct {
 }
 
 // ScheduleSpec puts the selected objects of its own namespace to sleep and wakes them.
-// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1",message="give exactly one of: upscale with downscale, asleep, awake"
-// +kubebuilder:validation:XValidation:rule="has(self.upscale) == has(self.downscale)",message="upscale and downscale go together"
+// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1",message="give exactly one of: downscale with or without upscale, asleep, awake"
+// +kubebuilder:validation:XValidation:rule="!has(self.upscale) || has(self.downscale)",message="upscale needs downscale: write when the targets go to sleep"
+// +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || !has(self.downscale)",message="calendars do not go with downscale alone, which has no state for them to overrule: write upscale too, or windows"
+// +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || has(self.asleep) || has(self.awake)",message="otherwise is for the time outside of windows: write asleep or awake, or leave it out"
+// +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || self.otherwise != (has(self.asleep) ? 'Asleep' : 'Awake')",message="otherwise is what the windows are already: write Nothing, or leave it out"
 type ScheduleSpec struct {
 	// Target selects the objects. Empty: everything in the namespace that can sleep.
 	// +optional
@@ -167,8 +187,11 @@ type ScheduleSpec struct {
 }
 
 // ClusterScheduleSpec puts the selected objects of many namespaces to sleep and wakes them.
-// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1",message="give exactly one of: upscale with downscale, asleep, awake"
-// +kubebuilder:validation:XValidation:rule="has(self.upscale) == has(self.downscale)",message="upscale and downscale go together"
+// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1",message="give exactly one of: downscale with or without upscale, asleep, awake"
+// +kubebuilder:validation:XValidation:rule="!has(self.upscale) || has(self.downscale)",message="upscale needs downscale: write when the targets go to sleep"
+// +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || !has(self.downscale)",message="calendars do not go with downscale alone, which has no state for them to overrule: write upscale too, or windows"
+// +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || has(self.asleep) || has(self.awake)",message="otherwise is for the time outside of windows: write asleep or awake, or leave it out"
+// +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || self.otherwise != (has(self.asleep) ? 'Asleep' : 'Awake')",message="otherwise is what the windows are already: write Nothing, or leave it out"
 type ClusterScheduleSpec struct {
 	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
 	Target        ClusterTargetSelector `json:"target"`

@@ -88,8 +88,6 @@ type Policy struct {
 	// Extras implements optional interfaces: any of Reporter, FieldNamer, Maker, Judge, PodOrderer and Tuner.
 	// Nil: none.
 	Extras any
-	// Warnings list valid parts of the spec that are surely not meant, each with its field.
-	Warnings []string
 	// Invalid are the errors of the spec. An invalid policy only keeps its values.
 	Invalid field.ErrorList
 }

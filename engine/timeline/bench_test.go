@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // benchmarkTimelines are the typical timelines whose questions must cost microseconds at most and no allocation.
@@ -15,10 +16,13 @@ func benchmarkTimelines(tb testing.TB) map[string]timeline.Timeline {
 	nights := timeline.WindowSpec{Name: "nights", Days: workdays, From: "20:00", To: "08:00"}
 	weekend := timeline.WindowSpec{Name: "weekend", Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00"}
 	patching := timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}
+	filtered := func(f face.Filter) timeline.WindowSpec {
+		return timeline.WindowSpec{Filter: f, ValidFrom: "2020-01-01"}
+	}
 	holidays := mustCalendar(tb, "holidays", timeline.CalendarSpec{
 		TimeZone: "Europe/Berlin",
 		Dates:    []timeline.DateSpec{{Date: "2026-04-03"}, {Start: "2026-12-27", End: "2026-12-31"}},
-		Yearly:   []timeline.YearlySpec{{Month: 1, Day: 1}, {Month: 5, Day: 1}, {Month: 12, Day: 25}, {Month: 12, Day: 26}},
+		Yearly:   []face.Yearly{{Month: 1, Day: 1}, {Month: 5, Day: 1}, {Month: 12, Day: 25}, {Month: 12, Day: 26}},
 	})
 	daily := mustPair(tb, "0 8 * * 1-5", "0 20 * * 1-5", zone)
 	return map[string]timeline.Timeline{
@@ -28,6 +32,10 @@ func benchmarkTimelines(tb testing.TB) map[string]timeline.Timeline {
 		"leap-day":      mustWindow(tb, timeline.WindowSpec{Cron: "0 0 29 2 *", Duration: 24 * time.Hour}, zone),
 		"nights":        mustWindow(tb, nights, zone),
 		"cron-window":   mustWindow(tb, patching, zone),
+		"until":         mustWindow(tb, timeline.WindowSpec{Cron: "0 22 * * 5", Until: "0 6 * * 1"}, zone),
+		"last-friday":   mustWindow(tb, timeline.WindowSpec{Cron: "0 22 * * 5L", Duration: 4 * time.Hour}, zone),
+		"month-end":     mustWindow(tb, filtered(face.Filter{DayOfMonth: []int{1, -1}}), zone),
+		"other-weeks":   mustWindow(tb, filtered(face.Filter{Weeks: face.Weeks{Every: 2, Starting: "2026-01-05"}}), zone),
 		"every-minute":  mustWindow(tb, timeline.WindowSpec{Cron: "* * * * *", Duration: time.Minute}, zone),
 		"calendar":      holidays,
 		"three-windows": mustWindows(tb, zone, nights, weekend, patching),

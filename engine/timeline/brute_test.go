@@ -164,7 +164,7 @@ func (t track) changes() []int {
 func cronMatcher(expr string) func(civil int64) bool {
 	f := strings.Fields(expr)
 	minute, hour := fieldValues(f[0], 0, 59), fieldValues(f[1], 0, 23)
-	dom, mon, dow := fieldValues(f[2], 1, 31), fieldValues(f[3], 1, 12), fieldValues(f[4], 0, 6)
+	mon := fieldValues(f[3], 1, 12)
 	either := f[2] != "*" && f[4] != "*"
 	day, dayMatches := int64(-1), false
 	return func(civil int64) bool {
@@ -174,11 +174,84 @@ func cronMatcher(expr string) func(civil int64) bool {
 		if civil/1440 != day {
 			day = civil / 1440
 			date := time.Unix(day*86400, 0).UTC()
-			byDate, byWeekday := dom[date.Day()], dow[int(date.Weekday())]
+			byDate, byWeekday := dateMatches(f[2], date), weekdayMatches(f[4], date)
 			dayMatches = mon[int(date.Month())] && (either && (byDate || byWeekday) || !either && byDate && byWeekday)
 		}
 		return dayMatches
 	}
+}
+
+// dateMatches reads a day-of-month field, part by part.
+func dateMatches(field string, date time.Time) bool {
+	end := lastOfMonth(date)
+	for _, part := range strings.Split(field, ",") {
+		switch {
+		case strings.HasSuffix(part, "W"):
+			to := end.Day()
+			if part != "LW" {
+				to, _ = strconv.Atoi(strings.TrimSuffix(part, "W"))
+			}
+			if to <= end.Day() && date.Equal(nearestWorkday(time.Date(date.Year(), date.Month(), to, 0, 0, 0, 0, time.UTC))) {
+				return true
+			}
+		case strings.HasPrefix(part, "L"):
+			before, _ := strconv.Atoi(strings.TrimPrefix(part, "L"))
+			if date.Equal(end.AddDate(0, 0, before)) {
+				return true
+			}
+		case fieldValues(part, 1, 31)[date.Day()]:
+			return true
+		}
+	}
+	return false
+}
+
+// nearestWorkday looks at the days around a date, the nearest first, and the earlier of two equally near ones first.
+func nearestWorkday(to time.Time) time.Time {
+	for _, by := range []int{0, -1, 1, -2, 2} {
+		near := to.AddDate(0, 0, by)
+		if near.Month() == to.Month() && near.Weekday() != time.Saturday && near.Weekday() != time.Sunday {
+			return near
+		}
+	}
+	panic("no day from Monday to Friday is near")
+}
+
+func lastOfMonth(date time.Time) time.Time {
+	return time.Date(date.Year(), date.Month()+1, 0, 0, 0, 0, 0, time.UTC)
+}
+
+// weekdayMatches reads a weekday field, part by part.
+func weekdayMatches(field string, date time.Time) bool {
+	for _, part := range strings.Split(field, ",") {
+		day, place, isNth := strings.Cut(part, "#")
+		day, isLast := strings.CutSuffix(day, "L")
+		n, _ := strconv.Atoi(place)
+		switch {
+		case !fieldValues(day, 0, 6)[int(date.Weekday())]:
+		case isNth && placeInMonth(date) != n, isLast && placeFromEnd(date) != 1:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// placeInMonth counts the days of the same weekday up to the date, placeFromEnd from it on.
+func placeInMonth(date time.Time) int {
+	n := 0
+	for d := date; d.Month() == date.Month(); d = d.AddDate(0, 0, -7) {
+		n++
+	}
+	return n
+}
+
+func placeFromEnd(date time.Time) int {
+	n := 0
+	for d := date; d.Month() == date.Month(); d = d.AddDate(0, 0, 7) {
+		n++
+	}
+	return n
 }
 
 func everyHourMatches(expr string) bool {

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // CalendarSpec is a set of days, in a zone of its own.
@@ -16,7 +17,7 @@ type CalendarSpec struct {
 	// Dates are single days and ranges of days.
 	Dates []DateSpec
 	// Yearly are days that come back every year.
-	Yearly []YearlySpec
+	Yearly []face.Yearly
 }
 
 // DateSpec is one day (Date) or a range of days (Start to End, both included), written 2006-01-02.
@@ -26,17 +27,9 @@ type DateSpec struct {
 	Name string
 }
 
-// YearlySpec is a day of every year. 29 February comes in leap years only.
-type YearlySpec struct {
-	// Month is 1 to 12, Day 1 to 31.
-	Month, Day int
-	// Name says what the day is, for messages.
-	Name string
-}
-
 // ParseCalendar returns the timeline that is on during the calendar's days, each from midnight to midnight of the
 // calendar's own zone. A state's name is "name: entry", or the name alone where the entry has none. Errors name the
-// fields timeZone, dates[i].date, dates[i].start, dates[i].end, yearly[i].month and yearly[i].day under fldPath.
+// fields of CalendarSpec in lower case under fldPath.
 func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timeline, field.ErrorList) {
 	var errs field.ErrorList
 	loc, err := LoadZone(spec.TimeZone)
@@ -45,6 +38,7 @@ func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timelin
 	}
 	var dates []span
 	yearly := &yearlyDays{}
+	var sets []face.Set
 	for i, d := range spec.Dates {
 		s, dateErrs := parseDate(d, fldPath.Child("dates").Index(i))
 		errs = append(errs, dateErrs...)
@@ -52,15 +46,16 @@ func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timelin
 		dates = append(dates, s)
 	}
 	for i, y := range spec.Yearly {
-		errs = append(errs, validateYearly(y, fldPath.Child("yearly").Index(i))...)
-		if len(errs) == 0 {
-			yearly.set[y.Month] |= 1 << y.Day
-			yearly.named = append(yearly.named, anniversary{y.Month, y.Day, entryLabel(name, y.Name)})
-		}
+		days, yearlyErrs := face.ParseYearly(y, fldPath.Child("yearly").Index(i))
+		errs = append(errs, yearlyErrs...)
+		yearly.named = append(yearly.named, namedDays{days, entryLabel(name, y.Name)})
+		sets = append(sets, days)
 	}
 	if len(errs) > 0 {
 		return Timeline{}, errs
 	}
+	yearly.set = face.Any(sets...)
+	yearly.others = face.Others(yearly.set)
 	days := []node{&stretches{merged: mergeSpans(dates), named: dates}, yearly}
 	return Timeline{
 		root: &wall{zone: zoneOf(loc), set: settle(newUnion(days, days))},
@@ -87,11 +82,11 @@ func parseDate(d DateSpec, path *field.Path) (span, field.ErrorList) {
 	case d.Date == "" && !ranged:
 		return span{}, field.ErrorList{field.Required(path.Child("date"), "set date, or start and end")}
 	case d.Date != "":
-		day, errs := parseDay(d.Date, path.Child("date"))
+		day, errs := face.ParseDay(d.Date, path.Child("date"))
 		return span{from: day, to: day + daySeconds}, errs
 	}
-	first, errs := parseDay(d.Start, path.Child("start"))
-	last, endErrs := parseDay(d.End, path.Child("end"))
+	first, errs := face.ParseDay(d.Start, path.Child("start"))
+	last, endErrs := face.ParseDay(d.End, path.Child("end"))
 	if errs = append(errs, endErrs...); len(errs) > 0 {
 		return span{}, errs
 	}
@@ -101,38 +96,10 @@ func parseDate(d DateSpec, path *field.Path) (span, field.ErrorList) {
 	return span{from: first, to: last + daySeconds}, nil
 }
 
-// parseDay gives the reading of the day's midnight.
-func parseDay(text string, path *field.Path) (int64, field.ErrorList) {
-	if text == "" {
-		return 0, field.ErrorList{field.Required(path, "a date such as 2026-12-24")}
-	}
-	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		return 0, field.ErrorList{field.Invalid(path, text, "must be a date such as 2026-12-24")}
-	}
-	return t.Unix(), nil
-}
-
-func validateYearly(y YearlySpec, path *field.Path) field.ErrorList {
-	if y.Month < 1 || y.Month > 12 {
-		return field.ErrorList{field.Invalid(path.Child("month"), y.Month, "must be 1 to 12")}
-	}
-	const leapYear = 2000
-	if length := monthLength(leapYear, y.Month); y.Day < 1 || y.Day > length {
-		return field.ErrorList{field.Invalid(path.Child("day"), y.Day, fmt.Sprintf("must be 1 to %d in this month", length))}
-	}
-	return nil
-}
-
 // span is one stretch of time or of the wall clock, half-open.
 type span struct {
 	from, to int64
 	label    string
-}
-
-type anniversary struct {
-	month, day int
-	label      string
 }
 
 // mergeSpans returns the ranges in order, with those that touch or overlap made one.
@@ -153,16 +120,19 @@ func mergeSpans(spans []span) []span {
 // stretches is the rule of stretches of time or of the wall clock, such as a calendar's dates.
 type stretches struct {
 	merged []span // ascending, neither touching nor overlapping
-	named  []span // as written
+	named  []span // as written; those that several windows are joined to have none
 }
 
 func (r *stretches) state(at int64) (bool, string) {
+	if on, _ := r.look(at, forward); !on {
+		return false, ""
+	}
 	for _, s := range r.named {
 		if at >= s.from && at < s.to {
 			return true, s.label
 		}
 	}
-	return false, ""
+	return true, ""
 }
 
 func (r *stretches) look(at int64, d direction) (bool, int64) {
@@ -185,18 +155,24 @@ func (r *stretches) look(at int64, d direction) (bool, int64) {
 
 // yearlyDays is the clock-face rule of the days that come back every year.
 type yearlyDays struct {
-	set   yearDays
-	named []anniversary // as written
+	// set holds the days of all entries, others all other days.
+	set, others face.Set
+	named       []namedDays // as written
+}
+
+type namedDays struct {
+	days  face.Set
+	label string
 }
 
 func (y *yearlyDays) state(reading int64) (bool, string) {
-	if len(y.named) == 0 {
+	day := face.FloorDiv(reading, daySeconds)
+	if len(y.named) == 0 || !face.Has(y.set, day) {
 		return false, ""
 	}
-	m, dom := monthOf(floorDiv(reading, daySeconds))
-	for _, a := range y.named {
-		if a.month == m.number && a.day == dom {
-			return true, a.label
+	for _, n := range y.named {
+		if face.Has(n.days, day) {
+			return true, n.label
 		}
 	}
 	return false, ""
@@ -207,16 +183,16 @@ func (y *yearlyDays) look(reading int64, d direction) (bool, int64) {
 		return false, d.farthest()
 	}
 	on, _ := y.state(reading)
-	var turns daySet = &y.set // the days that are in the other state
+	turns := y.set // the days that are in the other state
 	if on {
-		turns = otherDays{&y.set}
+		turns = y.others
 	}
-	day := floorDiv(reading, daySeconds)
+	day := face.FloorDiv(reading, daySeconds)
 	var ok bool
 	if d == forward {
-		day, ok = dayFrom(turns, day)
+		day, ok = face.From(turns, day)
 	} else {
-		day, ok = dayUpTo(turns, day)
+		day, ok = face.UpTo(turns, day)
 		day++ // the run begins on the day after
 	}
 	if !ok {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // TestRandomCalendarsAgainstAWalkOverEveryDay draws dates, ranges and yearly days that touch, overlap and contain each
@@ -29,7 +30,7 @@ func TestRandomCalendarsAgainstAWalkOverEveryDay(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 4).Draw(t, "yearly") {
 			of := first.AddDate(0, 0, rapid.IntRange(0, 80).Draw(t, "day"))
-			spec.Yearly = append(spec.Yearly, timeline.YearlySpec{Month: int(of.Month()), Day: of.Day()})
+			spec.Yearly = append(spec.Yearly, face.Yearly{Month: int(of.Month()), Day: of.Day()})
 			for day := range days {
 				d := first.AddDate(0, 0, day)
 				listed[day] = listed[day] || d.Month() == of.Month() && d.Day() == of.Day()

@@ -130,8 +130,8 @@ func (n *union) extend(edge int64, d direction) int64 {
 			if !isInstant(edge) {
 				return d.farthest()
 			}
-			if on, farther := part.look(d.beyond(edge), d); on {
-				edge = farther
+			if on, _ := part.state(d.beyond(edge)); on { // of a part that is off, its next edge need not be known
+				_, edge = part.look(d.beyond(edge), d)
 			}
 		}
 		if edge == before {
@@ -144,19 +144,19 @@ func (n *union) extend(edge int64, d direction) int64 {
 	return d.farthest()
 }
 
-// face is what several windows of one zone are on the clock face, or, without a zone, what several are as instants.
-type face struct {
+// joined is what several windows of one zone are on the clock face, or, without a zone, what several are as instants.
+type joined struct {
 	week   []weekSpan
 	ranges []span
 }
 
 // mergeFaces replaces the weekly windows of each zone by one, and those from a start to an end too.
 func mergeFaces(nodes []node) []node {
-	faces := map[*zone]*face{}
+	faces := map[*zone]*joined{}
 	var zones []*zone // in order of appearance
-	of := func(z *zone) *face {
+	of := func(z *zone) *joined {
 		if faces[z] == nil {
-			zones, faces[z] = append(zones, z), &face{}
+			zones, faces[z] = append(zones, z), &joined{}
 		}
 		return faces[z]
 	}

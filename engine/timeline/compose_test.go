@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 func TestCalendar(t *testing.T) {
@@ -15,7 +16,7 @@ func TestCalendar(t *testing.T) {
 			{Start: "2026-12-27", End: "2026-12-31", Name: "between the years"},
 			{Start: "2026-12-28", End: "2026-12-29", Name: "hidden behind the first"},
 		},
-		Yearly: []timeline.YearlySpec{
+		Yearly: []face.Yearly{
 			{Month: 1, Day: 1, Name: "New Year"}, {Month: 2, Day: 29, Name: "leap day"},
 			{Month: 12, Day: 25, Name: "Christmas"}, {Month: 12, Day: 26, Name: "Christmas"},
 		},
@@ -29,9 +30,9 @@ func TestCalendar(t *testing.T) {
 		{"2028-02-29T12:00:00Z", true, "2028-02-28T23:00:00Z", "2028-02-29T23:00:00Z", "holidays: leap day"},
 	})
 
-	var everyDay []timeline.YearlySpec
+	var everyDay []face.Yearly
 	for day := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() == 2028; day = day.AddDate(0, 0, 1) {
-		everyDay = append(everyDay, timeline.YearlySpec{Month: int(day.Month()), Day: day.Day()})
+		everyDay = append(everyDay, face.Yearly{Month: int(day.Month()), Day: day.Day()})
 	}
 	check(t, mustCalendar(t, "all", timeline.CalendarSpec{Yearly: everyDay}), []moment{
 		{"2026-06-15T12:00:00Z", true, "", "", "all"},

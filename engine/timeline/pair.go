@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // Names of the two edges of a pair, as State.Name gives them.
@@ -18,11 +20,11 @@ const (
 // cron change nothing. Errors name fldPath.upscale and fldPath.downscale.
 func Pair(upscale, downscale string, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
 	var errs field.ErrorList
-	up, err := parseCron(upscale)
+	up, err := face.ParseCron(upscale)
 	if err != nil {
 		errs = append(errs, field.Invalid(fldPath.Child(Upscale), upscale, err.Error()))
 	}
-	down, err := parseCron(downscale)
+	down, err := face.ParseCron(downscale)
 	if err != nil {
 		errs = append(errs, field.Invalid(fldPath.Child(Downscale), downscale, err.Error()))
 	}
@@ -30,39 +32,40 @@ func Pair(upscale, downscale string, loc *time.Location, fldPath *field.Path) (T
 		return Timeline{}, errs
 	}
 	return Timeline{
-		root: &wall{zone: zoneOf(loc), set: newPair(up, down)},
+		root: &wall{zone: zoneOf(loc), set: newPair(up, down, Upscale, Downscale)},
 		text: fmt.Sprintf("up %s, down %s %s", upscale, downscale, loc),
 	}, nil
 }
 
 // pair is the wall-clock set of a cron pair.
 type pair struct {
-	up, down *cron
+	up, down *face.Cron
 	// winning holds the firings of up, less whole days on which all of them tie with down.
-	winning *cron
+	winning *face.Cron
 	// ties says that winning may still hold single firings that tie.
 	ties bool
 	// off says that every firing of up ties: the pair is never on.
 	off bool
+	// onLabel and offLabel are responsible for the states.
+	onLabel, offLabel string
 }
 
-func newPair(up, down *cron) *pair {
-	p := &pair{up: up, down: down, winning: up, ties: true}
-	if up.clockWithin(down) {
+func newPair(up, down *face.Cron, onLabel, offLabel string) *pair {
+	p := &pair{up: up, down: down, winning: up, ties: true, onLabel: onLabel, offLabel: offLabel}
+	if up.ClockWithin(down) {
 		// On a day of both, every firing of up ties; on a day of up alone none does.
-		p.winning = &cron{minutes: up.minutes, hours: up.hours, days: daysWithout{set: up.days, other: down.days}}
-		p.ties = false
-		_, ok := dayFrom(p.winning.days, 0)
-		p.off = !ok
+		var ok bool
+		p.winning, ok = up.NeverOnDaysOf(down)
+		p.ties, p.off = false, !ok
 	}
 	return p
 }
 
 func (p *pair) state(reading int64) (bool, string) {
 	if on, _ := p.last(reading); on {
-		return true, Upscale
+		return true, p.onLabel
 	}
-	return false, Downscale
+	return false, p.offLabel
 }
 
 func (p *pair) look(reading int64, d direction) (bool, int64) {
@@ -74,15 +77,15 @@ func (p *pair) look(reading int64, d direction) (bool, int64) {
 	var ok bool
 	switch {
 	case on && d == forward:
-		edge, ok = p.down.from(reading) // where down fires the state is off
+		edge, ok = p.down.From(reading) // where down fires the state is off
 	case on:
-		edge, ok = p.up.from(lastDown + 1) // nothing ties between the last downscale and now
+		edge, ok = p.up.From(lastDown + 1) // nothing ties between the last downscale and now
 	case d == forward:
 		edge, ok = p.winFrom(reading) // where up wins the state is on
 	default:
 		edge, ok = p.winUpTo(reading)
 		if ok {
-			edge, ok = p.down.from(edge)
+			edge, ok = p.down.From(edge)
 		}
 	}
 	if !ok {
@@ -94,26 +97,26 @@ func (p *pair) look(reading int64, d direction) (bool, int64) {
 // last returns the state at the reading and the last firing of down. Both crons always have a last firing: they repeat
 // for ever in both directions.
 func (p *pair) last(reading int64) (on bool, lastDown int64) {
-	up, _ := p.up.upTo(reading)
-	down, _ := p.down.upTo(reading)
+	up, _ := p.up.UpTo(reading)
+	down, _ := p.down.UpTo(reading)
 	return up > down, down
 }
 
 // winFrom returns the first firing of up at or after the reading that does not tie. A day of up that reaches the loop
 // has at least one, so the loop stays within two such days.
 func (p *pair) winFrom(reading int64) (int64, bool) {
-	w, ok := p.winning.from(reading)
-	for ok && p.ties && p.down.fires(w) {
-		w, ok = p.winning.from(w + 1)
+	w, ok := p.winning.From(reading)
+	for ok && p.ties && p.down.Fires(w) {
+		w, ok = p.winning.From(w + 1)
 	}
 	return w, ok
 }
 
 // winUpTo returns the last firing of up at or before the reading that does not tie.
 func (p *pair) winUpTo(reading int64) (int64, bool) {
-	w, ok := p.winning.upTo(reading)
-	for ok && p.ties && p.down.fires(w) {
-		w, ok = p.winning.upTo(w - 1)
+	w, ok := p.winning.UpTo(reading)
+	for ok && p.ties && p.down.Fires(w) {
+		w, ok = p.winning.UpTo(w - 1)
 	}
 	return w, ok
 }

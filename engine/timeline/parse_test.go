@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 func TestLoadZone(t *testing.T) {
@@ -53,8 +54,7 @@ func TestParseWindowRefuses(t *testing.T) {
 		{"no form", timeline.WindowSpec{Name: "w"}, []string{"w: FieldValueRequired"}, "set from and to"},
 		{"two forms", timeline.WindowSpec{From: "08:00", To: "09:00", Start: "2026-01-01", End: "2026-01-02"},
 			[]string{"w: FieldValueInvalid"}, "more than one form, use one of: days, from, to; start, end"},
-		{"days alone", timeline.WindowSpec{Days: []string{"Mon"}},
-			[]string{"w.from: FieldValueRequired", "w.to: FieldValueRequired"}, "a time such as 08:00"},
+		{"to alone", timeline.WindowSpec{Days: []string{"Mon"}, To: "08:00"}, []string{"w.from: FieldValueRequired"}, "a time such as 08:00"},
 		{"an unknown weekday is not every day", timeline.WindowSpec{Days: []string{"Mon", "Funday"}, From: "08:00", To: "09:00"},
 			[]string{"w.days[1]: FieldValueNotSupported"}, `"Mon"`},
 		{"a weekday twice", timeline.WindowSpec{Days: []string{"Mon", "Mon"}, From: "08:00", To: "09:00"},
@@ -156,7 +156,7 @@ func TestParseCalendarRefuses(t *testing.T) {
 			{Start: "2026-01-02"},
 			{Start: "2026-01-02", End: "2026-01-02"},
 		},
-		Yearly: []timeline.YearlySpec{
+		Yearly: []face.Yearly{
 			{Month: 13, Day: 1}, {Month: 0, Day: 1}, {Month: 2, Day: 30}, {Month: 4, Day: 0}, {Month: 2, Day: 29},
 		},
 	}

@@ -1,12 +1,16 @@
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"flyball.dev/flyball/engine/timeline/face"
+)
 
 // repeat is a window that opens at every firing of a cron and stays open for a length of elapsed time. Openings that
 // come while it is open, or at the moment it would close, prolong it.
 type repeat struct {
 	zone   *zone
-	cron   *cron
+	cron   *face.Cron
 	length int64 // seconds
 	label  string
 
@@ -28,11 +32,11 @@ const (
 	oneOffset
 )
 
-func newRepeat(loc *time.Location, c *cron, length time.Duration, label string) node {
+func newRepeat(loc *time.Location, c *face.Cron, length time.Duration, label string) node {
 	r := &repeat{zone: zoneOf(loc), cron: c, length: int64(length / time.Second), label: label}
-	r.hourly = c.hours == everyHour
-	switch overnight := c.widestOvernight(); {
-	case c.widestWithinDay()*minuteSeconds > r.length:
+	r.hourly = c.HasEveryHour()
+	switch overnight := c.WidestOvernight(); {
+	case c.WidestWithinDay()*minuteSeconds > r.length:
 		return r
 	case overnight+2*maxOffset <= r.length: // whatever the zone's clock does meanwhile
 		return &settled{node: r, from: always}
@@ -120,7 +124,7 @@ func (r *repeat) lastOfStretch(opening int64) int64 {
 		return forever
 	case r.stretch == oneOffset:
 		return r.previous(end - 1)
-	case !r.cron.fires(opening + offset): // a gap has moved it here, perhaps from another day
+	case !r.cron.Fires(opening + offset): // a gap has moved it here, perhaps from another day
 		return opening
 	}
 	return r.previous(min(midnight(opening+offset)+daySeconds-offset, end) - 1)
@@ -137,25 +141,25 @@ func (r *repeat) firstOfStretch(opening int64) int64 {
 		return always
 	case r.stretch == oneOffset:
 		return r.next(begin - 1)
-	case !r.cron.fires(opening + offset): // a gap has moved it here, perhaps from another day
+	case !r.cron.Fires(opening + offset): // a gap has moved it here, perhaps from another day
 		return opening
 	}
 	first := r.next(max(midnight(opening+offset)-offset, begin) - 1)
-	if !r.cron.fires(first + offset) { // the same, with the first of the day
+	if !r.cron.Fires(first + offset) { // the same, with the first of the day
 		return r.next(first)
 	}
 	return first
 }
 
 // midnight returns the reading at which the day of the reading begins.
-func midnight(reading int64) int64 { return floorDiv(reading, daySeconds) * daySeconds }
+func midnight(reading int64) int64 { return face.FloorDiv(reading, daySeconds) * daySeconds }
 
 // next returns the first opening strictly after the instant.
 func (r *repeat) next(at int64) int64 {
 	if r.hourly {
 		return r.nextHourly(at)
 	}
-	reading, ok := r.cron.from(r.zone.high(at) + 1)
+	reading, ok := r.cron.From(r.zone.high(at) + 1)
 	if !ok {
 		return forever
 	}
@@ -168,7 +172,7 @@ func (r *repeat) previous(at int64) int64 {
 	if r.hourly {
 		return r.previousHourly(at)
 	}
-	reading, ok := r.cron.upTo(r.zone.high(at))
+	reading, ok := r.cron.UpTo(r.zone.high(at))
 	if !ok {
 		return always
 	}
@@ -183,7 +187,7 @@ func (r *repeat) nextHourly(at int64) int64 {
 	start := at + 1
 	lowest := start + offset
 	for {
-		reading, ok := r.cron.from(lowest)
+		reading, ok := r.cron.From(lowest)
 		if !ok {
 			return forever
 		}
@@ -202,7 +206,7 @@ func (r *repeat) previousHourly(at int64) int64 {
 	offset, start, _ := r.zone.period(at)
 	highest := at + offset
 	for {
-		reading, ok := r.cron.upTo(highest)
+		reading, ok := r.cron.UpTo(highest)
 		if !ok {
 			return always
 		}
@@ -216,21 +220,4 @@ func (r *repeat) previousHourly(at int64) int64 {
 		}
 		offset, start, highest = before, beforeStart, last+before
 	}
-}
-
-// widestWithinDay returns the longest distance between two neighbouring firings of one day, in minutes.
-func (c *cron) widestWithinDay() int64 {
-	widest, last := 0, c.firstMinute()
-	for {
-		m, ok := c.minuteFrom(last + 1)
-		if !ok {
-			return int64(widest)
-		}
-		widest, last = max(widest, m-last), m
-	}
-}
-
-// widestOvernight returns the longest time from the last firing of a day to the first of the next day that has one, in seconds.
-func (c *cron) widestOvernight() int64 {
-	return widestGap(c.days)*daySeconds - int64(c.lastMinute()-c.firstMinute())*minuteSeconds
 }

@@ -3,6 +3,8 @@ package timeline
 import (
 	"cmp"
 	"slices"
+
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // weekSpan is one stretch of the week, in seconds after Monday midnight. to may run into the next week.
@@ -82,7 +84,7 @@ func (w *weekly) look(reading int64, d direction) (bool, int64) {
 // locate returns the reading of the Monday midnight before, the state, and the index of the first edge after.
 func (w *weekly) locate(reading int64) (monday int64, on bool, next int) {
 	const firstMonday = 4 * daySeconds // 1970-01-05
-	offset := floorMod(reading-firstMonday, weekSeconds)
+	offset := face.FloorMod(reading-firstMonday, weekSeconds)
 	for next < len(w.edges) && w.edges[next] <= offset {
 		next++
 	}

@@ -7,47 +7,55 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// WindowSpec describes a window in exactly one of three forms: From and To (with Days), Cron and Duration, or Start and
+// WindowSpec describes a window in exactly one of three forms: days and the times From and To, Cron with Duration or Until, or Start and
 // End.
 type WindowSpec struct {
 	// Name is for messages; it may be empty.
 	Name string
 	// Days are the weekdays on which the window starts: Mon, Tue, Wed, Thu, Fri, Sat, Sun. Empty: every day.
 	Days []string
+	// Filter takes some of these days.
+	Filter face.Filter
 	// From and To are wall-clock times, 15:04 or 15:04:05. A To that is not after From is a time of the next day.
-	// To may be 24:00.
+	// To may be 24:00. Without both, with some days given, the window is open on the whole of them.
 	From, To string
 	// Cron opens the window at each firing: five fields or a descriptor.
 	Cron string
 	// Duration is how long a firing keeps the window open, in elapsed time: whole seconds.
 	Duration time.Duration
+	// Until closes the window at each firing: five fields or a descriptor. If both fire in the same minute, the window is closed.
+	Until string
 	// Start and End are two dates (2006-01-02, End included) or two RFC 3339 instants (End excluded).
 	Start, End string
+	// ValidFrom and ValidUntil bound the window, as Start and End do; either may be empty.
+	ValidFrom, ValidUntil string
 }
 
 // ParseWindow returns the timeline that is on while the window is open. Without a name, a short description is the name of its
-// states. Errors name the fields days[i], from, to, cron, duration, start and end
-// under fldPath.
+// states. Errors name the fields of WindowSpec in lower case under fldPath.
 func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
 	forms, parse := spec.forms()
 	if len(forms) == 0 {
-		return Timeline{}, field.ErrorList{field.Required(fldPath, "set from and to, cron and duration, or start and end")}
+		return Timeline{}, field.ErrorList{field.Required(fldPath, "set from and to, days, cron with duration or until, or start and end")}
 	}
 	if len(forms) > 1 {
 		return Timeline{}, field.ErrorList{field.Invalid(fldPath, spec.Name,
 			fmt.Sprintf("has more than one form, use one of: %s", strings.Join(forms, "; ")))}
 	}
 	body, build, errs := parse(fldPath)
-	if len(errs) > 0 {
+	validity, bound, boundErrs := spec.parseValidity(fldPath)
+	if errs = append(errs, boundErrs...); len(errs) > 0 {
 		return Timeline{}, errs
 	}
-	body += " " + loc.String()
+	body += validity + " " + loc.String()
 	if spec.Name == "" {
-		return Timeline{root: build(loc, body), text: "window " + body}, nil
+		return Timeline{root: bound(loc, build(loc, body)), text: "window " + body}, nil
 	}
-	return Timeline{root: build(loc, spec.Name), text: fmt.Sprintf("window %s: %s", spec.Name, body)}, nil
+	return Timeline{root: bound(loc, build(loc, spec.Name)), text: fmt.Sprintf("window %s: %s", spec.Name, body)}, nil
 }
 
 // builder makes the node of a window in a zone, under a label.
@@ -55,10 +63,11 @@ type builder func(loc *time.Location, label string) node
 
 // forms lists the forms of which something is set. parse reads the last of them: it gives what the window is, in words and as a builder.
 func (s WindowSpec) forms() (forms []string, parse func(*field.Path) (string, builder, field.ErrorList)) {
-	if len(s.Days) > 0 || s.From != "" || s.To != "" {
-		forms, parse = append(forms, "days, from, to"), s.parseDays
+	filters := s.Filter.Fields()
+	if len(s.Days) > 0 || filters != "" || s.From != "" || s.To != "" {
+		forms, parse = append(forms, "days, from, to"+filters), s.parseDays
 	}
-	if s.Cron != "" || s.Duration != 0 {
+	if s.Cron != "" || s.Duration != 0 || s.Until != "" {
 		forms, parse = append(forms, "cron, duration"), s.parseCron
 	}
 	if s.Start != "" || s.End != "" {
@@ -68,41 +77,63 @@ func (s WindowSpec) forms() (forms []string, parse func(*field.Path) (string, bu
 }
 
 func (s WindowSpec) parseDays(path *field.Path) (string, builder, field.ErrorList) {
-	days, errs := parseWeekdays(s.Days, path.Child("days"))
-	from, fromErrs := parseClock(s.From, false, path.Child("from"))
-	to, toErrs := parseClock(s.To, true, path.Child("to"))
-	if errs = slices.Concat(errs, fromErrs, toErrs); len(errs) > 0 {
+	weekdays, errs := face.ParseWeekdays(s.Days, path.Child("days"))
+	text, days, filterErrs := s.Filter.Parse(weekdays, path)
+	from, length, timesErrs := s.parseTimes(path)
+	if errs = slices.Concat(errs, filterErrs, timesErrs); len(errs) > 0 {
 		return "", nil, errs
 	}
-	if from == to {
-		return "", nil, field.ErrorList{field.Invalid(path.Child("to"), s.To,
-			"must differ from from: write from 00:00 to 24:00 for whole days")}
+	if s.From != "" {
+		text += fmt.Sprintf(" %s-%s", s.From, s.To)
 	}
-	length := to - from
-	if length < 0 {
-		length += daySeconds // overnight: the window belongs to the day it starts on
+	if days != nil {
+		return text, func(loc *time.Location, label string) node {
+			return &wall{zone: zoneOf(loc), set: &dayTimes{days: days, others: face.Others(days), from: from, length: length, label: label}}
+		}, nil
 	}
 	var spans []weekSpan
-	for day, on := range days {
+	for day, on := range weekdays {
 		if start := int64(day)*daySeconds + from; on {
 			spans = append(spans, weekSpan{start, start + length})
 		}
 	}
-	build := func(loc *time.Location, label string) node {
+	return text, func(loc *time.Location, label string) node {
 		return &wall{zone: zoneOf(loc), set: newWeekly(label, spans)}
+	}, nil
+}
+
+// parseTimes reads the times of the day, in seconds: when the window opens, and how long it is open. None are the whole day.
+func (s WindowSpec) parseTimes(path *field.Path) (from, length int64, errs field.ErrorList) {
+	if s.From == "" && s.To == "" {
+		return 0, daySeconds, nil
 	}
-	return fmt.Sprintf("%s %s-%s", weekdaysText(days), s.From, s.To), build, nil
+	from, errs = parseClock(s.From, false, path.Child("from"))
+	to, toErrs := parseClock(s.To, true, path.Child("to"))
+	if errs = append(errs, toErrs...); len(errs) > 0 {
+		return 0, 0, errs
+	}
+	switch {
+	case from == to:
+		return 0, 0, field.ErrorList{field.Invalid(path.Child("to"), s.To, "must differ from from: write from 00:00 to 24:00 for whole days")}
+	case to < from:
+		to += daySeconds // overnight: the window belongs to the day it starts on
+	}
+	return from, to - from, nil
 }
 
 func (s WindowSpec) parseCron(path *field.Path) (string, builder, field.ErrorList) {
 	var errs field.ErrorList
-	c, err := parseCron(s.Cron)
+	c, err := face.ParseCron(s.Cron)
 	if err != nil {
 		errs = append(errs, field.Invalid(path.Child("cron"), s.Cron, err.Error()))
 	}
 	switch {
+	case s.Until != "" && s.Duration != 0:
+		errs = append(errs, field.Forbidden(path.Child("until"), "a window with a cron has a duration or an until: leave one of them out"))
+	case s.Until != "":
+		return s.parseUntil(c, errs, path)
 	case s.Duration == 0:
-		errs = append(errs, field.Required(path.Child("duration"), "how long the window stays open, such as 4h"))
+		errs = append(errs, field.Required(path.Child("duration"), "how long the window stays open, such as 4h, or until, the cron at which it closes"))
 	case s.Duration < 0:
 		errs = append(errs, field.Invalid(path.Child("duration"), s.Duration.String(), "must be positive"))
 	case s.Duration%time.Second != 0:
@@ -113,6 +144,60 @@ func (s WindowSpec) parseCron(path *field.Path) (string, builder, field.ErrorLis
 	}
 	build := func(loc *time.Location, label string) node { return newRepeat(loc, c, s.Duration, label) }
 	return fmt.Sprintf("%s for %s", s.Cron, durationText(s.Duration)), build, nil
+}
+
+// parseUntil reads the end of a window that opens with a cron. It is a pair, which is on between the two.
+func (s WindowSpec) parseUntil(opens *face.Cron, errs field.ErrorList, path *field.Path) (string, builder, field.ErrorList) {
+	closes, err := face.ParseCron(s.Until)
+	if err != nil {
+		errs = append(errs, field.Invalid(path.Child("until"), s.Until, err.Error()))
+	}
+	if len(errs) > 0 {
+		return "", nil, errs
+	}
+	if newPair(opens, closes, "", "").off {
+		return "", nil, field.ErrorList{field.Invalid(path.Child("until"), s.Until,
+			"fires whenever cron does, so the window never opens: write the times at which it closes")}
+	}
+	build := func(loc *time.Location, label string) node {
+		return &wall{zone: zoneOf(loc), set: newPair(opens, closes, label, "")}
+	}
+	return fmt.Sprintf("%s until %s", s.Cron, s.Until), build, nil
+}
+
+// parseValidity reads the bounds of the window, in words and as what cuts a node to them.
+func (s WindowSpec) parseValidity(path *field.Path) (text string, cut func(*time.Location, node) node, errs field.ErrorList) {
+	if s.ValidFrom == "" && s.ValidUntil == "" {
+		return "", func(_ *time.Location, n node) node { return n }, nil
+	}
+	from, to := int64(always), int64(forever)
+	var fromIsDate, toIsDate bool
+	if s.ValidFrom != "" {
+		from, fromIsDate, errs = parseBound(s.ValidFrom, path.Child("validFrom"))
+		text = " from " + s.ValidFrom
+	}
+	if s.ValidUntil != "" {
+		var es field.ErrorList
+		to, toIsDate, es = parseBound(s.ValidUntil, path.Child("validUntil"))
+		errs = append(errs, es...)
+		text += " until " + s.ValidUntil
+	}
+	if toIsDate {
+		to += daySeconds // the date is included
+	}
+	if len(errs) == 0 && from >= to {
+		errs = field.ErrorList{field.Invalid(path.Child("validUntil"), s.ValidUntil, "must be after validFrom")}
+	}
+	return text, func(loc *time.Location, n node) node {
+		c := &clip{node: n, from: from, to: to}
+		if fromIsDate {
+			c.from, _ = zoneOf(loc).instant(from)
+		}
+		if toIsDate {
+			c.to, _ = zoneOf(loc).instant(to)
+		}
+		return c
+	}, errs
 }
 
 func (s WindowSpec) parseRange(path *field.Path) (string, builder, field.ErrorList) {

@@ -6,26 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// TestWidestGap compares the gaps found by months with those found day by day.
-func TestWidestGap(t *testing.T) {
-	for _, expr := range []string{"0 0 * * *", "0 0 1 1 *", "0 0 29 2 *", "0 0 1-30 * 1", "0 0 31 * *", "0 0 * 2 3", "0 0 29 2 1", "0 0 1-7 1,7 *", "0 0 * * 6,0"} {
-		c, err := parseCron(expr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, cycle := int64(0), int64(gregorianSeconds/daySeconds)
-		first, _ := dayFrom(c.days, 0)
-		for day := first; day < first+cycle; {
-			next, _ := dayFrom(c.days, day+1)
-			want, day = max(want, next-day), next
-		}
-		if got := widestGap(c.days); got != want {
-			t.Errorf("%s: the widest gap is %d days, want %d", expr, got, want)
-		}
-	}
-}
+	"flyball.dev/flyball/engine/timeline/face"
+)
 
 // counted counts how often a node is looked at.
 type counted struct {
@@ -46,7 +29,7 @@ func TestEndlessWindowsAreNotSearched(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, expr := range []string{"0 0 1 1 *", "0 0 29 2 *", "0 0 1-30 * 1", "* * * * *"} {
-		c, err := parseCron(expr)
+		c, err := face.ParseCron(expr)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // worldKey names the ground truth of a zone in a year.
@@ -197,7 +198,7 @@ func holidaySpec(zone string) timeline.CalendarSpec {
 	return timeline.CalendarSpec{
 		TimeZone: zone,
 		Dates:    []timeline.DateSpec{{Date: "2026-04-03"}, {Start: "2026-12-24", End: "2026-12-31"}},
-		Yearly:   []timeline.YearlySpec{{Month: 1, Day: 1}, {Month: 2, Day: 29}, {Month: 5, Day: 1}, {Month: 12, Day: 26}},
+		Yearly:   []face.Yearly{{Month: 1, Day: 1}, {Month: 2, Day: 29}, {Month: 5, Day: 1}, {Month: 12, Day: 26}},
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 	"sync"
 	"time"
 	_ "time/tzdata" // so that zones are known on machines and in images that ship no zone database
+
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 const (
-	minuteSeconds = 60
-	daySeconds    = 24 * 60 * minuteSeconds
+	minuteSeconds = face.MinuteSeconds
+	daySeconds    = face.DaySeconds
 	weekSeconds   = 7 * daySeconds
 
 	// maxOffset bounds a zone's distance from UTC. The widest in use is 15 h 13 min.
@@ -116,7 +118,7 @@ func periodIn(loc *time.Location, at int64) (offset int32, end int64) {
 func (z *zone) period(at int64) (offset, start, end int64) {
 	shift := int64(0)
 	if z.repeats && at >= steady+gregorianSeconds {
-		shift = floorDiv(at-steady, gregorianSeconds) * gregorianSeconds
+		shift = face.FloorDiv(at-steady, gregorianSeconds) * gregorianSeconds
 	}
 	i, found := slices.BinarySearch(z.starts, at-shift)
 	if !found {
@@ -155,12 +157,4 @@ func (z *zone) instant(reading int64) (at int64, exact bool) {
 		}
 		from = end
 	}
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }

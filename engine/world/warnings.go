@@ -13,7 +13,7 @@ import (
 // Warnings returns the parts of a policy that probably do not mean what its author wants, from an instant on. The
 // policy compiles except for its calendars. No warning is a reason for refusal: the missing object may be created soon.
 func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time) []string {
-	all := slices.Clone(p.Warnings)
+	var all []string
 	for _, name := range calendars {
 		if _, known := s.calendars[name]; !known {
 			var names []string

@@ -108,12 +108,11 @@ func TestClusterSchedule(t *testing.T) {
 	}
 }
 
-// Crons that always fire together leave the targets asleep for ever, with a warning. Other crons and equal
-// windows have none.
-func TestWarnings(t *testing.T) {
+// Crons that always fire together would leave the targets asleep for ever, and are refused. A schedule that says so by windows is not.
+func TestPairsThatNeverWake(t *testing.T) {
 	for _, tc := range []struct {
 		up, down string
-		want     bool
+		refused  bool
 	}{
 		{"0 8 * * *", "0 20 * * *", false},
 		{"0 8 * * *", "0 8 * * *", true},
@@ -122,20 +121,110 @@ func TestWarnings(t *testing.T) {
 		{"0 8 * * *", "*/30 * * * *", true},
 		{"0 8,20 * * *", "0 20 * * *", false},
 		{"@daily", "0 0 * * *", true},
+		{"0 8 L * *", "0 8 28-31 * *", true},
 	} {
-		p, errs := compile(nights(func(r *v1alpha1.ScheduleRules) { r.Upscale, r.Downscale = tc.up, tc.down }), nil)
+		_, errs := compile(nights(func(r *v1alpha1.ScheduleRules) { r.Upscale, r.Downscale = tc.up, tc.down }), nil)
+		if (len(errs) > 0) != tc.refused || tc.refused && !strings.HasPrefix(errs[0].Error(), `spec.upscale: Invalid value: "`+tc.up+`": whenever it fires, downscale fires too`) {
+			t.Errorf("up %s, down %s: %q", tc.up, tc.down, errs)
+		}
+	}
+	if _, errs := compile(v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "00:00", To: "24:00"}}}, nil); len(errs) > 0 {
+		t.Errorf("always asleep: %v", errs)
+	}
+}
+
+// hours are what a schedule asks for in each hour of 3 March 2026, a holiday: S sleep, A awake, k to keep what it has set, - nothing.
+func hours(t *testing.T, p *policy.Policy, made time.Time) string {
+	t.Helper()
+	text := ""
+	for h := range 24 {
+		now := time.Date(2026, 3, 3, h, 30, 0, 0, time.UTC)
+		in := target()
+		in.Created = made
+		d, err := p.Pipeline.Run(pipeline.Input{Now: now, Target: in}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		letter := "-"
+		if len(d.Intents) == 1 {
+			letter = map[workload.Class]string{workload.ClassSleep: "S", workload.ClassAwake: "A", workload.ClassKeep: "k"}[d.Intents[0].Class]
+		}
+		text += letter
+		wantState := map[string]string{"S": "Asleep", "A": "Awake", "k": "Idle", "-": "Idle"}[letter]
+		if st := p.State(now); made.IsZero() && (st.Name != wantState || st.Asleep != (letter == "S")) {
+			t.Errorf("at %s asks %s, and the state is %+v", now, letter, st)
+		}
+		if wake := p.State(now).Next; !made.IsZero() && !wake.Equal(d.Wake) {
+			t.Errorf("at %s the next edge is %s, and the target is looked at again at %s", now, wake, d.Wake)
+		}
+	}
+	return text
+}
+
+// Outside of its windows, a schedule asks for what otherwise says.
+func TestOtherwise(t *testing.T) {
+	lunch := []v1alpha1.Window{{Name: "lunch", From: "12:00", To: "14:00"}}
+	holidays := func(e v1alpha1.CalendarEffect) []v1alpha1.CalendarRef {
+		return []v1alpha1.CalendarRef{{Name: "holidays", Effect: e}}
+	}
+	for _, tc := range []struct {
+		reason string
+		rules  v1alpha1.ScheduleRules
+		want   string
+	}{
+		{"asleep", v1alpha1.ScheduleRules{Asleep: lunch}, "AAAAAAAAAAAASSAAAAAAAAAA"},
+		{"asleep, otherwise awake", v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseAwake}, "AAAAAAAAAAAASSAAAAAAAAAA"},
+		{"asleep, otherwise nothing", v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing}, "------------SS----------"},
+		{"awake, otherwise asleep", v1alpha1.ScheduleRules{Awake: lunch, Otherwise: v1alpha1.OtherwiseAsleep}, "SSSSSSSSSSSSAASSSSSSSSSS"},
+		{"awake, otherwise nothing", v1alpha1.ScheduleRules{Awake: lunch, Otherwise: v1alpha1.OtherwiseNothing}, "------------AA----------"},
+		{"nothing, and a holiday to sleep", v1alpha1.ScheduleRules{Awake: lunch, Otherwise: v1alpha1.OtherwiseNothing, Calendars: holidays(v1alpha1.EffectAsleep)},
+			"SSSSSSSSSSSSSSSSSSSSSSSS"},
+		{"nothing, and a holiday to be awake", v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing, Calendars: holidays(v1alpha1.EffectAwake)},
+			"AAAAAAAAAAAAAAAAAAAAAAAA"},
+	} {
+		p, errs := compile(tc.rules, nil)
+		if len(errs) > 0 {
+			t.Fatal(tc.reason, errs)
+		}
+		if got := hours(t, p, time.Time{}); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
+		}
+		hours(t, p, monday)
+	}
+	p, _ := compile(v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing}, nil)
+	want := policy.State{Name: "Idle", Since: monday.Add(-6 * time.Hour), Next: monday.Add(16 * time.Hour),
+		Message: "asks for nothing since 2026-03-02T14:00:00Z, next edge 2026-03-03T12:00:00Z"}
+	if diff := cmp.Diff(want, p.State(monday)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A downscale alone puts to sleep at each firing. It says nothing before its first one, and of what was made since the last.
+func TestDownscaleAlone(t *testing.T) {
+	at := func(day, hour int) time.Time { return time.Date(2026, 3, day, hour, 0, 0, 0, time.UTC) }
+	for _, tc := range []struct {
+		reason        string
+		created, made time.Time
+		want          string
+	}{
+		{"an old schedule", at(1, 0), time.Time{}, "SSSSSSSSSSSSSSSSSSSSSSSS"},
+		{"a schedule of the morning", at(3, 9), time.Time{}, "kkkkkkkkkkkkkkkkkkkkSSSS"},
+		{"an object of the night, after the firing", at(1, 0), at(3, 0), "kkkkkkkkkkkkkkkkkkkkSSSS"},
+		{"an object of yesterday, before the firing", at(1, 0), at(2, 19), "SSSSSSSSSSSSSSSSSSSSSSSS"},
+	} {
+		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", CreationTimestamp: metav1.NewTime(tc.created)}}
+		s.Spec.ScheduleRules = v1alpha1.ScheduleRules{Downscale: "0 20 * * *"}
+		p, errs := schedule.Compile(s, schedule.Context{})
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		if (len(p.Warnings) > 0) != tc.want || tc.want && !strings.Contains(p.Warnings[0], "spec.upscale: whenever it fires, downscale fires too") {
-			t.Errorf("up %s, down %s: %q", tc.up, tc.down, p.Warnings)
+		if got := hours(t, p, tc.made); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
 		}
-	}
-	p, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
-		r.Upscale, r.Downscale, r.Asleep = "", "", []v1alpha1.Window{{From: "00:00", To: "24:00"}}
-	}), nil)
-	if len(errs) > 0 || len(p.Warnings) > 0 {
-		t.Errorf("always asleep: %q, %v", p.Warnings, errs)
+		d, err := p.Pipeline.Run(pipeline.Input{Now: at(4, 21), Target: target()}, nil)
+		if err != nil || len(d.Intents) != 1 || !d.Intents[0].Since.Equal(at(4, 20)) || !d.Wake.Equal(at(5, 20)) {
+			t.Errorf("%s: %+v, %v; want to sleep since the last firing, until the next", tc.reason, d, err)
+		}
 	}
 }
 

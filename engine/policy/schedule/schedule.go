@@ -48,13 +48,14 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	at := field.NewPath("spec")
 	zone, es := when.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, es...)
-	asleep, es := sleeping(rules, zone, ctx.Calendars, at)
+	times, es := compileTimes(rules, zone, ctx.Calendars, at)
 	errs = append(errs, es...)
 	errs = append(errs, validate(rules, ctx.AuthorsAsked, at)...)
 	if len(errs) > 0 {
 		return policy.Broken(id, errs), errs
 	}
-	s := &schedule{id: id, rules: rules, asleep: asleep, zone: zone, created: meta.CreationTimestamp.Time}
+	s := &schedule{id: id, rules: rules, times: times, zone: zone}
+	s.times.created = meta.CreationTimestamp.Time
 	own := meta.Annotations[v1alpha1.AnnotationAwakeUntil]
 	if _, err := timeline.ParseUntil(own, zone); err != nil && !ctx.Stored {
 		errs = field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil), own, err.Error())}
@@ -70,16 +71,14 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 		Down:           limit(rules.DownscaleRateLimit),
 		Up:             limit(rules.UpscaleRateLimit),
 		SetAnnotations: annotationKeys(rules.AsleepAs),
-		Warnings:       warnings(rules, zone, at),
 	}, nil
 }
 
 type schedule struct {
 	id         workload.Policy
 	rules      v1alpha1.ScheduleRules
-	asleep     timeline.Timeline
+	times      times
 	zone       *time.Location
-	created    time.Time
 	awakeUntil time.Time
 	// unreadable is the reason why the policy's own awake-until is ignored; empty: not ignored.
 	unreadable string
@@ -131,14 +130,22 @@ func (s *schedule) keptAwake(f *pipeline.Frame) error {
 }
 
 func (s *schedule) window(f *pipeline.Frame) error {
-	st := s.asleep.At(f.Input.Now)
+	st, says := s.times.at(f.Input.Now)
 	f.Decision.WakeAt(st.Until)
 	if f.Tracing() {
-		f.Sayf("%s", describe(st))
+		f.Sayf("%s", describe(st, says))
 	}
-	if t := &f.Input.Target; st.Active && t.RunsToCompletion && s.isMadeAsleep(t.Created, st, f.Input.Now) {
-		f.Sayf("left alone until the next night: it was made while asleep, at %s, and ends by itself", t.Created.Format(time.RFC3339))
-		f.Done = true
+	if !says {
+		s.keepAsleep(f)
+		return nil
+	}
+	if t := &f.Input.Target; st.Active && (t.RunsToCompletion || s.times.firings != nil) && s.isMadeAsleep(t.Created, st, f.Input.Now) {
+		next, why := "night", ", and ends by itself"
+		if s.times.firings != nil {
+			next, why = "downscale", ""
+		}
+		f.Sayf("left alone until the next %s: it was made while asleep, at %s%s", next, t.Created.Format(time.RFC3339), why)
+		s.keepAsleep(f)
 		return nil
 	}
 	in := workload.Intent{By: s.id, Class: workload.ClassAwake, Priority: s.rules.Priority, Since: s.since(st)}
@@ -151,6 +158,14 @@ func (s *schedule) window(f *pipeline.Frame) error {
 	return nil
 }
 
+// keepAsleep ends the pipeline without asking for anything. Where nothing but people wakes, what sleeps already, as after a take-over, goes on sleeping.
+func (s *schedule) keepAsleep(f *pipeline.Frame) {
+	f.Done = true
+	if s.times.firings != nil {
+		f.Decision.Intents = append(f.Decision.Intents, workload.Intent{By: s.id, Class: workload.ClassKeep})
+	}
+}
+
 // maxSkew is the largest accepted lead of the API server's clock. The age of an object that seems younger than
 // that is ignored.
 const maxSkew = time.Hour
@@ -160,7 +175,7 @@ const maxSkew = time.Hour
 func (s *schedule) isMadeAsleep(made time.Time, st timeline.State, now time.Time) bool {
 	began := s.since(st)
 	if began.IsZero() {
-		began = s.created
+		began = s.times.created
 	}
 	return made.After(began) && made.Before(now.Add(maxSkew))
 }
@@ -184,7 +199,12 @@ func (s *schedule) level(f *pipeline.Frame) error {
 	case as.Percent != nil:
 		in.Size = &workload.Size{Mode: workload.SizePercent, Percent: *as.Percent}
 	case as.Bounds != nil:
-		in.Min, in.Max = as.Bounds.Min, as.Bounds.Max
+		own := f.Input.Target.Bounds
+		in.Min = notAbove(as.Bounds.Min, own.Min)
+		in.Max = as.Bounds.Max
+		if own.Max != nil && *own.Max > 0 { // some kinds have 0 for no limit
+			in.Max = notAbove(as.Bounds.Max, own.Max)
+		}
 	case as.Hold != nil:
 		in.Hold = *as.Hold
 	default:
@@ -199,6 +219,14 @@ func (s *schedule) level(f *pipeline.Frame) error {
 	return nil
 }
 
+// notAbove returns the lower of a bound that is asked for and the owner's: asleep is never more than awake. Nil: there is none.
+func notAbove(asked, own *int64) *int64 {
+	if asked != nil && own != nil && *own < *asked {
+		return own
+	}
+	return asked
+}
+
 // state returns the state for status, printed columns and metrics.
 func (s *schedule) state(now time.Time) policy.State {
 	if s.rules.Suspend {
@@ -208,17 +236,23 @@ func (s *schedule) state(now time.Time) policy.State {
 		return policy.State{Name: "Awake", Next: s.awakeUntil,
 			Message: fmt.Sprintf("kept awake until %s", s.awakeUntil.Format(time.RFC3339))}
 	}
-	st := s.asleep.At(now)
+	st, says := s.times.at(now)
 	name := "Awake"
-	if st.Active {
+	switch {
+	case !says:
+		name = "Idle"
+	case st.Active:
 		name = "Asleep"
 	}
-	return policy.State{Name: name, Asleep: st.Active, Since: s.since(st), Next: st.Until, Message: describe(st)}
+	return policy.State{Name: name, Asleep: st.Active, Since: s.since(st), Next: st.Until, Message: describe(st, says)}
 }
 
-func describe(st timeline.State) string {
+func describe(st timeline.State, says bool) string {
 	word := "awake"
-	if st.Active {
+	switch {
+	case !says:
+		word = "asks for nothing"
+	case st.Active:
 		word = "asleep"
 	}
 	text := word

@@ -56,6 +56,7 @@ func target() workload.Observed {
 func TestDecide(t *testing.T) {
 	two, half := int64(2), int32(50)
 	low, hold := int64(1), true
+	five, unlimited := int64(5), int64(0)
 	awake := func(since time.Time) []workload.Intent {
 		return []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Since: since}}
 	}
@@ -94,6 +95,12 @@ func TestDecide(t *testing.T) {
 			})},
 		{reason: "bounds", rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: &low, Max: &two}})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) { in.Min, in.Max = &low, &two })},
+		{reason: "bounds above the owner's, which are never raised", rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: &two, Max: &five}})),
+			in: pipeline.Input{Now: monday, Target: workload.Observed{Bounds: workload.Bounds{Min: &low, Max: &two}}}, wake: monday.Add(12 * time.Hour),
+			want: asleep(func(in *workload.Intent) { in.Min, in.Max = &low, &two })},
+		{reason: "bounds where the owner has no limit", rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: &five}})),
+			in: pipeline.Input{Now: monday, Target: workload.Observed{Bounds: workload.Bounds{Min: &low, Max: &unlimited}}}, wake: monday.Add(12 * time.Hour),
+			want: asleep(func(in *workload.Intent) { in.Max = &five })},
 		{reason: "held", rules: nights(as(v1alpha1.AsleepAs{Hold: &hold})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) { in.Hold = true })},
 		{reason: "annotated", rules: nights(as(v1alpha1.AsleepAs{Annotations: map[string]string{"a": "b"}})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
@@ -142,7 +149,9 @@ func TestDecide(t *testing.T) {
 				t.Fatal(errs)
 			}
 			if len(tc.in.Target.Annotations) == 0 {
+				bounds := tc.in.Target.Bounds
 				tc.in.Target = target()
+				tc.in.Target.Bounds = bounds
 			}
 			var trace pipeline.Trace
 			d, err := p.Pipeline.Run(tc.in, &trace)
@@ -297,6 +306,14 @@ func TestErrorsNameTheField(t *testing.T) {
 		{"the machine's zone", with(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Local" }), []string{"spec.timeZone"}},
 		{"bad cron", with(func(r *v1alpha1.ScheduleRules) { r.Upscale = "61 8 * * *" }), []string{"spec.upscale"}},
 		{"impossible date", with(func(r *v1alpha1.ScheduleRules) { r.Downscale = "0 0 30 2 *" }), []string{"spec.downscale"}},
+		{"downscale alone, with calendars", v1alpha1.ScheduleRules{Downscale: "0 20 * * *", Calendars: []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}},
+			[]string{"spec.calendars"}},
+		{"downscale alone, that is none", v1alpha1.ScheduleRules{Downscale: "20:00"}, []string{"spec.downscale"}},
+		{"otherwise of a pair", with(func(r *v1alpha1.ScheduleRules) { r.Otherwise = v1alpha1.OtherwiseNothing }), []string{"spec.otherwise"}},
+		{"otherwise of a downscale", v1alpha1.ScheduleRules{Downscale: "0 20 * * *", Otherwise: v1alpha1.OtherwiseAwake}, []string{"spec.otherwise"}},
+		{"always asleep", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: v1alpha1.OtherwiseAsleep}, []string{"spec.otherwise"}},
+		{"always awake", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: v1alpha1.OtherwiseAwake}, []string{"spec.otherwise"}},
+		{"an unknown otherwise", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: "Keep"}, []string{"spec.otherwise"}},
 		{"one half of a pair", with(func(r *v1alpha1.ScheduleRules) { r.Downscale = "" }), []string{"spec.downscale"}},
 		{"two forms", with(func(r *v1alpha1.ScheduleRules) { r.Awake = []v1alpha1.Window{{From: "08:00", To: "20:00"}} }), []string{"spec"}},
 		{"no form", v1alpha1.ScheduleRules{}, []string{"spec"}},

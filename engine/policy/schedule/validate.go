@@ -17,44 +17,103 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// sleeping compiles the rules into the timeline of sleep. Without a valid zone, which is an error of its own, the
-// timeline is empty.
-func sleeping(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.Calendars, at *field.Path) (timeline.Timeline, field.ErrorList) {
-	var errs field.ErrorList
+// compileTimes compiles the rules into the times of the schedule. Without a zone, which is an error of its own, there are none.
+func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.Calendars, at *field.Path) (times, field.ErrorList) {
 	forms := 0
 	for _, given := range []bool{rules.Upscale != "" || rules.Downscale != "", len(rules.Asleep) > 0, len(rules.Awake) > 0} {
 		if given {
 			forms++
 		}
 	}
-	if forms != 1 {
-		errs = append(errs, field.Invalid(at, forms, "give exactly one of: upscale with downscale, asleep, awake"))
-	}
-	if len(errs) > 0 || loc == nil {
-		return timeline.Timeline{}, errs
-	}
-	var base timeline.Timeline
 	switch {
-	case len(rules.Asleep) > 0:
-		windows, es := when.Windows(rules.Asleep, loc, at.Child("asleep"))
-		base, errs = timeline.Union(windows...), append(errs, es...)
-	case len(rules.Awake) > 0:
-		windows, es := when.Windows(rules.Awake, loc, at.Child("awake"))
-		base, errs = timeline.Not(timeline.Union(windows...)), append(errs, es...)
-	default:
-		pair, es := timeline.Pair(rules.Upscale, rules.Downscale, loc, at)
-		base, errs = timeline.Not(pair), append(errs, es...)
+	case forms != 1:
+		return times{}, field.ErrorList{field.Invalid(at, forms, "give exactly one of: downscale with or without upscale, asleep, awake")}
+	case loc == nil:
+		return times{}, nil
+	case rules.Downscale != "" && rules.Upscale == "":
+		return compileFirings(rules, loc, at)
 	}
-	effects, es := overrides(rules.Calendars, calendars, at.Child("calendars"))
-	if errs = append(errs, es...); len(errs) > 0 {
+	errs := validateOtherwise(rules, at.Child("otherwise"))
+	var base, open timeline.Timeline
+	var es field.ErrorList
+	if windows := slices.Concat(rules.Asleep, rules.Awake); len(windows) > 0 {
+		name := "asleep"
+		if len(rules.Awake) > 0 {
+			name = "awake"
+		}
+		var list []timeline.Timeline
+		list, es = when.Windows(windows, loc, at.Child(name))
+		open = timeline.Union(list...)
+		if base = open; name == "awake" {
+			base = timeline.Not(open)
+		}
+	} else {
+		base, es = compilePair(rules, loc, at)
+	}
+	effects, moreErrs := overrides(rules.Calendars, calendars, at.Child("calendars"))
+	if errs = slices.Concat(errs, es, moreErrs); len(errs) > 0 {
+		return times{}, errs
+	}
+	out := times{asleep: base}
+	if len(effects) > 0 {
+		// If calendars disagree, awake wins. Override lets the active state win, so it is applied to the timeline
+		// of being awake.
+		out.asleep = timeline.Not(timeline.Override(timeline.Not(base), effects...))
+	}
+	if rules.Otherwise == v1alpha1.OtherwiseNothing {
+		all := []timeline.Timeline{open}
+		for _, e := range effects {
+			all = append(all, e.During)
+		}
+		says := timeline.Union(all...)
+		out.says = &says
+	}
+	return out, nil
+}
+
+// compilePair compiles a cron pair into the timeline that is on while targets sleep.
+func compilePair(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) (timeline.Timeline, field.ErrorList) {
+	if rules.Downscale == "" {
+		return timeline.Timeline{}, field.ErrorList{field.Required(at.Child(timeline.Downscale), `upscale needs a cron of when the targets go to sleep, such as "0 20 * * 1-5"`)}
+	}
+	pair, errs := timeline.Pair(rules.Upscale, rules.Downscale, loc, at)
+	if len(errs) > 0 {
 		return timeline.Timeline{}, errs
 	}
-	if len(effects) == 0 {
-		return base, nil
+	if _, changes := pair.Next(time.Time{}); !changes {
+		return timeline.Timeline{}, field.ErrorList{field.Invalid(at.Child(timeline.Upscale), rules.Upscale,
+			"whenever it fires, downscale fires too and wins, so the targets would never wake: write another time, or leave upscale out if nobody but people shall wake them")}
 	}
-	// If calendars disagree, awake wins. Override lets the active state win, so it is applied to the timeline
-	// of being awake.
-	return timeline.Not(timeline.Override(timeline.Not(base), effects...)), nil
+	return timeline.Not(pair), nil
+}
+
+// compileFirings compiles a downscale without an upscale.
+func compileFirings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) (times, field.ErrorList) {
+	errs := validateOtherwise(rules, at.Child("otherwise"))
+	if len(rules.Calendars) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("calendars"), "downscale alone has no state for them to overrule: write upscale too, or windows"))
+	}
+	firings, es := timeline.ParseFirings(rules.Downscale, loc, at.Child(timeline.Downscale))
+	return times{firings: &firings}, append(errs, es...)
+}
+
+func validateOtherwise(rules v1alpha1.ScheduleRules, at *field.Path) field.ErrorList {
+	already := v1alpha1.OtherwiseAsleep
+	if len(rules.Awake) > 0 {
+		already = v1alpha1.OtherwiseAwake
+	}
+	all := []v1alpha1.Otherwise{v1alpha1.OtherwiseAsleep, v1alpha1.OtherwiseAwake, v1alpha1.OtherwiseNothing}
+	switch {
+	case rules.Otherwise == "":
+		return nil
+	case !slices.Contains(all, rules.Otherwise):
+		return field.ErrorList{field.NotSupported(at, rules.Otherwise, all)}
+	case len(rules.Asleep)+len(rules.Awake) == 0:
+		return field.ErrorList{field.Forbidden(at, "is for the time outside of windows: write asleep or awake, or leave it out")}
+	case rules.Otherwise == already:
+		return field.ErrorList{field.Invalid(at, rules.Otherwise, "is what the windows are already: write Nothing, or leave it out")}
+	}
+	return nil
 }
 
 func overrides(refs []v1alpha1.CalendarRef, calendars when.Calendars, at *field.Path) ([]timeline.Effect, field.ErrorList) {
@@ -81,18 +140,6 @@ func overrides(refs []v1alpha1.CalendarRef, calendars when.Calendars, at *field.
 		effects = append(effects, timeline.Effect{During: days, Active: ref.Effect == v1alpha1.EffectAwake})
 	}
 	return effects, errs
-}
-
-// warnings warns of crons that always fire together: downscale wins then, so no target ever wakes.
-func warnings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) []string {
-	if rules.Upscale == "" {
-		return nil
-	}
-	pair, _ := timeline.Pair(rules.Upscale, rules.Downscale, loc, at) // its errors are reported elsewhere
-	if _, changes := pair.Next(time.Time{}); changes {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: whenever it fires, downscale fires too and wins, so the targets never wake", at.Child(timeline.Upscale))}
 }
 
 func validate(rules v1alpha1.ScheduleRules, authorsAsked bool, at *field.Path) field.ErrorList {

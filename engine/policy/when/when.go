@@ -10,6 +10,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // Zone loads an IANA time zone; an unknown zone is an error, never silently another zone.
@@ -21,13 +22,21 @@ func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
 	return loc, nil
 }
 
-// Window compiles one window.
+// Window compiles one window. loc is the zone of the policy, which the window's own overrules.
 func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Timeline, field.ErrorList) {
-	spec := timeline.WindowSpec{Name: w.Name, From: w.From, To: w.To, Cron: w.Cron, Start: w.Start, End: w.End}
+	spec := timeline.WindowSpec{Name: w.Name, Filter: filter(w), From: w.From, To: w.To, Cron: w.Cron, Until: w.Until, Start: w.Start, End: w.End,
+		ValidFrom: w.ValidFrom, ValidUntil: w.ValidUntil}
 	for _, d := range w.Days {
 		spec.Days = append(spec.Days, string(d))
 	}
 	var errs field.ErrorList
+	if w.TimeZone != "" {
+		own, es := Zone(w.TimeZone, at.Child("timeZone"))
+		errs = append(errs, es...)
+		if own != nil {
+			loc = own
+		}
+	}
 	if w.Duration != "" {
 		var err error
 		if spec.Duration, err = timeline.ParseDurationOrZero(string(w.Duration)); err != nil {
@@ -40,6 +49,22 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Tim
 		return timeline.Timeline{}, errs
 	}
 	return window, nil
+}
+
+func filter(w v1alpha1.Window) (f face.Filter) {
+	for _, m := range w.Months {
+		f.Months = append(f.Months, int(m))
+	}
+	for _, d := range w.DayOfMonth {
+		f.DayOfMonth = append(f.DayOfMonth, int(d))
+	}
+	for _, n := range w.Nth {
+		f.Nth = append(f.Nth, face.Nth{Week: int(n.Week), Day: string(n.Day)})
+	}
+	if w.Weeks != nil {
+		f.Weeks = face.Weeks{Every: int(w.Weeks.Every), Starting: w.Weeks.Starting}
+	}
+	return f
 }
 
 // Windows compiles a list of windows. A repeated name is an error (Repeated).
@@ -102,10 +127,32 @@ func Calendar(name string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline
 	for _, d := range spec.Dates {
 		in.Dates = append(in.Dates, timeline.DateSpec{Date: d.Date, Start: d.Start, End: d.End, Name: d.Name})
 	}
-	for _, y := range spec.Yearly {
-		in.Yearly = append(in.Yearly, timeline.YearlySpec{Month: int(y.Month), Day: int(y.Day), Name: y.Name})
+	var errs field.ErrorList
+	for i, y := range spec.Yearly {
+		if y.InLieu != "" && y.InLieu != v1alpha1.InLieuMonday {
+			errs = append(errs, field.NotSupported(at.Child("yearly").Index(i).Child("inLieu"), y.InLieu, []v1alpha1.InLieu{v1alpha1.InLieuMonday}))
+		}
+		in.Yearly = append(in.Yearly, yearly(y))
 	}
-	return timeline.ParseCalendar(name, in, at)
+	days, es := timeline.ParseCalendar(name, in, at)
+	if errs = append(errs, es...); len(errs) > 0 {
+		return timeline.Timeline{}, errs
+	}
+	return days, nil
+}
+
+func yearly(y v1alpha1.CalendarYearly) face.Yearly {
+	out := face.Yearly{Month: int(y.Month), Day: int(y.Day), InLieu: y.InLieu == v1alpha1.InLieuMonday, Name: y.Name}
+	if y.Until != nil {
+		out.Until = &face.MonthDay{Month: int(y.Until.Month), Day: int(y.Until.Day)}
+	}
+	if y.Nth != nil {
+		out.Nth = &face.Nth{Week: int(y.Nth.Week), Day: string(y.Nth.Day)}
+	}
+	if y.Easter != nil {
+		out.Easter = new(int(*y.Easter))
+	}
+	return out
 }
 
 // Calendars finds a compiled calendar by name.

@@ -46,6 +46,17 @@ func TestWindow(t *testing.T) {
 		open, closes string
 	}{
 		{"days, from and to", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Tue"}, From: "10:00", To: "12:00"}, "2026-05-12T08:00:00Z", "2026-05-12T10:00:00Z"},
+		{"a zone of its own", v1alpha1.Window{Name: "a", TimeZone: "Asia/Tokyo", Days: []v1alpha1.Day{"Tue"}, From: "10:00", To: "12:00"},
+			"2026-05-12T01:00:00Z", "2026-05-12T03:00:00Z"},
+		{"whole days", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Sat", "Sun"}}, "2026-05-15T22:00:00Z", "2026-05-17T22:00:00Z"},
+		{"months", v1alpha1.Window{Name: "a", Months: []int32{5}}, "2026-04-30T22:00:00Z", "2026-05-31T22:00:00Z"},
+		{"every other week", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Fri"}, Weeks: &v1alpha1.Weeks{Every: 2, Starting: "2026-05-04"}, From: "15:00", To: "18:00"},
+			"2026-05-08T13:00:00Z", "2026-05-08T16:00:00Z"},
+		{"the last day of the month", v1alpha1.Window{Name: "a", DayOfMonth: []v1alpha1.DayOfMonth{-1}}, "2026-05-30T22:00:00Z", "2026-05-31T22:00:00Z"},
+		{"the last Friday", v1alpha1.Window{Name: "a", Nth: []v1alpha1.NthDay{{Week: -1, Day: "Fri"}}}, "2026-05-28T22:00:00Z", "2026-05-29T22:00:00Z"},
+		{"cron and until", v1alpha1.Window{Name: "a", Cron: "0 20 * * 5", Until: "0 7 * * 1"}, "2026-05-15T18:00:00Z", "2026-05-18T05:00:00Z"},
+		{"valid from a date until an instant", v1alpha1.Window{Name: "a", From: "00:00", To: "24:00", ValidFrom: "2026-06-01", ValidUntil: "2026-06-02T00:00:00Z"},
+			"2026-05-31T22:00:00Z", "2026-06-02T00:00:00Z"},
 		{"cron and duration", v1alpha1.Window{Name: "a", Cron: "0 2 * * 3", Duration: "90m"}, "2026-05-13T00:00:00Z", "2026-05-13T01:30:00Z"},
 		{"dates, of which the last is included", v1alpha1.Window{Name: "a", Start: "2026-12-24", End: "2026-12-31"}, "2026-12-23T23:00:00Z", "2026-12-31T23:00:00Z"},
 		{"instants, of which the last is not", v1alpha1.Window{Name: "a", Start: "2026-06-01T00:00:00Z", End: "2026-06-02T00:00:00Z"}, "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"},
@@ -86,6 +97,8 @@ func TestWindowsNameTheField(t *testing.T) {
 		{"one name three times", []v1alpha1.Window{good, good, good}, []string{`spec.windows[1].name: Duplicate value: "a"`, `spec.windows[2].name: Duplicate value: "a"`}},
 		{"a bad time", []v1alpha1.Window{good, {From: "8", To: "20:00"}}, []string{"spec.windows[1].from: Invalid value"}},
 		{"a bad day", []v1alpha1.Window{{Days: []v1alpha1.Day{"Someday"}, From: "08:00", To: "20:00"}}, []string{"spec.windows[0].days[0]"}},
+		{"a bad zone", []v1alpha1.Window{good, {From: "08:00", To: "20:00", TimeZone: "Europe/Berlim"}}, []string{`spec.windows[1].timeZone: Invalid value: "Europe/Berlim"`}},
+		{"a month that is none", []v1alpha1.Window{{Months: []int32{0}}}, []string{"spec.windows[0].months[0]: Invalid value: 0: must be 1 to 12"}},
 		{"a duration of nothing", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "0s"}}, []string{`spec.windows[0].duration: Required value: how long the window stays open`}},
 		{"no duration", []v1alpha1.Window{{Cron: "0 2 * * *"}}, []string{"spec.windows[0].duration: Required value"}},
 		{"part of a second", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "1.5s"}}, []string{"spec.windows[0].duration: Invalid value"}},
@@ -157,5 +170,33 @@ func TestCronsAreLimited(t *testing.T) {
 	_, errs := when.EveryWindow(list(when.MaxCrons+1, 0), berlin(t), at)
 	if len(errs) != 1 || errs[0].Field != "spec.windows" || !strings.Contains(errs[0].Detail, "33 windows have a cron, where at most 32 may") {
 		t.Errorf("one more: %v", errs)
+	}
+}
+
+// Entries of a calendar that come back every year, in each of their forms.
+func TestYearly(t *testing.T) {
+	two := int32(-2)
+	days, errs := when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{
+		{Easter: &two, Name: "Good Friday"},
+		{Month: 5, Nth: &v1alpha1.NthDay{Week: -1, Day: "Mon"}, Name: "Spring"},
+		{Month: 8, Day: 1, InLieu: v1alpha1.InLieuMonday, Name: "August"},
+		{Month: 12, Day: 24, Until: &v1alpha1.CalendarDay{Month: 1, Day: 2}, Name: "Christmas"},
+	}}, at)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var got []string
+	for now := instant("2026-01-10T00:00:00Z"); len(got) < 8; {
+		now = days.At(now).Until
+		got = append(got, now.UTC().Format(time.DateOnly)+" "+days.At(now).Name)
+	}
+	want := []string{"2026-04-03 c: Good Friday", "2026-04-04 ", "2026-05-25 c: Spring", "2026-05-26 ", "2026-08-03 c: August", "2026-08-04 ",
+		"2026-12-24 c: Christmas", "2027-01-03 "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, errs = when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Month: 8, Day: 1, InLieu: "Friday"}}}, at)
+	if len(errs) != 1 || errs[0].Field != "spec.windows.yearly[0].inLieu" {
+		t.Errorf("moved to a Friday: %v", errs)
 	}
 }

@@ -58,18 +58,12 @@ func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope
 		notes = append(notes, "scale-children is dropped: children follow the object that controls them")
 	}
 	at.notes = slices.Concat(at.notes, notes)
-	for n, r := range rules {
-		p := at
-		if n > 0 {
-			p.name += "-" + migrate.Slug(r.TimeZone)
-		}
-		w.emitLevels(from, p, r, replicas)
-	}
+	w.emitLevels(from, at, rules, replicas)
 	return true
 }
 
-// times are the rules that a scope asks for: one a time zone.
-func (w *work) times(s scope) (rules []v1alpha1.ScheduleRules, notes []string, why string) {
+// times are the rules that a scope asks for.
+func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why string) {
 	down, hasDown := s["downtime"]
 	up, hasUp := s["uptime"]
 	_, hasPeriods := s["downscale-period"]
@@ -77,7 +71,7 @@ func (w *work) times(s scope) (rules []v1alpha1.ScheduleRules, notes []string, w
 		hasPeriods = true
 	}
 	if hasDown && hasUp || hasPeriods && (hasDown || hasUp) {
-		return nil, nil, "it sets more than one of downtime, uptime and the two periods, which is an error there"
+		return rules, nil, "it sets more than one of downtime, uptime and the two periods, which is an error there"
 	}
 	read := func(text string) spans {
 		x := readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
@@ -97,12 +91,10 @@ func (w *work) times(s scope) (rules []v1alpha1.ScheduleRules, notes []string, w
 			base.Asleep = []v1alpha1.Window{week.AllDay()}
 		case x.isNever():
 			base.Awake = []v1alpha1.Window{week.AllDay()}
-		case len(x.zones) > 1:
-			return nil, nil, "downtime has spans in several time zones (" + strings.Join(x.zones, ", ") + "): a Schedule has one, and of two the one that is awake wins"
 		default:
-			base.TimeZone, base.Asleep = x.zones[0], x.windows[x.zones[0]]
+			base.TimeZone, base.Asleep = x.all()
 		}
-		return []v1alpha1.ScheduleRules{base}, notes, ""
+		return base, notes, ""
 	}
 	x := read(up)
 	switch {
@@ -111,33 +103,28 @@ func (w *work) times(s scope) (rules []v1alpha1.ScheduleRules, notes []string, w
 	case x.isNever():
 		base.Asleep = []v1alpha1.Window{week.AllDay()}
 	default:
-		for _, z := range x.zones {
-			r := base
-			r.TimeZone, r.Awake = z, x.windows[z]
-			rules = append(rules, r)
-		}
-		if len(x.zones) > 1 {
-			notes = append(notes, "uptime has spans in several time zones, and a Schedule has one: there is a Schedule each, and what one of them has awake is awake")
-		}
-		return rules, notes, ""
+		base.TimeZone, base.Awake = x.all()
 	}
-	return []v1alpha1.ScheduleRules{base}, notes, ""
+	return base, notes, ""
 }
 
 // periods is the cron pair of the starts of both periods.
-func periods(down, up spans, notes []string) ([]v1alpha1.ScheduleRules, []string, string) {
+func periods(down, up spans, notes []string) (rules v1alpha1.ScheduleRules, _ []string, why string) {
 	downZone, downCron, okDown := down.cron()
 	upZone, upCron, okUp := up.cron()
 	switch {
-	case down.isNever() || up.isNever():
-		return nil, nil, "it sets one of downscale-period and upscale-period alone: a Schedule has both a downscale and an upscale"
+	case down.isNever():
+		return rules, nil, "it sets upscale-period alone, so nothing puts to sleep"
 	case down.dates || up.dates:
-		return nil, nil, "a period has dates: a cron has none"
+		return rules, nil, "a period has dates: a cron has none"
+	case okDown && up.isNever():
+		notes = append(notes, "in its period the tool undoes what people change; here that counts until the next downscale")
+		return v1alpha1.ScheduleRules{TimeZone: downZone, Downscale: downCron}, notes, ""
 	case !okDown || !okUp || downZone != upZone:
-		return nil, nil, "the periods begin at times that no pair of crons in one time zone can say"
+		return rules, nil, "the periods begin at times that no pair of crons in one time zone can say"
 	}
 	notes = append(notes, "between its periods the tool leaves everything as it is; here the state is that of the period that began last")
-	return []v1alpha1.ScheduleRules{{TimeZone: downZone, Downscale: downCron, Upscale: upCron, OnManualChange: v1alpha1.ManualEnforce}}, notes, ""
+	return v1alpha1.ScheduleRules{TimeZone: downZone, Downscale: downCron, Upscale: upCron, OnManualChange: v1alpha1.ManualEnforce}, notes, ""
 }
 
 // replicasOf is how many replicas sleepers keep.
@@ -169,11 +156,11 @@ func (w *work) emitLevels(from migrate.Object, at placement, rules v1alpha1.Sche
 			counted = append(counted, gk)
 		}
 	}
-	put := func(suffix string, kinds []schema.GroupKind, as *v1alpha1.AsleepAs, notes ...string) {
+	put := func(suffix string, kinds []schema.GroupKind, as *v1alpha1.AsleepAs) {
 		if len(kinds) > 0 {
 			r := rules
 			r.AsleepAs, r.Priority = as, at.priority
-			w.put(from, at, suffix, kinds, r, notes)
+			w.put(from, at, suffix, kinds, r)
 		}
 	}
 	put("", counted, &v1alpha1.AsleepAs{Replicas: new(replicas)})
@@ -187,11 +174,10 @@ func (w *work) emitLevels(from migrate.Object, at placement, rules v1alpha1.Sche
 		w.out.Leave(from, "a HorizontalPodAutoscaler cannot have minReplicas 0: leave it out, or set downscale-replicas for it")
 		return
 	}
-	put("-bounds", bounded, &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: new(replicas)}},
-		fmt.Sprintf("a minimum that is below %d is raised to it", replicas))
+	put("-bounds", bounded, &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: new(replicas)}})
 }
 
-func (w *work) put(from migrate.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules, notes []string) {
+func (w *work) put(from migrate.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules) {
 	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: at.names, Annotations: at.annotations, Selector: at.selector}
 	var e *migrate.Emitted
 	if at.cluster != nil {
@@ -204,11 +190,11 @@ func (w *work) put(from migrate.Object, at placement, suffix string, kinds []sch
 		s.Spec.Target, s.Spec.ScheduleRules = target, rules
 		e = w.out.Emit(s, from)
 	}
-	e.Notes = slices.Concat(at.notes, notes)
+	e.Notes = slices.Clone(at.notes)
 	migrate.NoteSpringEdges(e)
 }
 
-// forced gives the policy of force-downtime or force-uptime, where it is always. False: it has no counterpart, which is said.
+// forced gives the policy of force-downtime or force-uptime. False: it has no counterpart, which is said.
 func (w *work) forced(from migrate.Object, s scope, at placement) bool {
 	down, hasDown := s["force-downtime"]
 	up, hasUp := s["force-uptime"]
@@ -224,18 +210,26 @@ func (w *work) forced(from migrate.Object, s scope, at placement) bool {
 		which = "force-downtime"
 	}
 	x := readSpans(down+up, w.config.env["timezone"], w.config.env["weekframe"])
-	switch {
-	case x.isNever() && len(x.ignored) == 0:
-		return true
-	case !x.always:
-		w.out.Leave(from, "%s is for spans of time: a Schedule that is neither asleep nor awake outside of them has no counterpart", which)
+	if x.isNever() && len(x.ignored) > 0 {
+		w.out.Leave(from, "%s has no span that counts: %s", which, strings.Join(x.ignored, "; "))
 		return false
 	}
+	for _, text := range x.ignored {
+		at.notes = append(slices.Clone(at.notes), "a span of "+which+" does not count, there and here: "+text)
+	}
 	rules := v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
+	windows := []v1alpha1.Window{week.AllDay()}
+	switch {
+	case x.isNever():
+		return true
+	case !x.always:
+		rules.TimeZone, windows = x.all()
+		rules.Otherwise = v1alpha1.OtherwiseNothing
+	}
 	if hasDown {
-		rules.Asleep = []v1alpha1.Window{week.AllDay()}
+		rules.Asleep = windows
 	} else {
-		rules.Awake = []v1alpha1.Window{week.AllDay()}
+		rules.Awake = windows
 	}
 	replicas, why := replicasOf(w.scopes(s))
 	if why != "" {

@@ -126,6 +126,15 @@ func (s *spans) weekly(text, zone, days string) (why string) {
 	return ""
 }
 
+// all are the windows of all zones, for a policy in the first of them.
+func (s *spans) all() (zone string, windows []v1alpha1.Window) {
+	zone = s.zones[0]
+	for _, z := range s.zones {
+		windows = append(windows, week.InZone(s.windows[z], z, zone)...)
+	}
+	return zone, windows
+}
+
 // isNever says whether nothing is in the spans.
 func (s *spans) isNever() bool { return !s.always && len(s.zones) == 0 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -115,42 +116,35 @@ func globbed(glob, text string) bool {
 
 // emitSync gives a Schedule for windows that hold for the same Applications.
 func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
-	var byZone migrate.Groups[string, v1alpha1.Window]
-	allow, deny := 0, 0
+	zone := migrate.Zone(held[0].Get("timeZone").Str)
+	var allow, deny []v1alpha1.Window
 	for _, w := range held {
-		byZone.Add(migrate.Zone(w.Get("timeZone").Str), v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)})
+		window := v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)}
+		window = week.InZone([]v1alpha1.Window{window}, migrate.Zone(w.Get("timeZone").Str), zone)[0]
 		if w.Get("kind").Str == "allow" {
-			allow++
+			allow = append(allow, window)
 		} else {
-			deny++
+			deny = append(deny, window)
 		}
 	}
-	who := strings.Join(apps, ", ")
+	rules := []v1alpha1.ScheduleRules{{Awake: allow}}
 	switch {
-	case allow > 0 && deny > 0:
-		out.Leave(p, "both allow and deny windows hold for %s: a Schedule is asleep in windows or outside of them, not both", who)
-		return
-	case deny > 0 && len(byZone.Keys) > 1:
-		out.Leave(p, "deny windows in several time zones hold for %s: a Schedule has one zone, and of two the one that is awake wins", who)
-		return
+	case len(allow) == 0:
+		rules = []v1alpha1.ScheduleRules{{Asleep: deny}}
+	case len(deny) > 0: // which wins
+		rules = append(rules, v1alpha1.ScheduleRules{Asleep: deny, Otherwise: v1alpha1.OtherwiseNothing, Priority: 1})
 	}
-	for i, z := range byZone.Keys {
-		s := &v1alpha1.Schedule{ObjectMeta: migrate.Meta(p.Namespace(), name)}
-		if i > 0 {
-			s.Name += "-" + migrate.Slug(z)
-		}
-		s.Spec.TimeZone = z
+	for i, r := range rules {
+		r.TimeZone = zone
+		s := &v1alpha1.Schedule{ObjectMeta: migrate.Meta(p.Namespace(), name), Spec: v1alpha1.ScheduleSpec{ScheduleRules: r}}
 		s.Spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Application), Names: apps}
-		if allow > 0 {
-			s.Spec.Awake = byZone.Of[z]
-		} else {
-			s.Spec.Asleep = byZone.Of[z]
+		if i > 0 {
+			s.Name += "-deny"
 		}
 		e := out.Emit(s, p)
 		e.Note("automated sync is off while it is asleep; the Applications are listed by name, so add new ones to the list")
-		noteSync(e, p, held, out)
-		if len(byZone.Keys) > 1 {
-			e.Note("its windows have several time zones, and a Schedule has one: there is a Schedule each, and what one of them has awake is awake")
+		if i == 0 {
+			noteSync(e, p, held, out)
 		}
 	}
 }

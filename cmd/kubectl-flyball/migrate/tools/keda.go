@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
 )
 
 func kedaCron() migrate.Tool {
@@ -72,6 +75,9 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 	if c.desired, ok = migrate.Count(m.Get("desiredReplicas").String()); !ok {
 		return c, fmt.Sprintf("desiredReplicas is %q and no count", m.Get("desiredReplicas").String())
 	}
+	if _, err := timeline.LoadZone(c.zone); err != nil {
+		return c, err.Error()
+	}
 	if start == end {
 		c.windows = []v1alpha1.Window{week.AllDay()}
 		return c, ""
@@ -79,63 +85,26 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 	if c.windows, ok = week.Pair(start, end); ok {
 		return c, ""
 	}
-	if w, ok := datedWindow(start, end); ok {
-		c.windows = []v1alpha1.Window{w}
-		return c, ""
+	window := timeline.WindowSpec{Cron: start, Until: end}
+	if _, errs := timeline.ParseWindow(window, time.UTC, field.NewPath("trigger")); len(errs) > 0 {
+		return c, errs.ToAggregate().Error()
 	}
-	return c, fmt.Sprintf("from %q until %q has neither fixed times of the week nor a fixed length", start, end)
+	c.windows = []v1alpha1.Window{{Cron: start, Until: end}}
+	return c, ""
 }
 
-// datedWindow is the window between two crons that differ in nothing but minute and hour, of which the start comes first.
-func datedWindow(start, end string) (v1alpha1.Window, bool) {
-	a, b := strings.Fields(start), strings.Fields(end)
-	if len(a) != 5 || len(b) != 5 || !slices.Equal(a[2:], b[2:]) {
-		return v1alpha1.Window{}, false
-	}
-	var at [4]int64
-	for i, field := range []string{a[1], a[0], b[1], b[0]} {
-		n, ok := migrate.Count(field)
-		if !ok {
-			return v1alpha1.Window{}, false
-		}
-		at[i] = n
-	}
-	length := (at[2]-at[0])*60 + at[3] - at[1]
-	return v1alpha1.Window{Cron: start, Duration: v1alpha1.Duration(fmt.Sprintf("%dm", length))}, length > 0
-}
-
-// emitCrons gives a Trigger a time zone.
+// emitCrons gives a Trigger, in the time zone of the first of the crons.
 func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cronTrigger, values func(int64) v1alpha1.TriggerValues, out *migrate.Output) {
-	var zones []string
+	t := &v1alpha1.Trigger{ObjectMeta: migrate.Meta(s.Namespace(), s.Name())}
+	t.Spec.TimeZone, t.Spec.Overlap = crons[0].zone, v1alpha1.OverlapHighest
+	t.Spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(kind), Names: []string{name}}
 	for _, c := range crons {
-		if !slices.Contains(zones, c.zone) {
-			zones = append(zones, c.zone)
+		for _, w := range week.InZone(c.windows, c.zone, t.Spec.TimeZone) {
+			w.Days = week.UnlessAll(w.Days)
+			t.Spec.Triggers = append(t.Spec.Triggers, v1alpha1.TimeTrigger{Name: fmt.Sprintf("cron-%d", len(t.Spec.Triggers)+1), Window: w, During: values(c.desired)})
 		}
 	}
-	for _, z := range zones {
-		t := &v1alpha1.Trigger{ObjectMeta: migrate.Meta(s.Namespace(), s.Name())}
-		if len(zones) > 1 {
-			t.Name += "-" + migrate.Slug(z)
-		}
-		t.Spec.TimeZone, t.Spec.Overlap = z, v1alpha1.OverlapHighest
-		t.Spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(kind), Names: []string{name}}
-		for _, c := range crons {
-			if c.zone != z {
-				continue
-			}
-			for _, w := range c.windows {
-				w.Days = week.UnlessAll(w.Days)
-				t.Spec.Triggers = append(t.Spec.Triggers, v1alpha1.TimeTrigger{Name: fmt.Sprintf("cron-%d", len(t.Spec.Triggers)+1), Window: w, During: values(c.desired)})
-			}
-		}
-		e := out.Emit(t, s)
-		if len(zones) > 1 {
-			e.Note("its cron triggers have several time zones, and a Trigger has one: there is a Trigger each")
-		}
-		if z != "UTC" && slices.ContainsFunc(t.Spec.Triggers, func(t v1alpha1.TimeTrigger) bool { return t.Window.Cron != "" }) {
-			e.Note("a duration is elapsed time: where clocks change inside a window it ends an hour earlier or later than by the cron")
-		}
-	}
+	out.Emit(t, s)
 }
 
 // convertCronOnly replaces a ScaledObject that has no other trigger: its target runs in the windows only, or has more replicas in them.
@@ -154,13 +123,13 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 		}
 		return
 	}
-	if slices.ContainsFunc(crons, func(c cronTrigger) bool { return c.desired != crons[0].desired || c.zone != crons[0].zone }) {
-		out.Leave(s, "it has cron triggers alone, minReplicaCount 0, and several values of desiredReplicas or time zones: a Schedule wakes to one size in one zone")
+	if slices.ContainsFunc(crons, func(c cronTrigger) bool { return c.desired != crons[0].desired }) {
+		out.Leave(s, "it has cron triggers alone, minReplicaCount 0, and several values of desiredReplicas: a Schedule wakes to one size")
 		return
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: crons[0].zone}
 	for _, c := range crons {
-		for _, w := range c.windows {
+		for _, w := range week.InZone(c.windows, c.zone, rules.TimeZone) {
 			w.Days = week.UnlessAll(w.Days)
 			rules.Awake = append(rules.Awake, w)
 		}

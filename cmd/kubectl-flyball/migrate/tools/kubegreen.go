@@ -55,11 +55,10 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 	spec := s.Get("spec")
 	down, okDown := hourMinute(spec.Get("sleepAt").Str, spec.Get("weekdays").Str)
 	up, okUp := hourMinute(spec.Get("wakeUpAt").Str, spec.Get("weekdays").Str)
-	switch {
-	case !spec.Get("wakeUpAt").Exists():
-		out.Leave(s, "it has no wakeUpAt: a schedule here has both a downscale and an upscale")
-		return
-	case !okDown || !okUp:
+	if !spec.Get("wakeUpAt").Exists() {
+		up, okUp = "", true // asleep until somebody wakes it, there and here
+	}
+	if !okDown || !okUp {
 		out.Leave(s, "sleepAt %q and wakeUpAt %q are no hours and minutes", spec.Get("sleepAt").Str, spec.Get("wakeUpAt").Str)
 		return
 	}

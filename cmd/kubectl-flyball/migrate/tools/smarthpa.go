@@ -2,6 +2,7 @@ package tools
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -46,39 +47,29 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	}
 	triggers := lastOfEachName(spec.Get("triggers").Array())
 	g := groupTriggers(s, triggers, out)
-	if len(g.byZone.Keys) == 0 {
+	if len(g.triggers) == 0 {
 		out.Leave(s, "no trigger of it has a counterpart%s", strings.Join(append([]string{""}, g.dead...), "; "))
+		return
 	}
-	for i, z := range g.byZone.Keys {
-		id := s.Name()
-		if len(g.byZone.Keys) > 1 {
-			id += "-" + migrate.Slug(z)
-		}
-		spec := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: g.byZone.Of[z]}}
-		spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{name}}
-		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(ns, id), Spec: spec}, s)
-		e.Notes = g.notes[z]
-		if i == 0 {
-			e.Notes = append(e.Notes, g.dead...)
-		}
-		if len(g.byZone.Keys) > 1 {
-			e.Note("its triggers have several time zones, and a Trigger has one: there is a Trigger each")
-		}
-		if len(triggers) > 1 {
-			e.Note("where windows of one priority meet, the last to start wins there, and the larger of each value here")
-		}
+	rules := v1alpha1.TriggerRules{TimeZone: g.zone, Triggers: g.triggers}
+	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{name}}
+	e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(ns, s.Name()), Spec: v1alpha1.TriggerSpec{TriggerRules: rules, Target: target}}, s)
+	e.Notes = append(g.notes, g.dead...)
+	if len(triggers) > 1 {
+		e.Note("where windows of one priority meet, the last to start wins there, and the larger of each value here")
 	}
 }
 
-// smartGroups are triggers by time zone, with the differences, and those that do nothing there.
-type smartGroups struct {
-	byZone migrate.Groups[string, v1alpha1.TimeTrigger]
-	notes  map[string][]string
-	dead   []string
+// smartGroup are the triggers of an object in the time zone of the first of them, with the differences, and those that do nothing there.
+type smartGroup struct {
+	zone     string
+	triggers []v1alpha1.TimeTrigger
+	notes    []string
+	dead     []string
 }
 
-func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Output) smartGroups {
-	g := smartGroups{notes: map[string][]string{}}
+func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Output) smartGroup {
+	var g smartGroup
 	for _, t := range triggers {
 		if why := neverFires(t); why != "" {
 			g.dead = append(g.dead, "trigger "+t.Get("name").Str+" is dropped: "+why)
@@ -92,12 +83,13 @@ func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Outpu
 		z := t.Get("timezone").Str
 		if _, err := time.LoadLocation(z); err != nil || z == "" || z == "Local" {
 			if z != "" {
-				g.notes["UTC"] = append(g.notes["UTC"], "trigger "+t.Get("name").Str+": the zone "+z+" is not known, and counts as UTC there")
+				g.notes = append(g.notes, "trigger "+t.Get("name").Str+": the zone "+z+" is not known, and counts as UTC there")
 			}
 			z = "UTC"
 		}
-		g.byZone.Add(z, trigger)
-		g.notes[z] = append(g.notes[z], more...)
+		g.zone = cmp.Or(g.zone, z)
+		trigger.Window = week.InZone([]v1alpha1.Window{trigger.Window}, z, g.zone)[0]
+		g.triggers, g.notes = append(g.triggers, trigger), append(g.notes, more...)
 	}
 	return g
 }
@@ -165,8 +157,12 @@ func smartTrigger(t gjson.Result) (v1alpha1.TimeTrigger, []string, string) {
 func smartWindow(t gjson.Result) (v1alpha1.Window, string) {
 	interval := t.Get("interval")
 	var w v1alpha1.Window
-	if interval.Get("recurring").Str == "" {
-		return w, "it fires daily from " + interval.Get("startDate").Str + " until the day before " + interval.Get("endDate").Str + ": a weekly window here has no first and last day"
+	if interval.Get("recurring").Str == "" { // daily, from one date until the day before another
+		end, err := time.Parse(time.DateOnly, interval.Get("endDate").Str)
+		if err != nil {
+			return w, fmt.Sprintf("endDate %q is no date", interval.Get("endDate").Str)
+		}
+		w.ValidFrom, w.ValidUntil = interval.Get("startDate").Str, end.AddDate(0, 0, -1).Format(time.DateOnly)
 	}
 	for _, text := range strings.Split(interval.Get("recurring").Str, ",") {
 		if day, ok := smartDays[strings.TrimSpace(text)]; ok && !slices.Contains(w.Days, day) {

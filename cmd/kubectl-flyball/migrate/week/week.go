@@ -64,7 +64,7 @@ const weekLength = 7 * 24 * time.Hour
 // MaxWindows is how many windows a policy can have.
 const MaxWindows = 64
 
-// Pair are the windows between a cron of starts and a cron of ends that both repeat every  False: they do not, or
+// Pair are the windows between a cron of starts and a cron of ends that both repeat every week. False: they do not, or
 // there are too many.
 func Pair(start, end string) ([]v1alpha1.Window, bool) {
 	if !repeatsWeekly(start) || !repeatsWeekly(end) {
@@ -95,13 +95,27 @@ func repeatsWeekly(cron string) bool {
 	return len(fields) == 5 && fields[2] == "*" && fields[3] == "*"
 }
 
+// InZone are the windows in a zone, for a policy whose own zone is another: they name theirs where it differs.
+func InZone(all []v1alpha1.Window, zone, policy string) []v1alpha1.Window {
+	if zone == policy {
+		return all
+	}
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].TimeZone = zone
+	}
+	return out
+}
+
+// cronOf fires at the time of the week.
+func cronOf(at time.Time) string {
+	return fmt.Sprintf("%d %d * * %d", at.Minute(), at.Hour(), at.Weekday())
+}
+
 // addWindow adds a span, to the days of another one with the same times where there is one. A span longer than a day is one by cron.
 func addWindow(all []v1alpha1.Window, from, to time.Time) []v1alpha1.Window {
 	if to.Sub(from) > 24*time.Hour {
-		return append(all, v1alpha1.Window{
-			Cron:     fmt.Sprintf("%d %d * * %d", from.Minute(), from.Hour(), from.Weekday()),
-			Duration: v1alpha1.Duration(strings.TrimSuffix(strings.TrimSuffix(to.Sub(from).String(), "0s"), "0m")),
-		})
+		return append(all, v1alpha1.Window{Cron: cronOf(from), Until: cronOf(to)})
 	}
 	w := v1alpha1.Window{From: from.Format("15:04"), To: to.Format("15:04")}
 	if w.To == "00:00" {

@@ -1,4 +1,4 @@
-package timeline
+package face
 
 import (
 	"cmp"
@@ -12,12 +12,12 @@ import (
 	robfig "github.com/robfig/cron/v3"
 )
 
-// cron is a standard five-field expression as a set of wall-clock readings. Its searches work on the bits of the
+// Cron is a standard five-field expression as a set of wall-clock readings. Its searches work on the bits of the
 // fields, so that the distance to the next firing does not matter.
-type cron struct {
+type Cron struct {
 	minutes uint64 // bits 0 to 59
 	hours   uint32 // bits 0 to 23
-	days    daySet
+	days    Set
 }
 
 const (
@@ -27,10 +27,11 @@ const (
 	dayMinutes = 24 * hourMinute
 )
 
-// parseCron reads a standard cron expression of five fields, or a descriptor such as @daily. Zones inside the
+// ParseCron reads a standard cron expression of five fields, or a descriptor such as @daily. Zones inside the
 // expression, @every and dates that never come (30 February) are refused. Fields and the rule that a day matches either
-// of two restricted day fields are those of Kubernetes CronJob, whose parser this is; in addition Sunday may be 7.
-func parseCron(expr string) (*cron, error) {
+// of two restricted day fields are those of Kubernetes CronJob, whose parser this is; in addition Sunday may be 7, and days may be named by
+// their place in the month (takePlaces).
+func ParseCron(expr string) (*Cron, error) {
 	switch {
 	case strings.TrimSpace(expr) == "":
 		return nil, errors.New("must be a cron expression of five fields, such as \"0 8 * * 1-5\"")
@@ -41,7 +42,13 @@ func parseCron(expr string) (*cron, error) {
 	case strings.Contains(expr, "*-"), strings.Contains(expr, "?-"):
 		return nil, errors.New("a range must begin with a number or a name") // the parser would drop the range's end
 	}
+	var places *monthPlaces
+	var onlyDom, onlyDow bool
 	if fields := strings.Fields(expr); len(fields) == 5 {
+		var err error
+		if places, onlyDom, onlyDow, err = takePlaces(&fields[2], &fields[4]); err != nil {
+			return nil, err
+		}
 		fields[4] = sundayAsZero(fields[4])
 		expr = strings.Join(fields, " ")
 	}
@@ -58,12 +65,19 @@ func parseCron(expr string) (*cron, error) {
 		months: uint16(spec.Month &^ cronStar),
 		dow:    uint8(spec.Dow &^ cronStar),
 		either: spec.Dom&cronStar == 0 && spec.Dow&cronStar == 0,
+		places: places,
 	}
-	c := &cron{minutes: spec.Minute &^ cronStar, hours: uint32(spec.Hour &^ cronStar), days: days}
-	if c.minutes == 0 || c.hours == 0 || days.dom == 0 || days.months == 0 || days.dow == 0 {
+	if onlyDom {
+		days.dom = 0
+	}
+	if onlyDow {
+		days.dow = 0
+	}
+	c := &Cron{minutes: spec.Minute &^ cronStar, hours: uint32(spec.Hour &^ cronStar), days: days}
+	if c.minutes == 0 || c.hours == 0 || days.isEmpty() {
 		return nil, errors.New("a field names no value")
 	}
-	if _, ok := dayFrom(days, 0); !ok {
+	if _, ok := From(days, 0); !ok {
 		return nil, errors.New("names a date that never comes")
 	}
 	return c, nil
@@ -96,48 +110,48 @@ func sundayAsZero(field string) string {
 	return strings.Join(parts, ",")
 }
 
-// from returns the first firing at or after the reading, and false if there is none.
-func (c *cron) from(reading int64) (int64, bool) {
-	minute := floorDiv(reading+minuteSeconds-1, minuteSeconds)
-	today := floorDiv(minute, dayMinutes)
-	day, ok := dayFrom(c.days, today)
+// From returns the first firing at or after the reading, and false if there is none.
+func (c *Cron) From(reading int64) (int64, bool) {
+	minute := FloorDiv(reading+MinuteSeconds-1, MinuteSeconds)
+	today := FloorDiv(minute, dayMinutes)
+	day, ok := From(c.days, today)
 	if ok && day == today {
 		if m, ok := c.minuteFrom(int(minute - today*dayMinutes)); ok {
-			return (today*dayMinutes + int64(m)) * minuteSeconds, true
+			return (today*dayMinutes + int64(m)) * MinuteSeconds, true
 		}
-		day, ok = dayFrom(c.days, today+1)
+		day, ok = From(c.days, today+1)
 	}
 	if !ok {
 		return 0, false
 	}
-	return (day*dayMinutes + int64(c.firstMinute())) * minuteSeconds, true
+	return (day*dayMinutes + int64(c.firstMinute())) * MinuteSeconds, true
 }
 
-// upTo returns the last firing at or before the reading, and false if there is none.
-func (c *cron) upTo(reading int64) (int64, bool) {
-	minute := floorDiv(reading, minuteSeconds)
-	today := floorDiv(minute, dayMinutes)
-	day, ok := dayUpTo(c.days, today)
+// UpTo returns the last firing at or before the reading, and false if there is none.
+func (c *Cron) UpTo(reading int64) (int64, bool) {
+	minute := FloorDiv(reading, MinuteSeconds)
+	today := FloorDiv(minute, dayMinutes)
+	day, ok := UpTo(c.days, today)
 	if ok && day == today {
 		if m, ok := c.minuteUpTo(int(minute - today*dayMinutes)); ok {
-			return (today*dayMinutes + int64(m)) * minuteSeconds, true
+			return (today*dayMinutes + int64(m)) * MinuteSeconds, true
 		}
-		day, ok = dayUpTo(c.days, today-1)
+		day, ok = UpTo(c.days, today-1)
 	}
 	if !ok {
 		return 0, false
 	}
-	return (day*dayMinutes + int64(c.lastMinute())) * minuteSeconds, true
+	return (day*dayMinutes + int64(c.lastMinute())) * MinuteSeconds, true
 }
 
-// fires says whether the reading is a firing.
-func (c *cron) fires(reading int64) bool {
-	w, ok := c.from(reading)
+// Fires says whether the reading is a firing.
+func (c *Cron) Fires(reading int64) bool {
+	w, ok := c.From(reading)
 	return ok && w == reading
 }
 
 // minuteFrom returns the first minute of the day, counted from midnight, that fires and is not before the given one.
-func (c *cron) minuteFrom(minute int) (int, bool) {
+func (c *Cron) minuteFrom(minute int) (int, bool) {
 	hour := minute / hourMinute
 	if c.hours>>hour&1 == 1 {
 		if rest := c.minutes >> (minute % hourMinute) << (minute % hourMinute); rest != 0 {
@@ -152,7 +166,7 @@ func (c *cron) minuteFrom(minute int) (int, bool) {
 }
 
 // minuteUpTo returns the last minute of the day that fires and is not after the given one.
-func (c *cron) minuteUpTo(minute int) (int, bool) {
+func (c *Cron) minuteUpTo(minute int) (int, bool) {
 	hour := minute / hourMinute
 	if c.hours>>hour&1 == 1 {
 		if rest := c.minutes & (1<<(minute%hourMinute+1) - 1); rest != 0 {
@@ -166,15 +180,42 @@ func (c *cron) minuteUpTo(minute int) (int, bool) {
 	return (bits.Len32(earlier)-1)*hourMinute + bits.Len64(c.minutes) - 1, true
 }
 
-func (c *cron) firstMinute() int {
+func (c *Cron) firstMinute() int {
 	return bits.TrailingZeros32(c.hours)*hourMinute + bits.TrailingZeros64(c.minutes)
 }
 
-func (c *cron) lastMinute() int {
+func (c *Cron) lastMinute() int {
 	return (bits.Len32(c.hours)-1)*hourMinute + bits.Len64(c.minutes) - 1
 }
 
-// clockWithin says whether every time of day of c is also one of other.
-func (c *cron) clockWithin(other *cron) bool {
+// ClockWithin says whether every time of day of c is also one of other.
+func (c *Cron) ClockWithin(other *Cron) bool {
 	return c.hours&^other.hours == 0 && c.minutes&^other.minutes == 0
+}
+
+// WidestWithinDay returns the longest distance between two neighbouring firings of one day, in minutes.
+func (c *Cron) WidestWithinDay() int64 {
+	widest, last := 0, c.firstMinute()
+	for {
+		m, ok := c.minuteFrom(last + 1)
+		if !ok {
+			return int64(widest)
+		}
+		widest, last = max(widest, m-last), m
+	}
+}
+
+// WidestOvernight returns the longest time from the last firing of a day to the first of the next day that has one, in seconds.
+func (c *Cron) WidestOvernight() int64 {
+	return widestGap(c.days)*DaySeconds - int64(c.lastMinute()-c.firstMinute())*MinuteSeconds
+}
+
+// HasEveryHour reports whether the expression names every hour of the day.
+func (c *Cron) HasEveryHour() bool { return c.hours == everyHour }
+
+// NeverOnDaysOf returns the firings on the days on which another expression has none, and false if there are no such days.
+func (c *Cron) NeverOnDaysOf(other *Cron) (*Cron, bool) {
+	rest := &Cron{minutes: c.minutes, hours: c.hours, days: daysWithout{set: c.days, other: other.days}}
+	_, ok := From(rest.days, 0)
+	return rest, ok
 }

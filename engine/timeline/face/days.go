@@ -1,4 +1,7 @@
-package timeline
+// Package face knows the clock face: the readings of wall clocks that crons name, and the days of the Gregorian calendar. Sets of days and
+// crons are searched by bits of their fields, so that the distance to the next one does not matter. It knows neither zones nor instants: a
+// reading is the number of seconds that UTC would need to show the same date and time.
+package face
 
 import (
 	"math/bits"
@@ -17,11 +20,14 @@ type month struct {
 
 // gregorianMonths is the length of the Gregorian cycle of 400 years, after which dates and weekdays repeat. A search
 // over a whole cycle that finds nothing has proved that there is nothing.
-const gregorianMonths = 400 * 12
+const (
+	gregorianMonths = 400 * 12
+	gregorianDays   = 146097
+)
 
 // monthOf returns the month of a day and the day of the month, 1 to 31.
 func monthOf(day int64) (month, int) {
-	year, number, dom := time.Unix(day*daySeconds, 0).UTC().Date()
+	year, number, dom := time.Unix(day*DaySeconds, 0).UTC().Date()
 	return month{year: year, number: int(number), first: day - int64(dom) + 1, length: monthLength(year, int(number))}, dom
 }
 
@@ -47,7 +53,7 @@ func (m month) previous() month {
 // weekday returns the weekday of the first day of the month, 0 for Sunday.
 func (m month) weekday() int {
 	const thursday = 4
-	return int(floorMod(m.first+thursday, 7))
+	return int(FloorMod(m.first+thursday, 7))
 }
 
 // all returns the mask of every day of the month.
@@ -67,14 +73,20 @@ func monthLength(year, number int) int {
 	}
 }
 
-// daySet is a set of calendar days that repeats with the Gregorian cycle.
-type daySet interface {
+// Set is a set of calendar days that repeats with the Gregorian cycle.
+type Set interface {
 	// mask returns the days of the month that are in the set: bit 1 for the first, and so on.
 	mask(month) uint32
 }
 
-// dayFrom returns the first day of the set that is not before the given one.
-func dayFrom(s daySet, day int64) (int64, bool) {
+// Has reports whether a day is in the set.
+func Has(s Set, day int64) bool {
+	m, dom := monthOf(day)
+	return s.mask(m)>>dom&1 == 1
+}
+
+// From returns the first day of the set that is not before the given one.
+func From(s Set, day int64) (int64, bool) {
 	m, dom := monthOf(day)
 	mask := s.mask(m) >> dom << dom
 	for range gregorianMonths + 1 {
@@ -87,8 +99,8 @@ func dayFrom(s daySet, day int64) (int64, bool) {
 	return 0, false
 }
 
-// dayUpTo returns the last day of the set that is not after the given one.
-func dayUpTo(s daySet, day int64) (int64, bool) {
+// UpTo returns the last day of the set that is not after the given one.
+func UpTo(s Set, day int64) (int64, bool) {
 	m, dom := monthOf(day)
 	mask := s.mask(m) & (1<<(dom+1) - 1)
 	for range gregorianMonths + 1 {
@@ -101,17 +113,9 @@ func dayUpTo(s daySet, day int64) (int64, bool) {
 	return 0, false
 }
 
-// cronDays are the day fields of a cron expression.
-type cronDays struct {
-	dom    uint32 // bits 1 to 31
-	months uint16 // bits 1 to 12
-	dow    uint8  // bits 0 (Sunday) to 6
-	either bool   // both day fields are restricted: a day in either of them counts
-}
-
 // widestGap returns the longest distance between two neighbouring days of a set that has some. It looks at each month of the Gregorian cycle
 // once, after which everything repeats.
-func widestGap(s daySet) (widest int64) {
+func widestGap(s Set) (widest int64) {
 	m, _ := monthOf(0)
 	first, last := int64(-1), int64(0)
 	for range gregorianMonths {
@@ -124,38 +128,59 @@ func widestGap(s daySet) (widest int64) {
 		}
 		m = m.next()
 	}
-	return max(widest, first+gregorianSeconds/daySeconds-last)
+	return max(widest, first+gregorianDays-last)
 }
 
-const allWeekdays = 1<<7 - 1
-
-func (c *cronDays) mask(m month) uint32 {
-	if c.months>>m.number&1 == 0 {
-		return 0
-	}
-	first := m.weekday()
-	week := (uint64(c.dow)>>first | uint64(c.dow)<<(7-first)) & allWeekdays
-	// The week of the first day, repeated over 35 days and moved to bit 1.
-	weekdays := uint32((week * (1 | 1<<7 | 1<<14 | 1<<21 | 1<<28)) << 1)
-	if c.either {
-		return (c.dom | weekdays) & m.all()
-	}
-	return c.dom & weekdays & m.all()
+// weeksDays are the days of every so many weeks. Weeks begin on Monday.
+type weeksDays struct {
+	// every is the number of weeks from the beginning of one that counts to that of the next, phase the number of the week that counts among
+	// the first of them; the week of day 4, 1970-01-05, is week 0.
+	every, phase int64
 }
 
-// yearDays are days of the year, by month and day of the month. 29 February exists in leap years only.
-type yearDays [13]uint32
+func (w weeksDays) mask(m month) (mask uint32) {
+	const firstMonday = 4
+	for week := FloorDiv(m.first-firstMonday, 7); week*7+firstMonday < m.first+int64(m.length); week++ {
+		if FloorMod(week-w.phase, w.every) != 0 {
+			continue
+		}
+		// The week may have begun in the month before: its days are moved by one more than their distance from the first of the month.
+		mask |= uint32(uint64(allWeekdays) << (week*7 + firstMonday - m.first + 8) >> 7)
+	}
+	return mask & m.all()
+}
 
-func (y *yearDays) mask(m month) uint32 { return y[m.number] & m.all() }
+// bothDays are the days that are in each of two sets.
+type bothDays struct{ one, other Set }
+
+func (b bothDays) mask(m month) uint32 { return b.one.mask(m) & b.other.mask(m) }
+
+// Others returns the days that are not in the set.
+func Others(s Set) Set { return otherDays{s} }
 
 // otherDays are the days that are not in the set.
-type otherDays struct{ set daySet }
+type otherDays struct{ set Set }
 
 func (o otherDays) mask(m month) uint32 { return m.all() &^ o.set.mask(m) }
 
 // daysWithout are the days of one set that are not in the other.
-type daysWithout struct{ set, other daySet }
+type daysWithout struct{ set, other Set }
 
 func (d daysWithout) mask(m month) uint32 { return d.set.mask(m) &^ d.other.mask(m) }
 
-func floorMod(a, b int64) int64 { return a - floorDiv(a, b)*b }
+const (
+	MinuteSeconds = 60
+	DaySeconds    = 24 * 60 * MinuteSeconds
+)
+
+// FloorDiv returns the quotient rounded down.
+func FloorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// FloorMod returns the remainder of FloorDiv.
+func FloorMod(a, b int64) int64 { return a - FloorDiv(a, b)*b }

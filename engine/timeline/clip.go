@@ -1,0 +1,49 @@
+package timeline
+
+// clip is a node between two instants, and off outside of them.
+type clip struct {
+	node
+	from, to int64
+}
+
+func (n *clip) state(at int64) (bool, string) {
+	if at < n.from || at >= n.to {
+		return false, ""
+	}
+	return n.node.state(at)
+}
+
+func (n *clip) look(at int64, d direction) (bool, int64) {
+	inside := at >= n.from && at < n.to
+	switch {
+	case inside:
+		on, edge := n.node.look(at, d)
+		switch {
+		case on:
+			return true, min(max(edge, n.from), n.to)
+		case edge <= n.from || edge >= n.to:
+			return false, d.farthest()
+		}
+		return false, edge
+	case d == forward && at < n.from:
+		return false, n.entry(n.from, d)
+	case d == backward && at >= n.to:
+		return false, n.entry(n.to-1, d)
+	default:
+		return false, d.farthest()
+	}
+}
+
+// entry returns the edge of the first run that is met from the outside, given the instant inside at which the search begins.
+func (n *clip) entry(at int64, d direction) int64 {
+	on, edge := n.node.look(at, d)
+	switch {
+	case on && d == forward:
+		return n.from
+	case on:
+		return n.to
+	case edge <= n.from || edge >= n.to:
+		return d.farthest()
+	}
+	return edge
+}

@@ -1,0 +1,63 @@
+package timeline
+
+import "flyball.dev/flyball/engine/timeline/face"
+
+// dayTimes is the clock-face rule of a window that opens at the same time of each day of a set and stays open for at most a day.
+type dayTimes struct {
+	days face.Set
+	// others are all other days.
+	others face.Set
+	// from is the opening in seconds after midnight, length how long the window is open.
+	from, length int64
+	label        string
+}
+
+func (n *dayTimes) state(reading int64) (bool, string) {
+	if on, _ := n.candidate(reading); on {
+		return true, n.label
+	}
+	return false, ""
+}
+
+func (n *dayTimes) look(reading int64, d direction) (bool, int64) {
+	on, day := n.candidate(reading)
+	switch { // there always is a next opening, and one before: the days come back for ever
+	case !on && d == forward:
+		next, _ := face.From(n.days, day+1)
+		return false, n.opening(next)
+	case !on:
+		last, _ := face.UpTo(n.days, day)
+		return false, n.opening(last) + n.length
+	case n.length == daySeconds:
+		return true, n.row(day, d)
+	case d == forward:
+		return true, n.opening(day) + n.length
+	default:
+		return true, n.opening(day)
+	}
+}
+
+// row returns the end or the beginning of the days in a row that hold the day: open all day, they are one run.
+func (n *dayTimes) row(day int64, d direction) int64 {
+	if d == forward {
+		after, ok := face.From(n.others, day)
+		return orFarthest(n.opening(after), ok, d)
+	}
+	before, ok := face.UpTo(n.others, day)
+	return orFarthest(n.opening(before+1), ok, d)
+}
+
+func (n *dayTimes) opening(day int64) int64 { return day*daySeconds + n.from }
+
+// candidate returns the one day whose window can be open at the reading, and whether it is: no window is longer than a day.
+func (n *dayTimes) candidate(reading int64) (on bool, day int64) {
+	day = face.FloorDiv(reading-n.from, daySeconds)
+	return reading-n.opening(day) < n.length && face.Has(n.days, day), day
+}
+
+func orFarthest(edge int64, ok bool, d direction) int64 {
+	if !ok {
+		return d.farthest()
+	}
+	return edge
+}

@@ -1,0 +1,187 @@
+package face
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Yearly is a day of every year, or a range of days, in exactly one of three forms: Month and Day, with Until or without; Month and Nth; or
+// Easter. 29 February comes in leap years only.
+type Yearly struct {
+	// Month is 1 to 12, Day 1 to 31.
+	Month, Day int
+	// Until is the last day of a range, which may be in the next year. Nil: the day alone.
+	Until *MonthDay
+	// Nth is a weekday by its place in the month.
+	Nth *Nth
+	// Easter counts days from Easter Sunday, as churches of the West have it: -60 to 60.
+	Easter *int
+	// InLieu moves a day that falls on a Saturday or Sunday to the Monday after.
+	InLieu bool
+	// Name says what the day is, for messages.
+	Name string
+}
+
+// MonthDay is a day of the year.
+type MonthDay struct{ Month, Day int }
+
+// ParseYearly returns the days of an entry of a calendar. Errors name the fields of Yearly in lower case under path.
+func ParseYearly(y Yearly, path *field.Path) (Set, field.ErrorList) {
+	if y.Easter != nil {
+		return parseEaster(y, path)
+	}
+	if y.Month < 1 || y.Month > 12 {
+		return nil, field.ErrorList{field.Invalid(path.Child("month"), y.Month, "must be 1 to 12")}
+	}
+	if y.Nth != nil {
+		return parseNthOfYear(y, path)
+	}
+	errs := validateDay(MonthDay{y.Month, y.Day}, path)
+	days := &yearDays{}
+	switch {
+	case y.Until == nil:
+	case y.InLieu:
+		errs = append(errs, field.Forbidden(path.Child("inLieu"), "moves a single day: leave it out of a range"))
+	default:
+		errs = append(errs, validateDay(*y.Until, path.Child("until"))...)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	days[y.Month] |= 1 << y.Day
+	if y.Until != nil {
+		days.addRange(MonthDay{y.Month, y.Day}, *y.Until)
+	}
+	if y.InLieu {
+		return movedDays{days}, nil
+	}
+	return days, nil
+}
+
+func parseEaster(y Yearly, path *field.Path) (Set, field.ErrorList) {
+	const most = 60
+	switch offset := *y.Easter; {
+	case y.Month != 0 || y.Day != 0 || y.Until != nil || y.Nth != nil:
+		return nil, field.ErrorList{field.Forbidden(path.Child("easter"), "does not go with month, day, until and nth: make two entries")}
+	case offset < -most || offset > most:
+		return nil, field.ErrorList{field.Invalid(path.Child("easter"), offset, fmt.Sprintf("must be -%d to %d days from Easter Sunday", most, most))}
+	case y.InLieu:
+		return movedDays{easterDays(offset)}, nil
+	default:
+		return easterDays(offset), nil
+	}
+}
+
+func parseNthOfYear(y Yearly, path *field.Path) (Set, field.ErrorList) {
+	switch {
+	case y.Day != 0 || y.Until != nil:
+		return nil, field.ErrorList{field.Forbidden(path.Child("nth"), "does not go with day and until: make two entries")}
+	case y.InLieu:
+		return nil, field.ErrorList{field.Forbidden(path.Child("inLieu"), "moves a date: leave it out where the weekday is given")}
+	}
+	p := &monthPlaces{}
+	if errs := p.addNth(*y.Nth, path.Child("nth")); len(errs) > 0 {
+		return nil, errs
+	}
+	return &cronDays{dom: allDates, months: 1 << y.Month, places: p}, nil
+}
+
+func validateDay(d MonthDay, path *field.Path) field.ErrorList {
+	const leapYear = 2000
+	if d.Month < 1 || d.Month > 12 {
+		return field.ErrorList{field.Invalid(path.Child("month"), d.Month, "must be 1 to 12")}
+	}
+	if length := monthLength(leapYear, d.Month); d.Day < 1 || d.Day > length {
+		return field.ErrorList{field.Invalid(path.Child("day"), d.Day, fmt.Sprintf("must be 1 to %d in this month", length))}
+	}
+	return nil
+}
+
+// yearDays are days of the year, by month and day of the month. 29 February exists in leap years only.
+type yearDays [13]uint32
+
+func (y *yearDays) mask(m month) uint32 { return y[m.number] & m.all() }
+
+func (y *yearDays) add(other *yearDays) {
+	for i := range y {
+		y[i] |= other[i]
+	}
+}
+
+// addRange adds the days from one to another, over the end of the year where the other comes before it.
+func (y *yearDays) addRange(from, to MonthDay) {
+	for d := from; d != to; {
+		if d.Day++; d.Day > 31 {
+			d = MonthDay{d.Month%12 + 1, 1}
+		}
+		y[d.Month] |= 1 << d.Day // of a month that is shorter, mask drops the rest
+	}
+}
+
+// easterDays are the days so many days from Easter Sunday.
+type easterDays int
+
+func (e easterDays) mask(m month) uint32 {
+	dom := easter(m.year) + int64(e) - m.first + 1
+	if dom < 1 || dom > int64(m.length) {
+		return 0
+	}
+	return 1 << dom
+}
+
+// easter returns the day number of Easter Sunday by the Gregorian reckoning ("anonymous", Meeus, Astronomical Algorithms, chapter 8).
+func easter(year int) int64 {
+	a, b, c := year%19, year/100, year%100
+	d, e := b/4, b%4
+	g := (8*b + 13) / 25
+	h := (19*a + b - d - g + 15) % 30
+	i, k := c/4, c%4
+	l := (32 + 2*e + 2*i - h - k) % 7
+	m := (a + 11*h + 19*l) / 433
+	number := (h + l - 7*m + 90) / 25
+	dom := (h + l - 7*m + 33*number + 19) % 32
+	return time.Date(year, time.Month(number), dom, 0, 0, 0, 0, time.UTC).Unix() / DaySeconds
+}
+
+// movedDays are the days of a set, of which those on a Saturday or Sunday move to the Monday after.
+type movedDays struct{ set Set }
+
+func (d movedDays) mask(m month) uint32 {
+	const monday, weekend = 1 << 1, 1<<0 | 1<<6
+	before := m.previous()
+	all := d.set.mask(m)
+	atWeekend := all & m.weekdays(weekend)
+	// The last two days of the month before, as bits 0 and 1, and those of this month from bit 2 on: a Sunday is one day before its Monday, and a Saturday two.
+	moving := uint64(atWeekend)<<1 | uint64(d.set.mask(before)&before.weekdays(weekend))>>(before.length-1)
+	moved := (moving<<1 | moving<<2) & (uint64(m.weekdays(monday)) << 1)
+	return (all&^atWeekend | uint32(moved>>1)) & m.all()
+}
+
+// anyDays are the days of any of several sets.
+type anyDays []Set
+
+func (a anyDays) mask(m month) (mask uint32) {
+	for _, s := range a {
+		mask |= s.mask(m)
+	}
+	return mask
+}
+
+// Any returns the days of any of several sets. Dates of the year are joined, so that any number of them costs no more than one.
+func Any(sets ...Set) Set {
+	dates := &yearDays{}
+	all := anyDays{dates}
+	for _, s := range sets {
+		if d, ok := s.(*yearDays); ok {
+			dates.add(d)
+		} else {
+			all = append(all, s)
+		}
+	}
+	if len(all) == 1 {
+		return dates
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+package timeline_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
+)
+
+// easters are Easter Sundays of the worlds that are walked, and the earliest and the latest there can be.
+var easters = map[int]string{1970: "03-29", 1981: "04-19", 2010: "04-04", 2011: "04-24", 2012: "04-08", 2025: "04-20", 2026: "04-05", 2027: "03-28", 2038: "04-25",
+	2049: "04-18", 2076: "04-19", 2103: "03-25", 2104: "04-13", 2105: "04-05", 2285: "03-22"}
+
+func easterOf(t fataler, year int) time.Time {
+	t.Helper()
+	date, err := time.Parse(time.DateOnly, fmt.Sprintf("%d-%s", year, easters[year]))
+	if err != nil {
+		t.Fatalf("no Easter of %d", year)
+	}
+	return date
+}
+
+func TestEaster(t *testing.T) {
+	zero := 0
+	c := mustCalendar(t, "c", timeline.CalendarSpec{Yearly: []face.Yearly{{Easter: &zero}}})
+	for year := range easters {
+		want := easterOf(t, year)
+		if next, _ := c.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)); !next.Equal(want) {
+			t.Errorf("Easter of %d is %s, want %s", year, next, want)
+		}
+	}
+}
+
+// movedTo is where a date goes that does not stay at the weekend.
+func movedTo(date time.Time) time.Time {
+	for date.Weekday() == time.Saturday || date.Weekday() == time.Sunday {
+		date = date.AddDate(0, 0, 1)
+	}
+	return date
+}
+
+// yearlyOf are the days of an entry in the years around one, counted day by day.
+func yearlyOf(t fataler, y face.Yearly, around int) map[time.Time]bool {
+	days := map[time.Time]bool{}
+	for year := around - 1; year <= around+1; year++ {
+		at := func(month, day int) time.Time { return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
+		var all []time.Time
+		switch {
+		case y.Easter != nil:
+			all = append(all, easterOf(t, year).AddDate(0, 0, *y.Easter))
+		case y.Nth != nil:
+			for d := at(y.Month, 1); int(d.Month()) == y.Month; d = d.AddDate(0, 0, 1) {
+				if d.Weekday().String()[:3] == y.Nth.Day && (placeInMonth(d) == y.Nth.Week || placeFromEnd(d) == -y.Nth.Week) {
+					all = append(all, d)
+				}
+			}
+		case y.Until != nil:
+			for d := at(y.Month, y.Day); ; d = d.AddDate(0, 0, 1) {
+				all = append(all, d)
+				if int(d.Month()) == y.Until.Month && d.Day() == y.Until.Day {
+					break
+				}
+			}
+		case int(at(y.Month, y.Day).Month()) == y.Month: // not 29 February of other years
+			all = append(all, at(y.Month, y.Day))
+		}
+		for _, d := range all {
+			if y.InLieu {
+				d = movedTo(d)
+			}
+			days[d] = true
+		}
+	}
+	return days
+}
+
+func TestYearlyAgainstAWalkOverEveryMinute(t *testing.T) {
+	days := func(n int) *int { return &n }
+	entries := []face.Yearly{
+		{Month: 5, Day: 1},
+		{Month: 12, Day: 24, Until: &face.MonthDay{Month: 1, Day: 2}},
+		{Month: 2, Day: 27, Until: &face.MonthDay{Month: 3, Day: 1}},
+		{Month: 6, Day: 1, Until: &face.MonthDay{Month: 6, Day: 30}},
+		{Easter: days(-2)}, {Easter: days(1)}, {Easter: days(39)}, {Easter: days(60)}, {Easter: days(-48)},
+		{Month: 5, Nth: &face.Nth{Week: -1, Day: "Mon"}}, {Month: 11, Nth: &face.Nth{Week: 4, Day: "Thu"}},
+		{Month: 1, Day: 1, InLieu: true}, {Month: 12, Day: 31, InLieu: true}, {Month: 4, Day: 25, InLieu: true}, {Month: 5, Day: 31, InLieu: true},
+		{Month: 2, Day: 28, InLieu: true}, {Month: 8, Day: 15, InLieu: true}, {Easter: days(0), InLieu: true},
+	}
+	for i, place := range []worldKey{{"Europe/Skopje", 2026}, {"America/Santiago", 2026}, {"Africa/Cairo", 2026}, {"Pacific/Apia", 2011}, {"Europe/Skopje", 2104}} {
+		w := worldOf(t, place.zone, place.year)
+		all := map[time.Time]bool{}
+		for j, y := range entries {
+			truth := yearlyOf(t, y, place.year)
+			for d := range truth {
+				all[d] = true
+			}
+			if !chosen(i, j) {
+				continue
+			}
+			want := w.days(func(date time.Time) bool { return truth[date] }, 0, 24*60)
+			compare(t, w, mustCalendar(t, fmt.Sprintf("entry %d", j), timeline.CalendarSpec{TimeZone: place.zone, Yearly: []face.Yearly{y}}), want, everyNth(1009, want))
+		}
+		want := w.days(func(date time.Time) bool { return all[date] }, 0, 24*60)
+		compare(t, w, mustCalendar(t, "all", timeline.CalendarSpec{TimeZone: place.zone, Yearly: entries}), want, everyNth(1009, want))
+	}
+}
+
+func TestYearlyNamesTheFirstEntry(t *testing.T) {
+	good := -2
+	c := mustCalendar(t, "c", timeline.CalendarSpec{Yearly: []face.Yearly{
+		{Month: 12, Day: 24, Until: &face.MonthDay{Month: 12, Day: 31}, Name: "Holidays"}, {Month: 12, Day: 25, Name: "Christmas"}, {Easter: &good, Name: "Good Friday"},
+	}})
+	for at, want := range map[string]string{"2026-12-25T12:00:00Z": "c: Holidays", "2026-04-03T12:00:00Z": "c: Good Friday", "2026-04-04T12:00:00Z": ""} {
+		if got := c.At(utc(t, at)).Name; got != want {
+			t.Errorf("%s is %q, want %q", at, got, want)
+		}
+	}
+}
+
+func TestParseYearlyRefuses(t *testing.T) {
+	far, one := 61, 1
+	friday := &face.Nth{Week: 1, Day: "Fri"}
+	tests := []struct {
+		entry face.Yearly
+		want  string
+	}{
+		{face.Yearly{}, "y.month: Invalid value: 0: must be 1 to 12"},
+		{face.Yearly{Month: 4, Day: 31}, "y.day: Invalid value: 31: must be 1 to 30 in this month"},
+		{face.Yearly{Month: 4}, "y.day: Invalid value: 0: must be 1 to 30 in this month"},
+		{face.Yearly{Month: 4, Day: 1, Until: &face.MonthDay{Month: 13, Day: 1}}, "y.until.month: Invalid value: 13"},
+		{face.Yearly{Month: 4, Day: 1, Until: &face.MonthDay{Month: 2, Day: 30}}, "y.until.day: Invalid value: 30"},
+		{face.Yearly{Month: 4, Day: 1, Until: &face.MonthDay{Month: 4, Day: 2}, InLieu: true}, "y.inLieu: Forbidden: moves a single day"},
+		{face.Yearly{Easter: &far}, "y.easter: Invalid value: 61: must be -60 to 60 days from Easter Sunday"},
+		{face.Yearly{Easter: &one, Month: 4}, "y.easter: Forbidden: does not go with month, day, until and nth"},
+		{face.Yearly{Month: 4, Nth: friday, Day: 1}, "y.nth: Forbidden: does not go with day and until"},
+		{face.Yearly{Month: 4, Nth: friday, InLieu: true}, "y.inLieu: Forbidden: moves a date"},
+		{face.Yearly{Month: 4, Nth: &face.Nth{Week: 6, Day: "Fri"}}, "y.nth.week: Invalid value: 6"},
+		{face.Yearly{Month: 4, Nth: &face.Nth{Week: 1, Day: "Freitag"}}, "y.nth.day: Unsupported value"},
+	}
+	for _, tt := range tests {
+		_, errs := timeline.ParseCalendar("c", timeline.CalendarSpec{Yearly: []face.Yearly{tt.entry}}, field.NewPath("spec"))
+		if want := strings.Replace(tt.want, "y.", "spec.yearly[0].", 1); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
+			t.Errorf("%+v: %v, want %s", tt.entry, errs, want)
+		}
+	}
+}
