@@ -261,8 +261,8 @@ type PolicyStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// State is the state in one word: Awake, Asleep, Suspended, Invalid, Blocked or Restoring, and for triggers Active,
-	// After or Idle.
+	// State is the state in one word: Awake, Asleep, Suspended, Invalid, Blocked or Restoring, for schedules
+	// also Idle, and for triggers Active, After or Idle.
 	// +optional
 	State string `json:"state,omitempty"`
 	// PreviousTransitionTime is the time at which the current state began.
