@@ -299,11 +299,6 @@ func sameValue(a, b string, amount bool) bool {
 	return okX && okY && x.Cmp(y) == 0
 }
 
-// sameCount is sameValue for what may be a count. An object or a list is none, and may be large.
-func sameCount(a, b string, amount bool) bool {
-	return a == b || isScalar(a) && isScalar(b) && sameValue(a, b, amount)
-}
-
 // same compares two JSON texts, of which either may be empty for an absent value.
 func same(a, b string) bool {
 	return a == b || a != "" && b != "" && path.Equal(a, b)

@@ -138,7 +138,8 @@ func totalHead(head []string) error {
 		}
 	}
 	has := func(name string) bool { return slices.Contains(head, name) }
-	if !(has(Time) && has(CPU)) && !(has(minuteColumn) && has(coresColumn)) {
+	isComplete := has(Time) && has(CPU) || has(minuteColumn) && has(coresColumn)
+	if !isComplete {
 		faults = append(faults, errors.New("give the columns time and cpu, or minute and cores, of all pods together; or time, container, replicas and cpu"))
 	}
 	return errors.Join(faults...)

@@ -123,7 +123,7 @@ func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pod
 	}
 	f := &Trigger{
 		Head:    Head{Target: s.Ref.String(), TimeZone: (*v.Zone).String(), From: v.from, Learnt: daysOf(v.teach), Tried: daysOf(v.days)},
-		Request: fmt.Sprintf("%dm", pods.Request), Utilisation: pods.Target, Autoscaler: s.Governor.Ref.String(),
+		Request: fmt.Sprintf("%dm", pods.Request), Utilisation: pods.Target, Autoscaler: s.Governor.String(),
 		Own: outcomeOf(tried.Own, pods.Request), Proposed: outcomeOf(tried.Proposed, pods.Request), min: least, max: most,
 	}
 	rules := v1alpha1.TriggerRules{TimeZone: f.TimeZone}
