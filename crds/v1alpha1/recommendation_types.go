@@ -193,17 +193,17 @@ type RecommendedAutoscaler struct {
 type RecommendedDemand struct {
 	// Container that is scaled.
 	Container string `json:"container"`
-	// Expected is the current expected demand.
+	// Expected is the demand of the newest sample.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Expected resource.Quantity `json:"expected"`
-	// Upper is the upper bound of the demand until a pod that starts now serves requests.
+	// Upper is the peak that is usual in this hour, or the demand of now where that is higher.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Upper resource.Quantity `json:"upper"`
-	// Loss is the error of the forecast in thousandths (the mean pinball loss of logarithms). Lower is better.
+	// Loss is by how much peaks of hours differ from those of the days before, in thousandths (the mean pinball loss of logarithms).
 	Loss int64 `json:"lossPerMille"`
 }
 

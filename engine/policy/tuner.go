@@ -62,6 +62,8 @@ type Sample = usage.Sample
 // Seen is the input of a Mind besides samples.
 type Seen struct {
 	Now time.Time
+	// Busy is true if slow work can wait.
+	Busy bool
 	// Since is the time since which samples were possible: pods exist and usage is measured.
 	Since time.Time
 	// Own are the owner's requests and limits.
@@ -118,6 +120,8 @@ type Found struct {
 	Saved workload.Requests
 	// Next is the time of the next planned change; zero: none.
 	Next time.Time
+	// Chose is true if the numbers were chosen anew, which is slow.
+	Chose bool
 }
 
 // TunedSummary is the result for all targets of a policy.

@@ -108,6 +108,8 @@ type Loop struct {
 	news chan struct{}
 	// recallers are the places of those who read histories.
 	recallers chan struct{}
+	// choices counts the targets of this round whose numbers were chosen anew.
+	choices int
 	// swept is true once what an earlier manager left behind has been looked for.
 	swept bool
 	// verticals are the VerticalPodAutoscalers as they were read last; nil: they were not. Tidy says that none of those is left that were made.
@@ -155,8 +157,12 @@ func (l *Loop) Run(ctx context.Context) {
 // lastWords is how long writing checkpoints may take once the manager is told to stop.
 const lastWords = 10 * time.Second
 
+// mostChoices is for how many targets numbers are chosen anew in a round: one takes some tenths of a second, and all others wait meanwhile.
+const mostChoices = 10
+
 // round measures once, and decides for every target.
 func (l *Loop) round(ctx context.Context) {
+	l.choices = 0
 	snapshot := l.world.Snapshot()
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
@@ -265,7 +271,11 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	if measured != nil {
 		x.mind.Observe(x.samples(seen.Now, l.pods.Now(), f, measured)...)
 	}
+	seen.Busy = l.choices >= mostChoices
 	x.found = x.mind.Decide(seen)
+	if x.found.Chose {
+		l.choices++
+	}
 	l.advise(s, ref, p, x)
 	l.report(ctx, ref, p, x)
 	l.note(ref, p.ID, cmp.Or(x.troubles(), l.noNewPods(x)))

@@ -34,7 +34,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		bound: gauge("flyball_tuned_autoscaler", "Minimum, maximum and target utilisation (percent) for autoscalers of tuned targets: those of the owner, the actual ones, those proposed, and those applied.",
 			append(target, "number", "of")...),
 		phase: gauge("flyball_tuned_targets", "Targets of a policy by phase.", "policy_kind", "policy", "phase"),
-		loss:  gauge("flyball_tuned_forecast_loss", "How far the forecast of a target's demand misses: the mean pinball loss of logarithms.", target...),
+		loss:  gauge("flyball_tuned_forecast_loss", "By how much the peaks of hours of a target's demand differ from those of the days before: the mean pinball loss of logarithms.", target...),
 		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that PodDisruptionBudgets, LimitRanges or ResourceQuotas keep from it (held), and that take too long (late).",
 			"policy_kind", "policy", "state"),
 		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds", Help: "Time from the creation of a pod of a tuned target until it was ready.",

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
-// usageHeap measures the memory of tuned targets: learnt usage, forecasts, and the last recommendation.
+// usageHeap measures what is kept of targets that are tuned: what was learnt, and what was found last.
 func (b *bench) usageHeap(context.Context) error {
 	tuner, errs := policytortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto})
 	if len(errs) > 0 {
@@ -57,15 +57,15 @@ func heapInUse() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// fill feeds five weeks of samples to a mind, so that every bucket is filled, and returns the last instant.
+// fill shows a mind eleven days of samples that fill every bucket there is, and gives the last instant.
 func fill(m policy.Mind) time.Time {
 	r := rand.New(rand.NewPCG(1, 2))
 	at := time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
-	for range 5 * 7 * 24 * 12 {
+	for range 11 * 24 * 60 {
 		for _, name := range []string{"app", "proxy"} {
 			m.Observe(policy.Sample{At: at, Container: name, CPU: math.Exp(10 * r.Float64()), Memory: math.Exp(14 + 8*r.Float64()), Replicas: 1 + r.IntN(9)})
 		}
-		at = at.Add(5 * time.Minute)
+		at = at.Add(time.Minute)
 	}
 	return at
 }

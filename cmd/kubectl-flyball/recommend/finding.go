@@ -68,7 +68,7 @@ type Demand struct {
 	Expected string `json:"expected"`
 	// Upper is what demand is not above until a pod that starts now serves.
 	Upper string `json:"upper"`
-	// Loss is the mean pinball loss of the forecast, in logarithms.
+	// Loss is by how much peaks of hours differ from those of the days before, as a share.
 	Loss float64 `json:"loss"`
 }
 
@@ -205,7 +205,7 @@ func (f *Finding) Text(w *report.Writer) {
 	w.Heading("Recommended")
 	w.Grid("  ", []string{"OF", "NOW", "RECOMMENDED"}, f.rows())
 	if f.Demand != nil {
-		w.Line("  demand now %s of CPU, not above %s until a new pod serves; the forecast misses by about %.1f %%", f.Demand.Expected, f.Demand.Upper, 100*f.Demand.Loss)
+		w.Line("  demand now %s of CPU, up to %s is usual in this hour; days differ by about %.1f %%", f.Demand.Expected, f.Demand.Upper, 100*f.Demand.Loss)
 	}
 	if own, then := f.Totals.Own, f.Totals.Recommended; !f.TooLittle() {
 		w.Line("  at the last sample %d pods requested %s of CPU and %s of memory; with these numbers it would be %d, with %s and %s", own.Replicas, own.CPU, own.Memory, then.Replicas, then.CPU, then.Memory)

@@ -25,7 +25,7 @@ import (
 const maxKept = 64 << 10
 
 // keptVersion is the form of kept. Another one is refused: the history begins anew.
-const keptVersion = 1
+const keptVersion = 2
 
 // kept is what is kept of a mind.
 type kept struct {
@@ -152,8 +152,7 @@ func newMind(r *rules, from []byte) (*mind, error) {
 func (k *kept) isSound() bool {
 	set, s := k.Memory.Setting, k.State
 	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 && set.Utilisation <= maxUtilisation &&
-		s.Utilisation >= 0 && s.Utilisation <= 100 && s.Wanted >= 0 && s.Wanted <= most && s.Lead >= 0 && s.Lead <= 24*time.Hour &&
-		(s.Phase == "" || slices.Contains(phase.All, s.Phase)) && s.Nowcast.IsSound() && (k.Original == nil || k.Original.IsSound())
+		s.Aim.IsSound() && s.Awaited >= 0 && s.Awaited <= mostReplicas && s.Loss >= 0 && s.Loss <= 100 && (s.Phase == "" || slices.Contains(phase.All, s.Phase)) && (k.Original == nil || k.Original.IsSound())
 	for _, d := range s.Starts {
 		sound = sound && d >= 0 && d <= 24*time.Hour
 	}

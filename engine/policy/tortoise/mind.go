@@ -119,7 +119,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	}
 	r := m.tuner.Decide(spec, tune.Observed{
 		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started, Stuck: seen.Stuck,
-		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen),
+		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen), Busy: seen.Busy,
 	})
 	m.edited = false
 	delete(m.Reasons, "max") // where it is what somebody gave, nothing is said of it
@@ -130,7 +130,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 		r.Setting.Requests = m.Setting.Requests
 	}
 	m.Setting = r.Setting
-	found := policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: r.Next}
+	found := policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: r.Next, Chose: r.Chose}
 	found.Advice = m.advise(seen, r)
 	found.Report = m.report(seen, spec, r)
 	return found
@@ -256,11 +256,13 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 	}
 	if m.horizontal(seen) {
 		least, greatest := ownBounds(seen.Governor, seen.Replicas)
+		spec.Owner = tune.Owner{Request: m.Own[m.Scaled].CPU, Target: utilisationOf(seen.Governor, m.Scaled), Min: least}
 		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = r.replicaBounds(least, greatest)
 	} else {
 		n := max(seen.Replicas, 1)
 		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = n, n, n
 		spec.Fixed = true
+		spec.Owner = tune.Owner{Request: m.Own[m.Scaled].CPU, Min: n}
 	}
 	spec.Vertical, spec.Zone, spec.Daily = r.source.Vertical, r.zone, r.daily
 	spec.Limits = map[string]tune.Limits{}

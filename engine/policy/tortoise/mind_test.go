@@ -264,8 +264,8 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	m := mindOf(t, `{}`)
 	m.Scaled = "app"
 	noisy := rand.New(rand.NewPCG(1, 2)) // what cannot be told in fewer bytes
-	for i := range 28 * 144 {
-		at := time.Date(2037, 5, 4, 0, 10*i, 0, 0, time.UTC)
+	for i := range 10 * 24 * 60 {
+		at := time.Date(2037, 5, 4, 0, i, 0, 0, time.UTC)
 		m.Observe(policy.Sample{At: at, Container: "a", CPU: 100 * noisy.Float64(), Memory: -1, Replicas: 5})
 		m.Observe(policy.Sample{At: at, Container: "app", CPU: 100, Memory: -1, Replicas: 5})
 	}

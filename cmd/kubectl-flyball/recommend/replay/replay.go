@@ -80,7 +80,7 @@ type Output struct {
 	// Demand is the CPU demand of the scaled container over all pods that is expected at the instant, Upper what it is not above
 	// until a pod that starts then serves; in milli-CPU. Zero where the profile knows none.
 	Demand, Upper float64
-	// Loss is the mean pinball loss of the forecast, in logarithms: about the share by which it misses.
+	// Loss is by how much peaks of hours differ from those of the days before, as a share.
 	Loss float64
 	// Now is what the pods of the last sample request, Then what as many pods would as serve the same demand with the recommended numbers.
 	Now, Then Total
@@ -296,7 +296,7 @@ func (in *Input) read(found policy.Found) *Output {
 		o.Min = bound(o.Min, &a.Min)
 		o.Max = bound(o.Max, &a.Max)
 		o.Utilisation = bound(o.Utilisation, a.Utilisation)
-		if phase.Phase(st.Phase).Allowed().Seasons { // a forecast without a season says nothing of hours
+		if phase.Phase(st.Phase).Allowed().Seasons { // before a day is known nothing is said of hours
 			zone, err := timeline.LoadZone(a.TimeZone)
 			if err != nil {
 				zone = time.UTC // it was compiled: there is none that does not load

@@ -91,7 +91,7 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	if o.Containers[0].CPU.Recommended >= 1000 || o.Containers[0].Memory.Recommended >= 1<<30 {
 		t.Errorf("nothing is recommended: %+v", o.Containers[0])
 	}
-	if o.Phase != "Working" || len(o.Hours) != 24 || o.Hours[12].Min <= o.Hours[0].Min || !o.Hours[0].From.Equal(in.At.Truncate(time.Hour)) {
+	if o.Phase != "Working" || len(o.Hours) != 24 || int64(o.Hours[0].Min) != o.Min.Recommended || !o.Hours[0].From.Equal(in.At.Truncate(time.Hour)) {
 		t.Errorf("it is %s, by hour %v", o.Phase, o.Hours)
 	}
 	if diff := cmp.Diff(o, run(t, in)); diff != "" {

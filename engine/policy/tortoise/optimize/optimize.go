@@ -1,232 +1,238 @@
-// Package optimize chooses request, replicas by step and target utilisation together: what costs least among all that keep demand
-// within the headroom of the capacity that is ready. Each number comes with its reason.
-//
-// CPU is in milli-CPU, memory in bytes, utilisation in whole percent.
 package optimize
 
 import (
 	"fmt"
 	"math"
-	"slices"
+
+	"flyball.dev/flyball/engine/policy/tortoise/replay"
 )
 
-// Profile says how much risk is worth how much money.
-type Profile struct {
-	Name string
-	// Headroom is the share of the ready capacity that demand should not be above.
-	Headroom float64
-	// Violation is the price of a share of time in which demand is above the headroom, in shares of the expected demand.
-	Violation float64
-	// Memory is the price of a GiB of memory in milli-CPU.
-	Memory float64
-	// MemoryQuantile and MemoryMargin make the memory request.
-	MemoryQuantile, MemoryMargin float64
-	// Share is the quantile of the share that other containers need beside the one that is scaled.
-	Share float64
-	// CatchUp is how much more than usual comes back after demand has collapsed.
-	CatchUp float64
+// Aim is what is chosen together.
+type Aim struct {
+	// Request is that of the scaled container in milli-CPU, Target the target utilisation; 0: nothing scales by it.
+	Request int64
+	Target  int
+	// Floor is the capacity in milli-CPU that the minimum has at all times. Share is how much of the peak that days before had in an hour it has in that
+	// hour; 0: the minimum is the same at all hours.
+	Floor, Share float64
 }
 
-// Profiles by name.
-var Profiles = map[string]Profile{
-	"Lean":     {Name: "Lean", Headroom: 0.9, Violation: 0.7, Memory: 60, MemoryQuantile: 0.98, MemoryMargin: 1.1, Share: 0.9, CatchUp: 1.25},
-	"Balanced": {Name: "Balanced", Headroom: 0.85, Violation: 1.1, Memory: 60, MemoryQuantile: 0.99, MemoryMargin: 1.2, Share: 0.95, CatchUp: 2},
-	"Safe":     {Name: "Safe", Headroom: 0.75, Violation: 6, Memory: 60, MemoryQuantile: 1, MemoryMargin: 1.35, Share: 0.99, CatchUp: 2.5},
+// IsSound reports whether the numbers are such as are chosen.
+func (a Aim) IsSound() bool {
+	const most = 1 << 50
+	return a.Request >= 0 && a.Request <= most && a.Target >= 0 && a.Target <= mostTarget && a.Floor >= 0 && a.Floor <= most*mostReplicas && a.Share >= 0 && a.Share <= 100
 }
 
-// Bounds of what may be chosen.
-type Bounds struct {
-	// Min, Max and PreferredMax are replicas.
-	Min, Max, PreferredMax int
-	// Reach is what as many replicas as its owner allows request, in milli-CPU: Max grows as a request shrinks, so that it stays within reach. Zero: Max
-	// stays.
-	Reach int64
-	// MinRequest and MaxRequest are milli-CPU of the container that is scaled.
-	MinRequest, MaxRequest int64
-	// MaxBy says what MaxRequest is, in words.
-	MaxBy string
-	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent.
-	MinUtilisation, MaxUtilisation int
+// mostTarget is what no target is above, in percent: owners may ask for more than what is requested.
+const mostTarget = 1_000_000
+
+// Minimum returns the minimum for pods of a request in an hour in which days before had a peak, in milli-CPU.
+func (a Aim) Minimum(peak float64, request int64, b Bounds) int {
+	return b.replicas(max(a.Floor, a.Share*peak)/float64(max(request, 1)), request)
 }
 
-// mostReplicas is what no maximum of an autoscaler is above.
-const mostReplicas = math.MaxInt32
+// Replicas returns how many pods of a request keep a demand within the headroom, within the bounds.
+func Replicas(demand float64, request int64, p Profile, b Bounds) int {
+	return b.replicas(demand/(p.Headroom*float64(request)), request)
+}
 
-// MaxFor returns the most replicas of a request.
-func (b Bounds) MaxFor(request int64) int {
-	request = max(request, 1)
-	reach := min(b.Reach/request, mostReplicas-1)
-	if reach*request < b.Reach {
-		reach++
+// replicas rounds up a number of pods of a request, within the bounds.
+func (b Bounds) replicas(n float64, request int64) int {
+	most := b.MaxFor(request)
+	if math.IsNaN(n) {
+		return most // of a demand that is no number nothing is known
 	}
-	return max(b.Max, int(reach))
+	// A thousandth is no pod: demand is learnt with a precision of half of that.
+	return int(min(max(math.Ceil(n*0.999), float64(b.Min)), float64(most)))
 }
 
 // Input is what a choice depends on.
 type Input struct {
 	Profile Profile
 	Bounds  Bounds
-	// Upper and Expected are demand in milli-CPU by step over a season: what it is not above, and what it will be.
-	Upper, Expected []float64
-	// Request is the current one in milli-CPU, Utilisation the current target.
-	Request     int64
-	Utilisation int
-	// Beside is what each milli-CPU of the request brings along in other containers, and PerPod what each pod costs whatever its
-	// request, both in milli-CPU; memory counts by its price.
-	Beside, PerPod float64
+	System  replay.System
+	// Load is the demand that is replayed, and Peaks what the days before had in each hour of it; 0: not known.
+	Load  replay.Load
+	Peaks []float64
+	// Owner is what the owner has, and Now what is aimed at now.
+	Owner, Now Aim
+	// Resizing is the share of the cost that another request must save, since all pods change for it; 0: it may not change.
+	Resizing float64
+	// Beside is what each milli-CPU of the request brings along in other containers. PerPod is what else a pod costs that requests Known, and PerCPU by how
+	// much that grows with each milli-CPU more, all in milli-CPU.
+	Beside, PerPod, PerCPU float64
+	Known                  int64
 	// Tolerance of the autoscaler: it does nothing while utilisation is within it of the target.
 	Tolerance float64
 }
 
-// Choice is what was chosen.
-type Choice struct {
-	Request     int64
-	Utilisation int
-	// Cost is in milli-CPU, the mean over the steps; Now is that of the current request.
-	Cost, Now float64
-	Reasons   []Reason
+// Result is what an aim would have come to.
+type Result struct {
+	// Cost is the mean in milli-CPU, Minutes those in which demand was above the headroom, Known those of which the demand is known.
+	Cost, Minutes, Known float64
+	// score is the cost with the price of the violations.
+	score float64
 }
 
-// Reason says why a number is what it is.
-type Reason struct{ Of, Text string }
+// Choice is what was chosen.
+type Choice struct {
+	Aim Aim
+	// Owner, Before and After are what the owner's setting, the present aim and the chosen one would have come to.
+	Owner, Before, After Result
+}
 
-// String is the line that explain prints.
-func (r Reason) String() string { return r.Of + ": " + r.Text }
+const (
+	// worth is the share of the cost that a change of target and minimum must save.
+	worth = 0.02
+	// spare is how many minutes of violations in a week are no reason against a setting that has more than the owner's.
+	spare = 4.0
+	week  = 7 * 24 * 60.0
+	// beyond is the price of violations that the owner's setting would not have had.
+	beyond = 1000
+	// over is the price of each pod more than preferred, as a share of its cost.
+	over = 1.0
+)
 
-// grid is the factor between two requests that are looked at.
-const grid = 1.1
-
-// Choose looks at all requests on a geometric grid, each with the highest utilisation that still keeps the headroom, and takes the one
-// with the least cost. It takes no step: Step does.
+// Choose returns the aim that costs least in the replay, and the present one where no other is better by a margin.
 func Choose(in Input) Choice {
-	u := Utilisation(in)
-	best := Choice{Request: in.Request, Utilisation: u, Cost: cost(in, in.Request, u)}
-	best.Now = best.Cost
-	for _, r := range candidates(in.Bounds, enough(in)) {
-		if c := cost(in, r, u); c < best.Cost*(1-1e-9) {
-			best.Request, best.Cost = r, c
+	s := search{in: in, seen: map[Aim]Result{}}
+	s.owner = s.play(in.Owner)
+	c := Choice{Aim: in.Now, Owner: s.result(in.Owner), Before: s.result(in.Now)}
+	kept := s.best(in.Now, []float64{1})
+	if s.result(kept).score < (1-worth)*c.Before.score {
+		c.Aim = kept
+	}
+	if in.Resizing > 0 {
+		if resized := s.best(kept, factors); s.result(resized).score < (1-in.Resizing)*s.result(kept).score {
+			c.Aim = resized
 		}
 	}
-	best.Reasons = reasons(in, best)
-	if best.Request == in.Bounds.MaxRequest && in.Bounds.MaxBy != "" {
-		best.Reasons[0].Text += fmt.Sprintf("; no more than %dm by %s", in.Bounds.MaxRequest, in.Bounds.MaxBy)
+	c.After = s.result(c.Aim)
+	return c
+}
+
+// search remembers what aims came to.
+type search struct {
+	in    Input
+	owner Result
+	seen  map[Aim]Result
+}
+
+// shares are the shares of a peak that are tried for a minimum by hour, and floors those of the owner's minimum for one at all times.
+var (
+	shares = []float64{0, 0.5, 0.7, 0.85, 1, 1.15, 1.3}
+	floors = []float64{0, 0.5, 1}
+	// targets are tried up to the one at which the autoscaler acts before the headroom is used up.
+	targets = []int{50, 55, 60, 65, 70, 75}
+	// factors are those by which requests are tried that are larger or smaller.
+	factors = []float64{0.5, 0.71, 0.84, 1.19, 1.41, 2}
+)
+
+// best returns the best aim with the request times one of some factors. Fewer violations at a lower target pay for smaller pods, and smaller pods for a
+// lower floor, so these are tried together; then minima by hour with all targets.
+func (s *search) best(from Aim, factors []float64) Aim {
+	best := from
+	try := func(a Aim) {
+		if s.result(a).score < s.result(best).score {
+			best = a
+		}
+	}
+	all := s.targets(from.Target)
+	for _, factor := range factors {
+		request := int64(math.Round(float64(from.Request) * factor))
+		request = max(min(request, s.in.Bounds.MaxRequest), s.in.Bounds.MinRequest)
+		for _, target := range all {
+			for _, floor := range floors {
+				try(Aim{request, target, floor * s.in.Owner.Floor, from.Share})
+			}
+		}
+	}
+	for _, target := range all {
+		for _, share := range shares {
+			try(Aim{best.Request, target, best.Floor, share})
+		}
 	}
 	return best
 }
 
-// enough is the request of which one replica is enough at all times: a larger one is never worth it.
-func enough(in Input) float64 {
-	most := 0.0
-	for i, upper := range in.Upper {
-		most = max(most, upper/in.Profile.Headroom, in.Expected[i]/(float64(in.Bounds.MinUtilisation)/100))
+// targets returns the targets that are tried: where nothing scales, only that.
+func (s *search) targets(now int) []int {
+	if now == 0 {
+		return []int{0}
 	}
-	return most
-}
-
-// candidates are the requests that are looked at, up to the first one that is enough. Where it is not known what is, that is the largest.
-func candidates(b Bounds, enough float64) []int64 {
-	var all []int64
-	for r := float64(b.MinRequest); r < float64(b.MaxRequest); r *= grid {
-		all = append(all, int64(r))
-		if r >= enough {
-			return all
+	highest := Utilisation(s.in)
+	all := []int{now, highest}
+	for _, target := range targets {
+		if target >= s.in.Bounds.MinUtilisation && target < highest && target != now {
+			all = append(all, target)
 		}
 	}
-	return append(all, b.MaxRequest)
+	return all
 }
 
-// Utilisation gives the highest target at which the autoscaler acts before the headroom is used up: its tolerance above the target is
+// result returns what an aim came to, with its price.
+func (s *search) result(a Aim) Result {
+	r, known := s.seen[a]
+	if known {
+		return r
+	}
+	r = s.play(a)
+	of := max(r.Known, 1)
+	r.score = r.Cost + s.in.Profile.Violation*r.Minutes/of*s.owner.Cost
+	if more := r.Minutes - s.owner.Minutes - spare*of/week; more > 0 {
+		r.score += beyond * more / of * s.owner.Cost
+	}
+	s.seen[a] = r
+	return r
+}
+
+// play replays an aim.
+func (s *search) play(a Aim) Result {
+	set := replay.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds), Max: s.in.Bounds.MaxFor(a.Request)}
+	var minima []int
+	if a.Share > 0 {
+		minima = make([]int, len(s.in.Peaks))
+		for i, peak := range s.in.Peaks {
+			minima[i] = a.Minimum(peak, a.Request, s.in.Bounds)
+		}
+	}
+	o := replay.Total(replay.Play(s.in.Load, s.in.System, set, minima))
+	pod := float64(a.Request)*(1+s.in.Beside) + max(s.in.PerPod+s.in.PerCPU*float64(a.Request-s.in.Known), 0)
+	pods := o.Pods()
+	if most := float64(s.in.Bounds.PreferredMax); most > 0 {
+		pods += over * max(pods-most, 0)
+	}
+	return Result{Cost: pod * pods, Minutes: o.Minutes(), Known: float64(o.Steps) * replay.Step.Minutes()}
+}
+
+// Utilisation returns the highest target at which the autoscaler acts before the headroom is used up: its tolerance above the target is
 // still within.
 func Utilisation(in Input) int {
 	u := int(math.Floor(in.Profile.Headroom / (1 + in.Tolerance) * 100))
 	return min(max(u, in.Bounds.MinUtilisation), in.Bounds.MaxUtilisation)
 }
 
-// Replicas gives how many replicas of a request keep a demand within the headroom, within the bounds.
-func Replicas(demand float64, request int64, p Profile, b Bounds) int {
-	n := math.Ceil(demand / (p.Headroom * float64(request)))
-	most := b.MaxFor(request)
-	if math.IsNaN(n) {
-		return most // of a demand that is no number nothing is known
-	}
-	return int(min(max(n, float64(b.Min)), float64(most)))
+// Text says what a choice was made by.
+func (c Choice) Text(b Bounds) string {
+	return fmt.Sprintf("replayed %s: %s costs %s with %.0f minutes of violations; as it was %s with %.0f, as its owner has it %s with %.0f",
+		days(c.After.Known), c.Aim.text(b), cores(c.After.Cost), c.After.Minutes, cores(c.Before.Cost), c.Before.Minutes, cores(c.Owner.Cost), c.Owner.Minutes)
 }
 
-// over is the price of each replica more than preferred, as a share of its cost.
-const over = 1
-
-// cost is the mean over the steps of what all pods request: as many as the upper bound needs, or as the autoscaler has for what is
-// expected.
-func cost(in Input, request int64, utilisation int) float64 {
-	pod := float64(request)*(1+in.Beside) + in.PerPod
-	sum := 0.0
-	for i, upper := range in.Upper {
-		n := Replicas(upper, request, in.Profile, in.Bounds)
-		scaled := math.Ceil(in.Expected[i] / (float64(utilisation) / 100 * float64(request)))
-		n = max(n, min(int(min(scaled, mostReplicas)), in.Bounds.MaxFor(request)))
-		sum += pod * float64(n)
-		if most := in.Bounds.PreferredMax; most > 0 {
-			sum += over * pod * float64(max(n-most, 0))
-		}
-		if short := upper - in.Profile.Headroom*float64(request)*float64(n); short > 1 {
-			sum += 10 * short // more replicas than there may be are needed
-		}
+// text is a setting in a few words.
+func (a Aim) text(b Bounds) string {
+	low, high := a.Minimum(0, a.Request, b), b.MaxFor(a.Request)
+	bounds := fmt.Sprintf("%d..%d", low, high)
+	if a.Target == 0 {
+		return fmt.Sprintf("%dm x %s", a.Request, bounds)
 	}
-	return sum / float64(max(len(in.Upper), 1))
+	return fmt.Sprintf("%dm x %s at %d %%", a.Request, bounds, a.Target)
 }
 
-func reasons(in Input, c Choice) []Reason {
-	low, high := 0.0, 0.0
-	if len(in.Upper) > 0 {
-		low, high = slices.Min(in.Upper), slices.Max(in.Upper)
+func cores(milli float64) string { return fmt.Sprintf("%.2f cores", milli/1000) }
+
+func days(minutes float64) string {
+	if d := minutes / (24 * 60); d >= 1.95 {
+		return fmt.Sprintf("%.0f days", d)
 	}
-	return []Reason{
-		{"request", fmt.Sprintf("%dm costs least for a demand of %.0fm to %.0fm with %d to %d replicas: %.0fm on average, %.0fm with the current %dm", c.Request, low, high, in.Bounds.Min, in.Bounds.MaxFor(c.Request), c.Cost, c.Now, in.Request)},
-		{"utilisation", fmt.Sprintf("%d %%: with a tolerance of %.0f %% the autoscaler acts before %.0f %% are used (profile %s)", c.Utilisation, in.Tolerance*100, in.Profile.Headroom*100, in.Profile.Name)},
-	}
-}
-
-// Guard bounds one step of a request.
-type Guard struct {
-	// Down and Up are the largest steps, as shares of the request.
-	Down, Up float64
-	// Worth is the share of the request, and of the cost, that a step down must save.
-	Worth float64
-}
-
-// DefaultGuard takes at most a fifth away and at most doubles.
-func DefaultGuard() Guard { return Guard{Down: 0.2, Up: 1, Worth: 0.03} }
-
-// Step gives the next request on the way to a wanted one, and false where there is none: what it would change is too little. A step up
-// that is needed is always worth it.
-func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
-	if !needed && math.Abs(float64(wanted)-float64(current)) < g.Worth*float64(current) {
-		return current, false
-	}
-	next := min(wanted, int64(float64(current)*(1+g.Up)))
-	if wanted < current {
-		next = max(wanted, int64(math.Ceil(float64(current)*(1-g.Down))))
-	}
-	return next, next != current
-}
-
-// Memory gives a memory request in bytes from a quantile of usage.
-func Memory(used float64, p Profile, least, most int64) (int64, Reason) {
-	wanted := int64(used * p.MemoryMargin)
-	got := min(max(wanted, least), most)
-	text := fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %.3g", mebis(got), used/(1<<20), p.MemoryQuantile, p.MemoryMargin)
-	return got, Reason{"memory", text + Bounded(wanted, least, most, func(n int64) string { return fmt.Sprintf("%d MiB", mebis(n)) })}
-}
-
-func mebis(n int64) int64 { return (n + 1<<20 - 1) >> 20 }
-
-// Bounded says which bound a request comes up against that was to be another one; empty: none.
-func Bounded(wanted, least, most int64, text func(int64) string) string {
-	switch {
-	case wanted > most:
-		return "; no more than " + text(most) + " by max of spec.resources"
-	case wanted < least:
-		return "; no less than " + text(least) + " by min of spec.resources or its default"
-	}
-	return ""
+	return fmt.Sprintf("%.0f hours", minutes/60)
 }

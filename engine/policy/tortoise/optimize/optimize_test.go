@@ -2,21 +2,30 @@ package optimize
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"flyball.dev/flyball/engine/policy/tortoise/replay"
 )
 
-func input(peak float64) Input {
+// input is a demand of some days between a tenth of a peak and all of it, with noise, as its owner has it: pods of 1000m, at least three, at 70 %.
+func input(peak float64, days int) Input {
+	r := rand.New(rand.NewPCG(1, 2))
 	in := Input{
-		Profile: Profiles["Balanced"], Request: 1000, Utilisation: 70, Tolerance: 0.1, Beside: 0.05, PerPod: 20,
-		Bounds: Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: 10_000, MinUtilisation: 65, MaxUtilisation: 90},
+		Profile: Profiles["Balanced"], System: replay.Default(), Tolerance: 0.1, Beside: 0.05, PerPod: 60, PerCPU: 0.02, Known: 1000, Resizing: 0.05,
+		Bounds: Bounds{Min: 3, Max: 100, MinRequest: 50, MaxRequest: 10_000, MinUtilisation: 50, MaxUtilisation: 90},
+		Owner:  Aim{Request: 1000, Target: 70, Floor: 3000},
 	}
-	for i := range 24 {
-		e := peak * (0.55 - 0.45*math.Cos(2*math.Pi*float64(i)/24))
-		in.Expected, in.Upper = append(in.Expected, e), append(in.Upper, 1.2*e)
+	in.Now = in.Owner
+	for i := range days * 24 * 60 {
+		d := peak * (0.55 - 0.45*math.Cos(2*math.Pi*float64(i)/1440)) * math.Exp(0.05*r.NormFloat64())
+		in.Load.Demand = append(in.Load.Demand, float32(d))
 	}
+	in.Peaks = make([]float64, days*24)
 	return in
 }
 
@@ -28,35 +37,144 @@ func TestADemandThatIsNoNumber(t *testing.T) {
 }
 
 func TestTheRequestShrinksForAMinimumThatBinds(t *testing.T) {
-	c := Choose(input(2000))
-	if c.Request >= 500 || c.Cost >= 0.8*c.Now {
+	c := Choose(input(2000, 3))
+	if c.Aim.Request > 500 || c.After.Cost >= 0.8*c.Before.Cost || c.After.Minutes > c.Owner.Minutes+2 {
 		t.Errorf("for 2 cores at most it is %+v: three pods of a core at night are too much", c)
 	}
-	if len(c.Reasons) != 2 || !strings.Contains(c.Reasons[0].String(), "request: ") || !strings.Contains(c.Reasons[1].Text, "77 %") {
-		t.Errorf("the reasons are %v", c.Reasons)
+	in := input(2000, 3)
+	if in.Resizing = 0; Choose(in).Aim.Request != 1000 {
+		t.Error("the request changes although it must not")
 	}
 }
 
 // TestTheRequestGrowsForTooManyReplicas: one pod more than preferred costs as much again.
 func TestTheRequestGrowsForTooManyReplicas(t *testing.T) {
-	in := input(60_000)
-	in.Bounds.Max = 1000
+	in := input(60_000, 2)
+	in.Bounds.Max, in.Bounds.PreferredMax = 1000, 30
+	if c := Choose(in); c.Aim.Request < 1900 {
+		t.Errorf("for 60 cores it is %dm, with 30 replicas preferred", c.Aim.Request)
+	}
+}
+
+// TestTheRequestStaysWithinItsBounds.
+func TestTheRequestStaysWithinItsBounds(t *testing.T) {
+	in := input(2000, 2)
+	in.Bounds.MinRequest = 700
+	if c := Choose(in); c.Aim.Request < 700 {
+		t.Errorf("it is %dm", c.Aim.Request)
+	}
+}
+
+// TestWhatIsNotBetterByAMarginStays: the aim of yesterday is as good today.
+func TestWhatIsNotBetterByAMarginStays(t *testing.T) {
+	in := input(4000, 3)
 	c := Choose(in)
-	if c.Request <= 2000 {
-		t.Errorf("for 60 cores it is %dm, with 30 replicas preferred", c.Request)
+	if c.Aim == in.Now {
+		t.Fatal("nothing is better than what the owner has")
+	}
+	in.Now, in.Resizing = c.Aim, 0.1
+	if again := Choose(in); again.Aim != c.Aim || again.After != again.Before {
+		t.Errorf("from %+v it goes on to %+v", c.Aim, again.Aim)
+	}
+}
+
+// TestAMinimumByHourWhereItPays: each day at noon demand jumps to ten times as much, faster than pods start.
+func TestAMinimumByHourWhereItPays(t *testing.T) {
+	in := input(10_000, 4)
+	in.System.Start = 3 * time.Minute
+	for i := range in.Load.Demand {
+		in.Load.Demand[i] = 1000
+		if hour := i / 60 % 24; hour == 12 || hour == 13 {
+			in.Load.Demand[i] = 10_000
+		}
+	}
+	for i := range in.Peaks {
+		if in.Peaks[i] = 1000; i >= 24 && (i%24 == 12 || i%24 == 13) {
+			in.Peaks[i] = 10_000
+		}
+	}
+	c := Choose(in)
+	if c.Aim.Share < 0.7 || c.After.Minutes > 0.5*c.Owner.Minutes || c.After.Cost > c.Owner.Cost {
+		t.Errorf("it is %+v", c)
+	}
+	clear(in.Peaks)
+	if c := Choose(in); c.Aim.Share != 0 && c.After.Minutes < c.Before.Minutes {
+		t.Errorf("where nothing is known of days before it is %+v", c)
+	}
+}
+
+// TestNoMoreViolationsThanTheOwner, but for some minutes in a week: also where violations have no price.
+func TestNoMoreViolationsThanTheOwner(t *testing.T) {
+	in := input(8000, 7)
+	in.Profile.Violation = 0
+	for i := 500; i < len(in.Load.Demand); i += 700 { // crowds that come at once
+		for k := range 5 {
+			in.Load.Demand[i+k] *= 2
+		}
+	}
+	c := Choose(in)
+	if c.Owner.Minutes < 20 || c.After.Minutes > c.Owner.Minutes+spare {
+		t.Errorf("it is %+v", c)
+	}
+	s := search{in: in}
+	if cheap := s.play(Aim{Request: 1000, Target: 77}); cheap.Cost > c.After.Cost || cheap.Minutes < c.Owner.Minutes+spare {
+		t.Errorf("nothing is cheaper for more violations: %+v", cheap)
+	}
+}
+
+// TestATargetThatIsNone: where nothing scales, the request is what the demand needs.
+func TestATargetThatIsNone(t *testing.T) {
+	in := input(900, 2)
+	in.Bounds.Min, in.Bounds.Max, in.Owner.Target, in.Now.Target = 3, 3, 0, 0
+	c := Choose(in)
+	if c.Aim.Target != 0 || c.Aim.Request >= 600 || c.Aim.Request < 300 {
+		t.Errorf("it is %+v", c)
+	}
+}
+
+func TestTheMinimumOfAnAim(t *testing.T) {
+	b := Bounds{Min: 2, Max: 9}
+	for _, tc := range []struct {
+		aim  Aim
+		peak float64
+		want int
+	}{
+		{Aim{}, 5000, 2}, {Aim{Floor: 450}, 5000, 5}, {Aim{Share: 0.5}, 1500, 8}, {Aim{Share: 0.5}, 5000, 9}, {Aim{Floor: 450, Share: 0.5}, 500, 5},
+	} {
+		if got := tc.aim.Minimum(tc.peak, 100, b); got != tc.want {
+			t.Errorf("%+v with a peak of %g: %d, want %d", tc.aim, tc.peak, got, tc.want)
+		}
+	}
+	if got := (Aim{Floor: 500}).Minimum(0, 0, b); got != 9 {
+		t.Errorf("for pods that request nothing it is %d", got)
+	}
+}
+
+func TestTheTextOfAChoice(t *testing.T) {
+	b := Bounds{Min: 2, Max: 9}
+	c := Choice{
+		Aim: Aim{Request: 500, Target: 65, Floor: 1500}, Owner: Result{Cost: 12_345, Minutes: 31.4, Known: 7 * 1440},
+		Before: Result{Cost: 10_000, Minutes: 8}, After: Result{Cost: 9111, Minutes: 4, Known: 7 * 1440},
+	}
+	if got, want := c.Text(b), "replayed 7 days: 500m x 3..9 at 65 % costs 9.11 cores with 4 minutes of violations; as it was 10.00 cores with 8, as its owner has it 12.35 cores with 31"; got != want {
+		t.Errorf("it is %q, want %q", got, want)
+	}
+	c.Aim.Target, c.After.Known = 0, 23*60
+	if got, want := c.Text(b), "replayed 23 hours: 500m x 3..9 costs"; !strings.HasPrefix(got, want) {
+		t.Errorf("it is %q, want %q", got, want)
 	}
 }
 
 func TestTheAutoscalerActsWithinTheHeadroom(t *testing.T) {
 	for name, want := range map[string]int{"Lean": 81, "Balanced": 77, "Safe": 68} {
-		in := input(1000)
+		in := input(1000, 1)
 		in.Profile = Profiles[name]
 		u := Utilisation(in)
 		if u != want || float64(u)/100*(1+in.Tolerance) > in.Profile.Headroom {
 			t.Errorf("%s has %d %%, want %d", name, u, want)
 		}
 	}
-	in := input(1000)
+	in := input(1000, 1)
 	in.Bounds.MinUtilisation, in.Bounds.MaxUtilisation = 80, 80
 	if u := Utilisation(in); u != 80 {
 		t.Errorf("the bounds of utilisation are not kept: %d", u)
@@ -133,5 +251,13 @@ func TestMemory(t *testing.T) {
 		if by := map[int64]string{50 << 20: "; no less than 50 MiB by min of spec.resources or its default", 10 << 30: "; no more than 10240 MiB by max of spec.resources"}[want]; !strings.HasSuffix(why.Text, by) {
 			t.Errorf("%g bytes: %s", used, why)
 		}
+	}
+}
+
+// BenchmarkChoose is what a choice takes that a target makes once a day.
+func BenchmarkChoose(b *testing.B) {
+	in := input(8000, 7)
+	for b.Loop() {
+		Choose(in)
 	}
 }

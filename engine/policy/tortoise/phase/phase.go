@@ -100,7 +100,7 @@ func Next(p Phase, s Seen) (next Phase, why string) {
 type May struct {
 	// Lower bounds and requests, raise them, and change requests or utilisation at all.
 	Lower, Raise, Tune bool
-	// Seasons says that bounds follow the forecast.
+	// Seasons says that bounds follow what was chosen.
 	Seasons bool
 }
 

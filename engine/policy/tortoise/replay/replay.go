@@ -88,15 +88,19 @@ const (
 	minutesPerDay  = 24 * minutesPerHour
 )
 
+// Early returns how long before an hour the minimum for it is set, in whole minutes, so that pods are ready when the hour begins.
+func (s System) Early() time.Duration { return (s.Start + 2*time.Minute - 1).Truncate(time.Minute) }
+
 // Play replays a load and gives an outcome for each day of it. minima are the minimum by hour of the load, each of which counts where it is
-// above the one of the setting; nil: there are none. It begins with the pods that the first known demand needs.
+// above the one of the setting, and Early before its hour; nil: there are none. It begins with the pods that the first known demand needs.
 func Play(l Load, sys System, s Setting, minima []int) []Outcome {
 	days := make([]Outcome, (len(l.Demand)+minutesPerDay-1)/minutesPerDay)
 	var c *Cluster
-	now := s
+	now, early := s, int(sys.Early().Minutes())
 	for i, demand := range l.Demand {
-		if i%minutesPerHour == 0 && i/minutesPerHour < len(minima) {
-			now.Min = min(max(s.Min, minima[i/minutesPerHour]), max(s.Max, s.Min))
+		if i/minutesPerHour < len(minima) {
+			soon := min((i+early)/minutesPerHour, len(minima)-1)
+			now.Min = min(max(s.Min, minima[i/minutesPerHour], minima[soon]), max(s.Max, s.Min))
 		}
 		if c == nil && demand >= 0 {
 			c = NewCluster(sys, now.start(float64(demand)))

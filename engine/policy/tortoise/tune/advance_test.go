@@ -7,35 +7,6 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// TestLeadAtItsBounds: five starts are believed, a minute is no more than a minute, and the lead is kept for a day before it is shorter.
-func TestLeadAtItsBounds(t *testing.T) {
-	for _, tc := range []struct {
-		reason string
-		was    time.Duration
-		age    time.Duration
-		starts []time.Duration
-		want   time.Duration
-		anew   bool
-	}{
-		{"four starts", 4 * time.Minute, 0, []time.Duration{600e9, 600e9, 600e9, 600e9}, 4 * time.Minute, false},
-		{"five starts", 4 * time.Minute, 0, []time.Duration{600e9, 600e9, 600e9, 600e9, 600e9}, 12 * time.Minute, true},
-		{"exactly a minute", time.Minute, 0, []time.Duration{60e9, 60e9, 60e9, 60e9, 60e9}, 3 * time.Minute, true},
-		{"a little more", time.Minute, 0, []time.Duration{60e9 + 1, 60e9 + 1, 60e9 + 1, 60e9 + 1, 60e9 + 1}, 4 * time.Minute, true},
-		{"as it was", 3 * time.Minute, 48 * time.Hour, []time.Duration{60e9, 60e9, 60e9, 60e9, 60e9}, 3 * time.Minute, false},
-		{"shorter, too soon", 4 * time.Minute, shorterAfter - 1, []time.Duration{60e9, 60e9, 60e9, 60e9, 60e9}, 4 * time.Minute, false},
-		{"shorter, after a day", 4 * time.Minute, shorterAfter, []time.Duration{60e9, 60e9, 60e9, 60e9, 60e9}, 3 * time.Minute, true},
-		{"three of four", time.Minute, 0, []time.Duration{60e9, 60e9, 60e9, 120e9, 600e9}, 4 * time.Minute, true},
-	} {
-		tuner := New()
-		now := monday.Add(tc.age + 1)
-		tuner.State.Lead, tuner.State.LeadSince = tc.was, monday.Add(1)
-		tuner.start(half(), Observed{Now: now, Started: tc.starts})
-		if tuner.State.Lead != tc.want || (len(tuner.reasons) > 0) != tc.anew {
-			t.Errorf("%s: it is %s, want %s: %v", tc.reason, tuner.State.Lead, tc.want, tuner.reasons)
-		}
-	}
-}
-
 // TestSinceWhenAllIsWell: two minutes without a sample are well, a second more is not.
 func TestSinceWhenAllIsWell(t *testing.T) {
 	for _, tc := range []struct {
@@ -99,11 +70,11 @@ func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
 func TestAPhaseThatBeginsHasAReason(t *testing.T) {
 	for above, want := range map[int]phase.Phase{-1: phase.Working, 0: phase.Working, 1: phase.BackToNormal} {
 		tuner, now := steady()
-		tuner.State.Phase, tuner.State.WellSince = phase.BackToNormal, monday
+		tuner.State.Phase, tuner.State.WellSince, tuner.State.Aim.Floor = phase.BackToNormal, monday, 700
 		spec := half()
 		see(tuner, now, 1000)
 		o := Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100}}}}
-		o.Setting.Min = replicasFor(spec, tuner.upper(spec, o), 100) + above
+		o.Setting.Min = tuner.planned(spec, o, 100) + above
 		tuner.reasons = nil
 		if tuner.advance(spec, o); tuner.State.Phase != want || (len(tuner.reasons) > 0) != (want == phase.Working) {
 			t.Errorf("%d more than needed: it is %s: %v", above, tuner.State.Phase, tuner.reasons)

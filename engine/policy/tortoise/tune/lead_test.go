@@ -3,38 +3,32 @@ package tune
 import (
 	"testing"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 )
 
-// TestLeadFollowsStarts: the lead is what three of four pods take, with what passes before; longer at once, shorter after a day.
-func TestLeadFollowsStarts(t *testing.T) {
-	tuner, spec := New(), Defaults(optimize.Profiles["Balanced"], "app")
-	now := monday
-	see := func(after time.Duration, started ...time.Duration) time.Duration {
-		now = now.Add(after)
-		tuner.start(spec, Observed{Now: now, Started: started})
-		return tuner.State.Lead
+// TestHowLongPodsTake: as long as three of four of the last starts did, once there are five.
+func TestHowLongPodsTake(t *testing.T) {
+	tuner := New()
+	see := func(started ...time.Duration) time.Duration {
+		tuner.reasons = nil
+		tuner.start(Observed{Now: monday, Started: started})
+		return tuner.startUp()
 	}
-	minute := time.Minute
-	if got := see(0, minute, minute, minute, minute); got != spec.Lead {
+	const minute = time.Minute
+	if got := see(minute, minute, minute, minute); got != 0 || len(tuner.reasons) != 0 {
 		t.Errorf("four starts are believed: %s", got)
 	}
-	if got := see(minute, 5*minute, 5*minute); got != 4*minute {
+	if got := see(5*minute, 5*minute); got != minute || len(tuner.reasons) != 1 {
 		t.Errorf("two of six that take longer are waited for: %s", got)
 	}
-	if got := see(minute, 150*time.Second); got != 5*minute {
-		t.Errorf("of seven the fifth takes 2m30s, and with two minutes before that the lead is %s", got)
+	if got := see(150 * time.Second); got != 150*time.Second {
+		t.Errorf("of seven the fifth takes 2m30s, and it says %s", got)
 	}
 	quick := make([]time.Duration, rememberedStarts)
 	for i := range quick {
 		quick[i] = 20 * time.Second
 	}
-	if got := see(minute, quick...); got != 5*minute {
-		t.Errorf("it becomes shorter at once: %s", got)
-	}
-	if got := see(24 * time.Hour); got != 3*minute {
-		t.Errorf("a day later it is %s", got)
+	if got := see(quick...); got != 20*time.Second {
+		t.Errorf("after twenty of 20s it is %s", got)
 	}
 	if n := len(tuner.State.Starts); n != rememberedStarts {
 		t.Errorf("%d starts are kept", n)

@@ -7,87 +7,66 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/forecast"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// choose makes the joint choice, once a day and with the first season.
-func (t *Tuner) choose(spec Spec, o Observed) {
-	s := &t.State
-	if !s.Phase.Allowed().Seasons || !s.Chosen.IsZero() && o.Now.Sub(s.Chosen) < 24*time.Hour {
-		return
-	}
-	current := o.Setting.Requests[spec.Scaled]
-	in := optimize.Input{
-		Profile: spec.Profile, Bounds: spec.Bounds, Request: current.CPU, Utilisation: o.Setting.Utilisation, Tolerance: spec.Tolerance,
-		PerPod: float64(current.Memory) / (1 << 30) * spec.Profile.Memory,
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Setting.Requests)) {
-		if name != spec.Scaled {
-			in.Beside += t.shares[name]
-		}
-	}
-	season := int64(forecast.Default().Day)
-	if _, week := t.model.Seasonal(); week {
-		season *= 7
-	}
-	first := stepOf(o.Now)
-	for i := range season {
-		step := first + i
-		in.Upper = append(in.Upper, t.model.Upper(step))
-		in.Expected = append(in.Expected, t.model.Peak(step))
-	}
-	c := optimize.Choose(in)
-	s.Chosen, s.Utilisation = o.Now, c.Utilisation
-	if s.Wanted == 0 || c.Cost < (1-spec.Guard.Worth)*c.Now {
-		s.Wanted = c.Request
-	} else if s.Wanted != c.Request {
-		c.Reasons[0].Text += fmt.Sprintf("; that saves less than %.0f %%, and %dm stays the aim", 100*spec.Guard.Worth, s.Wanted)
-	}
-	t.reasons = append(t.reasons, c.Reasons...)
-}
-
 // request gives the request of the scaled container that the minimum is to be for, and puts it into the setting if now is the time.
-// Downwards, the replicas come first: the request falls when so many are ready that what is left is enough.
-func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May) int64 {
-	current := o.Setting.Requests[spec.Scaled]
-	if spec.Vertical && spec.Fixed {
-		return to.Requests[spec.Scaled].CPU
+// Downwards, the replicas come first: the request falls when as many are ready as are enough, and until then, for a cooldown at most, the minimum
+// is that many.
+func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pace) (request int64, enough int) {
+	current, wanted, awaited := to.Requests[spec.Scaled], t.wanted(spec), t.State.Awaited
+	t.State.Awaited = 0
+	if spec.Vertical && spec.Fixed || !may.Tune || !t.chosen() || !p.due {
+		return current.CPU, 0
 	}
-	if !may.Tune || t.State.Wanted == 0 || o.Now.Sub(t.State.Resized) < spec.Cooldown {
-		return current.CPU
-	}
-	next, ok := spec.Guard.Step(current.CPU, t.State.Wanted, false)
+	next, ok := spec.Guard.Step(current.CPU, wanted, false)
 	if !ok {
-		return current.CPU
+		return current.CPU, 0
 	}
 	if next < current.CPU {
-		if pace := t.pace(spec, o); !pace.fall {
-			t.say("request", "%dm, on the way to %dm%s", current.CPU, t.State.Wanted, pace.waits(current.CPU, next))
-			return current.CPU
+		if !p.fall {
+			t.say("request", "%dm, on the way to %dm%s", current.CPU, wanted, p.waits(current.CPU, next))
+			return current.CPU, 0
 		}
-		demand := max(t.upper(spec, o), t.Usage.Demand(spec.Scaled).Latest())
-		if enough := optimize.Replicas(demand, next, spec.Profile, spec.Bounds); o.Ready < enough {
+		enough = optimize.Replicas(t.Usage.Demand(spec.Scaled).Latest(), next, spec.Profile, spec.Bounds)
+		if enough = max(enough, t.planned(spec, o, next), min(awaited, spec.Bounds.MaxFor(next))); o.Ready < enough && (awaited == 0 || o.Now.Sub(t.State.Awaiting) < spec.Cooldown) {
 			if enough >= spec.Bounds.MaxFor(next) {
-				return current.CPU
+				return current.CPU, 0
 			}
+			if awaited == 0 {
+				t.State.Awaiting = o.Now
+			}
+			t.State.Awaited = enough // demand that goes up and down does not take the minimum along
 			t.say("request", "%dm comes once %d replicas are ready, %d are", next, enough, o.Ready)
-			return next
+			return next, enough
 		}
 	}
-	current.CPU = next
-	to.Requests[spec.Scaled] = current
+	t.resize(spec, to, next)
+	t.State.Resized = o.Now
+	if next != wanted {
+		t.say("request", "%dm, on the way to %dm", next, wanted)
+	}
+	return next, 0
+}
+
+// resize puts the request of the scaled container into a setting, and what goes with it: larger pods serve more, and need more memory.
+func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
+	r := to.Requests[spec.Scaled]
+	if next > r.CPU && !spec.Vertical {
+		used := t.Usage.Memory(spec.Scaled, spec.Profile.MemoryQuantile) * float64(next) / float64(max(r.CPU, 1))
+		l := spec.limits(spec.Scaled)
+		needed, _ := optimize.Memory(used, spec.Profile, l.Min.Memory, l.Max.Memory)
+		r.Memory = max(r.Memory, needed)
+	}
+	r.CPU = next
+	to.Requests[spec.Scaled] = r
 	for name, r := range to.Requests {
 		if name != spec.Scaled && !spec.Vertical {
 			r.CPU, _ = t.beside(spec, name, next)
 			to.Requests[name] = r
 		}
 	}
-	t.State.Resized = o.Now
-	t.say("request", "%dm, on the way to %dm", next, t.State.Wanted)
-	return next
 }
 
 // beside is the CPU request of another container: what it uses beside a pod whose scaled container is used up. It says why it is not that.
@@ -97,27 +76,15 @@ func (t *Tuner) beside(spec Spec, name string, request int64) (wanted int64, why
 	return min(max(used, l.Min.CPU), l.Max.CPU), optimize.Bounded(used, l.Min.CPU, l.Max.CPU, func(n int64) string { return fmt.Sprintf("%dm", n) })
 }
 
-// share is what another container uses for each milli-CPU of the scaled one: a quantile over the week before a step.
-func (t *Tuner) share(spec Spec, name string, until int64) float64 {
-	own, other := t.Usage.Demand(spec.Scaled), t.Usage.Demand(name)
-	if own == nil || other == nil {
-		return 0
-	}
-	var h usage.Histogram
-	for step := max(until-7*24*stepsPerHour, 0); step < until; step++ {
-		if a, b := own.At(step), other.At(step); a.Known && b.Known && a.Mean > 0 {
-			h.Add(1e4*b.Mean/a.Mean, 1, time.Unix(1, 0), time.Hour)
-		}
-	}
-	return h.Quantile(spec.Profile.Share) / 1e4
-}
-
 // vertical sizes memory, and the CPU of the containers that are not scaled. What is short grows at once, and again after a part of the
 // cooldown; what is too much shrinks by steps, with cooldowns.
 func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 	if spec.Vertical {
 		t.recommended(spec, o, to)
 		return
+	}
+	if o.Now.Sub(t.shared) >= time.Hour || t.shares == nil {
+		t.findShares(spec, o.Now)
 	}
 	pace := t.pace(spec, o)
 	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
@@ -152,6 +119,9 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 	}
 }
 
+// wideMargin is how much more memory there is until a day is known.
+const wideMargin = 1.5
+
 // tight is the share of a memory request from which it must grow at once.
 const tight = 0.92
 
@@ -159,8 +129,9 @@ const tight = 0.92
 // minute, and it must not be rolled out by the minute.
 const haste = 4
 
-// pace says whether requests that are too much may fall at an instant, and those that are short rise. behind says that falls wait for pods.
-type pace struct{ fall, rise, behind bool }
+// pace says whether requests that are too much may fall at an instant, and those that are short rise. due says that the cooldown is over, and behind
+// that falls wait for pods.
+type pace struct{ fall, rise, due, behind bool }
 
 // pace gives the pace of now. What falls has a cooldown from when the last pod had the step before: what a step does is to be seen before
 // the next one, and pods are not to get several at once.
@@ -168,7 +139,7 @@ func (t *Tuner) pace(spec Spec, o Observed) pace {
 	since := func(at time.Time) time.Duration { return o.Now.Sub(at) }
 	return pace{
 		fall: min(since(t.State.Resized), since(t.State.Behind)) >= spec.Cooldown,
-		rise: since(t.State.Raised) >= spec.Cooldown/haste, behind: o.Behind,
+		rise: since(t.State.Raised) >= spec.Cooldown/haste, due: since(t.State.Resized) >= spec.Cooldown, behind: o.Behind,
 	}
 }
 

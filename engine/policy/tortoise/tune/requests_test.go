@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -50,16 +49,16 @@ func TestAStepOfARequest(t *testing.T) {
 func TestTheShareOfTheLastWeek(t *testing.T) {
 	tuner, spec := New(), half()
 	spec.Profile.Share = 0.5
-	until := stepOf(monday) + 7*24*6
-	for n := stepOf(monday) - 1; n <= until; n++ {
+	until := minuteOf(monday) + 7*24*60
+	for n := minuteOf(monday) - 1; n <= until; n++ {
 		demand, share := 1000.0, 0.02
-		if n < stepOf(monday) || n == until {
+		if n < minuteOf(monday) || n == until {
 			share = 500
 		}
 		if n == until-5 {
 			demand, share = 0, 1
 		}
-		at := time.Unix(n*600, 0)
+		at := time.Unix(n*60, 0)
 		tuner.Observe(usage.Sample{At: at, Container: "app", CPU: demand, Memory: -1, Replicas: 1},
 			usage.Sample{At: at, Container: "proxy", CPU: max(demand, 7) * share, Memory: -1, Replicas: 1})
 	}
@@ -68,10 +67,10 @@ func TestTheShareOfTheLastWeek(t *testing.T) {
 		t.Errorf("the share is %v, want %v", got, want)
 	}
 	// Two days later five days of the week are known, and none of them is older than a week.
-	if got := tuner.share(spec, "proxy", until+2*24*6); got < 0.018 || got > 0.022 {
+	if got := tuner.share(spec, "proxy", until+2*24*60); got < 0.018 || got > 0.022 {
 		t.Errorf("two days later the share is %v", got)
 	}
-	if got := tuner.share(spec, "proxy", until+8*24*6); got != 0 {
+	if got := tuner.share(spec, "proxy", until+8*24*60); got != 0 {
 		t.Errorf("when the week has passed the share is %v", got)
 	}
 	spec.Profile.Share = 1
@@ -102,6 +101,7 @@ func TestVerticalRequests(t *testing.T) {
 	}{{0, 10, 20}, {0, 20, 20}, {0, 100, 100}, {time.Hour - 1, 100, 100}, {time.Hour, 100, 80}} {
 		tuner, spec := New(), half()
 		tuner.State.Phase, tuner.State.Resized, tuner.shares = phase.Working, monday, map[string]float64{"proxy": 0.02, "idle": 0}
+		tuner.shared = monday.Add(tc.age)
 		was := map[string]Request{"app": {1000, 1 << 30}, "proxy": {tc.was, 1 << 30}, "idle": {500, 1 << 30}}
 		o := Observed{Now: monday.Add(tc.age), Setting: Setting{Requests: was}}
 		to := clone(o.Setting)
@@ -179,6 +179,7 @@ func TestCPUThatIsShortWaits(t *testing.T) {
 	}{{15*time.Minute - 1, 10, 10, true}, {15 * time.Minute, 10, 20, false}, {0, 20, 20, false}, {0, 30, 24, false}} {
 		tuner, spec := New(), half()
 		tuner.State.Phase, tuner.State.Raised, tuner.shares = phase.Working, monday.Add(-tc.raised), map[string]float64{"proxy": 0.02}
+		tuner.shared = monday
 		o := Observed{Now: monday, Setting: Setting{Requests: map[string]Request{"app": {1000, 0}, "proxy": {tc.was, 0}}}}
 		to := clone(o.Setting)
 		tuner.vertical(spec, o, &to)
@@ -225,70 +226,6 @@ func TestWhichChangesAreRises(t *testing.T) {
 	}
 }
 
-// TestTheChoiceIsMadeOnceADay, and a cost is that of the pod: 1000m of app, ten times that beside it, and 60m a GiB for 2 GiB.
-func TestTheChoiceIsMadeOnceADay(t *testing.T) {
-	tuner, now := steady()
-	spec := half()
-	spec.Profile.Memory, spec.Profile.Headroom = 60, 0.85
-	spec.Bounds = optimize.Bounds{Min: 5, Max: 5, MinRequest: 1000, MaxRequest: 1000, MaxUtilisation: 90}
-	spec.Guard.Worth = 1
-	tuner.shares, tuner.State.Phase = map[string]float64{"proxy": 10, "app": 1}, phase.Working
-	o := Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {1000, 2 << 30}, "proxy": {100, 1 << 30}}}}
-	tuner.choose(spec, o)
-	if tuner.State.Wanted != 1000 || !tuner.State.Chosen.Equal(now) || !strings.Contains(tuner.reasons[0].Text, ": 55600m on average") {
-		t.Errorf("%dm is wanted: %v", tuner.State.Wanted, tuner.reasons)
-	}
-	if tuner.State.Utilisation != 77 || strings.Contains(tuner.reasons[0].Text, "stays the aim") {
-		t.Errorf("the target is %d %%: %v", tuner.State.Utilisation, tuner.reasons)
-	}
-	for after, chosen := range map[time.Duration]bool{24*time.Hour - 1: false, 24 * time.Hour: true} {
-		tuner.State.Chosen, o.Now = now, now.Add(after)
-		if tuner.choose(spec, o); tuner.State.Chosen.Equal(now) == chosen {
-			t.Errorf("after %s it is chosen again: %t", after, chosen)
-		}
-	}
-	// What is chosen costs as much as what there is, so another aim stays, unless it is worth anything.
-	for worth, want := range map[float64]int64{0.05: 777, 0: 777, -0.05: 1000} {
-		spec.Guard.Worth, tuner.State.Wanted, tuner.State.Chosen, tuner.reasons = worth, 777, time.Time{}, nil
-		tuner.choose(spec, o)
-		said := strings.HasSuffix(tuner.reasons[0].Text, "; that saves less than 5 %, and 777m stays the aim")
-		if tuner.State.Wanted != want || said != (worth == 0.05) {
-			t.Errorf("worth %v: %dm is wanted: %v", worth, tuner.State.Wanted, tuner.reasons[0])
-		}
-	}
-}
-
-// TestTheChoiceLooksASeasonAhead: it says the least and the most of what demand is not above, of all steps from now on for a day, or, where
-// weeks are known, for a week. On Sundays there is three times as much.
-func TestTheChoiceLooksASeasonAhead(t *testing.T) {
-	for _, tc := range []struct {
-		days  int
-		ahead int64
-		least float64 // is in the season
-	}{{2, 1, 3000}, {16, 7, 9000}} {
-		tuner, spec := New(), half()
-		now := monday.AddDate(0, 0, tc.days)
-		for at := monday; at.Before(now); at = at.Add(usage.Step) {
-			demand := float64(1000 + 100*at.Hour())
-			if at.Weekday() == time.Sunday {
-				demand *= 3
-			}
-			see(tuner, at, demand)
-		}
-		tuner.refit(spec, now)
-		tuner.State.Phase = phase.Working
-		low, high := math.Inf(1), 0.0
-		for i := range tc.ahead * 24 * stepsPerHour {
-			upper := tuner.model.Upper(stepOf(now) + i)
-			low, high = min(low, upper), max(high, upper)
-		}
-		tuner.choose(spec, Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {100, 1 << 30}}}})
-		if want := fmt.Sprintf("for a demand of %.0fm to %.0fm with", low, high); high < tc.least || !strings.Contains(tuner.reasons[0].Text, want) {
-			t.Errorf("after %d days it says %q, want %q", tc.days, tuner.reasons[0].Text, want)
-		}
-	}
-}
-
 // TestReplicasComeFirst: a request of 1000m falls by a fifth once six replicas are ready, unless there may be no more than those; it grows
 // at once.
 func TestReplicasComeFirst(t *testing.T) {
@@ -310,12 +247,37 @@ func TestReplicasComeFirst(t *testing.T) {
 		{"no aim", time.Hour, 0, 6, 10, 1000, 1000},
 	} {
 		spec := half()
-		spec.Bounds.Min, spec.Bounds.Max = 6, tc.most
-		tuner.State.Phase, tuner.State.Wanted, tuner.State.Resized, tuner.reasons = phase.Working, tc.wanted, now.Add(-tc.age), nil
+		spec.Bounds = optimize.Bounds{Min: 6, Max: tc.most, MinRequest: 50, MaxRequest: 5000}
+		tuner.State.Phase, tuner.State.Aim.Request, tuner.State.Resized, tuner.reasons = phase.Working, tc.wanted, now.Add(-tc.age), nil
+		if tuner.State.Chosen = now; tc.wanted == 0 {
+			tuner.State.Chosen = time.Time{}
+		}
 		o := Observed{Now: now, Ready: tc.ready, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
 		to := clone(o.Setting)
-		if got := tuner.request(spec, o, &to, phase.Working.Allowed()); got != tc.request || to.Requests["app"].CPU != tc.next {
+		if got, _ := tuner.request(spec, o, &to, phase.Working.Allowed(), tuner.pace(spec, o)); got != tc.request || to.Requests["app"].CPU != tc.next {
 			t.Errorf("%s: the minimum is for %dm, want %dm; the request is %dm, want %dm", tc.reason, got, tc.request, to.Requests["app"].CPU, tc.next)
+		}
+	}
+}
+
+// TestReplicasAreWaitedForACooldown: as many as once were enough, also when less is, and then the request falls without them.
+func TestReplicasAreWaitedForACooldown(t *testing.T) {
+	tuner, now := steady()
+	spec := half()
+	spec.Bounds = optimize.Bounds{Min: 1, Max: 20, MinRequest: 50, MaxRequest: 5000}
+	tuner.State.Phase, tuner.State.Aim.Request, tuner.State.Resized = phase.Working, 500, now.Add(-time.Hour)
+	see(tuner, now, 2000)
+	for _, tc := range []struct {
+		after   time.Duration
+		demand  float64
+		request int64
+		enough  int
+	}{{0, 2000, 1000, 5}, {time.Minute, 800, 1000, 5}, {30 * time.Minute, 2400, 1000, 6}, {time.Hour, 800, 800, 0}} {
+		see(tuner, now.Add(tc.after), tc.demand)
+		o := Observed{Now: now.Add(tc.after), Ready: 4, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
+		to := clone(o.Setting)
+		if _, enough := tuner.request(spec, o, &to, phase.Working.Allowed(), tuner.pace(spec, o)); enough != tc.enough || to.Requests["app"].CPU != tc.request {
+			t.Errorf("after %s: %d are enough, and it is %dm; want %d and %dm", tc.after, enough, to.Requests["app"].CPU, tc.enough, tc.request)
 		}
 	}
 }
@@ -323,6 +285,7 @@ func TestReplicasComeFirst(t *testing.T) {
 // TestWhenTheNextStepIs: a cooldown after the last one, if there is a step to be taken, and down a cooldown after the last pod had that.
 func TestWhenTheNextStepIs(t *testing.T) {
 	spec, never, later := half(), time.Time{}, monday.Add(time.Minute)
+	spec.Bounds.MinRequest, spec.Bounds.MaxRequest = 50, 5000
 	now := Setting{Requests: map[string]Request{spec.Scaled: {CPU: 1000}}}
 	for _, tc := range []struct {
 		reason          string
@@ -342,7 +305,10 @@ func TestWhenTheNextStepIs(t *testing.T) {
 		{"nothing was set yet", 500, never, never, false, never},
 	} {
 		tuner := New()
-		tuner.State.Wanted, tuner.State.Resized, tuner.State.Behind = tc.wanted, tc.resized, tc.behind
+		tuner.State.Aim.Request, tuner.State.Resized, tuner.State.Behind = tc.wanted, tc.resized, tc.behind
+		if tc.wanted > 0 {
+			tuner.State.Chosen = monday
+		}
 		if got := tuner.next(spec, Observed{Behind: tc.is}, now); !got.Equal(tc.want) {
 			t.Errorf("%s: the next step is at %v, want %v", tc.reason, got, tc.want)
 		}

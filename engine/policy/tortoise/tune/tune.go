@@ -1,4 +1,4 @@
-// Package tune joins the parts: what was learnt of a target, the forecast of its demand, the phase it is in, and the choice of numbers.
+// Package tune joins the parts: what was learnt of a target, the phase it is in, the replay of its demand, and the choice of numbers.
 // It decides from what it is told, at instants that it is told, so the same history gives the same numbers. What must survive a restart
 // is in State.
 package tune
@@ -6,10 +6,8 @@ package tune
 import (
 	"fmt"
 	"maps"
-	"math"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/forecast"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
@@ -37,14 +35,14 @@ type Spec struct {
 	Profile optimize.Profile
 	Bounds  optimize.Bounds
 	Guard   optimize.Guard
+	// Owner is what the owner of the target has; without a request it is what there was at first.
+	Owner Owner
 	// Scaled is the container whose CPU is Horizontal. The CPU of all others, and all memory, is Vertical.
 	Scaled string
 	// Limits by container.
 	Limits map[string]Limits
 	// Cooldown is the least time between two changes of requests.
 	Cooldown time.Duration
-	// Lead is how long scaling up takes until a pod serves, for as long as too few starts were seen: metrics, start and node.
-	Lead time.Duration
 	// Tolerance of the autoscaler, 0.1 by default.
 	Tolerance float64
 	// Manual asks for Emergency. Dry says that nothing is carried out.
@@ -55,6 +53,13 @@ type Spec struct {
 	// Zone is that in whose days and weeks demand repeats; nil: UTC. Daily says that it repeats by the day alone.
 	Zone  *time.Location
 	Daily bool
+}
+
+// Owner is what the owner of a target has: the request of the scaled container in milli-CPU, the target utilisation in percent, 0 where there is none,
+// and the minimum.
+type Owner struct {
+	Request     int64
+	Target, Min int
 }
 
 // Vertical is what a VerticalPodAutoscaler recommends for a container: a target, and from Lower to Upper what it would leave. Zero is not
@@ -70,8 +75,8 @@ type Vertical struct {
 // Defaults gives a spec for a profile.
 func Defaults(p optimize.Profile, scaled string) Spec {
 	return Spec{
-		Profile: p, Guard: optimize.DefaultGuard(), Scaled: scaled, Cooldown: time.Hour, Lead: 4 * time.Minute, Tolerance: 0.1,
-		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 60, MaxUtilisation: 90},
+		Profile: p, Guard: optimize.DefaultGuard(), Scaled: scaled, Cooldown: time.Hour, Tolerance: 0.1,
+		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 50, MaxUtilisation: 90},
 	}
 }
 
@@ -101,6 +106,8 @@ type Observed struct {
 	Started []time.Duration
 	// Stuck says that the autoscaler cannot read its metrics.
 	Stuck bool
+	// Busy says that a choice can wait: there is no time for one now.
+	Busy bool
 	// Changed says that the owner has changed a request since the last decision. Own are the requests as the owner has them.
 	Changed bool
 	Own     map[string]Request
@@ -132,7 +139,10 @@ type Recommendation struct {
 	Next time.Time
 	// Reasons, one a number at least.
 	Reasons []optimize.Reason
-	// Demand and Upper are the expected demand now and what it is not above, in milli-CPU. Loss is that of the forecast.
+	// Chose says that the numbers were chosen anew, which takes a while.
+	Chose bool
+	// Demand is the one of the last sample, Upper that or the peak that is usual in this hour, in milli-CPU. Loss is by how much that has missed the peaks that
+	// came.
 	Demand, Upper, Loss float64
 }
 
@@ -140,20 +150,19 @@ type Recommendation struct {
 type State struct {
 	Phase phase.Phase
 	// Resized is when requests were last changed, Raised when one last rose because it was short, Behind when some pod last requested more
-	// than was set, Lowered when the minimum was lowered, Collapsed since when demand has been away, and Returned when it came back.
-	Resized, Raised, Behind, Lowered, Collapsed, Returned time.Time
+	// than was set, Lowered when the minimum was lowered on the way back from an emergency.
+	Resized, Raised, Behind, Lowered time.Time
 	// StuckSince and WellSince are since when the autoscaler has been blind, and since when all has been well.
 	StuckSince, WellSince time.Time
-	// Wanted is the request of the scaled container that is aimed at, as of Chosen.
-	Wanted      int64
-	Utilisation int
-	Chosen      time.Time
-	// Starts are how long the last pods took until they were ready; Lead is how long scaling up takes by that, as of LeadSince.
-	Starts    []time.Duration
-	Lead      time.Duration
-	LeadSince time.Time
-	// Nowcast is how the next minutes follow from this one.
-	Nowcast forecast.Nowcast
+	// Aim is what was chosen, as of Chosen; Moved is when its request came up for choice. Loss is by how much usual peaks missed those that came.
+	Aim           optimize.Aim
+	Chosen, Moved time.Time
+	Loss          float64
+	// Awaited are the replicas that are to be ready before the request falls, as of Awaiting; 0: it does not wait.
+	Awaited  int
+	Awaiting time.Time
+	// Starts are how long the last pods took until they were ready.
+	Starts []time.Duration
 }
 
 // NotAfter brings instants that are after another one back to that.
@@ -167,10 +176,7 @@ func NotAfter(now time.Time, instants ...*time.Time) {
 
 // until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
 func (s *State) until(now time.Time) {
-	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.Lowered, &s.Collapsed, &s.Returned, &s.StuckSince, &s.WellSince, &s.Chosen, &s.LeadSince)
-	if s.Nowcast.Last > minuteOf(now) {
-		s.Nowcast = forecast.Nowcast{Lead: s.Nowcast.Lead}
-	}
+	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.Lowered, &s.StuckSince, &s.WellSince, &s.Chosen, &s.Moved, &s.Awaiting)
 }
 
 // Tuner tunes one target.
@@ -178,17 +184,14 @@ type Tuner struct {
 	Usage *usage.Target
 	State State
 
-	model  *outlook
-	fitted int64 // hour
-	// young says that there is no season yet at the last six hours.
-	young bool
-	// followed is the step up to which the level follows demand.
-	followed int64
-	shares   map[string]float64
-	// quantile is the share of steps in which the upper bound is to hold.
-	quantile float64
-	// spiky says that demand is known to spike at some time of the season.
-	spiky   bool
+	// shares are what other containers use for each milli-CPU of the scaled one, as of shared.
+	shares map[string]float64
+	shared time.Time
+	// known are the peaks of the hours before the one that began at read.
+	known hours
+	read  time.Time
+	// chose says that the numbers were chosen anew in this decision.
+	chose   bool
 	reasons []optimize.Reason
 }
 
@@ -207,20 +210,16 @@ func (t *Tuner) Learnt() (first, newest time.Time) { return t.Usage.First(), t.U
 
 // Forget forgets all samples. What follows from them is found anew.
 func (t *Tuner) Forget() {
-	t.Usage, t.model, t.fitted, t.followed, t.shares = &usage.Target{}, nil, 0, 0, nil
-	t.State.Nowcast, t.State.Chosen = forecast.Nowcast{}, time.Time{}
+	t.Usage, t.shares, t.read = &usage.Target{}, nil, time.Time{}
+	t.State.Chosen, t.State.Moved = time.Time{}, time.Time{}
 }
 
 // MakeRoom forgets the containers that the target does not have, where there is no room for another one.
 func (t *Tuner) MakeRoom(has func(container string) bool) { t.Usage.MakeRoom(has) }
 
-const stepsPerHour = int64(time.Hour / usage.Step)
-
-func stepOf(at time.Time) int64 { return at.Unix() / int64(usage.Step/time.Second) }
-
 // Decide gives what should be set at an instant.
 func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
-	t.reasons = nil
+	t.reasons, t.chose = nil, false
 	t.State.until(o.Now)
 	if o.Changed {
 		t.State.Resized = o.Now
@@ -228,41 +227,49 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	if o.Behind {
 		t.State.Behind = o.Now
 	}
-	t.start(spec, o)
-	t.refit(spec, o.Now)
-	t.nowcast(spec)
+	t.start(o)
 	t.advance(spec, o)
 	r := Recommendation{Phase: t.State.Phase, Setting: clone(o.Setting)}
 	may := t.State.Phase.Allowed()
-	if t.model == nil || !may.Raise {
+	series := t.Usage.Demand(spec.Scaled)
+	if series == nil || series.Last() == 0 || !may.Raise {
 		r.Reasons = []optimize.Reason{{Of: "phase", Text: string(t.State.Phase) + ": nothing is changed yet"}}
 		return r
 	}
+	pace := t.pace(spec, o) // what changes now changes together
 	if may.Tune {
 		t.choose(spec, o)
 		t.vertical(spec, o, &r.Setting)
 	}
-	request := t.request(spec, o, &r.Setting, may)
-	r.Request = request
-	r.Upper = t.upper(spec, o)
-	r.Demand, r.Loss = t.model.Peak(stepOf(o.Now)), t.model.Loss
-	r.Setting.Min = t.minimum(spec, o, r.Upper, request, may)
+	request, enough := t.request(spec, o, &r.Setting, may, pace)
+	r.Request, r.Chose = request, t.chose
+	r.Demand = min(series.Latest(), Unbounded)
+	r.Upper, r.Loss = max(r.Demand, t.hours(spec, o.Now).usual(o.Now)), t.State.Loss
+	r.Setting.Min = t.minimum(spec, o, request, enough, may)
 	r.Setting.Max = max(t.maximum(spec, o, min(request, r.Setting.Requests[spec.Scaled].CPU)), r.Setting.Min)
-	if may.Tune && t.State.Utilisation != 0 {
-		r.Setting.Utilisation = t.State.Utilisation
+	if may.Tune && t.chosen() && o.Setting.Utilisation > 0 {
+		r.Setting.Utilisation = t.State.Aim.Target
 	}
 	r.Reasons, r.Next = t.reasons, t.next(spec, o, r.Setting)
 	return r
 }
 
+// wanted is the request that is aimed at, within the bounds of now.
+func (t *Tuner) wanted(spec Spec) int64 {
+	return max(min(t.State.Aim.Request, spec.Bounds.MaxRequest), spec.Bounds.MinRequest)
+}
+
+// chosen reports whether there is an aim.
+func (t *Tuner) chosen() bool { return !t.State.Chosen.IsZero() }
+
 // next is when the next step of the request is due. A fall that waits for pods is due at no instant that is known of.
 func (t *Tuner) next(spec Spec, o Observed, now Setting) time.Time {
 	s := &t.State
-	if s.Wanted == 0 || s.Resized.IsZero() || spec.Vertical && spec.Fixed {
+	if !t.chosen() || s.Resized.IsZero() || spec.Vertical && spec.Fixed {
 		return time.Time{}
 	}
 	current := now.Requests[spec.Scaled].CPU
-	next, more := spec.Guard.Step(current, s.Wanted, false)
+	next, more := spec.Guard.Step(current, t.wanted(spec), false)
 	switch {
 	case !more || next < current && o.Behind:
 		return time.Time{}
@@ -289,71 +296,10 @@ func (t *Tuner) say(of, format string, args ...any) {
 	t.reasons = append(t.reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 }
 
-// fitEvery is how many steps there are between two fits: six hours.
-const fitEvery = 6 * stepsPerHour
-
-// refit fits the models at the first decision of every six hours, to all steps before those, and follows the level between. Until there is
-// a season in that, it fits at every step. What it fits to depends on the history and the instant alone, so a tuner that was restarted has
-// the models that it had.
-func (t *Tuner) refit(spec Spec, now time.Time) {
-	series := t.Usage.Demand(spec.Scaled)
-	if series == nil || series.Last() == 0 {
-		t.model = nil
-		return
-	}
-	step := stepOf(now)
-	if t.model != nil && !t.model.fits(spec) {
-		t.model = nil
-	}
-	if t.model != nil && step == t.followed {
-		return
-	}
-	if span := step / fitEvery; t.model == nil || span != t.fitted {
-		t.fit(spec, series, span*fitEvery)
-		t.fitted, t.young = span, !seasonal(t.model)
-	}
-	if t.young {
-		t.fit(spec, series, step)
-	}
-	t.model.Follow(peaks{series, t.model.wall, step}, t.model.step(step))
-	t.followed = step
-}
-
-func (t *Tuner) fit(spec Spec, series *usage.Series, until int64) {
-	w, config := wall{spec.Zone}, forecast.Default()
-	config.Daily = spec.Daily
-	fitted := forecast.Fit(peaks{series, w, until}, w.step(until), config)
-	t.spiky = fitted.Spiky()
-	t.quantile = fitted.Best(t.price(spec, until))
-	t.model = &outlook{fitted.Outlook(t.quantile, int(fitEvery+stepsPerHour)), w, spec.Daily}
-	t.shares = map[string]float64{}
-	for _, name := range t.Usage.Containers() {
-		t.shares[name] = t.share(spec, name, until)
-	}
-}
-
-func seasonal(m *outlook) bool {
-	day, _ := m.Seasonal()
-	return day
-}
-
-func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
-
-// nowcast learns from the newest demand. An outage teaches nothing.
-func (t *Tuner) nowcast(spec Spec) {
-	if t.model == nil || !seasonal(t.model) || !t.State.Collapsed.IsZero() {
-		return
-	}
-	newest := t.Usage.Newest()
-	pattern := t.model.Peak(stepOf(newest)) // from zero there is no deviation, and nothing is learnt
-	lead := int(math.Ceil(t.State.Lead.Minutes()))
-	t.State.Nowcast.Observe(minuteOf(newest), math.Log(max(t.Usage.Demand(spec.Scaled).Latest(), 1)/pattern), lead)
-}
-
 // advance takes the next phase.
 func (t *Tuner) advance(spec Spec, o Observed) {
 	s := &t.State
-	seen := phase.Seen{Manual: spec.Manual, Span: t.Usage.Span(), Seasonal: t.model != nil && seasonal(t.model)}
+	seen := phase.Seen{Manual: spec.Manual, Span: t.Usage.Span(), Seasonal: t.Usage.Span() > 24*time.Hour}
 	if newest := t.Usage.Newest(); !newest.IsZero() {
 		if o.Since.After(newest) {
 			newest = o.Since
@@ -379,8 +325,8 @@ func (t *Tuner) advance(spec Spec, o Observed) {
 	if !s.WellSince.IsZero() {
 		seen.Steady = o.Now.Sub(s.WellSince)
 	}
-	if t.model != nil && s.Phase == phase.BackToNormal {
-		seen.Level = o.Setting.Min <= replicasFor(spec, t.upper(spec, o), o.Setting.Requests[spec.Scaled].CPU)
+	if s.Phase == phase.BackToNormal {
+		seen.Level = o.Setting.Min <= t.planned(spec, o, o.Setting.Requests[spec.Scaled].CPU)
 	}
 	next, why := phase.Next(s.Phase, seen)
 	if why != "" {

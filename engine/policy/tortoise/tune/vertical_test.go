@@ -109,8 +109,9 @@ func TestWhichCPUAVerticalSizes(t *testing.T) {
 				t.Errorf("fixed %t: %s requests %dm, want %dm", fixed, name, got, cpu)
 			}
 		}
-		tuner.State.Wanted = 900
-		if got := tuner.request(spec, Observed{Now: time.Unix(2e9, 0), Ready: 5, Setting: to}, &to, phase.Working.Allowed()); fixed && got != 400 {
+		tuner.State.Aim.Request, tuner.State.Chosen = 900, monday
+		seen := Observed{Now: time.Unix(2e9, 0), Ready: 5, Setting: to}
+		if got, _ := tuner.request(spec, seen, &to, phase.Working.Allowed(), tuner.pace(spec, seen)); fixed && got != 400 {
 			t.Errorf("fixed: the request is for %dm", got)
 		}
 	}

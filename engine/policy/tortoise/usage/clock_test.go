@@ -10,7 +10,7 @@ import (
 // TestAClockThatWasAhead: within an hour what is older is dropped; beyond, what the wrong clock has written is, however far ahead it was, and
 // learning goes on.
 func TestAClockThatWasAhead(t *testing.T) {
-	for _, jump := range []int{1, ahead, ahead + 1, 500, Points, 20 * Points} {
+	for _, jump := range []int{1, int(ahead), int(ahead) + 1, 500, Points, 20 * Points} {
 		target := &Target{}
 		add := func(step int, used float64) {
 			target.Add(Sample{At: at(step), Container: "app", CPU: used, Memory: -1, Replicas: 1})
@@ -21,7 +21,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 		add(299+jump, 900)
 		add(299, 100) // right again, within the step that it was
 		newest := 299
-		if jump <= ahead {
+		if jump <= int(ahead) {
 			newest += jump
 		}
 		if got := target.Newest(); !got.Equal(at(newest)) {
@@ -30,23 +30,23 @@ func TestAClockThatWasAhead(t *testing.T) {
 		if got := target.Demand("app"); got.Last() != stepOf(at(newest)) || !got.At(got.Last()).Known {
 			t.Errorf("%d steps ahead: right after it the newest step is %d", jump, got.Last()-stepOf(monday))
 		}
-		for step := 300; step < 310; step++ {
+		for step := 300; step < 370; step++ {
 			add(step, 100)
 		}
 		series := target.Demand("app")
-		if wrong := series.At(stepOf(at(299 + jump))); jump > ahead && wrong.Known && wrong.Peak > 200 {
+		if wrong := series.At(stepOf(at(299 + jump))); jump > int(ahead) && wrong.Known && wrong.Mean > 200 {
 			t.Errorf("%d steps ahead: what was written then is still known", jump)
 		}
-		if got := target.Newest(); !got.Equal(at(max(309, 299+jump))) && jump <= ahead || jump > ahead && !got.Equal(at(309)) {
+		if got := target.Newest(); !got.Equal(at(max(369, 299+jump))) && jump <= int(ahead) || jump > int(ahead) && !got.Equal(at(369)) {
 			t.Errorf("%d steps ahead: the newest sample is of %s", jump, got.Sub(monday))
 		}
-		if got := series.At(stepOf(at(309))); !got.Known {
+		if got := series.At(stepOf(at(369))); !got.Known {
 			t.Errorf("%d steps ahead: nothing was learnt after it", jump)
 		}
 		if kept := series.At(stepOf(at(290))); kept.Known != (jump < Points-10) {
 			t.Errorf("%d steps ahead: what was learnt before is known: %t", jump, kept.Known)
 		}
-		if first := target.First(); first.After(at(309)) {
+		if first := target.First(); first.After(at(369)) {
 			t.Errorf("%d steps ahead: the first sample is of %s", jump, first.Sub(monday))
 		}
 	}
@@ -58,14 +58,14 @@ func TestRewindForgetsWhatIsAfter(t *testing.T) {
 	for _, back := range []int64{1, 2, int64(Points) - 1, int64(Points), 2 * int64(Points)} {
 		s := &Series{ring: make([]packed, Points), last: newest, count: 3}
 		for i := range s.ring {
-			s.ring[i] = packed{mean: 7, peak: 8}
+			s.ring[i] = 7
 		}
 		s.rewind(newest - back)
 		if s.Last() != newest-back || s.count != 0 {
 			t.Errorf("%d steps back: the newest is %d steps back, of %d samples", back, newest-s.Last(), s.count)
 		}
 		for n := oldest(newest); n <= newest; n++ {
-			if kept := s.ring[n%int64(Points)].mean != 0; kept != (n <= newest-back) {
+			if kept := s.ring[n%int64(Points)] != 0; kept != (n <= newest-back) {
 				t.Fatalf("%d steps back: the step %d before the newest is kept: %t", back, newest-n, kept)
 			}
 		}

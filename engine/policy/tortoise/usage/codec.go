@@ -8,7 +8,7 @@ import (
 )
 
 // version is the first byte of what Marshal gives. A version that is not known is refused: the history begins anew.
-const version = 3
+const version = 4
 
 // MaxBytes is what Marshal gives at most for a target of two containers.
 const MaxBytes = 64 << 10
@@ -24,8 +24,10 @@ func (t *Target) Marshal() []byte {
 		c := t.containers[i]
 		w.histogram(&c.memory)
 		w.series(&c.demand)
-		w.int(c.kill.at)
-		w.float(c.kill.wanted)
+		w.int(c.kill.at, c.line.hour)
+		for _, v := range []float64{c.kill.wanted, c.line.n, c.line.x, c.line.y, c.line.xx, c.line.xy} {
+			w.float(v)
+		}
 	}
 	return w
 }
@@ -56,12 +58,11 @@ func (w *writer) histogram(h *Histogram) {
 	}
 }
 
-// series writes the known points from the oldest to the newest. A mean of zero, which no known point has, is followed by the length of
-// a run of unknown ones.
+// series writes the known points from the oldest to the newest. A zero, which no known point is, is followed by the length of a run of
+// unknown ones.
 func (w *writer) series(s *Series) {
 	w.int(s.last, int64(s.count))
 	w.float(s.sum)
-	w.float(s.peak)
 	w.float(s.latest)
 	if s.last == 0 {
 		return
@@ -69,14 +70,13 @@ func (w *writer) series(s *Series) {
 	gap := int64(0)
 	for n := oldest(s.last); n <= s.last; n++ {
 		p := s.ring[n%int64(Points)]
-		if p.mean == 0 {
+		if p == 0 {
 			gap++
 			continue
 		}
 		w.gap(gap)
 		gap = 0
-		*w = binary.LittleEndian.AppendUint16(*w, p.mean)
-		*w = binary.LittleEndian.AppendUint16(*w, p.peak)
+		*w = binary.LittleEndian.AppendUint16(*w, uint16(p))
 	}
 	w.gap(gap)
 }
@@ -126,7 +126,10 @@ func Unmarshal(data []byte) (*Target, error) {
 		c := &container{}
 		r.histogram(&c.memory)
 		r.series(&c.demand)
-		c.kill.at, c.kill.wanted = r.int(), r.float()
+		c.kill.at, c.line.hour = r.int(), r.int()
+		for _, v := range []*float64{&c.kill.wanted, &c.line.n, &c.line.x, &c.line.y, &c.line.xx, &c.line.xy} {
+			*v = r.float()
+		}
 		if t.named(name, false) != nil {
 			r.bad = true
 		}
@@ -214,7 +217,7 @@ func (r *reader) histogram(h *Histogram) {
 
 func (r *reader) series(s *Series) {
 	s.last, s.count = r.int(), int(r.int())
-	s.sum, s.peak, s.latest = r.float(), r.float(), r.float()
+	s.sum, s.latest = r.float(), r.float()
 	if s.last < 0 || s.last > mostSteps || s.count < 0 {
 		r.bad = true
 	}
@@ -223,12 +226,13 @@ func (r *reader) series(s *Series) {
 	}
 	s.ring = make([]packed, Points)
 	for n := oldest(s.last); n <= s.last && !r.bad; n++ {
-		p := packed{r.uint16(), r.uint16()}
-		if p.mean == 0 {
-			if p.peak == 0 || n+int64(p.peak)-1 > s.last {
+		p := packed(r.uint16())
+		if p == 0 {
+			gap := int64(r.uint16())
+			if gap == 0 || n+gap-1 > s.last {
 				r.bad = true
 			}
-			n += int64(p.peak) - 1
+			n += gap - 1
 			continue
 		}
 		s.ring[n%int64(Points)] = p

@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// Step is the length of one point of a Series, and Points how many are kept: four weeks.
+// Step is the length of one point of a Series, and Points how many are kept: ten days.
 const (
-	Step   = 10 * time.Minute
-	Points = int(28 * 24 * time.Hour / Step)
+	Step   = time.Minute
+	Points = int(10 * 24 * time.Hour / Step)
 )
 
-// Point is one step of the demand of a whole target: mean and peak, in milli-CPU. A point of which nothing is known is not Known.
+// Point is one step of the demand of a whole target, in milli-CPU. A point of which nothing is known is not Known.
 type Point struct {
-	Mean, Peak float64
-	Known      bool
+	Mean  float64
+	Known bool
 }
 
-// packed is a point in four bytes: logarithms with a precision of 0.05 %. Zero is unknown.
-type packed struct{ mean, peak uint16 }
+// packed is a demand in two bytes: a logarithm with a precision of 0.05 %. Zero is unknown.
+type packed uint16
 
 const precision = 2000
 
-func pack(v float64) uint16 {
-	return uint16(min(1+math.Round(math.Log1p(max(v, 0))*precision), math.MaxUint16))
+func pack(v float64) packed {
+	return packed(min(1+math.Round(math.Log1p(max(v, 0))*precision), math.MaxUint16))
 }
 
-func unpack(code uint16) float64 { return math.Expm1(float64(code-1) / precision) }
+func unpack(code packed) float64 { return math.Expm1(float64(code-1) / precision) }
 
-// Series is the demand of a target in steps, a ring of the last four weeks.
+// Series is the mean demand of a target by the minute, a ring of the last ten days.
 type Series struct {
 	ring []packed
 	// last is the number of the newest step that has begun, in steps of Unix time; zero: none.
 	last int64
-	// sum, count and peak are of the newest step.
-	sum, peak, latest float64
-	count             int
+	// sum and count are of the newest step.
+	sum, latest float64
+	count       int
 }
 
 // oldest gives the first step that is kept where another one is the newest. Steps before 1970 are none, and zero stands for none.
@@ -45,7 +45,7 @@ func oldest(newest int64) int64 { return max(newest-int64(Points)+1, 1) }
 func stepOf(at time.Time) int64 { return at.Unix() / int64(Step/time.Second) }
 
 // ahead is how many steps the newest one may be ahead of the clock: an hour. What is further ahead was written by a clock that was wrong.
-const ahead = 6
+const ahead = int64(time.Hour / Step)
 
 // Add adds the demand at an instant, in milli-CPU. Steps between that nobody added to stay unknown; what is older than the newest
 // step is dropped, unless that is too far ahead: then the steps from there on are.
@@ -66,28 +66,27 @@ func (s *Series) Add(demand float64, at time.Time) {
 			s.ring = make([]packed, Points)
 		}
 		for gap := max(s.last+1, oldest(n)); gap <= n; gap++ {
-			s.ring[gap%int64(Points)] = packed{}
+			s.ring[gap%int64(Points)] = 0
 		}
-		s.last, s.sum, s.count, s.peak = n, 0, 0, 0
+		s.last, s.sum, s.count = n, 0, 0
 	}
 	s.sum += demand
 	s.latest = demand
 	s.count++
-	s.peak = max(s.peak, demand)
 }
 
 // rewind forgets all steps after one.
 func (s *Series) rewind(to int64) {
 	for n := max(to+1, oldest(s.last)); n <= s.last; n++ {
-		s.ring[n%int64(Points)] = packed{}
+		s.ring[n%int64(Points)] = 0
 	}
-	s.last, s.sum, s.count, s.peak = to, 0, 0, 0
+	s.last, s.sum, s.count = to, 0, 0
 }
 
 // flush writes the newest step into the ring.
 func (s *Series) flush() {
 	if s.count > 0 {
-		s.ring[s.last%int64(Points)] = packed{pack(s.sum / float64(s.count)), pack(s.peak)}
+		s.ring[s.last%int64(Points)] = pack(s.sum / float64(s.count))
 	}
 }
 
@@ -100,13 +99,13 @@ func (s *Series) At(step int64) Point {
 	case s.last == 0 || step > s.last || step < oldest(s.last):
 		return Point{}
 	case step == s.last && s.count > 0:
-		return Point{Mean: s.sum / float64(s.count), Peak: s.peak, Known: true}
+		return Point{Mean: s.sum / float64(s.count), Known: true}
 	}
-	p := s.ring[step%int64(Points)]
-	if p.mean == 0 {
+	code := s.ring[step%int64(Points)]
+	if code == 0 {
 		return Point{}
 	}
-	return Point{Mean: unpack(p.mean), Peak: unpack(p.peak), Known: true}
+	return Point{Mean: unpack(code), Known: true}
 }
 
 // Latest is the demand that was added last, in milli-CPU.

@@ -15,7 +15,7 @@ func TestTheNewestStepIsAMeanSoFar(t *testing.T) {
 	for _, v := range []float64{100, 400, 100} {
 		s.Add(v, monday)
 	}
-	if got := s.At(stepOf(monday)); got != (Point{Mean: 200, Peak: 400, Known: true}) || s.Latest() != 100 {
+	if got := s.At(stepOf(monday)); got != (Point{Mean: 200, Known: true}) || s.Latest() != 100 {
 		t.Errorf("the newest step is %+v, the latest demand %v", got, s.Latest())
 	}
 	s.Add(math.NaN(), monday)
@@ -24,8 +24,8 @@ func TestTheNewestStepIsAMeanSoFar(t *testing.T) {
 	}
 }
 
-// TestTheRingKeepsFourWeeks: the oldest step that is known is so many steps back as there are points, less one.
-func TestTheRingKeepsFourWeeks(t *testing.T) {
+// TestTheRingKeepsTenDays: the oldest step that is known is so many steps back as there are points, less one.
+func TestTheRingKeepsTenDays(t *testing.T) {
 	s := &Series{}
 	for step := range Points + 3 {
 		s.Add(float64(100+step), at(step))
@@ -36,7 +36,7 @@ func TestTheRingKeepsFourWeeks(t *testing.T) {
 			t.Errorf("step %d is known: %t", step-first, got.Known)
 		}
 	}
-	if got := s.At(first + 3); !near(got.Peak, 103, 1e-3) {
+	if got := s.At(first + 3); !near(got.Mean, 103, 1e-3) {
 		t.Errorf("the oldest step is %+v", got)
 	}
 }
@@ -67,20 +67,20 @@ func TestWhatFellOutOfTheRingIsNotWritten(t *testing.T) {
 		target.named("app", true).demand.Add(9, at(Points))
 	}
 	if !bytes.Equal(a.Marshal(), b.Marshal()) {
-		t.Error("a point of four weeks ago is written still")
+		t.Error("a point of ten days ago is written still")
 	}
 }
 
 // TestInstantsBefore1970TeachNothing, such as that of a sample that has none.
 func TestInstantsBefore1970TeachNothing(t *testing.T) {
 	s := &Series{}
-	for _, when := range []time.Time{{}, time.Unix(-1, 0), time.Unix(0, 0), time.Unix(599, 0)} {
+	for _, when := range []time.Time{{}, time.Unix(-1, 0), time.Unix(0, 0), time.Unix(59, 0)} {
 		if s.Add(100, when); s.Last() != 0 || s.At(0).Known {
 			t.Fatalf("%s was learnt from", when)
 		}
 	}
-	s.Add(100, time.Unix(600, 0))
-	s.Add(100, time.Unix(1200, 0))
+	s.Add(100, time.Unix(60, 0))
+	s.Add(100, time.Unix(120, 0))
 	if s.Last() != 2 || !s.At(1).Known || !s.At(2).Known || s.At(0).Known {
 		t.Error("the first two steps were not learnt")
 	}

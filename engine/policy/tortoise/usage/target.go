@@ -34,6 +34,7 @@ type container struct {
 	memory Histogram
 	demand Series
 	kill   kill
+	line   line
 }
 
 // kill is the largest memory in bytes that a kill spoke for, at an instant in Unix seconds.
@@ -75,7 +76,7 @@ func (t *Target) Add(s Sample) {
 	if t.first == 0 {
 		t.first = now
 	}
-	if t.last = max(t.last, now); t.last-now > int64(ahead*Step/time.Second) {
+	if t.last = max(t.last, now); t.last-now > ahead*int64(Step/time.Second) {
 		t.first, t.last = min(t.first, now), now // the clock was wrong
 	}
 	if s.OOMKills > 0 {
@@ -92,6 +93,9 @@ func (t *Target) Add(s Sample) {
 	}
 	if s.Memory >= 0 {
 		c.memory.Add(s.Memory/mebi, 1, s.At, halfLife)
+	}
+	if s.CPU >= 0 && s.Memory >= 0 {
+		c.line.add(s.CPU, s.Memory/mebi, now)
 	}
 }
 
@@ -175,6 +179,15 @@ func (t *Target) Memory(name string, q float64) float64 {
 		v = max(v, c.kill.wanted)
 	}
 	return v
+}
+
+// MemoryByCPU returns how many bytes of memory each milli-CPU that a pod uses brings along, by a line through what was seen; 0 where none is
+// known.
+func (t *Target) MemoryByCPU(name string) float64 {
+	if c := t.named(name, false); c != nil {
+		return c.line.slope() * mebi
+	}
+	return 0
 }
 
 // Demand gives the series of a container's demand over all pods; nil where nothing is known.

@@ -1,0 +1,143 @@
+package tune
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/replay"
+	"flyball.dev/flyball/engine/policy/tortoise/usage"
+)
+
+const (
+	// chooseEvery is the time between two choices, and resizeEvery the least between two of the request: all pods change for it.
+	chooseEvery, resizeEvery = 24 * time.Hour, 7 * 24 * time.Hour
+	// worthInTime is the share of the cost that another request must save where it comes up for choice, and worthAtOnce before.
+	worthInTime, worthAtOnce = 0.05, 0.2
+	// unknownTarget stands for the target of an autoscaler of which none is known.
+	unknownTarget = 70
+	// lag is how old the metrics of an autoscaler are.
+	lag = 30 * time.Second
+)
+
+// ownerAim is what the owner has, or what was there first where that is not told.
+func (spec Spec) ownerAim(now Setting) optimize.Aim {
+	own := spec.Owner
+	if own.Request == 0 {
+		own = Owner{Request: now.Requests[spec.Scaled].CPU, Target: now.Utilisation, Min: now.Min}
+	}
+	if own.Target == 0 && !spec.Fixed {
+		own.Target = unknownTarget
+	}
+	return optimize.Aim{Request: own.Request, Target: own.Target, Floor: float64(own.Min) * float64(own.Request)}
+}
+
+// choose makes the joint choice, once a day and with the first day. The request comes up for choice at first, again after as long as was
+// known then, and in the end once a week; before that it changes only where that saves much.
+func (t *Tuner) choose(spec Spec, o Observed) {
+	s := &t.State
+	if !s.Phase.Allowed().Seasons || o.Busy || !s.Chosen.IsZero() && o.Now.Sub(s.Chosen) < chooseEvery {
+		return
+	}
+	owner, series := spec.ownerAim(o.Setting), t.Usage.Demand(spec.Scaled)
+	if s.Chosen.IsZero() {
+		s.Aim = owner
+	}
+	to := HourOf(o.Now, spec.Zone)
+	from := to.Add(-replayed)
+	if first := HourOf(t.Usage.First().Add(time.Hour-1), spec.Zone); first.After(from) {
+		from = first
+	}
+	h, in := t.hours(spec, o.Now), t.input(spec, o, owner)
+	in.Load = loadOf(series, from, to)
+	for at := from; at.Before(to); at = at.Add(time.Hour) {
+		in.Peaks = append(in.Peaks, h.usual(at))
+	}
+	in.Resizing = worthAtOnce
+	if s.Moved.IsZero() || o.Now.Sub(s.Moved) >= min(s.Moved.Sub(t.Usage.First()), resizeEvery) {
+		in.Resizing, s.Moved = worthInTime, o.Now
+	}
+	c := optimize.Choose(in)
+	if c.Aim.Request != in.Now.Request {
+		s.Moved = o.Now
+	}
+	s.Chosen, s.Aim, s.Loss = o.Now, c.Aim, h.loss(from)
+	t.chose = true
+	t.tell(spec, c)
+}
+
+// input is what a choice depends on besides the demand.
+func (t *Tuner) input(spec Spec, o Observed, owner optimize.Aim) optimize.Input {
+	current := o.Setting.Requests[spec.Scaled]
+	now := t.State.Aim
+	now.Request = t.wanted(spec)
+	t.findShares(spec, o.Now)
+	l := spec.limits(spec.Scaled)
+	memory, more := current.Memory, 0.0
+	if used := t.Usage.Memory(spec.Scaled, spec.Profile.MemoryQuantile); used > 0 && !spec.Vertical {
+		memory, _ = optimize.Memory(used, spec.Profile, l.Min.Memory, l.Max.Memory)
+		more = t.Usage.MemoryByCPU(spec.Scaled) * spec.Profile.MemoryMargin
+	}
+	if memory == l.Max.Memory || memory == l.Min.Memory {
+		more = 0
+	}
+	in := optimize.Input{
+		Profile: spec.Profile, Bounds: spec.Bounds, System: t.system(spec), Owner: owner, Now: now, Tolerance: spec.Tolerance,
+		PerPod: float64(memory) / (1 << 30) * spec.Profile.Memory, PerCPU: more / (1 << 30) * spec.Profile.Memory, Known: current.CPU,
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Setting.Requests)) {
+		if name != spec.Scaled {
+			in.Beside += t.shares[name]
+		}
+	}
+	return in
+}
+
+// system is how the autoscaler and the pods behave, as far as is known.
+func (t *Tuner) system(spec Spec) replay.System {
+	sys := replay.Default()
+	sys.Lag, sys.Headroom = lag, spec.Profile.Headroom
+	if took := t.startUp(); took > 0 {
+		sys.Start = took
+	}
+	return sys
+}
+
+// tell says what was chosen, and why.
+func (t *Tuner) tell(spec Spec, c optimize.Choice) {
+	text := c.Text(spec.Bounds)
+	request := fmt.Sprintf("%dm: %s", c.Aim.Request, text)
+	if c.Aim.Request == spec.Bounds.MaxRequest && spec.Bounds.MaxBy != "" {
+		request += fmt.Sprintf("; no more than %dm by %s", spec.Bounds.MaxRequest, spec.Bounds.MaxBy)
+	}
+	t.say("request", "%s", request)
+	if c.Aim.Target > 0 {
+		t.say("utilisation", "%d %%: %s (profile %s)", c.Aim.Target, text, spec.Profile.Name)
+	}
+}
+
+// findShares finds what the other containers use for each milli-CPU of the scaled one, by the days before.
+func (t *Tuner) findShares(spec Spec, now time.Time) {
+	t.shares = map[string]float64{}
+	for _, name := range t.Usage.Containers() {
+		t.shares[name] = t.share(spec, name, minuteOf(now))
+	}
+	t.shared = now
+}
+
+// share is what another container uses for each milli-CPU of the scaled one: a quantile over the week before a minute.
+func (t *Tuner) share(spec Spec, name string, until int64) float64 {
+	own, other := t.Usage.Demand(spec.Scaled), t.Usage.Demand(name)
+	if own == nil || other == nil {
+		return 0
+	}
+	var h usage.Histogram
+	for minute := max(until-int64(replayed/time.Minute), 0); minute < until; minute++ {
+		if a, b := own.At(minute), other.At(minute); a.Known && b.Known && a.Mean > 0 {
+			h.Add(1e4*b.Mean/a.Mean, 1, time.Unix(1, 0), time.Hour)
+		}
+	}
+	return h.Quantile(spec.Profile.Share) / 1e4
+}

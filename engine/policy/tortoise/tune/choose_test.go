@@ -1,0 +1,57 @@
+package tune
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/phase"
+)
+
+// TestTheChoiceIsMadeOnceADay, unless there is no time for it, and that of the request after as long as was known, and once a week in the end.
+func TestTheChoiceIsMadeOnceADay(t *testing.T) {
+	tuner, now := steady()
+	spec := half()
+	o := Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100, Memory: 1 << 30}}, Min: 1, Max: 100, Utilisation: 70}}
+	tuner.State.Phase, tuner.State.Chosen, tuner.State.Moved = phase.Working, time.Time{}, time.Time{}
+	o.Busy = true
+	if tuner.choose(spec, o); tuner.chosen() || tuner.chose {
+		t.Error("it is chosen although there is no time")
+	}
+	o.Busy = false
+	if tuner.choose(spec, o); !tuner.State.Chosen.Equal(now) || !tuner.State.Moved.Equal(now) || !tuner.chose {
+		t.Errorf("it was chosen at %s", tuner.State.Chosen)
+	}
+	for after, want := range map[time.Duration]struct{ chosen, moved bool }{24*time.Hour - 1: {}, 24 * time.Hour: {chosen: true}, 48 * time.Hour: {true, true}} {
+		tuner.State.Chosen, tuner.State.Moved, o.Now = now, now, now.Add(after)
+		tuner.choose(spec, o)
+		if chosen, moved := tuner.State.Chosen.Equal(o.Now), tuner.State.Moved.Equal(o.Now); chosen != want.chosen || moved != want.moved {
+			t.Errorf("after %s it is chosen again: %t, the request: %t", after, chosen, moved)
+		}
+	}
+	tuner.State.Phase, tuner.State.Chosen = phase.PartlyWorking, time.Time{}
+	if tuner.choose(spec, o); tuner.chosen() {
+		t.Error("it is chosen before a day is known")
+	}
+}
+
+// TestTheChoiceTellsTheReplay: what the replay of the history came to, with the setting that was chosen, with the one before and with the owner's.
+func TestTheChoiceTellsTheReplay(t *testing.T) {
+	tuner, now := taught(8, func(at time.Time) float64 { return 2500 - 1500*math.Cos(2*math.Pi*float64(at.Hour())/24) })
+	s := newScene()
+	tuner.State.Phase = phase.Working
+	tuner.choose(s.spec, Observed{Now: now, Setting: s.setting})
+	said := map[string]string{}
+	for _, r := range tuner.reasons {
+		said[r.Of] = r.Text
+	}
+	for _, part := range []string{"replayed 7 days: ", " cores with ", " minutes of violations; as it was ", ", as its owner has it "} {
+		if !strings.Contains(said["request"], part) || !strings.Contains(said["utilisation"], part) {
+			t.Errorf("it does not say %q: %q", part, said)
+		}
+	}
+	if !strings.HasSuffix(said["utilisation"], "(profile Balanced)") {
+		t.Errorf("it says %q", said["utilisation"])
+	}
+}
