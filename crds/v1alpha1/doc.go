@@ -50,6 +50,8 @@ const (
 	AnnotationAwakeUntil = "flyball.dev/awake-until"
 	// AnnotationTunedBy is set on a pod created with other requests than its template. Its value is the policy.
 	AnnotationTunedBy = "flyball.dev/tuned-by"
+	// AnnotationBoost says, on a pod that was created with more CPU for its start, until when, and what its containers come down to then.
+	AnnotationBoost = "flyball.dev/startup-boost"
 	// AnnotationAwakeReason is the reason for AnnotationAwakeUntil. Flyball does not read it.
 	AnnotationAwakeReason = "flyball.dev/awake-reason"
 	// FinalizerRestore keeps a policy or an adapter until all its changes are restored.

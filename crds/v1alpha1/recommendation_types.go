@@ -114,6 +114,22 @@ type NewContainer struct {
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
+// NewPodsBoost is what pods get more for their start.
+type NewPodsBoost struct {
+	// Containers that get it.
+	// +listType=set
+	Containers []string `json:"containers"`
+	// CPU and Until are those of vertical.startupBoost of the policy.
+	CPU   string `json:"cpu"`
+	Until string `json:"until"`
+	// Most is what the largest node has for pods: no pod gets a boost that requests more in all.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	Most *resource.Quantity `json:"most,omitempty"`
+}
+
 // NewPods has the changes of new pods.
 type NewPods struct {
 	// Containers to change.
@@ -124,6 +140,9 @@ type NewPods struct {
 	// Limits says what becomes of the limits beside these requests: see vertical.limits of the policy. Absent: Ratio.
 	// +optional
 	Limits VerticalLimits `json:"limits,omitempty"`
+	// Boost is what these pods get more for their start.
+	// +optional
+	Boost *NewPodsBoost `json:"boost,omitempty"`
 	// GoMaxProcs sets GOMAXPROCS in these containers, unless the owner has set it.
 	// +optional
 	GoMaxProcs bool `json:"goMaxProcs,omitempty"`

@@ -120,67 +120,6 @@ type TunedReplicas struct {
 	PreferredMax *int32 `json:"preferredMax,omitempty"`
 }
 
-// VerticalApply says how requests change.
-// +kubebuilder:validation:Enum=InPlace;InPlaceOrRollOut;RollOut;OnCreate
-type VerticalApply string
-
-// How requests change.
-const (
-	// ApplyInPlace changes the pods that run, by their resize subresource. The template stays as its owner has it.
-	ApplyInPlace VerticalApply = "InPlace"
-	// ApplyInPlaceOrRollOut does so, and changes the template where that is not possible for a pod.
-	ApplyInPlaceOrRollOut VerticalApply = "InPlaceOrRollOut"
-	// ApplyRollOut changes the template, so that every change is a roll-out.
-	ApplyRollOut VerticalApply = "RollOut"
-	// ApplyOnCreate changes pods as they are created, and nothing that runs.
-	ApplyOnCreate VerticalApply = "OnCreate"
-)
-
-// VerticalLimits says what becomes of the limits of what is tuned.
-// +kubebuilder:validation:Enum=Ratio;Keep;None
-type VerticalLimits string
-
-// What becomes of limits.
-const (
-	// LimitsRatio keeps the owner's ratio of the limit to the request.
-	LimitsRatio VerticalLimits = "Ratio"
-	// LimitsKeep leaves the owner's limit as it is.
-	LimitsKeep VerticalLimits = "Keep"
-	// LimitsNone removes the limit.
-	LimitsNone VerticalLimits = "None"
-)
-
-// TunedVertical says how requests change.
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits != 'None' || !has(self.apply) || self.apply in ['RollOut', 'OnCreate']",message="vertical.limits None needs vertical.apply RollOut or OnCreate: the limit of a pod that runs cannot be removed"
-type TunedVertical struct {
-	// Apply: RollOut changes the template: each change is a roll-out. InPlace changes the pods that run and leaves the template alone.
-	// InPlaceOrRollOut does so, and changes the template where a pod cannot be changed in place. OnCreate changes pods as they are created and
-	// nothing that runs; with the two before, pods are created so as well. Kinds whose requests are not in a pod template, such as a
-	// database cluster, have them changed in the object, whatever this says.
-	// +optional
-	// +kubebuilder:default=RollOut
-	Apply VerticalApply `json:"apply,omitempty"`
-	// Limits: Ratio has the limit of each request that is tuned follow it, by the ratio that its owner has given. Keep leaves the limit as its
-	// owner has it, and the request never goes above it. None removes the limit: pods have none of what is tuned. None needs apply RollOut
-	// or OnCreate.
-	// +optional
-	// +kubebuilder:default=Ratio
-	Limits VerticalLimits `json:"limits,omitempty"`
-	// Cooldown is the least time between two changes of requests, up or down. What is short of memory rises at once, and so does a container
-	// that is short of CPU beside the one that is scaled; a quarter of the cooldown later they may do so again. Default: 1h.
-	// +optional
-	// +kubebuilder:default="1h"
-	Cooldown Duration `json:"cooldown,omitempty"`
-	// MaxStepDown is the most that one change takes away from a request.
-	// +optional
-	// +kubebuilder:default="20%"
-	MaxStepDown Percentage `json:"maxStepDown,omitempty"`
-	// MaxStepUp is the most that one change adds to a request.
-	// +optional
-	// +kubebuilder:default="100%"
-	MaxStepUp Percentage `json:"maxStepUp,omitempty"`
-}
-
 // TunedRuntime says which settings of runtimes follow the resources of a container. Pods get them as they are created, and keep them.
 // What the owner has set stays, and so do containers that take variables from elsewhere (envFrom).
 type TunedRuntime struct {

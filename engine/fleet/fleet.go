@@ -82,6 +82,8 @@ type Resize struct {
 	By string
 	// Made is true where Flyball had the pod created with other requests than its template has.
 	Made bool
+	// Boost is what is noted on the pod of more CPU that it was given for its start; empty: it was not.
+	Boost string
 	// State is what the node says of it, and Message why.
 	State   ResizeState
 	Message string

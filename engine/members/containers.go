@@ -99,6 +99,9 @@ func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 	return restarts, killed
 }
 
+// longestBoost is the kept length in bytes of the note on a boost for the start.
+const longestBoost = 1024
+
 // longestResize is the kept length in bytes of the reason why an in-place change is unfinished.
 const longestResize = 256
 
@@ -109,6 +112,7 @@ func (p pods) resizeOf(values []gjson.Result) fleet.Resize {
 		r.State, r.Message = fleet.ResizeInProgress, "its node has not looked at the change yet"
 	}
 	r.Unsupported, r.Made = !supportsResize(values[atStatuses]), values[atTunedBy].Str != ""
+	r.Boost = workload.OneLine(values[atBoost].Str, longestBoost)
 	return r
 }
 
@@ -178,13 +182,14 @@ func packResize(r fleet.Resize) string {
 	if r.Made {
 		head += made
 	}
-	return string(head) + r.By + "\n" + r.Message
+	return string(head) + r.By + "\n" + r.Boost + "\n" + r.Message
 }
 
 func unpackResize(text string) (r fleet.Resize) {
 	head := text[0] - '0'
 	r.State, r.Unsupported, r.Made = fleet.ResizeState(head%unsupported), head&unsupported > 0, head&made > 0
-	r.By, r.Message, _ = strings.Cut(text[1:], "\n")
+	r.By, text, _ = strings.Cut(text[1:], "\n")
+	r.Boost, r.Message, _ = strings.Cut(text, "\n")
 	return r
 }
 

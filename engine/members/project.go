@@ -132,6 +132,7 @@ const (
 	atGeneration
 	atObserved
 	atTunedBy
+	atBoost
 )
 
 func newPods(id identity, own string, wide bool) pods {
@@ -139,7 +140,7 @@ func newPods(id identity, own string, wide bool) pods {
 		".metadata.labels['controller-revision-hash']", ".metadata.annotations['" + fleet.CostAnnotation + "']", ".metadata.managedFields"}
 	if wide {
 		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses", ".metadata.generation", ".status.observedGeneration",
-			".metadata.annotations['"+v1alpha1.AnnotationTunedBy+"']")
+			".metadata.annotations['"+v1alpha1.AnnotationTunedBy+"']", ".metadata.annotations['"+v1alpha1.AnnotationBoost+"']")
 	}
 	return pods{id, pathsOf(more...), own, wide}
 }

@@ -99,6 +99,8 @@ type SeenPods struct {
 	// does.
 	Settled bool
 	Stuck   string
+	// Unable says why pods get no more CPU for their start; empty: they can.
+	Unable string
 }
 
 // SeenGovernor is an autoscaler with its owner's values.

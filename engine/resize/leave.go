@@ -146,10 +146,8 @@ func (s *stakes) takeFrom(k *decide.Kind, obj *workload.Object) {
 // while nothing is known yet, they stay as they are.
 func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
 	v := decide.Target(s, ref, l.opts.Clock.Now(), nil)
-	for key := range v.Plan.Amounts {
-		if key.Kind != workload.AmountUtilisation {
-			return true
-		}
+	if asksOfRequests(v.Plan) {
+		return true
 	}
 	return slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool {
 		return o.Policy.Tuner() != nil && !o.Left && !o.OnBehalf && v.Plan.Keep[o.Policy.ID]

@@ -303,6 +303,11 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		return nil // MembersSettled comes
 	}
 	v := decide.Target(l.world.Snapshot(), ref, l.opts.Clock.Now(), nil)
+	if hasBoosted(f) && asksOfRequests(v.Plan) {
+		if wrote, err := l.endBoosts(ctx, ref, f); wrote || err != nil {
+			return err
+		}
+	}
 	claim, claimed := claimOf(v.Plan)
 	if !claimed {
 		l.forget(ref, f)

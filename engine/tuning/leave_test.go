@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/workload"
@@ -29,6 +30,7 @@ type paidUp struct{}
 func (paidUp) Note(workload.Ref) resize.Note { return resize.Note{} }
 func (paidUp) Owes(workload.Ref) bool        { return false }
 func (paidUp) OwesAny() bool                 { return false }
+func (paidUp) Unable(*fleet.Fleet) string    { return "" }
 
 // scholar is a mind that has learnt something.
 type scholar struct {

@@ -45,6 +45,8 @@ type Members interface {
 // Resized are the pods of targets that are changed in place.
 type Resized interface {
 	Note(ref workload.Ref) resize.Note
+	// Unable says why pods of a target cannot come down from a boost for their start; empty: they can.
+	Unable(f *fleet.Fleet) string
 	// Owes says whether pods of a target may have still to be given back, and OwesAny whether any may. Both say so while pods are not known.
 	Owes(ref workload.Ref) bool
 	OwesAny() bool

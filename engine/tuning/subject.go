@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/actual"
+	"flyball.dev/flyball/engine/tuning/created"
 	"flyball.dev/flyball/engine/tuning/refusal"
 	"flyball.dev/flyball/engine/usage"
 	"flyball.dev/flyball/engine/workload"
@@ -132,7 +133,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 	}
 	seen.Requested, seen.Started = actual.Requested(f), x.started(f)
 	seen.Least, seen.Largest = actual.Extremes(f)
-	seen.Pods.Settled, seen.Pods.Stuck = observed.Settled, x.stuck
+	seen.Pods.Settled, seen.Pods.Stuck, seen.Pods.Unable = observed.Settled, x.stuck, created.Unable(l.opts.NoNewPods, l.resized.Unable(f))
 	x.blind = false
 	for _, g := range s.Governors(ref) {
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)
@@ -268,6 +269,8 @@ func (x *subject) addKills(p *fleet.Pod, sums map[string]*sum, newest *int64) {
 	}
 }
 
+// isSettled reports whether a pod is no longer starting: it has been ready for a while, and has no more CPU than it will have.
 func isSettled(p *fleet.Pod, now time.Time) bool {
-	return p.Ready && now.Unix()-p.Changed >= int64(settled/time.Second)
+	_, boosted := p.Boosted()
+	return !boosted && p.Ready && now.Unix()-p.Changed >= int64(settled/time.Second)
 }

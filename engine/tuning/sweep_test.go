@@ -4,16 +4,14 @@ import (
 	"testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // indebted are pods of which some have to be given back.
-type indebted struct{}
+type indebted struct{ paidUp }
 
-func (indebted) Note(workload.Ref) resize.Note { return resize.Note{} }
-func (indebted) Owes(workload.Ref) bool        { return true }
-func (indebted) OwesAny() bool                 { return true }
+func (indebted) Owes(workload.Ref) bool { return true }
+func (indebted) OwesAny() bool          { return true }
 
 // TestWhatAnEarlierManagerHasLeft: of a target that lost its policy, or its adapter, while no manager ran nothing is told any more: new pods would get
 // it. What was learnt stays where the policy stands and the adapter may come back.

@@ -134,6 +134,14 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 		return nil, Right
 	}
 	why, err := h.refuses(r, patch)
+	if why != "" && want.Boost != nil {
+		h.Log.Info("a pod starts without a boost: its namespace has no room for it", "owner", owner.String(), "reason", why)
+		want.Boost = nil
+		if patch, err = newpod.Patch(r.object, want); patch == nil || err != nil {
+			return nil, Right
+		}
+		why, err = h.refuses(r, patch)
+	}
 	switch {
 	case err != nil:
 		return nil, Unreadable

@@ -291,6 +291,12 @@ func entryOf(obj *workload.Object) *entry {
 		return e
 	}
 	e.want = newpod.Want{Policy: obj.Fields[fieldPolicy].Raw, Limits: policy.LimitRules[told.Limits], GoMaxProcs: told.GoMaxProcs, GoMemLimit: told.GoMemLimit}
+	if b := told.Boost; b != nil {
+		e.want.Boost = newpod.BoostOf(b.CPU, b.Until, b.Containers)
+		if e.want.Boost != nil && b.Most != nil {
+			e.want.Boost.Most = b.Most.MilliValue()
+		}
+	}
 	for _, c := range told.Containers {
 		to := newpod.Container{Name: c.Name}
 		if c.CPU != nil {

@@ -77,6 +77,11 @@ func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	restarting := false
 	for _, pod := range pods {
 		p.Pods++
+		if _, boosted := pod.Boosted(); boosted {
+			p.Waiting++
+			p.say(pod, "it has more CPU for its start")
+			continue
+		}
 		change := changeOf(pod, want)
 		why := cmp.Or(change.impossible(o), refused.of(change))
 		switch {

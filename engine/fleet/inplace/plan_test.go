@@ -248,3 +248,36 @@ func TestGivingBackWhatWasCreated(t *testing.T) {
 		}
 	}
 }
+
+// TestBoostsEnd: what is noted on a pod is what its CPU comes down to, with its limit, and nothing else changes.
+func TestBoostsEnd(t *testing.T) {
+	now := time.Unix(1000, 0)
+	boosted := func(text string, edit ...func(*fleet.Pod)) func(*fleet.Pod) {
+		return func(p *fleet.Pod) {
+			p.Resize.Boost, p.Created, p.Phase, p.Containers[0].CPULimit = text, 950, fleet.Running, 2000
+			for _, e := range edit {
+				e(p)
+			}
+		}
+	}
+	pods := []*fleet.Pod{
+		pod("ready", owner, boosted("Ready main=500/1000")), pod("starting", owner, boosted("Ready main=500/1000", unready)), pod("later", owner, boosted("60s main=500/1000")),
+		pod("over", owner, boosted("50s main=400/800", unready)), pod("down", owner, boosted("Ready main=500/1000", by("flyball"))), pod("unable", owner, boosted("Ready main=500/1000", unsupported)),
+		pod("restarting", owner, boosted("Ready main=500/1000", func(p *fleet.Pod) { p.Containers[0].RestartsForCPU = true })), pod("usual", owner),
+	}
+	changes, next := inplace.EndBoosts(&fleet.Fleet{Pods: pods, Own: "flyball"}, now, inplace.Options{}, nil)
+	got := map[string]fleet.Resources{}
+	for _, c := range changes {
+		got[c.Pod.Name] = c.Containers[0].Resources
+	}
+	want := map[string]fleet.Resources{
+		"ready": {CPU: 500, CPULimit: 1000, Memory: gi, MemoryLimit: 2 * gi}, "over": {CPU: 400, CPULimit: 800, Memory: gi, MemoryLimit: 2 * gi},
+	}
+	if len(got) != len(want) || got["ready"] != want["ready"] || got["over"] != want["over"] || next != time.Unix(1010, 0) {
+		t.Errorf("%+v, the next at %s", got, next)
+	}
+	plan := inplace.For(&fleet.Fleet{Pods: pods[1:2], Own: "flyball"}, inplace.Want{"main": {CPU: 500}}, inplace.Options{}, nil)
+	if len(plan.Changes) > 0 || plan.Waiting != 1 || plan.Message != "pod starting: it has more CPU for its start" {
+		t.Errorf("a pod that starts is changed: %+v", plan)
+	}
+}

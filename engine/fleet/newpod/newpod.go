@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,12 +34,15 @@ type Want struct {
 	Containers []Container
 	// Limits says what becomes of limits beside requests.
 	Limits workload.LimitRule
+	// Boost is what a pod gets more for its start; nil: nothing.
+	Boost *Boost
 	// GoMaxProcs and GoMemLimit set variables of these containers by what they are limited to.
 	GoMaxProcs, GoMemLimit bool
 }
 
 // Variables is what is wanted besides requests.
 func (w Want) Variables() Want {
+	w.Boost = nil
 	w.Containers = slices.Clone(w.Containers)
 	for i := range w.Containers {
 		w.Containers[i].CPU, w.Containers[i].Memory = 0, 0
@@ -81,44 +85,61 @@ func Patch(pod gjson.Result, w Want) ([]byte, error) {
 	if r := spec.Get("resources"); r.IsObject() && len(r.Map()) > 0 {
 		return nil, errPodLevel
 	}
+	if _, boosted := fleet.ParseBoost(pod.Get("metadata.annotations." + gjson.Escape(v1alpha1.AnnotationBoost)).Str); boosted {
+		return nil, nil // it was changed, and a webhook that comes later has it looked at again
+	}
 	var all []operation
-	resized := false
+	resized, starts := false, start{boost: w.Boost}
 	for _, list := range []string{"containers", "initContainers"} {
 		i := -1
 		var failed error
 		spec.Get(list).ForEach(func(_, value gjson.Result) bool {
 			i++
 			c := containerOf(value)
-			to, wanted := w.of(c.name.String())
-			if !wanted || list == "initContainers" && c.restartPolicy.String() != "Always" {
+			name := c.name.String()
+			to, wanted := w.of(name)
+			boosted := starts.adds(name, list, c)
+			if !wanted && !boosted || list == "initContainers" && c.restartPolicy.String() != "Always" {
 				return true
 			}
 			is, err := read(c.resources)
 			if err != nil {
-				failed = fmt.Errorf("container %s: %w", to.Name, err)
+				failed = fmt.Errorf("container %s: %w", name, err)
 				return false
 			}
 			at := "/spec/" + list + "/" + strconv.Itoa(i)
-			ops, next := resize(is, to, w.Limits, at)
+			next := sized(is, to, w.Limits)
+			full := next
+			if boosted {
+				full = starts.of(name, next, w.Limits)
+			}
+			ops := changes(is, full, at)
 			resized = resized || len(ops) > 0
-			all = append(append(all, ops...), variables(c, next, at, w)...)
+			all = append(all, ops...)
+			if wanted {
+				all = append(all, variables(c, next, at, w)...)
+			}
 			return true
 		})
 		if failed != nil {
 			return nil, failed
 		}
 	}
+	if starts.isTooMuch(spec) {
+		w.Boost = nil
+		return Patch(pod, w)
+	}
 	if len(all) == 0 {
 		return nil, nil
 	}
 	if resized {
-		all = append(all, mark(pod, w.Policy))
+		all = append(all, mark(pod, w.Policy, starts.text())...)
 	}
 	return json.Marshal(all)
 }
 
 // container is what is read of one of a pod, in one walk: its environment may be long.
-type container struct{ name, restartPolicy, resources, env, envFrom gjson.Result }
+type container struct{ name, restartPolicy, resources, resizePolicy, env, envFrom gjson.Result }
 
 func containerOf(value gjson.Result) (c container) {
 	if !value.IsObject() {
@@ -132,6 +153,8 @@ func containerOf(value gjson.Result) (c container) {
 			c.restartPolicy = v
 		case "resources":
 			c.resources = v
+		case "resizePolicy":
+			c.resizePolicy = v
 		case "env":
 			c.env = v
 		case "envFrom":
@@ -142,12 +165,21 @@ func containerOf(value gjson.Result) (c container) {
 	return c
 }
 
-// mark notes on the pod by which policy it was changed, so that it can be given back what its template asks for.
-func mark(pod gjson.Result, policy string) operation {
-	if !pod.Get("metadata.annotations").IsObject() {
-		return operation{"add", "/metadata/annotations", map[string]string{v1alpha1.AnnotationTunedBy: policy}}
+// mark notes on the pod by which policy it was changed, so that it can be given back what its template asks for, and what it comes down to after its
+// start, if that is anything.
+func mark(pod gjson.Result, policy, boost string) []operation {
+	notes := map[string]string{v1alpha1.AnnotationTunedBy: policy}
+	if boost != "" {
+		notes[v1alpha1.AnnotationBoost] = boost
 	}
-	return operation{"add", "/metadata/annotations/" + strings.ReplaceAll(v1alpha1.AnnotationTunedBy, "/", "~1"), policy}
+	if !pod.Get("metadata.annotations").IsObject() {
+		return []operation{{"add", "/metadata/annotations", notes}}
+	}
+	var ops []operation
+	for _, key := range slices.Sorted(maps.Keys(notes)) {
+		ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(key, "/", "~1"), notes[key]})
+	}
+	return ops
 }
 
 // variables sets what follows the resources of a container, unless its owner has. Where variables come from elsewhere, nobody knows here what
@@ -239,33 +271,36 @@ func read(resources gjson.Result) (r fleet.Resources, err error) {
 	return r, nil
 }
 
-// resize changes requests that are there, and the limits beside them.
-func resize(is fleet.Resources, to Container, rule workload.LimitRule, at string) (ops []operation, next fleet.Resources) {
-	next = is
+// sized is what a container is to have, by requests that are there, and the limits beside them.
+func sized(is fleet.Resources, to Container, rule workload.LimitRule) fleet.Resources {
+	if to.CPU > 0 && is.CPU > 0 && (to.CPU != is.CPU || rule == workload.LimitsGo) {
+		is.CPU, is.CPULimit = fleet.Fit(rule, to.CPU, is.CPU, is.CPULimit)
+	}
+	if to.Memory > 0 && is.Memory > 0 && (to.Memory != is.Memory || rule == workload.LimitsGo) {
+		is.Memory, is.MemoryLimit = fleet.Fit(rule, to.Memory, is.Memory, is.MemoryLimit)
+	}
+	return is
+}
+
+// changes takes a container from the one to the other.
+func changes(from, to fleet.Resources, at string) (ops []operation) {
 	for _, n := range []struct {
-		name           string
-		request, limit *int64
-		to             int64
-		text           func(int64) string
+		path     string
+		from, to int64
+		text     func(int64) string
 	}{
-		{"cpu", &next.CPU, &next.CPULimit, to.CPU, cores}, {"memory", &next.Memory, &next.MemoryLimit, to.Memory, bytes},
+		{"requests/cpu", from.CPU, to.CPU, cores}, {"limits/cpu", from.CPULimit, to.CPULimit, cores},
+		{"requests/memory", from.Memory, to.Memory, bytes}, {"limits/memory", from.MemoryLimit, to.MemoryLimit, bytes},
 	} {
-		own, ownLimit := *n.request, *n.limit
-		if n.to <= 0 || own <= 0 || n.to == own && rule != workload.LimitsGo {
-			continue
-		}
-		if *n.request, *n.limit = fleet.Fit(rule, n.to, own, ownLimit); *n.request != own {
-			ops = append(ops, operation{"replace", at + "/resources/requests/" + n.name, n.text(*n.request)})
-		}
 		switch {
-		case *n.limit == ownLimit:
-		case *n.limit == 0:
-			ops = append(ops, operation{Op: "remove", Path: at + "/resources/limits/" + n.name})
+		case n.from == n.to:
+		case n.to == 0:
+			ops = append(ops, operation{Op: "remove", Path: at + "/resources/" + n.path})
 		default:
-			ops = append(ops, operation{"replace", at + "/resources/limits/" + n.name, n.text(*n.limit)})
+			ops = append(ops, operation{"replace", at + "/resources/" + n.path, n.text(n.to)})
 		}
 	}
-	return ops, next
+	return ops
 }
 
 func cores(n int64) string { return resource.NewMilliQuantity(n, resource.DecimalSI).String() }

@@ -98,6 +98,76 @@ func TestPatches(t *testing.T) {
 	}
 }
 
+// TestBoostsForTheStart: CPU grows from what is recommended, or from what the template has, and what it comes down to is noted.
+func TestBoostsForTheStart(t *testing.T) {
+	started := func(more, boost string) string {
+		return strings.Replace(tuned(more), `"flyball.dev/tuned-by"`, `"flyball.dev/startup-boost":"`+boost+`","flyball.dev/tuned-by"`, 1)
+	}
+	want := newpod.Want{Policy: "Tortoise/shop/web", Containers: []newpod.Container{{Name: "main", CPU: 400}}}
+	with := func(cpu string, edit ...func(*newpod.Want)) newpod.Want {
+		w := want
+		w.Boost = newpod.BoostOf(cpu, "Ready", []string{"main"})
+		for _, e := range edit {
+			e(&w)
+		}
+		return w
+	}
+	template := func(w *newpod.Want) { w.Containers = nil }
+	keep := func(w *newpod.Want) { w.Limits = workload.LimitsStay }
+	none := func(w *newpod.Want) { w.Limits = workload.LimitsGo }
+	node := func(n int64) func(*newpod.Want) { return func(w *newpod.Want) { w.Boost.Most = n } }
+	const owner = `,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"2","memory":"2Gi"}}`
+	of := func(request, limit string) string {
+		return `,"resources":{"requests":{"cpu":"` + request + `","memory":"1Gi"},"limits":{"cpu":"` + limit + `","memory":"2Gi"}}`
+	}
+	for _, test := range []struct {
+		reason, pod string
+		want        newpod.Want
+		after       string // empty: as without a boost
+	}{
+		{"a factor", container(owner), with("2x"), started(of("800m", "1600m"), "Ready main=400/800")},
+		{"a part of a factor", container(owner), with("1.5x"), started(of("600m", "1200m"), "Ready main=400/800")},
+		{"an amount", container(owner), with("3"), started(of("3", "6"), "Ready main=400/800")},
+		{"an amount that is less", container(owner), with("300m"), ""},
+		{"of what the template has", container(owner), with("2x", template), started(of("2", "4"), "Ready main=1000/2000")},
+		{"below a limit that stays", container(owner), with("9x", keep), started(of("1999m", "2"), "Ready main=400/2000")},
+		{"a limit that stays leaves no room", container(of("400m", "400m")), with("2x", keep), ""},
+		{"without a limit", container(owner), with("2x", none), started(`,"resources":{"requests":{"cpu":"800m","memory":"1Gi"},"limits":{"memory":"2Gi"}}`, "Ready main=400")},
+		{"guaranteed stays guaranteed", container(`,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}`), with("2x"),
+			started(`,"resources":{"requests":{"cpu":"800m","memory":"1Gi"},"limits":{"cpu":"800m","memory":"1Gi"}}`, "Ready main=400/400")},
+		{"as much as the largest node has", container(owner), with("2x", node(800)), started(of("800m", "1600m"), "Ready main=400/800")},
+		{"more than it has", container(owner), with("2x", node(799)), ""},
+		{"a container that would be restarted to come down", container(owner + `,"resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]`), with("2x"), ""},
+		{"a container that is none of them", strings.ReplaceAll(container(owner), "main", "other"), with("2x"), ""},
+	} {
+		patch, err := newpod.Patch(gjson.Parse(test.pod), test.want)
+		if err != nil {
+			t.Errorf("%s: %v", test.reason, err)
+			continue
+		}
+		after := applied(t, test.pod, patch)
+		if test.after == "" {
+			test.want.Boost = nil
+			plain, err := newpod.Patch(gjson.Parse(test.pod), test.want)
+			if err != nil {
+				t.Error(err)
+			}
+			test.after = string(applied(t, test.pod, plain))
+		}
+		if diff := cmp.Diff(parsed(t, []byte(test.after)), parsed(t, after)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+		if again, err := newpod.Patch(gjson.ParseBytes(after), test.want); err != nil || again != nil {
+			t.Errorf("%s: asked again: %s, %v", test.reason, again, err)
+		}
+	}
+	for _, cpu := range []string{"", "x", "1x", "1.0x", "1.55x", "-2x", "0", "-1", "much"} {
+		if b := newpod.BoostOf(cpu, "Ready", nil); b != nil {
+			t.Errorf("%q is taken for %+v", cpu, b)
+		}
+	}
+}
+
 func TestPodsThatPass(t *testing.T) {
 	want := newpod.Want{Containers: []newpod.Container{{Name: "main", CPU: 400}}}
 	for text, why := range map[string]string{

@@ -101,7 +101,7 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	for _, name := range slices.Sorted(maps.Keys(m.Setting.Requests)) {
 		st.Containers = append(st.Containers, m.reportContainer(name))
 	}
-	st.NewPods, st.TakenBack = m.newPods(), m.takenBack()
+	st.NewPods, st.TakenBack = m.withBoost(m.newPods(), seen), m.takenBack()
 	st.Autoscaler = m.reportGovernor(seen, spec)
 	hours := m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU)
 	if leavesMin(seen.Governor) {

@@ -1,6 +1,7 @@
 package tortoise
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -393,7 +394,7 @@ func (m *mind) trouble(seen policy.Seen) string {
 	if len(seen.Own) > usage.MaxContainers {
 		return "it has more containers than are learnt of"
 	}
-	if why := m.takenBackText(); why != "" {
+	if why := cmp.Or(m.takenBackText(), m.boostTrouble(seen)); why != "" {
 		return why
 	}
 	return m.verticalTrouble(seen)

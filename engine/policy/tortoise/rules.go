@@ -42,6 +42,8 @@ type rules struct {
 	apply v1alpha1.VerticalApply
 	// limits says what becomes of the limits beside requests.
 	limits workload.LimitRule
+	// boost is what pods get more for their start; nil: nothing.
+	boost *v1alpha1.StartupBoost
 	// runtime says which settings of runtimes new pods get.
 	runtime  v1alpha1.TunedRuntime
 	priority int32
@@ -187,6 +189,7 @@ func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field
 	r.apply = cmp.Or(in.Apply, v1alpha1.ApplyRollOut)
 	errs := policy.OneOf(at.Child("apply"), in.Apply, v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate)
 	errs = append(errs, r.compileLimitRule(in, at)...)
+	errs = append(errs, r.compileBoost(in.StartupBoost, at.Child("startupBoost"))...)
 	if in.Cooldown != "" {
 		d, err := timeline.ParseDuration(string(in.Cooldown))
 		if err != nil {

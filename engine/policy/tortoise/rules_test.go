@@ -51,6 +51,12 @@ func TestEndsOfRanges(t *testing.T) {
 		`{vertical: {limits: None, apply: InPlace}}`:                                    "spec.vertical.limits",
 		`{vertical: {limits: None, apply: InPlaceOrRollOut}}`:                           "spec.vertical.limits",
 		`{vertical: {limits: Double}}`:                                                  "spec.vertical.limits",
+		`{vertical: {startupBoost: {cpu: 2x}}}`:                                         "",
+		`{vertical: {startupBoost: {cpu: 1.5x, until: 60s}}}`:                           "",
+		`{vertical: {startupBoost: {cpu: 500m, until: Ready}, apply: InPlace}}`:         "",
+		`{vertical: {startupBoost: {cpu: 1x}}}`:                                         "spec.vertical.startupBoost.cpu",
+		`{vertical: {startupBoost: {cpu: "-1"}}}`:                                       "spec.vertical.startupBoost.cpu",
+		`{vertical: {startupBoost: {cpu: 2x, until: Soon}}}`:                            "spec.vertical.startupBoost.until",
 		`{replicas: {min: 4, max: 4, preferredMax: 4}, vertical: {maxStepUp: 1001%}}`:   "spec.vertical.maxStepUp",
 		`{replicas: {preferredMax: 100000}, vertical: {maxStepUp: 1000%, apply: Wait}}`: "spec.vertical.apply",
 	} {

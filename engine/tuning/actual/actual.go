@@ -30,7 +30,7 @@ type State struct {
 func Of(pods []*fleet.Pod, known bool) State {
 	h := State{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
 	for _, p := range pods {
-		for _, c := range p.Containers {
+		for _, c := range p.Usual() {
 			for of, amount := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 				key := request(c.Name, of)
 				h.requests[key] = h.requests[key].with(amount, p.Resize.State != fleet.ResizeDone)

@@ -9,7 +9,7 @@ import (
 func Requested(f *fleet.Fleet) map[string]int64 {
 	sums, pods := map[string]int64{}, map[string]int64{}
 	for _, p := range f.Pods {
-		for _, c := range p.Containers {
+		for _, c := range p.Usual() {
 			if p.Ready && c.CPU > 0 {
 				sums[c.Name] += c.CPU
 				pods[c.Name]++
@@ -26,7 +26,7 @@ func Requested(f *fleet.Fleet) map[string]int64 {
 func Extremes(f *fleet.Fleet) (least, most map[string]workload.Requests) {
 	least, most = map[string]workload.Requests{}, map[string]workload.Requests{}
 	for _, p := range f.Pods {
-		for _, c := range p.Containers {
+		for _, c := range p.Usual() {
 			low, known := least[c.Name]
 			if !known {
 				low = workload.Requests{MilliCPU: c.CPU, MemoryBytes: c.Memory}

@@ -61,3 +61,12 @@ func with(all []v1alpha1.NewContainer, c v1alpha1.NewContainer) []v1alpha1.NewCo
 	}
 	return append(all, c)
 }
+
+// Unable says why pods get no boost for their start; empty: they can. Unserved says that no webhook for pods is served, and stays why a pod could not
+// come down from a boost.
+func Unable(unserved bool, stays string) string {
+	if unserved {
+		return "this manager serves no webhook for pods (--webhook, --webhook-pods)"
+	}
+	return stays
+}

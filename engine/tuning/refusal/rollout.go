@@ -40,7 +40,7 @@ func (r *Rollout) Again(now time.Time) { r.moved = now }
 
 // has reports whether a pod has requests, as far as it has containers of their names.
 func has(p *fleet.Pod, asked map[workload.Amount]int64) bool {
-	for _, c := range p.Containers {
+	for _, c := range p.Usual() {
 		for of, n := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 			if to, wanted := asked[workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: of}]; wanted && to != n {
 				return false

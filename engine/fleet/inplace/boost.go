@@ -1,0 +1,39 @@
+package inplace
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/engine/fleet"
+)
+
+// EndBoosts plans for pods whose boost for their start is over: their CPU comes down to what is noted on them. next is when the next boost ends by time
+// alone; zero: none does.
+func EndBoosts(f *fleet.Fleet, now time.Time, o Options, refused Refusals) (changes []Change, next time.Time) {
+	for _, pod := range f.Pods {
+		b, boosted := pod.Boosted()
+		if !boosted {
+			continue
+		}
+		ends := b.Ends(pod, now)
+		if ends.IsZero() {
+			continue
+		}
+		if ends.After(now) {
+			if next.IsZero() || ends.Before(next) {
+				next = ends
+			}
+			continue
+		}
+		want := Want{}
+		for name, to := range b.After {
+			want[name] = fleet.Resources{CPU: to.CPU, CPULimit: to.CPULimit}
+		}
+		if c := changeOf(pod, want); len(c.Containers) > 0 && c.impossible(o) == "" && refused.of(c) == "" && !c.Restarts {
+			changes = append(changes, c)
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Pod.Name, b.Pod.Name) })
+	return changes, next
+}

@@ -1,0 +1,117 @@
+package newpod
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Boost is what a pod gets more for its start.
+type Boost struct {
+	// Containers get it that are named here.
+	Containers []string
+	// Tenths are those of the factor by which the request grows; zero: CPU, in thousandths of a core, is what it grows to.
+	Tenths, CPU int64
+	// Until says when it ends: see fleet.Boost.
+	Until string
+	// Most is what no pod requests in all for a boost, in thousandths of a core; zero: there is no such bound.
+	Most int64
+}
+
+// BoostOf reads a boost as the API has it: 2x, 1.5x, 500m or 2. Nil: it is none.
+func BoostOf(cpu, until string, containers []string) *Boost {
+	b := &Boost{Containers: containers, Until: until}
+	if factor, ok := strings.CutSuffix(cpu, "x"); ok {
+		whole, tenth, _ := strings.Cut(factor, ".")
+		n, err := strconv.ParseInt(whole+(tenth + "0")[:1], 10, 32)
+		if err != nil || n <= 10 || len(tenth) > 1 {
+			return nil
+		}
+		b.Tenths = n
+		return b
+	}
+	q, ok := workload.ParseQuantity(cpu)
+	if !ok || q.Sign() <= 0 || q.Cmp(most) > 0 {
+		return nil
+	}
+	b.CPU = q.MilliValue()
+	return b
+}
+
+// start is the boost of one pod.
+type start struct {
+	boost *Boost
+	after map[string]fleet.Resources
+	// more is what the pod requests more for it.
+	more int64
+}
+
+// adds reports whether a container gets it. One that a change in place would restart does not, nor does one that ends before the pod starts.
+func (s *start) adds(name, list string, c container) bool {
+	if s.boost == nil || !slices.Contains(s.boost.Containers, name) || list == "initContainers" && c.restartPolicy.String() != "Always" {
+		return false
+	}
+	restarts := false
+	c.resizePolicy.ForEach(func(_, p gjson.Result) bool {
+		restarts = restarts || p.Get("resourceName").Str == "cpu" && p.Get("restartPolicy").Str == "RestartContainer"
+		return true
+	})
+	return !restarts
+}
+
+// of returns what a container starts with. Its limit follows by the ratio, or stays above the request, so the pod has the class of service that it has
+// afterwards.
+func (s *start) of(name string, usual fleet.Resources, rule workload.LimitRule) fleet.Resources {
+	to := s.boost.CPU
+	if s.boost.Tenths > 0 && usual.CPU <= math.MaxInt64/1000 {
+		to = (usual.CPU*s.boost.Tenths + 9) / 10
+	}
+	if rule == workload.LimitsStay && usual.CPULimit > 0 {
+		to = min(to, usual.CPULimit-1)
+	}
+	if usual.CPU <= 0 || to <= usual.CPU {
+		return usual
+	}
+	full := usual
+	full.CPU, full.CPULimit = fleet.Fit(rule, to, usual.CPU, usual.CPULimit)
+	if s.after == nil {
+		s.after = map[string]fleet.Resources{}
+	}
+	s.after[name] = fleet.Resources{CPU: usual.CPU, CPULimit: usual.CPULimit}
+	s.more += full.CPU - usual.CPU
+	return full
+}
+
+// isTooMuch reports whether no node has room for a pod that starts so.
+func (s *start) isTooMuch(spec gjson.Result) bool {
+	if s.more == 0 || s.boost.Most == 0 {
+		return false
+	}
+	sum := s.more
+	for _, list := range []string{"containers", "initContainers"} {
+		spec.Get(list).ForEach(func(_, value gjson.Result) bool {
+			c := containerOf(value)
+			if after, boosted := s.after[c.name.String()]; boosted {
+				sum += after.CPU
+			} else if is, err := read(c.resources); err == nil && (list == "containers" || c.restartPolicy.String() == "Always") {
+				sum += is.CPU
+			}
+			return true
+		})
+	}
+	return sum > s.boost.Most
+}
+
+// text is what is noted on the pod; empty: it starts as it is.
+func (s *start) text() string {
+	if len(s.after) == 0 {
+		return ""
+	}
+	return fleet.Boost{Until: s.boost.Until, After: s.after}.String()
+}
