@@ -170,7 +170,7 @@ func (s WindowSpec) parseValidity(path *field.Path) (text string, cut func(*time
 	if s.ValidFrom == "" && s.ValidUntil == "" {
 		return "", func(_ *time.Location, n node) node { return n }, nil
 	}
-	from, to := int64(always), int64(forever)
+	from, to := always, forever
 	var fromIsDate, toIsDate bool
 	if s.ValidFrom != "" {
 		from, fromIsDate, errs = parseBound(s.ValidFrom, path.Child("validFrom"))

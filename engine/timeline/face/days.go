@@ -168,6 +168,7 @@ type daysWithout struct{ set, other Set }
 
 func (d daysWithout) mask(m month) uint32 { return d.set.mask(m) &^ d.other.mask(m) }
 
+// Lengths in seconds.
 const (
 	MinuteSeconds = 60
 	DaySeconds    = 24 * 60 * MinuteSeconds

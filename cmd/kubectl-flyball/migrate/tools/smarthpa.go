@@ -54,7 +54,7 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	rules := v1alpha1.TriggerRules{TimeZone: g.zone, Triggers: g.triggers}
 	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{name}}
 	e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(ns, s.Name()), Spec: v1alpha1.TriggerSpec{TriggerRules: rules, Target: target}}, s)
-	e.Notes = append(g.notes, g.dead...)
+	e.Notes = slices.Concat(g.notes, g.dead)
 	if len(triggers) > 1 {
 		e.Note("where windows of one priority meet, the last to start wins there, and the larger of each value here")
 	}
