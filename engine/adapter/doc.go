@@ -48,4 +48,6 @@
 //
 // A component of scale whose `when` does not hold of the owner's object is fixed: no size is a claim on it. An entry it
 // has is released. Where a size would change nothing else, the object is unable to do what is asked.
+//
+// Decisions (docs/decisions): 0008, 0018, 0019, 0021, 0029, 0030, 0041.
 package adapter

@@ -1,5 +1,7 @@
 // Package apply sends patches to the API server, one write a change, and says in a word what became of each: through,
 // stale, gone, refused or failed. It also keeps the batches of rate limits. It reads nothing and decides nothing.
+//
+// Decisions (docs/decisions): 0042.
 package apply
 
 import (

@@ -1,6 +1,8 @@
 // Package decide returns the verdict about a target under all its policies, from a World and an instant. It selects
 // policies, runs pipelines, relates autoscalers and their targets, merges, renders, and finds the gate of a write. It
 // is pure: the manager, the command line and tests get the same answer for the same World.
+//
+// Decisions (docs/decisions): 0005, 0007, 0027, 0038, 0039.
 package decide
 
 import (

@@ -6,4 +6,6 @@
 // request touches only its own API group, so a broken aggregated API elsewhere does not matter. Answers are kept only
 // as long as the server vouches for them. A Watcher reports possible changes of answers after a
 // CustomResourceDefinition or an APIService was created, changed or deleted.
+//
+// Decisions (docs/decisions): 0040, 0043.
 package inspect

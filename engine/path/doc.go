@@ -19,4 +19,6 @@
 //   - Keys and strings are compared after their escapes are resolved, numbers by exact decimal value.
 //
 // The package has no state of its own and reads no clock; Path, Pointer, Value and *Set are safe for concurrent use.
+//
+// Decisions (docs/decisions): 0001.
 package path

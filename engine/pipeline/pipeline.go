@@ -1,6 +1,8 @@
 // Package pipeline runs a policy as a short list of named pure steps over one target, and merges the claims of several
 // policies. A pipeline sees only its Input and calls no clock: the same Input always gives the same Decision. Each step
 // adds a line to the Trace, used by status, events, logs and explanations.
+//
+// Decisions (docs/decisions): 0004, 0009.
 package pipeline
 
 import (

@@ -2,6 +2,8 @@
 // them back what their template asks for once nobody asks for anything else. A loop of workers takes targets from a queue; for each it
 // decides anew, plans, and writes within a budget, one write a pod. Nothing is remembered that is not on the pods: what Flyball has changed
 // is what managedFields say of the resize subresource.
+//
+// Decisions (docs/decisions): 0035.
 package resize
 
 import (

@@ -1,6 +1,8 @@
 // Package target brings every target to the plan of its policies. Workers take targets from a queue, decide each from
 // the current state, and write at most one patch. Every event (an object, namespace, policy or adapter changes; an
 // instant comes) only queues targets. Package decide decides; this package executes.
+//
+// Decisions (docs/decisions): 0026.
 package target
 
 import (

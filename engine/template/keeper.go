@@ -1,5 +1,7 @@
 // Package template makes the objects that policies want to exist, keeps the fields of their templates in place, and removes what
 // no template asks for any more.
+//
+// Decisions (docs/decisions): 0011.
 package template
 
 import (

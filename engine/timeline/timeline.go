@@ -10,6 +10,8 @@
 // inside a fall-back fold happens once, at its first occurrence. Edges that the gap pushes to the same instant keep
 // their wall-clock order: the last of them decides. The one exception is a window whose cron names every hour of the
 // day: it has no hour that could be meant only once, so it repeats with the repeated hour.
+//
+// Decisions (docs/decisions): 0006.
 package timeline
 
 import "time"

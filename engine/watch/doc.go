@@ -6,4 +6,6 @@
 // that vanished while the connection was down causes a deletion. A watch recovers within ten seconds after the API
 // server or the kind is back. There is no polling and no resync. An object that cannot be projected never stops the
 // others. The package decides nothing and writes nothing.
+//
+// Decisions (docs/decisions): 0003, 0017.
 package watch

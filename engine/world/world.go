@@ -4,6 +4,8 @@
 // A change is a transaction: it compiles against the state about to be published, publishes all changes at once, and
 // returns the affected targets. One transaction runs at a time, and readers take no lock. The objects themselves stay
 // in the stores of their watches; see Live.
+//
+// Decisions (docs/decisions): 0025.
 package world
 
 import (

@@ -2,6 +2,8 @@
 // ledger. It is pure: it gets objects as JSON and gives objects, notes and patches; it sees no client and no clock. It promises that
 // every object it gives compiles, that each difference in meaning is said beside the object it concerns, and that what has no
 // counterpart is listed as left behind and never dropped in silence. What a tool's objects mean is in package tools, a file a tool.
+//
+// Decisions (docs/decisions): 0034.
 package migrate
 
 import (

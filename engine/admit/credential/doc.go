@@ -3,4 +3,6 @@
 // first use, and the replaced credential stays valid for the overlap afterwards, so that a replica or API server with a
 // delay below the overlap is never refused. Both protocols are functions of the stored state, the time, and the time of
 // the announcement; the package does not access the API server.
+//
+// Decisions (docs/decisions): 0015.
 package credential

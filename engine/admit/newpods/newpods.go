@@ -1,5 +1,7 @@
 // Package newpods changes pods as they are created, so that they start with the requests that are recommended for what they belong to. It
 // denies nothing, asks nobody, and has no effect besides its answer: a pod of which nothing is known, or that cannot be read, passes as it is.
+//
+// Decisions (docs/decisions): 0036.
 package newpods
 
 import (

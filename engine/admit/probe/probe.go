@@ -1,6 +1,8 @@
 // Package probe proves that an API server enforces a webhook configuration. It adds a webhook for dry runs that name
 // exactly the rules of the configuration. A denial of the dry run proves that the API server has these rules and
 // reaches the server.
+//
+// Decisions (docs/decisions): 0031.
 package probe
 
 import (

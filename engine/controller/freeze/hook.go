@@ -1,5 +1,7 @@
 // Package freeze keeps the objects around freezes: the webhook configuration that sends changes to this manager, the
 // status of exceptions, and verdicts as counts, events and metrics.
+//
+// Decisions (docs/decisions): 0014.
 package freeze
 
 import (

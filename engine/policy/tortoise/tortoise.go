@@ -1,6 +1,8 @@
 // Package tortoise compiles a Tortoise or ClusterTortoise: it tunes what its targets request, and bounds and target utilisation of their
 // autoscalers, from what their pods used. The packages below it decide. What they found for a target comes to the pipeline as advice;
 // the pipeline only turns that into what is asked of the target and of what governs it.
+//
+// Decisions (docs/decisions): 0037.
 package tortoise
 
 import (

@@ -2,6 +2,8 @@
 // targets. The values in force at an instant follow only from the windows: the answer does not depend on earlier calls
 // or on the order of the triggers. Restoring belongs to the ledger; the package only returns claims, with start and
 // next change.
+//
+// Decisions (docs/decisions): 0010.
 package trigger
 
 import (
