@@ -292,9 +292,9 @@ func changes(from, to fleet.Resources, at string) (ops []operation) {
 		{"requests/cpu", from.CPU, to.CPU, cores}, {"limits/cpu", from.CPULimit, to.CPULimit, cores},
 		{"requests/memory", from.Memory, to.Memory, bytes}, {"limits/memory", from.MemoryLimit, to.MemoryLimit, bytes},
 	} {
-		switch {
-		case n.from == n.to:
-		case n.to == 0:
+		switch n.to {
+		case n.from:
+		case 0:
 			ops = append(ops, operation{Op: "remove", Path: at + "/resources/" + n.path})
 		default:
 			ops = append(ops, operation{"replace", at + "/resources/" + n.path, n.text(n.to)})
