@@ -12,12 +12,12 @@ const (
 	usualStart = 0.75
 )
 
-// start remembers how long pods took until they were ready.
+// start remembers how long pods took until they were ready, and says so in each decision: what the first ones say is not kept before there is a recommendation.
 func (t *Tuner) start(o Observed) {
 	s := &t.State
 	s.Starts = append(s.Starts, o.Started...)
 	s.Starts = s.Starts[max(len(s.Starts)-rememberedStarts, 0):]
-	if took := t.startUp(); len(o.Started) > 0 && took > 0 {
+	if took := t.startUp(); took > 0 {
 		t.say("lead", "three of four pods are ready after %s", took)
 	}
 }
