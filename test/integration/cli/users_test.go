@@ -58,6 +58,10 @@ func everyVerb(ns string) []asked {
 		{[]string{"migrate", "kube-downscaler"}, answered(0), refused(1, "list deployments.apps in namespace "+ns)},
 		{[]string{"recommend", "deployment/web", "--usage", filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/usage/web.csv")},
 			HaveField("ErrOut", Not(ContainSubstring("rights are missing"))), refused(1, lists)},
+		{[]string{"suggest", "schedule", "deployment/web", "--usage", filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/usage/totals.csv"), "--time-zone", "UTC"},
+			HaveField("ErrOut", Not(ContainSubstring("rights are missing"))), refused(1, lists)},
+		{[]string{"suggest", "trigger", "deployment/web", "--usage", filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/usage/totals.csv"), "--time-zone", "UTC"},
+			HaveField("ErrOut", Not(ContainSubstring("rights are missing"))), refused(1, lists)},
 		{[]string{"doctor"}, answered(0, "webhook: not checked"), refused(1, lists)},
 		{[]string{"version"}, answered(0, "API flyball.dev/v1alpha1"), answered(0, "The version of the manager is not known: deployments.apps is forbidden")},
 	}
@@ -83,7 +87,7 @@ var _ = Describe("Every verb", func() {
 
 // verbOf is the name of the verb of a command line.
 func verbOf(args []string) string {
-	if args[0] == "adapter" {
+	if args[0] == "adapter" || args[0] == "suggest" {
 		return strings.Join(args[:2], " ")
 	}
 	return args[0]

@@ -28,7 +28,7 @@ var _ = Describe("Verbs that write", func() {
 		got := run("alice:people", "", "wake", "cj/report", "-n", ns, "--for", "2h", "--reason", "month's end", "--wait")
 		Expect(got.Code).To(Equal(0), got.ErrOut)
 		Expect(got.Out).To(And(ContainSubstring("cronjob/report: awake until Tue 2026-03-03 00:00 UTC"),
-			ContainSubstring("/spec/suspend true -> false"), ContainSubstring("cronjob/report is ready")))
+			ContainSubstring(".spec.suspend true -> false"), ContainSubstring("cronjob/report is ready")))
 		Expect(asleep()).To(Equal("false"))
 		obj := object("batch/v1", "CronJob", ns, "report")
 		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
