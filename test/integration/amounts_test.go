@@ -11,14 +11,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-func (c *libraryCase) asksAmounts() bool { return c.ask.Any() }
+// asksDirectly reports whether the case asks for numbers that no Schedule asks for: amounts, or bounds, which a Schedule never raises.
+func (c *libraryCase) asksDirectly() bool { return c.ask.Any() || c.ask.Bounds != nil }
 
 // allocate sets the amounts on the object that the API server has, compares with what the test data say, and gives them back. What the
 // adapter reads the second time has managed fields, and what defaults and canonical quantities have made of the write.
 func (c *libraryCase) allocate(shipped []v1alpha1.Adapter) {
 	GinkgoHelper()
 	a := c.compiled(shipped)
-	ask := cases.Ask{Amounts: c.ask.Amounts}
+	ask := cases.Ask{Amounts: c.ask.Amounts, AsleepAs: v1alpha1.AsleepAs{Bounds: c.ask.Bounds}}
 	plan := ask.Plan()
 	c.write(a, plan)
 	c.checkAsleep()

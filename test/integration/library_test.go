@@ -73,8 +73,8 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 	for _, folder := range folders {
 		kind := filepath.Base(filepath.Dir(folder))
 		It("put every "+kind+" of the test data to sleep and wake it exactly", func() {
-			clock.SetTime(clock.Now().Add(24 * time.Hour))                               // dusk
-			cases := slices.DeleteFunc(libraryCases(folder), (*libraryCase).asksAmounts) // see amounts_test.go
+			clock.SetTime(clock.Now().Add(24 * time.Hour))                                // dusk
+			cases := slices.DeleteFunc(libraryCases(folder), (*libraryCase).asksDirectly) // see amounts_test.go
 			for _, c := range cases {
 				c.begin(lib)
 			}
@@ -96,7 +96,7 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 		manager = nil
 		for _, folder := range folders {
 			for _, c := range libraryCases(folder) {
-				if c.asksAmounts() {
+				if c.asksDirectly() {
 					c.begin(lib)
 					c.allocate(shipped)
 				}
