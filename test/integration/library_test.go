@@ -90,8 +90,8 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 		})
 	}
 
-	// No policy asks for amounts: a manager would give them back at once.
-	It("set every request and utilisation of the test data and give them back exactly", func() {
+	// No policy asks for these numbers: a manager would give them back at once.
+	It("set every request, utilisation and bound of the test data and give them back exactly", func() {
 		Expect(manager.Stop()).To(Succeed())
 		manager = nil
 		for _, folder := range folders {
@@ -243,6 +243,9 @@ func stripServed(obj *unstructured.Unstructured) {
 
 // levels are the asleepAs of the schedules that together ask what the case asks; nil is the default.
 func (c *libraryCase) levels() []*v1alpha1.AsleepAs {
+	if c.asksDirectly() {
+		return nil // no Schedule asks for it
+	}
 	var levels []*v1alpha1.AsleepAs
 	as := c.ask.AsleepAs
 	as.Annotations = nil
