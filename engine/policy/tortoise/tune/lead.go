@@ -17,8 +17,8 @@ func (t *Tuner) start(o Observed) {
 	s := &t.State
 	s.Starts = append(s.Starts, o.Started...)
 	s.Starts = s.Starts[max(len(s.Starts)-rememberedStarts, 0):]
-	if took := t.startUp(); took > 0 {
-		t.say("lead", "three of four pods are ready after %s", took)
+	if len(s.Starts) >= enoughStarts {
+		t.say("lead", "three of four pods are ready after %s", t.startUp())
 	}
 }
 
