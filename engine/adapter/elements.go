@@ -2,7 +2,8 @@ package adapter
 
 import (
 	"fmt"
-	"strings"
+	"slices"
+	"strconv"
 
 	"flyball.dev/flyball/engine/workload"
 )
@@ -84,6 +85,48 @@ func (x *elementIndex) find(e *workload.Entry, list int) location {
 	return location{kind: unclear}
 }
 
+// heldValue is a value in a list.
+type heldValue struct {
+	list  int
+	value string
+}
+
+// forget takes the elements for gone that are unclear and whose value no other element holds: nothing of Flyball's is left there, so that
+// nothing can be given back. at and lists are the locations of the ledger's entries and their lists.
+func (x *elementIndex) forget(at []location, lists []int) {
+	if !slices.ContainsFunc(at, func(l location) bool { return l.kind == unclear }) {
+		return
+	}
+	found := map[int]bool{}
+	for i := range at {
+		if at[i].kind == inElement {
+			found[at[i].index] = true
+		}
+	}
+	held := map[heldValue]bool{}
+	for k := range x.obj.Elements {
+		if e := &x.obj.Elements[k]; !found[k] {
+			held[heldValue{x.lists[e.Component], comparableText(e.Raw)}] = true
+		}
+	}
+	for i := range at {
+		e := &x.obj.Ledger[i]
+		mayBeThere := held[heldValue{lists[i], comparableText(e.Set)}] || e.Prior != "" && held[heldValue{lists[i], comparableText(e.Prior)}]
+		if at[i].kind == unclear && !mayBeThere {
+			at[i] = location{kind: nowhere}
+		}
+	}
+}
+
+// comparableText returns a text that is equal for equal values: "0", 0 and 0.0 are one. Different values rarely have one text, and then too much counts as
+// equal.
+func comparableText(raw string) string {
+	if q, ok := quantity(raw); ok {
+		return strconv.FormatFloat(q.AsApproximateFloat64(), 'g', -1, 64)
+	}
+	return raw
+}
+
 // fault returns the reason why a value of a list cannot be told from the others; empty if it can.
 func (x *elementIndex) fault(k int) string {
 	e := &x.obj.Elements[k]
@@ -130,50 +173,4 @@ func (v *view) crowdFault(isOfKind func(*workload.Element) bool) string {
 		return fmt.Sprintf("its lists have %d elements that count, and at most %d are handled", n, maxElements)
 	}
 	return ""
-}
-
-// unclearFault returns a sentence about the first entry whose field is unclear, with the command that drops the entry; empty if no entry is.
-func (v *view) unclearFault() string {
-	for i := range v.entries {
-		l := &v.entries[i]
-		if l.state != fieldUnclear {
-			continue
-		}
-		problem := l.entry.Pointer + " is not in the object any more"
-		switch {
-		case l.location.kind == unclear && l.entry.Element != "":
-			problem = fmt.Sprintf("the list of %s does not have exactly one element %s any more", l.entry.Pointer, l.entry.Element)
-		case l.location.kind == unclear:
-			problem = fmt.Sprintf("the list of %s has another length: the element was %s", l.entry.Pointer, l.entry.Place)
-		}
-		return fmt.Sprintf("%s, so its original is kept: it was %s before it was set to %s. Put it back as it was, or set the value yourself and run: %s",
-			problem, brief(l.entry.Original()), brief(l.entry.Set), v.forgetCommand())
-	}
-	return ""
-}
-
-// maxCommand bounds a command in a message, in bytes.
-const maxCommand = 600
-
-// forgetCommand returns the command that takes the unclear entries out of the ledger and keeps the others.
-func (v *view) forgetCommand() string {
-	var kept workload.Ledger
-	for i := range v.entries {
-		if v.entries[i].state != fieldUnclear {
-			kept = append(kept, *v.entries[i].stored)
-		}
-	}
-	object := strings.ToLower(v.a.gk.String()) + " " + v.obj.Name
-	if v.obj.Namespace != "" {
-		object += " -n " + v.obj.Namespace
-	}
-	if len(kept) == 0 {
-		return "kubectl annotate " + object + " flyball.dev/ledger-"
-	}
-	text, err := kept.Encode(v.origin())
-	command := fmt.Sprintf("kubectl annotate --overwrite %s flyball.dev/ledger='%s'", object, text)
-	if err != nil || len(command) > maxCommand || strings.Contains(text, "'") {
-		return "kubectl edit " + object + " and take the entries of this list out of the annotation flyball.dev/ledger"
-	}
-	return command
 }

@@ -22,22 +22,25 @@ const (
 	inSlot      locationKind = iota // one of the adapter's own fields
 	inElement                       // one of Object.Elements
 	inUnwritten                     // a field that the adapter does not write (any more), kept behind its own
+	nowhere                         // a list element of which nothing is left
 	unclear                         // a list element that is not there exactly once
 )
 
 // locate finds the fields of the ledger's entries. The index of an unwritten field is left to the caller, who counts them.
 func (a *Adapter) locate(obj *workload.Object) []location {
-	at := make([]location, len(obj.Ledger))
+	at, lists := make([]location, len(obj.Ledger)), make([]int, len(obj.Ledger))
 	var elements *elementIndex
 	for i := range obj.Ledger {
-		e, list := &obj.Ledger[i], 0
-		if at[i], list = a.locateField(e); list < 0 {
+		if at[i], lists[i] = a.locateField(&obj.Ledger[i]); lists[i] < 0 {
 			continue
 		}
 		if elements == nil {
 			elements = a.elementsOf(obj)
 		}
-		at[i] = elements.find(e, list)
+		at[i] = elements.find(&obj.Ledger[i], lists[i])
+	}
+	if elements != nil {
+		elements.forget(at, lists)
 	}
 	return at
 }

@@ -79,7 +79,8 @@ type row struct {
 var decisionTable = []row{
 	// Nobody claims the field: the original comes back, unless somebody else has changed the field since.
 	{claim: claimOrphaned, outcome: dropEntry},
-	{claim: claimKept, outcome: keepEntry},
+	{claim: claimKept, state: fieldGone, outcome: dropEntry},
+	{claim: claimKept, state: ^fieldGone, outcome: keepEntry},
 	{claim: claimNone, state: fieldSet, wanted: wantedChange, outcome: restore},
 	{claim: claimNone, state: fieldSet, wanted: wantedCurrent, outcome: dropEntry},
 	{claim: claimNone, state: fieldUnclear, outcome: keepEntry},
@@ -107,9 +108,9 @@ var decisionTable = []row{
 	{claim: claimOnce, state: fieldSetOnce, honoured: no, outcome: setOnce},
 	{claim: claimOnce, state: fieldUntouched | fieldSet | fieldUnfinished | fieldChanged | fieldAdopted, outcome: setOnce},
 
-	// No claim is made on a field that is unclear or cannot be written.
+	// No claim is made on what is not there, cannot be told or cannot be written.
 	{claim: claimLasting | claimOnce, state: fieldUnclear, outcome: keepEntry},
-	{claim: claimLasting | claimOnce, state: fieldUnwritable, outcome: dropEntry},
+	{claim: claimLasting | claimOnce, state: fieldGone | fieldUnwritable, outcome: dropEntry},
 }
 
 func (r *row) covers(s situation) bool {

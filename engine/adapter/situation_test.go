@@ -10,7 +10,7 @@ import (
 
 var (
 	allClaims  = []claimKind{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
-	allStates  = []fieldState{fieldUntouched, fieldSet, fieldSetOnce, fieldUnfinished, fieldChanged, fieldAdopted, fieldUnclear, fieldUnwritable}
+	allStates  = []fieldState{fieldUntouched, fieldSet, fieldSetOnce, fieldUnfinished, fieldChanged, fieldAdopted, fieldUnclear, fieldUnwritable, fieldGone}
 	allWanted  = []wanted{wantedCurrent, wantedOriginal, wantedOther}
 	allAnswers = []answer{yes, no}
 )
@@ -72,7 +72,7 @@ func TestStateTableHasOneRowForEveryEvidence(t *testing.T) {
 			t.Errorf("%+v: state %d, its row says %d", e, got, stateTable[rows[0]].state)
 		}
 	}
-	for _, place := range []fieldPlace{placeKnown, placeUnclear, placeUnwritable} {
+	for _, place := range []fieldPlace{placeKnown, placeGone, placeUnclear, placeUnwritable} {
 		for _, in := range []content{contentPrior, contentSet, contentOther} {
 			for _, writer := range []lastWriter{writerFlyball, writerOther, writerAdopted} {
 				for _, once := range allAnswers {
@@ -109,9 +109,9 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 			func(s situation, o outcome) bool {
 				return slices.Contains(writes, o) && (o != restore || s.claim != claimNone || s.state != fieldSet)
 			}},
-		{"what a policy keeps stays, with its entry",
+		{"what a policy keeps stays, with its entry, as long as it is there",
 			func(s situation) bool { return s.claim == claimKept },
-			func(_ situation, o outcome) bool { return o != keepEntry }},
+			func(s situation, o outcome) bool { return (o != keepEntry) != (s.state == fieldGone) }},
 		{"what a policy orphans stays, without its entry",
 			func(s situation) bool { return s.claim == claimOrphaned },
 			func(_ situation, o outcome) bool { return o != dropEntry }},
@@ -137,14 +137,14 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 			func(_ situation, o outcome) bool { return !slices.Contains(writes, o) }},
 		{"a size that is set once is set unless it was",
 			func(s situation) bool {
-				return s.claim == claimOnce && s.state&(fieldUnclear|fieldUnwritable) == 0
+				return s.claim == claimOnce && s.state&(fieldGone|fieldUnclear|fieldUnwritable) == 0
 			},
 			func(s situation, o outcome) bool {
 				done := s.state == fieldSetOnce && s.honoured == yes
 				return (o == rememberOnce) != done || (o == setOnce) == done
 			}},
-		{"what cannot be told or cannot be written is not written",
-			func(s situation) bool { return s.state&(fieldUnclear|fieldUnwritable) != 0 },
+		{"what is not there, cannot be told or cannot be written is not written",
+			func(s situation) bool { return s.state&(fieldGone|fieldUnclear|fieldUnwritable) != 0 },
 			func(_ situation, o outcome) bool { return slices.Contains(writes, o) }},
 		{"an original whose element cannot be told is only forgotten on request",
 			func(s situation) bool { return s.state == fieldUnclear && s.claim != claimOrphaned },
@@ -182,7 +182,7 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 // TestFieldStates walks every combination of a place, an entry, a value and what is known of its author.
 func TestFieldStates(t *testing.T) {
 	places := map[string]location{"slot": {kind: inSlot}, "element": {kind: inElement}, "unwritten": {kind: inUnwritten}, "foreign": {kind: inUnwritten},
-		"unclear": {kind: unclear}}
+		"nowhere": {kind: nowhere}, "unclear": {kind: unclear}}
 	for place, at := range places {
 		for _, pending := range []bool{false, true} {
 			for _, prior := range []string{"", "4"} {
@@ -215,6 +215,8 @@ func stateByHand(place string, l *ledgerField) fieldState {
 	behind := e.Pending && e.Prior != "" && holds == e.Prior
 	asSet := holds == e.Set || holds == `"2"` && e.Set == "2"
 	switch {
+	case place == "nowhere":
+		return fieldGone
 	case place == "unclear", place == "unwritten" && holds == "" && e.Set != "" && e.Was != "" && e.Once == "":
 		return fieldUnclear
 	case place == "foreign", l.field.Depth == blocked:

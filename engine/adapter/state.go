@@ -12,8 +12,9 @@ const (
 	fieldUnfinished                        // none of these, while a write to /scale is not known to be through
 	fieldChanged                           // somebody else has changed what Flyball had set
 	fieldAdopted                           // what Flyball had set, and somebody else has written it since
-	fieldUnclear                           // its list element, or the field itself, is not there exactly once
+	fieldUnclear                           // its list element may be any of several, or it went where nobody can tell
 	fieldUnwritable                        // no adapter could have written it (somebody edited the ledger), or a container on the way is none any more
+	fieldGone                              // its list element is not there any more
 )
 
 // evidence is everything that the state of a field with an entry depends on. Its parts are bits, so that one row of the state
@@ -32,7 +33,8 @@ type fieldPlace uint8
 
 const (
 	placeKnown      fieldPlace = 1 << iota // it is, and it can
-	placeUnclear                           // its list element, or the field itself, is not there exactly once
+	placeGone                              // its list element is not there any more
+	placeUnclear                           // its list element may be any of several, or it went where nobody can tell
 	placeUnwritable                        // it cannot be written
 )
 
@@ -62,6 +64,7 @@ type stateRow struct {
 
 // stateTable has exactly one row for every combination of evidence.
 var stateTable = []stateRow{
+	{evidence{place: placeGone}, fieldGone},
 	{evidence{place: placeUnclear}, fieldUnclear},
 	{evidence{place: placeUnwritable}, fieldUnwritable},
 
@@ -109,6 +112,8 @@ func (l *ledgerField) stateOf() fieldState {
 // place says whether the field is found and can be written.
 func (l *ledgerField) place() fieldPlace {
 	switch {
+	case l.location.kind == nowhere:
+		return placeGone
 	case l.location.kind == unclear, l.isMissing():
 		return placeUnclear
 	case l.field.Depth == blocked, l.isForeign():

@@ -11,8 +11,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// asksDirectly reports whether the case asks for numbers that no Schedule asks for: amounts, or bounds, which a Schedule never raises.
-func (c *libraryCase) asksDirectly() bool { return c.ask.Any() || c.ask.Bounds != nil }
+// asksDirectly reports whether the case asks for numbers that no Schedule asks for: amounts, or bounds above those of the owner.
+func (c *libraryCase) asksDirectly() bool {
+	if c.ask.Bounds == nil {
+		return c.ask.Any()
+	}
+	isAbove := func(asked, own *int64) bool { return asked != nil && own != nil && *asked > *own }
+	return isAbove(c.ask.Bounds.Min, c.own.Min) || isAbove(c.ask.Bounds.Max, c.own.Max) && *c.own.Max != 0
+}
 
 // allocate sets the amounts on the object that the API server has, compares with what the test data say, and gives them back. What the
 // adapter reads the second time has managed fields, and what defaults and canonical quantities have made of the write.

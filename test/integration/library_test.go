@@ -22,6 +22,7 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/adapters/cases"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
@@ -157,6 +158,8 @@ type libraryCase struct {
 		v1alpha1.AsleepAs `json:",inline"`
 		cases.Amounts     `json:",inline"`
 	}
+	// own are the bounds of the owner.
+	own workload.Bounds
 	// given and asleep are the files; asleep is nil where the object is left alone.
 	given, asleep []byte
 
@@ -178,6 +181,9 @@ func libraryCases(folder string) []*libraryCase {
 		}
 		Expect(json.Unmarshal(readYAML(filepath.Join(dir, "case.yaml")), &file)).To(Succeed())
 		Expect(json.Unmarshal(file.Ask, &c.ask)).To(Succeed())
+		var seen struct{ Observed struct{ Bounds workload.Bounds } }
+		Expect(json.Unmarshal(readYAML(filepath.Join(dir, "projection.yaml")), &seen)).To(Succeed())
+		c.own = seen.Observed.Bounds
 		if _, err := os.Stat(filepath.Join(dir, "asleep.yaml")); err == nil {
 			c.asleep = readYAML(filepath.Join(dir, "asleep.yaml"))
 		}
