@@ -181,7 +181,9 @@ func libraryCases(folder string) []*libraryCase {
 		}
 		Expect(json.Unmarshal(readYAML(filepath.Join(dir, "case.yaml")), &file)).To(Succeed())
 		Expect(json.Unmarshal(file.Ask, &c.ask)).To(Succeed())
-		var seen struct{ Observed struct{ Bounds workload.Bounds } }
+		var seen struct {
+			Observed struct{ Bounds workload.Bounds }
+		}
 		Expect(json.Unmarshal(readYAML(filepath.Join(dir, "projection.yaml")), &seen)).To(Succeed())
 		c.own = seen.Observed.Bounds
 		if _, err := os.Stat(filepath.Join(dir, "asleep.yaml")); err == nil {

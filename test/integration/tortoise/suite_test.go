@@ -231,12 +231,15 @@ func learnt(namespace string) policy.Mind {
 }
 
 // learntUntil is the same up to another instant, at which the clock of the load stands at noon.
-func learntUntil(namespace string, end time.Time) policy.Mind {
+func learntUntil(namespace string, end time.Time) policy.Mind { return learntOf(namespace, end, 5) }
+
+// learntOf is the same for a number of pods.
+func learntOf(namespace string, end time.Time, pods int) policy.Mind {
 	GinkgoHelper()
 	mind := mindOf(tortoiseOf(namespace, v1alpha1.TortoiseAuto))
 	for ago := 4 * 24 * time.Hour; ago >= 0; ago -= 2 * time.Minute {
 		sample := used(noon.Add(-ago), "main")
-		sample.At = end.Add(-ago)
+		sample.At, sample.Replicas = end.Add(-ago), pods
 		mind.Observe(sample)
 	}
 	return mind
