@@ -1,6 +1,6 @@
-// Package explain tells the whole story of one object at an instant: who has a say in it and why, who nearly has, what was there
-// before, what is waited for, and what comes next. Every part is read off the decision that the manager would make at that instant
-// and off a simulation of what follows; nothing is decided here.
+// Package explain describes one object at an instant: the policies that decide about it and their reasons, the policies that nearly select it,
+// its originals, the causes of waiting, and the next changes. Every part comes from the decision that the manager would make at that instant, and
+// from a simulation of the time after it. The package decides nothing itself.
 package explain
 
 import (
@@ -22,57 +22,57 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Explanation is the story of one object.
+// Explanation is the description of one object.
 type Explanation struct {
 	Target string    `json:"target"`
 	At     time.Time `json:"at"`
-	// Hypothetical says so where the instant is over; absent otherwise.
+	// Hypothetical is a remark that the instant has passed; absent otherwise.
 	Hypothetical string `json:"hypothetical,omitempty"`
-	// State is what the object is, or would be once what is pending is written: awake, asleep, already_asleep, overridden, set or
+	// State is the state of the object once pending writes are made: awake, asleep, already_asleep, overridden, set or
 	// unable; absent where nothing can be decided.
 	State string `json:"state,omitempty"`
-	// Summary is the story in one line.
+	// Summary is the explanation in one line.
 	Summary string `json:"summary"`
-	// Winner is the policy that decides, and Reason why it does; absent where none has a say.
+	// Winner is the policy that decides, and Reason is its reason; both are absent if no policy decides.
 	Winner string `json:"winner,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Pending is what has still to be written now, and Waits what that waits for.
+	// Pending has the writes that are still to be made, and Waits the causes of their waiting.
 	Pending string `json:"pending,omitempty"`
 	Waits   *Wait  `json:"waits,omitempty"`
-	// Recording is true where a write is pending that changes the ledger alone: no news of the object, but its ledger is not up to date.
+	// Recording is true if a pending write changes the ledger alone.
 	Recording bool `json:"-"`
-	// Claims are the values agreed on, by facet.
+	// Claims are the values of the merged plan, by facet.
 	Claims   []Claim  `json:"claims,omitempty"`
 	Policies []Policy `json:"policies,omitempty"`
-	// Overruled says who did not get what was asked for, and why.
+	// Overruled are the policies whose claims lost, with the reasons.
 	Overruled []Conflict `json:"overruled,omitempty"`
-	// Nearly are the policies of which one term fails; where no policy selects the object, all that could reach it.
+	// Nearly are the policies of which one selector term fails. If no policy selects the object, they are all policies in reach.
 	Nearly []Near `json:"nearly,omitempty"`
-	// Ledger is what was there before.
+	// Ledger has the fields that Flyball changed, with their originals.
 	Ledger []Entry `json:"ledger,omitempty"`
-	// GovernedBy and Governs are the autoscalers in the relation.
+	// GovernedBy is the autoscaler of the object, and Governs its targets if the object is an autoscaler.
 	GovernedBy []Relation `json:"governedBy,omitempty"`
 	Governs    *Relation  `json:"governs,omitempty"`
 	// Next are the next changes, at most three.
 	Next []Change `json:"next"`
-	// Steps are what came after the policies were asked.
+	// Steps are the steps of the decision after the pipelines.
 	Steps []Line `json:"steps,omitempty"`
-	// Freezes say of each action whether somebody may do it now.
+	// Freezes report for each action whether it is allowed now.
 	Freezes []freezecheck.Answer `json:"freezes,omitempty"`
 	Notes   []string             `json:"notes,omitempty"`
 
-	// unreadable says that some policy that might reach the object cannot be read.
+	// unreadable is true if a policy in reach of the object cannot be read.
 	unreadable bool
 	zone       *time.Location
 }
 
-// Wait is what a write waits for.
+// Wait is the cause for which a write waits.
 type Wait struct {
 	Reason string    `json:"reason"`
 	Until  time.Time `json:"until,omitzero"`
 }
 
-// Claim is one value agreed on.
+// Claim is one value of the merged plan.
 type Claim struct {
 	Facet string    `json:"facet"`
 	Value string    `json:"value"`
@@ -80,7 +80,7 @@ type Claim struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Policy is what one policy said, step by step.
+// Policy is the trace of one policy, step by step.
 type Policy struct {
 	Policy string `json:"policy"`
 	// Asks is sleep, awake, set, hold, keep, or nothing.
@@ -91,10 +91,10 @@ type Policy struct {
 	Batch string `json:"batch,omitempty"`
 }
 
-// Line is what one step said.
+// Line is the trace of one step.
 type Line = pipeline.Line
 
-// Conflict says who overruled whom.
+// Conflict names the winner and the loser of one facet.
 type Conflict struct {
 	Winner string `json:"winner"`
 	Loser  string `json:"loser"`
@@ -119,14 +119,14 @@ type Entry struct {
 	Set   string    `json:"set,omitempty"`
 	By    string    `json:"by"`
 	Since time.Time `json:"since,omitzero"`
-	// Text says it in words.
+	// Text is the entry in words.
 	Text string `json:"text"`
 }
 
 // Relation is an object that governs, or is governed.
 type Relation struct {
 	Target string `json:"target"`
-	// Text says in which state it is.
+	// Text is the state of the other object in words.
 	Text string `json:"text"`
 }
 
@@ -137,25 +137,25 @@ type Change struct {
 	By      string    `json:"by"`
 }
 
-// Options say what is explained.
+// Options choose the explained object and instant.
 type Options struct {
 	At time.Time
-	// Now is the instant at which the objects are as they were read; zero: At. What the policies write between it and At is simulated.
+	// Now is the instant at which the objects were read; zero: At. Writes between Now and At are simulated.
 	Now  time.Time
 	Zone *time.Location
-	// User asks what freezes let happen.
+	// User is the account for which freezes are evaluated.
 	User freezecheck.User
-	// FlyballNamespace is where Flyball runs.
+	// FlyballNamespace is the namespace of the manager.
 	FlyballNamespace string
 }
 
-// Teller explains the objects of one world, which it has compiled.
+// Teller explains the objects of one compiled world.
 type Teller struct {
 	world  *source.World
 	memory *world.Memory
 }
 
-// NewTeller compiles a world. Its error names what cannot be read.
+// NewTeller compiles a world. The error names the objects that cannot be read.
 func NewTeller(w *source.World) (*Teller, error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -169,7 +169,7 @@ func (t *Teller) Each(yield func(workload.Ref, []byte)) {
 	t.memory.EachObject(func(ref workload.Ref) { yield(ref, t.memory.Raw(ref)) })
 }
 
-// Of explains one object of a world, as Teller.Of does.
+// Of returns the explanation of one object of a world, as Teller.Of does.
 func Of(ctx context.Context, w *source.World, target source.Target, o Options) (*Explanation, error) {
 	t, err := NewTeller(w)
 	if err != nil {
@@ -178,7 +178,7 @@ func Of(ctx context.Context, w *source.World, target source.Target, o Options) (
 	return t.Of(ctx, target, o)
 }
 
-// Of explains one object. One that is not there is an error.
+// Of returns the explanation of one object. A missing object is an error.
 func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Explanation, error) {
 	if t.memory.Raw(target.Ref) == nil {
 		return nil, t.world.Missing(target.Ref)
@@ -206,7 +206,7 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Expl
 	return e, e.judge(ctx, t.memory, target, o)
 }
 
-// policies tells what each policy said.
+// policies adds the trace of each policy.
 func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *decide.Story) {
 	for _, told := range story.Policies {
 		p := Policy{Policy: told.Policy.String(), Asks: "nothing", Steps: slices.Clone(told.Trace.Lines)}
@@ -285,7 +285,7 @@ func batchText(p *decide.Policy) string {
 	return strings.Join(parts, "; ")
 }
 
-// decided tells what was agreed on, what is pending, and what that waits for.
+// decided adds the merged plan, the pending writes and the causes of their waiting.
 func (e *Explanation) decided(v *decide.Verdict) {
 	claim := func(facet, value string, by workload.Policy, since time.Time) {
 		e.Claims = append(e.Claims, Claim{Facet: facet, Value: value, By: by.String(), Since: since})
@@ -339,7 +339,7 @@ func sizeText(s workload.Size) string {
 	}
 }
 
-// nearly lists the policies that do not select the object but might have been meant to.
+// nearly adds the policies that do not select the object and were perhaps meant to.
 func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 	ns := memory.Namespace(v.Object.Namespace)
 	e.unreadable = memory.HasBroken(v.Object.Namespace, func(p *world.Policy) bool { return p.Kind.Acts() })
@@ -350,7 +350,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 		}
 		fails := p.Target.Mismatches(v.Kind.GroupKind, v.Object, ns.Labels)
 		if len(fails) == 1 && fails[0].Term == "target" {
-			return true // it is not meant to select anything: a freeze that suspends nothing
+			return true // a freeze that suspends nothing selects no targets
 		}
 		if !v.Kind.Can(p.Needs) {
 			fails = append(fails, Fail{Term: "capability", Why: fmt.Sprintf("the policy needs one of %s, and the kind has only %s", listed(p.Needs), listed(v.Kind.Capabilities))})
@@ -364,7 +364,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 	slices.SortFunc(e.Nearly, func(a, b Near) int { return strings.Compare(a.Policy, b.Policy) })
 }
 
-// relations tells of autoscalers.
+// relations adds the autoscalers.
 func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.Time) {
 	tell := func(other workload.Ref) Relation {
 		v := decide.Target(memory, other, at, nil)

@@ -15,10 +15,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// horizon is how far is looked for the next changes.
+// horizon is the time in which the next changes are searched.
 const horizon = 400 * 24 * time.Hour
 
-// shown is how many changes to come are told.
+// shown is the number of next changes in an explanation.
 const shown = 3
 
 // part returns the objects that have to be simulated to know the future of one: the object with its relations, or every object where a rate
@@ -34,7 +34,7 @@ func part(memory *world.Memory, ref workload.Ref, v *decide.Verdict) (refs []wor
 	return refs, limited
 }
 
-// reach returns the world as the policies will have made it by the instant of the explanation.
+// reach returns the world at the instant of the explanation, with the writes of the policies until then.
 func (e *Explanation) reach(memory *world.Memory, ref workload.Ref, start time.Time) (*world.Memory, error) {
 	if !start.Before(e.At) {
 		return memory, nil
@@ -50,7 +50,7 @@ func (e *Explanation) reach(memory *world.Memory, ref workload.Ref, start time.T
 	return later, err
 }
 
-// foresee simulates what comes next.
+// foresee adds the next changes by a simulation.
 func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.Verdict) error {
 	refs, limited := part(memory, ref, v)
 	if limited {
@@ -74,7 +74,7 @@ func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.
 	return nil
 }
 
-// judge asks what people may do to the object.
+// judge adds the actions that freezes allow on the object.
 func (e *Explanation) judge(ctx context.Context, memory *world.Memory, target source.Target, o Options) error {
 	judge := cani.NewEvaluator(memory, o.FlyballNamespace)
 	for _, action := range []workload.Change{workload.ChangeRollOut, workload.ChangeScale, workload.ChangeDelete} {

@@ -18,12 +18,12 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// PolicyStory is the story of one policy.
+// PolicyStory is the description of one policy.
 type PolicyStory struct {
 	Policy       string    `json:"policy"`
 	At           time.Time `json:"at"`
 	Hypothetical string    `json:"hypothetical,omitempty"`
-	// State is the policy's own; Since and Until are when it began and ends, absent: always, and never.
+	// State is the policy's own state. Since and Until are its beginning and its end; absent: always, and never.
 	State   string    `json:"state"`
 	Message string    `json:"message,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
@@ -35,7 +35,7 @@ type PolicyStory struct {
 	Notes   []string       `json:"notes,omitempty"`
 
 	zone *time.Location
-	// acts is true where the policy acts on its targets, selects where it has targets at all.
+	// acts is true if the policy acts on its targets, selects if its kind has targets.
 	acts, selects bool
 }
 
@@ -48,15 +48,15 @@ type Transition struct {
 // PolicyTarget is one object that a policy selects.
 type PolicyTarget struct {
 	Target string `json:"target"`
-	// State is what the object is, and Pending what has still to be written; By is the policy that decides about its size, if any does.
+	// State is the state of the object, and Pending its pending writes. By is the policy that decides about its size, if any.
 	State   string `json:"state,omitempty"`
 	Pending string `json:"pending,omitempty"`
 	By      string `json:"by,omitempty"`
-	// Error says why nothing can be decided about it.
+	// Error is the reason why nothing can be decided about the object.
 	Error string `json:"error,omitempty"`
 }
 
-// OfPolicy explains one policy of a world. One that is not there is an error.
+// OfPolicy returns the explanation of one policy of a world. A missing policy is an error.
 func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -86,7 +86,7 @@ func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, err
 	return s, nil
 }
 
-// missingPolicy is the error about a policy that is not there, with the one that was probably meant.
+// missingPolicy returns the error about a missing policy, with the policy that was probably meant.
 func missingPolicy(memory *world.Memory, id workload.Policy) error {
 	var names []string
 	memory.Policies(func(p *world.Policy) bool {
@@ -98,7 +98,7 @@ func missingPolicy(memory *world.Memory, id workload.Policy) error {
 	return fmt.Errorf("there is no %s%s", id, spelling.Meant(id.Name, names))
 }
 
-// foresee tells the state and the transitions to come.
+// foresee adds the state and the next transitions.
 func (s *PolicyStory) foresee(p *world.Policy, at time.Time) {
 	state := func(at time.Time) (name string, next time.Time) {
 		if e := freeze.ExceptionOf(p.Policy.Policy); e != nil {
@@ -122,11 +122,11 @@ func (s *PolicyStory) foresee(p *world.Policy, at time.Time) {
 	}
 }
 
-// targets lists what the policy selects, with what becomes of each.
+// targets adds the selected objects with their states and pending writes.
 func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 	var refs []workload.Ref
 	memory.EachTarget(p, func(ref workload.Ref) { refs = append(refs, ref) })
-	if rule := freeze.RuleOf(p.Policy.Policy); rule != nil { // what it judges, besides what it suspends
+	if rule := freeze.RuleOf(p.Policy.Policy); rule != nil { // a freeze judges more objects than it suspends
 		memory.EachObject(func(ref workload.Ref) {
 			if rule.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels) {
 				refs = append(refs, ref)

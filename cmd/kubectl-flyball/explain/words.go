@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// listed are capabilities in words.
+// listed returns capabilities in words.
 func listed(all []v1alpha1.Capability) string {
 	names := make([]string, len(all))
 	for i, c := range all {
@@ -23,7 +23,7 @@ func listed(all []v1alpha1.Capability) string {
 	return strings.Join(names, ", ")
 }
 
-// summarize names the winner and tells the story in one line.
+// summarize sets the winner and the summary.
 func (e *Explanation) summarize(v *decide.Verdict) {
 	e.State = v.Result.State.String()
 	switch {
@@ -58,7 +58,7 @@ func (e *Explanation) summarize(v *decide.Verdict) {
 	e.Summary = text
 }
 
-// reason is why the winner decides: what it says, and how it overrules others.
+// reason returns the reason of the winner, and how it overrules other policies.
 func (e *Explanation) reason() string {
 	if e.Winner == "" {
 		switch {
@@ -118,7 +118,7 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 	return "as its owner has it"
 }
 
-// unheld says why an autoscaler that is to be held is not; empty: it is, or nobody asks that.
+// unheld returns the reason why an autoscaler is not held although a policy asks for it; empty otherwise.
 func unheld(v *decide.Verdict) string {
 	switch {
 	case v.Plan.Hold == nil || v.Result.State != workload.StateUnable:
@@ -129,7 +129,7 @@ func unheld(v *decide.Verdict) string {
 	return "because its adapter has no way to hold it: it may act on its own"
 }
 
-// ledger tells what was there before.
+// ledger adds the originals.
 func (e *Explanation) ledger(obj *workload.Object) {
 	if obj.LedgerError != "" {
 		e.Notes = append(e.Notes, "its ledger cannot be read, so it is never written: "+obj.LedgerError)
@@ -169,7 +169,7 @@ func (e *Explanation) occasion(en *workload.Entry, obj *workload.Object) string 
 
 var instants = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})`)
 
-// local writes the instants in a text of the engine in the zone asked for.
+// local returns a text of the engine with its instants in the requested zone.
 func (e *Explanation) local(text string) string {
 	return instants.ReplaceAllStringFunc(text, func(found string) string {
 		t, err := time.Parse(time.RFC3339, found)

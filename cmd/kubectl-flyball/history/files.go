@@ -26,17 +26,17 @@ const (
 )
 
 const (
-	// mostFaults is how many places of a file are named: a file in another format has one in every line.
+	// mostFaults is the largest number of faults that are reported of one file: a file in another format has a fault in every line.
 	mostFaults = 20
-	// told is after how many samples it is told again how far the reading is.
+	// told is the number of samples between two lines of progress.
 	told = 100_000
 )
 
-// mostSamples is how many samples files may have together: as many as there are of all containers that are learnt of, for MostInstants.
+// mostSamples is the largest number of samples in all files together: MostInstants for each container that is learnt.
 var mostSamples = usage.MaxContainers * MostInstants
 
 // ReadFiles reads samples from files; - is standard input. The format is that of the name's ending (.csv, .jsonl, .ndjson) unless one
-// is given. A sample of a container that is not among those there are is an error. Progress is told what goes on.
+// is given. A sample of an unknown container is an error. Progress receives lines of progress.
 func ReadFiles(paths []string, stdin io.Reader, format string, containers []string, progress func(string)) ([]usage.Sample, error) {
 	var all []sample
 	var faults []error
@@ -103,10 +103,10 @@ func (r *reader) readFrom(in io.Reader, format string) {
 	}
 }
 
-// reader collects the samples of a file after those of others, and what is wrong with it.
+// reader collects the samples of several files, and the faults of the present file.
 type reader struct {
 	file string
-	// containers are those that there are; strange those that were named and are not.
+	// containers are the known containers, strange the unknown containers of the file.
 	containers, strange []string
 	all                 []sample
 	faults              []error
@@ -133,7 +133,7 @@ func (r *reader) fault(line int, err error) {
 	r.faults = append(r.faults, &source.FileError{File: r.file, Line: line, Message: strings.ReplaceAll(err.Error(), "\n", "; ")})
 }
 
-// full says that enough is wrong already.
+// full reports whether no more faults are collected.
 func (r *reader) full() bool { return r.over || len(r.faults) >= mostFaults }
 
 func (r *reader) take(line int, texts map[string]string) {

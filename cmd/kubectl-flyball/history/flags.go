@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Flags say where a verb has the history of a workload from.
+// Flags are the flags of a verb for the source of a history.
 type Flags struct {
 	Files                         []string
 	Format, Prometheus, TokenFile string
@@ -46,7 +46,7 @@ type Asked struct {
 	queries    map[string]string
 }
 
-// Check reads the flags, and tells of each that is wrong.
+// Check parses the flags. The error names each wrong flag.
 func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 	if len(f.Files) > 0 && f.Prometheus != "" {
 		fault("--usage and --prometheus are two sources: give one")
@@ -71,8 +71,8 @@ func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 	return a
 }
 
-// Ask asks Prometheus for the samples of a workload up to an instant, of the containers that it has; nil: of all. note is told what a person
-// should know.
+// Ask reads the samples of a workload up to an instant from Prometheus, of the given containers; nil: of all. note receives remarks for the
+// user.
 func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing, note func(string)) ([]usage.Sample, error) {
 	noted, strange := map[string]bool{}, map[string]bool{}
 	p := Prometheus{
@@ -84,7 +84,7 @@ func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time
 				note(text)
 			}
 		},
-		// What something injects, such as a sidecar, is left out.
+		// Injected containers, such as sidecars, are left out.
 		Keeps: func(container string) bool {
 			has := containers == nil || slices.Contains(containers, container)
 			if !has {

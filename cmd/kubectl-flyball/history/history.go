@@ -1,5 +1,5 @@
-// Package history reads what a workload used: from files of comma-separated values or of JSON lines, or from a Prometheus server. It
-// promises samples in order of time, and errors that name file and line, or the query, of what is wrong.
+// Package history reads the usage of a workload from files (CSV or JSON lines) or from a Prometheus server. Samples are in order of time. Errors
+// name the file and the line, or the query.
 package history
 
 import (
@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Names of what a sample has, as columns of CSV, keys of JSON lines, and names of queries.
+// Names of the fields of a sample: columns of CSV, keys of JSON lines, and names of queries.
 const (
 	Time      = "time"
 	Container = "container"
@@ -37,14 +37,14 @@ var Fields = []string{Time, Container, CPU, Memory, Replicas, Throttled, OOMKill
 // needed are the fields that every sample has.
 var needed = []string{Time, Container, Replicas}
 
-// sample is one sample with where it stands.
+// sample is one sample with its file and line.
 type sample struct {
 	usage.Sample
 	file string
 	line int
 }
 
-// knownField says that there is no such field, and which was probably meant.
+// knownField returns an error about an unknown field, with the field that was probably meant.
 func knownField(name string) error {
 	if slices.Contains(Fields, name) {
 		return nil

@@ -23,13 +23,13 @@ type Prometheus struct {
 	// From and To are the instants of the first and the last sample, Step is between two samples.
 	From, To time.Time
 	Step     time.Duration
-	// Progress is told what goes on; Note what the server warns of. Neither is nil.
+	// Progress receives lines of progress, and Note the warnings of the server. Neither is nil.
 	Progress, Note func(string)
-	// Keeps says whether samples of a container are of use; nil: those of all are.
+	// Keeps reports whether samples of a container are used; nil: all are used.
 	Keeps func(container string) bool
 }
 
-// MostInstants is how many instants of a history are replayed at most. A sample of each takes 104 bytes a container.
+// MostInstants is the largest number of replayed instants. A sample takes 104 bytes a container.
 const MostInstants = 300_000
 
 // Queried are the fields that queries are put for, in the order of Fields.
@@ -37,7 +37,7 @@ func Queried() []string {
 	return slices.DeleteFunc(slices.Clone(Fields), func(name string) bool { return recorded.DefaultQueries[name] == "" })
 }
 
-// CheckQuery says whether there may be a query of a name.
+// CheckQuery returns an error if no query has the name.
 func CheckQuery(name string) error {
 	if slices.Contains(Queried(), name) {
 		return nil
