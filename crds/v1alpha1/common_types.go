@@ -199,6 +199,29 @@ type Window struct {
 	ValidUntil string `json:"validUntil,omitempty"`
 }
 
+// WindowEffect is the effect of a calendar's days on a window.
+// +kubebuilder:validation:Enum=Open;Closed
+type WindowEffect string
+
+// These are the effects of a calendar on a window.
+const (
+	EffectOpen   WindowEffect = "Open"
+	EffectClosed WindowEffect = "Closed"
+)
+
+// WindowCalendar uses a Calendar beside windows. Where two calendars disagree at an instant, Open wins.
+type WindowCalendar struct {
+	// Name of the Calendar.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Effect on the calendar's days, in place of the windows.
+	Effect WindowEffect `json:"effect"`
+}
+
+// Use returns the name of the Calendar and its effect.
+func (c WindowCalendar) Use() (name string, effect WindowEffect) { return c.Name, c.Effect }
+
 // TargetCounts is the number of targets of a policy in each state.
 type TargetCounts struct {
 	// Total is the number of selected objects.

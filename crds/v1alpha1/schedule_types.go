@@ -22,6 +22,9 @@ type CalendarRef struct {
 	Effect CalendarEffect `json:"effect"`
 }
 
+// Use returns the name of the Calendar and its effect.
+func (c CalendarRef) Use() (name string, effect CalendarEffect) { return c.Name, c.Effect }
+
 // Otherwise is what a schedule asks for outside of its windows.
 // +kubebuilder:validation:Enum=Asleep;Awake;Nothing
 type Otherwise string

@@ -41,6 +41,7 @@ type TriggerValues struct {
 }
 
 // TimeTrigger is one window with its values.
+// +kubebuilder:validation:XValidation:rule="has(self.window) || has(self.calendars) && self.calendars.exists(c, c.effect == 'Open')",message="give window, or a calendar with the effect Open: the trigger has no time at which it begins"
 type TimeTrigger struct {
 	// Name is unique in its policy, and appears in status, events and messages.
 	// +kubebuilder:validation:MinLength=1
@@ -51,8 +52,14 @@ type TimeTrigger struct {
 	// +optional
 	// +kubebuilder:default=0
 	Priority int32 `json:"priority,omitempty"`
-	// Window is the time of the trigger.
-	Window Window `json:"window"`
+	// Window is the time of the trigger. It may be absent where a calendar has the effect Open.
+	// +optional
+	Window Window `json:"window,omitzero"`
+	// Calendars overrule the window on their days: with Open the trigger is in its window, with Closed it is not.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Calendars []WindowCalendar `json:"calendars,omitempty"`
 	// During are the values inside the window.
 	During TriggerValues `json:"during"`
 	// After are the values from the window's end until the next window of any trigger of this policy. Without them the

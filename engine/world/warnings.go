@@ -21,7 +21,7 @@ func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time)
 				names = append(names, other)
 			}
 			slices.Sort(names)
-			all = append(all, fmt.Sprintf("spec.calendars: there is no Calendar %s%s; the policy changes nothing until there is one", name, spelling.Meant(name, names)))
+			all = append(all, fmt.Sprintf("calendars: there is no Calendar %s%s; the policy changes nothing until there is one", name, spelling.Meant(name, names)))
 		}
 	}
 	if rule := freeze.RuleOf(p); rule != nil {

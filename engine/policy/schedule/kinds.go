@@ -3,6 +3,7 @@ package schedule
 import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/when"
 )
 
 // Kinds returns the rows of schedules in the table of policy kinds.
@@ -17,12 +18,8 @@ func Kinds() []policy.Kind {
 }
 
 func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.PolicyStatus) policy.Parts {
-	calendars := make([]string, len(rules.Calendars))
-	for i, ref := range rules.Calendars {
-		calendars[i] = ref.Name
-	}
 	return policy.Parts{
-		Status: status, Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: calendars,
+		Status: status, Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: when.Names(rules.Calendars),
 		Rights: func() []policy.Right { return rights(target, *rules) },
 	}
 }

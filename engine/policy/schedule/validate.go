@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -50,7 +49,7 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 	} else {
 		base, es = compilePair(rules, loc, at)
 	}
-	effects, moreErrs := overrides(rules.Calendars, calendars, at.Child("calendars"))
+	effects, moreErrs := when.Effects(rules.Calendars, v1alpha1.EffectAwake, v1alpha1.EffectAsleep, calendars, at.Child("calendars"))
 	if errs = slices.Concat(errs, es, moreErrs); len(errs) > 0 {
 		return times{}, errs
 	}
@@ -114,32 +113,6 @@ func validateOtherwise(rules v1alpha1.ScheduleRules, at *field.Path) field.Error
 		return field.ErrorList{field.Invalid(at, rules.Otherwise, "is what the windows are already: write Nothing, or leave it out")}
 	}
 	return nil
-}
-
-func overrides(refs []v1alpha1.CalendarRef, calendars when.Calendars, at *field.Path) ([]timeline.Effect, field.ErrorList) {
-	var errs field.ErrorList
-	var effects []timeline.Effect
-	seen := sets.New[string]()
-	for i, ref := range refs {
-		if seen.Has(ref.Name) {
-			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), ref.Name))
-			continue
-		}
-		seen.Insert(ref.Name)
-		if ref.Effect != v1alpha1.EffectAsleep && ref.Effect != v1alpha1.EffectAwake {
-			errs = append(errs, field.NotSupported(at.Index(i).Child("effect"), ref.Effect, []v1alpha1.CalendarEffect{v1alpha1.EffectAsleep, v1alpha1.EffectAwake}))
-		}
-		if calendars == nil {
-			continue
-		}
-		days, ok := calendars(ref.Name)
-		if !ok {
-			errs = append(errs, field.NotFound(at.Index(i).Child("name"), ref.Name))
-			continue
-		}
-		effects = append(effects, timeline.Effect{During: days, Active: ref.Effect == v1alpha1.EffectAwake})
-	}
-	return effects, errs
 }
 
 func validate(rules v1alpha1.ScheduleRules, authorsAsked bool, at *field.Path) field.ErrorList {

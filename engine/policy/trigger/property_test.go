@@ -44,7 +44,7 @@ func TestAnswersDoNotDependOnEarlierCalls(t *testing.T) {
 		}
 		spec := drawRules(t)
 		spec.TimeZone = week.zone
-		all, errs := compileTriggers(spec, nil)
+		all, errs := compileTriggers(spec, nil, nil)
 		if len(errs) > 0 {
 			t.Fatal(errs.ToAggregate())
 		}
@@ -110,7 +110,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		now := monday.Add(time.Duration(rapid.IntRange(0, 7*24*60).Draw(t, "minute")) * time.Minute)
 		var got [2]regime
 		for i, s := range []v1alpha1.TriggerRules{spec, shuffled} {
-			all, errs := compileTriggers(s, nil)
+			all, errs := compileTriggers(s, nil, nil)
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())
 			}

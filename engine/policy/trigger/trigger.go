@@ -48,7 +48,7 @@ func CompileCluster(t *v1alpha1.ClusterTrigger, ctx Context) (*policy.Policy, fi
 
 func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TriggerRules, template *policy.Template, ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
-	all, es := compileTriggers(rules, at)
+	all, es := compileTriggers(rules, ctx.Calendars, at)
 	errs = append(errs, es...)
 	errs = append(errs, checkKinds(rules, selector.Kinds(), ctx, at.Child("triggers"))...)
 	if len(errs) > 0 {

@@ -3,7 +3,10 @@ package trigger
 import (
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,13 +14,14 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/timeline"
 )
 
 // maxReplicas is the largest count that a field of 32 bits can hold.
 const maxReplicas = math.MaxInt32
 
 // compileTriggers compiles the triggers that are not suspended; suspended triggers are checked too.
-func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, field.ErrorList) {
+func compileTriggers(rules v1alpha1.TriggerRules, calendars when.Calendars, at *field.Path) ([]trigger, field.ErrorList) {
 	loc, errs := when.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, policy.OneOf(at.Child("overlap"), rules.Overlap, v1alpha1.OverlapPriority, v1alpha1.OverlapHighest)...)
 	if len(rules.Triggers) == 0 {
@@ -48,13 +52,31 @@ func compileTriggers(rules v1alpha1.TriggerRules, at *field.Path) ([]trigger, fi
 		if loc == nil {
 			continue
 		}
-		window, es := when.Window(t.Window, loc, here.Child("window"))
+		window, es := compileTime(t, loc, calendars, here)
 		errs = append(errs, es...)
 		if !t.Suspend {
 			all = append(all, trigger{name: t.Name, index: i, priority: t.Priority, open: window, during: t.During, after: t.After})
 		}
 	}
 	return all, errs
+}
+
+// compileTime compiles the time of a trigger: its window, overruled by its calendars.
+func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars when.Calendars, at *field.Path) (timeline.Timeline, field.ErrorList) {
+	var window timeline.Timeline
+	var errs field.ErrorList
+	opens := slices.ContainsFunc(t.Calendars, func(c v1alpha1.WindowCalendar) bool { return c.Effect == v1alpha1.EffectOpen })
+	switch {
+	case !equality.Semantic.DeepEqual(t.Window, v1alpha1.Window{}):
+		window, errs = when.Window(t.Window, loc, at.Child("window"))
+	case !opens:
+		errs = field.ErrorList{field.Required(at.Child("window"), "give window, or a calendar with the effect Open: the trigger has no time at which it begins")}
+	}
+	effects, es := when.Effects(t.Calendars, v1alpha1.EffectOpen, v1alpha1.EffectClosed, calendars, at.Child("calendars"))
+	if errs = append(errs, es...); len(errs) > 0 || len(effects) == 0 {
+		return window, errs
+	}
+	return timeline.Override(window, effects...), nil
 }
 
 func checkValues(v v1alpha1.TriggerValues, at *field.Path) field.ErrorList {

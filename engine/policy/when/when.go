@@ -157,3 +157,44 @@ func yearly(y v1alpha1.CalendarYearly) face.Yearly {
 
 // Calendars finds a compiled calendar by name.
 type Calendars func(name string) (timeline.Timeline, bool)
+
+// Effects compiles the calendars of a policy for timeline.Override. on is the effect that turns the policy's timeline on, off the one that turns it off. Without
+// calendars to look in, which is so at apply, only the references are checked.
+func Effects[R interface{ Use() (string, E) }, E ~string](refs []R, on, off E, calendars Calendars, at *field.Path) ([]timeline.Effect, field.ErrorList) {
+	var errs field.ErrorList
+	var effects []timeline.Effect
+	seen := sets.New[string]()
+	for i, ref := range refs {
+		name, effect := ref.Use()
+		if seen.Has(name) {
+			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), name))
+			continue
+		}
+		seen.Insert(name)
+		if effect != on && effect != off {
+			errs = append(errs, field.NotSupported(at.Index(i).Child("effect"), effect, []E{on, off}))
+		}
+		if calendars == nil {
+			continue
+		}
+		days, ok := calendars(name)
+		if !ok {
+			errs = append(errs, field.NotFound(at.Index(i).Child("name"), name))
+			continue
+		}
+		effects = append(effects, timeline.Effect{During: days, Active: effect == on})
+	}
+	return effects, errs
+}
+
+// Names returns the names of the calendars in several lists, each once.
+func Names[R interface{ Use() (string, E) }, E ~string](lists ...[]R) []string {
+	names := sets.New[string]()
+	for _, refs := range lists {
+		for _, ref := range refs {
+			name, _ := ref.Use()
+			names.Insert(name)
+		}
+	}
+	return sets.List(names)
+}

@@ -59,7 +59,7 @@ var _ = DescribeTable("A selection of what is not there is let through with a wa
 	Entry("labels of namespaces", "ClusterSchedule", `{`+pair+`, target: {namespaceSelector: {matchLabels: {env: nowhere}}}}`, "spec.target.namespaceSelector: no namespace has env=nowhere"),
 	Entry("a kind outside namespaces", "Schedule", `{`+pair+`, target: {kinds: [{kind: Node}]}}`, "spec.target.kinds: Node lives outside namespaces"),
 	Entry("a calendar", "Schedule", `{`+pair+`, calendars: [{name: nowhere, effect: Asleep}], target: {kinds: [{group: apps, kind: DaemonSet}], names: [agent]}}`,
-		"spec.calendars: there is no Calendar nowhere; the policy changes nothing until there is one"),
+		"calendars: there is no Calendar nowhere; the policy changes nothing until there is one"),
 	Entry("of a freeze", "ChangeFreeze", `{startTime: 2036-03-02T12:00:00Z, endTime: 2036-03-03T12:00:00Z, deny: [Delete], target: {kinds: [{group: apps, kind: DemonSet}]}}`, "did you mean DaemonSet.apps?"),
 	Entry("of a trigger", "Trigger", `{target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscalr}]}, triggers: [{name: peak, `+morning+`, during: {min: 2}}]}`, "did you mean HorizontalPodAutoscaler.autoscaling?"),
 )
