@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -44,7 +44,7 @@ func refuseLacking(req Request, row policy.Kind, id workload.Policy, lacking []c
 			first.verb, few(resources), where, waysOut(first, adapters)))
 	}
 	message := fmt.Sprintf("user %q %s", workload.OneLine(req.User.Username, maxUser), strings.Join(parts, "; and "))
-	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: row.Resource}, id.Name, errors.New(workload.OneLine(message, gate.MaxRefusal)))
+	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: row.Resource}, id.Name, errors.New(workload.OneLine(message, limits.MaxRefusal)))
 }
 
 // waysOut returns advice for similar claims.
@@ -99,7 +99,7 @@ func (a *Authors) askForAnnotations(ctx context.Context, req Request, row policy
 	}
 	what := "sets annotations that controllers act on: " + few(keys)
 	if a.Note != nil && !req.DryRun {
-		a.Note(Guarded{Verb: VerbOverride, Policy: id, User: workload.OneLine(req.User.Username, maxUser), What: workload.OneLine(what, gate.MaxRefusal), At: a.Clock.Now()})
+		a.Note(Guarded{Verb: VerbOverride, Policy: id, User: workload.OneLine(req.User.Username, maxUser), What: workload.OneLine(what, limits.MaxRefusal), At: a.Clock.Now()})
 	}
 	return []string{fmt.Sprintf("%s %s", id, what)}, nil, nil
 }

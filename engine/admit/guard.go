@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -170,7 +170,7 @@ func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Po
 }
 
 func (g *Guard) note(req Request, done Guarded) {
-	done.User, done.What = workload.OneLine(done.User, maxUser), workload.OneLine(done.What, gate.MaxRefusal)
+	done.User, done.What = workload.OneLine(done.User, maxUser), workload.OneLine(done.What, limits.MaxRefusal)
 	if g.Note != nil && !req.DryRun {
 		g.Note(done)
 	}
@@ -287,18 +287,18 @@ func isNamespace(r *review) bool { return r.resource.GroupResource() == namespac
 // guardNamespace refuses labels that take a namespace out of an active or soon active freeze, unless the user has the
 // verb override on the freeze. It also refuses labels that take a namespace into an exception, unless the user has the
 // verb except on the exception.
-func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (gate.Answer, Judgement) {
+func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (limits.Answer, Judgement) {
 	done := Judgement{Request: freeze.Request{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.name, User: r.user, Groups: r.groups, Now: now, DryRun: r.dryRun}}
 	before, after := readMetadata(r.oldObject, nil), readMetadata(r.object, nil)
 	done.Verdict.Allowed = true
 	if j.Rights == nil || before.deleting || freeze.ControlPlane(r.user) {
-		return gate.Answer{Allowed: true}, done
+		return limits.Answer{Allowed: true}, done
 	}
 	user := authenticationv1.UserInfo{Username: r.user, UID: r.userUID, Groups: r.groups, Extra: map[string]authenticationv1.ExtraValue{}}
 	for k, v := range r.extra {
 		user.Extra[k] = v
 	}
-	a := gate.Answer{Allowed: true}
+	a := limits.Answer{Allowed: true}
 	set := j.Freezes.Set()
 	var needs []needed
 	for _, rule := range set.EscapesNamespace(r.name, before.labels, after.labels, now) {
@@ -315,13 +315,13 @@ func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (g
 		held, err := holds(ctx, j.Rights, user, n.verb, n.policy)
 		if err != nil {
 			done.Err = err
-			return gate.Answer{}, done
+			return limits.Answer{}, done
 		}
 		done.Escaped = append(done.Escaped, n.policy)
 		if !held {
 			done.Verdict.Allowed = false
 			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s %s; user %q needs the verb %q on it", workload.OneLine(r.name, maxNamespace), fmt.Sprintf(n.where, n.policy), workload.OneLine(r.user, maxUser), n.verb)
-			return gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: done.Verdict.Message}, done
+			return limits.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: done.Verdict.Message}, done
 		}
 		a.Warnings = append(a.Warnings, n.warning)
 	}

@@ -20,7 +20,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -98,9 +98,9 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	body, err := gate.ReadBody(w, req)
+	body, err := limits.ReadBody(w, req)
 	if err != nil {
-		http.Error(w, err.Error(), gate.CodeOf(err))
+		http.Error(w, err.Error(), limits.CodeOf(err))
 		return
 	}
 	r, err := readReview(body)
@@ -108,7 +108,7 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	var a gate.Answer
+	var a limits.Answer
 	var done Judgement
 	if isNamespace(&r) {
 		a, done = j.guardNamespace(req.Context(), &r, begin)
@@ -128,15 +128,15 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // judge returns the verdict on one review.
-func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answer, Judgement) {
+func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (limits.Answer, Judgement) {
 	set := j.Freezes.Set()
 	req, uid, err := j.request(ctx, r, set, now)
 	if err != nil {
-		return gate.Answer{}, Judgement{Request: req, Err: err}
+		return limits.Answer{}, Judgement{Request: req, Err: err}
 	}
 	owners, err := j.ownersOf(ctx, r)
 	if err != nil {
-		return gate.Answer{}, Judgement{Request: req, Err: err}
+		return limits.Answer{}, Judgement{Request: req, Err: err}
 	}
 	if len(owners) > 0 {
 		req.Actions = 0 // it counts as a change of the pod's owner
@@ -145,11 +145,11 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answe
 	if len(owners) > 0 {
 		req.Actions = workload.ChangeScale
 		if err := j.addScaling(ctx, owners, set, &done.Verdict, req); err != nil {
-			return gate.Answer{}, Judgement{Request: req, Err: err}
+			return limits.Answer{}, Judgement{Request: req, Err: err}
 		}
 	} else if done.Verdict.Allowed {
 		if err := j.addGoverned(ctx, r, set, &done.Verdict, req); err != nil {
-			return gate.Answer{}, Judgement{Request: req, Err: err}
+			return limits.Answer{}, Judgement{Request: req, Err: err}
 		}
 	}
 	if uid != "" {
@@ -158,7 +158,7 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (gate.Answe
 		}
 	}
 	v := &done.Verdict
-	a := gate.Answer{Allowed: v.Allowed, Warnings: v.Warnings, Audit: annotations(v)}
+	a := limits.Answer{Allowed: v.Allowed, Warnings: v.Warnings, Audit: annotations(v)}
 	if !v.Allowed {
 		a.Code, a.Reason, a.Message = http.StatusForbidden, metav1.StatusReasonForbidden, v.Message
 		return a, done

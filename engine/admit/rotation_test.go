@@ -78,10 +78,10 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// rotateFast sets authorities that live 40 s and are replaced after 27 s. The overlap covers the delay of API servers
+// rotateFast sets certificates that live 30 s and are replaced after 20 s. The overlap covers the delay of API servers
 // on a busy machine; in a cluster it is ten minutes.
 func rotateFast(o *server.Options) {
-	o.AuthorityLifetime, o.ServingLifetime, o.Overlap = 40*time.Second, 30*time.Second, 5*time.Second
+	o.CertificateLifetime, o.Overlap = 30*time.Second, 5*time.Second
 }
 
 // broken returns a function that requests an Adapter which only the validator refuses.

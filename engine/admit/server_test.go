@@ -40,7 +40,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"not https", func(o *server.Options) { o.Endpoint.URL = "http://127.0.0.1:1" }, "https://host:port"},
 		{"a URL with a path", func(o *server.Options) { o.Endpoint.URL = "https://127.0.0.1:1/x" }, "https://host:port"},
 		{"no place for certificates", func(o *server.Options) { o.Secret.Namespace = "" }, "Secret"},
-		{"an overlap that outlasts a certificate", func(o *server.Options) { o.ServingLifetime = time.Minute }, "Overlap"},
+		{"an overlap that outlasts a certificate", func(o *server.Options) { o.CertificateLifetime = time.Minute }, "Overlap"},
 		{"a kind twice", func(o *server.Options) { o.Kinds = append(o.Kinds, o.Kinds[0]) }, "twice"},
 		{"a kind without validator", func(o *server.Options) { o.Kinds = []admit.Kind{{Kind: "A", Resource: "as"}} }, "validator"},
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
@@ -81,7 +81,7 @@ func (b *bench) besieging(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := overTLS(gate.Bound(judge, nil, logr.Discard()))
+	server := overTLS(limits.New(judge, logr.Discard()))
 	defer server.Close()
 	quiet := func() (times, error) { return b.ask(ctx, server, body) }
 	hostile := 0

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	admitpods "flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/controller/newpods"
@@ -46,7 +46,6 @@ import (
 const (
 	mutated, fixed, unmutated = "bench-mutated", "bench-fixed", "bench-unmutated"
 	mutatedPolicy             = "bench"
-	mutatedToken              = "bench"
 	// deploymentUID is the UID of a Deployment that does not exist.
 	deploymentUID types.UID = "1"
 )
@@ -73,9 +72,8 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// As in the manager, the handler is behind the gate of all admission reviews.
-	gated := &gate.Gate{Tokens: func() []string { return []string{mutatedToken} }, Inner: handler, Bounds: gate.NewBounds(logr.Discard())}
-	for ns, h := range map[string]http.Handler{mutated: gated, fixed: http.HandlerFunc(sameForAll)} {
+	// As in the manager, the handler is behind the limits of all admission reviews.
+	for ns, h := range map[string]http.Handler{mutated: limits.New(handler, logr.Discard()), fixed: http.HandlerFunc(sameForAll)} {
 		server := httptest.NewTLSServer(h) // HTTP/1.1, as API servers use with Services
 		defer server.Close()
 		remove, failed := s.mutatedBy(ctx, ns, server)
@@ -247,7 +245,7 @@ func (replicaSets) Resource(_ context.Context, gk schema.GroupKind) (schema.Grou
 
 // mutatedBy makes the API server send pods of one namespace to a server on this machine, until remove is called.
 func (s *stage) mutatedBy(ctx context.Context, namespace string, server *httptest.Server) (remove func() error, err error) {
-	url := server.URL + "/" + mutatedToken + registration.PodsPath
+	url := server.URL + registration.PodsPath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{namespace}, nil, nil)
 	if namespace != mutated {

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/engine/admit/registration"
@@ -27,12 +24,11 @@ const deletionReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionRev
 
 // replica is one of several managers that elect a leader and all serve the webhook, as in production.
 type replica struct {
-	clients *kubernetes.Clientset
-	port    int
-	url     string
-	client  *http.Client
-	cancel  context.CancelFunc
-	done    chan error
+	port   int
+	url    string
+	client *http.Client
+	cancel context.CancelFunc
+	done   chan error
 }
 
 // replicas starts two managers and waits until both are ready. The API server calls the first.
@@ -62,7 +58,7 @@ func (s *stage) replicas(ctx context.Context) ([]*replica, error) {
 func (s *stage) replica(port, health, asked int) *replica {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &replica{
-		clients: s.clients, port: port, cancel: cancel, done: make(chan error, 1),
+		port: port, url: fmt.Sprintf("https://127.0.0.1:%d%s", port, registration.JudgePath), cancel: cancel, done: make(chan error, 1),
 		// The certificate is for the API server, which is not measured here.
 		client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
 	}
@@ -91,25 +87,8 @@ func (r *replica) ready(ctx context.Context, health int) error {
 		if resp.StatusCode != http.StatusOK {
 			return fmt.Errorf("it is not ready: status %d", resp.StatusCode)
 		}
-		if err := r.locate(ctx); err != nil {
-			return err
-		}
 		return allAllow(ctx, []*replica{r})
 	})
-}
-
-// locate reads the path for API servers, which has a secret part, from the webhook configuration.
-func (r *replica) locate(ctx context.Context) error {
-	config, err := r.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "flyball", metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	configured, err := url.Parse(*config.Webhooks[0].ClientConfig.URL)
-	if err != nil {
-		return err
-	}
-	r.url = fmt.Sprintf("https://127.0.0.1:%d%s%s", r.port, strings.TrimSuffix(configured.Path, registration.ValidatePath), registration.JudgePath)
-	return nil
 }
 
 // askDeletion sends the review of a deletion of the frozen Deployment to the replica, as the API server does.

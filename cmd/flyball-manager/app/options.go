@@ -96,7 +96,7 @@ type WebhookOptions struct {
 	ServicePort int32
 	// URL is the address of the webhook when it runs outside the cluster. It replaces Service.
 	URL string
-	// Secret is the name of the Secret with the manager's certificates and the secret part of the webhook's path.
+	// Secret is the name of the Secret with the certificates that the manager issues.
 	Secret string
 	// Owner is the name of the ClusterRole that owns the webhook configuration of freezes, so that uninstalling Flyball
 	// leaves no configuration that blocks changes. Empty means that the CRD of ClusterChangeFreeze is the owner.
@@ -171,7 +171,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Webhook.Service, "webhook-service", "flyball-webhook", "Service through which the API server reaches the webhook.")
 	fs.Int32Var(&o.Webhook.ServicePort, "webhook-service-port", 443, "Port of that Service.")
 	fs.StringVar(&o.Webhook.URL, "webhook-url", "", "URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
-	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret with the certificates that Flyball issues, and the secret part of the webhook's path.")
+	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret with the certificates that Flyball issues.")
 	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second, "How long the manager, no longer ready, goes on serving after it was asked to stop, until API servers use another replica.")
 	fs.BoolVar(&o.Webhook.Pods, "webhook-pods", true, "Set the requests of new pods if a policy tunes them.")
 	fs.BoolVar(&o.Webhook.Evaluate.Enabled, "evaluate", false, "Serve POST /v1alpha1/freezereviews on the webhook's port, which answers pipelines whether freezes allow a change.")

@@ -1,8 +1,7 @@
-// Package credential authenticates the admission server and API servers to each other, by certificates with their
-// authorities and by the secret part of the server's path. Each replacement is announced for the overlap before its
-// first use, and the replaced credential stays valid for the overlap afterwards, so that a replica or API server with a
-// delay below the overlap is never refused. Both protocols are functions of the stored state, the time, and the time of
-// the announcement; the package does not access the API server.
+// Package credential has the certificate of the admission server: issued and rotated by the server itself, or read from
+// the files of another issuer. A new certificate is trusted for the overlap before it is served, and the old one stays
+// trusted until it expires, so a replica or API server with a delay below the overlap is never refused. The rotation is
+// a function of the stored state and the time; the package does not access the API server.
 //
 // Decisions (docs/decisions): 0015.
 package credential

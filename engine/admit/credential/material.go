@@ -2,43 +2,99 @@ package credential
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
 )
 
-// These are keys of the Secret. The first two are the keys of type kubernetes.io/tls.
+// These are keys of the Secret, besides tls.crt and tls.key of the served certificate.
 const (
-	servingCertKey = "tls.crt"
-	servingKeyKey  = "tls.key"
-	bundleKey      = "ca.crt" // all trusted authorities, newest first
-	signerKey      = "ca.key" // the key of the newest authority; older authorities sign nothing more
+	bundleKey   = "ca.crt" // all trusted authorities, newest first
+	nextCertKey = "next.crt"
+	nextKeyKey  = "next.key"
 )
+
+// backdate is how long before its creation a certificate of client-go becomes valid.
+const backdate = time.Hour
+
+// Pair is a certificate with its own authority, and the certificate's private key. The authority's key is not kept, so
+// an authority signs exactly one certificate.
+type Pair struct {
+	// Cert is the certificate and then its authority, in PEM. Key is the private key, in PEM.
+	Cert, Key []byte
+	// Serving is the same for a TLS server, with its Leaf.
+	Serving *tls.Certificate
+	// Authority has signed the certificate.
+	Authority *x509.Certificate
+}
+
+// NewPair returns a pair from PEM.
+func NewPair(cert, key []byte) (*Pair, error) {
+	serving, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(serving.Certificate) != 2 {
+		return nil, fmt.Errorf("it has %d certificates, and not a certificate with its authority", len(serving.Certificate))
+	}
+	authority, err := x509.ParseCertificate(serving.Certificate[1])
+	if err == nil {
+		err = serving.Leaf.CheckSignatureFrom(authority)
+	}
+	return &Pair{Cert: cert, Key: key, Serving: &serving, Authority: authority}, err
+}
+
+// Issue returns a new certificate for hosts that is valid for life from now on.
+func Issue(hosts []string, life time.Duration) (*Pair, error) {
+	options := certutil.SelfSignedCertKeyOptions{Host: hosts[0], MaxAge: backdate + life}
+	for _, host := range hosts[1:] {
+		if ip := net.ParseIP(host); ip != nil {
+			options.AlternateIPs = append(options.AlternateIPs, ip)
+		} else {
+			options.AlternateDNS = append(options.AlternateDNS, host)
+		}
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKeyWithOptions(options)
+	if err != nil {
+		return nil, fmt.Errorf("issue the webhook's certificate: %w", err)
+	}
+	return NewPair(cert, key)
+}
+
+// made returns the time at which a certificate was created.
+func made(p *Pair) time.Time { return p.Serving.Leaf.NotBefore.Add(backdate) }
+
+// renewal returns the time at which a third of a certificate's life is left.
+func renewal(p *Pair) time.Time {
+	end := p.Serving.Leaf.NotAfter
+	return end.Add(-end.Sub(made(p)) / 3)
+}
 
 // Material is the content of the Secret. It is immutable.
 type Material struct {
+	// Current is served. Next is served after it was trusted for the overlap. Both may be nil.
+	Current, Next *Pair
+	// Trusted are the trusted authorities, newest first.
 	Trusted []*x509.Certificate
-	Signer  crypto.Signer    // of Trusted[0]
-	Serving *tls.Certificate // with its Leaf
 }
 
 // Rotation configures how certificates are created and replaced.
 type Rotation struct {
 	// Hosts are the DNS names and IP addresses at which API servers reach the server.
 	Hosts []string
-	// Authority and Serving are the lifetimes of the certificates. A certificate is replaced when a third of its life
-	// is left.
-	Authority, Serving time.Duration
-	// Overlap is how long an authority is trusted before it signs a served certificate, and after the last use of a
-	// certificate it signed.
+	// Life is the lifetime of a certificate. Its successor is issued when a third of its life is left.
+	Life time.Duration
+	// Overlap is how long a certificate is trusted before it is served.
 	Overlap time.Duration
+	// Issue returns a new certificate. Production code uses the function Issue.
+	Issue func(hosts []string, life time.Duration) (*Pair, error)
 }
 
 // Step is the result of one step of the rotation.
@@ -52,68 +108,69 @@ type Step struct {
 }
 
 // Next is the rotation protocol. It is a function of the Secret's content, the time, and the time since which all
-// webhook configurations trust the newest authority (zero if they do not yet). A new authority is first only trusted.
-// It signs the serving certificate after every API server had the overlap to learn about it. The old authority leaves
-// the bundle after every replica had the overlap to load the new serving certificate.
+// webhook configurations trust the newest authority (zero if they do not yet). A new certificate is first only trusted.
+// It is served after every API server had the overlap to learn its authority. The old authority stays in the bundle
+// until it expires.
 func (r Rotation) Next(m Material, now, announced time.Time) (Step, error) {
-	s := Step{Material: Material{Trusted: slices.Clone(m.Trusted), Signer: m.Signer, Serving: m.Serving}}
-	if m.Signer == nil || len(m.Trusted) == 0 || !now.Before(renewal(m.Trusted[0])) {
-		authority, key, err := newAuthority(now, r.Authority)
-		if err != nil {
-			return Step{}, err
-		}
-		s.Material.Trusted, s.Material.Signer = slices.Insert(s.Material.Trusted, 0, authority), key
-		s.Changed, s.Did, announced = true, append(s.Did, "made a new certificate authority"), time.Time{}
-	}
-	newest := s.Material.Trusted[0]
-	if reason := r.resign(s.Material, now, announced); reason != "" {
+	s := Step{Material: Material{Current: m.Current, Next: m.Next, Trusted: slices.Clone(m.Trusted)}}
+	switch reason := r.unusable(m, now); {
+	case reason != "":
 		hosts := r.Hosts
 		if reason == uncovered {
 			// Replicas of two releases may disagree about the hosts for a while, so the new certificate covers the
 			// hosts of both.
-			hosts = union(hosts, s.Material.Serving.Leaf)
+			hosts = union(hosts, m.Current.Serving.Leaf)
 		}
-		serving, err := newServing(now, r.Serving, hosts, newest, s.Material.Signer)
+		pair, err := r.Issue(hosts, r.Life)
 		if err != nil {
 			return Step{}, err
 		}
-		s.Material.Serving, s.Changed, s.Did = serving, true, append(s.Did, "signed a new serving certificate: "+reason)
+		s.Material.Current, s.Material.Next = pair, nil
+		s.did("issued a certificate: " + reason)
+	case m.Next == nil && !now.Before(renewal(m.Current)):
+		pair, err := r.Issue(r.Hosts, r.Life)
+		if err != nil {
+			return Step{}, err
+		}
+		s.Material.Next = pair
+		s.did("issued the next certificate")
+		announced = time.Time{}
+	case m.Next != nil && !announced.IsZero() && !now.Before(r.learnt(m.Next, announced)):
+		s.Material.Current, s.Material.Next = m.Next, nil
+		s.did("served the next certificate, which is trusted everywhere")
 	}
-	leaf := s.Material.Serving.Leaf
+	s.trust(s.Material.Current)
+	s.trust(s.Material.Next)
 	before := len(s.Material.Trusted)
-	s.Material.Trusted = slices.DeleteFunc(s.Material.Trusted, func(ca *x509.Certificate) bool {
-		unused := ca != newest && leaf.CheckSignatureFrom(ca) != nil && !now.Before(made(leaf).Add(r.Overlap))
-		return unused || !now.Before(ca.NotAfter)
-	})
+	s.Material.Trusted = slices.DeleteFunc(s.Material.Trusted, func(ca *x509.Certificate) bool { return !now.Before(ca.NotAfter) })
 	if len(s.Material.Trusted) < before {
-		s.Changed, s.Did = true, append(s.Did, "stopped trusting an old certificate authority")
+		s.did("dropped an expired authority")
 	}
 	s.Wake = r.Wake(s.Material, now, announced)
 	return s, nil
 }
 
-// uncovered is the reason for replacing a certificate that lacks a host.
-const uncovered = "it did not cover every host"
+func (s *Step) did(what string) { s.Changed, s.Did = true, append(s.Did, what) }
 
-// resign returns the reason why the serving certificate must be replaced now, or "".
-func (r Rotation) resign(m Material, now, announced time.Time) string {
-	newest := m.Trusted[0]
+// trust trusts the authority of a certificate, as the newest if it is not trusted yet.
+func (s *Step) trust(p *Pair) {
+	if p != nil && !slices.ContainsFunc(s.Material.Trusted, p.Authority.Equal) {
+		s.Material.Trusted, s.Changed = slices.Insert(s.Material.Trusted, 0, p.Authority), true
+	}
+}
+
+// uncovered is the reason for replacing a certificate that lacks a host.
+const uncovered = "the old one did not cover every host"
+
+// unusable returns the reason why the served certificate must be replaced at once, or "".
+func (r Rotation) unusable(m Material, now time.Time) string {
 	switch {
-	case m.Serving == nil:
+	case m.Current == nil:
 		return "there was none"
-	case !now.Before(m.Serving.Leaf.NotAfter):
-		return "it had expired"
-	case !slices.ContainsFunc(m.Trusted, func(ca *x509.Certificate) bool { return m.Serving.Leaf.CheckSignatureFrom(ca) == nil }):
-		return "no trusted authority had signed it"
-	case slices.ContainsFunc(r.Hosts, func(host string) bool { return m.Serving.Leaf.VerifyHostname(host) != nil }):
+	case !now.Before(m.Current.Serving.Leaf.NotAfter):
+		return "the old one had expired"
+	case slices.ContainsFunc(r.Hosts, func(host string) bool { return m.Current.Serving.Leaf.VerifyHostname(host) != nil }):
 		return uncovered
-	case m.Serving.Leaf.CheckSignatureFrom(newest) == nil:
-		if !now.Before(renewal(m.Serving.Leaf)) {
-			return "a third of its life was left"
-		}
-		return ""
-	case !announced.IsZero() && !now.Before(r.learnt(newest, announced)):
-		return "the new authority is trusted everywhere"
 	default:
 		return ""
 	}
@@ -129,28 +186,33 @@ func union(hosts []string, c *x509.Certificate) []string {
 	return slices.Compact(all)
 }
 
-// learnt returns the time from which every API server is assumed to know an authority.
-func (r Rotation) learnt(authority *x509.Certificate, announced time.Time) time.Time {
-	return latest(made(authority), announced).Add(r.Overlap)
+// learnt returns the time from which every API server is assumed to know the authority of a certificate.
+func (r Rotation) learnt(p *Pair, announced time.Time) time.Time {
+	return latest(made(p), announced).Add(r.Overlap)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // Wake returns the earliest time at which Next has a step to do.
 func (r Rotation) Wake(m Material, now, announced time.Time) time.Time {
-	newest, leaf := m.Trusted[0], m.Serving.Leaf
-	wake := renewal(newest)
+	wake := m.Current.Serving.Leaf.NotAfter
 	consider := func(t time.Time) {
 		if t.After(now) && t.Before(wake) {
 			wake = t
 		}
 	}
-	consider(renewal(leaf))
-	consider(leaf.NotAfter)
-	if !announced.IsZero() && leaf.CheckSignatureFrom(newest) != nil {
-		consider(r.learnt(newest, announced))
+	if m.Next == nil {
+		consider(renewal(m.Current))
+	} else if !announced.IsZero() {
+		consider(r.learnt(m.Next, announced))
 	}
-	for _, ca := range m.Trusted[1:] {
+	for _, ca := range m.Trusted {
 		consider(ca.NotAfter)
-		consider(made(leaf).Add(r.Overlap))
 	}
 	return wake
 }
@@ -158,67 +220,41 @@ func (r Rotation) Wake(m Material, now, announced time.Time) time.Time {
 // ReadMaterial parses the content of a Secret. A missing or unusable part is left out, so that it is created anew, and
 // the error has the reason. The remaining parts are used.
 func ReadMaterial(data map[string][]byte) (Material, error) {
-	if len(data[bundleKey])+len(data[signerKey])+len(data[servingCertKey])+len(data[servingKeyKey]) == 0 {
-		return Material{}, nil
-	}
 	var m Material
 	var errs []error
-	trusted, err := certutil.ParseCertsPEM(data[bundleKey])
-	if err != nil {
-		errs = append(errs, fmt.Errorf("read %s: %w", bundleKey, err))
+	read := func(certKey, keyKey string) *Pair {
+		if len(data[certKey])+len(data[keyKey]) == 0 {
+			return nil
+		}
+		pair, err := NewPair(data[certKey], data[keyKey])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read %s and %s: %w", certKey, keyKey, err))
+			return nil
+		}
+		return pair
 	}
-	m.Trusted = trusted
-	if m.Signer, err = readSigner(data[signerKey], m.Trusted); err != nil {
-		errs = append(errs, fmt.Errorf("read %s: %w", signerKey, err))
+	m.Current, m.Next = read(corev1.TLSCertKey, corev1.TLSPrivateKeyKey), read(nextCertKey, nextKeyKey)
+	if bundle := data[bundleKey]; len(bundle) > 0 {
+		known, err := certutil.ParseCertsPEM(bundle)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read %s: %w", bundleKey, err))
+		}
+		m.Trusted = known
 	}
-	serving, err := tls.X509KeyPair(data[servingCertKey], data[servingKeyKey])
-	if err != nil {
-		errs = append(errs, fmt.Errorf("read %s and %s: %w", servingCertKey, servingKeyKey, err))
-		return m, errors.Join(errs...)
-	}
-	m.Serving = &serving
 	return m, errors.Join(errs...)
 }
 
-// readSigner returns the private key of the newest authority.
-func readSigner(text []byte, trusted []*x509.Certificate) (crypto.Signer, error) {
-	if len(trusted) == 0 {
-		return nil, errors.New("there is no authority that it could belong to")
-	}
-	key, err := keyutil.ParsePrivateKeyPEM(text)
-	if err != nil {
-		return nil, err
-	}
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("a %T cannot sign", key)
-	}
-	public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool })
-	if !ok || !public.Equal(trusted[0].PublicKey) {
-		return nil, errors.New("it does not belong to the newest authority")
-	}
-	return signer, nil
-}
-
-// Data returns the content of the Secret. It is the inverse of ReadMaterial.
+// Data returns the content of the Secret. It is the inverse of ReadMaterial. Its empty values are to be removed.
 func (m Material) Data() (map[string][]byte, error) {
 	bundle, err := m.Bundle()
 	if err != nil {
 		return nil, err
 	}
-	signer, err := keyutil.MarshalPrivateKeyToPEM(m.Signer)
-	if err != nil {
-		return nil, fmt.Errorf("encode the authority's key: %w", err)
+	data := map[string][]byte{bundleKey: bundle, corev1.TLSCertKey: m.Current.Cert, corev1.TLSPrivateKeyKey: m.Current.Key, nextCertKey: nil, nextKeyKey: nil}
+	if m.Next != nil {
+		data[nextCertKey], data[nextKeyKey] = m.Next.Cert, m.Next.Key
 	}
-	key, err := keyutil.MarshalPrivateKeyToPEM(m.Serving.PrivateKey)
-	if err != nil {
-		return nil, fmt.Errorf("encode the serving key: %w", err)
-	}
-	cert, err := certutil.EncodeCertificates(m.Serving.Leaf)
-	if err != nil {
-		return nil, fmt.Errorf("encode the serving certificate: %w", err)
-	}
-	return map[string][]byte{bundleKey: bundle, signerKey: signer, servingCertKey: cert, servingKeyKey: key}, nil
+	return data, nil
 }
 
 // Bundle returns the trusted authorities in the form of a caBundle.

@@ -17,7 +17,7 @@ import (
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -54,7 +54,7 @@ type Options struct {
 type api struct {
 	Options
 	callers *callers
-	limits  *limits
+	rates   *rates
 	// bounded reads the body within the bounds and answers.
 	bounded http.Handler
 	// comparing is held while a manifest is compared with the live object. Only one comparison runs at a time, so that
@@ -64,9 +64,9 @@ type api struct {
 
 // New returns the handler of Path.
 func New(o Options) http.Handler {
-	a := &api{Options: o, callers: newCallers(o.Tokens, o.Audiences, o.Pace), limits: newLimits(o.Rate, o.Pace), comparing: make(chan struct{}, 1)}
+	a := &api{Options: o, callers: newCallers(o.Tokens, o.Audiences, o.Pace), rates: newRates(o.Rate, o.Pace), comparing: make(chan struct{}, 1)}
 	a.Rights = admit.NewReviews(o.Rights, o.Pace)
-	a.bounded = gate.Bound(http.HandlerFunc(a.answer), func(req *http.Request) string { return callerOf(req.Context()).Username }, o.Log)
+	a.bounded = limits.New(http.HandlerFunc(a.answer), o.Log)
 	return a
 }
 
@@ -81,12 +81,12 @@ func callerOf(ctx context.Context) *authenticationv1.UserInfo {
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		turnAway(w, req, gate.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
+		turnAway(w, req, limits.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
 		return
 	}
 	for name := range req.Header {
 		if strings.HasPrefix(name, "Impersonate-") { // API servers take these headers for the user that makes the change; ignored, they would give a verdict on the wrong user
-			turnAway(w, req, gate.Faultf(http.StatusBadRequest, "the header %s is not supported: name the author of the change in spec.user and spec.groups", workload.OneLine(name, gate.MaxRefusal)))
+			turnAway(w, req, limits.Faultf(http.StatusBadRequest, "the header %s is not supported: name the author of the change in spec.user and spec.groups", workload.OneLine(name, limits.MaxRefusal)))
 			return
 		}
 	}
@@ -95,9 +95,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		turnAway(w, req, err)
 		return
 	}
-	gate.Known(req)
-	if wait := a.limits.take(caller.Username); wait > 0 {
-		turnAway(w, req, &gate.Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, gate.MaxRefusal)), Again: wait})
+	if wait := a.rates.take(caller.Username); wait > 0 {
+		turnAway(w, req, &limits.Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, limits.MaxRefusal)), Again: wait})
 		return
 	}
 	a.bounded.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), callerKey{}, caller)))
@@ -114,17 +113,17 @@ const (
 func turnAway(w http.ResponseWriter, req *http.Request, err error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // a test's recorder has no deadline
 	_, _ = io.CopyN(io.Discard, req.Body, drained)
-	if gate.CodeOf(err) == http.StatusUnauthorized {
+	if limits.CodeOf(err) == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	gate.TurnAway(w, err)
+	limits.TurnAway(w, err)
 }
 
 // answer answers a review whose body is within the bounds.
 func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), answerTime)
 	defer cancel()
-	body, err := gate.ReadBody(w, req)
+	body, err := limits.ReadBody(w, req)
 	if err != nil {
 		turnAway(w, req, err)
 		return
@@ -150,11 +149,11 @@ func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Revi
 	caller := callerOf(ctx)
 	r, err := decode(body)
 	if err != nil {
-		return nil, gate.Faultf(http.StatusBadRequest, "%v", err)
+		return nil, limits.Faultf(http.StatusBadRequest, "%v", err)
 	}
 	q, err := r.Spec.question(a.KindOf)
 	if err != nil {
-		return nil, gate.Faultf(http.StatusUnprocessableEntity, "%v", err)
+		return nil, limits.Faultf(http.StatusUnprocessableEntity, "%v", err)
 	}
 	if err := a.authorize(ctx, caller, q.Target); err != nil {
 		return nil, err
@@ -167,7 +166,7 @@ func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Revi
 	}
 	if a.Ready != nil {
 		if err := a.Ready(req); err != nil {
-			return nil, &gate.Fault{Code: http.StatusServiceUnavailable, Err: err, Again: time.Second}
+			return nil, &limits.Fault{Code: http.StatusServiceUnavailable, Err: err, Again: time.Second}
 		}
 	}
 	if q.Manifest != nil {
@@ -175,12 +174,12 @@ func (a *api) review(ctx context.Context, req *http.Request, body []byte) (*Revi
 		case a.comparing <- struct{}{}:
 			defer func() { <-a.comparing }()
 		case <-ctx.Done():
-			return nil, &gate.Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many manifests at once"), Again: time.Second}
+			return nil, &limits.Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many manifests at once"), Again: time.Second}
 		}
 	}
 	answer, err := a.Court.Answer(ctx, q)
 	if wrong := (*freezecheck.UnanswerableError)(nil); errors.As(err, &wrong) {
-		return nil, gate.Faultf(http.StatusUnprocessableEntity, "%v", err)
+		return nil, limits.Faultf(http.StatusUnprocessableEntity, "%v", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("judge the change of %s: %w", q.Target.Ref, err)

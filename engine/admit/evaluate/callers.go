@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 )
 
 const (
@@ -52,7 +52,7 @@ func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 	scheme, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
-		return nil, gate.Faultf(http.StatusUnauthorized, "give a token of the cluster: Authorization: Bearer TOKEN")
+		return nil, limits.Faultf(http.StatusUnauthorized, "give a token of the cluster: Authorization: Bearer TOKEN")
 	}
 	key := sha256.Sum256([]byte(token))
 	if user, ok := c.known.Get(key); ok {
@@ -64,14 +64,14 @@ func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return nil, &gate.Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many tokens at once"), Again: time.Second}
+		return nil, &limits.Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many tokens at once"), Again: time.Second}
 	}
 	review, err := c.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: c.audiences}}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, &gate.Fault{Code: http.StatusServiceUnavailable, Err: errors.New("the API server cannot be asked whose token this is"), Again: time.Second}
+		return nil, &limits.Fault{Code: http.StatusServiceUnavailable, Err: errors.New("the API server cannot be asked whose token this is"), Again: time.Second}
 	}
 	if !review.Status.Authenticated || review.Status.User.Username == "" || !c.meant(review.Status.Audiences) {
-		return nil, gate.Faultf(http.StatusUnauthorized, "the API server does not know this token")
+		return nil, limits.Faultf(http.StatusUnauthorized, "the API server does not know this token")
 	}
 	c.known.Add(key, &review.Status.User, knownFor)
 	return &review.Status.User, nil

@@ -18,7 +18,7 @@ const (
 )
 
 // limits are the rate limits of users.
-type limits struct {
+type rates struct {
 	rate float64
 	pace clock.PassiveClock
 
@@ -26,13 +26,13 @@ type limits struct {
 	users *lru.Cache // of *rate.Limiter, by name
 }
 
-func newLimits(perSecond float64, pace clock.PassiveClock) *limits {
-	return &limits{rate: perSecond, pace: pace, users: lru.New(maxLimited)}
+func newRates(perSecond float64, pace clock.PassiveClock) *rates {
+	return &rates{rate: perSecond, pace: pace, users: lru.New(maxLimited)}
 }
 
 // take counts a review of a user and returns the time to wait before the next attempt. Zero means that this review may
 // proceed.
-func (l *limits) take(user string) time.Duration {
+func (l *rates) take(user string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, ok := l.users.Get(user)

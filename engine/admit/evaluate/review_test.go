@@ -135,7 +135,7 @@ func TestRefusedBodyIsDrained(t *testing.T) {
 
 func TestRateLimitPerUser(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC))
-	l := newLimits(2, now)
+	l := newRates(2, now)
 	passed := func(user string) (n int) {
 		for range 100 {
 			if l.take(user) == 0 {

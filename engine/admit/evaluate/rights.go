@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 )
 
 // These are names of users and groups in Kubernetes.
@@ -101,7 +101,7 @@ func (a *api) need(ctx context.Context, caller *authenticationv1.UserInfo, what 
 		return fmt.Errorf("ask the API server whether user %q may %s: %w", caller.Username, words, err)
 	}
 	if !held {
-		return gate.Faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)
+		return limits.Faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)
 	}
 	return nil
 }

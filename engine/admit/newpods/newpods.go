@@ -14,7 +14,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	"flyball.dev/flyball/engine/fleet/newpod"
 	"flyball.dev/flyball/engine/fleet/room"
 	"flyball.dev/flyball/engine/workload"
@@ -59,10 +59,10 @@ type Handler struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, err := gate.ReadBody(w, req)
+	body, err := limits.ReadBody(w, req)
 	if err != nil {
 		h.Note(Unreadable)
-		http.Error(w, err.Error(), gate.CodeOf(err))
+		http.Error(w, err.Error(), limits.CodeOf(err))
 		return
 	}
 	if !gjson.ValidBytes(body) {
@@ -78,7 +78,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !r.dryRun.Bool() {
 		h.Note(result)
 	}
-	if err := (gate.Answer{Allowed: true, Patch: patch}).Write(w, r.uid.Str); err != nil {
+	if err := (limits.Answer{Allowed: true, Patch: patch}).Write(w, r.uid.Str); err != nil {
 		h.Log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
 	}
 }

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 )
 
 // WebhookName is the name of the probe's webhook in the configuration.
@@ -102,6 +102,6 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "read the review of a probe: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	answer := gate.Answer{Code: http.StatusForbidden, Reason: reasonSeen, Message: "Flyball has seen its probe"}
+	answer := limits.Answer{Code: http.StatusForbidden, Reason: reasonSeen, Message: "Flyball has seen its probe"}
 	_ = answer.Write(w, review.Request.UID) // a client that did not wait retries
 }

@@ -8,7 +8,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// These are the paths of the server, below the secret part.
+// These are the paths of the server.
 const (
 	// ValidatePath is the path for reviews of Flyball's own kinds.
 	ValidatePath = "/validate-flyball-dev-v1alpha1"
@@ -24,13 +24,6 @@ type Endpoint struct {
 	URL string
 	// Service is the Service of a manager in the cluster. Its Path is not used.
 	Service *admissionregistrationv1.ServiceReference
-}
-
-// Reach is the data for reaching the server besides its address: the trusted authorities and the secret part of the
-// path.
-type Reach struct {
-	Bundle []byte
-	Token  string
 }
 
 // Server is an admission server from a configuration's point of view.
@@ -51,14 +44,6 @@ func (e Endpoint) Hosts() ([]string, error) {
 		return nil, fmt.Errorf("the webhook URL %q is not https://host:port", e.URL)
 	}
 	return []string{u.Hostname()}, nil
-}
-
-// Client returns the client configuration of a path of the server, below the secret part.
-func (r Reach) Client(endpoint Endpoint, path string) admissionregistrationv1.WebhookClientConfig {
-	if r.Token != "" {
-		path = "/" + r.Token + path
-	}
-	return endpoint.Client(path, r.Bundle)
 }
 
 // Client returns the client configuration of a path of the server.

@@ -3,7 +3,6 @@ package registration
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -110,11 +109,6 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 	return config
 }
 
-// isFreezeWebhook reports whether a webhook is one of the webhooks of workloads.
-func isFreezeWebhook(name string) bool {
-	return name == freezeWebhookName || strings.HasPrefix(name, "named-") && strings.HasSuffix(name, "."+freezeWebhookName)
-}
-
 // namespaceWebhook returns the webhook for label changes of namespaces. Other changes of namespaces are not sent, and
 // work while no replica answers.
 func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook, failurePolicy admissionregistrationv1.FailurePolicyType) admissionregistrationv1.ValidatingWebhook {
@@ -136,10 +130,10 @@ func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook, failurePol
 func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.WebhookClientConfig {
 	client = *client.DeepCopy()
 	if client.URL != nil {
-		*client.URL += gate.OpenSuffix
+		*client.URL += limits.OpenSuffix
 	}
 	if client.Service != nil && client.Service.Path != nil {
-		*client.Service.Path += gate.OpenSuffix
+		*client.Service.Path += limits.OpenSuffix
 	}
 	return client
 }
@@ -215,8 +209,8 @@ type FreezeHook struct {
 	Author Author
 }
 
-// Keep creates, corrects or, if want is nil, deletes the configuration. With keepBundle the authorities and the path on
-// the same server stay unchanged, because the Server maintains both. Keep reports whether it wrote.
+// Keep creates, corrects or, if want is nil, deletes the configuration. With keepBundle the authorities stay
+// unchanged, because the Server maintains them. Keep reports whether it wrote.
 func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration, keepBundle bool) (wrote bool, err error) {
 	live, err := h.Client.Get(ctx, FreezeConfigurationName, metav1.GetOptions{})
 	switch {
@@ -240,8 +234,8 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 	want = want.DeepCopy()
 	for i := range want.Webhooks {
 		same := slices.IndexFunc(live.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == want.Webhooks[i].Name })
-		if keepBundle && same >= 0 {
-			keepReach(&want.Webhooks[i].ClientConfig, live.Webhooks[same].ClientConfig)
+		if keepBundle && same >= 0 && len(live.Webhooks[same].ClientConfig.CABundle) > 0 {
+			want.Webhooks[i].ClientConfig.CABundle = live.Webhooks[same].ClientConfig.CABundle
 		}
 	}
 	next := h.Author.corrected(live, want)
@@ -261,25 +255,6 @@ func (h FreezeHook) Changed(ctx context.Context, log logr.Logger) (<-chan struct
 	}
 	h.Author.notifyLead(ctx.Done(), changed)
 	return changed, nil
-}
-
-// keepReach copies the trusted authorities, and the path on the same address, from the live client configuration.
-func keepReach(next *admissionregistrationv1.WebhookClientConfig, live admissionregistrationv1.WebhookClientConfig) {
-	if len(live.CABundle) > 0 {
-		next.CABundle = live.CABundle
-	}
-	switch {
-	case next.Service != nil && live.Service != nil:
-		next.Service.Path = live.Service.Path
-	case next.URL != nil && live.URL != nil && sameHost(*next.URL, *live.URL):
-		next.URL = live.URL
-	}
-}
-
-func sameHost(a, b string) bool {
-	one, oneErr := url.Parse(a)
-	two, twoErr := url.Parse(b)
-	return oneErr == nil && twoErr == nil && one.Scheme == two.Scheme && one.Host == two.Host
 }
 
 func wrap(verb string, err error) error {

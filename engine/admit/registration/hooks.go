@@ -15,8 +15,6 @@ import (
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
 	"flyball.dev/flyball/engine/admit/credential"
-	"flyball.dev/flyball/engine/admit/gate"
-	"flyball.dev/flyball/engine/admit/probe"
 )
 
 // FieldManager is the field manager of the server's writes.
@@ -28,12 +26,12 @@ var ErrConflict = errors.New("another replica was first")
 // Hooks are the ValidatingWebhookConfigurations of this server.
 type Hooks struct {
 	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
-	// Names are the configurations with a caBundle and path from this server.
+	// Names are the configurations with a caBundle from this server.
 	Names []string
 	// Endpoint is the address of the server for API servers.
 	Endpoint Endpoint
 	// Desired returns the configuration to create and maintain as a whole, or is nil if another writer does so.
-	Desired func(ctx context.Context, reach Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
+	Desired func(ctx context.Context, bundle []byte) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
 	// Author writes the desired configuration.
 	Author Author
 
@@ -69,42 +67,18 @@ func (h *Hooks) Trust(authority *x509.Certificate) bool {
 	return true
 }
 
-// Lead reports whether every webhook of every configuration uses a path with the given secret part.
-func (h *Hooks) Lead(token string) bool {
-	for _, config := range h.live {
-		for i := range config.Webhooks {
-			if want := pathOf(&config.Webhooks[i]); want != "" && !h.leads(&config.Webhooks[i], "/"+token+want) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// leads reports whether a webhook uses this path of the server. For a webhook of another server it returns true, to
-// leave the webhook unchanged.
-func (h *Hooks) leads(webhook *admissionregistrationv1.ValidatingWebhook, path string) bool {
-	live, want := webhook.ClientConfig, h.Endpoint.Client(path, nil)
-	switch {
-	case want.URL != nil:
-		return live.URL == nil || *live.URL == *want.URL
-	default:
-		return live.Service == nil || live.Service.Path != nil && *live.Service.Path == path
-	}
-}
-
-// Announce updates the server's authorities and path in the configurations, and the whole desired configuration.
-func (h *Hooks) Announce(ctx context.Context, reach Reach) error {
+// Announce updates the server's authorities in the configurations, and the whole desired configuration.
+func (h *Hooks) Announce(ctx context.Context, bundle []byte) error {
 	var errs []error
 	if h.Desired != nil {
-		want, err := h.Desired(ctx, reach)
+		want, err := h.Desired(ctx, bundle)
 		if err == nil {
 			err = h.ensure(ctx, want)
 		}
 		errs = append(errs, err)
 	}
 	for i, config := range h.live {
-		updated, err := h.inject(ctx, config, reach)
+		updated, err := h.inject(ctx, config, bundle)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -138,23 +112,12 @@ func (h *Hooks) ensure(ctx context.Context, want *admissionregistrationv1.Valida
 	return nil
 }
 
-// inject sets caBundle and path of every webhook of a configuration, unless the configuration was written meanwhile.
-func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.ValidatingWebhookConfiguration, reach Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+// inject sets the caBundle of every webhook of a configuration, unless the configuration was written meanwhile.
+func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.ValidatingWebhookConfiguration, bundle []byte) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	next, changed := config.DeepCopy(), false
 	for i := range next.Webhooks {
-		webhook := &next.Webhooks[i]
-		if !bytes.Equal(webhook.ClientConfig.CABundle, reach.Bundle) {
-			webhook.ClientConfig.CABundle, changed = reach.Bundle, true
-		}
-		path := pathOf(webhook)
-		if path == "" || h.leads(webhook, "/"+reach.Token+path) {
-			continue
-		}
-		changed = true
-		if want := h.Endpoint.Client("/"+reach.Token+path, nil); want.URL != nil {
-			webhook.ClientConfig.URL = want.URL
-		} else {
-			webhook.ClientConfig.Service.Path = want.Service.Path
+		if live := &next.Webhooks[i].ClientConfig; !bytes.Equal(live.CABundle, bundle) {
+			live.CABundle, changed = bundle, true
 		}
 	}
 	if !changed {
@@ -162,7 +125,7 @@ func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.Vali
 	}
 	updated, err := h.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	if err != nil {
-		return nil, failedWrite("set caBundle and path of", config.Name, err)
+		return nil, failedWrite("set the caBundle of", config.Name, err)
 	}
 	return updated, nil
 }
@@ -184,20 +147,4 @@ func (h *Hooks) Watch(ctx context.Context, log logr.Logger, notify chan<- struct
 	}
 	h.Author.notifyLead(ctx.Done(), notify)
 	return nil
-}
-
-// pathOf returns the path of a webhook below the secret part, or "" for an unknown webhook.
-func pathOf(webhook *admissionregistrationv1.ValidatingWebhook) string {
-	switch name := webhook.Name; {
-	case name == webhookName:
-		return ValidatePath
-	case isFreezeWebhook(name):
-		return JudgePath
-	case name == namespaceWebhookName:
-		return JudgePath + gate.OpenSuffix
-	case name == probe.WebhookName:
-		return probe.Path
-	default:
-		return ""
-	}
 }

@@ -1,7 +1,7 @@
-// Package server serves admission reviews over TLS, on every replica. Its certificates and its path (package
-// credential) are stored in a Secret, and the webhook configurations (package registration) know them at every moment,
-// whichever replica answers. It answers only requests with the secret path, with bounded memory and time (package
-// gate). A stopping replica loses no request. The tests are in package admit, with the handlers of package admit.
+// Package server serves admission reviews over TLS, on every replica. Its certificates (package credential) are stored
+// in a Secret, and the webhook configurations (package registration) know their authorities at every moment, whichever
+// replica answers. Memory and time of reviews are bounded (package limits). A stopping replica loses no request. The
+// tests are in package admit, with the handlers of package admit.
 //
-// Decisions (docs/decisions): 0016.
+// Decisions (docs/decisions): 0015, 0016.
 package server

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,16 +33,18 @@ const pace = 100 * time.Millisecond
 // quietConflicts is the normal number of conflicts in a row with other replicas. More are logged as an error.
 const quietConflicts = 3
 
-// keeper creates, stores, rotates and announces the certificates and the secret path. Every replica runs a keeper; the
-// Secret's content coordinates them. With a directory the keeper creates no certificates and announces the directory's
-// authorities. It writes the Secret and the configurations with their resourceVersion as a precondition, and reads the
-// configurations before the Secret. So a configuration is always written from a Secret that is at least as new.
+// bundleRead is the interval of reading the authorities of a directory.
+const bundleRead = 30 * time.Second
+
+// keeper creates, stores, rotates and announces the certificates. Every replica runs a keeper; the Secret's content
+// coordinates them. With a directory the keeper creates no certificates and announces the directory's authorities. It
+// writes the Secret and the configurations with their resourceVersion as a precondition, and reads the configurations
+// before the Secret. So a configuration is always written from a Secret that is at least as new.
 type keeper struct {
 	secrets  coreclient.SecretInterface
 	secret   types.NamespacedName
 	hooks    *registration.Hooks
 	rotation credential.Rotation
-	paths    credential.PathRotation
 	// directory has the certificates of an external issuer. nil means that the keeper issues them.
 	directory *credential.Directory
 	// policies keeps Flyball's admission policies. nil means that a chart does.
@@ -50,19 +53,16 @@ type keeper struct {
 
 	current atomic.Pointer[kept]
 	// authority is the newest authority trusted by all configurations, as known to this replica since the time since.
-	// token and led are the same for the newest path.
 	authority *x509.Certificate
 	since     time.Time
-	token     string
-	led       time.Time
 }
 
 // kept is the served state.
 type kept struct {
 	serving *tls.Certificate
-	reach   registration.Reach
-	// tokens are the valid secret paths.
-	tokens []string
+	bundle  []byte
+	// material is the content of the Secret. It is nil with a directory.
+	material *credential.Material
 	// pending is the reason why API servers may not trust the certificate yet.
 	pending error
 }
@@ -73,11 +73,15 @@ func (k *keeper) run(ctx context.Context) error {
 	if err := k.watch(ctx, notify); err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
 	if k.directory != nil {
-		go k.directory.Look(ctx, notify)
+		group.Go(func() error { return k.directory.Watch(ctx, notify) })
 	}
-	follow(ctx, k.log, notify, k.sync)
-	return nil
+	group.Go(func() error {
+		follow(ctx, k.log, notify, k.sync)
+		return nil
+	})
+	return group.Wait()
 }
 
 // follow calls sync at the times that sync returns and at every notification, but at most once per pace, so that two
@@ -124,100 +128,65 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	if err := k.hooks.Read(ctx); err != nil {
 		return time.Time{}, err
 	}
-	secret, err := k.read(ctx)
+	next, wake, err := k.step(ctx, now)
 	if err != nil {
 		return time.Time{}, err
 	}
-	held, err := credential.ReadPaths(secret.Data[credential.PathsKey])
-	if err != nil {
-		k.log.Error(err, "Failed to read the paths of the Secret; creating a new path", "secret", k.secret.String())
-	}
-	paths, err := k.paths.Next(held, now, k.leading(held, now))
-	if err != nil {
-		return time.Time{}, err
-	}
-	certs, err := k.certificates(secret, now)
-	if err != nil {
-		return time.Time{}, err
-	}
-	if paths.Changed || certs.data != nil {
-		if err := k.write(ctx, secret, certs.data, paths.Held); err != nil {
-			return time.Time{}, err
-		}
-		if certs.data != nil {
-			k.log.Info("Rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(certs.did, "; "))
-		}
-	}
-	next := &kept{serving: certs.serving, tokens: credential.Tokens(paths.Held), reach: registration.Reach{Bundle: certs.bundle, Token: k.paths.Current(paths.Held, now)}}
-	k.serve(next)
-	next.pending = k.hooks.Announce(ctx, next.reach)
+	k.serve(*next)
+	next.pending = k.hooks.Announce(ctx, next.bundle)
 	if k.policies != nil {
 		next.pending = errors.Join(next.pending, k.policies.Keep(ctx))
 	}
 	k.current.Store(next)
-	k.leading(paths.Held, now) // the state from now on
-	return credential.Earliest(paths.Wake, certs.wake(now)), next.pending
-}
-
-// serve accepts new paths before API servers use them.
-func (k *keeper) serve(next *kept) {
-	early := *next
-	early.pending = errNotAnnounced
-	if old := k.current.Load(); old != nil {
-		early.pending = old.pending
+	if next.material != nil {
+		wake = k.rotation.Wake(*next.material, now, k.announced(*next.material, now)) // the state from now on
 	}
-	k.current.Store(&early)
+	return wake, next.pending
 }
 
-// certificates are the certificates to serve now.
-type certificates struct {
-	serving *tls.Certificate
-	bundle  []byte
-	// data has the changed keys of the Secret, or is nil. did describes the changes.
-	data map[string][]byte
-	did  []string
-	// wake returns the time of the next step. Its argument is the time since which the authority is announced.
-	wake func(now time.Time) time.Time
+// serve serves a certificate before API servers trust its authority alone.
+func (k *keeper) serve(next kept) {
+	next.pending = errNotAnnounced
+	if old := k.current.Load(); old != nil {
+		next.pending = old.pending
+	}
+	k.current.Store(&next)
 }
 
-// certificates returns the certificates of the directory, or of the Secret after a step of their rotation.
-func (k *keeper) certificates(secret *corev1.Secret, now time.Time) (certificates, error) {
+// step returns the state to serve now: the certificate of the directory, or that of the Secret after a step of the
+// rotation. wake is the time of the next step.
+func (k *keeper) step(ctx context.Context, now time.Time) (next *kept, wake time.Time, err error) {
 	if k.directory != nil {
-		files := k.directory.Now()
-		return certificates{serving: files.Serving, bundle: files.Bundle, wake: func(now time.Time) time.Time { return now.Add(maxSleep) }}, nil
+		serving, err := k.directory.Serving()
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		bundle, err := k.directory.Bundle()
+		return &kept{serving: serving, bundle: bundle}, now.Add(bundleRead), err
+	}
+	secret, err := k.read(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
 	m, err := credential.ReadMaterial(secret.Data)
 	if err != nil {
 		k.log.Error(err, "Failed to read the certificates of the Secret; creating new certificates", "secret", k.secret.String())
 	}
-	next, err := k.rotation.Next(m, now, k.announced(m, now))
+	step, err := k.rotation.Next(m, now, k.announced(m, now))
 	if err != nil {
-		return certificates{}, err
+		return nil, time.Time{}, err
 	}
-	bundle, err := next.Material.Bundle()
+	bundle, err := step.Material.Bundle()
 	if err != nil {
-		return certificates{}, err
+		return nil, time.Time{}, err
 	}
-	h := certificates{serving: next.Material.Serving, bundle: bundle, did: next.Did}
-	h.wake = func(now time.Time) time.Time {
-		return k.rotation.Wake(next.Material, now, k.announced(next.Material, now))
+	if step.Changed {
+		if err := k.write(ctx, secret, step.Material); err != nil {
+			return nil, time.Time{}, err
+		}
+		k.log.Info("Rotated the webhook's certificates", "secret", k.secret.String(), "did", strings.Join(step.Did, "; "))
 	}
-	if next.Changed {
-		h.data, err = next.Material.Data()
-	}
-	return h, err
-}
-
-// leading returns when this replica learnt that all configurations use the newest path, or zero if not all do.
-func (k *keeper) leading(held []credential.Path, now time.Time) time.Time {
-	if len(held) == 0 || !k.hooks.Lead(held[0].Token) {
-		k.token, k.led = "", time.Time{}
-		return time.Time{}
-	}
-	if k.token != held[0].Token {
-		k.token, k.led = held[0].Token, now
-	}
-	return k.led
+	return &kept{serving: step.Material.Current.Serving, bundle: bundle, material: &step.Material}, step.Wake, nil
 }
 
 // announced returns when this replica learnt that all configurations trust the newest authority, or zero if not all do.
@@ -236,11 +205,7 @@ func (k *keeper) announced(m credential.Material, now time.Time) time.Time {
 func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := k.secrets.Get(ctx, k.secret.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		empty := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.secret.Namespace, Name: k.secret.Name}, Type: corev1.SecretTypeTLS}
-		if k.directory != nil {
-			empty.Type = corev1.SecretTypeOpaque
-		}
-		return empty, nil
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.secret.Namespace, Name: k.secret.Name}, Type: corev1.SecretTypeTLS}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the Secret %s: %w", k.secret, err)
@@ -248,14 +213,18 @@ func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// write stores the paths, and new certificates if any, unless the Secret was written since it was read.
-func (k *keeper) write(ctx context.Context, secret *corev1.Secret, certs map[string][]byte, held []credential.Path) (err error) {
+// write stores certificates, unless the Secret was written since it was read.
+func (k *keeper) write(ctx context.Context, secret *corev1.Secret, m credential.Material) error {
 	secret = secret.DeepCopy()
+	data, err := m.Data()
+	if err != nil {
+		return err
+	}
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}
-	maps.Copy(secret.Data, certs)
-	secret.Data[credential.PathsKey] = credential.PathsText(held)
+	maps.Copy(secret.Data, data)
+	maps.DeleteFunc(secret.Data, func(_ string, value []byte) bool { return len(value) == 0 })
 	if secret.ResourceVersion == "" {
 		_, err = k.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: registration.FieldManager})
 	} else {
@@ -289,7 +258,7 @@ var errNotAnnounced = errors.New("it was not announced yet")
 // certificate returns the certificate to serve now.
 func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if k.directory != nil {
-		return k.directory.Now().Serving, nil
+		return k.directory.Serving()
 	}
 	now := k.current.Load()
 	if now == nil {
@@ -307,18 +276,10 @@ func (k *keeper) ready() error {
 	return now.pending
 }
 
-// reach returns the data for API servers to reach the server. It is empty at first.
-func (k *keeper) reach() registration.Reach {
+// bundle returns the trusted authorities, or nil at first.
+func (k *keeper) bundle() []byte {
 	if now := k.current.Load(); now != nil {
-		return now.reach
-	}
-	return registration.Reach{}
-}
-
-// tokens returns the valid secret paths.
-func (k *keeper) tokens() []string {
-	if now := k.current.Load(); now != nil {
-		return now.tokens
+		return now.bundle
 	}
 	return nil
 }

@@ -30,15 +30,14 @@ type Options struct {
 	// CertDir is a directory with tls.crt, tls.key and ca.crt of another issuer, such as cert-manager. New files are
 	// served at once. Empty means certificates from the server itself, rotated and stored in Secret.
 	CertDir string
-	// Secret is the name of the Secret with the server's own certificates and the secret part of its path. Its
-	// namespace must exist.
+	// Secret is the name of the Secret with the server's own certificates. Its namespace must exist.
 	Secret types.NamespacedName
 	// ClientCA is a file with the authorities of the API servers' client certificates. Clients without such a
 	// certificate are refused. Empty means that clients need no certificate. ClientNames are the accepted common names;
 	// without any, every name is accepted.
 	ClientCA    string
 	ClientNames []string
-	// Configurations are the names of ValidatingWebhookConfigurations of other writers, with caBundle and path
+	// Configurations are the names of ValidatingWebhookConfigurations of other writers, with the caBundle
 	// maintained by the server.
 	Configurations []string
 	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds, created and corrected by the server.
@@ -52,10 +51,10 @@ type Options struct {
 	// installs.
 	Policies bool
 
-	// AuthorityLifetime, ServingLifetime and Overlap configure the certificates. Zero means one year, 90 days and ten
-	// minutes. A certificate is replaced when a third of its life is left. Overlap is how long a new authority is
-	// trusted before its first use, and an old authority after its last. CertDir disables all three.
-	AuthorityLifetime, ServingLifetime, Overlap time.Duration
+	// CertificateLifetime and Overlap configure the certificates. Zero means 90 days and ten minutes. A certificate is
+	// replaced when a third of its life is left. Overlap is how long a new certificate is trusted before it is served.
+	// CertDir disables both.
+	CertificateLifetime, Overlap time.Duration
 	// Drain is how long Server.Drained lets the server, no longer ready, go on serving after it was asked to stop,
 	// until no Service leads to it any more. Zero means not at all.
 	Drain time.Duration
@@ -82,20 +81,18 @@ func (o Options) check() (Options, error) {
 			return o, fmt.Errorf("options of the admission server: Kinds[%d]: %s is there twice", i, k.Kind)
 		}
 	}
-	o.AuthorityLifetime = cmp.Or(o.AuthorityLifetime, 365*24*time.Hour)
-	o.ServingLifetime = cmp.Or(o.ServingLifetime, 90*24*time.Hour)
+	o.CertificateLifetime = cmp.Or(o.CertificateLifetime, 90*24*time.Hour)
 	o.Overlap = cmp.Or(o.Overlap, 10*time.Minute)
-	if shorter := min(o.AuthorityLifetime, o.ServingLifetime); o.Overlap*6 > shorter {
-		// A certificate must outlive the wait for a new authority, which begins when a third of its life is left.
-		return o, fmt.Errorf("options of the admission server: Overlap %v must be at most a sixth of the shorter lifetime, %v", o.Overlap, shorter)
+	if o.Overlap*6 > o.CertificateLifetime {
+		// A certificate must outlive the wait for its successor, which begins when a third of its life is left.
+		return o, fmt.Errorf("options of the admission server: Overlap %v must be at most a sixth of CertificateLifetime %v", o.Overlap, o.CertificateLifetime)
 	}
 	return o, nil
 }
 
 // own returns the maintained configuration.
-func (o Options) own(ctx context.Context, reach registration.Reach) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	config := registration.Configuration(o.OwnConfiguration, o.Endpoint, admit.Registered(o.Kinds), nil)
-	config.Webhooks[0].ClientConfig = reach.Client(o.Endpoint, registration.ValidatePath)
+func (o Options) own(ctx context.Context, bundle []byte) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	config := registration.Configuration(o.OwnConfiguration, o.Endpoint, admit.Registered(o.Kinds), bundle)
 	if o.Owner != nil {
 		owner, err := o.Owner(ctx)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"flyball.dev/flyball/engine/admit/gate"
+	"flyball.dev/flyball/engine/admit/limits"
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
@@ -24,11 +24,12 @@ const (
 	// server closes it. A request sent while the server closes the connection would be lost, because API servers do not
 	// retry it.
 	idleTimeout = 5 * time.Minute
-	// maxHeader is the maximum size of a header in bytes, and answerTime the time limit for the answer after it. A
-	// header may take as long as a connection may stay unused, because net/http counts the time of the first header
-	// from the start of the connection.
+	// maxHeader is the maximum size of a header in bytes, and answerTime the time limit for the answer after it.
 	maxHeader  = 64 << 10
 	answerTime = 30 * time.Second
+	// headerTime is the time limit for the first header. net/http counts it from the start of the connection, and API
+	// servers open connections up to 90 s before they use them.
+	headerTime = 100 * time.Second
 	// lastRequests is the time limit for requests under way at the end: twice the API server's timeout.
 	lastRequests = 2 * registration.Timeout * time.Second
 )
@@ -61,13 +62,10 @@ func (s *Server) serve(ctx context.Context) error {
 		GetCertificate: s.certs.certificate,
 		NextProtos:     []string{"h2", "http/1.1"},
 	}
-	if err := gate.ClientAuth(secured, s.options.ClientCA, s.options.ClientNames, len(s.public) > 0); err != nil {
+	if err := limits.ClientAuth(secured, s.options.ClientCA, s.options.ClientNames, len(s.public) > 0); err != nil {
 		return err
 	}
-	guarded := &gate.Gate{
-		Tokens: s.certs.tokens, Inner: s.web.WebhookMux(), Bounds: gate.NewBounds(s.options.Log), Public: s.public, Certified: s.options.ClientCA != "",
-	}
-	server := over(s.closeWhenDraining(guarded))
+	server := over(s.closeWhenDraining(s.route()))
 	server.TLSConfig = secured
 	stopped := make(chan error, 1)
 	go func() {
@@ -88,14 +86,28 @@ func (s *Server) serve(ctx context.Context) error {
 	return nil
 }
 
+// route serves the public paths to every client, and all other paths to API servers, within limits.
+func (s *Server) route() http.Handler {
+	reviews := limits.New(s.web.WebhookMux(), s.options.Log)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch public := s.public[req.URL.Path]; {
+		case public != nil:
+			public.ServeHTTP(w, req)
+		case s.options.ClientCA != "" && (req.TLS == nil || len(req.TLS.VerifiedChains) == 0):
+			limits.TurnAway(w, limits.Faultf(http.StatusForbidden, "only API servers with a client certificate may ask for reviews"))
+		default:
+			reviews.ServeHTTP(w, req)
+		}
+	})
+}
+
 // over returns a server for a handler, with the time and size limits of connections. The handler limits the body.
 func over(handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler:     handler,
-		ConnContext: new(gate.Newcomers).Context,
+		Handler: handler,
 		// Errors of clients are not logged, because any client could fill the log.
 		ErrorLog:       log.New(io.Discard, "", 0),
-		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: gate.NewcomerTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: idleTimeout,
 	}
 }
 

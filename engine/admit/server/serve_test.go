@@ -2,16 +2,20 @@ package server
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"flyball.dev/flyball/engine/admit/gate"
+	"github.com/go-logr/logr/testr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
 // keptByAPIServers is how long an API server keeps an unused connection.
@@ -42,8 +46,7 @@ func (d dialed) dial() net.Conn {
 func TestUnusedConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := make(dialed)
-		server := over(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			gate.Known(req)
+		server := over(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "here")
 		}))
 		stopped := make(chan error, 1)
@@ -85,4 +88,42 @@ func TestUnusedConnections(t *testing.T) {
 		}
 		_ = server.Close()
 	})
+}
+
+// Public paths are open to every client. If client certificates are required, no other path is.
+func TestRoute(t *testing.T) {
+	proven := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
+	for _, test := range []struct {
+		path, clientCA string
+		tls            *tls.ConnectionState
+		want           string
+		code           int
+	}{
+		{path: "/public", want: "public", code: http.StatusOK},
+		{path: "/public", clientCA: "ca.crt", want: "public", code: http.StatusOK},
+		{path: "/public/open", code: http.StatusNotFound},
+		{path: "/judge", want: "judge", code: http.StatusOK},
+		{path: "/judge/open", want: "judge", code: http.StatusOK},
+		{path: "/elsewhere", code: http.StatusNotFound},
+		{path: "/judge", clientCA: "ca.crt", tls: &tls.ConnectionState{}, code: http.StatusForbidden},
+		{path: "/judge", clientCA: "ca.crt", code: http.StatusForbidden},
+		{path: "/judge", clientCA: "ca.crt", tls: proven, want: "judge", code: http.StatusOK},
+	} {
+		t.Run(test.path+" "+test.clientCA, func(t *testing.T) {
+			came := ""
+			say := func(who string) http.Handler {
+				return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came += who })
+			}
+			s := &Server{web: webhook.NewServer(webhook.Options{}), options: Options{ClientCA: test.clientCA, Log: testr.New(t)}}
+			s.HandlePublic("/public", say("public"))
+			s.HandleHTTP("/judge", say("judge"))
+			req := httptest.NewRequest(http.MethodPost, test.path, strings.NewReader("{}"))
+			req.TLS = test.tls
+			reply := httptest.NewRecorder()
+			s.route().ServeHTTP(reply, req)
+			if came != test.want || reply.Code != test.code {
+				t.Errorf("got to %q with %d, want %q with %d", came, reply.Code, test.want, test.code)
+			}
+		})
+	}
 }

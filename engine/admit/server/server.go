@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -30,7 +29,7 @@ type Server struct {
 	web     webhook.Server
 	certs   *keeper
 	options Options
-	// public are handlers for requests without the secret part of the path.
+	// public are handlers, by path, that authenticate and limit their callers themselves.
 	public map[string]http.Handler
 
 	listening, draining atomic.Bool
@@ -77,20 +76,15 @@ func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 	if options.Policies {
 		k.policies = &registration.PolicyKeeper{Policies: registrations.ValidatingAdmissionPolicies(), Bindings: registrations.ValidatingAdmissionPolicyBindings()}
 	}
-	// The API server can show a path to users, in the text of an error, so a path lives only for a day.
-	k.paths = credential.PathRotation{Life: min(24*time.Hour, options.ServingLifetime*2/3), Overlap: options.Overlap}
 	if options.CertDir != "" {
-		k.directory, err = credential.OpenDirectory(options.CertDir, options.Log)
+		k.directory, err = credential.OpenDirectory(options.CertDir)
 		return k, err
 	}
 	hosts, err := options.Endpoint.Hosts()
 	if err != nil {
 		return nil, err
 	}
-	k.rotation = credential.Rotation{
-		Hosts:     hosts,
-		Authority: options.AuthorityLifetime, Serving: options.ServingLifetime, Overlap: options.Overlap,
-	}
+	k.rotation = credential.Rotation{Hosts: hosts, Life: options.CertificateLifetime, Overlap: options.Overlap, Issue: credential.Issue}
 	return k, nil
 }
 
@@ -102,8 +96,8 @@ func (s *Server) Handle(path string, handler admission.Handler) {
 // HandleHTTP registers a handler of plain requests. It must be called before Start, and panics if the path is taken.
 func (s *Server) HandleHTTP(path string, handler http.Handler) { s.web.Register(path, handler) }
 
-// HandlePublic registers a handler for a full path without the secret part. The handler authenticates and limits its
-// callers itself, and calls gate.Known for authenticated callers. It panics if the path is taken.
+// HandlePublic registers a handler for clients other than API servers. The handler authenticates and limits its callers
+// itself. It panics if the path is taken.
 func (s *Server) HandlePublic(path string, handler http.Handler) {
 	if s.public[path] != nil {
 		panic("the path " + path + " is taken")
@@ -151,10 +145,9 @@ func (s *Server) Certificate() *x509.Certificate {
 
 // CABundle returns the authorities to trust in a webhook configuration of this server, in PEM, or none before the first
 // certificate. The bundle changes with rotation: list the configuration in Options.Configurations for updates.
-func (s *Server) CABundle() []byte { return s.certs.reach().Bundle }
+func (s *Server) CABundle() []byte { return s.certs.bundle() }
 
-// Client returns the client configuration of a path of this server, for a webhook configuration made elsewhere. The
-// path begins with a changing secret part: list the configuration in Options.Configurations for updates.
+// Client returns the client configuration of a path of this server, for a webhook configuration made elsewhere.
 func (s *Server) Client(path string) admissionregistrationv1.WebhookClientConfig {
-	return s.certs.reach().Client(s.options.Endpoint, path)
+	return s.options.Endpoint.Client(path, s.certs.bundle())
 }

@@ -1,4 +1,4 @@
-package gate
+package limits
 
 import (
 	"bytes"
@@ -14,11 +14,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/go-logr/logr/testr"
 )
 
 // clientCertificate returns a client certificate of a new authority, and the authority's file.
@@ -97,45 +94,5 @@ func TestClientCertificates(t *testing.T) {
 	open := &tls.Config{}
 	if err := ClientAuth(open, "", nil, true); err != nil || open.ClientAuth != tls.NoClientCert {
 		t.Errorf("without a file: %v, %v", err, open.ClientAuth)
-	}
-}
-
-// Public paths are open to every client, and no other path is. If client certificates are required, the secret part
-// alone is not enough.
-func TestPublicPaths(t *testing.T) {
-	var came []string
-	say := func(who string) http.Handler {
-		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came = append(came, who) })
-	}
-	certified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
-	for _, test := range []struct {
-		path      string
-		certified bool
-		tls       *tls.ConnectionState
-		want      string
-	}{
-		{path: "/public", want: "public"},
-		{path: "/public", certified: true, want: "public"},
-		{path: "/public/", want: ""},
-		{path: "/public/open", want: ""},
-		{path: "/" + token + "/public", want: "inner"},
-		{path: "/" + token + judgePath, want: "inner"},
-		{path: "/" + token + judgePath, certified: true, tls: &tls.ConnectionState{}, want: ""},
-		{path: "/" + token + judgePath, certified: true, want: ""},
-		{path: "/" + token + judgePath, certified: true, tls: certified, want: "inner"},
-		{path: judgePath, certified: true, tls: certified, want: ""},
-	} {
-		came = nil
-		gate := &Gate{
-			Tokens: func() []string { return []string{token} }, Inner: say("inner"), Public: map[string]http.Handler{"/public": say("public")},
-			Certified: test.certified, Bounds: NewBounds(testr.New(t)),
-		}
-		req := httptest.NewRequest(http.MethodPost, test.path, strings.NewReader("{}"))
-		req.TLS = test.tls
-		reply := httptest.NewRecorder()
-		gate.ServeHTTP(reply, req)
-		if got := strings.Join(came, " "); got != test.want || (got == "") != (reply.Code == http.StatusNotFound) {
-			t.Errorf("%s, certificates wanted %t: got to %q with %d, want %q", test.path, test.certified, got, reply.Code, test.want)
-		}
 	}
 }

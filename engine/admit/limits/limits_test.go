@@ -1,9 +1,8 @@
-package gate
+package limits
 
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,27 +17,23 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-const (
-	token        = "0123456789abcdef0123456789abcdef"
-	judgePath    = "/judge"
-	validatePath = "/validate"
-)
+const judgePath = "/judge"
 
 // guarded is a server whose handler counts the admitted requests and answers by respond.
 type guarded struct {
 	*httptest.Server
-	gate   *Gate
+	limits *Limits
 	passed atomic.Int32
 }
 
 func guard(t *testing.T, respond http.HandlerFunc) *guarded {
 	t.Helper()
 	s := &guarded{}
-	s.gate = &Gate{Tokens: func() []string { return []string{"another", token} }, Bounds: NewBounds(testr.New(t)), Inner: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	s.limits = New(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		s.passed.Add(1)
 		respond(w, req)
-	})}
-	s.Server = httptest.NewServer(s.gate)
+	}), testr.New(t))
+	s.Server = httptest.NewServer(s.limits)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -79,36 +74,9 @@ func denied(text string) (string, error) {
 // begun is the usual beginning of a review.
 const begun = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","object":`
 
-// A client without the path gets its answer before the body has arrived, and never reaches the handler.
-func TestRequestsWithoutPathAreRefused(t *testing.T) {
-	s := guard(t, func(http.ResponseWriter, *http.Request) {})
-	for _, path := range []string{"", "/", judgePath, validatePath, "/" + token[:31] + judgePath, "/x" + token + judgePath, "/unknown/" + token, "/" + strings.ToUpper(token) + judgePath} {
-		conn, err := net.Dial("tcp", s.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The body is announced, but never arrives.
-		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", "/"+strings.TrimPrefix(path, "/"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := io.ReadAll(conn) // ends when the server closes the connection
-		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 404") {
-			t.Errorf("%q: %v %s", path, err, answer)
-		}
-		_ = conn.Close()
-	}
-	if n := s.passed.Load(); n != 0 {
-		t.Errorf("%d requests got through", n)
-	}
-	if resp, _ := s.post(t, "/"+token+judgePath, strings.NewReader("{}")); resp.StatusCode != http.StatusOK || s.passed.Load() != 1 {
-		t.Errorf("with the path: %s", resp.Status)
-	}
-}
-
 // A body that is too large, too deep or truncated is refused before the handler: by an error if the webhook fails
 // closed, and by a denial if it fails open.
-func TestBodiesBeyondBoundsAreRefused(t *testing.T) {
+func TestBodiesBeyondLimitsAreRefused(t *testing.T) {
 	s := guard(t, func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		if req.URL.Path != judgePath {
@@ -136,7 +104,7 @@ func TestBodiesBeyondBoundsAreRefused(t *testing.T) {
 			if chunked {
 				body = struct{ io.Reader }{body} // its length is unknown
 			}
-			if resp, text := s.post(t, "/"+token+judgePath, body); resp.StatusCode != test.code {
+			if resp, text := s.post(t, judgePath, body); resp.StatusCode != test.code {
 				t.Errorf("%s: %s %s", test.reason, resp.Status, text)
 			}
 			if passed := s.passed.Load() - before; passed != 0 != (test.code == http.StatusOK) {
@@ -146,7 +114,7 @@ func TestBodiesBeyondBoundsAreRefused(t *testing.T) {
 		if test.code == http.StatusOK {
 			continue
 		}
-		resp, text := s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(test.body))
+		resp, text := s.post(t, judgePath+OpenSuffix, strings.NewReader(test.body))
 		if why, err := denied(text); err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(why, "cannot be judged now") {
 			t.Errorf("%s, where it fails open: %s %v", test.reason, resp.Status, err)
 		}
@@ -162,15 +130,15 @@ func TestHandlerErrorsAreDenialsIfWebhookFailsOpen(t *testing.T) {
 		}
 		http.Error(w, "the API server is away", http.StatusInternalServerError)
 	})
-	if resp, text := s.post(t, "/"+token+judgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError {
+	if resp, text := s.post(t, judgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError {
 		t.Errorf("fails closed: %s %s", resp.Status, text)
 	}
-	_, text := s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(begun+"1}}"))
+	_, text := s.post(t, judgePath+OpenSuffix, strings.NewReader(begun+"1}}"))
 	if why, err := denied(text); err != nil || !strings.Contains(why, "the API server is away") {
 		t.Errorf("fails open: %q, %v", why, err)
 	}
 	again.Store(true)
-	if resp, text := s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError || resp.Header.Get("Retry-After") == "" {
+	if resp, text := s.post(t, judgePath+OpenSuffix, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("to be asked again: %s %s", resp.Status, text)
 	}
 }
@@ -184,10 +152,10 @@ func TestOverload(t *testing.T) {
 			<-release
 		}
 	})
-	s.gate.Bounds.small, s.gate.Bounds.large, s.gate.Bounds.slotTime = newPlaces(1), newPlaces(1), time.Millisecond
+	s.limits.small, s.limits.large, s.limits.slotTime = make(chan struct{}, 1), make(chan struct{}, 1), time.Millisecond
 	large := begun + `"` + strings.Repeat("a", smallReview) + `"}}`
 	occupy := func(body string) {
-		req, err := http.NewRequest(http.MethodPost, s.URL+"/"+token+judgePath, strings.NewReader(body))
+		req, err := http.NewRequest(http.MethodPost, s.URL+judgePath, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,18 +169,18 @@ func TestOverload(t *testing.T) {
 	}
 	defer close(release)
 	full := func(size, body string) {
-		resp, text := s.post(t, "/"+token+judgePath, strings.NewReader(body))
+		resp, text := s.post(t, judgePath, strings.NewReader(body))
 		if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %s %s", size, resp.Status, text)
 		}
-		_, text = s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(body))
+		_, text = s.post(t, judgePath+OpenSuffix, strings.NewReader(body))
 		if why, err := denied(text); err != nil || !strings.Contains(why, "too many") {
 			t.Errorf("%s, where it fails open: %q, %v", size, why, err)
 		}
 	}
 	occupy(large)
 	full("large", large)
-	if resp, _ := s.post(t, "/"+token+judgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusOK {
+	if resp, _ := s.post(t, judgePath, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusOK {
 		t.Errorf("a small one beside a large one: %s", resp.Status)
 	}
 	occupy("{}")
@@ -228,7 +196,7 @@ func TestSlowBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprintf(conn, "POST /%s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", token, judgePath)
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", judgePath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,50 +208,8 @@ func TestSlowBodies(t *testing.T) {
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "1" {
 		t.Errorf("%s %v", answer.Status, answer.Header)
 	}
-	if n := s.passed.Load() + int32(len(s.gate.Bounds.small.taken)); n != 0 {
+	if n := s.passed.Load() + int32(len(s.limits.small)); n != 0 {
 		t.Errorf("%d reviews are still there", n)
-	}
-}
-
-// Connections without an authenticated request are closed, the oldest first if there are too many. Others stay open.
-func TestUnauthenticatedConnectionsAreClosed(t *testing.T) {
-	s := guard(t, func(http.ResponseWriter, *http.Request) {})
-	server := httptest.NewUnstartedServer(s.gate)
-	all := new(Newcomers)
-	server.Config.ConnContext = all.Context
-	server.Start()
-	t.Cleanup(server.Close)
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
-	}
-	ask := func(conn net.Conn) string {
-		_, _ = fmt.Fprintf(conn, "POST /%s%s HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", token, judgePath)
-		answer, _ := bufio.NewReader(conn).ReadString('\n')
-		return answer
-	}
-	honest := dial()
-	if answer := ask(honest); !strings.Contains(answer, "200") {
-		t.Fatal(answer)
-	}
-	first := dial()
-	for range maxNewcomers {
-		dial()
-	}
-	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the oldest: %v, want its end", err)
-	}
-	if answer := ask(honest); !strings.Contains(answer, "200") {
-		t.Errorf("a client with the path: %s", answer)
-	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if n := all.all.Len(); n > maxNewcomers {
-		t.Errorf("%d newcomers", n)
 	}
 }
 
@@ -291,10 +217,10 @@ func TestUnauthenticatedConnectionsAreClosed(t *testing.T) {
 func TestPanicRefusesReview(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) { panic("out of range") })
 	body := begun + `"a"}}`
-	if resp, text := s.post(t, "/"+token+judgePath, strings.NewReader(body)); resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "out of range") {
+	if resp, text := s.post(t, judgePath, strings.NewReader(body)); resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "out of range") {
 		t.Errorf("where it fails closed: %s %s", resp.Status, text)
 	}
-	resp, text := s.post(t, "/"+token+judgePath+OpenSuffix, strings.NewReader(body))
+	resp, text := s.post(t, judgePath+OpenSuffix, strings.NewReader(body))
 	if why, err := denied(text); err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(why, "out of range") {
 		t.Errorf("where it fails open: %s %q %v", resp.Status, why, err)
 	}

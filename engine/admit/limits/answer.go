@@ -1,4 +1,4 @@
-package gate
+package limits
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package gate
+package limits
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,12 +26,11 @@ const (
 	maxReview = 3<<20 + 128<<10
 	// maxDepth is the maximum nesting of objects and lists in a review, because JSON is parsed recursively.
 	maxDepth = 1000
-	// smallReview is the maximum size in bytes of a small review. Small reviews are served in parallel. Of larger
-	// reviews two are served at a time, from two users, so that memory is bounded and small reviews do not wait for
-	// large ones.
+	// smallReview is the maximum size in bytes of a small review. At most maxSmall small and maxLarge larger reviews
+	// are served at a time, so that memory is bounded and small reviews do not wait for large ones.
 	smallReview = 256 << 10
-	smallPlaces = 128
-	largePlaces = 2
+	maxSmall    = 128
+	maxLarge    = 2
 	// slotTime is how long a review waits for a place. With BodyTime it is less than the API server's timeout of 5 s,
 	// so that a refusal arrives in time.
 	slotTime = 1500 * time.Millisecond
@@ -79,7 +79,7 @@ func TurnAway(w http.ResponseWriter, err error) {
 	http.Error(w, workload.OneLine(f.Error(), MaxRefusal), f.Code)
 }
 
-// scanned is a body that was read and is within the bounds.
+// scanned is a body that was read and is within the limits.
 type scanned struct {
 	*bytes.Reader
 	raw []byte
@@ -88,7 +88,7 @@ type scanned struct {
 // Close implements io.Closer.
 func (scanned) Close() error { return nil }
 
-// ReadBody reads the body of a review within the bounds. The body is parsed only after its size and depth are known.
+// ReadBody reads the body of a review within the limits. The body is parsed only after its size and depth are known.
 func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	if known, ok := req.Body.(scanned); ok {
 		return known.raw, nil
@@ -135,120 +135,103 @@ func checkDepth(body []byte) error {
 	return nil
 }
 
-// Bounds limit the cost of reviews: their size, depth, transfer time, and the number served in parallel. A review
-// beyond the bounds is refused. A webhook that fails open then answers with a denial, since any other answer would
-// admit the change.
-type Bounds struct {
-	small, large *places
+// OpenSuffix ends the path of a webhook that fails open.
+const OpenSuffix = "/open"
+
+// Limits limit the cost of reviews: their size, depth, transfer time, and the number served at a time. A review beyond
+// the limits is refused. A webhook that fails open then answers with a denial, since any other answer would admit the
+// change.
+type Limits struct {
+	handler http.Handler
+	// small and large are the reviews under way, by size.
+	small, large chan struct{}
 	slotTime     time.Duration
-	asker        Asker
 	log          logr.Logger
 	// logged is the time of the last log line about an overload, in nanoseconds.
 	logged atomic.Int64
 }
 
-// NewBounds returns empty bounds.
-func NewBounds(log logr.Logger) *Bounds {
-	return &Bounds{small: newPlaces(smallPlaces), large: newPlaces(largePlaces), slotTime: slotTime, asker: askerOf, log: log}
+// New returns a handler that serves reviews within limits. It removes OpenSuffix from the path.
+func New(handler http.Handler, log logr.Logger) *Limits {
+	return &Limits{handler: handler, small: make(chan struct{}, maxSmall), large: make(chan struct{}, maxLarge), slotTime: slotTime, log: log}
 }
 
-// Bound serves a handler within bounds of its own, as wide as those of a Server, and fails closed. user returns the
-// user of a request; nil takes the user from the admission review.
-func Bound(handler http.Handler, user func(*http.Request) string, log logr.Logger) http.Handler {
-	b := NewBounds(log)
-	if user != nil {
-		b.asker = func(req *http.Request, _ []byte) string { return shareOf(user(req)) }
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { b.serve(handler, w, req, false) })
-}
-
-// serve answers one request by the handler, within the bounds.
-func (b *Bounds) serve(handler http.Handler, w http.ResponseWriter, req *http.Request, open bool) {
+// ServeHTTP implements http.Handler.
+func (l *Limits) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	path, open := strings.CutSuffix(req.URL.Path, OpenSuffix)
 	if open {
 		ctx, cancel := context.WithTimeout(req.Context(), judgeTime)
 		defer cancel()
-		req = req.WithContext(ctx)
+		req = req.Clone(ctx)
+		req.URL.Path, req.URL.RawPath = path, ""
 	}
-	among := b.small
+	places := l.small
 	if req.ContentLength < 0 || req.ContentLength > smallReview {
-		among = b.large
+		places = l.large
 	}
-	leave, err := b.enter(req, among)
-	if err != nil {
-		b.refuse(w, req, open, nil, err)
+	if err := l.enter(req, places); err != nil {
+		l.refuse(w, req, open, nil, err)
 		return
 	}
-	defer leave()
+	defer func() { <-places }()
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(BodyTime)) // a test's recorder has no deadline
 	body, err := ReadBody(w, req)
 	if err != nil {
-		b.refuse(w, req, open, body, err)
+		l.refuse(w, req, open, body, err)
 		return
 	}
-	release, ok := among.share(b.asker(req, body))
-	if !ok {
-		b.refuse(w, req, open, body, b.tooMany(req))
-		return
-	}
-	defer release()
 	// The server reads on to notice the end of the connection, so the deadline of the body must not apply to the
 	// handler.
 	_ = control.SetReadDeadline(time.Time{})
 	req.Body = scanned{Reader: bytes.NewReader(body), raw: body}
-	defer b.refusePanic(w, req, open, body)
+	defer l.refusePanic(w, req, open, body)
 	if !open {
-		handler.ServeHTTP(w, req)
+		l.handler.ServeHTTP(w, req)
 		return
 	}
 	answer := &failedAnswer{ResponseWriter: w}
-	handler.ServeHTTP(answer, req)
+	l.handler.ServeHTTP(answer, req)
 	if answer.code != 0 {
-		b.refuse(w, req, open, body, &Fault{Code: answer.code, Err: errors.New(answer.text.String())})
+		l.refuse(w, req, open, body, &Fault{Code: answer.code, Err: errors.New(answer.text.String())})
 	}
 }
 
 // refusePanic refuses a review that could not be judged because of a panic. It must be deferred. Without it only the
 // connection would be closed, and a webhook that fails open would admit the change.
-func (b *Bounds) refusePanic(w http.ResponseWriter, req *http.Request, open bool, body []byte) {
+func (l *Limits) refusePanic(w http.ResponseWriter, req *http.Request, open bool, body []byte) {
 	if fault := recover(); fault != nil {
-		b.log.Error(fmt.Errorf("panic: %v", fault), "Failed to judge an admission review because of a panic in Flyball", "stack", string(debug.Stack()))
-		b.refuse(w, req, open, body, Faultf(http.StatusInternalServerError, "a fault in Flyball, please report it: %v", fault))
+		l.log.Error(fmt.Errorf("panic: %v", fault), "Failed to judge an admission review because of a panic in Flyball", "stack", string(debug.Stack()))
+		l.refuse(w, req, open, body, Faultf(http.StatusInternalServerError, "a fault in Flyball, please report it: %v", fault))
 	}
 }
 
 // enter waits for a place among the reviews of the same size.
-func (b *Bounds) enter(req *http.Request, among *places) (leave func(), err error) {
-	leave = func() { <-among.taken }
-	select {
-	case among.taken <- struct{}{}:
-		return leave, nil
-	default:
-	}
-	timer := time.NewTimer(b.slotTime)
+func (l *Limits) enter(req *http.Request, places chan struct{}) error {
+	timer := time.NewTimer(l.slotTime)
 	defer timer.Stop()
 	select {
-	case among.taken <- struct{}{}:
-		return leave, nil
+	case places <- struct{}{}:
+		return nil
 	case <-req.Context().Done():
-		return nil, &Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("wait for other admission reviews: %w", req.Context().Err()), Again: time.Second}
+		return &Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("wait for other admission reviews: %w", req.Context().Err()), Again: time.Second}
 	case <-timer.C:
-		return nil, b.tooMany(req)
+		return l.tooMany(req)
 	}
 }
 
 // tooMany returns the error for a review without a place. It logs the overload from time to time.
-func (b *Bounds) tooMany(req *http.Request) error {
-	if now, last := time.Now().UnixNano(), b.logged.Load(); now-last > int64(overloadLogged) && b.logged.CompareAndSwap(last, now) {
-		b.log.Info("Too many admission reviews at once; some are refused", "size", req.ContentLength)
+func (l *Limits) tooMany(req *http.Request) error {
+	if now, last := time.Now().UnixNano(), l.logged.Load(); now-last > int64(overloadLogged) && l.logged.CompareAndSwap(last, now) {
+		l.log.Info("Too many admission reviews at once; some are refused", "size", req.ContentLength)
 	}
 	return &Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many admission reviews at once"), Again: time.Second}
 }
 
-// refuse answers a review that is beyond the bounds or could not be judged. If the webhook fails closed, the answer is
+// refuse answers a review that is beyond the limits or could not be judged. If the webhook fails closed, the answer is
 // an error, and the API server refuses the change or retries. If it fails open, the answer is a denial of the review,
 // whose UID is read from the beginning of the body.
-func (b *Bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, body []byte, err error) {
+func (l *Limits) refuse(w http.ResponseWriter, req *http.Request, open bool, body []byte, err error) {
 	if open {
 		if body == nil {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(BodyTime))
@@ -258,7 +241,7 @@ func (b *Bounds) refuse(w http.ResponseWriter, req *http.Request, open bool, bod
 			code := CodeOf(err)
 			denial := Answer{Code: int32(code), Reason: reasonOf(code), Message: workload.OneLine("this change cannot be judged now: "+err.Error(), MaxRefusal)}
 			if err := denial.Write(w, uid); err != nil {
-				b.log.V(1).Info("Failed to send the answer: the API server closed the connection", "reason", err.Error())
+				l.log.V(1).Info("Failed to send the answer: the API server closed the connection", "reason", err.Error())
 			}
 			return
 		}

@@ -1,0 +1,42 @@
+package limits
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// ClientAuth sets the accepted clients in a TLS configuration: clients with a certificate of an authority in the file,
+// under one of the names if any are given, and, if optional, clients without a certificate. Without a file every client
+// is accepted.
+func ClientAuth(config *tls.Config, file string, names []string, optional bool) error {
+	if file == "" {
+		return nil
+	}
+	bundle, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the authorities of the API servers' certificates: %w", err)
+	}
+	config.ClientCAs = x509.NewCertPool()
+	if !config.ClientCAs.AppendCertsFromPEM(bundle) {
+		return fmt.Errorf("read the authorities of the API servers' certificates: %s has none", file)
+	}
+	config.ClientAuth = tls.RequireAndVerifyClientCert
+	if optional {
+		config.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	if len(names) > 0 {
+		config.VerifyConnection = func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 {
+				return nil // certificates are optional
+			}
+			if name := state.PeerCertificates[0].Subject.CommonName; !slices.Contains(names, name) {
+				return fmt.Errorf("the client is %q, not an API server", name)
+			}
+			return nil
+		}
+	}
+	return nil
+}
