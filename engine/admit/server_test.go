@@ -78,7 +78,7 @@ func TestAuthorityIsInjected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"tls.crt", "tls.key", "ca.crt", "ca.key"} {
+	for _, key := range []string{"tls.crt", "tls.key", "ca.crt"} {
 		if len(secret.Data[key]) == 0 {
 			t.Errorf("the Secret has no %s", key)
 		}
