@@ -131,6 +131,9 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	return p, nil
 }
 
+// All returns the timelines of all listed targets, also of those without a change, in order.
+func (p *Plan) All() []Timeline { return p.all }
+
 // take adds the changes of one write.
 func (p *Plan) take(write *decide.Write) {
 	p.Writes++

@@ -27,13 +27,31 @@ type Totals struct {
 	MemoryGiBHoursSaved float64 `json:"memoryGiBHoursSaved"`
 }
 
+// Add adds the sums of other targets.
+func (t *Totals) Add(o Totals) {
+	t.Targets += o.Targets
+	t.Changed += o.Changed
+	t.Uncounted += o.Uncounted
+	t.ReplicaHours += o.ReplicaHours
+	t.ReplicaHoursSaved += o.ReplicaHoursSaved
+	t.CPUHoursSaved += o.CPUHoursSaved
+	t.MemoryGiBHoursSaved += o.MemoryGiBHoursSaved
+}
+
 // Timeline shows how much of a target runs over time.
 type Timeline struct {
 	Target string `json:"target"`
 	Steps  []Step `json:"steps"`
 
-	ref workload.Ref
+	ref    workload.Ref
+	totals Totals
 }
+
+// Ref returns the target.
+func (t *Timeline) Ref() workload.Ref { return t.ref }
+
+// Totals returns the savings of the target alone.
+func (t *Timeline) Totals() Totals { return t.totals }
 
 // Step is the level from an instant on.
 type Step struct {
@@ -42,6 +60,10 @@ type Step struct {
 	Running float64 `json:"running"`
 	// Replicas is the number of replicas. It is absent if the kind has none.
 	Replicas *int64 `json:"replicas,omitempty"`
+	// By are the policies with a value in force from then on, in order, and Since is the first transition that set one. A program reads both
+	// from the changes.
+	By    []string  `json:"-"`
+	Since time.Time `json:"-"`
 }
 
 // changes reports whether anything is written of the target in this time.
@@ -113,6 +135,7 @@ func (l *ledger) note(ref workload.Ref, at time.Time) {
 	obj.Ledger = nil // without a ledger, Flyball's own values count as the current state
 	now := l.memory.Kind(ref.GroupKind).Adapter.Observe(&obj)
 	step := Step{At: at, Running: 1}
+	step.read(l.memory.Object(ref).Ledger)
 	var count int64
 	for _, c := range now.Components {
 		count += c.Replicas
@@ -135,37 +158,58 @@ func (l *ledger) note(ref workload.Ref, at time.Time) {
 	a.timeline.Steps = append(a.timeline.Steps, step)
 }
 
-// close returns the sums, and the timelines of all targets.
-func (l *ledger) close() (Totals, []Timeline) {
-	t := Totals{Targets: len(l.accounts)}
-	var lines []Timeline
-	for _, a := range l.accounts {
-		lines = append(lines, a.timeline)
-		changes := a.timeline.changes()
-		if changes {
-			t.Changed++
+// read sets the policies of a ledger.
+func (s *Step) read(entries workload.Ledger) {
+	for i := range entries {
+		e := &entries[i]
+		if !slices.Contains(s.By, e.By) {
+			s.By = append(s.By, e.By)
 		}
-		if !a.counted {
-			if changes {
-				t.Uncounted++
-			}
-			continue
-		}
-		for i, s := range a.timeline.Steps {
-			end := l.options.To
-			if i+1 < len(a.timeline.Steps) {
-				end = a.timeline.Steps[i+1].At
-			}
-			hours := end.Sub(s.At).Hours()
-			saved := hours * float64(a.owner-*s.Replicas)
-			t.ReplicaHours += hours * float64(*s.Replicas)
-			t.ReplicaHoursSaved += saved
-			t.CPUHoursSaved += saved * a.cpu
-			t.MemoryGiBHoursSaved += saved * a.memory
+		if s.Since.IsZero() || e.Since.Before(s.Since) {
+			s.Since = e.Since
 		}
 	}
+	slices.Sort(s.By)
+}
+
+// close returns the sums, and the timelines of all targets.
+func (l *ledger) close() (Totals, []Timeline) {
+	var sum Totals
+	var lines []Timeline
+	for _, a := range l.accounts {
+		lines = append(lines, a.close(l.options.To))
+	}
 	slices.SortFunc(lines, func(a, b Timeline) int { return a.ref.Compare(b.ref) })
-	return t, lines
+	for i := range lines {
+		sum.Add(lines[i].totals)
+	}
+	return sum, lines
+}
+
+// close returns the timeline of the target, with its sums until the end.
+func (a *account) close(to time.Time) Timeline {
+	line := a.timeline
+	line.totals.Targets = 1
+	if line.changes() {
+		line.totals.Changed = 1
+	}
+	if !a.counted {
+		line.totals.Uncounted = line.totals.Changed
+		return line
+	}
+	for i, s := range line.Steps {
+		end := to
+		if i+1 < len(line.Steps) {
+			end = line.Steps[i+1].At
+		}
+		hours := end.Sub(s.At).Hours()
+		saved := hours * float64(a.owner-*s.Replicas)
+		line.totals.ReplicaHours += hours * float64(*s.Replicas)
+		line.totals.ReplicaHoursSaved += saved
+		line.totals.CPUHoursSaved += saved * a.cpu
+		line.totals.MemoryGiBHoursSaved += saved * a.memory
+	}
+	return line
 }
 
 // requests returns the requests of one pod of a template, in cores and GiB.

@@ -1,0 +1,58 @@
+package week
+
+import (
+	"fmt"
+	"time"
+)
+
+// Midnight returns the beginning of the day of an instant in a zone.
+func Midnight(at time.Time, zone *time.Location) time.Time {
+	y, m, d := at.In(zone).Date()
+	start := time.Date(y, m, d, 0, 0, 0, 0, zone)
+	if start.In(zone).Day() != d { // the clock skips midnight
+		_, start = start.ZoneBounds()
+	}
+	return start
+}
+
+// mark sets the days and the changes of the clocks.
+func (w *Week) mark() {
+	y, m, d := w.From.In(w.zone).Date()
+	for i := 0; ; i++ {
+		day := Midnight(time.Date(y, m, d+i, 12, 0, 0, 0, w.zone), w.zone)
+		if !day.Before(w.To) {
+			break
+		}
+		if !day.Before(w.From) {
+			w.Days = append(w.Days, day)
+		}
+	}
+	for at := w.From.In(w.zone); ; {
+		_, next := at.ZoneBounds()
+		if next.IsZero() || !next.Before(w.To) {
+			return
+		}
+		_, before := next.Add(-time.Second).Zone()
+		_, after := next.Zone()
+		if before != after {
+			w.Clocks = append(w.Clocks, clock(next, time.Duration(after-before)*time.Second))
+		}
+		at = next
+	}
+}
+
+// clock returns a change of the clocks by a number of seconds.
+func clock(at time.Time, by time.Duration) Clock {
+	c := Clock{At: at, From: at, To: at}
+	zone := at.Location()
+	_, before := at.Add(-time.Second).Zone()
+	old := at.In(time.FixedZone("", before))
+	if by > 0 {
+		c.Text = fmt.Sprintf("the clock goes from %s to %s: the time between is skipped", old.Format("15:04"), at.Format("15:04"))
+		return c
+	}
+	c.From, c.To = at.Add(by), at.Add(-by)
+	c.Text = fmt.Sprintf("the clock goes back from %s to %s: the time from %s to %s comes twice", old.Format("15:04"), at.In(zone).Format("15:04"),
+		at.In(zone).Format("15:04"), old.Format("15:04"))
+	return c
+}

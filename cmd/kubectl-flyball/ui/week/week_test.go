@@ -1,0 +1,255 @@
+package week_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+const root = "../../../.."
+
+// demo returns the world of the demo.
+func demo(t *testing.T) *source.World {
+	t.Helper()
+	w, err := source.Files{Paths: []string{root + "/test/demo/manifests", root + "/samples/calendars"}, Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// To compile adapters without an object takes most of the time.
+	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool {
+		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
+	})
+	return w
+}
+
+func zone(t *testing.T, name string) *time.Location {
+	t.Helper()
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+// changesOfClocks returns the two changes of the clocks of a zone in 2037.
+func changesOfClocks(z *time.Location) (all []time.Time) {
+	for at := time.Date(2037, 1, 1, 0, 0, 0, 0, z); len(all) < 2; {
+		_, at = at.ZoneBounds()
+		all = append(all, at)
+	}
+	return all
+}
+
+// planned is a number of replicas in force from an instant on.
+type planned struct {
+	At       time.Time
+	Replicas string
+}
+
+// TestBarsAreThePlan holds the bars of the week against the changes of replicas that plan -o json lists: over both changes of the clocks, in
+// the zone of the policies and in two other zones, one of which changes by half an hour.
+func TestBarsAreThePlan(t *testing.T) {
+	compared := 0
+	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
+		z := zone(t, name)
+		for _, change := range changesOfClocks(z) {
+			from := week.Midnight(change.AddDate(0, 0, -3), z)
+			to := from.AddDate(0, 0, 7)
+			t.Run(name+" "+from.Format(time.DateOnly), func(t *testing.T) {
+				w := demo(t)
+				p, err := plan.Make(t.Context(), w, plan.Options{From: from, To: to, Zone: z})
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := json.Marshal(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k, err := week.Of(t.Context(), w, week.Options{From: from, To: to, Zone: z})
+				if err != nil {
+					t.Fatal(err)
+				}
+				compared += compare(t, k, text)
+				if len(k.Clocks) != 1 || !k.Clocks[0].At.Equal(change) {
+					t.Errorf("clocks %+v, want one at %s", k.Clocks, change)
+				}
+				if len(k.Days) != 7 {
+					t.Errorf("%d days", len(k.Days))
+				}
+			})
+		}
+	}
+	if compared < 6*50 {
+		t.Errorf("only %d bars were compared", compared)
+	}
+}
+
+// compare holds the bars of each row with replicas against the changes of a plan, and returns the number of bars.
+func compare(t *testing.T, k *week.Week, text []byte) (bars int) {
+	t.Helper()
+	want := map[string][]planned{}
+	for _, c := range gjson.GetBytes(text, "changes").Array() {
+		if c.Get("field").Str == "/spec/replicas" {
+			at, err := time.Parse(time.RFC3339, c.Get("at").Str)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !at.Before(k.To) {
+				continue // a plan includes its end, and a bar there has no width
+			}
+			target := c.Get("target").Str
+			want[target] = append(want[target], planned{at.UTC(), c.Get("to").Str})
+		}
+	}
+	seen := 0
+	for _, g := range k.Groups {
+		for _, r := range g.Rows {
+			if want[r.Target] == nil {
+				continue
+			}
+			seen++
+			var got []planned
+			for i, b := range r.Bars {
+				if i > 0 && !b.From.Equal(r.Bars[i-1].To) {
+					t.Errorf("%s: a gap before %s", r.Target, b.From)
+				}
+				replicas, err := json.Marshal(b.Replicas)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, planned{b.From.UTC(), string(replicas)})
+			}
+			if got[0].At.Equal(k.From) && !want[r.Target][0].At.Equal(k.From) {
+				got = got[1:] // the state at the beginning is no change
+			}
+			bars += len(got)
+			if diff := cmp.Diff(want[r.Target], got); diff != "" {
+				t.Errorf("%s: changes of the plan (-) and bars (+):\n%s", r.Target, diff)
+			}
+			if last := r.Bars[len(r.Bars)-1]; !last.To.Equal(k.To) {
+				t.Errorf("%s: the last bar ends at %s", r.Target, last.To)
+			}
+		}
+	}
+	if seen != len(want) || seen == 0 {
+		t.Errorf("%d targets with changes of replicas have a row, want %d", seen, len(want))
+	}
+	return bars
+}
+
+// TestClocks holds the texts of changes of the clocks: an hour that is skipped, one that comes twice, and half an hour.
+func TestClocks(t *testing.T) {
+	for name, want := range map[string][]string{
+		"Europe/Berlin": {"the clock goes from 02:00 to 03:00: the time between is skipped",
+			"the clock goes back from 03:00 to 02:00: the time from 02:00 to 03:00 comes twice"},
+		"Australia/Lord_Howe": {"the clock goes back from 02:00 to 01:30: the time from 01:30 to 02:00 comes twice",
+			"the clock goes from 02:00 to 02:30: the time between is skipped"},
+	} {
+		z := zone(t, name)
+		for i, change := range changesOfClocks(z) {
+			k, err := week.Of(t.Context(), &source.World{}, week.Options{From: change.Add(-time.Hour), To: change.Add(time.Hour), Zone: z})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(k.Clocks) != 1 || k.Clocks[0].Text != want[i] {
+				t.Errorf("%s: %+v, want %q", name, k.Clocks, want[i])
+			}
+		}
+	}
+}
+
+// TestPast holds that the time before now is shown as far as the ledger knows it, and that a target without a ledger has no past.
+func TestPast(t *testing.T) {
+	z := zone(t, "Europe/Berlin")
+	w := demo(t)
+	night := time.Date(2037, 5, 13, 23, 0, 0, 0, z)
+	memory, err := w.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := plan.Make(t.Context(), w, plan.Options{From: night.Add(-12 * time.Hour), To: night, Zone: z})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Writes == 0 {
+		t.Fatal("nothing is put to sleep")
+	}
+	asleep := asleepAt(t, w, night.Add(-12*time.Hour), night)
+	k, err := week.Of(t.Context(), asleep, week.Options{From: week.Midnight(night, z), To: night.AddDate(0, 0, 2), Now: night, Zone: z})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := 0
+	for _, g := range k.Groups {
+		for _, r := range g.Rows {
+			if r.Bars[0].State != week.Unknown || !r.Bars[0].Past {
+				t.Errorf("%s begins as %s", r.Target, r.Bars[0].State)
+			}
+			if b := r.Bars[1]; b.Past {
+				known++
+				if b.State != week.Asleep && b.State != week.Reduced && b.State != week.Set || !b.To.Equal(night) {
+					t.Errorf("%s: %+v is taken as past", r.Target, b)
+				}
+			}
+		}
+	}
+	if known == 0 {
+		t.Errorf("no ledger gives a past, of %d policies", memory.PolicyCount())
+	}
+}
+
+// TestSummary holds that the bar of a folded group counts each of its targets at each instant.
+func TestSummary(t *testing.T) {
+	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
+	k, err := week.Of(t.Context(), demo(t), week.Options{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := 0
+	for _, g := range k.Groups {
+		for _, b := range g.Summary {
+			states := map[week.State]bool{}
+			for _, r := range g.Rows {
+				i := slices.IndexFunc(r.Bars, func(o week.Bar) bool { return !o.From.After(b.From) && o.To.After(b.From) })
+				states[r.Bars[i].State] = true
+			}
+			if (len(states) > 1) != (b.State == week.Mixed) || len(states) == 1 && !states[b.State] {
+				t.Errorf("%v at %s: %s (%s), and the targets are %v", g.Policies, b.From, b.State, b.Text, states)
+			}
+			if b.State == week.Mixed {
+				mixed++
+			}
+		}
+	}
+	if mixed == 0 {
+		t.Error("no group has targets in several states")
+	}
+}
+
+// TestEmpty holds that a picture without rows says why it is empty.
+func TestEmpty(t *testing.T) {
+	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
+	without := demo(t)
+	without.Policies = nil
+	bare := demo(t)
+	bare.Objects = nil
+	bare.Policies = slices.DeleteFunc(bare.Policies, func(p policyObject) bool { return p.GetObjectKind().GroupVersionKind().Kind != "Schedule" })
+	for want, w := range map[string]*source.World{"There are no policies here.": without, "There are policies, but no objects": bare} {
+		k, err := week.Of(t.Context(), w, week.Options{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(k.Groups) > 0 || !startsWith(k.Empty, want) {
+			t.Errorf("%d groups, %q, want %q", len(k.Groups), k.Empty, want)
+		}
+	}
+}
