@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// UntilReady is until when a boost lasts that ends once the pod is ready.
+// UntilReady is the Until of a boost that ends once the pod is ready.
 const UntilReady = "Ready"
 
-// Boost is what a pod was given for its start: until when, and what its containers come down to then, CPU in thousandths of a core. It is noted on the
-// pod, so nobody has to remember it.
+// Boost is the boost of a pod: its end, and the requests of its containers afterwards, CPU in thousandths of a core. It
+// is noted on the pod and so survives a restart of the manager.
 type Boost struct {
-	// Until is UntilReady, or how long after the pod was created, such as 60s.
+	// Until is UntilReady, or a time since the pod's creation, such as 60s.
 	Until string
-	// After has the requests and limits for CPU, by container; a limit of zero is none.
+	// After has the requests and limits for CPU, by container; a limit of zero means no limit.
 	After map[string]Resources
 }
 
-// String is the boost as it is noted on a pod: 60s main=500 proxy=100/200.
+// String returns the boost in the form of the note on a pod: 60s main=500 proxy=100/200.
 func (b Boost) String() string {
 	parts := []string{b.Until}
 	for _, name := range slices.Sorted(maps.Keys(b.After)) {
@@ -35,7 +35,7 @@ func (b Boost) String() string {
 	return strings.Join(parts, " ")
 }
 
-// ParseBoost reads what is noted on a pod; false: that is no boost.
+// ParseBoost parses the note on a pod. It returns false if the text is not a boost.
 func ParseBoost(text string) (b Boost, ok bool) {
 	parts := strings.Fields(text)
 	if len(parts) < 2 {
@@ -58,7 +58,8 @@ func ParseBoost(text string) (b Boost, ok bool) {
 	return b, true
 }
 
-// Boosted returns the boost that a pod has still; false: it has none. One whose requests were changed in place since has none any more.
+// Boosted returns the present boost of a pod, or false. A pod with requests that were changed in place since has no
+// boost any more.
 func (p *Pod) Boosted() (Boost, bool) {
 	if p.Resize.Boost == "" || p.Resize.By != "" {
 		return Boost{}, false
@@ -67,7 +68,7 @@ func (p *Pod) Boosted() (Boost, bool) {
 	return b, ok && slices.ContainsFunc(p.Containers, func(c Container) bool { to, boosted := b.After[c.Name]; return boosted && c.CPU > to.CPU })
 }
 
-// Ends returns when the boost of a pod ends: now, or a time that is to come; zero: once the pod is ready, or runs.
+// Ends returns the end of a pod's boost: now, or a later time. Zero means once the pod is ready, or runs.
 func (b Boost) Ends(p *Pod, now time.Time) time.Time {
 	d, err := time.ParseDuration(b.Until)
 	if err != nil {
@@ -86,7 +87,7 @@ func (b Boost) Ends(p *Pod, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Usual returns the containers of a pod with the CPU that they have once they have started.
+// Usual returns the containers of a pod with their CPU after the start.
 func (p *Pod) Usual() []Container {
 	b, boosted := p.Boosted()
 	if !boosted {

@@ -1,4 +1,4 @@
-// Package fleet has the pods of one target, and the nodes they are on, as a planner sees them, and knows in which order the
+// Package fleet describes the pods of one target and their nodes for planners, and knows the order in which the
 // ReplicaSet controller deletes pods.
 package fleet
 
@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// CostAnnotation is the annotation that the ReplicaSet controller reads: of two pods that are equally ready, the one with the lower
-// cost is deleted first.
+// CostAnnotation is the annotation that the ReplicaSet controller reads: of two equally ready pods, it deletes the pod
+// with the lower cost first.
 const CostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
 // Phase is the phase of a pod in the order in which the ReplicaSet controller deletes.
 type Phase uint8
 
-// Phases of pods that a controller counts. One that has finished is no member of a Fleet.
+// Phases of pods that a controller counts. A finished pod is no member of a Fleet.
 const (
 	Pending Phase = iota
 	Unknown
@@ -26,39 +26,41 @@ const (
 // Node is a node of the cluster.
 type Node struct {
 	Name string
-	// Labels holds the labels that some policy asks for.
+	// Labels holds the labels that some policy uses.
 	Labels map[string]string
 	// Taints are the keys of the taints that keep pods away or drive them away.
 	Taints []string
 	// Deleting is true once the node has a deletion timestamp.
 	Deleting bool
-	// Pods is how many pods run on it that a controller could start elsewhere.
+	// Pods is the number of its pods that a controller could start elsewhere.
 	Pods int
 }
 
 // Pod is an active pod of a target: neither finished nor being deleted.
 type Pod struct {
 	Namespace, Name, UID string
-	// Version is the resourceVersion that all of this was read from.
+	// Version is the resourceVersion of the read pod.
 	Version string
-	// Assigned is true once the pod has a node. Node is nil while nothing is known of that node.
+	// Assigned is true once the pod has a node. Node is nil while the node is unknown.
 	Assigned bool
 	Node     *Node
-	// Group is the object that owns the pod directly and deletes its pods: a ReplicaSet, for example.
+	// Group is the object that owns the pod directly and deletes its pods, such as a ReplicaSet.
 	Group string
-	// Revision tells pods of different templates apart.
+	// Revision distinguishes pods of different templates.
 	Revision string
 	Phase    Phase
 	Ready    bool
-	// Changed is when Ready changed last, Created when the pod was made, both in seconds since 1970; zero: not known.
+	// Changed is the time of the last change of Ready, Created the creation of the pod, both in seconds since 1970;
+	// zero: unknown.
 	Changed, Created int64
 	// Restarts is the highest count of restarts among its containers.
 	Restarts int64
-	// Cost is the cost in force; 0 where there is none or where it cannot be read.
+	// Cost is the cost in force; 0 if the pod has none or an unreadable cost.
 	Cost int32
-	// Writer names who has set the cost, by field manager; empty: nobody has.
+	// Writer is the field manager that has set the cost; empty: none.
 	Writer string
-	// Containers are those of the pod, where somebody asks for them, with what has become of the last change of their resources in place.
+	// Containers are the containers of the pod, if a policy needs them, with the state of the last change of their
+	// resources in place.
 	Containers []Container
 	Resize     Resize
 }
@@ -76,90 +78,92 @@ func (r *Resizing) Add(other Resizing) {
 	}
 }
 
-// Resize is what has become of the last change in place of what the containers of a pod request.
+// Resize is the state of the last change of a pod's resources in place.
 type Resize struct {
-	// By is the field manager that has changed it; empty: nobody has.
+	// By is the field manager of the change; empty: none.
 	By string
-	// Made is true where Flyball had the pod created with other requests than its template has.
+	// Made is true if Flyball created the pod with other requests than its template's.
 	Made bool
-	// Boost is what is noted on the pod of more CPU that it was given for its start; empty: it was not.
+	// Boost is the note of the boost on the pod; empty: none.
 	Boost string
-	// State is what the node says of it, and Message why.
+	// State is the state that the node reports, and Message its reason.
 	State   ResizeState
 	Message string
-	// Unsupported is true where the node does not say what running containers have: it changes no pod in place.
+	// Unsupported is true if the node does not report the resources of running containers: it changes no pod in place.
 	Unsupported bool
 }
 
-// ResizeState is how far a change in place has come.
+// ResizeState is the progress of a change in place.
 type ResizeState uint8
 
 // States of changes in place.
 const (
-	// ResizeDone: the node says nothing more of it.
+	// ResizeDone: the node reports no further work.
 	ResizeDone ResizeState = iota
-	// ResizeInProgress: the node carries it out, or has not looked at it yet.
+	// ResizeInProgress: the node carries the change out, or has not looked at it yet.
 	ResizeInProgress
-	// ResizeFailing: the node cannot carry it out now, and goes on trying.
+	// ResizeFailing: the node cannot carry the change out now, and keeps trying.
 	ResizeFailing
 	// ResizeDeferred: the node has no room now, and tries again.
 	ResizeDeferred
-	// ResizeInfeasible: the node will never carry it out.
+	// ResizeInfeasible: the node will never carry the change out.
 	ResizeInfeasible
 )
 
-// Resizing is what has become of the pods of a target that are to be changed in place.
+// Resizing counts the pods of a target by the progress of their change in place.
 type Resizing struct {
-	// Pods is how many there are, and Resized how many have what they are to have. InProgress, Deferred and Infeasible are for the node to
-	// carry out, or not; Waiting have still to be changed.
+	// Pods is the number of all pods, Resized of the pods with the wanted resources. InProgress, Deferred and
+	// Infeasible wait for their node; Waiting are not changed yet.
 	Pods, Resized, InProgress, Deferred, Infeasible, Waiting int
-	// Message says why the first of them is not through; empty: nothing stands in the way.
+	// Message is the reason why the first pod is not done; empty: none.
 	Message string
 }
 
-// Resources is what a container requests and is limited to: CPU in thousandths of a core, memory in bytes; zero: nothing, or no limit.
+// Resources has the requests and limits of a container: CPU in thousandths of a core, memory in bytes; zero: no
+// request, or no limit.
 type Resources struct {
 	CPU, Memory, CPULimit, MemoryLimit int64
 }
 
-// Container is a container of a pod that runs as long as the pod.
+// Container is a container that runs as long as its pod.
 type Container struct {
 	Name string
-	// Resources are those that the spec of the pod asks for.
+	// Resources are those of the pod's spec.
 	Resources
-	// RestartsForCPU and RestartsForMemory say that a change of the one or the other in place restarts it.
+	// RestartsForCPU and RestartsForMemory report whether a change of the resource in place restarts the container.
 	RestartsForCPU, RestartsForMemory bool
 	// Sidecar is true for an init container that runs beside the others.
 	Sidecar bool
-	// Restarts counts restarts. KilledAt is when it was killed last for lack of memory, in seconds since 1970; zero: never.
+	// Restarts is the number of restarts. KilledAt is the time of the last kill for lack of memory, in seconds since
+	// 1970; zero: never.
 	Restarts, KilledAt int64
 }
 
-// Fleet is the pods of one target at one moment.
+// Fleet has the pods of one target at one moment.
 type Fleet struct {
 	Pods []*Pod
-	// Own is the field manager whose costs may be changed.
+	// Own is the field manager with the costs that may be changed.
 	Own string
-	// Moved is when a pod came, went or changed its readiness last.
+	// Moved is the last time at which a pod came, went or changed its readiness.
 	Moved time.Time
 }
 
-// IsForeign says whether somebody else has set the cost of a pod.
+// IsForeign reports whether another writer has set the cost of a pod.
 func (f *Fleet) IsForeign(p *Pod) bool { return p.Writer != "" && p.Writer != f.Own }
 
-// Change is a cost to be set on a pod.
+// Change is a cost to set on a pod.
 type Change struct {
 	Pod  *Pod
 	Cost int32
 }
 
-// Plan is what is to be done about a fleet.
+// Plan has the changes of a fleet.
 type Plan struct {
-	// Changes come in the order in which they are worth most: the pods that are to go first come first.
+	// Changes are ordered by their use: the pods to be deleted first come first.
 	Changes []Change
-	// Again is when time alone may change the answer; zero: never.
+	// Again is the time at which time alone may change the answer; zero: never.
 	Again time.Time
-	// RollingOut says that nothing is changed because of a roll-out.
+	// RollingOut is true if a roll-out prevents changes.
 	RollingOut bool
 }
 
@@ -170,8 +174,8 @@ func (p *Plan) WakeAt(t time.Time) {
 	}
 }
 
-// ParseCost reads a cost as the ReplicaSet controller does: what it cannot read, or what begins with a plus sign or a needless zero,
-// counts as 0.
+// ParseCost parses a cost as the ReplicaSet controller does: an unreadable text, a plus sign or a leading zero counts
+// as 0.
 func ParseCost(text string) int32 {
 	if text == "" || text[0] == '+' || (text[0] == '0' && text != "0") {
 		return 0
@@ -183,13 +187,13 @@ func ParseCost(text string) int32 {
 	return int32(n)
 }
 
-// Class is what the ReplicaSet controller looks at before the cost: pods of a lower class are deleted first.
+// Class is the rank of a pod before its cost counts: the ReplicaSet controller deletes pods of a lower class first.
 type Class uint8
 
-// ClassReady is the class of running pods that are ready; every other one is lower.
+// ClassReady is the class of ready running pods, the highest.
 const ClassReady Class = 7
 
-// ClassOf is the class of a pod as it is now.
+// ClassOf returns the present class of a pod.
 func ClassOf(p *Pod) Class {
 	if !p.Assigned {
 		return 0
@@ -201,7 +205,7 @@ func ClassOf(p *Pod) Class {
 	return c
 }
 
-// Groups lists the pods by the object that owns them, the oldest group first.
+// Groups returns the pods by their owning object, the oldest group first.
 func (f *Fleet) Groups() [][]*Pod {
 	by := map[string][]*Pod{}
 	var names []string
@@ -222,7 +226,7 @@ func (f *Fleet) Groups() [][]*Pod {
 	return out
 }
 
-// Revisions counts the revisions that the pods are of.
+// Revisions returns the number of revisions among the pods.
 func (f *Fleet) Revisions() int {
 	seen := map[string]bool{}
 	for _, p := range f.Pods {

@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Fit returns what a container is to request and to be limited to where its request is set and its owner has some request and limit; a limit of
-// zero is none. Where limits stay, the request is never above the limit.
+// Fit returns the request and the limit of a container with a tuned request, from the owner's request and limit. A
+// limit of zero means no limit. If limits stay, the request is never above the limit.
 func Fit(rule workload.LimitRule, request, ownRequest, ownLimit int64) (fits, limit int64) {
 	switch {
 	case ownLimit <= 0 || rule == workload.LimitsGo:
@@ -19,9 +19,10 @@ func Fit(rule workload.LimitRule, request, ownRequest, ownLimit int64) (fits, li
 	return request, LimitFor(request, ownRequest, ownLimit)
 }
 
-// LimitFor is the limit for a request that stands to it as the owner's limit stands to the owner's request, rounded down: a LimitRange that bounds
-// the ratio (maxLimitRequestRatio) and allows the owner's allows this one. It is never below the request, and equals it only where the owner's
-// limit does, so that the pod keeps its class of service. Where the owner's request is nothing, the limit stays, or is the request if that is more.
+// LimitFor returns the limit that keeps the owner's ratio to the request, rounded down: a LimitRange that bounds the
+// ratio (maxLimitRequestRatio) and allows the owner's ratio allows this limit. The limit is never below the request,
+// and equals it only if the owner's does, so that the pod keeps its class of service. Without an owner's request, the
+// limit stays, or is the request if that is more.
 func LimitFor(request, ownRequest, ownLimit int64) int64 {
 	if ownRequest <= 0 {
 		return max(request, ownLimit)

@@ -1,7 +1,7 @@
 package fleet
 
-// Domain is the value that a node label has for a pod; empty where the node has no such label. ok is false for a pod that is on no
-// node, or on one of which nothing is known.
+// Domain returns the value of a node label for a pod, empty if the node has no such label. It returns false for a pod
+// without a node, or with an unknown node.
 func (p *Pod) Domain(label string) (domain string, ok bool) {
 	if p.Node == nil {
 		return "", false
@@ -9,8 +9,8 @@ func (p *Pod) Domain(label string) (domain string, ok bool) {
 	return p.Node.Labels[label], true
 }
 
-// Spread is the difference between the domains with the most and the fewest pods, over all domains of a label that had pods in the
-// fleet, after the pods given have gone.
+// Spread returns the difference between the domains with the most and the fewest pods after the given pods have gone.
+// All domains of the label that had pods in the fleet count.
 func (f *Fleet) Spread(label string, gone map[*Pod]bool) int {
 	count := map[string]int{}
 	for _, p := range f.Pods {
@@ -35,7 +35,8 @@ func (f *Fleet) Spread(label string, gone map[*Pod]bool) int {
 	return high - low
 }
 
-// ScaledDown gives the pods that go when the fleet is scaled down to n pods at an instant, each group giving up its share.
+// ScaledDown returns the pods that go when the fleet is scaled down to n pods at an instant, if each group loses its
+// share.
 func (f *Fleet) ScaledDown(n int, now int64) map[*Pod]bool {
 	gone := map[*Pod]bool{}
 	left, total := len(f.Pods)-n, len(f.Pods)

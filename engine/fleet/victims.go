@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Victims lists the pods of one group in the order in which the ReplicaSet controller deletes them when it has to at an instant, in
+// Victims returns the pods of one group in the order in which the ReplicaSet controller deletes them at an instant, in
 // seconds since 1970. related are all pods of the target: several of them on one node make each of them go earlier.
 //
-// The order is that of ActivePodsWithRanks in k8s.io/kubernetes/pkg/controller: not assigned, phase, not ready, lower cost, more
-// related pods on the node, ready for a shorter time (on a logarithmic scale), more restarts, newer.
+// The order is that of ActivePodsWithRanks in k8s.io/kubernetes/pkg/controller: not assigned, phase, not ready, lower
+// cost, more related pods on the node, ready for a shorter time (on a logarithmic scale), more restarts, newer.
 func Victims(group, related []*Pod, now int64) []*Pod {
 	crowd := map[string]int{}
 	for _, p := range related {
@@ -44,8 +44,8 @@ func byReadyTime(a, b *Pod, now int64) int {
 	return byAge(a.Changed, b.Changed, a, b, now)
 }
 
-// byAge has what began later, on a logarithmic scale, come first; where that is equal, the UID decides. An instant that is not known
-// counts as the latest.
+// byAge orders the later start first, on a logarithmic scale, and equal starts by UID. An unknown start counts as the
+// latest.
 func byAge(since, other int64, a, b *Pod, now int64) int {
 	if since == other {
 		return cmp.Compare(a.UID, b.UID)
@@ -59,7 +59,7 @@ func byAge(since, other int64, a, b *Pod, now int64) int {
 	return cmp.Or(cmp.Compare(scale(now-since), scale(now-other)), cmp.Compare(a.UID, b.UID))
 }
 
-// scale is the order of magnitude of an age in seconds, as the controller reckons it: in nanoseconds.
+// scale returns the order of magnitude of an age in seconds, computed as in the controller: in nanoseconds.
 func scale(age int64) int {
 	if age <= 0 {
 		return -1

@@ -10,30 +10,32 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// Pods say what a pod of a target does.
+// Pods describe the pods of a target.
 type Pods struct {
-	// Request is the CPU request of the container that is scaled, in milli-CPU, Target the target utilisation of the autoscaler in percent.
+	// Request is the CPU request of the scaled container, in milli-CPU, Target the target utilisation of the autoscaler
+	// in percent.
 	Request int64
 	Target  int
-	// Least is the fewest pods, and Headroom how many times the largest demand of an hour its maximum serves. No maximum is below Ceiling.
+	// Least is the fewest pods, and Headroom the factor by which its maximum exceeds the largest demand of an hour. No
+	// maximum is below Ceiling.
 	Least    int
 	Headroom float64
 	Ceiling  int
 }
 
-// serve is how many pods serve a demand in cores at the target utilisation.
+// serve returns the number of pods that serve a demand in cores at the target utilisation.
 func (p Pods) serve(cores float64) int {
 	return int(math.Ceil(cores * 1000 * 100 / (float64(p.Request) * float64(p.Target))))
 }
 
-// Bounds are those of an autoscaler in a window.
+// Bounds are the bounds of an autoscaler in a window.
 type Bounds struct {
 	Name     string
 	Window   timeline.WindowSpec
 	Min, Max int
 }
 
-// class is the days of the week that have the same bounds.
+// class is a group of weekdays with the same bounds.
 type class struct {
 	name        string
 	first, last int // days of the week, from Monday
@@ -41,8 +43,8 @@ type class struct {
 
 var classes = []class{{"weekdays", 0, 5}, {"weekend", 5, 7}}
 
-// HourlyBounds returns bounds by hour, of the days from Monday to Friday and of the weekend. The minimum of an hour serves what the target
-// needed at the peak of that hour on half of the days that teach, the maximum the largest demand of all of them times the headroom.
+// HourlyBounds returns bounds by hour, for Monday to Friday and for the weekend. The minimum of an hour serves the peak
+// of that hour on half of the teaching days, the maximum the largest demand of all of them times the headroom.
 func (h History) HourlyBounds(teach Part, pods Pods) ([]Bounds, error) {
 	week := h.week(teach, 0)
 	var all [][]Bounds
@@ -82,7 +84,7 @@ func (h History) HourlyBounds(teach Part, pods Pods) ([]Bounds, error) {
 	return bounds, nil
 }
 
-// step rounds a count of pods up, so that hours that differ little have the same bounds.
+// step rounds a number of pods up, so that similar hours have the same bounds.
 func step(n int) int {
 	const exact, share = 5, 5
 	if n <= exact {
@@ -96,10 +98,10 @@ func step(n int) int {
 	return (n + unit - 1) / unit * unit
 }
 
-// Compared are the outcomes of an autoscaler with the bounds that its owner has, and with bounds by hour.
+// Compared are the outcomes of an autoscaler with the owner's bounds, and with bounds by hour.
 type Compared struct{ Own, Proposed replay.Outcome }
 
-// TryBounds replays the days of a part through the autoscaler's rules, with bounds of its owner and with bounds by hour.
+// TryBounds replays the days of a part through the autoscaler's rules, with the owner's bounds and with bounds by hour.
 func (h History) TryBounds(all []Bounds, p Part, pods Pods, least, most int) (Compared, error) {
 	type window struct {
 		timeline timeline.Timeline

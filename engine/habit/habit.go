@@ -1,8 +1,9 @@
-// Package habit reads from the history of a target when nobody uses it, and how much each hour of the week needs. It learns from the first
-// part of a history and tries the result on the rest, and it refuses where a history does not say enough. Windows are those of a Schedule or
-// of a Trigger: tried is what the timeline of the windows says, so also on days on which clocks change.
+// Package habit finds the unused hours of a target in its history, and the need of each hour of the week. It learns
+// from the first part of a history, tries the result on the rest, and refuses a history with too little data. Windows
+// are those of a Schedule or of a Trigger. The trial evaluates the windows' timeline, so it is right also on days with
+// clock changes.
 //
-// The package sees no client and calls no clock.
+// The package is pure: it has no client and no clock.
 package habit
 
 import (
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// Refusal says why a history proposes nothing, and what to do about it.
+// Refusal is the reason why a history proposes nothing, with the remedy.
 type Refusal string
 
 // Error implements error.
@@ -29,7 +30,7 @@ type Reading struct {
 
 // History is the demand of a target by the minute.
 type History struct {
-	// First is the minute of Unix time of the first value. Cores below 0 are not known.
+	// First is the minute of Unix time of the first value. Negative Cores are unknown.
 	First int64
 	Cores []float32
 }
@@ -41,14 +42,14 @@ const (
 	hoursOfWeek   = 24 * daysOfWeek
 	minutesOfWeek = daysOfWeek * minutesOfDay
 
-	// held is for how many minutes a reading holds at most, unless readings are usually further apart.
+	// held is the longest time for which a reading holds, in minutes, unless readings are usually further apart.
 	held = 10
-	// longest is how many minutes a history may span: three years.
+	// longest is the largest span of a history in minutes: three years.
 	longest = 3 * 366 * minutesOfDay
 )
 
-// NewHistory makes a history of readings in any order. Readings of one minute are averaged. A reading holds until the next one, for ten
-// minutes or as long as readings are usually apart; after that nothing is known.
+// NewHistory returns the history of readings in any order. Readings of one minute are averaged. A reading holds until
+// the next reading, for ten minutes or the usual distance of readings; later minutes are unknown.
 func NewHistory(readings []Reading) (History, error) {
 	if len(readings) == 0 {
 		return History{}, refuse("the history is empty")
@@ -82,7 +83,7 @@ func NewHistory(readings []Reading) (History, error) {
 	return h, nil
 }
 
-// usualGap is how many minutes readings are usually apart, at least one.
+// usualGap returns the usual distance of readings in minutes, at least one.
 func usualGap(readings []Reading) int64 {
 	var gaps []int64
 	for i := range readings[1:] {
@@ -95,7 +96,7 @@ func usualGap(readings []Reading) int64 {
 	return max(gaps[len(gaps)/2], 1)
 }
 
-// at returns the demand in the minute of an instant; below 0: not known.
+// at returns the demand in the minute of an instant; negative: unknown.
 func (h History) at(minute int64) float32 {
 	if i := minute - h.First; i >= 0 && i < int64(len(h.Cores)) {
 		return h.Cores[i]
@@ -103,10 +104,10 @@ func (h History) at(minute int64) float32 {
 	return -1
 }
 
-// Part is a stretch of whole local days. To is the midnight at which it ends.
+// Part is a range of whole local days. To is the midnight at its end.
 type Part struct{ From, To time.Time }
 
-// Days returns how many days it has.
+// Days returns the number of days.
 func (p Part) Days() int {
 	n := 0
 	for at := p.From; at.Before(p.To); at = at.AddDate(0, 0, 1) {
@@ -115,10 +116,10 @@ func (p Part) Days() int {
 	return n
 }
 
-// Weeks returns how many weeks it has.
+// Weeks returns the number of weeks.
 func (p Part) Weeks() float64 { return float64(p.Days()) / daysOfWeek }
 
-// String names the first and the last day.
+// String returns the first and the last day.
 func (p Part) String() string {
 	return fmt.Sprintf("%s to %s", day(p.From), day(p.To.AddDate(0, 0, -1)))
 }
@@ -135,12 +136,12 @@ func (p Part) minutes(yield func(minute int64, local time.Time) bool) {
 	}
 }
 
-// leastTeach and leastJudge are the fewest days to learn from and to try the result on; askedJudge is the latter where somebody says how many
-// days teach.
+// leastTeach and leastJudge are the fewest days to learn from and to try the result on. askedJudge replaces leastJudge
+// if the caller sets the number of teaching days.
 const leastTeach, leastJudge, askedJudge = 14, 7, 2
 
-// Split parts the whole local days of a history into those to learn from and the rest. learn is how many teach; 0: two thirds of them, and at
-// least two weeks. It refuses a history that is too short, or of which more than a tenth is not known.
+// Split returns the whole local days to learn from, and the rest. learn is the number of teaching days; 0: two thirds,
+// and at least two weeks. It returns an error for a history that is too short, or with more than a tenth unknown.
 func (h History) Split(zone *time.Location, learn int) (teach, judge Part, err error) {
 	from := midnight(time.Unix(h.First*minutesOfHour, 0).In(zone), false)
 	to := midnight(time.Unix((h.First+int64(len(h.Cores)))*minutesOfHour, 0).In(zone), true)
@@ -169,7 +170,7 @@ func errorOf(all ...error) error {
 	return nil
 }
 
-// midnight returns the first midnight from an instant on, or the last one up to it.
+// midnight returns the first midnight from an instant on, or the last midnight up to it.
 func midnight(t time.Time, before bool) time.Time {
 	at := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 	if !before && at.Before(t) {
@@ -179,13 +180,13 @@ func midnight(t time.Time, before bool) time.Time {
 }
 
 const (
-	// mostUnknown is the share of a part that may be unknown.
+	// mostUnknown is the largest unknown share of a part.
 	mostUnknown = 0.1
-	// namedGaps is how many gaps are named.
+	// namedGaps is the number of gaps in a message.
 	namedGaps = 3
 )
 
-// gaps refuses a part of which too much is not known.
+// gaps returns an error for a part with too much unknown demand.
 func (h History) gaps(p Part) error {
 	type gap struct{ from, to time.Time }
 	var all []gap

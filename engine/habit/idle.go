@@ -11,22 +11,23 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// IdleRules say when a target is idle, and which windows are worth it.
+// IdleRules are the rules for idle hours and useful windows.
 type IdleRules struct {
-	// Below is the demand in cores up to which nobody uses the target.
+	// Below is the demand in cores up to which a target counts as unused.
 	Below float64
-	// Tolerate is for how long a week, in the days that teach, somebody may have used the target within the windows.
+	// Tolerate is the time of use a week that windows may have on the teaching days.
 	Tolerate time.Duration
-	// Lead is how much earlier than the first use a window ends, and Shortest how long one is at least.
+	// Lead is the time by which a window ends before the first use, and Shortest the shortest window.
 	Lead, Shortest time.Duration
 }
 
 const (
-	// busy is the quantile of the demand that a target that is used has, and faint the share of it up to which it is not.
+	// busy is the quantile of the demand of a used target, and faint the share of it up to which the target is unused.
 	busy, faint = 0.99, 0.05
 )
 
-// IdleBelow returns a demand up to which nobody uses a target, a twentieth of what the busiest minutes of a part have, and that demand.
+// IdleBelow returns the demand up to which a target is unused, a twentieth of the demand in the busiest minutes of a
+// part, and that demand.
 func (h History) IdleBelow(p Part) (below, most float64) {
 	var known []float32
 	for minute := range p.minutes {
@@ -42,17 +43,18 @@ func (h History) IdleBelow(p Part) (below, most float64) {
 	return faint * most, most
 }
 
-// hour is what is known of an hour of the week.
+// hour has the data of an hour of the week.
 type hour struct {
-	// seen is how often it was seen, used for how many minutes the target was used, and peaks its largest demand each time.
+	// seen is the number of times at which the hour was seen, used the number of used minutes, and peaks the largest
+	// demand of each time.
 	seen, used int
 	peaks      []float64
 }
 
-// slack is how many minutes of an hour may be unknown for it to count as seen.
+// slack is the number of minutes that may be unknown in an hour that counts as seen.
 const slack = 10
 
-// week adds up a part by the local hours of a week, which begins with Monday. An hour that clocks repeat is one of 120 minutes.
+// week adds up a part by the local hours of a week, from Monday. An hour that a clock change repeats has 120 minutes.
 func (h History) week(p Part, below float64) (week [hoursOfWeek]hour) {
 	at, unknown, peak := -1, 0, -1.0
 	end := func() {
@@ -79,10 +81,10 @@ func (h History) week(p Part, below float64) (week [hoursOfWeek]hour) {
 	return week
 }
 
-// evidence is how often an hour of the week is to be seen in a part.
+// evidence returns the number of times at which an hour of the week must be seen in a part.
 func (p Part) evidence() int { return max(min(p.Days()/daysOfWeek, 2), 1) }
 
-// IdleWindows returns the windows in which nobody has used the target in the days that teach.
+// IdleWindows returns the windows without use on the teaching days.
 func (h History) IdleWindows(teach Part, r IdleRules) ([]timeline.WindowSpec, error) {
 	week := h.week(teach, r.Below)
 	var order []int
@@ -109,7 +111,7 @@ func (h History) IdleWindows(teach Part, r IdleRules) ([]timeline.WindowSpec, er
 	return windows, nil
 }
 
-// lowest is the hour of the week with the fewest minutes of use, among those that were seen.
+// lowest returns the seen hour of the week with the fewest used minutes.
 func lowest(week [hoursOfWeek]hour) int {
 	best := -1
 	for i := range week {
@@ -120,7 +122,7 @@ func lowest(week [hoursOfWeek]hour) int {
 	return max(best, 0)
 }
 
-// dayNames are the weekdays as windows write them.
+// dayNames are the weekdays in the spelling of windows.
 var dayNames = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
 func hourText(i int) string { return fmt.Sprintf("%s %02d:00", dayNames[i/24], i%24) }
@@ -132,7 +134,7 @@ func spanText(d time.Duration) string {
 	return fmt.Sprintf("%d min", d/time.Minute)
 }
 
-// Cores writes a demand.
+// Cores formats a demand.
 func Cores(c float64) string {
 	if c >= 10 {
 		return strconv.FormatFloat(math.Round(c*10)/10, 'f', -1, 64)
@@ -140,10 +142,11 @@ func Cores(c float64) string {
 	return fmt.Sprintf("%.0fm", c*1000)
 }
 
-// run is a stretch of minutes of the week. It begins within the week, and may end in the next one.
+// run is a range of minutes of the week. It begins within the week, and may end in the next.
 type run struct{ from, to int }
 
-// runs returns the stretches of idle hours, each shorter by lead at its end, without those that are too short. A whole week has no end.
+// runs returns the ranges of idle hours, each shorter by lead at its end, without too short ones. A whole week has no
+// end.
 func runs(idle [hoursOfWeek]bool, lead, shortest int) []run {
 	first := slices.Index(idle[:], false)
 	if first < 0 {
@@ -166,10 +169,11 @@ func runs(idle [hoursOfWeek]bool, lead, shortest int) []run {
 	return all
 }
 
-// piece is a window of one day: it begins at a minute of the day, and ends on that day or, beyond its end, on the next.
+// piece is a window of one day: it begins at a minute of the day, and ends on that day or on the next.
 type piece struct{ from, to int }
 
-// spell writes runs as windows. What lasts longer than a day is cut at midnights; pieces that are alike are one window of several days.
+// spell returns runs as windows. A run of more than a day is cut at midnights; equal pieces become one window of
+// several days.
 func spell(all []run) []timeline.WindowSpec {
 	days := map[piece][]int{}
 	for _, r := range all {
@@ -206,7 +210,7 @@ func spell(all []run) []timeline.WindowSpec {
 	return windows
 }
 
-// clock writes a minute of a day, or of the next one.
+// clock formats a minute of a day, or of the next day.
 func clock(minute int) string {
 	if minute > minutesOfDay {
 		minute -= minutesOfDay

@@ -7,19 +7,19 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// Trial is what comes of windows of sleep on some days.
+// Trial is the result of windows of sleep on some days.
 type Trial struct {
-	// Asleep is for how many minutes the target would have slept, Met for how many of these somebody used it, and Unknown for how many nobody
-	// can say.
+	// Asleep is the number of minutes in which the target would have slept, Met of those in which it was used, and
+	// Unknown of those without data.
 	Asleep, Met, Unknown int
-	// Used is for how many minutes it was used, and Most its largest demand in cores while it would have slept.
+	// Used is the number of used minutes, and Most the largest demand in cores while the target would have slept.
 	Used int
 	Most float64
-	// Days has those with minutes in which somebody would have met a sleeping target.
+	// Days has the days on which a user would have met a sleeping target.
 	Days []MetDay
 }
 
-// MetDay is a day on which somebody would have met a sleeping target.
+// MetDay is a day on which a user would have met a sleeping target.
 type MetDay struct {
 	Date    string `json:"date"`
 	Minutes int    `json:"minutes"`
@@ -57,7 +57,7 @@ func (h History) Try(windows []timeline.WindowSpec, p Part, below float64) (Tria
 	return t, nil
 }
 
-// meet counts a minute in which somebody would have met a sleeping target.
+// meet counts a minute in which a user would have met a sleeping target.
 func (t *Trial) meet(date string) {
 	t.Met++
 	if n := len(t.Days); n > 0 && t.Days[n-1].Date == date {
@@ -67,7 +67,7 @@ func (t *Trial) meet(date string) {
 	t.Days = append(t.Days, MetDay{date, 1})
 }
 
-// compiled is the timeline of windows.
+// compiled returns the timeline of windows.
 func compiled(windows []timeline.WindowSpec, zone *time.Location) (timeline.Timeline, error) {
 	var all []timeline.Timeline
 	for _, w := range windows {
@@ -80,5 +80,5 @@ func compiled(windows []timeline.WindowSpec, zone *time.Location) (timeline.Time
 	return timeline.Union(all...), nil
 }
 
-// HoursAWeek returns for how many hours a week the target would have slept on the days of a part.
+// HoursAWeek returns the hours a week in which the target would have slept on the days of a part.
 func (t Trial) HoursAWeek(p Part) float64 { return float64(t.Asleep) / minutesOfHour / p.Weeks() }

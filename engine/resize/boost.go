@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// endBoosts has the pods of a target come down whose boost for their start is over. A freeze is no reason to wait: what they come down to is what their
-// siblings have. It reports whether anything was written; the watch brings what the pods are now.
+// endBoosts lowers the pods of a target with an expired boost. It does not wait for a freeze, because the pods fall to
+// their siblings' requests. It reports whether a pod was written; the watch brings the result.
 func (l *Loop) endBoosts(ctx context.Context, ref workload.Ref, f *fleet.Fleet) (wrote bool, err error) {
 	now := l.watch.Now()
 	server, err := l.opts.Server()
@@ -31,10 +31,11 @@ func (l *Loop) endBoosts(ctx context.Context, ref workload.Ref, f *fleet.Fleet) 
 	return done > 0, err
 }
 
-// knownAfter is how long a pod is ready before what its node does not say of its containers counts: a node may say so a moment after they run.
+// knownAfter is the time for which a pod must be ready before missing resources in its status count, because a node may
+// report them a moment after the containers run.
 const knownAfter = 30 * time.Second
 
-// Unable says why pods of a target cannot come down from a boost in place; empty: they can, as far as anybody knows.
+// Unable returns the known reason why pods of a target cannot come down from a boost in place, or "".
 func (l *Loop) Unable(f *fleet.Fleet) string {
 	server, err := l.opts.Server()
 	switch {
@@ -51,7 +52,7 @@ func (l *Loop) Unable(f *fleet.Fleet) string {
 	return ""
 }
 
-// hasBoosted reports whether some pod has a boost for its start still.
+// hasBoosted reports whether some pod still has a boost.
 func hasBoosted(f *fleet.Fleet) bool {
 	for _, p := range f.Pods {
 		if _, boosted := p.Boosted(); boosted {
@@ -61,7 +62,8 @@ func hasBoosted(f *fleet.Fleet) bool {
 	return false
 }
 
-// asksOfRequests reports whether a plan asks for requests, wherever: what is noted on pods of a target that nobody tunes is nobody's business here.
+// asksOfRequests reports whether a plan asks for requests anywhere. Notes on pods of an untuned target are ignored
+// here.
 func asksOfRequests(p workload.Plan) bool {
 	for key := range p.Amounts {
 		if key.Kind != workload.AmountUtilisation {

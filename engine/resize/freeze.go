@@ -8,10 +8,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// frozenRetry is after how long it is asked again whether a freeze is over of which nobody knows the end.
+// frozenRetry is the time between checks of a freeze without a known end.
 const frozenRetry = time.Minute
 
-// above lists a target and all other objects that own pods of it, however far above them.
+// above returns a target and all other objects that own its pods, at any distance.
 func (l *Loop) above(target workload.Ref) []workload.Ref {
 	all := []workload.Ref{target}
 	for _, group := range l.members.Groups(target) {
@@ -25,8 +25,8 @@ func (l *Loop) above(target workload.Ref) []workload.Ref {
 	return all
 }
 
-// frozen says which freeze denies that one of the objects above some pods is scaled, and after how long to ask again; empty: none does. The
-// webhook asks for the same objects when somebody else changes the pods.
+// frozen returns the freeze that denies the scaling of one of the owners of some pods, and the time until the next
+// check. It returns "" if none does. The webhook checks the same objects when another writer changes the pods.
 func (l *Loop) frozen(above []workload.Ref) (why string, again time.Duration) {
 	snapshot, now := l.world.Snapshot(), l.opts.Clock.Now()
 	for _, ref := range above {

@@ -10,23 +10,24 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// keptFor is how long a pod has to keep what it was given before that is told: what owned it may just have gone, and then it goes, too.
+// keptFor is the time for which a pod must keep its requests before an event reports it. A pod whose owner has just
+// gone will go too.
 const keptFor = time.Minute
 
-// keeping is a pod that cannot be given back: since when, and whether that was told.
+// keeping is a pod that cannot be restored, with the start, and whether an event has reported it.
 type keeping struct {
 	since time.Time
 	told  bool
 }
 
-// leftovers is what is to become of the pods of an owner that Flyball has changed, where nobody asks for what they have.
+// leftovers are the pods of an owner that Flyball has changed and that no policy claims any more.
 type leftovers struct {
-	// changes give pods back; kept are those that keep what they have, and why.
+	// changes restore pods; kept are the pods that keep their requests, with the reasons.
 	changes []inplace.Change
 	kept    map[*fleet.Pod]string
 }
 
-// leftoversOf says what is to become of pods with some stakes.
+// leftoversOf returns the leftovers among pods with the given stakes.
 func (l *Loop) leftoversOf(group workload.Ref, s stakes, pods []*fleet.Pod) (o leftovers, err error) {
 	if s.giver == nil {
 		o.kept = make(map[*fleet.Pod]string, len(pods))
@@ -43,7 +44,7 @@ func (l *Loop) leftoversOf(group workload.Ref, s stakes, pods []*fleet.Pod) (o l
 	return o, nil
 }
 
-// tellKept tells, once of each pod, which pods of an owner keep requests that nobody asks for any more.
+// tellKept reports, once for each pod, the pods of an owner that keep requests without a policy.
 func (l *Loop) tellKept(group workload.Ref, o leftovers) {
 	now, again := l.watch.Now(), time.Duration(0)
 	var news []*fleet.Pod
@@ -67,7 +68,7 @@ func (l *Loop) tellKept(group workload.Ref, o leftovers) {
 		}
 		next[p.UID] = k
 	}
-	for _, c := range o.changes { // tried once more, and told of already if that is refused again
+	for _, c := range o.changes { // tried once more, and reported already if it is refused again
 		if k, known := before[c.Pod.UID]; known {
 			next[c.Pod.UID] = k
 		}
@@ -84,10 +85,10 @@ func (l *Loop) tellKept(group workload.Ref, o leftovers) {
 	}
 }
 
-// isAlone says that what owns a pod is the pod itself: nothing else does.
+// isAlone reports whether a pod has no owner, so that it stands for itself.
 func isAlone(group workload.Ref) bool { return group.GroupKind == schema.GroupKind{Kind: "Pod"} }
 
-// isUntold says whether it has still to be told that pods of an owner keep what they have.
+// isUntold reports whether a kept pod of an owner has not been reported yet.
 func (l *Loop) isUntold(group workload.Ref, o leftovers) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

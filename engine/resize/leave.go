@@ -15,13 +15,13 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// giveBack has the pods below a target that Flyball has changed in place get what their template asks for again, where nobody asks for
-// anything else.
+// giveBack restores the changed pods below a target to the requests of their template, if no policy claims them any
+// more.
 func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
 	var failures []error
 	groups := l.members.Groups(ref)
 	if !slices.Contains(groups, ref) {
-		l.forgetGroup(ref) // it owns no pods any more
+		l.forgetGroup(ref) // the object owns no pods any more
 	}
 	for _, group := range groups {
 		pods := l.members.ResizedPods(group)
@@ -42,10 +42,10 @@ func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
 	return errors.Join(failures...)
 }
 
-// errFrozen says that a freeze denies that pods are given back.
+// errFrozen is the error while a freeze denies the restore of pods.
 var errFrozen = errors.New("a freeze denies it")
 
-// giveBackGroup gives the pods of one owner back.
+// giveBackGroup restores the pods of one owner.
 func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, pods []*fleet.Pod) error {
 	o, err := l.leftoversOf(group, s, pods)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, 
 	return err
 }
 
-// forgetGroup forgets what was wrong with the pods of an owner that has none any more that are to be given back.
+// forgetGroup drops the failures of an owner without pods to restore.
 func (l *Loop) forgetGroup(group workload.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,15 +88,16 @@ func (l *Loop) setFailure(group workload.Ref, err error) {
 	}
 }
 
-// stakes says for whose sake the pods of an owner stay as they are, and what they get back.
+// stakes describe whether the pods of an owner stay as they are, and the requests to restore.
 type stakes struct {
-	// chain is the owner of the pods and those above it, the nearest first.
+	// chain is the owner of the pods and the owners above it, the nearest first.
 	chain []workload.Ref
-	// kept is true where somebody asks for what they have, or may have asked; unknown says why that cannot be said; empty: it can.
+	// kept is true if a policy claims the pods' requests, or may have. unknown is the reason why that is unknown;
+	// empty: it is known.
 	kept    bool
 	unknown string
-	// giver is the kind of from, the nearest object above the pods that has their template, and original what that asks for; nil: what they
-	// belonged to has gone.
+	// giver is the kind of the nearest object above the pods with their template, from. original has the requests of
+	// that template; nil: the object is gone.
 	giver    *decide.Kind
 	from     *workload.Object
 	original inplace.Want
@@ -123,12 +124,12 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 		}
 	}
 	if s.giver == nil && broken {
-		s.kept = true // what is wrong with the policy may be what is wrong with the adapter
+		s.kept = true // the fault of the policy may be the fault of the adapter
 	}
 	return s
 }
 
-// takeFrom has the original taken from an object, unless one below it has given it.
+// takeFrom takes the original from an object, unless an object below has it.
 func (s *stakes) takeFrom(k *decide.Kind, obj *workload.Object) {
 	if s.giver != nil || obj == nil {
 		return
@@ -142,8 +143,8 @@ func (s *stakes) takeFrom(k *decide.Kind, obj *workload.Object) {
 	}
 }
 
-// keeps says whether somebody asks for what the pods of a target have. Where it is asked for in the template, a roll-out replaces the pods; and
-// while nothing is known yet, they stay as they are.
+// keeps reports whether a policy claims the requests of a target's pods. If it claims them in the template, a roll-out
+// replaces the pods. While nothing is known yet, pods stay as they are.
 func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
 	v := decide.Target(s, ref, l.opts.Clock.Now(), nil)
 	if asksOfRequests(v.Plan) {
@@ -154,7 +155,7 @@ func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
 	})
 }
 
-// left counts the pods of an owner that have still to be given back, and says why that cannot be said.
+// left returns the number of an owner's pods that are not restored yet, or the reason why it is unknown.
 func (l *Loop) left(group workload.Ref) (count int, unknown string) {
 	s := l.stakesIn(group)
 	if s.kept || s.unknown != "" {
@@ -163,7 +164,8 @@ func (l *Loop) left(group workload.Ref) (count int, unknown string) {
 	return l.owed(group, s)
 }
 
-// owed counts the pods of an owner that have not what their template asks for, and could be given it, and says why that cannot be said.
+// owed returns the number of an owner's pods that differ from their template and can be restored, or the reason why it
+// is unknown.
 func (l *Loop) owed(group workload.Ref, s stakes) (count int, unknown string) {
 	o, err := l.leftoversOf(group, s, l.members.ResizedPods(group))
 	if err != nil {
@@ -172,7 +174,7 @@ func (l *Loop) owed(group workload.Ref, s stakes) (count int, unknown string) {
 	return len(o.changes), ""
 }
 
-// Owes says whether pods of a target may have still to be given back.
+// Owes reports whether pods of a target may still have to be restored.
 func (l *Loop) Owes(ref workload.Ref) bool {
 	if _, known := l.members.Fleet(ref); !known {
 		return true
@@ -180,7 +182,7 @@ func (l *Loop) Owes(ref workload.Ref) bool {
 	return slices.ContainsFunc(l.members.Groups(ref), l.mayBeOwed)
 }
 
-// OwesAny says whether pods of any target may have still to be given back.
+// OwesAny reports whether pods of any target may still have to be restored.
 func (l *Loop) OwesAny() bool {
 	if _, known := l.members.Fleet(workload.Ref{}); !known {
 		return true
@@ -188,7 +190,8 @@ func (l *Loop) OwesAny() bool {
 	return slices.ContainsFunc(l.groups(""), l.mayBeOwed)
 }
 
-// mayBeOwed says whether pods of an owner have still to be given back, or it has to be told that they are not, or neither can be said.
+// mayBeOwed reports whether pods of an owner are not restored yet, or an event about them is outstanding, or neither is
+// known.
 func (l *Loop) mayBeOwed(group workload.Ref) bool {
 	pods := l.members.ResizedPods(group)
 	if len(pods) == 0 {
@@ -202,14 +205,14 @@ func (l *Loop) mayBeOwed(group workload.Ref) bool {
 	return err != nil || len(o.changes) > 0 || l.isUntold(group, o)
 }
 
-// groups lists the objects in a namespace, or in all of them, that own pods directly that Flyball has changed in place.
+// groups returns the direct owners of pods that Flyball has changed in place, in one namespace or in all.
 func (l *Loop) groups(namespace string) []workload.Ref {
 	return slices.DeleteFunc(l.members.Resized(), func(ref workload.Ref) bool {
 		return namespace != "" && ref.Namespace != namespace || len(l.members.ResizedPods(ref)) == 0
 	})
 }
 
-// Leftover says why pods may still have to be given back for a policy that is being deleted; empty: none have.
+// Leftover returns the reason why pods may still have to be restored for a policy in deletion, or "".
 func (l *Loop) Leftover(p *world.Policy) string {
 	if p.Tuner() == nil {
 		return ""
@@ -243,8 +246,8 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	return text
 }
 
-// ResizedOn counts the objects of a kind by which pods have still to be given back. What another kind above the pods keeps as it is can be given
-// back by that one, too.
+// ResizedOn returns the number of objects of a kind with pods to restore. Pods that another kind above them holds count
+// too, because this kind can restore them as well.
 func (l *Loop) ResizedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {

@@ -1,7 +1,7 @@
-// Package resize changes the pods of targets in place, so that what their containers request is what the policies agreed on, and gives
-// them back what their template asks for once nobody asks for anything else. A loop of workers takes targets from a queue; for each it
-// decides anew, plans, and writes within a budget, one write a pod. Nothing is remembered that is not on the pods: what Flyball has changed
-// is what managedFields say of the resize subresource.
+// Package resize changes the pods of targets in place, so that their containers have the requests of the merged plan,
+// and restores them to their template once no policy claims requests any more. Workers take targets from a queue. For
+// each target a worker decides anew, plans, and writes within a budget, one write a pod. All state is on the pods: the
+// managedFields of the resize subresource show Flyball's changes.
 //
 // Decisions (docs/decisions): 0035.
 package resize
@@ -28,17 +28,18 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Members knows the pods of targets.
+// Members returns the pods of targets.
 type Members interface {
-	// Fleet gives the active pods of a target; false: not everything is known yet.
+	// Fleet returns the active pods of a target, or false while they are not fully known.
 	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
-	// Resized lists what owns a pod that Flyball has changed in place, however far above it, and ResizedPods such pods that an object owns
-	// directly. Groups lists what owns pods directly below a target, and Above what owns an object; it is sure where there can be no others.
+	// Resized returns the owners, at any distance, of pods that Flyball has changed in place, and ResizedPods the
+	// changed pods with the given direct owner. Groups returns the direct owners of the pods below a target. Above
+	// returns the owners of an object; it is sure if the object can have no others.
 	Resized() []workload.Ref
 	ResizedPods(ref workload.Ref) []*fleet.Pod
 	Groups(ref workload.Ref) []workload.Ref
 	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
-	// Trouble says why not everything is known.
+	// Trouble returns the reason why pods are not fully known.
 	Trouble() string
 }
 
@@ -49,30 +50,31 @@ type Writer interface {
 
 // Keeper keeps an adapter from being deleted.
 type Keeper interface {
-	// PutFinalizer sees to it that the adapter of a kind cannot go while something has to be given back through it.
+	// PutFinalizer keeps the adapter of a kind from being deleted while pods must still be restored through it.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
-// Turns lets restart pods at once the pods of so many targets of a policy as it permits.
+// Turns limits the targets of a policy that restart pods at once.
 type Turns interface {
-	// TakeRestart asks whether a target may restart pods by changes in place now; waits says what that waits for; empty: it may. Who has to wait
-	// is decided again once that may be over.
+	// TakeRestart asks whether a target may restart pods by changes in place now. waits is the reason to wait, or "". A
+	// waiting target is decided again once it may go on.
 	TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string)
-	// LookRestart takes note of how far a target is, before it asks: settled says that no pod of it is being restarted, or is to be.
+	// LookRestart records the progress of a target before it asks. settled reports that no pod of it is being
+	// restarted, or will be.
 	LookRestart(ref workload.Ref, settled bool)
 }
 
-// Options say how a Loop runs.
+// Options configure a Loop.
 type Options struct {
-	// Clock tells the time by which policies are decided. Default: the machine's.
+	// Clock is the clock of decisions. Default: the machine's.
 	Clock clock.PassiveClock
-	// Server asks what the API server can do.
+	// Server returns the abilities of the API server.
 	Server func() (inplace.Options, error)
 	Turns  Turns
-	// Requeue has a target told of anew under its policies. Fault counts a target that could not be worked on because of a fault in Flyball.
+	// Requeue queues a target again under its policies. Fault counts a panic on a target, a fault in Flyball.
 	Requeue func(refs ...workload.Ref)
 	Fault   func()
-	// Kept tells that a pod keeps the requests that it was given although nobody asks for them any more, and why.
+	// Kept reports that a pod keeps requests that no policy asks for any more, with the reason.
 	Kept func(pod *fleet.Pod, why string)
 	Log  logr.Logger
 }
@@ -80,11 +82,12 @@ type Options struct {
 const (
 	// parallel is the number of targets worked on at once.
 	parallel = 4
-	// calm is how long a target waits after a change of its pods, so that changes that come together are planned together.
+	// calm is the delay after a change of a target's pods, so that changes at the same time are planned together.
 	calm = 250 * time.Millisecond
-	// writesPerSecond is how many pods are changed in a second, over all targets; what nodes make of that is paced by them.
+	// writesPerSecond limits the pods changed in a second, over all targets, and so paces the work of nodes.
 	writesPerSecond = 20
-	// restartRetry is after how long it is looked again whether a pod may be restarted; that others are ready is heard of before.
+	// restartRetry is the time until the next check whether a pod may be restarted. Other pods that become ready
+	// trigger a check before.
 	restartRetry = time.Minute
 )
 
@@ -98,36 +101,37 @@ type Loop struct {
 	metrics *Metrics
 	budget  *workers.Budget
 	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
-	// watch tells the time by which writes are paced.
+	// watch is the clock that paces writes.
 	watch clock.PassiveClock
 
 	mu sync.Mutex
-	// running says that this replica leads, and so counts what policies have done.
+	// running is true while this replica leads, and so counts the work of policies.
 	running bool
-	// claimed are the targets whose pods are to be changed; notes is what has become of them.
+	// claimed are the targets with pods to change; notes has their progress.
 	claimed map[workload.Ref]struct{}
 	notes   map[workload.Ref]Note
-	// failures are why pods could not be given back, by what owns them.
+	// failures has the reasons why pods could not be restored, by their owner.
 	failures map[workload.Ref]string
-	// refused are the changes that were refused for good, by the UIDs of the pods: those of a target, and those of what owns pods that are given
-	// back.
+	// refused has the permanently refused changes, by the UIDs of the pods: of a target, and of an owner of pods to
+	// restore.
 	refused map[workload.Ref]map[string]refusal
-	// keeping are the pods that cannot be given back, by what owns them and by their UIDs.
+	// keeping has the pods that cannot be restored, by their owner and UID.
 	keeping map[workload.Ref]map[string]keeping
 }
 
-// Note is what has become of the pods of a target that are to be changed in place.
+// Note is the progress of the pods of a target that are changed in place.
 type Note struct {
 	Policy workload.Policy
 	fleet.Resizing
-	// Failure says what went wrong, Frozen which freeze the changes wait for, and Turn what those wait for that restart pods; empty: nothing.
+	// Failure is the error, Frozen the freeze that changes wait for, and Turn the reason for which restarts wait;
+	// empty: none.
 	Failure, Frozen, Turn string
 }
 
-// Stuck says whether some pod cannot be changed in place.
+// Stuck reports whether some pod cannot be changed in place.
 func (n *Note) Stuck() bool { return n.Infeasible > 0 }
 
-// Waits says what the changes wait for; empty: for nothing.
+// Waits returns the reason for which changes wait, or "".
 func (n *Note) Waits() string {
 	var parts []string
 	for _, p := range []struct {
@@ -147,7 +151,7 @@ func (n *Note) Waits() string {
 	return text
 }
 
-// New makes a Loop. It hears of changes of the world from now on, and works once it runs.
+// New returns a Loop. It observes the world from now on, and works once it runs.
 func New(w *world.World, m Members, writer Writer, k Keeper, metrics *Metrics, opts Options) *Loop {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -173,7 +177,7 @@ func (l *Loop) Run(ctx context.Context) {
 	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.opts.Log}.Run(ctx, parallel)
 }
 
-// Decided takes note of a target that was decided.
+// Decided records the decision about a target.
 func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
 	_, claimed := claimOf(v.Plan)
 	l.mu.Lock()
@@ -189,7 +193,7 @@ func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
 	}
 }
 
-// claimOf is a claim by which the pods of a target are to be changed in place; false: there is none.
+// claimOf returns a claim for changes in place, or false.
 func claimOf(p workload.Plan) (workload.Claim[int64], bool) {
 	for key, claim := range p.Amounts {
 		if key.Kind == workload.AmountInPlace {
@@ -209,7 +213,7 @@ func (l *Loop) MembersChanged(refs []workload.Ref) {
 // MembersSettled implements members.Listener.
 func (l *Loop) MembersSettled() { l.queueAll() }
 
-// Changed implements world.Observer: a freeze may have come or gone, and what policies asked for with it.
+// Changed implements world.Observer: a freeze may have begun or ended, and the claims of policies with it.
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
@@ -223,7 +227,7 @@ func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	}
 }
 
-// begin has changes in place counted for a policy that may ask for some.
+// begin starts counting changes in place for a policy that may ask for some.
 func (l *Loop) begin(p *world.Policy) {
 	l.mu.Lock()
 	running := l.running
@@ -245,7 +249,7 @@ func (l *Loop) queueAll() {
 	}
 }
 
-// fault takes note of a panic.
+// fault records a panic.
 func (l *Loop) fault(ref workload.Ref, err error) {
 	l.opts.Fault()
 	l.mu.Lock()
@@ -256,14 +260,14 @@ func (l *Loop) fault(ref workload.Ref, err error) {
 	}
 }
 
-// Note is what has become of the pods of a target.
+// Note returns the progress of a target's pods.
 func (l *Loop) Note(ref workload.Ref) Note {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.notes[ref]
 }
 
-// setNote remembers a note, and has it told if it is news.
+// setNote stores a note, and reports it if it is new.
 func (l *Loop) setNote(ref workload.Ref, n Note) {
 	l.mu.Lock()
 	before, had := l.notes[ref]
@@ -274,19 +278,19 @@ func (l *Loop) setNote(ref workload.Ref, n Note) {
 	}
 }
 
-// IsRestarting says whether changes that were made may still restart pods of a target.
+// IsRestarting reports whether earlier changes may still restart pods of a target.
 func (l *Loop) IsRestarting(ref workload.Ref) bool {
 	f, known := l.members.Fleet(ref)
 	return known && inplace.IsRestarting(f)
 }
 
-// isSettled says that a plan restarts no pod of a target, and that no change that was made is about to.
+// isSettled reports whether neither a plan nor an earlier change restarts a pod of a target.
 func isSettled(f *fleet.Fleet, plan inplace.Plan) bool {
 	return plan.Restarts == 0 && !inplace.IsRestarting(f)
 }
 
-// forget drops the note of a target whose pods are not to be changed any more, or not yet: after a start nobody may have said so. It keeps its
-// turn while a change that was made may still restart pods of it.
+// forget drops the note of a target without a claim, also after a start, when the claim may not be known yet. The
+// target keeps its turn while an earlier change may still restart its pods.
 func (l *Loop) forget(ref workload.Ref, f *fleet.Fleet) {
 	l.mu.Lock()
 	_, had := l.notes[ref]
@@ -298,7 +302,7 @@ func (l *Loop) forget(ref workload.Ref, f *fleet.Fleet) {
 	}
 }
 
-// process brings the pods of one target to what its policies agree on. It returns an error when it has to be tried again.
+// process brings the pods of one target to its merged plan. It returns an error if another try is needed.
 func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	f, known := l.members.Fleet(ref)
 	if !known {
@@ -352,21 +356,22 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	return err
 }
 
-// carryOut writes changes of the pods of a target, and takes down what has become of them. again plans anew.
+// carryOut writes changes of a target's pods and records their progress. again plans anew.
 func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes []inplace.Change, again func() inplace.Plan) error {
 	done, refused, err := l.writeAll(ctx, ref, n.Policy, changes)
 	if refused > 0 {
 		n.Resizing = again().Resizing
-		l.queue.AddAfter(ref, calm) // who has waited for those
+		l.queue.AddAfter(ref, calm) // these changes were waited for
 	}
 	n.Waiting -= done
-	n.InProgress += done // until its node says otherwise
+	n.InProgress += done // until its node reports another state
 	return err
 }
 
 func restarts(c inplace.Change) bool { return c.Restarts }
 
-// takeTurn asks whether the changes of a plan that restart pods may be made now. It says what they wait for; empty: they may, or there are none.
+// takeTurn asks whether the restarting changes of a plan may be made now. It returns the reason to wait, or "" if they
+// may, or if the plan has none.
 func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Claim[int64], plan *inplace.Plan) (waits string) {
 	if !slices.ContainsFunc(plan.Changes, restarts) {
 		return ""

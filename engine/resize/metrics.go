@@ -7,19 +7,19 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Metrics are those of changes in place.
+// Metrics are the metrics of changes in place.
 type Metrics struct {
 	writes *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics returns the metrics, registered.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_resize_writes_total",
 		Help: "Pods changed in place by result; those without a policy were given back what their template asks for."}, []string{"policy_kind", "policy", "result"})}
 	return m, r.Register(m.writes)
 }
 
-// begin counts nothing yet for a policy: an increase is one only for who has seen what was before.
+// begin creates the series of a policy with zero, because an increase shows only against an earlier value.
 func (m *Metrics) begin(id workload.Policy) {
 	for _, o := range apply.Outcomes() {
 		m.writes.WithLabelValues(id.Kind, id.Label(), string(o))

@@ -15,27 +15,28 @@ import (
 )
 
 const (
-	// refusedRetry is after how long a change is tried again that was refused for good: the pod may have moved on, or its node.
+	// refusedRetry is the time until a permanently refused change is tried again: the pod or its node may have changed.
 	refusedRetry = 10 * time.Minute
-	// longestRefusal is how many bytes are kept of why a change was refused.
+	// longestRefusal is the number of bytes kept of a refusal.
 	longestRefusal = 512
 )
 
-// refusal is a change that the API server has refused for good, and when.
+// refusal is a permanently refused change, with its time.
 type refusal struct {
 	inplace.Refusal
 	at time.Time
 }
 
-// What the API server says of a node that cannot carry a change out. Such an answer is Forbidden, as is that of a webhook or of a quota, which are
-// not about the node; where it names a cause, it is one of causes, and one about features of nodes names none.
+// The answers of the API server about a node that cannot carry a change out. Such an answer is Forbidden, like that of
+// a webhook or a quota, which are not about the node. If it names a cause, it is one of causes; an answer about
+// features of nodes names none.
 var (
 	causes         = []metav1.CauseType{"NodeCapacity", "UnsupportedPlatform"}
 	missingFeature = "which are not available on node"
 )
 
-// whyNever says why a change will not be carried out on the node where the pod is; empty: the error is another one. What is invalid about a pod
-// names a field; a ValidatingAdmissionPolicy that denies the change calls it invalid, too, and names none.
+// whyNever returns the reason why the pod's node will never carry a change out, or "" for other errors. An invalid
+// value in a pod names a field. A denial by a ValidatingAdmissionPolicy is Invalid, too, and names none.
 func whyNever(err error) string {
 	never := apierrors.IsInvalid(err) && namesField(err)
 	if apierrors.IsForbidden(err) {
@@ -50,7 +51,7 @@ func whyNever(err error) string {
 	return "the API server refuses the change: " + workload.OneLine(err.Error(), longestRefusal)
 }
 
-// namesField says whether an error names a field.
+// namesField reports whether an error names a field.
 func namesField(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -59,7 +60,7 @@ func namesField(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "" })
 }
 
-// refuse takes down that a change was refused for good, and forgets what was long ago.
+// refuse records a permanently refused change, and drops old ones.
 func (l *Loop) refuse(ref workload.Ref, c inplace.Change, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +77,7 @@ func (l *Loop) refuse(ref workload.Ref, c inplace.Change, why string) {
 	l.queue.AddAfter(ref, refusedRetry)
 }
 
-// refusals gives what was refused of the pods of a target, or of what owns pods that are given back.
+// refusals returns the refused changes of a target's pods, or of an owner of pods to restore.
 func (l *Loop) refusals(ref workload.Ref) inplace.Refusals {
 	l.mu.Lock()
 	defer l.mu.Unlock()

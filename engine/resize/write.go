@@ -15,16 +15,16 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// subresource is that of pods through which resources change in place.
+// subresource is the subresource of pods for changes of resources in place.
 const subresource = "resize"
 
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// failuresAtMost is after how many failed writes the rest of a plan is left to the next try.
+// failuresAtMost is the number of failed writes after which the rest of a plan waits for the next try.
 const failuresAtMost = 3
 
-// writeAll writes as many changes as the budget permits, and says how many are through and how many were refused for good, which is taken down.
-// The error is that of the first write that failed otherwise.
+// writeAll writes as many changes as the budget permits. It returns the number of successful and of permanently refused
+// changes, and records the refusals. The error is that of the first write with another failure.
 func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []inplace.Change) (done, refused int, err error) {
 	var failures []error
 	for _, c := range changes {
@@ -36,7 +36,7 @@ func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Polic
 		switch why := whyNever(err); {
 		case err == nil:
 			done++
-		case errors.Is(err, apply.ErrBehind): // the watch brings what it is now
+		case errors.Is(err, apply.ErrBehind): // the watch brings the present pod
 			l.queue.AddAfter(ref, calm)
 		case why != "":
 			refused++
@@ -54,7 +54,7 @@ func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Polic
 	return done, refused, nil
 }
 
-// write changes one pod in place. It must be as it was read.
+// write changes one pod in place, if it is unchanged since it was read.
 func (l *Loop) write(ctx context.Context, id workload.Policy, c inplace.Change) error {
 	obj := &workload.Object{Namespace: c.Pod.Namespace, Name: c.Pod.Name, ResourceVersion: c.Pod.Version}
 	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource, Body: patchOf(c)})
@@ -66,7 +66,7 @@ func (l *Loop) write(ctx context.Context, id workload.Policy, c inplace.Change) 
 	return err
 }
 
-// amounts are resources as a pod has them; what is not there stays as it is.
+// amounts are resources in a pod's form. A missing amount keeps its value.
 type amounts struct {
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`
@@ -82,7 +82,7 @@ type container struct {
 	Resources resources `json:"resources"`
 }
 
-// patchOf is the strategic merge patch of a change.
+// patchOf returns the strategic merge patch of a change.
 func patchOf(c inplace.Change) []byte {
 	var body struct {
 		Metadata struct {
@@ -103,7 +103,7 @@ func patchOf(c inplace.Change) []byte {
 			body.Spec.Containers = append(body.Spec.Containers, next)
 		}
 	}
-	raw, _ := json.Marshal(body) // texts only
+	raw, _ := json.Marshal(body) // the body has only texts
 	return raw
 }
 

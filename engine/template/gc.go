@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// makerOf names the policy that controls an object, and so has made it; false if none does.
+// makerOf returns the policy that controls an object and so has created it, or false.
 func makerOf(obj *workload.Object) (workload.Policy, bool) {
 	if obj.Owner == nil || obj.Owner.Group != v1alpha1.GroupVersion.Group {
 		return workload.Policy{}, false
@@ -22,8 +22,8 @@ func makerOf(obj *workload.Object) (workload.Policy, bool) {
 	return workload.Policy{Kind: kind.Name, Namespace: obj.Namespace, Name: obj.Owner.Name}, ok && !kind.ClusterScoped
 }
 
-// madeFor lists the objects that were made for a policy and are not being deleted. Only policies that live in a namespace make
-// objects.
+// madeFor returns the objects that were created for a policy and are not being deleted. Only policies in a namespace
+// create objects.
 func madeFor(s *world.Snapshot, id workload.Policy) []workload.Ref {
 	if id.Namespace == "" {
 		return nil
@@ -40,8 +40,9 @@ func madeFor(s *world.Snapshot, id workload.Policy) []workload.Ref {
 	return made
 }
 
-// RemoveAll deletes what was made for a policy that is going. The garbage collector would do so too, where there is one: so what
-// may not be deleted by Flyball, because of a freeze or missing rights, is left to it, and the policy goes all the same.
+// RemoveAll deletes the objects of a policy that is being deleted. The garbage collector would delete them too. So an
+// object that Flyball may not delete, because of a freeze or missing rights, is left to the garbage collector, and the
+// policy goes all the same.
 func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 	snapshot := k.World.Snapshot()
 	for _, ref := range madeFor(snapshot, p.ID) {
@@ -60,7 +61,7 @@ func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 	return nil
 }
 
-// leave says that an object outlives the policy that it was made for.
+// leave reports that an object outlives its policy.
 func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
 	k.Log.Info("left to the garbage collector", "policy", p.ID.String(), "object", ref.String(), "reason", why.Error())
 	if k.Recorder != nil {
@@ -69,8 +70,8 @@ func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
 	}
 }
 
-// removeUnwanted deletes an object that was made for a policy whose template does not ask for it any more, because it is of
-// another name or kind, or gone. A policy that cannot be read drops nothing.
+// removeUnwanted deletes an object if its policy's template is gone or names another object or kind. A policy that
+// cannot be read deletes nothing.
 func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *world.Kind, obj *workload.Object) (removed bool, err error) {
 	if obj == nil || obj.Deleting {
 		return false, nil
@@ -87,7 +88,7 @@ func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *wo
 	return k.remove(ctx, kind, ref, p)
 }
 
-// remove deletes an object, or leaves it to nobody, if the policy still controls it.
+// remove deletes an object, or removes its owner reference, if the policy still controls it.
 func (k *Keeper) remove(ctx context.Context, kind *world.Kind, ref workload.Ref, p *world.Policy) (changed bool, err error) {
 	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
 	if err != nil || live == nil {

@@ -1,5 +1,5 @@
-// Package template makes the objects that policies want to exist, keeps the fields of their templates in place, and removes what
-// no template asks for any more.
+// Package template creates the objects of policies' templates, keeps the templates' fields in place, and removes
+// objects that no template asks for any more.
 //
 // Decisions (docs/decisions): 0011.
 package template
@@ -28,7 +28,7 @@ type Counter interface {
 	TemplateWritten(adapter, result string)
 }
 
-// Keeper keeps the objects that policies want to exist.
+// Keeper keeps the objects of policies' templates.
 type Keeper struct {
 	*register
 	World    *world.World
@@ -36,26 +36,27 @@ type Keeper struct {
 	Counter  Counter
 	Recorder events.EventRecorder
 	Log      logr.Logger
-	// Soon is the error that asks for another look in a moment.
+	// Soon is the error that asks for another try in a moment.
 	Soon error
 }
 
-// NewKeeper makes a Keeper. recorder takes events and may be nil; soon is the error that asks for another look in a moment.
+// NewKeeper returns a Keeper. recorder receives events and may be nil; soon is the error that asks for another try in a
+// moment.
 func NewKeeper(w *world.World, client *apply.Templates, counter Counter, recorder events.EventRecorder, log logr.Logger, soon error) *Keeper {
 	return &Keeper{register: newRegister(), World: w, Client: client, Counter: counter, Recorder: recorder, Log: log, Soon: soon}
 }
 
-// Follow takes over a change of policies and lists the objects concerned.
+// Follow applies a change of policies and returns the affected objects.
 func (k *Keeper) Follow(c world.PolicyChange) []workload.Ref {
 	return append(k.set(c.ID, c.New), madeFor(k.World.Snapshot(), c.ID)...)
 }
 
-// OfKind lists the objects of a kind that policies want: those that are missing are in no watch.
+// OfKind returns the wanted objects of a kind. No watch has the missing objects.
 func (k *Keeper) OfKind(kind *world.Kind) []workload.Ref { return k.ofKind(kind.GroupKind) }
 
-// Keep makes the object that a template asks for, if it is missing, keeps the template's fields in place, and removes what a
-// template asks for no more. It reports whether it has changed the object, which the watch then brings back. With an error and
-// no object there is nothing to decide about either.
+// Keep creates a missing object of a template, keeps the template's fields in place, and removes an object that no
+// template asks for any more. It reports whether it has changed the object; the watch then brings the change. With an
+// error and a missing object, the caller has nothing to decide.
 func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error) {
 	snapshot := k.World.Snapshot()
 	kind := snapshot.InUse(ref.GroupKind)
@@ -83,7 +84,7 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 	return changed, obj == nil, err
 }
 
-// makeGovernors makes what is to govern an object and is missing: whatever governed it may have gone.
+// makeGovernors creates the missing autoscalers of an object, because an earlier autoscaler may have gone.
 func (k *Keeper) makeGovernors(ctx context.Context, s *world.Snapshot, ref workload.Ref) {
 	for _, governor := range k.toGovern(ref) {
 		if s.Object(governor) != nil || ref == governor {
@@ -95,12 +96,12 @@ func (k *Keeper) makeGovernors(ctx context.Context, s *world.Snapshot, ref workl
 	}
 }
 
-// isGoverned says whether something governs already what a template's object is to govern, or that is not there to be governed.
+// isGoverned reports whether the target of a template's autoscaler has another autoscaler already, or does not exist.
 func isGoverned(s *world.Snapshot, t *policy.Template) bool {
 	return t.Governs != (workload.Ref{}) && (len(s.Governors(t.Governs)) > 0 || s.Object(t.Governs) == nil)
 }
 
-// apply reads an object that has changed, or is missing, and applies its template unless it is there already.
+// apply reads a changed or missing object and applies its template unless the object fits.
 func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, wanted []*world.Policy, done agreed) (bool, error) {
 	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
 	if err != nil {
@@ -115,7 +116,7 @@ func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, 
 	case live == nil:
 		owner = wanted[0]
 	case owner == nil || live.GetDeletionTimestamp() != nil:
-		// Somebody else's: used as it is.
+		// An object of another owner is used as it is.
 		t := wanted[0].Template()
 		k.agree(ref, agreed{template: t, form: visible(seen, t)})
 		return false, nil
@@ -149,7 +150,7 @@ func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, 
 	}
 }
 
-// project gives of an object what the watch would keep of it; nil for one that does not exist.
+// project returns the part of an object that the watch keeps, or nil for a missing object.
 func project(kind *world.Kind, ref workload.Ref, live *unstructured.Unstructured) (*workload.Object, error) {
 	if live == nil {
 		return nil, nil
@@ -165,7 +166,7 @@ func project(kind *world.Kind, ref workload.Ref, live *unstructured.Unstructured
 	return obj, nil
 }
 
-// ownerOf finds the policy that an object belongs to.
+// ownerOf returns the policy that owns an object.
 func ownerOf(live *unstructured.Unstructured, wanted []*world.Policy) *world.Policy {
 	if live == nil {
 		return nil
@@ -179,8 +180,8 @@ func ownerOf(live *unstructured.Unstructured, wanted []*world.Policy) *world.Pol
 	return nil
 }
 
-// claimsOf lists the fields of an object that its template does not decide: what policies have set, and the counts that an
-// autoscaler owns.
+// claimsOf returns the fields of an object that its template does not decide: values set by policies, and the counts
+// that an autoscaler owns.
 func claimsOf(w *world.Snapshot, kind *world.Kind, ref workload.Ref, obj *workload.Object) ([]claimed, error) {
 	if obj == nil {
 		return nil, nil

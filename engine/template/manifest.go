@@ -19,16 +19,15 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// claimed is a field that somebody else than the template decides.
+// claimed is a field that the template does not decide.
 type claimed struct {
 	pointer path.Pointer
-	// element is the name of the list element that the pointer goes through; empty: none.
+	// element is the name of the list element in the pointer; empty: none.
 	element string
 }
 
-// manifest is a template as it is to be applied for its owner. Fields that are claimed have the value that they have in
-// the live object, so that applying changes nothing of them and does not let go of them either. live is nil for an object
-// that does not exist.
+// manifest returns a template in the form in which its owner applies it. Claimed fields have the live object's value,
+// so that applying neither changes nor gives them up. live is nil for a missing object.
 func manifest(t *policy.Template, owner *world.Policy, live *unstructured.Unstructured, claims []claimed) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	if err := obj.UnmarshalJSON(t.Manifest); err != nil {
@@ -49,14 +48,14 @@ func manifest(t *policy.Template, owner *world.Policy, live *unstructured.Unstru
 	return obj, nil
 }
 
-// sameTemplate says whether two templates ask for the same object with the same fields.
+// sameTemplate reports whether two templates ask for the same object with the same fields.
 func sameTemplate(a, b *policy.Template) bool {
 	return a == b || a != nil && b != nil && a.Ref() == b.Ref() && bytes.Equal(a.Manifest, b.Manifest)
 }
 
-// visible tells apart the forms of a watched object that a template can disagree with: while it is the same, nothing that the
-// template says has changed. Status does not count, nor what others add to labels and annotations. Where a kind counts no
-// generations, and for a template that sets metadata of other sorts, it is the form of every version.
+// visible returns a fingerprint of the parts of a watched object that a template can set: while it is the same, nothing
+// in the template's reach has changed. Status does not count, nor labels and annotations of other writers. For a kind
+// without generations, and for a template that sets other metadata, every version has its own fingerprint.
 func visible(obj *workload.Object, t *policy.Template) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d %t", obj.UID, obj.Generation, obj.Deleting)
@@ -78,13 +77,13 @@ func visible(obj *workload.Object, t *policy.Template) string {
 	return b.String()
 }
 
-// answerOf is what the API server made of an applied template, as far as it can be told from the object: its labels and
-// annotations are spelled as they were sent, and others may have some of their own. Fields that were claimed then are as the
-// template says.
+// answerOf returns the API server's spelling of an applied template, as far as the object shows it. Labels and
+// annotations are spelled as they were sent, and may have additions of other writers. Claimed fields have the
+// template's value.
 func answerOf(got, sent *unstructured.Unstructured, t *policy.Template, claims []claimed) map[string]any {
 	answer := runtime.DeepCopyJSON(got.Object)
 	plain := &unstructured.Unstructured{}
-	if err := plain.UnmarshalJSON(t.Manifest); err == nil { // it was read before
+	if err := plain.UnmarshalJSON(t.Manifest); err == nil { // the manifest was parsed before
 		for _, c := range claims {
 			keepLive(answer, plain.Object, c.pointer.Tokens(), c.element)
 		}
@@ -103,7 +102,8 @@ func answerOf(got, sent *unstructured.Unstructured, t *policy.Template, claims [
 	return answer
 }
 
-// holds says whether the live object has everything that it had when the template was applied, claimed fields aside.
+// holds reports whether the live object still has everything that it had when the template was applied, except for
+// claimed fields.
 func (a *agreed) holds(live *unstructured.Unstructured, claims []claimed) bool {
 	if a.answer == nil {
 		return false
@@ -115,7 +115,7 @@ func (a *agreed) holds(live *unstructured.Unstructured, claims []claimed) bool {
 	return covers(live.Object, answer)
 }
 
-// keepLive gives a field of the template the value of the live object. What the template does not speak of stays unspoken.
+// keepLive gives a field of the template the value of the live object. Fields that the template omits stay omitted.
 func keepLive(template, live any, tokens []string, element string) {
 	switch t := template.(type) {
 	case map[string]any:
@@ -145,7 +145,7 @@ func keepLive(template, live any, tokens []string, element string) {
 	}
 }
 
-// calls says whether a list element bears a name, whatever its keys are called. A name of several fields has its parts between slashes.
+// calls reports whether a list element has a name, in any key. A name of several fields has its parts between slashes.
 func calls(element any, name string) bool {
 	if name == "" {
 		return false
@@ -158,7 +158,7 @@ func calls(element any, name string) bool {
 	return true
 }
 
-// has says whether a text is among the values of an object, or of those in it.
+// has reports whether a text is among the values of an object, at any depth.
 func has(element any, text string) bool {
 	m, _ := element.(map[string]any)
 	for _, v := range m {
@@ -169,7 +169,7 @@ func has(element any, text string) bool {
 	return false
 }
 
-// covers says whether the live object has everything that another one says.
+// covers reports whether the live object has every value of the template.
 func covers(live, template any) bool {
 	switch t := template.(type) {
 	case map[string]any:

@@ -17,8 +17,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// PutBack foresees what a Keeper puts back on an object that is there: the fields, and the object with them. No fields: it is as the
-// template says, or belongs to somebody else. Of fields that were taken out of a template only the API server knows whether they go.
+// PutBack returns the edits that a Keeper will make on an existing object, and the edited object. Without edits, the
+// object fits its template, or belongs to another owner. Only the API server knows whether fields that left a template
+// go.
 func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
 	t := owner.Template()
 	live := &unstructured.Unstructured{}
@@ -53,10 +54,10 @@ func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byt
 	return p.edits, after, nil
 }
 
-// putting collects what is put back.
+// putting collects edits.
 type putting struct{ edits []adapter.Edit }
 
-// put gives a value of a live object with what a template says of it. It edits the value given.
+// put returns a value of a live object with the template's values in it. It edits the given value.
 func (p *putting) put(at []string, live, template any) any {
 	switch t := template.(type) {
 	case map[string]any:
@@ -81,7 +82,7 @@ func (p *putting) put(at []string, live, template any) any {
 	return template
 }
 
-// sameValue compares two scalars, or amounts that may be spelled in two ways.
+// sameValue reports whether two scalars are equal, or two amounts in different spellings.
 func sameValue(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
@@ -107,7 +108,7 @@ func pointerOf(tokens []string) string {
 	return b.String()
 }
 
-// textOf is JSON; empty for what is absent.
+// textOf returns the JSON of a value, or "" if it is absent.
 func textOf(v any) string {
 	if v == nil {
 		return ""

@@ -11,26 +11,25 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// register knows which objects policies want to exist.
+// register has the objects that policies want to exist.
 type register struct {
 	mu sync.Mutex
 	of map[workload.Ref][]*world.Policy
 	by map[workload.Policy]workload.Ref
-	// below holds, by object, those wanted that are to govern it.
+	// below has the wanted autoscalers by the object that they scale.
 	below map[workload.Ref][]workload.Ref
-	// done holds, by object, what is known of the last time that it was found to be as its template says.
+	// done has, by object, the last state in which it fitted its template.
 	done map[workload.Ref]agreed
-	// failed says why an object could not be made or kept.
+	// failed has the reasons why objects could not be created or kept.
 	failed map[workload.Ref]string
 }
 
-// agreed is an object that was as its template says.
+// agreed is the state of an object that fitted its template.
 type agreed struct {
 	template *policy.Template
-	// form is that of the watched object; see visible.
+	// form is the fingerprint of the watched object; see visible.
 	form string
-	// answer is what the API server made of the template when it was applied: it may spell values in another way. Nil for an
-	// object that is somebody else's.
+	// answer is the API server's spelling of the applied template. It is nil for an object of another owner.
 	answer map[string]any
 }
 
@@ -41,8 +40,8 @@ func newRegister() *register {
 	}
 }
 
-// set takes over the template of a policy; nil is one that is gone. One that has no template, is being deleted or is broken wants
-// nothing. It returns the objects to look at.
+// set stores the template of a policy; nil means that the policy is gone. A policy without a template, in deletion or
+// broken wants nothing. It returns the objects to reconcile.
 func (r *register) set(id workload.Policy, p *world.Policy) []workload.Ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,21 +68,21 @@ func (r *register) set(id workload.Policy, p *world.Policy) []workload.Ref {
 	return touched
 }
 
-// WantedBy lists the policies that want an object, by name.
+// WantedBy returns the policies that want an object, by name.
 func (r *register) WantedBy(ref workload.Ref) []*world.Policy {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.of[ref]
 }
 
-// toGovern lists the objects wanted that are to govern another one.
+// toGovern returns the wanted autoscalers of an object.
 func (r *register) toGovern(ref workload.Ref) (refs []workload.Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.below[ref])
 }
 
-// index takes down which objects wanted are to govern others.
+// index rebuilds the index of wanted autoscalers.
 func (r *register) index() {
 	clear(r.below)
 	for ref, wanted := range r.of {
@@ -108,7 +107,7 @@ func (r *register) ofKind(gk schema.GroupKind) []workload.Ref {
 	return refs
 }
 
-// agree remembers that an object is as a template says; agreed gives what was remembered last.
+// agree stores the state in which an object fits its template.
 func (r *register) agree(ref workload.Ref, done agreed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +121,7 @@ func (r *register) agreed(ref workload.Ref) agreed {
 	return r.done[ref]
 }
 
-// fail remembers why an object could not be made or kept.
+// fail stores the reason why an object could not be created or kept.
 func (r *register) fail(ref workload.Ref, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +129,7 @@ func (r *register) fail(ref workload.Ref, why string) {
 	delete(r.done, ref)
 }
 
-// Failure says why an object could not be made or kept for a policy; empty: nothing is wrong.
+// Failure returns the reason why an object could not be created or kept for a policy, or "".
 func (r *register) Failure(ref workload.Ref, id workload.Policy) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

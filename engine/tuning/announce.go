@@ -15,19 +15,19 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// announced is what events have told of a target, and of its autoscaler. They are apart, because they are written one after the other:
-// what is told of one must not silence the other.
+// announced has the announced numbers of a target and of its autoscaler. They are separate because the two are written
+// one after the other: an event about the target must not suppress the event about the autoscaler.
 type announced struct{ target, autoscaler told }
 
-// told is what events have told of one object.
+// told has the announced numbers of one object.
 type told struct {
-	// values are the numbers in place as last told, by what they are of; nil: nothing is known of before. One that is not known for a while, as
-	// when the pods differ in it, stays as it was. At is when that was.
+	// values are the last announced numbers by their subject; nil: none yet. A number that is unknown for a while, for
+	// example while pods differ in it, keeps its value. at is the time of the announcement.
 	values map[string]string
 	at     time.Time
 }
 
-// announceEvery is the least time between two events on what has changed in one target: what changes meanwhile is told together.
+// announceEvery is the least time between two events on the changes of one target. Changes in between make one event.
 const announceEvery = 10 * time.Minute
 
 // announcePhase sends an event on a change of phase.
@@ -43,7 +43,8 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 		cmp.Or(strings.TrimPrefix(st.PhaseReason, st.Phase+": "), "no reason"))
 }
 
-// announceChanges sends an event on what has come to be in place, or has gone, since the last one. What a manager finds is no news.
+// announceChanges sends an event on the numbers that have been put in place, or removed, since the last event. Numbers
+// that a new manager finds make no event.
 func (l *Loop) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {
 	l.announceChange(ref, p, x.announced.target.next(x.has.InUse(&st), now))
 	if a := st.Autoscaler; a != nil && a.Name != "" {
@@ -59,8 +60,8 @@ func (l *Loop) announceChange(changed workload.Ref, p *world.Policy, news []stri
 	l.opts.Events.Eventf(p.Object, l.reference(changed), corev1.EventTypeNormal, "Tuned", "Tune", "%s: %s", changed, strings.Join(news, ", "))
 }
 
-// reference is what an event is related to. Without it the recorder of client-go takes events of one reason and action on one policy for
-// repetitions, whatever object they tell of, and keeps the first note only.
+// reference returns the related object of an event. Without it, client-go's recorder takes events of one reason and
+// action on one policy for repetitions, whatever their object, and keeps only the first note.
 func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
 	related := &corev1.ObjectReference{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 	if k := l.world.Snapshot().Kind(ref.GroupKind); k != nil {
@@ -69,16 +70,17 @@ func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
 	return related
 }
 
-// held is how long a PodDisruptionBudget, LimitRange or ResourceQuota has kept requests from a target; zero: none does. Told says that an event has told it.
+// held is the time since which a PodDisruptionBudget, LimitRange or ResourceQuota holds up the requests of a target;
+// zero: none does. told reports whether an event was sent.
 type held struct {
 	since time.Time
 	told  bool
 }
 
-// heldLong is after how long a budget that keeps requests from a target is told of by an event: nodes that are drained take less.
+// heldLong is the time after which an event reports a held target. The drain of a node takes less.
 const heldLong = time.Hour
 
-// announceHold sends one event on a target that one of these holds for long. Why is empty where none does.
+// announceHold sends one event on a target that is held for long. why is empty if the target is not held.
 func (l *Loop) announceHold(ref workload.Ref, p *world.Policy, x *subject, why string) {
 	now := l.pods.Now()
 	switch {
@@ -92,7 +94,7 @@ func (l *Loop) announceHold(ref workload.Ref, p *world.Policy, x *subject, why s
 	}
 }
 
-// next gives what is to be told, if it is time, and takes it for told.
+// next returns the changed values if an event is due, and marks them as announced.
 func (a *told) next(values map[string]string, now time.Time) (news []string) {
 	if len(values) == 0 {
 		return nil

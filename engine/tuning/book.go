@@ -12,28 +12,30 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Note is what is to be said of a target that policies tune.
+// Note is the reported state of a tuned target.
 type Note struct {
-	// Policy is the one that tunes it. Failure says what is wrong; empty: nothing.
+	// Policy is the policy that tunes the target. Failure is the error; empty: none.
 	Policy  workload.Policy
 	Failure string
 }
 
-// book remembers what is told of targets and policies.
+// book has the reported states of targets and policies.
 type book struct {
 	mu sync.Mutex
-	// trouble says why nothing is measured, lost why what is recorded cannot be read; empty: all is well.
+	// trouble is the reason why nothing is measured, lost the reason why the recorded history cannot be read; empty:
+	// none.
 	trouble, lost string
-	// readable says of each source that is asked whether it answers.
+	// readable reports, by source in use, whether the source answers.
 	readable map[string]bool
-	// unread says why VerticalPodAutoscalers cannot be read; empty: they can. Unserved says that the cluster does not have the kind.
+	// unread is the reason why VerticalPodAutoscalers cannot be read; empty: none. unserved reports that the cluster
+	// does not have the kind.
 	unread   string
 	unserved bool
 	notes    map[workload.Ref]Note
-	// sums are those of the last round that was ended, next those of the one that goes on: nobody is told of half a round.
+	// sums are the totals of the last complete round, next those of the present round. No reader sees half a round.
 	sums, next map[workload.Policy]*policy.TunedSummary
 	told       map[workload.Policy]string
-	// targets counts those that each policy tunes.
+	// targets is the number of targets that each policy tunes.
 	targets map[workload.Policy]int
 }
 
@@ -41,7 +43,7 @@ func newBook() *book {
 	return &book{notes: map[workload.Ref]Note{}, sums: map[workload.Policy]*policy.TunedSummary{}, told: map[workload.Policy]string{}}
 }
 
-// begin begins a round: notes of targets that are not tuned any more go, and sums are made anew.
+// begin begins a round: it drops the notes of targets that are no longer tuned and resets the totals.
 func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +69,8 @@ func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
 	}
 }
 
-// setTrouble remembers what is wrong with what is measured and with what is recorded, and gives the policies to be told of it if that is news.
+// setTrouble stores the faults of the metrics API and of the recorded history. It returns the policies to report to if
+// a fault is new.
 func (b *book) setTrouble(why, lost string) (news []workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,14 +84,14 @@ func (b *book) setTrouble(why, lost string) (news []workload.Policy) {
 	return news
 }
 
-// setReadable remembers which sources answer.
+// setReadable stores whether each source answers.
 func (b *book) setReadable(sources map[string]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.readable = sources
 }
 
-// setVerticals remembers what is wrong with VerticalPodAutoscalers, and gives the policies to be told of it if that is news.
+// setVerticals stores the fault of VerticalPodAutoscalers. It returns the policies to report to if the fault is new.
 func (b *book) setVerticals(unread string, unserved bool) (news []workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +105,7 @@ func (b *book) setVerticals(unread string, unserved bool) (news []workload.Polic
 	return news
 }
 
-// note remembers what is wrong with a target, and says whether that is news.
+// note stores the state of a target, and reports whether it is new.
 func (b *book) note(ref workload.Ref, n Note) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +114,7 @@ func (b *book) note(ref workload.Ref, n Note) bool {
 	return before != n
 }
 
-// phase counts a target with what was last found for it.
+// phase counts a target with its last result.
 func (b *book) phase(id workload.Policy, x *subject) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,7 +131,7 @@ func (b *book) phase(id workload.Policy, x *subject) {
 	s.Pods.Add(x.pods)
 }
 
-// end ends a round, and gives the policies of which something is to be told.
+// end ends a round and returns the policies with changed totals.
 func (b *book) end() (news []workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,24 +157,24 @@ func (b *book) summary(id workload.Policy) policy.TunedSummary {
 	return out
 }
 
-// Note is what is to be said of a target.
+// Note returns the reported state of a target.
 func (l *Loop) Note(ref workload.Ref) Note {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
 	return l.book.notes[ref]
 }
 
-// Targets is how many targets a policy tunes.
+// Targets returns the number of targets that a policy tunes.
 func (l *Loop) Targets(id workload.Policy) int {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
 	return l.book.targets[id]
 }
 
-// Summary is what has been found for all targets of a policy.
+// Summary returns the totals over all targets of a policy.
 func (l *Loop) Summary(id workload.Policy) policy.TunedSummary { return l.book.summary(id) }
 
-// Unmeasured says what is wrong with what a policy learns from: a reason of a condition and a message; empty: nothing is.
+// Unmeasured returns the reason and the message of a condition if the source of a policy's samples fails, or "".
 func (l *Loop) Unmeasured(p *policy.Policy) (reason, message string) {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
@@ -191,10 +194,11 @@ func (l *Loop) Unmeasured(p *policy.Policy) (reason, message string) {
 }
 
 const (
-	// noMetrics: the metrics API cannot be read, or pods are not known.
+	// noMetrics: the metrics API cannot be read, or pods are unknown.
 	noMetrics = "NoMetrics"
-	// noPrometheus: the server that keeps a history cannot be read.
+	// noPrometheus: the Prometheus server cannot be read.
 	noPrometheus = "NoPrometheus"
-	// noVerticals: VerticalPodAutoscalers cannot be read, or the cluster does not have them and the policy needs them.
+	// noVerticals: VerticalPodAutoscalers cannot be read, or the policy needs them and the cluster does not have the
+	// kind.
 	noVerticals = "NoVerticalPodAutoscalers"
 )

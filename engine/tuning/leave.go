@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// unreadable lists the policies that cannot be read, or not acted on, for now: what was learnt for them is kept, as what they have set is.
+// unreadable returns the policies that cannot be read, or not be acted on, at present. Their learnt state is kept, like
+// their changes.
 func unreadable(s *world.Snapshot) map[string]bool {
 	found := map[string]bool{}
 	for p := range s.Policies {
@@ -18,7 +19,7 @@ func unreadable(s *world.Snapshot) map[string]bool {
 	return found
 }
 
-// leave forgets the targets that are not tuned any more, with what was kept of them.
+// leave forgets the targets that are no longer tuned, and deletes their objects.
 func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
 	waiting := unreadable(s)
 	for ref, x := range l.subjects {
@@ -26,10 +27,10 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 			continue
 		}
 		if k := s.InUse(ref.GroupKind); k != nil && !k.Live.HasSynced() {
-			continue // nobody knows whether it is there
+			continue // the target may still exist
 		}
 		if l.owes(ref) {
-			continue // a manager that starts meanwhile finds by what is told that there is something to give back
+			continue // the Recommendation lets a manager that starts meanwhile find the pods to restore
 		}
 		if isUnadapted(s, ref, x.policy) {
 			l.rest(ctx, s, x)
@@ -46,8 +47,8 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 	}
 }
 
-// isUnadapted says whether a target is not tuned for no other reason than that the adapter of its kind has gone, or is going, and may come back: the
-// policy stands.
+// isUnadapted reports whether a target is not tuned only because the adapter of its kind is gone or in deletion. The
+// adapter may come back, and the policy still exists.
 func isUnadapted(s *world.Snapshot, ref workload.Ref, id workload.Policy) bool {
 	if k := s.InUse(ref.GroupKind); k != nil && !k.Releasing {
 		return false
@@ -56,8 +57,8 @@ func isUnadapted(s *world.Snapshot, ref workload.Ref, id workload.Policy) bool {
 	return p != nil && !p.Deleting && p.Tuner() != nil
 }
 
-// rest forgets a target and takes back what was told of it, and keeps what was learnt in the cluster: its policy goes on from there once the adapter
-// is back.
+// rest forgets a target and deletes its Recommendation, but keeps its checkpoint in the cluster: the policy goes on
+// from there once the adapter is back.
 func (l *Loop) rest(ctx context.Context, s *world.Snapshot, x *subject) {
 	if x.rests {
 		return
@@ -79,8 +80,8 @@ func (l *Loop) rest(ctx context.Context, s *world.Snapshot, x *subject) {
 	l.audience.Requeue(x.ref)
 }
 
-// isLeaving says whether pods may have still to be given back that were changed in place for policies that are gone, also without their
-// finalizers. Once none have, nobody has to know pods for that.
+// isLeaving reports whether pods may still have to be restored for policies that are gone, also for policies without a
+// finalizer. Afterwards pods need not be watched for that.
 func (l *Loop) isLeaving() bool {
 	if !l.world.Snapshot().Leaving() {
 		return false
@@ -92,15 +93,16 @@ func (l *Loop) isLeaving() bool {
 	return false
 }
 
-// owes says whether pods of a target may have still to be given back. Where pods are not followed, none have.
+// owes reports whether pods of a target may still have to be restored. It returns false if pods are not followed.
 func (l *Loop) owes(ref workload.Ref) bool {
 	s := l.world.Snapshot()
 	needed, _, _ := tuners(s)
 	return (needed || s.Leaving()) && l.resized.Owes(ref)
 }
 
-// sweep removes, once, what an earlier manager has left behind: what belongs to targets that lost their policy, or their adapter, while no manager was
-// there. Their pods may have been changed in place: what is told of a target stays until they are given back.
+// sweep removes, once, the leftovers of an earlier manager: objects of targets that lost their policy or adapter while
+// no manager ran. Pods of such a target may have been changed in place, so its Recommendation stays until they are
+// restored.
 func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
 	if l.swept {
 		return

@@ -1,6 +1,7 @@
-// Package tuning lets policies learn from what the pods of their targets use. Once every resolution it measures, shows each target's mind
-// what was measured, takes down what the mind advises, and has the target looked at again if that is news. What was learnt is kept in the
-// cluster, so that a restart loses nothing. It writes no target: the loop over targets carries advice out.
+// Package tuning feeds the usage of targets' pods to the policies that tune them. Every resolution it measures, passes
+// the samples to each target's mind, stores the mind's advice, and requeues the target if the advice is new.
+// Checkpoints in the cluster keep the learnt state across restarts. The package writes no target: the loop over targets
+// carries the advice out.
 package tuning
 
 import (
@@ -26,66 +27,68 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Meter measures what pods use.
+// Meter measures the usage of pods.
 type Meter interface {
 	Read(ctx context.Context) (map[types.NamespacedName]usage.Pod, error)
 }
 
-// Members knows the pods of targets.
+// Members returns the pods of targets.
 type Members interface {
-	// NeedContainers has pods watched with their containers; DropContainers ends that.
+	// NeedContainers starts watching the containers of pods; DropContainers ends it.
 	NeedContainers(ctx context.Context) error
 	DropContainers(ctx context.Context) error
-	// Fleet gives the active pods of a target; false: not everything is known yet.
+	// Fleet returns the active pods of a target, or false while they are not fully known.
 	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
-	// Trouble says why not everything is known.
+	// Trouble returns the reason why pods are not fully known.
 	Trouble() string
 }
 
-// Resized are the pods of targets that are changed in place.
+// Resized returns the progress of changes in place.
 type Resized interface {
 	Note(ref workload.Ref) resize.Note
-	// Unable says why pods of a target cannot come down from a boost for their start; empty: they can.
+	// Unable returns the reason why pods of a target cannot come down from a boost, or "".
 	Unable(f *fleet.Fleet) string
-	// Owes says whether pods of a target may have still to be given back, and OwesAny whether any may. Both say so while pods are not known.
+	// Owes reports whether pods of a target may still have to be restored, and OwesAny whether any may. Both return
+	// true while pods are unknown.
 	Owes(ref workload.Ref) bool
 	OwesAny() bool
 }
 
-// Audience hears of what was found.
+// Audience receives results.
 type Audience struct {
-	// Requeue has targets looked at again. Dirty has the status of a policy looked at again.
+	// Requeue queues targets for a new decision. Dirty queues the status of a policy.
 	Requeue func(refs ...workload.Ref)
 	Dirty   func(workload.Policy)
-	// Waiting says what keeps what is tuned from a target; empty: nothing does.
+	// Waiting returns the reason why tuned values are not written to a target, or "".
 	Waiting func(workload.Ref) string
-	// Held says which PodDisruptionBudget, LimitRange or ResourceQuota does, in the same words; empty: none does.
+	// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that holds the target up, in the words of
+	// Waiting, or "".
 	Held func(workload.Ref) string
-	// Rollouts counts the targets of a policy that roll out what was tuned, that wait for others, and that are late.
+	// Rollouts returns the number of a policy's targets that roll out tuned values, wait for others, and are late.
 	Rollouts func(workload.Policy) (running, waiting, late int)
-	// Fault counts a target that could not be worked on because of a fault in Flyball.
+	// Fault counts a panic on a target, a fault in Flyball.
 	Fault func()
 }
 
-// Options say how a Loop runs.
+// Options configure a Loop.
 type Options struct {
-	// Clock tells the time by which policies are decided.
+	// Clock is the clock of decisions.
 	Clock clock.PassiveClock
 	// Resolution is the pause between two measurements.
 	Resolution time.Duration
-	// NoNewPods is true where this manager changes no pods as they are created.
+	// NoNewPods is true if this manager serves no webhook for created pods.
 	NoNewPods bool
-	// Recorder has what pods used before; nil: there is none.
+	// Recorder returns past usage; nil: none.
 	Recorder Recorder
 	// Budgets are needed while a policy acts.
 	Budgets Budgets
-	// Nodes bound what is worth requesting.
+	// Nodes limit useful requests.
 	Nodes NodeSizes
-	// Verticals are read with each measurement; nil: nobody looks for them.
+	// Verticals are read with each measurement; nil: never.
 	Verticals Verticals
-	// Refusals says why a roll-out does not become ready; nil: nobody does, and none is taken back.
+	// Refusals returns the cause of a roll-out that does not become ready; nil: unknown, and no roll-out is taken back.
 	Refusals Refusals
-	// Events takes events.
+	// Events receives events.
 	Events events.EventRecorder
 	Log    logr.Logger
 }
@@ -100,26 +103,27 @@ type Loop struct {
 	store    *Store
 	audience Audience
 	metrics  *Metrics
-	// pods tells the time by which pods are judged: that of the cluster, whatever policies are decided by.
+	// pods is the clock for the age of pods: the cluster's time, whichever clock decides policies.
 	pods clock.PassiveClock
 
-	// subjects are the targets that are tuned. Only Run uses them.
+	// subjects are the tuned targets. Only Run uses them.
 	subjects map[workload.Ref]*subject
 	book     *book
-	// news is poked when a policy has come, changed or gone.
+	// news is poked when a policy was added, changed or removed.
 	news chan struct{}
-	// recallers are the places of those who read histories.
+	// recallers has a place for each reader of a history.
 	recallers chan struct{}
-	// choices counts the targets of this round whose numbers were chosen anew.
+	// choices is the number of targets with newly chosen numbers in this round.
 	choices int
-	// swept is true once what an earlier manager left behind has been looked for.
+	// swept is true once the leftovers of an earlier manager have been removed.
 	swept bool
-	// verticals are the VerticalPodAutoscalers as they were read last; nil: they were not. Tidy says that none of those is left that were made.
+	// verticals are the last read VerticalPodAutoscalers; nil: not read yet. tidy reports that none of the created ones
+	// is left.
 	verticals *vertical.All
 	tidy      bool
 }
 
-// New makes a Loop, which works once it runs.
+// New returns a Loop, which works once it runs.
 func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audience, metrics *Metrics, opts Options) *Loop {
 	l := &Loop{
 		opts: opts, world: w, members: m, resized: r, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
@@ -130,7 +134,7 @@ func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audi
 	return l
 }
 
-// Changed implements world.Observer: a policy that has come or changed does not wait for the next measurement.
+// Changed implements world.Observer. A new or changed policy does not wait for the next measurement.
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New != nil && p.New.Tuner() != nil || p.Old != nil && p.Old.Tuner() != nil {
@@ -140,7 +144,7 @@ func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	}
 }
 
-// Run measures until the context ends, and keeps what was learnt then.
+// Run measures until the context ends, and then writes the last checkpoints.
 func (l *Loop) Run(ctx context.Context) {
 	for {
 		l.round(ctx)
@@ -156,10 +160,11 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
-// lastWords is how long writing checkpoints may take once the manager is told to stop.
+// lastWords is the time for the last checkpoints once the manager stops.
 const lastWords = 10 * time.Second
 
-// mostChoices is for how many targets numbers are chosen anew in a round: one takes some tenths of a second, and all others wait meanwhile.
+// mostChoices is the number of targets with newly chosen numbers in a round. A choice takes some tenths of a second,
+// and all other targets wait meanwhile.
 const mostChoices = 10
 
 // round measures once, and decides for every target.
@@ -202,7 +207,8 @@ func (l *Loop) tell(ids []workload.Policy) {
 	}
 }
 
-// assign says which policy tunes which target: of several that select one, the one of the highest precedence.
+// assign returns the tuning policy of each target: of several policies that select it, the policy of the highest
+// precedence.
 func assign(s *world.Snapshot) map[workload.Ref]*world.Policy {
 	tuned := map[workload.Ref]*world.Policy{}
 	for p := range s.Policies {
@@ -224,7 +230,7 @@ func assign(s *world.Snapshot) map[workload.Ref]*world.Policy {
 	return tuned
 }
 
-// precedes says whether one policy tunes what another one selects too.
+// precedes reports whether the first of two policies tunes a target that both select.
 func precedes(a, b *world.Policy) bool {
 	if x, y := a.Tuner().Precedence(), b.Tuner().Precedence(); x != y {
 		return x > y
@@ -253,8 +259,8 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 		x.stuck = l.stuck(ctx, s, ref, x, f)
 	}
 	if !known || len(f.Pods) == 0 && x.stuck == "" {
-		x.since, x.blind = time.Time{}, false // asleep, or nobody looks: silence says nothing
-		if known && x.made {                  // what was found stays, and what of it is in place may not
+		x.since, x.blind = time.Time{}, false // the target sleeps, or its pods are unknown: missing samples mean nothing
+		if known && x.made {                  // the numbers stay, and may no longer be in place
 			l.report(ctx, ref, p, x)
 		}
 		l.book.phase(p.ID, x)
@@ -284,14 +290,14 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	l.book.phase(p.ID, x)
 }
 
-// note remembers what is wrong with a target, and has that told if it is news.
+// note stores the fault of a target, and reports it if it is new.
 func (l *Loop) note(ref workload.Ref, id workload.Policy, failure string) {
 	if l.book.note(ref, Note{Policy: id, Failure: failure}) {
 		l.audience.Requeue(ref)
 	}
 }
 
-// advise takes over what is advised, and has the target and what governs it looked at again if that is news.
+// advise stores the advice, and requeues the target and its autoscaler if it is new.
 func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) {
 	a := x.found.Advice
 	if a != nil {
@@ -304,7 +310,7 @@ func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *s
 	s.Related(ref, func(ref workload.Ref) { l.audience.Requeue(ref) })
 }
 
-// keepDue writes the checkpoints that are due, and keepAll those of all targets.
+// keepDue writes the due checkpoints, and keepAll those of all targets.
 func (l *Loop) keepDue(ctx context.Context) {
 	now := l.opts.Clock.Now()
 	var due []*subject
@@ -326,15 +332,15 @@ func (l *Loop) keepAll(ctx context.Context) {
 	l.keep(ctx, all)
 }
 
-// keepEvery is the least time between two checkpoints of a target, but for the last one and those of other requests; keepers how many are written
-// at once.
+// keepEvery is the least time between two checkpoints of a target, except for the last one and those with changed
+// requests. keepers is the number of parallel writes.
 const (
 	keepEvery = 10 * time.Minute
 	keepers   = 8
 )
 
-// isDue says whether a checkpoint is to be written. One of other requests does not wait: who takes over without it would begin with those before, and
-// have pods restarted for steps that were made.
+// isDue reports whether a checkpoint is due. A checkpoint with changed requests does not wait: without it, the next
+// leader would begin with the old requests, and restart pods for steps that were already made.
 func (x *subject) isDue(now time.Time) bool {
 	if x.rests {
 		return false
@@ -357,5 +363,5 @@ func (l *Loop) keep(ctx context.Context, all []*subject) {
 			return nil
 		})
 	}
-	_ = writers.Wait() // none gives an error
+	_ = writers.Wait() // no writer returns an error
 }

@@ -11,22 +11,22 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Metrics are those of what is tuned.
+// Metrics are the metrics of tuning.
 type Metrics struct {
-	// making is held while series are made anew.
+	// making is held while series are rebuilt.
 	making                                                        sync.Mutex
 	request, bound, phase, loss, saved, rollouts, blind, readable *prometheus.GaugeVec
 	ready                                                         *prometheus.HistogramVec
-	// timed are the policies of which starts were counted.
+	// timed are the policies with counted starts.
 	timed map[workload.Policy]bool
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics returns the metrics, registered.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
-	// Not namespace or container: those are what scraping adds, of the manager.
+	// The labels namespace and container are taken: a scrape adds them for the manager.
 	target := []string{"kind", "target_namespace", "name"}
 	m := &Metrics{
 		request: gauge("flyball_tuned_request", "Requests of tuned targets, in cores or bytes: those of the owner, the actual ones (the mean of the pods), those proposed, and those applied, which all pods have.",
@@ -52,7 +52,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// started counts how long pods of a policy's targets took until they were ready.
+// started counts the start times of the pods of a policy's targets.
 func (m *Metrics) started(id workload.Policy, took []time.Duration) {
 	for _, d := range took {
 		m.timed[id] = true
@@ -60,7 +60,7 @@ func (m *Metrics) started(id workload.Policy, took []time.Duration) {
 	}
 }
 
-// whole gives series while nobody makes them anew: no scrape sees half of them.
+// whole collects series only while they are not being rebuilt, so that no scrape sees half of them.
 type whole struct {
 	making *sync.Mutex
 	prometheus.Collector
@@ -73,8 +73,8 @@ func (w whole) Collect(out chan<- prometheus.Metric) {
 	w.Collector.Collect(out)
 }
 
-// publish makes all series anew: those of targets and policies that have gone go with them. rollouts counts the targets of a policy that roll
-// out, that wait, and that are late.
+// publish rebuilds all series, so that those of removed targets and policies go. rollouts returns the number of a
+// policy's targets that roll out, wait, and are late.
 func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts func(workload.Policy) (running, waiting, late int)) {
 	m.making.Lock()
 	defer m.making.Unlock()

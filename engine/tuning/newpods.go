@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// addNewPods adds what pods of a target get as they are created: what its policies agree on for its pods. While a freeze denies that the target
-// is scaled, that stays as it was: a pod that comes is like those that run.
+// addNewPods adds the merged requests for created pods of a target. While a freeze denies scaling of the target, the
+// earlier numbers stay: a new pod is like its siblings.
 func (l *Loop) addNewPods(ctx context.Context, ref workload.Ref, v *decide.Verdict, x *subject, st *v1alpha1.RecommendationStatus) error {
 	if l.opts.NoNewPods {
 		st.NewPods = nil
@@ -30,7 +30,7 @@ func (l *Loop) addNewPods(ctx context.Context, ref workload.Ref, v *decide.Verdi
 	return nil
 }
 
-// noNewPods says why nothing of a target can be carried out; empty: it can.
+// noNewPods returns the reason why no number of a target can be carried out, or "".
 func (l *Loop) noNewPods(x *subject) string {
 	if l.opts.NoNewPods && x.found.Advice != nil && x.found.Advice.OnCreate {
 		return "spec.vertical.apply is OnCreate, and this manager serves no webhook for pods (--webhook, --webhook-pods)"
@@ -38,7 +38,8 @@ func (l *Loop) noNewPods(x *subject) string {
 	return ""
 }
 
-// toldBefore is what was told last of new pods, also by an earlier manager. What was told of another object of that name says nothing.
+// toldBefore returns the last reported numbers for new pods, also of an earlier manager. Numbers of another object of
+// that name do not count.
 func (l *Loop) toldBefore(ctx context.Context, ref workload.Ref, x *subject) (*v1alpha1.NewPods, error) {
 	if x.made {
 		return x.newPods, nil

@@ -18,49 +18,50 @@ import (
 )
 
 const (
-	// recallStep is the time between two samples of a history: what the metrics API is read at.
+	// recallStep is the time between two samples of a history, as between two reads of the metrics API.
 	recallStep = time.Minute
-	// longGap is how long nothing may have been learnt before what was recorded meanwhile is asked for.
+	// longGap is the time without samples after which recorded samples are asked for.
 	longGap = 15 * time.Minute
-	// recallTime is how long reading the history of one target may take, once it has begun, and gapTime what was recorded while nobody looked,
-	// waiting included: then learning goes on without.
+	// recallTime is the time for the history of one target, from its start. gapTime is the time for samples recorded
+	// during a gap, including the wait; then learning goes on without them.
 	recallTime = 10 * time.Minute
 	gapTime    = 2 * time.Minute
-	// recallers is how many histories are read at once.
+	// recallers is the number of histories that are read at once.
 	recallers = 4
-	// retryRecall is the pause after a history could not be read. It doubles up to retryAtMost.
+	// retryRecall is the pause after a history that could not be read. It doubles up to retryAtMost.
 	retryRecall, retryAtMost = time.Minute, 30 * time.Minute
 )
 
-// recall is the history of one target that is being read.
+// recall is the running read of one target's history.
 type recall struct {
-	// gap says that it is only what was recorded since the newest sample.
+	// gap is true if only the samples since the newest known sample are read.
 	gap bool
-	// waits says that nothing is learnt and decided meanwhile.
+	// waits is true if learning and deciding wait for the history.
 	waits bool
 	// part of parts is being read.
 	part, parts atomic.Int32
 	cancel      context.CancelFunc
-	// done is closed once samples and err are there.
+	// done is closed once samples and err are set.
 	done    chan struct{}
 	samples []policy.Sample
 	err     error
 }
 
-// recalled is what is known of the history of a target.
+// recalled is the state of a target's history.
 type recalled struct {
-	// at is when it was taken over; zero: it was not.
+	// at is the time at which the history was taken over; zero: never.
 	at time.Time
-	// running is being read; nil: nothing is. Failure is why the last one could not be; after is when the next try is, and pause was before it.
+	// running is the read under way; nil: none. failure is the error of the last read, after the time of the next try,
+	// and pause the pause before it.
 	running *recall
 	failure string
 	after   time.Time
 	pause   time.Duration
-	// note says what came of it.
+	// note is the reported result.
 	note string
 }
 
-// drop ends what is being read.
+// drop ends the running read.
 func (r *recalled) drop() {
 	if r.running != nil {
 		r.running.cancel()
@@ -68,8 +69,8 @@ func (r *recalled) drop() {
 	}
 }
 
-// recall takes over what is recorded of a target, once, and what was recorded while nobody looked. It is true while nothing should be learnt
-// and decided because of that.
+// recall takes over the recorded history of a target, once, and the samples recorded during a gap. It returns true
+// while learning and deciding should wait for them.
 func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *fleet.Fleet, seen policy.Seen) (waits bool) {
 	source := p.Tuner().Source()
 	if !source.Recorded || l.opts.Recorder == nil {
@@ -106,7 +107,8 @@ func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *fleet
 	return r.waits
 }
 
-// containersOf are those that a target has, or its pods do: what others did that are gone says nothing.
+// containersOf returns the containers of a target or of its pods. The history of other, former containers does not
+// count.
 func containersOf(f *fleet.Fleet, seen policy.Seen) map[string]bool {
 	names := map[string]bool{}
 	for _, a := range seen.Own {
@@ -120,7 +122,7 @@ func containersOf(f *fleet.Fleet, seen policy.Seen) map[string]bool {
 	return names
 }
 
-// start reads a history, after those that came before.
+// start reads a history after earlier reads.
 func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containers map[string]bool) {
 	limit, cancel := context.WithCancel(ctx)
 	r.cancel = cancel
@@ -146,11 +148,11 @@ func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containe
 	}()
 }
 
-// takeOver has a mind learn from a history that was read.
+// takeOver passes a read history to the mind.
 func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	var nothing *recorded.Nothing
 	if errors.As(r.err, &nothing) && (nothing.Pods || r.gap) {
-		r.err = nil // it is new, or slept
+		r.err = nil // the target is new, or slept
 	}
 	if r.err != nil {
 		x.recalled.pause = min(max(2*x.recalled.pause, retryRecall), retryAtMost)
@@ -158,7 +160,7 @@ func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 		return
 	}
 	x.recalled.after, x.recalled.pause, x.recalled.failure = time.Time{}, 0, ""
-	if len(r.samples) == 0 { // there is nothing to ask for again at once
+	if len(r.samples) == 0 { // no samples: another read at once would find none either
 		x.recalled.after = l.pods.Now().Add(retryRecall)
 	}
 	first, newest := x.mind.Learnt()
@@ -174,12 +176,12 @@ func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	}
 }
 
-// reportRecall tells that the history of a target is being read.
+// reportRecall reports that the history of a target is being read.
 func (l *Loop) reportRecall(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
 	r := x.recalled.running
 	before := x.found.Report
 	if before.Phase != "" || r == nil {
-		return // what was found stays
+		return // the earlier numbers stay
 	}
 	x.found.Report = v1alpha1.RecommendationStatus{Phase: "Initializing", PhaseReason: "what Prometheus at " + l.opts.Recorder.Host() + " has recorded is being read"}
 	if parts := r.parts.Load(); parts > 0 {
@@ -189,7 +191,7 @@ func (l *Loop) reportRecall(ctx context.Context, ref workload.Ref, p *world.Poli
 	x.found.Report = before
 }
 
-// troubles joins what is wrong with a target.
+// troubles returns the faults of a target, joined.
 func (x *subject) troubles() string {
 	var all []string
 	for _, text := range []string{x.found.Trouble, x.recalled.failure, x.unmade} {

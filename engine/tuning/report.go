@@ -16,21 +16,21 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// reported is what was last told of a target.
+// reported is the last report of a target.
 type reported struct {
-	// numbers are those told, all is all that was told, both as JSON; at is when.
+	// numbers are the reported numbers, all is the whole report, both as JSON; at is the time.
 	numbers, all string
 	at           time.Time
 	phase        string
 	made         bool
-	// newPods is what was told of pods that are yet to come.
+	// newPods are the reported numbers for created pods.
 	newPods *v1alpha1.NewPods
 }
 
-// reportEvery is the least time between two reports that differ in words only.
+// reportEvery is the least time between two reports with the same numbers.
 const reportEvery = 10 * time.Minute
 
-// report tells people of what was found: at once where a number or the phase is another one.
+// report writes the Recommendation: at once if a number or the phase has changed.
 func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
 	st := *x.found.Report.DeepCopy()
 	st.Mode = p.Tuner().Mode()
@@ -51,7 +51,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 		x.found.Saved = x.has.Saved(&v, p.ID, &st)
 	}
 	x.has.ForgetPods()
-	x.found.Report = st // metrics tell it, whether it is news or not
+	x.found.Report = st // metrics have the numbers even without a new report
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()
 	l.announceChanges(ref, p, x, st, now)
@@ -68,7 +68,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	x.reported = reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true, newPods: st.NewPods}
 }
 
-// numbersOf is what is told at once where it changes.
+// numbersOf returns the parts of a status that are reported at once.
 func numbersOf(st v1alpha1.RecommendationStatus) string {
 	bare := *st.DeepCopy()
 	bare.Reasons, bare.Demand, bare.PhaseReason = nil, nil, ""
@@ -92,11 +92,11 @@ func numbersOf(st v1alpha1.RecommendationStatus) string {
 }
 
 func text(v any) string {
-	raw, _ := json.Marshal(v) // an API type
+	raw, _ := json.Marshal(v) // an API type always encodes
 	return string(raw)
 }
 
-// heldBy says which PodDisruptionBudget a target waits for; empty: for none.
+// heldBy returns the PodDisruptionBudget that a target waits for, or "".
 func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
 	if why := l.audience.Held(ref); waiting != "" && waiting == why {
 		return why
@@ -104,7 +104,8 @@ func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
 	return ""
 }
 
-// markApplied says of each number whether the policy has it in place, and what a target waits for. It gives what pods and autoscaler have.
+// markApplied marks the numbers that the policy has in place, and the reason for waiting. It returns the present
+// numbers of pods and autoscaler.
 func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus, pods resize.Note) actual.State {
 	f, known := l.members.Fleet(ref)
 	if !known {

@@ -19,40 +19,41 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Recorder is a server that keeps a history of what pods use.
+// Recorder is a server with recorded usage of pods.
 type Recorder interface {
-	// Read gives what the pods of some namespaces use at an instant.
+	// Read returns the usage of the pods of some namespaces at an instant.
 	Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]usage.Pod, error)
-	// History gives what is recorded of the pods of one target, oldest first.
+	// History returns the recorded samples of the pods of one target, the oldest first.
 	History(ctx context.Context, r recorded.Range) ([]policy.Sample, error)
-	// Host is its address, without credentials.
+	// Host returns the server's address without credentials.
 	Host() string
 }
 
 // Verticals are the VerticalPodAutoscalers of the cluster.
 type Verticals interface {
-	// List gives all of them.
+	// List returns all of them.
 	List(ctx context.Context) (*vertical.All, error)
-	// Make makes one that recommends and changes nothing. Remove deletes one that was made.
+	// Make creates a VerticalPodAutoscaler that only recommends. Remove deletes a created one.
 	Make(ctx context.Context, meta metav1.ObjectMeta, of vertical.Of) error
 	Remove(ctx context.Context, m vertical.Made) error
 }
 
-// Budgets are what bounds pods in the cluster, such as PodDisruptionBudgets.
+// Budgets are the bounds of pods in the cluster, such as PodDisruptionBudgets.
 type Budgets interface {
-	// Need has them watched. Drop ends that.
+	// Need starts the watches. Drop ends them.
 	Need(ctx context.Context) error
 	Drop()
 }
 
-// NodeSizes knows how large the nodes of the cluster are.
+// NodeSizes returns the sizes of the cluster's nodes.
 type NodeSizes interface {
 	Budgets
-	// Largest returns the most that any of them has for pods. It is false while they are still being read.
+	// Largest returns the largest allocatable resources of a node, or false while nodes are still being read.
 	Largest() (most workload.Requests, known bool)
 }
 
-// follow has pods watched with their containers, nodes, and budgets, or not any more. It says why pods are not known.
+// follow starts or ends the watches of pods with their containers, of nodes, and of budgets. It returns the reason why
+// pods are unknown.
 func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
 	for b, needed := range map[Budgets]bool{l.opts.Budgets: acts, l.opts.Nodes: needed} {
 		if !needed {
@@ -73,8 +74,8 @@ func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
 	return ""
 }
 
-// tuners says whether there are policies that tune: any, also those that have still to give pods back what they had, any that measures, and any
-// that acts.
+// tuners returns whether the snapshot has tuning policies: any, including those with pods to restore; any that
+// measures; any that acts.
 func tuners(s *world.Snapshot) (needed, measures, acts bool) {
 	for p := range s.Policies {
 		if p.Tuner() != nil {
@@ -84,12 +85,13 @@ func tuners(s *world.Snapshot) (needed, measures, acts bool) {
 	return needed, measures, acts
 }
 
-// measured is what all pods use, by the two sources; nil: one was not asked, or has not answered.
+// measured is the usage of all pods by the two sources; nil: a source was not asked, or has not answered.
 type measured struct {
 	metrics, recorded map[types.NamespacedName]usage.Pod
 }
 
-// of gives what a policy learns from. What a server that keeps a history does not say is taken from the metrics API.
+// of returns the usage that a policy learns from. Pods that the Prometheus server does not have are taken from the
+// metrics API.
 func (m measured) of(p *world.Policy) map[types.NamespacedName]usage.Pod {
 	if p.Tuner().Source().Recorded && m.recorded != nil {
 		return m.recorded
@@ -97,7 +99,7 @@ func (m measured) of(p *world.Policy) map[types.NamespacedName]usage.Pod {
 	return m.metrics
 }
 
-// measure asks the sources that are in use, and takes down what is wrong with them. It is false where the context has ended.
+// measure asks the sources in use, and stores their faults. It returns false once the context has ended.
 func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy, watching string) (m measured, ok bool) {
 	namespaces, live := map[string]bool{}, false
 	for ref, p := range tuned {

@@ -19,11 +19,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Store keeps what was learnt of targets, and tells people of it, in objects beside the targets. Both go with the target.
+// Store keeps the learnt state of targets in checkpoints, and reports in Recommendations, both beside the target. Both
+// are deleted with the target.
 type Store struct {
-	// Client reads past any cache: what was kept is read once.
+	// Client reads past any cache, because a checkpoint is read once.
 	Client client.Client
-	// Kinds finds what a kind is served as.
+	// Kinds returns the served kind of an object.
 	Kinds func(workload.Ref) *decide.Kind
 }
 
@@ -31,7 +32,7 @@ func tunedTarget(ref workload.Ref) v1alpha1.TunedTarget {
 	return v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
 }
 
-// meta is the metadata of an object that belongs to a target.
+// meta returns the metadata of an object that belongs to a target.
 func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 	k := s.Kinds(ref)
 	if k == nil {
@@ -42,14 +43,15 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 	}}}, nil
 }
 
-// Kept is what is kept of a target: what a mind has learnt, and when the history that somebody else has of it was taken over; zero: it was
-// not.
+// Kept is the content of a checkpoint: the learnt state of a mind, and the time at which the recorded history was taken
+// over; zero: never.
 type Kept struct {
 	Data     []byte
 	Recalled time.Time
 }
 
-// Kept gives what was kept of a target for a policy; nothing if that is not there, or is of another object of that name.
+// Kept returns the checkpoint of a target for a policy. It returns nothing if the checkpoint is missing, or belongs to
+// another object of that name.
 func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workload.Policy) (Kept, error) {
 	c := &v1alpha1.UsageCheckpoint{}
 	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}, c)
@@ -73,7 +75,7 @@ func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workl
 	return kept, nil
 }
 
-// Keep writes down what was learnt of a target.
+// Keep writes the checkpoint of a target.
 func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, kept Kept) error {
 	meta, err := s.meta(ref, uid)
 	if err != nil {
@@ -86,7 +88,7 @@ func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workl
 	return s.apply(ctx, &v1alpha1.UsageCheckpoint{ObjectMeta: meta, Spec: spec}, "UsageCheckpoint", false)
 }
 
-// Tell writes what was found for a target. The object is made first where that may not be there.
+// Tell writes the Recommendation of a target. It creates the object first if it may be missing.
 func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, st v1alpha1.RecommendationStatus, made bool) error {
 	meta, err := s.meta(ref, uid)
 	if err != nil {
@@ -102,13 +104,13 @@ func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workl
 	return s.apply(ctx, obj, "Recommendation", true)
 }
 
-// toldOf is a target of which something is told, for a policy, as that is written there.
+// toldOf is a target with a Recommendation, and the policy that the Recommendation names.
 type toldOf struct {
 	workload.Ref
 	policy string
 }
 
-// Told lists the targets of which something is told.
+// Told returns the targets with a Recommendation.
 func (s *Store) Told(ctx context.Context) ([]toldOf, error) {
 	var all []toldOf
 	page := &v1alpha1.RecommendationList{}
@@ -127,7 +129,7 @@ func (s *Store) Told(ctx context.Context) ([]toldOf, error) {
 	}
 }
 
-// Read gives what is told of a target; nil: nothing is.
+// Read returns the Recommendation of a target, or nil.
 func (s *Store) Read(ctx context.Context, ref workload.Ref) (*v1alpha1.Recommendation, error) {
 	r := &v1alpha1.Recommendation{}
 	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}, r)
@@ -140,10 +142,10 @@ func (s *Store) Read(ctx context.Context, ref workload.Ref) (*v1alpha1.Recommend
 	return r, nil
 }
 
-// pageSize is how many objects are read at once.
+// pageSize is the number of objects in a page of a list.
 const pageSize = 200
 
-// Remove deletes what belongs to a target. What is told goes last: by that the rest is found.
+// Remove deletes the objects of a target. The Recommendation goes last, because the rest is found through it.
 func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
 	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}
 	for _, obj := range []client.Object{&v1alpha1.UsageCheckpoint{ObjectMeta: meta}, &v1alpha1.Recommendation{ObjectMeta: meta}} {
@@ -154,7 +156,7 @@ func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
 	return nil
 }
 
-// Untell deletes what is told of a target, and leaves what was learnt.
+// Untell deletes the Recommendation of a target, and keeps its checkpoint.
 func (s *Store) Untell(ctx context.Context, ref workload.Ref) error {
 	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}}
 	if err := s.Client.Delete(ctx, told); client.IgnoreNotFound(err) != nil {
@@ -163,7 +165,7 @@ func (s *Store) Untell(ctx context.Context, ref workload.Ref) error {
 	return nil
 }
 
-// apply makes an object, or brings it up to date, or its status alone.
+// apply creates or updates an object, or only its status.
 func (s *Store) apply(ctx context.Context, obj client.Object, kind string, status bool) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

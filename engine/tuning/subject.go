@@ -21,39 +21,39 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// subject is a target that is tuned.
+// subject is a tuned target.
 type subject struct {
 	ref    workload.Ref
 	uid    string
 	policy workload.Policy
-	// rests: its adapter has gone. No more is known here than that something is kept of it.
+	// rests is true once the adapter is gone. Then only the existence of a checkpoint is known.
 	rests bool
-	// form tells forms of the policy apart.
+	// form identifies the version of the policy.
 	form string
 	mind policy.Mind
-	// since is since when there are pods and somebody looks; zero: there are none.
+	// since is the time since which the target has pods and is measured; zero: it has none.
 	since time.Time
-	// stamps are those of the last measurement, by the UID of the pod.
+	// stamps are the times of the last measurement, by the UID of the pod.
 	stamps map[string]string
-	// killed is up to when kills have been counted, in seconds since 1970.
+	// killed is the time up to which kills have been counted, in seconds since 1970.
 	killed int64
-	// born is since when starts of pods are counted, in seconds since 1970, and starts has the pods that were.
+	// born is the time from which starts of pods are counted, in seconds since 1970, and starts has the counted pods.
 	born   int64
 	starts map[string]bool
-	// blind: its autoscaler cannot read its metrics.
+	// blind is true while the autoscaler cannot read its metrics.
 	blind bool
 	found policy.Found
-	// has is what its pods and its autoscaler have.
+	// has has the present numbers of the pods and the autoscaler.
 	has actual.State
-	// pods is what has become of the pods that are changed in place.
+	// pods is the progress of changes in place.
 	pods fleet.Resizing
-	// kept is when the last checkpoint was written.
+	// kept is the time of the last checkpoint.
 	kept time.Time
-	// recalled is the history that somebody else has of it.
+	// recalled is the state of the recorded history.
 	recalled recalled
-	// unmade says why no VerticalPodAutoscaler could be made for it; empty: nothing is wrong.
+	// unmade is the reason why no VerticalPodAutoscaler could be created for the target; empty: none.
 	unmade string
-	// rollout is how far its last roll-out is, and stuck why it does not become ready.
+	// rollout is the progress of the last roll-out, and stuck the reason why it does not become ready.
 	rollout refusal.Rollout
 	stuck   string
 	reported
@@ -62,14 +62,14 @@ type subject struct {
 }
 
 const (
-	// settled is how long a pod is ready before what it uses says anything of demand.
+	// settled is the time for which a pod must be ready before its usage counts as demand.
 	settled = 30 * time.Second
-	// lookBack is from when on kills count that were before the first look: those while the manager was away. What is counted twice
-	// says the same.
+	// lookBack is the time before the first look from which kills count, for kills while no manager ran. A kill that
+	// counts twice has no further effect.
 	lookBack = time.Hour
 )
 
-// subject gives what is known of a target; where that is nothing, what was kept of it is read.
+// subject returns the state of a target. For a new target it reads the checkpoint.
 func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy) (*subject, error) {
 	obj := s.Object(ref)
 	if obj == nil {
@@ -104,7 +104,7 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	return x, nil
 }
 
-// look gives what a mind looks at besides samples. It is false where the target has gone meanwhile, or not all of it is read yet.
+// look returns the input of a mind besides samples. It returns false if the target is gone, or not fully read yet.
 func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subject) (policy.Seen, bool) {
 	now := l.opts.Clock.Now()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
@@ -151,7 +151,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 	return seen, true
 }
 
-// seenPods is what is known of changes of the pods of a target in place.
+// seenPods returns the progress of changes of the pods in place.
 func (l *Loop) seenPods(k *decide.Kind, obj *workload.Object, ref workload.Ref, x *subject) policy.SeenPods {
 	n := l.resized.Note(ref)
 	return policy.SeenPods{
@@ -160,11 +160,11 @@ func (l *Loop) seenPods(k *decide.Kind, obj *workload.Object, ref workload.Ref, 
 	}
 }
 
-// longStart is a start that took so long that it waited for something that is no part of starting.
+// longStart is the longest start that counts. A longer one waited for something else.
 const longStart = time.Hour
 
-// started gives how long the pods took that became ready since the last look, from their creation. Pods that are older than the manager do
-// not count: since they became ready for the first time they may have done so again.
+// started returns the times, from creation until ready, of the pods that became ready since the last look. Pods that
+// are older than the manager do not count, because they may have become ready several times.
 func (x *subject) started(f *fleet.Fleet) (took []time.Duration) {
 	known := make(map[string]bool, len(f.Pods))
 	for _, p := range f.Pods {
@@ -180,7 +180,8 @@ func (x *subject) started(f *fleet.Fleet) (took []time.Duration) {
 	return took
 }
 
-// sum adds up what a container uses in several pods: CPU of so many of them, and the largest memory, negative where none is known.
+// sum adds up the usage of a container in several pods: CPU over the counted pods, and the largest memory, negative if
+// unknown.
 type sum struct {
 	cpu, memory float64
 	pods, kills int
@@ -188,7 +189,7 @@ type sum struct {
 	young       bool
 }
 
-// add adds what the container uses in one pod. What is not known of that counts for nothing.
+// add adds the container's usage in one pod. Unknown usage does not count.
 func (s *sum) add(c usage.Container) {
 	s.memory = max(s.memory, c.MemoryBytes)
 	if c.MilliCPU >= 0 {
@@ -196,8 +197,8 @@ func (s *sum) add(c usage.Container) {
 	}
 }
 
-// samples makes of a measurement what a mind learns from. It is empty where nothing was measured since the last one. A pod counts once it
-// has been ready for a while; while none has, what the others use counts as that of pods that are starting.
+// samples returns the samples of a measurement, or none if nothing was measured since the last one. A pod counts once
+// it has been ready for a while. Without such a pod, the usage of the others counts as that of starting pods.
 func (x *subject) samples(at, now time.Time, f *fleet.Fleet, measured map[types.NamespacedName]usage.Pod) []policy.Sample {
 	stamps, fresh, ready := map[string]string{}, false, 0
 	sums := map[string]*sum{}
@@ -238,7 +239,7 @@ func of(sums map[string]*sum, name string) *sum {
 	return sums[name]
 }
 
-// list makes samples of sums. Kills count even where nothing was measured.
+// list returns samples from sums. Kills count even without a measurement.
 func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sample {
 	var all []policy.Sample
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
@@ -257,7 +258,7 @@ func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sa
 	return all
 }
 
-// addKills counts the kills for lack of memory that were after those counted before.
+// addKills counts the kills for lack of memory since the counted ones.
 func (x *subject) addKills(p *fleet.Pod, sums map[string]*sum, newest *int64) {
 	for _, c := range p.Containers {
 		if c.KilledAt > x.killed && c.MemoryLimit > 0 {
@@ -269,7 +270,7 @@ func (x *subject) addKills(p *fleet.Pod, sums map[string]*sum, newest *int64) {
 	}
 }
 
-// isSettled reports whether a pod is no longer starting: it has been ready for a while, and has no more CPU than it will have.
+// isSettled reports whether a pod is no longer starting: it has been ready for a while, and has no boost.
 func isSettled(p *fleet.Pod, now time.Time) bool {
 	_, boosted := p.Boosted()
 	return !boosted && p.Ready && now.Unix()-p.Changed >= int64(settled/time.Second)

@@ -13,13 +13,14 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Refusals says by what pods of a target are refused.
+// Refusals returns the cause for which pods of a target are refused.
 type Refusals interface {
 	Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*fleet.Pod) (string, error)
 }
 
-// stuck says why the roll-out of what was tuned does not become ready: for apply.RolloutTime no pod more has been ready with the requests, and somebody
-// tells why. Empty: it is through, goes on, or nothing stands in its way, as where it is paused.
+// stuck returns the reason why the roll-out of tuned values does not become ready: for apply.RolloutTime no further pod
+// became ready with the requests, and the cluster reports a cause. It returns "" if the roll-out is complete, goes on,
+// or is not blocked, for example while it is paused.
 func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *fleet.Fleet) string {
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if l.opts.Refusals == nil || k == nil || obj == nil || !k.Adapter.KeepsAmounts() || !k.Adapter.SizesPods() || !hasSet(obj, x.policy) {
@@ -49,7 +50,7 @@ func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x
 	return why
 }
 
-// hasSet reports whether a policy has set something on an object.
+// hasSet reports whether a policy has set a field of an object.
 func hasSet(obj *workload.Object, id workload.Policy) bool {
 	return slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.By == id.String() })
 }

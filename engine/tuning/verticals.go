@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// readVerticals takes down which VerticalPodAutoscalers there are. While they cannot be read those known last count.
+// readVerticals reads the VerticalPodAutoscalers. While they cannot be read, the last ones count.
 func (l *Loop) readVerticals(ctx context.Context) {
 	if l.opts.Verticals == nil {
 		return
@@ -26,7 +26,8 @@ func (l *Loop) readVerticals(ctx context.Context) {
 	l.tell(l.book.setVerticals(unread, unserved))
 }
 
-// makeVertical makes a VerticalPodAutoscaler for a target that has none, if its policy asks for one. It gives what is wrong with that.
+// makeVertical creates a VerticalPodAutoscaler for a target without one, if its policy asks for it. It returns the
+// failure, or "".
 func (l *Loop) makeVertical(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) (trouble string) {
 	if !p.Tuner().Source().MakesVertical || l.verticals == nil || !l.verticals.Served || len(l.verticals.Of(ref)) > 0 {
 		return ""
@@ -42,8 +43,8 @@ func (l *Loop) makeVertical(ctx context.Context, s *world.Snapshot, ref workload
 	return ""
 }
 
-// tidyVerticals removes what was made and is not asked for any more, or stands beside one of somebody else. It says whether nothing that was
-// made is left.
+// tidyVerticals removes created VerticalPodAutoscalers that no policy asks for any more, or that stand beside one of
+// another writer. It reports whether no created one is left.
 func (l *Loop) tidyVerticals(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) (none bool) {
 	if l.verticals == nil {
 		return false
@@ -51,7 +52,7 @@ func (l *Loop) tidyVerticals(ctx context.Context, s *world.Snapshot, tuned map[w
 	for _, m := range l.verticals.Made {
 		k := s.InUse(m.Target.GroupKind)
 		if k != nil && !k.Live.HasSynced() {
-			continue // nobody knows who tunes it
+			continue // the tuning policy is unknown
 		}
 		if p := tuned[m.Target]; p != nil && p.Tuner().Source().MakesVertical && !l.verticals.HasOthers(m.Target) {
 			continue

@@ -1,5 +1,5 @@
-// Package usage reads what the containers of all pods use, from the metrics API (metrics.k8s.io). It is the one thing in Flyball that
-// polls: the API has no watch. One request reads all namespaces.
+// Package usage reads the usage of all pods' containers from the metrics API (metrics.k8s.io). It is the only part of
+// Flyball that polls, because the API has no watch. One request reads all namespaces.
 package usage
 
 import (
@@ -21,19 +21,19 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Pod is what the containers of one pod use.
+// Pod is the usage of the containers of one pod.
 type Pod struct {
-	// Stamp is when that was measured, as the server says it: another one is another measurement.
+	// Stamp is the time of the measurement in the server's words. Another stamp is another measurement.
 	Stamp      string
 	Containers []Container
 }
 
-// Container is what one container uses.
+// Container is the usage of one container.
 type Container struct {
 	Name string
-	// MilliCPU is the mean over the window of the measurement, in thousandths of a core. Negative: the server does not say.
+	// MilliCPU is the mean over the window of the measurement, in thousandths of a core. Negative: unknown.
 	MilliCPU float64
-	// MemoryBytes is the working set. Negative: the server does not say.
+	// MemoryBytes is the working set. Negative: unknown.
 	MemoryBytes float64
 }
 
@@ -44,10 +44,10 @@ type Reader struct {
 	timeout time.Duration
 }
 
-// group is that of the metrics API.
+// group is the group of the metrics API.
 var group = schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
 
-// NewReader makes a Reader. A request takes as long as the timeout at most.
+// NewReader returns a Reader with a timeout for each request.
 func NewReader(config *rest.Config, timeout time.Duration) (*Reader, error) {
 	client, err := ClientOf(config, group)
 	if err != nil {
@@ -56,7 +56,7 @@ func NewReader(config *rest.Config, timeout time.Duration) (*Reader, error) {
 	return &Reader{client: client, timeout: timeout}, nil
 }
 
-// ClientOf makes a client of one group and version that is answered in JSON, whether it has types for that or not.
+// ClientOf returns a JSON client of one group and version, which needs no Go types.
 func ClientOf(config *rest.Config, group schema.GroupVersion) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion, config.APIPath = &group, "/apis"
@@ -69,7 +69,7 @@ func ClientOf(config *rest.Config, group schema.GroupVersion) (rest.Interface, e
 	return client, nil
 }
 
-// list is what the API answers.
+// list is the answer of the API.
 type list struct {
 	Items []struct {
 		Metadata struct {
@@ -84,7 +84,8 @@ type list struct {
 	} `json:"items"`
 }
 
-// amounts are read leniently: what is no amount is not known. Nonsense about one container is not to keep what all others use from being read.
+// amounts are decoded leniently: an invalid amount is unknown. A fault in one container must not hide the usage of all
+// others.
 type amounts map[string]json.RawMessage
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -96,7 +97,7 @@ func (a *amounts) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Read gives what all pods use. Those of which nothing is known (yet) are left out. Its error names the metrics API.
+// Read returns the usage of all pods. Pods without a measurement are left out. Its error names the metrics API.
 func (r *Reader) Read(ctx context.Context) (map[types.NamespacedName]Pod, error) {
 	raw, err := RawOf(r.client.Get().Resource("pods").Timeout(r.timeout).Do(ctx))
 	if err != nil {
@@ -105,11 +106,11 @@ func (r *Reader) Read(ctx context.Context) (map[types.NamespacedName]Pod, error)
 	return parse(raw)
 }
 
-// mostWords is how many bytes are told of what a server said that is no API object.
+// mostWords is the number of bytes kept of an answer that is no API object.
 const mostWords = 512
 
-// RawOf gives the body of an answer. Its error has what the server said, also where that is plain text, as of the aggregator in front of a server
-// that is away; that of Result.Raw only says which code it was.
+// RawOf returns the body of an answer. Its error has the server's text even if that is plain text, as from the
+// aggregator in front of a server that is away. The error of Result.Raw has only the code.
 func RawOf(answer rest.Result) ([]byte, error) {
 	err := answer.Error()
 	if err == nil {
@@ -143,7 +144,7 @@ func parse(raw []byte) (map[types.NamespacedName]Pod, error) {
 	return pods, nil
 }
 
-// amount gives a resource in a unit of which so many make one; -1 where the server does not say, or says nonsense.
+// amount returns a resource in a unit, units of which make one; -1 if it is missing or invalid.
 func amount(used amounts, of string, units float64) float64 {
 	q, said := workload.ParseQuantity(strings.Trim(string(used[of]), `"`))
 	if n := q.AsApproximateFloat64(); said && n >= 0 && !math.IsInf(n, 0) {

@@ -1,5 +1,6 @@
-// Package newpods changes pods as they are created, so that they start with the requests that are recommended for what they belong to. It
-// denies nothing, asks nobody, and has no effect besides its answer: a pod of which nothing is known, or that cannot be read, passes as it is.
+// Package newpods changes pods on creation, so that they start with the requests recommended for their owner. It denies
+// nothing, sends no requests, and has no effect besides its answer. A pod with an unknown owner, or an unreadable pod,
+// passes unchanged.
 //
 // Decisions (docs/decisions): 0036.
 package newpods
@@ -20,39 +21,40 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Result is what became of a pod.
+// Result is the outcome for a pod.
 type Result string
 
 // Results.
 const (
-	// Tuned pods were changed, Right ones had what is recommended.
+	// Tuned pods were changed. Right pods had the recommended requests already.
 	Tuned Result = "tuned"
 	Right Result = "right"
-	// Untuned pods belong to nothing that is tuned, or to something that gets nothing now.
+	// Untuned pods belong to no tuned object, or to an object without numbers at present.
 	Untuned Result = "untuned"
-	// Unfit pods belong to something that is tuned, and their namespace has no room for what is recommended.
+	// Unfit pods belong to a tuned object, but their namespace has no room for the recommended requests.
 	Unfit Result = "unfit"
-	// Unknown pods belong to what is not known here yet.
+	// Unknown pods belong to an object that is not known here yet.
 	Unknown Result = "unknown"
 	// Unreadable pods, or reviews, cannot be read or changed.
 	Unreadable Result = "unreadable"
 )
 
-// Results returns all of them.
+// Results returns all results.
 func Results() []Result { return []Result{Tuned, Right, Untuned, Unfit, Unknown, Unreadable} }
 
-// Wants knows what pods get as they are created. All of it is in memory.
+// Wants returns the wanted resources of created pods, from memory.
 type Wants interface {
-	// Want is what pods that an object of some UID owns are to have; without it, the result says why nothing is.
+	// Want returns the wanted resources for the pods of the owner with this UID. Without a Want, the Result is the
+	// reason.
 	Want(ctx context.Context, owner workload.Ref, uid string) (newpod.Want, Result)
-	// Room is what pods of a namespace have to fit into.
+	// Room returns the free room of a namespace.
 	Room(namespace string) room.Room
 }
 
-// Handler answers reviews of pods that are being created.
+// Handler answers reviews of created pods.
 type Handler struct {
 	Wants Wants
-	// Note is told what became of each pod that is no dry run. It must be quick.
+	// Note is called with the result of each pod that is no dry run. It must be quick.
 	Note func(Result)
 	Log  logr.Logger
 }
@@ -88,7 +90,7 @@ func (h *Handler) unreadable(w http.ResponseWriter) {
 	http.Error(w, "the admission review cannot be read", http.StatusBadRequest)
 }
 
-// review is what is read of one, in one walk: a pod may be long.
+// review has the read fields of an admission review. They are read in one walk, because a pod may be long.
 type review struct{ uid, operation, resource, subResource, namespace, object, dryRun gjson.Result }
 
 func reviewOf(body []byte) (r review) {
@@ -114,7 +116,7 @@ func reviewOf(body []byte) (r review) {
 	return r
 }
 
-// patch is how the pod of a review is changed; nil: it passes as it is.
+// patch returns the patch of the reviewed pod, or nil if the pod passes unchanged.
 func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	if r.operation.Str != "CREATE" || r.resource.Str != "pods" || r.subResource.Str != "" || !r.object.IsObject() {
 		return nil, Unreadable
@@ -158,7 +160,7 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	return patch, Tuned
 }
 
-// refuses says why the namespace of a pod has no room for it once it is changed; empty: it has.
+// refuses returns the reason why the namespace has no room for the changed pod, or "" if it has.
 func (h *Handler) refuses(r *review, patch []byte) (string, error) {
 	space := h.Wants.Room(r.namespace.Str)
 	if !space.IsBounded() {
@@ -175,7 +177,7 @@ func (h *Handler) refuses(r *review, patch []byte) (string, error) {
 	return space.Refuses(pod)
 }
 
-// ownerOf is what controls a pod, and its UID; empty: nothing does.
+// ownerOf returns the controller of a pod and its UID, or zero values if the pod has none.
 func ownerOf(pod gjson.Result, namespace string) (ref workload.Ref, uid string) {
 	pod.Get("metadata.ownerReferences").ForEach(func(_, r gjson.Result) bool {
 		gv, err := schema.ParseGroupVersion(r.Get("apiVersion").Str)

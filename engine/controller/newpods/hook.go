@@ -105,7 +105,7 @@ func NewNote(r prometheus.Registerer) (func(newpods.Result), error) {
 	if err := r.Register(pods); err != nil {
 		return nil, err
 	}
-	for _, result := range newpods.Results() { // an increase is one only for who has seen what was before
+	for _, result := range newpods.Results() { // an increase shows only against an earlier value
 		pods.WithLabelValues(string(result))
 	}
 	return func(result newpods.Result) { pods.WithLabelValues(string(result)).Inc() }, nil

@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// EndBoosts plans for pods whose boost for their start is over: their CPU comes down to what is noted on them. next is when the next boost ends by time
-// alone; zero: none does.
+// EndBoosts returns changes for pods with an expired boost: their CPU falls to the noted request. next is the time at
+// which the next boost expires by time alone; zero: none does.
 func EndBoosts(f *fleet.Fleet, now time.Time, o Options, refused Refusals) (changes []Change, next time.Time) {
 	for _, pod := range f.Pods {
 		b, boosted := pod.Boosted()

@@ -1,6 +1,6 @@
-// Package inplace plans which pods of a target are changed in place, so that what their containers request is what it should be, and
-// what is to be said of those that are changed already. It promises that no change takes a pod into another class of service, adds a
-// request or a limit that it does not have, or restarts a second pod while another one is not ready.
+// Package inplace plans changes in place of a target's pods, and counts the progress of earlier changes. No change
+// takes a pod into another class of service, adds a missing request or limit, or restarts a second pod while another
+// pod is not ready.
 package inplace
 
 import (
@@ -13,28 +13,28 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// Want is what containers are to request and to be limited to, by their names. A number that is zero stays as it is.
+// Want has the wanted requests and limits of containers by name. Zero keeps a value.
 type Want map[string]fleet.Resources
 
-// Options say what the API server can do.
+// Options describe the abilities of the API server.
 type Options struct {
-	// KeepsMemoryLimits is true where a memory limit cannot be lowered without a restart of the container. None is changed then, since a
-	// higher one could not be taken back.
+	// KeepsMemoryLimits is true if a memory limit cannot be lowered without a restart of the container. Then no memory
+	// limit is changed, because a higher limit could not be restored.
 	KeepsMemoryLimits bool
-	// Unserved is true where it can change no pod in place.
+	// Unserved is true if the API server can change no pod in place.
 	Unserved bool
 }
 
-// Refusals are changes that the API server has refused for good, by the UID of the pod.
+// Refusals are the permanently refused changes, by the UID of the pod.
 type Refusals map[string]Refusal
 
-// Refusal is a change that the API server has refused for good: the containers as they were to be, and what it said.
+// Refusal is a permanently refused change: the wanted containers, and the answer of the API server.
 type Refusal struct {
 	Containers []fleet.Container
 	Why        string
 }
 
-// of says why a change was refused before; empty: it was not.
+// of returns the reason of an earlier refusal of the same change, or "".
 func (r Refusals) of(c Change) string {
 	if before, found := r[c.Pod.UID]; found && slices.Equal(before.Containers, c.Containers) {
 		return before.Why
@@ -42,34 +42,34 @@ func (r Refusals) of(c Change) string {
 	return ""
 }
 
-// Change is one pod to be written: the containers that change, as they are to be.
+// Change is a write to one pod, with the containers that change.
 type Change struct {
 	Pod        *fleet.Pod
 	Containers []fleet.Container
-	// Restarts is true where a container is restarted by that, MoreMemory where one requests more memory.
+	// Restarts is true if the change restarts a container, MoreMemory if a container requests more memory.
 	Restarts, MoreMemory bool
 }
 
-// Plan is what is to be done about the pods of a target, and what has become of them.
+// Plan has the changes of a target's pods, and the progress of earlier changes.
 type Plan struct {
-	// Changes are the pods to be written now.
+	// Changes are the pods to write now.
 	Changes []Change
-	// Restarts is how many pods have still to be changed in a way that restarts containers of theirs.
+	// Restarts is the number of pods with remaining changes that restart containers.
 	Restarts int
-	// MoreMemory says that some pod is to request more memory.
+	// MoreMemory is true if some pod is to request more memory.
 	MoreMemory bool
 	fleet.Resizing
 }
 
-// IsRestarting says whether changes that were made in place may still restart containers of a target, or have just done so: a container is
-// restarted by such changes, and its pod is not through or not ready.
+// IsRestarting reports whether earlier changes in place still restart containers of a target, or have just done so:
+// such changes restart a container, and its pod is still being changed or not ready.
 func IsRestarting(f *fleet.Fleet) bool {
 	return slices.ContainsFunc(f.Pods, func(p *fleet.Pod) bool {
 		return p.Resize.By == f.Own && isUnsettled(p) && slices.ContainsFunc(p.Containers, func(c fleet.Container) bool { return c.RestartsForCPU || c.RestartsForMemory })
 	})
 }
 
-// For plans for the pods of a target. Pods that somebody else has changed in place are left alone.
+// For returns the plan for the pods of a target. Pods that another writer has changed in place are left alone.
 func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	var p Plan
 	pods := slices.Clone(f.Pods)
@@ -109,8 +109,9 @@ func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	return p
 }
 
-// GiveBack plans for pods that Flyball has changed and that are to have what their template asks for again. Those for which the API server would
-// refuse that, or that were created with other requests and would be restarted by it, are kept as they are until they are replaced; kept says why.
+// GiveBack returns the changes that restore pods to the requests of their template. A pod stays as it is until its
+// replacement if the API server would refuse the change, or if the pod was created with other requests and would be
+// restarted; kept has the reasons.
 func GiveBack(pods []*fleet.Pod, original Want, o Options, refused Refusals) (changes []Change, kept map[*fleet.Pod]string) {
 	kept = map[*fleet.Pod]string{}
 	for _, pod := range pods {
@@ -127,7 +128,7 @@ func GiveBack(pods []*fleet.Pod, original Want, o Options, refused Refusals) (ch
 	return changes, kept
 }
 
-// keeps says why a pod is not given back by a change; empty: it is.
+// keeps returns the reason why a pod is not restored by a change, or "" if it is.
 func (c *Change) keeps(o Options, refused Refusals) string {
 	if why := cmp.Or(c.impossible(o), refused.of(*c)); why != "" {
 		return why
@@ -138,11 +139,11 @@ func (c *Change) keeps(o Options, refused Refusals) string {
 	return ""
 }
 
-// Patience is how long a pod that is not ready keeps others from being given back.
+// Patience is the time after which a pod that is not ready no longer delays the restore of others.
 const Patience = 10 * time.Minute
 
-// InTurn is what of changes that give pods back is made now: of those that restart containers one, and none while another pod is not ready,
-// unless that has been so for longer than Patience: what is to be given back does not wait for ever.
+// InTurn returns the restoring changes to make now: of the changes that restart containers at most one, and none while
+// another pod is not ready, unless it has not been ready for longer than Patience.
 func InTurn(pods []*fleet.Pod, changes []Change, now time.Time) []Change {
 	patient := slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool { return !p.Ready && now.Sub(time.Unix(p.Changed, 0)) > Patience })
 	restarting := false
@@ -156,7 +157,7 @@ func InTurn(pods []*fleet.Pod, changes []Change, now time.Time) []Change {
 	})
 }
 
-// count counts a pod that has what it is to have, by what its node says of that.
+// count counts a pod without changes by the conditions that its node reports.
 func (p *Plan) count(pod *fleet.Pod) {
 	switch pod.Resize.State {
 	case fleet.ResizeDone:
@@ -175,14 +176,14 @@ func (p *Plan) count(pod *fleet.Pod) {
 	p.say(pod, pod.Resize.Message)
 }
 
-// say remembers why the first pod is not through.
+// say keeps the reason of the first pod in progress.
 func (p *Plan) say(pod *fleet.Pod, why string) {
 	if p.Message == "" && why != "" {
 		p.Message = fmt.Sprintf("pod %s: %s", pod.Name, why)
 	}
 }
 
-// changeOf says which containers of a pod change, and to what. What the pod does not request, or is not limited to, is not added.
+// changeOf returns the change of a pod. Missing requests and limits are not added.
 func changeOf(pod *fleet.Pod, want Want) Change {
 	c := Change{Pod: pod}
 	for _, has := range pod.Containers {
@@ -208,13 +209,13 @@ func changeOf(pod *fleet.Pod, want Want) Change {
 	return c
 }
 
-// restarts says whether a change restarts the container.
+// restarts reports whether a change restarts the container.
 func restarts(from, to fleet.Container) bool {
 	return from.RestartsForCPU && (from.CPU != to.CPU || from.CPULimit != to.CPULimit) ||
 		from.RestartsForMemory && (from.Memory != to.Memory || from.MemoryLimit != to.MemoryLimit)
 }
 
-// impossible says why the API server would refuse a change; empty: it would not.
+// impossible returns the reason why the API server would refuse a change, or "".
 func (c *Change) impossible(o Options) string {
 	if o.Unserved {
 		return "the API server does not serve pods/resize"
@@ -244,17 +245,18 @@ func (c *Change) impossible(o Options) string {
 	return ""
 }
 
-// isGuaranteed says whether a container is one by which a pod is of the class Guaranteed.
+// isGuaranteed reports whether a container fits the class Guaranteed.
 func isGuaranteed(r fleet.Resources) bool {
 	return r.CPULimit > 0 && r.MemoryLimit > 0 && r.CPU == r.CPULimit && r.Memory == r.MemoryLimit
 }
 
-// othersUnready says whether a pod other than one is not ready, or may be restarted soon for a change that its node is about to carry out.
+// othersUnready reports whether another pod is not ready, or may be restarted soon by a change that its node is about
+// to carry out.
 func othersUnready(pods []*fleet.Pod, but *fleet.Pod) bool {
 	return slices.ContainsFunc(pods, func(p *fleet.Pod) bool { return p != but && isUnsettled(p) })
 }
 
-// isUnsettled says whether a pod is not ready, or its node is about to change it.
+// isUnsettled reports whether a pod is not ready, or its node is about to change it.
 func isUnsettled(p *fleet.Pod) bool {
 	return !p.Ready || p.Resize.State == fleet.ResizeInProgress || p.Resize.State == fleet.ResizeFailing
 }

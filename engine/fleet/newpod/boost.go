@@ -12,19 +12,20 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Boost is what a pod gets more for its start.
+// Boost is the additional CPU that a pod requests for its start.
 type Boost struct {
-	// Containers get it that are named here.
+	// Containers are the names of the containers with a boost.
 	Containers []string
-	// Tenths are those of the factor by which the request grows; zero: CPU, in thousandths of a core, is what it grows to.
+	// Tenths are the tenths of the factor by which the request grows. If zero, CPU is the boosted request, in
+	// thousandths of a core.
 	Tenths, CPU int64
-	// Until says when it ends: see fleet.Boost.
+	// Until is the end of the boost, in the form of fleet.Boost.
 	Until string
-	// Most is what no pod requests in all for a boost, in thousandths of a core; zero: there is no such bound.
+	// Most is the largest total request of a boosted pod, in thousandths of a core; zero: no limit.
 	Most int64
 }
 
-// BoostOf reads a boost as the API has it: 2x, 1.5x, 500m or 2. Nil: it is none.
+// BoostOf parses a boost of the API: 2x, 1.5x, 500m or 2. It returns nil if the text is not a boost.
 func BoostOf(cpu, until string, containers []string) *Boost {
 	b := &Boost{Containers: containers, Until: until}
 	if factor, ok := strings.CutSuffix(cpu, "x"); ok {
@@ -48,11 +49,12 @@ func BoostOf(cpu, until string, containers []string) *Boost {
 type start struct {
 	boost *Boost
 	after map[string]fleet.Resources
-	// more is what the pod requests more for it.
+	// more is the additional request of the pod.
 	more int64
 }
 
-// adds reports whether a container gets it. One that a change in place would restart does not, nor does one that ends before the pod starts.
+// adds reports whether a container gets the boost. A container that a change in place would restart gets none, nor does
+// a container that ends before the pod starts.
 func (s *start) adds(name, list string, c container) bool {
 	if s.boost == nil || !slices.Contains(s.boost.Containers, name) || list == "initContainers" && c.restartPolicy.String() != "Always" {
 		return false
@@ -65,8 +67,8 @@ func (s *start) adds(name, list string, c container) bool {
 	return !restarts
 }
 
-// of returns what a container starts with. Its limit follows by the ratio, or stays above the request, so the pod has the class of service that it has
-// afterwards.
+// of returns the boosted resources of a container. Its limit keeps the ratio to the request, or stays above the
+// request, so the pod keeps its class of service.
 func (s *start) of(name string, usual fleet.Resources, rule workload.LimitRule) fleet.Resources {
 	to := s.boost.CPU
 	if s.boost.Tenths > 0 && usual.CPU <= math.MaxInt64/1000 {
@@ -88,7 +90,7 @@ func (s *start) of(name string, usual fleet.Resources, rule workload.LimitRule) 
 	return full
 }
 
-// isTooMuch reports whether no node has room for a pod that starts so.
+// isTooMuch reports whether no node has room for the boosted pod.
 func (s *start) isTooMuch(spec gjson.Result) bool {
 	if s.more == 0 || s.boost.Most == 0 {
 		return false
@@ -108,7 +110,7 @@ func (s *start) isTooMuch(spec gjson.Result) bool {
 	return sum > s.boost.Most
 }
 
-// text is what is noted on the pod; empty: it starts as it is.
+// text returns the note on the pod, or "" if the pod starts without a boost.
 func (s *start) text() string {
 	if len(s.after) == 0 {
 		return ""

@@ -1,6 +1,6 @@
-// Package newpod says how a pod that is being created is changed so that it starts with the requests that are recommended for it. It promises
-// that no request, limit or variable is added over what the owner has set, that a pod whose limits follow its requests keeps its class of service,
-// and that a pod that was changed is not changed again.
+// Package newpod computes the patch by which a created pod starts with its recommended requests. A patch never adds a
+// request, limit or variable that the owner has not set, keeps the class of service of a pod with limits that follow
+// its requests, and leaves a changed pod alone.
 package newpod
 
 import (
@@ -21,26 +21,27 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Container is what a container is to request: CPU in thousandths of a core, memory in bytes. Zero stays as it is.
+// Container has the wanted requests of a container: CPU in thousandths of a core, memory in bytes. Zero keeps a
+// request.
 type Container struct {
 	Name        string
 	CPU, Memory int64
 }
 
-// Want is what a pod is to have as it is created.
+// Want has the wanted resources and variables of a created pod.
 type Want struct {
-	// Policy is the one by which, as it is noted on the pod.
+	// Policy is the policy of the change, as noted on the pod.
 	Policy     string
 	Containers []Container
-	// Limits says what becomes of limits beside requests.
+	// Limits is the rule for limits beside tuned requests.
 	Limits workload.LimitRule
-	// Boost is what a pod gets more for its start; nil: nothing.
+	// Boost is the boost for the start; nil: none.
 	Boost *Boost
-	// GoMaxProcs and GoMemLimit set variables of these containers by what they are limited to.
+	// GoMaxProcs and GoMemLimit set variables of these containers from their limits.
 	GoMaxProcs, GoMemLimit bool
 }
 
-// Variables is what is wanted besides requests.
+// Variables returns the Want without its requests.
 func (w Want) Variables() Want {
 	w.Boost = nil
 	w.Containers = slices.Clone(w.Containers)
@@ -50,7 +51,7 @@ func (w Want) Variables() Want {
 	return w
 }
 
-// of finds what is wanted of a container.
+// of returns the wanted requests of a container.
 func (w *Want) of(name string) (Container, bool) {
 	for _, c := range w.Containers {
 		if c.Name == name {
@@ -66,27 +67,28 @@ const (
 	goMemLimit = "GOMEMLIMIT"
 )
 
-// memLimitPercent is how much of the memory the Go runtime is to keep below; the rest is for what it does not count.
+// memLimitPercent is the part of the memory that GOMEMLIMIT allows. The rest is for memory outside of the Go runtime.
 const memLimitPercent = 90
 
-// operation is one of a JSON Patch.
+// operation is an operation of a JSON Patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// errPodLevel says that a pod has resources of its own, which those of its containers must fit into.
+// errPodLevel is the error for a pod with resources of its own, which those of its containers must fit into.
 var errPodLevel = errors.New("it has resources for the pod as a whole")
 
-// Patch gives the JSON Patch by which a pod gets what is wanted; nil: it has that. The error says what of the pod cannot be read or changed.
+// Patch returns the JSON Patch that gives a pod the wanted values, or nil if the pod has them. It returns an error if a
+// part of the pod cannot be read or changed.
 func Patch(pod gjson.Result, w Want) ([]byte, error) {
 	spec := pod.Get("spec")
 	if r := spec.Get("resources"); r.IsObject() && len(r.Map()) > 0 {
 		return nil, errPodLevel
 	}
 	if _, boosted := fleet.ParseBoost(pod.Get("metadata.annotations." + gjson.Escape(v1alpha1.AnnotationBoost)).Str); boosted {
-		return nil, nil // it was changed, and a webhook that comes later has it looked at again
+		return nil, nil // the pod was changed, and a later webhook has it reviewed again
 	}
 	var all []operation
 	resized, starts := false, start{boost: w.Boost}
@@ -138,7 +140,7 @@ func Patch(pod gjson.Result, w Want) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// container is what is read of one of a pod, in one walk: its environment may be long.
+// container has the read fields of a container. They are read in one walk, because the environment may be long.
 type container struct{ name, restartPolicy, resources, resizePolicy, env, envFrom gjson.Result }
 
 func containerOf(value gjson.Result) (c container) {
@@ -165,8 +167,8 @@ func containerOf(value gjson.Result) (c container) {
 	return c
 }
 
-// mark notes on the pod by which policy it was changed, so that it can be given back what its template asks for, and what it comes down to after its
-// start, if that is anything.
+// mark notes the policy on the pod, so that the pod can be restored to its template, and the requests after the boost,
+// if the pod has one.
 func mark(pod gjson.Result, policy, boost string) []operation {
 	notes := map[string]string{v1alpha1.AnnotationTunedBy: policy}
 	if boost != "" {
@@ -182,10 +184,10 @@ func mark(pod gjson.Result, policy, boost string) []operation {
 	return ops
 }
 
-// variables sets what follows the resources of a container, unless its owner has. Where variables come from elsewhere, nobody knows here what
-// they are.
+// variables returns the operations that set variables from the resources of a container. A variable set by the owner
+// stays. Variables from other sources (envFrom) are unknown here.
 func variables(c container, has fleet.Resources, at string, w Want) (ops []operation) {
-	// What a container can count on is its limit, or its request where it has none.
+	// A container can rely on its limit, or on its request if it has no limit.
 	procs, memory := cmp.Or(has.CPULimit, has.CPU), cmp.Or(has.MemoryLimit, has.Memory)
 	if !w.GoMaxProcs {
 		procs = 0
@@ -221,23 +223,24 @@ func variables(c container, has fleet.Resources, at string, w Want) (ops []opera
 	return ops
 }
 
-// isEmpty says whether a list is absent, or has nothing in it.
+// isEmpty reports whether a list is absent or empty.
 func isEmpty(list gjson.Result) bool {
 	empty := true
 	list.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
 	return empty
 }
 
-// variable is one of a container's environment.
+// variable is an environment variable of a container.
 type variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// most is the largest amount that is read, in cores or bytes: what is above is nobody's need, and would not fit the computations here.
+// most is the largest amount that is read, in cores or bytes. A larger amount is no real need and would overflow the
+// computations here.
 var most = *resource.NewQuantity(1<<50, resource.BinarySI)
 
-// read gives what a container requests and is limited to.
+// read returns the requests and limits of a container.
 func read(resources gjson.Result) (r fleet.Resources, err error) {
 	for _, field := range []struct {
 		path string
@@ -271,7 +274,8 @@ func read(resources gjson.Result) (r fleet.Resources, err error) {
 	return r, nil
 }
 
-// sized is what a container is to have, by requests that are there, and the limits beside them.
+// sized returns the resources of a container with the wanted requests, as far as the container has requests, and the
+// limits that follow.
 func sized(is fleet.Resources, to Container, rule workload.LimitRule) fleet.Resources {
 	if to.CPU > 0 && is.CPU > 0 && (to.CPU != is.CPU || rule == workload.LimitsGo) {
 		is.CPU, is.CPULimit = fleet.Fit(rule, to.CPU, is.CPU, is.CPULimit)
@@ -282,7 +286,7 @@ func sized(is fleet.Resources, to Container, rule workload.LimitRule) fleet.Reso
 	return is
 }
 
-// changes takes a container from the one to the other.
+// changes returns the operations between two resources of a container.
 func changes(from, to fleet.Resources, at string) (ops []operation) {
 	for _, n := range []struct {
 		path     string

@@ -1,5 +1,6 @@
-// Package room says whether pods fit into what their namespace allows: into its LimitRanges, and into what its ResourceQuotas have left. It says so
-// of CPU and memory, as the API server does as pods are created, of one pod and of another template for those of a target. Quotas with scopes count for some pods only, and are not looked at.
+// Package room checks whether pods fit into the LimitRanges of their namespace and into the rest of its ResourceQuotas.
+// It checks CPU and memory with the rules of the API server for created pods, for one pod and for a changed template of
+// a target. Quotas with scopes count only for some pods and are not checked.
 package room
 
 import (
@@ -13,11 +14,11 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Room is what a namespace allows.
+// Room has the bounds of a namespace.
 type Room struct {
-	// Ranges are those of all its LimitRanges.
+	// Ranges are the bounds of all LimitRanges.
 	Ranges []Range
-	// Quotas are its ResourceQuotas that bound anything here.
+	// Quotas are the ResourceQuotas that bound CPU or memory.
 	Quotas []Quota
 }
 
@@ -27,19 +28,19 @@ type Range struct {
 	corev1.LimitRangeItem
 }
 
-// Quota is what a ResourceQuota has left.
+// Quota is the unused part of a ResourceQuota.
 type Quota struct {
 	Name string
 	Left corev1.ResourceList
 }
 
-// IsBounded says whether there is anything that a pod has to fit into.
+// IsBounded reports whether the namespace has any bound for pods.
 func (r Room) IsBounded() bool { return len(r.Ranges) > 0 || len(r.Quotas) > 0 }
 
-// computed are the resources that are looked at.
+// computed are the checked resources.
 var computed = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-// RangesOf gives what a LimitRange says of CPU and memory.
+// RangesOf returns the bounds of a LimitRange for CPU and memory.
 func RangesOf(raw []byte) (all []corev1.LimitRangeItem, err error) {
 	var found corev1.LimitRange
 	if err := json.Unmarshal(raw, &found); err != nil {
@@ -54,7 +55,7 @@ func RangesOf(raw []byte) (all []corev1.LimitRangeItem, err error) {
 	return all, nil
 }
 
-// LeftOf gives what a ResourceQuota has left of CPU and memory; nothing: it bounds neither.
+// LeftOf returns the unused CPU and memory of a ResourceQuota, or nothing if the quota bounds neither.
 func LeftOf(raw []byte) (corev1.ResourceList, error) {
 	var found corev1.ResourceQuota
 	if err := json.Unmarshal(raw, &found); err != nil {
@@ -77,7 +78,7 @@ func only(all corev1.ResourceList, names []corev1.ResourceName) corev1.ResourceL
 	return some
 }
 
-// usage is what counts by the names of quotas.
+// usage returns requests and limits by the resource names of quotas.
 func usage(requests, limits corev1.ResourceList) map[corev1.ResourceName]resource.Quantity {
 	return map[corev1.ResourceName]resource.Quantity{
 		corev1.ResourceCPU: requests[corev1.ResourceCPU], corev1.ResourceRequestsCPU: requests[corev1.ResourceCPU], corev1.ResourceLimitsCPU: limits[corev1.ResourceCPU],
@@ -85,7 +86,7 @@ func usage(requests, limits corev1.ResourceList) map[corev1.ResourceName]resourc
 	}
 }
 
-// sized is what is read of a pod.
+// sized has the read fields of a pod.
 type sized struct {
 	Spec struct {
 		Containers     []sizedContainer    `json:"containers"`
@@ -108,7 +109,7 @@ func containers(all []sizedContainer) []corev1.Container {
 	return list
 }
 
-// Refuses says why a pod does not fit; empty: it does. The pod has no resources as a whole.
+// Refuses returns the reason why a pod does not fit, or "" if it fits. The pod must not have pod-level resources.
 func (r Room) Refuses(pod []byte) (string, error) {
 	var read sized
 	if err := json.Unmarshal(pod, &read); err != nil {
@@ -132,7 +133,7 @@ func (r Room) Refuses(pod []byte) (string, error) {
 	return "", nil
 }
 
-// outside says why a pod is outside one bound of a LimitRange.
+// outside returns the reason why a pod is outside a bound of a LimitRange.
 func outside(item Range, p *corev1.Pod) string {
 	switch item.Type {
 	case corev1.LimitTypeContainer:
@@ -148,7 +149,7 @@ func outside(item Range, p *corev1.Pod) string {
 	return ""
 }
 
-// beyond says why requests and limits are not within a bound.
+// beyond returns the reason why requests and limits are outside a bound.
 func beyond(item Range, requests, limits corev1.ResourceList) string {
 	for _, name := range computed {
 		request, limit := requests[name], limits[name]

@@ -13,9 +13,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// RefusesTemplate returns why the namespace refuses pods of a template whose containers are to have some requests and limits; empty: it does not.
-// Pods are those that the target has: their containers that the template does not have, such as injected ones, come again, and what a quota has left
-// has to cover only what they do not use already.
+// RefusesTemplate returns the reason why the namespace refuses pods of a template with the given requests and limits,
+// or "" if it does not. pods are the target's present pods. Their containers that the template does not have, such as
+// injected containers, are expected in new pods too, and a quota has to cover only the increase over the present pods.
 func (r Room) RefusesTemplate(to workload.Allocations, pods []*fleet.Pod) string {
 	will := make(map[string]fleet.Container, len(to))
 	for _, a := range to {
@@ -40,8 +40,8 @@ func containerOf(a workload.Allocation) fleet.Container {
 	}}
 }
 
-// withDefaults gives a container the requests and limits that it does not have and that the API server will give it. A limit that a LimitRange gives
-// does not follow the request: where it is less, the API server refuses the pod.
+// withDefaults fills in the requests and limits that the API server will add to a container. A default limit of a
+// LimitRange does not follow the request: if it is below the request, the API server refuses the pod.
 func (r Room) withDefaults(c fleet.Container) (full fleet.Container, why string) {
 	for _, part := range []struct {
 		name           corev1.ResourceName
@@ -82,7 +82,8 @@ func text(name corev1.ResourceName, n int64) string {
 	return q.String()
 }
 
-// podOf is a pod of the containers of a template, and of those that a pod has beside them; nil: there is no pod.
+// podOf returns a pod with the containers of a template and the other containers of a present pod. It returns nil
+// without a present pod.
 func podOf(will map[string]fleet.Container, now *fleet.Pod) *corev1.Pod {
 	p := &corev1.Pod{}
 	for _, name := range slices.Sorted(maps.Keys(will)) {
@@ -121,8 +122,8 @@ func newest(pods []*fleet.Pod) *fleet.Pod {
 	})
 }
 
-// overdrawn returns which quota has not enough left for what all pods will use more; empty: none. What grows is looked at alone, so that a quota
-// that is used up stands in the way of nothing that shrinks.
+// overdrawn returns the quota that has too little left for the increase of all pods, or "". Only increases count, so
+// that a used-up quota does not block a decrease.
 func (r Room) overdrawn(will map[string]fleet.Container, pods []*fleet.Pod) string {
 	var now, then fleet.Resources
 	for _, p := range pods {

@@ -17,7 +17,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// advise makes of a setting what is asked of the target and its autoscaler. Nil: too little was seen, so what was set stays.
+// advise turns a setting into advice for the target and its autoscaler. It returns nil if too little was seen: then
+// earlier values stay.
 func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice {
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
@@ -48,14 +49,14 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 	return a
 }
 
-// inPlace says whether pods are changed, and not the template. Once the template was changed because a pod could not be, it stays so: to give it
-// back would be a roll-out to where it was.
+// inPlace reports whether pods are changed rather than the template. After the template was changed because of an
+// infeasible pod, it stays in use: a restore would be a roll-out back to the old requests.
 func (m *mind) inPlace(pods policy.SeenPods) bool {
 	m.Template = m.rules.apply == v1alpha1.ApplyInPlaceOrRollOut && !m.Off && (m.Template || pods.InTemplate || pods.Refused)
 	return pods.Able && m.rules.apply != v1alpha1.ApplyRollOut && m.rules.apply != v1alpha1.ApplyOnCreate && !m.Template
 }
 
-// adviseGovernor adds what is asked of an autoscaler. One that may go to zero keeps its minimum.
+// adviseGovernor adds the advice for an autoscaler. An autoscaler that may go to zero keeps its minimum.
 func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, targets []tune.Target) {
 	if !leavesMin(g) {
 		a.Min = ptr.To(int64(m.Setting.Min))
@@ -78,7 +79,7 @@ func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, target
 	}
 }
 
-// leavesMin says that the minimum of an autoscaler is left alone: its owner lets it go to zero.
+// leavesMin reports whether the minimum of an autoscaler is left alone, because its owner lets it go to zero.
 func leavesMin(g *policy.SeenGovernor) bool {
 	return g != nil && g.Bounds.Min != nil && *g.Bounds.Min <= 0
 }
@@ -87,7 +88,7 @@ func request(name string, of workload.Resource) workload.Amount {
 	return workload.Amount{Kind: workload.AmountRequest, Component: name, Resource: of}
 }
 
-// report tells people of what was found.
+// report returns the Recommendation's status.
 func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v1alpha1.RecommendationStatus {
 	st := v1alpha1.RecommendationStatus{Phase: string(r.Phase), PhaseReason: m.Reasons["phase"]}
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
@@ -120,7 +121,8 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 	return st
 }
 
-// newPods says which settings of runtimes the containers of new pods get. What they request is for all policies to agree on. Nil: none.
+// newPods returns the settings of runtimes for the containers of created pods, or nil. Their requests come from the
+// merged plan of all policies.
 func (m *mind) newPods() *v1alpha1.NewPods {
 	if m.rules.runtime == (v1alpha1.TunedRuntime{}) || isOff(m.rules.mode) {
 		return nil
@@ -132,7 +134,7 @@ func (m *mind) newPods() *v1alpha1.NewPods {
 	return n
 }
 
-// maxReasons is how many lines a Recommendation has at most.
+// maxReasons is the largest number of lines in a Recommendation.
 const maxReasons = 64
 
 func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
@@ -149,7 +151,7 @@ func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
 	return c
 }
 
-// why is the reason for a request.
+// why returns the reason for a request.
 func (m *mind) why(name string, of workload.Resource, reason string) string {
 	switch other := m.others[request(name, of)]; {
 	case other != "":
@@ -210,7 +212,7 @@ func milli(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, res
 
 func inBytes(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }
 
-// saved is what is requested less than its owner does, over all pods.
+// saved returns the owner's requests less the recommended ones, over all pods.
 func (m *mind) saved(seen policy.Seen) workload.Requests {
 	var s workload.Requests
 	for name, own := range m.Own {

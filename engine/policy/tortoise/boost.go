@@ -15,13 +15,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// The schema has the same forms.
+// The schema has the same patterns.
 var (
 	boostCPU   = regexp.MustCompile(`^(([2-9]|[1-9][0-9])([.][0-9])?x|1[.][1-9]x|[1-9][0-9]*m?)$`)
 	boostUntil = regexp.MustCompile(`^(Ready|[1-9][0-9]{0,3}s|[1-9][0-9]?m)$`)
 )
 
-// longestBoost is how long the text of a boost is at most.
+// longestBoost is the longest text of a boost.
 const longestBoost = 8
 
 func (r *rules) compileBoost(in *v1alpha1.StartupBoost, at *field.Path) (errs field.ErrorList) {
@@ -39,7 +39,7 @@ func (r *rules) compileBoost(in *v1alpha1.StartupBoost, at *field.Path) (errs fi
 	return errs
 }
 
-// withBoost adds what new pods get more for their start.
+// withBoost adds the boost of created pods.
 func (m *mind) withBoost(n *v1alpha1.NewPods, seen policy.Seen) *v1alpha1.NewPods {
 	if m.rules.boost == nil || isOff(m.rules.mode) || !seen.Pods.Able || seen.Pods.Unable != "" {
 		return n
@@ -63,7 +63,7 @@ func (m *mind) withBoost(n *v1alpha1.NewPods, seen policy.Seen) *v1alpha1.NewPod
 	return n
 }
 
-// boostTrouble says why pods get no boost that is asked for; empty: they do, or none is.
+// boostTrouble returns the reason why pods do not get the boost of the spec, or "".
 func (m *mind) boostTrouble(seen policy.Seen) string {
 	switch {
 	case m.rules.boost == nil || isOff(m.rules.mode):

@@ -7,13 +7,13 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// Demand is the mean CPU demand in milli-CPU of all pods of a target from an instant on, for usage.Step.
+// Demand is the mean CPU demand of all pods of a target in milli-CPU, from an instant on, for usage.Step.
 type Demand struct {
 	At  time.Time
 	CPU float64
 }
 
-// EachDemand yields the demand that a mind has kept (policy.Mind), in order of time. Steps of which nothing is known are left out.
+// EachDemand yields the demand in the checkpoint of a mind (policy.Mind), in order of time. Unknown steps are left out.
 func EachDemand(kept []byte, yield func(Demand)) error {
 	k, err := unpack(kept)
 	if err != nil {

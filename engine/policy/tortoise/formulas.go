@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
-// original gives what the profile Tortoise is told, for containers that there are.
+// original returns the rules for the profile Tortoise, for the given containers.
 func (r *rules) original(containers map[string]tune.Request) mercari.Rules {
 	out := mercari.Rules{Least: map[string]tune.Request{}, Most: map[string]tune.Request{}, Cooldown: r.cooldown}
 	for _, n := range []struct {
@@ -35,7 +35,7 @@ func (r *rules) original(containers map[string]tune.Request) mercari.Rules {
 	return out
 }
 
-// original gives what the profile Tortoise is told for the containers of the target.
+// original returns the rules for the profile Tortoise, for the containers of the target.
 func (m *mind) original() mercari.Rules {
 	out := m.rules.original(m.Own)
 	for name := range m.Own {

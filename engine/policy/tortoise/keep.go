@@ -21,29 +21,29 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxKept is how many bytes are kept of a target at most.
+// maxKept is the largest checkpoint of a target in bytes.
 const maxKept = 64 << 10
 
-// keptVersion is the form of kept. Another one is refused: the history begins anew.
+// keptVersion is the version of the checkpoint's form. Another version is refused, and the history begins anew.
 const keptVersion = 2
 
-// kept is what is kept of a mind.
+// kept is the content of a checkpoint.
 type kept struct {
 	Version int
 	Memory  memory
 	State   tune.State
 	Usage   []byte
-	// Original is what the profile Tortoise keeps in place of State and Usage.
+	// Original replaces State and Usage for the profile Tortoise.
 	Original *mercari.Kept `json:",omitempty"`
 }
 
-// asked is what the last advice asked for, in a form that can be kept.
+// asked is the last advice in a form for the checkpoint.
 type asked struct {
 	Amounts, Targets []amount
 	Min, Max         *int64
 }
 
-// amount is one value that was asked for.
+// amount is one value of an advice.
 type amount struct {
 	workload.Amount
 	Value int64
@@ -65,12 +65,13 @@ func mapped(all []amount) map[workload.Amount]int64 {
 	return m
 }
 
-// last is the last advice.
+// last returns the last advice.
 func (m *memory) last() *workload.Advice {
 	return &workload.Advice{Amounts: mapped(m.Asked.Amounts), Min: m.Asked.Min, Max: m.Asked.Max, Targets: mapped(m.Asked.Targets)}
 }
 
-// Keep implements policy.Mind. Where all that was learnt is too much, containers that are not scaled are left out, the last one first.
+// Keep implements policy.Mind. If the learnt state is too large, containers that are not scaled are left out, the last
+// first.
 func (m *mind) Keep() []byte {
 	if t, ok := m.tuner.(*mercari.Tuner); ok {
 		return pack(kept{Version: keptVersion, Memory: m.memory, Original: t.Keep()})
@@ -97,18 +98,18 @@ func (m *mind) Keep() []byte {
 func pack(k kept) []byte {
 	text, err := json.Marshal(k)
 	if err != nil {
-		return nil // a number that is none: nothing of it is worth keeping
+		return nil // an infinite or invalid number: none of it is worth keeping
 	}
 	var out bytes.Buffer
 	w, _ := flate.NewWriter(&out, flate.BestCompression) // the level exists
-	_, _ = w.Write(text)                                 // to memory
+	_, _ = w.Write(text)                                 // a write to memory does not fail
 	_ = w.Close()
 	return out.Bytes()
 }
 
-// unpack reads what was kept.
+// unpack decodes a checkpoint.
 func unpack(from []byte) (k kept, err error) {
-	const most = 16 << 20 // nobody has written more than that
+	const most = 16 << 20 // no manager has written more than that
 	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(from)), most))
 	if err != nil {
 		return k, fmt.Errorf("unpack what was learnt: %w", err)
@@ -122,7 +123,7 @@ func unpack(from []byte) (k kept, err error) {
 	return k, nil
 }
 
-// newMind makes a mind from what was kept; from nothing, one that knows nothing.
+// newMind returns a mind from a checkpoint, or an empty mind.
 func newMind(r *rules, from []byte) (*mind, error) {
 	m := &mind{rules: r, tuner: newTuner(r)}
 	if len(from) == 0 {
@@ -133,7 +134,7 @@ func newMind(r *rules, from []byte) (*mind, error) {
 		return nil, err
 	}
 	if r.formulas != (k.Original != nil) {
-		return m, nil // of another profile
+		return m, nil // the checkpoint is of another profile
 	}
 	if m.tuner, err = restored(k); err != nil {
 		return nil, fmt.Errorf("read what was learnt: %w", err)
@@ -148,7 +149,8 @@ func newMind(r *rules, from []byte) (*mind, error) {
 	return m, nil
 }
 
-// isSound says whether numbers are such as are written. Whoever may write checkpoints and nothing else is not to decide by them.
+// isSound reports whether the numbers are possible ones, because an account that may only write checkpoints must not
+// decide by them.
 func (k *kept) isSound() bool {
 	set, s := k.Memory.Setting, k.State
 	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 && set.Utilisation <= maxUtilisation &&
@@ -168,13 +170,13 @@ func (k *kept) isSound() bool {
 	return sound
 }
 
-// maxReason is how many bytes a reason has at most that is taken over.
+// maxReason is the longest accepted reason in bytes.
 const maxReason = 4 << 10
 
-// maxUtilisation is what no target utilisation is above, in percent: owners may ask for more than what is requested.
+// maxUtilisation is above every target utilisation, in percent: owners may ask for more than the request.
 const maxUtilisation = 1_000_000
 
-// bound brings what was recommended into what the spec permits, or its owner has.
+// bound limits the recommended numbers to the spec, or to the owner's.
 func (m *mind) bound() {
 	for name, r := range m.Setting.Requests {
 		l, own := m.rules.of(name).limits, m.Own[name]
@@ -185,7 +187,7 @@ func (m *mind) bound() {
 	}
 }
 
-// newTuner gives what decides by a profile and has learnt nothing.
+// newTuner returns an empty tuner of a profile.
 func newTuner(r *rules) tuner {
 	if r.formulas {
 		return mercari.New()
@@ -193,7 +195,7 @@ func newTuner(r *rules) tuner {
 	return tune.New()
 }
 
-// restored gives what decides from what was kept.
+// restored returns the tuner of a checkpoint.
 func restored(k kept) (tuner, error) {
 	if k.Original != nil {
 		return mercari.Restore(k.Original)
@@ -225,7 +227,7 @@ func (t *tortoise) Acts() bool { return !isOff(t.rules.mode) }
 // NewMind implements policy.Tuner.
 func (t *tortoise) NewMind(from []byte) (policy.Mind, error) { return newMind(&t.rules, from) }
 
-// Adopt implements policy.Tuner. Between the profile Tortoise and the others nothing that was learnt fits: it begins anew.
+// Adopt implements policy.Tuner. The learnt state of the profile Tortoise does not fit the others, and begins anew.
 func (t *tortoise) Adopt(old policy.Mind) policy.Mind {
 	m, ok := old.(*mind)
 	if !ok {
@@ -234,6 +236,6 @@ func (t *tortoise) Adopt(old policy.Mind) policy.Mind {
 	if m.rules.formulas != t.rules.formulas {
 		return &mind{rules: &t.rules, tuner: newTuner(&t.rules)}
 	}
-	m.rules, m.Refused = &t.rules, nil // whoever has edited the policy has it tried again
+	m.rules, m.Refused = &t.rules, nil // an edit of the policy allows another try
 	return m
 }

@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// Kinds are the rows of tortoises in the table of policy kinds.
+// Kinds returns the rows of tortoises in the table of policy kinds.
 func Kinds() []policy.Kind {
 	return policy.Pair(KindName, "tortoises", "ftt",
 		policy.NewKind[v1alpha1.Tortoise, v1alpha1.TortoiseList](Compile, func(t *v1alpha1.Tortoise) policy.Parts {
@@ -21,8 +21,8 @@ func Kinds() []policy.Kind {
 		}))
 }
 
-// parts lists the kinds of the target: whether a policy is valid can depend on them. One that only recommends takes no right. One that
-// carries out takes that to change what it selects, and the autoscalers of that.
+// parts returns the kinds and the rights of a policy; whether it is valid can depend on its kinds. A policy that only
+// recommends takes no right. A policy that acts takes the right to patch the selected kinds and their autoscalers.
 func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, status *v1alpha1.TortoiseStatus) policy.Parts {
 	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
 		all := verticalRights(target, rules.History)
@@ -40,7 +40,8 @@ func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, st
 // verticalKind is the kind of VerticalPodAutoscalers.
 var verticalKind = schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}
 
-// verticalRights are those to make and remove VerticalPodAutoscalers. These recommend only, so they are made in every mode.
+// verticalRights returns the rights to create and delete VerticalPodAutoscalers. These only recommend, so they are
+// created in every mode.
 func verticalRights(target any, history v1alpha1.TunedHistory) (all []policy.Right) {
 	if !history.Create {
 		return nil
@@ -51,7 +52,7 @@ func verticalRights(target any, history v1alpha1.TunedHistory) (all []policy.Rig
 	return all
 }
 
-// madeRights are those that a Tortoise takes to make, keep and remove an autoscaler.
+// madeRights returns the rights of a Tortoise to create, keep and delete an autoscaler.
 func madeRights(t *v1alpha1.Tortoise) []policy.Right {
 	if t.Spec.Autoscaler == nil || isOff(t.Spec.Mode) {
 		return nil
@@ -65,5 +66,5 @@ func madeRights(t *v1alpha1.Tortoise) []policy.Right {
 	return all
 }
 
-// isOff says whether a mode changes nothing.
+// isOff reports whether a mode changes nothing.
 func isOff(mode v1alpha1.TortoiseMode) bool { return mode == "" || mode == v1alpha1.TortoiseOff }

@@ -8,7 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// limitsOf bounds the requests of a container. What is Off is held where it is: a change that is taken back would be one that others wait for.
+// limitsOf returns the bounds of a container's requests. A request that is Off is held where it is, because other
+// requests would wait for a change that is dropped.
 func (m *mind) limitsOf(name string) tune.Limits {
 	own, rule := m.Own[name], m.rules.of(name)
 	l := rule.limits
@@ -22,7 +23,7 @@ func (m *mind) limitsOf(name string) tune.Limits {
 	return m.narrowed(name, l)
 }
 
-// limitText says what becomes of the limit beside a request that is tuned; empty: it has none.
+// limitText describes the limit beside a tuned request, or returns "" if the container has none.
 func (m *mind) limitText(name string, of workload.Resource) string {
 	limit := m.Limited[name].CPU
 	text := milli(limit)

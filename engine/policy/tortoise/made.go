@@ -11,12 +11,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// autoscalerKind is the kind of autoscalers that are made; newUtilisation is the target that they begin with, in percent of the request.
+// autoscalerKind is the kind of created autoscalers; newUtilisation is their first target, in percent of the request.
 var autoscalerKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}
 
 const newUtilisation = 70
 
-// made is the autoscaler that a Tortoise wants: how it begins, and whether it stays. With mode Off nothing is made.
+// made compiles the wanted autoscaler: its first form, and whether it stays. With mode Off none is created.
 func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) field.ErrorList {
 	in := of.Spec.Autoscaler
 	if in == nil {
@@ -44,7 +44,7 @@ func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) fiel
 		errs = append(errs, field.Invalid(at, gk.String(), "has no count that an autoscaler could set"))
 	}
 	if !known || governed.Version == "" || len(errs) > 0 {
-		return errs // once its adapter is ready this is compiled anew
+		return errs // this is compiled again once its adapter is ready
 	}
 	name := in.Name
 	if name == "" {
@@ -60,7 +60,7 @@ func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) fiel
 	return nil
 }
 
-// manifest is the autoscaler as it begins.
+// manifest returns the first form of the autoscaler.
 func (t *tortoise) manifest(namespace, name string, governed schema.GroupVersionKind, target string) map[string]any {
 	least := min(defaultMin, *t.rules.max)
 	if t.rules.min != nil {

@@ -16,53 +16,54 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// tuner learns of one target, and decides by a profile.
+// tuner learns from one target, and decides by a profile.
 type tuner interface {
 	Observe(samples ...usage.Sample)
-	// Learnt gives the instants of the first and of the newest sample. Forget forgets all samples, and nothing else.
+	// Learnt returns the instants of the first and of the newest sample. Forget drops all samples, and nothing else.
 	Learnt() (first, newest time.Time)
 	Forget()
-	// MakeRoom forgets the containers that the target does not have, where there is no room for another one.
+	// MakeRoom drops the containers that the target does not have, if there is no room for another one.
 	MakeRoom(has func(container string) bool)
 	Decide(spec tune.Spec, o tune.Observed) tune.Recommendation
-	// Hours are the minima of the next 24 hours for a request.
+	// Hours returns the minima of the next 24 hours for a request.
 	Hours(spec tune.Spec, now time.Time, request int64) []int
 }
 
-// mind learns of one target and decides for it.
+// mind learns from one target and decides for it.
 type mind struct {
 	rules *rules
 	tuner tuner
-	// edited says that the owner has changed a request since the last decision.
+	// edited is true if the owner has changed a request since the last decision.
 	edited bool
 	// others are the VerticalPodAutoscalers that change requests themselves, by the request.
 	others map[workload.Amount]string
 	memory
 }
 
-// anyStep is a step up that takes any request to any other.
+// anyStep is a step up from any request to any other.
 const anyStep = 1e6
 
-// memory is what a mind remembers besides what the tuner does.
+// memory is the state of a mind besides the tuner's.
 type memory struct {
-	// Own are the requests as their owner had them when they were last looked at, Setting what was last recommended.
+	// Own are the owner's requests at the last look, Setting is the last recommendation.
 	Own     map[string]tune.Request
 	Setting tune.Setting
-	// Off is true where nothing of that was carried out.
+	// Off is true if the recommendation was not carried out.
 	Off bool
 	// Scaled is the container whose CPU is scaled by replicas.
 	Scaled string
-	// AmountsSince and BoundsSince are since when requests, and the numbers of the autoscaler, are what they are.
+	// AmountsSince and BoundsSince are the times since which the requests, and the numbers of the autoscaler, have been
+	// unchanged.
 	AmountsSince, BoundsSince time.Time
-	// Template is true where requests go into the template because a pod could not be changed in place.
+	// Template is true once requests go into the template because a pod could not be changed in place.
 	Template bool
-	// Asked is what the last advice asked for.
+	// Asked is the last advice.
 	Asked asked
-	// Reasons are the newest ones, by what they are of.
+	// Reasons are the newest reasons, by their subject.
 	Reasons map[string]string
-	// Limited is what its owner limits containers to; zero: to nothing.
+	// Limited has the owner's limits of containers; zero: none.
 	Limited map[string]tune.Request
-	// Proven are the requests that all pods had when the target had settled last; nil: nobody has seen that.
+	// Proven are the requests of all pods when the target had last settled; nil: never seen.
 	Proven map[string]tune.Request
 	// Refused are the roll-outs that were taken back.
 	Refused []refused
@@ -70,7 +71,8 @@ type memory struct {
 
 var _ policy.Mind = (*mind)(nil)
 
-// Observe implements policy.Mind. Of samples of one instant those of containers that the target has come first: there may be no room for others.
+// Observe implements policy.Mind. Among samples of one instant, those of the target's containers come first, because
+// there may be no room for others.
 func (m *mind) Observe(samples ...policy.Sample) {
 	for len(samples) > 0 {
 		at := samples[0].At
@@ -89,7 +91,7 @@ func (m *mind) Observe(samples ...policy.Sample) {
 	}
 }
 
-// has says whether the target has a container that requests something.
+// has reports whether the target has a container with a request.
 func (m *mind) has(container string) bool { _, has := m.Own[container]; return has }
 
 // Learnt implements policy.Mind.
@@ -113,7 +115,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	spec := m.spec(seen)
 	ready, requested := seen.Ready, seen.Requested[m.Scaled]
 	if m.Off {
-		ready, requested = max(ready, m.Setting.Min), 0 // as there would be
+		ready, requested = max(ready, m.Setting.Min), 0 // replicas as they would be
 	}
 	if t, ok := m.tuner.(*mercari.Tuner); ok {
 		t.Rules = m.original()
@@ -123,7 +125,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen), Busy: seen.Busy,
 	})
 	m.edited = false
-	delete(m.Reasons, "max") // where it is what somebody gave, nothing is said of it
+	delete(m.Reasons, "max") // a value of the spec needs no reason
 	for _, why := range r.Reasons {
 		m.Reasons[why.Of] = why.Text
 	}
@@ -137,7 +139,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 	return found
 }
 
-// follow takes over what the owner asks for. Where that has changed, what was recommended begins anew from there.
+// follow stores the owner's requests. If they have changed, recommendations begin again from them.
 func (m *mind) follow(seen policy.Seen) {
 	if m.Reasons == nil {
 		m.Reasons = map[string]string{}
@@ -153,7 +155,7 @@ func (m *mind) follow(seen policy.Seen) {
 		m.Setting.Requests = map[string]tune.Request{}
 	}
 	if off := isOff(m.rules.mode); off != m.Off {
-		// What was only recommended is not there: from what is, steps are taken.
+		// A recommendation that was not carried out is not there: steps begin from the present values.
 		m.Off, m.Own, m.BoundsSince = off, nil, time.Time{}
 	}
 	var anew []string
@@ -166,13 +168,13 @@ func (m *mind) follow(seen policy.Seen) {
 	}
 	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
 	if !maps.Equal(m.Own, own) || !maps.Equal(m.Limited, limited) {
-		m.Proven, m.Refused = nil, nil // that was of another template
+		m.Proven, m.Refused = nil, nil // it belonged to another template
 	}
 	m.Own, m.Limited = own, limited
 	m.tuner.MakeRoom(m.has)
 	m.Scaled = m.scaledAmong(seen)
 	m.forgetReasons(anew)
-	// A clock was ahead: what is asked for since then would be news until it has been there again.
+	// A clock was ahead: a time in the future would make the present requests count as news until then.
 	tune.NotAfter(seen.Now, &m.AmountsSince, &m.BoundsSince)
 	m.others = m.othersAmong(seen)
 	if g := seen.Governor; g == nil {
@@ -183,7 +185,7 @@ func (m *mind) follow(seen policy.Seen) {
 	}
 }
 
-// forgetReasons forgets those of what there is not, and those of requests that begin anew from what the owner has.
+// forgetReasons drops the reasons of missing containers, and of requests that begin again from the owner's.
 func (m *mind) forgetReasons(anew []string) {
 	known := map[string]bool{"phase": true, "request": true, "min": true, "max": true, "utilisation": true, "lead": true}
 	for name := range m.Own {
@@ -199,8 +201,8 @@ func (m *mind) forgetReasons(anew []string) {
 	}
 }
 
-// isBehind says whether some pod requests more than was last recommended of what is tuned. Where only pods that are created are changed, those
-// that run have what they have, and nothing waits for them.
+// isBehind reports whether some pod requests more than the last recommendation, among tuned requests. If only created
+// pods change, running pods keep their requests, and nothing waits for them.
 func (m *mind) isBehind(largest map[string]workload.Requests) bool {
 	if m.Off || m.rules.apply == v1alpha1.ApplyOnCreate {
 		return false
@@ -214,8 +216,8 @@ func (m *mind) isBehind(largest map[string]workload.Requests) bool {
 	return false
 }
 
-// scaledAmong is the container that is scaled by replicas: the one that the spec says, the one that the autoscaler looks at, the one that it
-// was, or the one that requests most.
+// scaledAmong returns the container that is scaled by replicas: the container of the spec, of the autoscaler, of the
+// last decision, or with the largest request.
 func (m *mind) scaledAmong(seen policy.Seen) string {
 	for _, c := range m.rules.containers {
 		if c.cpu == v1alpha1.ScaleHorizontal && c.name != allContainers && m.Own[c.name].CPU > 0 {
@@ -241,19 +243,19 @@ func (m *mind) scaledAmong(seen policy.Seen) string {
 	return most
 }
 
-// horizontal says whether replicas are tuned: something governs them, and the spec does not say otherwise.
+// horizontal reports whether replicas are tuned: the target has an autoscaler, and the spec does not exclude it.
 func (m *mind) horizontal(seen policy.Seen) bool {
 	how := m.rules.of(m.Scaled).cpu
 	return seen.Governor != nil && (how == "" || how == v1alpha1.ScaleHorizontal)
 }
 
-// spec is what the tuner is asked for.
+// spec returns the input of the tuner.
 func (m *mind) spec(seen policy.Seen) tune.Spec {
 	r := m.rules
 	spec := tune.Defaults(r.profile, m.Scaled)
 	spec.Guard, spec.Cooldown, spec.Manual, spec.Dry = r.guard, r.cooldown, r.mode == v1alpha1.TortoiseEmergency, m.Off
 	if m.Off {
-		spec.Guard.Down, spec.Guard.Up = 1, anyStep // a recommendation says where it would end
+		spec.Guard.Down, spec.Guard.Up = 1, anyStep // a recommendation shows its final value
 	}
 	if m.horizontal(seen) {
 		least, greatest := ownBounds(seen.Governor, seen.Replicas)
@@ -286,8 +288,8 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 	return spec
 }
 
-// keepReach has what the owner of an autoscaler lets a target request for as many replicas as it may have stay within reach: the maximum grows as
-// the request shrinks. Where the spec says the maximum, or bounds stay, the request does not shrink below what that takes.
+// keepReach keeps the owner's largest total request within reach: the maximum grows as the request shrinks. If the spec
+// sets the maximum, or bounds stay, the request does not shrink below that total.
 func (m *mind) keepReach(seen policy.Seen, spec *tune.Spec) {
 	g := seen.Governor
 	if g == nil {
@@ -312,10 +314,10 @@ func (m *mind) keepReach(seen policy.Seen, spec *tune.Spec) {
 	spec.Bounds.MinRequest = max(spec.Bounds.MinRequest, floor)
 }
 
-// mebi is what memory requests are rounded up to.
+// mebi is the unit to which memory requests are rounded up.
 const mebi = 1 << 20
 
-// pin leaves what is not tuned as its owner has it, and rounds the rest.
+// pin resets untuned values to the owner's, and rounds the rest.
 func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
 	for _, a := range own {
 		r, known := s.Requests[a.Component]
@@ -334,7 +336,8 @@ func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
 	}
 }
 
-// tunes says whether a request is tuned: its owner has one, the spec does not say Off, and no VerticalPodAutoscaler changes it.
+// tunes reports whether a request is tuned: its owner has one, the spec does not say Off, and no VerticalPodAutoscaler
+// changes it.
 func (m *mind) tunes(name string, of workload.Resource) bool {
 	rule, own := m.rules.of(name), m.Own[name]
 	if m.others[request(name, of)] != "" {
@@ -346,10 +349,10 @@ func (m *mind) tunes(name string, of workload.Resource) bool {
 	return own.Memory > 0 && rule.memory != "Off"
 }
 
-// mostReplicas is what no bound of an autoscaler is above. Owners have such maxima where they want none.
+// mostReplicas is the largest bound of an autoscaler. Owners set such a maximum if they want none.
 const mostReplicas = math.MaxInt32
 
-// ownBounds are the bounds that the owner gave an autoscaler, of a target that has so many replicas.
+// ownBounds returns the owner's bounds of an autoscaler for a target with the given replicas.
 func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
 	least, greatest = 1, max(replicas, 1)
 	if g.Bounds.Min != nil {
@@ -361,7 +364,7 @@ func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
 	return least, greatest
 }
 
-// targetsOf are the target utilisations of an autoscaler.
+// targetsOf returns the target utilisations of an autoscaler.
 func targetsOf(g *policy.SeenGovernor) []tune.Target {
 	if g == nil {
 		return nil
@@ -373,7 +376,7 @@ func targetsOf(g *policy.SeenGovernor) []tune.Target {
 	return all
 }
 
-// utilisationOf is the target for the CPU of a container, or of whole pods; 0: there is none.
+// utilisationOf returns the target for the CPU of a container, or of whole pods, or 0.
 func utilisationOf(g *policy.SeenGovernor, container string) int {
 	for _, u := range g.Utilisation {
 		if u.Resource == workload.CPU && (u.Container == container || u.Container == "") {
@@ -383,7 +386,7 @@ func utilisationOf(g *policy.SeenGovernor, container string) int {
 	return 0
 }
 
-// trouble names what in the spec does not fit the target.
+// trouble returns the parts of the spec that do not fit the target.
 func (m *mind) trouble(seen policy.Seen) string {
 	for _, c := range m.rules.containers {
 		has := slices.ContainsFunc(seen.Own, func(a workload.Allocation) bool { return a.Component == c.name })

@@ -20,13 +20,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Defaults where an object was not completed by its schema.
+// Defaults of an object that its schema has not completed.
 const (
 	defaultMin, defaultPreferred = 3, 30
 	defaultCooldown              = time.Hour
 	defaultDisruption            = 10
 	allContainers                = "*"
-	// maxReplicas is the most replicas that may be asked for.
+	// maxReplicas is the largest number of replicas in a spec.
 	maxReplicas = 100_000
 )
 
@@ -34,41 +34,41 @@ const (
 type rules struct {
 	mode    v1alpha1.TortoiseMode
 	profile optimize.Profile
-	// formulas says that the profile is Tortoise.
+	// formulas is true for the profile Tortoise.
 	formulas bool
 	guard    optimize.Guard
 	cooldown time.Duration
-	// apply says how requests change.
+	// apply is the way in which requests change.
 	apply v1alpha1.VerticalApply
-	// limits says what becomes of the limits beside requests.
+	// limits is the rule for the limits beside requests.
 	limits workload.LimitRule
-	// boost is what pods get more for their start; nil: nothing.
+	// boost is the boost of created pods; nil: none.
 	boost *v1alpha1.StartupBoost
-	// runtime says which settings of runtimes new pods get.
+	// runtime has the settings of runtimes for created pods.
 	runtime  v1alpha1.TunedRuntime
 	priority int32
-	// maxDisruption is how many of a hundred targets may roll out at once.
+	// maxDisruption is the number of targets in a hundred that may roll out at once.
 	maxDisruption int
 	containers    []containerRule
 	source        policy.Source
-	// zone is that in whose days and weeks demand repeats; daily says that it repeats by the day alone.
+	// zone is the zone in whose days and weeks demand repeats. daily is true if demand repeats by the day alone.
 	zone  *time.Location
 	daily bool
-	// min, max and preferredMax are nil where they were not given.
+	// min, max and preferredMax are nil if the spec omits them.
 	min, max, preferredMax *int
 }
 
-// containerRule says what is tuned of a container.
+// containerRule has the tuned resources of a container.
 type containerRule struct {
-	name   string // allContainers: every one that has no entry
+	name   string // allContainers: every container without an entry
 	cpu    v1alpha1.ScalingPolicy
 	memory v1alpha1.MemoryPolicy
 	limits tune.Limits
-	// given are the ends of the limits that were given; zero: it was not.
+	// given are the given bounds; zero: omitted.
 	given tune.Limits
 }
 
-// of gives the rule for a container.
+// of returns the rule for a container.
 func (r *rules) of(name string) containerRule {
 	all := containerRule{name: allContainers, limits: tune.DefaultLimits}
 	for _, c := range r.containers {
@@ -91,7 +91,7 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	}
 	out.formulas = name == v1alpha1.ProfileTortoise
 	if out.formulas {
-		name = v1alpha1.ProfileBalanced // what it does not say is not asked of it
+		name = v1alpha1.ProfileBalanced // the object is refused for the profile alone
 	}
 	profile, ok := optimize.Profiles[string(name)]
 	if !ok {
@@ -111,7 +111,7 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	return out, errs
 }
 
-// A history is asked for over this long at least, and at most; the latter is what is kept.
+// The least and the largest window of a history. No more than the latter is kept.
 const leastWindow, mostWindow = time.Hour, 28 * 24 * time.Hour
 
 func (r *rules) compileHistory(in v1alpha1.TunedHistory, at *field.Path) field.ErrorList {
@@ -168,7 +168,7 @@ func (r *rules) compileReplicas(in v1alpha1.TunedReplicas, at *field.Path) field
 	return errs
 }
 
-// replicaBounds are the bounds of the bounds of an autoscaler that its owner gave some of its own.
+// replicaBounds returns the bounds for the bounds of an autoscaler, given the owner's.
 func (r *rules) replicaBounds(ownMin, ownMax int) (least, greatest, preferred int) {
 	least, greatest, preferred = min(defaultMin, ownMin), ownMax, defaultPreferred
 	if r.min != nil {
@@ -222,7 +222,7 @@ func (r *rules) compileLimitRule(in v1alpha1.TunedVertical, at *field.Path) fiel
 	return errs
 }
 
-// percent reads a share from 1% to a largest one.
+// percent parses a share from 1% to a largest one.
 func percent(text v1alpha1.Percentage, most int, at *field.Path) (int, field.ErrorList) {
 	n, err := strconv.Atoi(strings.TrimSuffix(string(text), "%"))
 	if err != nil || n < 1 || n > most || !strings.HasSuffix(string(text), "%") {
@@ -258,7 +258,7 @@ func (r *rules) compileContainers(in []v1alpha1.TunedResources, at *field.Path) 
 	return errs
 }
 
-// compileLimits reads the least and the most that may be requested.
+// compileLimits parses the least and the largest request.
 func (r *containerRule) compileLimits(c v1alpha1.TunedResources, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	l := &r.limits
@@ -291,7 +291,7 @@ func (r *containerRule) compileLimits(c v1alpha1.TunedResources, at *field.Path)
 	return errs
 }
 
-// most is what no request is above: a million cores, or a pebibyte.
+// most is the largest request: a million cores, or a pebibyte.
 const most = 1 << 50
 
 func positive(q *resource.Quantity, at *field.Path) field.ErrorList {

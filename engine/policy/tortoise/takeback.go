@@ -18,16 +18,17 @@ import (
 // refused is a roll-out that did not become ready and was taken back.
 type refused struct {
 	At time.Time
-	// Tried are the requests that were rolled out, and Back those that took their place again.
+	// Tried are the requests of the roll-out, and Back those that replaced them.
 	Tried, Back map[string]tune.Request
 	Why         string
 }
 
-// mostRefused is how many roll-outs are remembered that were taken back. More than one a direction is rare: what was refused is a bound.
+// mostRefused is the number of remembered roll-outs that were taken back. More than one in each direction is rare,
+// because a refused request is a bound.
 const mostRefused = 8
 
-// takeBack goes back from requests whose roll-out does not become ready to those that all pods had before, or, where nobody has seen such or they
-// are refused as well, to the owner's. It reports whether it does.
+// takeBack replaces requests whose roll-out does not become ready by the last requests that all pods had. If those are
+// unknown or refused as well, it returns to the owner's. It reports whether it takes the roll-out back.
 func (m *mind) takeBack(seen policy.Seen) bool {
 	if m.Off {
 		return false
@@ -49,7 +50,7 @@ func (m *mind) takeBack(seen policy.Seen) bool {
 	return true
 }
 
-// haveAll reports whether all pods request what was last recommended.
+// haveAll reports whether all pods have the last recommended requests.
 func (m *mind) haveAll(seen policy.Seen) bool {
 	for name, set := range m.Setting.Requests {
 		want := workload.Requests{MilliCPU: set.CPU, MemoryBytes: set.Memory}
@@ -60,13 +61,14 @@ func (m *mind) haveAll(seen policy.Seen) bool {
 	return len(seen.Least) > 0
 }
 
-// isBack reports whether requests are those to which the last roll-out was taken back.
+// isBack reports whether the requests are those to which the last roll-out was taken back.
 func (m *mind) isBack() bool {
 	n := len(m.Refused)
 	return n > 0 && maps.Equal(m.Refused[n-1].Back, m.Setting.Requests)
 }
 
-// narrowed is what is left of limits where those of its owner stay, and where roll-outs were taken back: no request goes again where it was refused.
+// narrowed narrows the bounds of requests: by limits that stay, and by roll-outs that were taken back, so that no
+// refused request is tried again.
 func (m *mind) narrowed(name string, l tune.Limits) tune.Limits {
 	for _, of := range []struct {
 		amount           func(tune.Request) int64
@@ -91,7 +93,7 @@ func (m *mind) narrowed(name string, l tune.Limits) tune.Limits {
 	return l
 }
 
-// takenBack tells of the last roll-out that was taken back; nil: none was.
+// takenBack returns the last roll-out that was taken back, or nil.
 func (m *mind) takenBack() *v1alpha1.TakenBack {
 	n := len(m.Refused)
 	if n == 0 {
@@ -116,7 +118,7 @@ func (m *mind) takenBack() *v1alpha1.TakenBack {
 	return t
 }
 
-// takenBackText says in words what was taken back, and what has it tried again; empty: nothing was.
+// takenBackText describes the roll-out that was taken back and the condition for another try, or returns "".
 func (m *mind) takenBackText() string {
 	t := m.takenBack()
 	if t == nil {

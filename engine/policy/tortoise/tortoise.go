@@ -1,6 +1,7 @@
-// Package tortoise compiles a Tortoise or ClusterTortoise: it tunes what its targets request, and bounds and target utilisation of their
-// autoscalers, from what their pods used. The packages below it decide. What they found for a target comes to the pipeline as advice;
-// the pipeline only turns that into what is asked of the target and of what governs it.
+// Package tortoise compiles a Tortoise or ClusterTortoise. Such a policy tunes the requests of its targets, and the
+// bounds and target utilisation of their autoscalers, from the usage of their pods. The packages below it decide. Their
+// result for a target reaches the pipeline as advice, and the pipeline only turns advice into claims for the target and
+// its autoscaler.
 //
 // Decisions (docs/decisions): 0037.
 package tortoise
@@ -23,13 +24,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kinds of policies, as ledger entries and messages name them.
+// Kinds of policies, as in ledger entries and messages.
 const (
 	KindName        = "Tortoise"
 	ClusterKindName = "ClusterTortoise"
 )
 
-// Context is what a policy needs to know besides its spec.
+// Context is the input of compilation besides the spec.
 type Context = policy.Context
 
 // Compile compiles a Tortoise. With errors, the policy returned is policy.Broken.
@@ -46,7 +47,7 @@ func CompileCluster(t *v1alpha1.ClusterTortoise, ctx Context) (*policy.Policy, f
 	return compile(id, selector, errs, t.Spec.TortoiseRules, nil, ctx)
 }
 
-// compile compiles rules; of is the object of a namespace that has them, nil for one of the cluster.
+// compile compiles rules. of is the object in a namespace with these rules, nil for a cluster object.
 func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, of *v1alpha1.Tortoise, ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	r, es := compileRules(rules, at)
@@ -81,7 +82,7 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 type tortoise struct {
 	id    workload.Policy
 	rules rules
-	// template is the autoscaler to make; nil: none. deletesMade says that it does not stay.
+	// template is the autoscaler to create; nil: none. deletesMade is true if it is deleted with the policy.
 	template    *policy.Template
 	deletesMade bool
 }
@@ -101,8 +102,8 @@ func (t *tortoise) mode(f *pipeline.Frame) error {
 	return nil
 }
 
-// known ends the run where nothing was found yet that may be carried out: what was set stays, on the target and on what governs it. Where
-// another policy tunes the target, this one asks for nothing.
+// known ends the pipeline if no result can be carried out yet: then earlier values stay, on the target and its
+// autoscaler. If another policy tunes the target, this policy claims nothing.
 func (t *tortoise) known(f *pipeline.Frame) error {
 	keep := []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForGovernors: true}}
 	switch a := f.Input.Advice; {
@@ -124,7 +125,7 @@ func (t *tortoise) known(f *pipeline.Frame) error {
 	return nil
 }
 
-// requests asks for what was found for the target itself. What somebody else has changed since is respected.
+// requests claims the recommended requests of the target itself. Later changes by other writers are respected.
 func (t *tortoise) requests(f *pipeline.Frame) error {
 	a := f.Input.Advice
 	amounts := a.Amounts
@@ -146,7 +147,8 @@ func (t *tortoise) requests(f *pipeline.Frame) error {
 	return nil
 }
 
-// autoscaler asks for what was found for what governs the target. It is enforced: in an emergency nobody is to take capacity away unseen.
+// autoscaler claims the recommended numbers of the target's autoscaler. They are enforced, so that nobody reduces
+// capacity unseen in an emergency.
 func (t *tortoise) autoscaler(f *pipeline.Frame) error {
 	a := f.Input.Advice
 	if a.Min == nil && a.Max == nil && len(a.Targets) == 0 {
@@ -168,7 +170,7 @@ func numberText(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-// amountsText lists amounts in words.
+// amountsText formats amounts.
 func amountsText(m map[workload.Amount]int64) string {
 	if len(m) == 0 {
 		return "no amounts"
@@ -180,7 +182,7 @@ func amountsText(m map[workload.Amount]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// state is what status and printed columns show.
+// state returns the state for status and printed columns.
 func (t *tortoise) state(time.Time) policy.State {
 	if isOff(t.rules.mode) {
 		return policy.State{Name: "Off", Message: "spec.mode is Off: it recommends, and changes nothing"}

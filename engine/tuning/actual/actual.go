@@ -1,5 +1,5 @@
-// Package actual tells what pods and autoscalers have, whatever was written for them: which numbers of a recommendation are applied, and what
-// they save.
+// Package actual compares recommendations with the present numbers of pods and autoscalers. It marks the applied
+// numbers and computes the saving.
 package actual
 
 import (
@@ -15,18 +15,19 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// State is what the pods of a target and its autoscaler have now, whatever was written for them.
+// State has the present numbers of a target's pods and autoscaler.
 type State struct {
 	pods  []*fleet.Pod
 	known bool
-	// requests by container; one that no pod has a container of is not there.
+	// requests by container. Containers that no pod has are absent.
 	requests map[workload.Amount]span
-	// Numbers of the autoscaler, by the names that metrics have for them: min, max and utilisation. Others are those that another policy has set.
+	// Numbers of the autoscaler by their names in metrics: min, max and utilisation. Others are those that another
+	// policy has set.
 	Numbers map[string]int64
 	others  map[string]bool
 }
 
-// Of gives what pods have, with nothing of an autoscaler yet. Known says whether the pods are known at all.
+// Of returns the state of pods, without an autoscaler yet. known reports whether the pods are known at all.
 func Of(pods []*fleet.Pod, known bool) State {
 	h := State{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
 	for _, p := range pods {
@@ -40,15 +41,16 @@ func Of(pods []*fleet.Pod, known bool) State {
 	return h
 }
 
-// ForgetPods lets the pods go. What metrics and events tell of them is added up; what is applied, behind and saved is not known any more.
+// ForgetPods drops the pods. The sums for metrics and events stay; the methods about applied, behind and saved numbers
+// then return unknown.
 func (h *State) ForgetPods() { h.pods, h.known = nil, false }
 
-// span is what pods request of one resource for one container, in milli-CPU or bytes.
+// span is the range of the pods' requests of one resource for one container, in milli-CPU or bytes.
 type span struct {
 	least, most, sum int64
-	// pods have such a container, none of them that request nothing.
+	// pods is the number of pods with the container, none the number of those without a request.
 	pods, none int
-	// moving: the node of a pod has still to carry out what the pod asks for, or will not.
+	// moving is true if the node of a pod has not carried out the pod's change, or never will.
 	moving bool
 }
 
@@ -64,13 +66,13 @@ func (s span) with(amount int64, moving bool) span {
 	return s
 }
 
-// is says whether all pods have an amount.
+// is reports whether all pods have an amount.
 func (s span) is(amount int64) bool { return !s.moving && s.least == amount && s.most == amount }
 
-// mean is what a pod requests on average.
+// mean returns the mean request of a pod.
 func (s span) mean() float64 { return float64(s.sum) / float64(s.pods) }
 
-// Mean is what the pods request for a container on average, in milli-CPU or bytes; false: none has such a container.
+// Mean returns the mean request for a container, in milli-CPU or bytes, or false if no pod has the container.
 func (h *State) Mean(container string, of workload.Resource) (float64, bool) {
 	pods, known := h.requests[request(container, of)]
 	return pods.mean(), known
@@ -80,22 +82,22 @@ func request(container string, of workload.Resource) workload.Amount {
 	return workload.Amount{Kind: workload.AmountRequest, Component: container, Resource: of}
 }
 
-// Recommended is one request that is recommended for a container.
+// Recommended is a recommended request of a container.
 type Recommended struct {
 	Of workload.Resource
 	*v1alpha1.RecommendedRequest
 }
 
-// Requests lists what is recommended for a container.
+// Requests returns the recommended requests of a container.
 func Requests(c *v1alpha1.RecommendedContainer) []Recommended {
 	both := []Recommended{{workload.CPU, c.CPU}, {workload.Memory, c.Memory}}
 	return slices.DeleteFunc(both, func(r Recommended) bool { return r.RecommendedRequest == nil })
 }
 
-// OwnAmount is what the owner asks for, in milli-CPU or bytes.
+// OwnAmount returns the owner's request, in milli-CPU or bytes.
 func (r Recommended) OwnAmount() int64 { return amountOf(r.Own, r.Of) }
 
-// Amount is what is recommended, in milli-CPU or bytes.
+// Amount returns the recommended request, in milli-CPU or bytes.
 func (r Recommended) Amount() int64 { return amountOf(&r.Recommended, r.Of) }
 
 func amountOf(q *resource.Quantity, of workload.Resource) int64 {
@@ -108,7 +110,7 @@ func amountOf(q *resource.Quantity, of workload.Resource) int64 {
 	return q.Value()
 }
 
-// claimOf gives what a policy asks for as a request, whichever way it gets to the pods; nil: nothing.
+// claimOf returns a policy's claim for a request, in the template, in place or on created pods, or nil.
 func claimOf(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) (kind workload.AmountKind, claim *workload.Claim[int64]) {
 	for _, kind := range []workload.AmountKind{workload.AmountRequest, workload.AmountInPlace, workload.AmountOnCreate} {
 		claim, asked := v.Plan.Amounts[workload.Amount{Kind: kind, Component: container, Resource: of}]
@@ -119,7 +121,7 @@ func claimOf(v *decide.Verdict, id workload.Policy, container string, of workloa
 	return 0, nil
 }
 
-// Mark says of each request that is recommended whether it is applied.
+// Mark marks the recommended requests that are applied.
 func (h *State) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) {
 	for i := range st.Containers {
 		c := &st.Containers[i]
@@ -129,8 +131,9 @@ func (h *State) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recomme
 	}
 }
 
-// isApplied says whether a request that a policy asks for is in place: it is written where it has to be, and every pod has it. Of a target
-// without pods, the next ones will. Where no pod has a container of that name an operator carries it out, and it has once the target has settled.
+// isApplied reports whether a claimed request is in place: written to its place, and in every pod. Without pods, the
+// next pods will have it. If no pod has a container of that name, an operator carries it out, and it counts as applied
+// once the target has settled.
 func (h *State) isApplied(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) bool {
 	kind, claim := claimOf(v, id, container, of)
 	if !h.known || claim == nil || kind == workload.AmountRequest && !inPlace(v) {
@@ -142,7 +145,8 @@ func (h *State) isApplied(v *decide.Verdict, id workload.Policy, container strin
 	return len(h.pods) == 0 || v.Kind.Adapter.Observe(v.Object).Settled
 }
 
-// Behind says what keeps pods from the requests that a policy has written into their target; empty: nothing, or they are not written.
+// Behind returns the reason why pods do not have the written requests of a policy yet, or "" if they have them, or if
+// none are written.
 func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) string {
 	if !inPlace(v) {
 		return ""
@@ -173,7 +177,8 @@ func (h *State) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Rec
 	return false
 }
 
-// Saved is what the pods request less than their owner has it, by what a policy asks for.
+// Saved returns the difference between the owner's requests and the pods' present requests, for the requests that a
+// policy claims.
 func (h *State) Saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) (less workload.Requests) {
 	for i := range st.Containers {
 		c := &st.Containers[i]
@@ -196,7 +201,7 @@ func (h *State) Saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recomm
 	return less
 }
 
-// MarkAutoscaler takes down the numbers of an autoscaler as it is, and says of those recommended whether they are applied.
+// MarkAutoscaler stores the present numbers of an autoscaler, and marks the recommended numbers that are applied.
 func (h *State) MarkAutoscaler(v *decide.Verdict, id workload.Policy, a *v1alpha1.RecommendedAutoscaler) {
 	h.see(v, id)
 	a.Min.Applied, a.Max.Applied = isInPlace(v, id, v.Plan.Min), isInPlace(v, id, v.Plan.Max)
@@ -205,13 +210,14 @@ func (h *State) MarkAutoscaler(v *decide.Verdict, id workload.Policy, a *v1alpha
 	}
 }
 
-// see takes down the numbers of an autoscaler as it is. Of several targets for CPU it is the one that a policy asks for, else the first.
+// see stores the present numbers of an autoscaler. Of several targets for CPU it takes the claimed target, else the
+// first.
 func (h *State) see(v *decide.Verdict, id workload.Policy) {
 	if v.Kind == nil || v.Object == nil {
 		return
 	}
 	bare := *v.Object
-	bare.Ledger = nil // so that nothing is taken for Flyball's
+	bare.Ledger = nil // without a ledger, no number counts as Flyball's
 	is := v.Kind.Adapter.Observe(&bare)
 	h.put("min", is.Bounds.Min, v.Plan.Min, id)
 	h.put("max", is.Bounds.Max, v.Plan.Max, id)
@@ -233,8 +239,8 @@ func (h *State) put(name string, n *int64, claim *workload.Claim[int64], id work
 	}
 }
 
-// InUse gives the requests in place as text, by what they are of. Those in which pods differ are left out. What no pod tells is what is
-// recommended where that is applied, else what the owner has.
+// InUse returns the requests in place as text, by their subject. Requests in which pods differ are left out. A request
+// that no pod has is the recommended one if applied, else the owner's.
 func (h *State) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
 	values := map[string]string{}
 	for i := range st.Containers {
@@ -256,7 +262,7 @@ func (h *State) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
 	return values
 }
 
-// OfAutoscaler gives the numbers of the autoscaler in the same way, but for those of other policies.
+// OfAutoscaler returns the numbers of the autoscaler in the same form, without those of other policies.
 func (h *State) OfAutoscaler() map[string]string {
 	values := map[string]string{}
 	for name, of := range map[string]string{"min": "minimum", "max": "maximum", "utilisation": "utilisation"} {
@@ -267,7 +273,7 @@ func (h *State) OfAutoscaler() map[string]string {
 	return values
 }
 
-// areTargetsApplied says whether the autoscaler has every target for CPU that a policy asks for, and that it asks for one.
+// areTargetsApplied reports whether a policy claims a target for CPU, and the autoscaler has every claimed target.
 func areTargetsApplied(v *decide.Verdict, id workload.Policy) bool {
 	asks := false
 	for key, claim := range v.Plan.Amounts {
@@ -281,12 +287,12 @@ func areTargetsApplied(v *decide.Verdict, id workload.Policy) bool {
 	return asks
 }
 
-// isInPlace says whether an object has what a policy claims.
+// isInPlace reports whether an object has the claimed value of a policy.
 func isInPlace(v *decide.Verdict, id workload.Policy, claim *workload.Claim[int64]) bool {
 	return claim != nil && claim.By == id && inPlace(v)
 }
 
-// inPlace says that nothing is left to write, and nobody has changed it since.
+// inPlace reports whether nothing is left to write, and nobody has changed the object since.
 func inPlace(v *decide.Verdict) bool {
 	return v.Err == nil && v.Result.Patch == nil && v.Result.Failure == "" && v.Result.State != workload.StateOverridden
 }

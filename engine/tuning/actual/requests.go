@@ -5,7 +5,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Requested gives what the pods that are ready request on average, in milli-CPU by container.
+// Requested returns the mean requests of the ready pods, in milli-CPU by container.
 func Requested(f *fleet.Fleet) map[string]int64 {
 	sums, pods := map[string]int64{}, map[string]int64{}
 	for _, p := range f.Pods {
@@ -22,7 +22,7 @@ func Requested(f *fleet.Fleet) map[string]int64 {
 	return sums
 }
 
-// Extremes gives the least and the most that any pod requests, by container.
+// Extremes returns the least and the largest requests of any pod, by container.
 func Extremes(f *fleet.Fleet) (least, most map[string]workload.Requests) {
 	least, most = map[string]workload.Requests{}, map[string]workload.Requests{}
 	for _, p := range f.Pods {

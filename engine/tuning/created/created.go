@@ -1,4 +1,4 @@
-// Package created says what pods of a target get as they are created, of what its policies agree on.
+// Package created returns the part of a merged plan that created pods get.
 package created
 
 import (
@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// IsAsked reports whether something is asked of pods, and not of the target.
+// IsAsked reports whether a plan has requests for pods rather than for the target.
 func IsAsked(p workload.Plan) bool {
 	for key := range p.Amounts {
 		if key.Kind == workload.AmountInPlace || key.Kind == workload.AmountOnCreate {
@@ -19,7 +19,7 @@ func IsAsked(p workload.Plan) bool {
 	return false
 }
 
-// Add adds what a plan asks of containers to what pods get; nil is nothing yet.
+// Add adds the requests of a plan to the numbers for created pods; n may be nil.
 func Add(n *v1alpha1.NewPods, p workload.Plan, containers []v1alpha1.RecommendedContainer) *v1alpha1.NewPods {
 	for _, of := range containers {
 		c := v1alpha1.NewContainer{Name: of.Name}
@@ -41,7 +41,7 @@ func Add(n *v1alpha1.NewPods, p workload.Plan, containers []v1alpha1.Recommended
 	return n
 }
 
-// claimOf is what is asked of a container of new pods; nil: what its template says.
+// claimOf returns the claim for a container of created pods, or nil if the template decides.
 func claimOf(p workload.Plan, container string, of workload.Resource) *workload.Claim[int64] {
 	for _, kind := range []workload.AmountKind{workload.AmountInPlace, workload.AmountOnCreate} {
 		if claim, asked := p.Amounts[workload.Amount{Kind: kind, Component: container, Resource: of}]; asked {
@@ -51,7 +51,7 @@ func claimOf(p workload.Plan, container string, of workload.Resource) *workload.
 	return nil
 }
 
-// with puts a container in the place of the one of its name, or behind the others.
+// with returns the containers with c in the place of the container of its name, or appended.
 func with(all []v1alpha1.NewContainer, c v1alpha1.NewContainer) []v1alpha1.NewContainer {
 	for i := range all {
 		if all[i].Name == c.Name {
@@ -62,8 +62,8 @@ func with(all []v1alpha1.NewContainer, c v1alpha1.NewContainer) []v1alpha1.NewCo
 	return append(all, c)
 }
 
-// Unable says why pods get no boost for their start; empty: they can. Unserved says that no webhook for pods is served, and stays why a pod could not
-// come down from a boost.
+// Unable returns the reason why pods get no boost, or "". unserved reports that no webhook for pods is served; stays is
+// the reason why a pod could not come down from a boost.
 func Unable(unserved bool, stays string) string {
 	if unserved {
 		return "this manager serves no webhook for pods (--webhook, --webhook-pods)"

@@ -1,5 +1,5 @@
-// Package refusal says by what pods of a target are refused: by the API server as they are created, or by the scheduler, or what their containers
-// wait for. It reads the cluster when it is asked, which is once a roll-out that does not come to its end.
+// Package refusal finds the cause for which pods of a target are refused: by the API server on creation, by the
+// scheduler, or by a waiting container. It reads the cluster once for each roll-out that does not end.
 package refusal
 
 import (
@@ -19,14 +19,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Reader reads what the API server and the scheduler say.
+// Reader reads the answers of the API server and the scheduler.
 type Reader struct{ Client client.Reader }
 
-// longest is how many bytes are kept of an answer.
+// longest is the number of bytes kept of an answer.
 const longest = 512
 
-// Why returns by what pods of a target are refused; empty: by nothing that anybody tells of. Missing says that there are fewer pods than there are to
-// be, and unready are those that are not ready.
+// Why returns the cause for which pods of a target are refused, or "" if none is reported. missing reports that the
+// target has fewer pods than wanted, and unready are the pods that are not ready.
 func (r Reader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*fleet.Pod) (string, error) {
 	why, err := r.condition(ctx, kind, ref)
 	if err != nil || why != "" {
@@ -45,7 +45,7 @@ func (r Reader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workl
 	return "", nil
 }
 
-// condition is what the target says of pods that its controller could not create, as Deployments do.
+// condition returns the target's condition about pods that its controller could not create, as Deployments have it.
 func (r Reader) condition(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref) (string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -53,7 +53,7 @@ func (r Reader) condition(ctx context.Context, kind schema.GroupVersionKind, ref
 		return "", fmt.Errorf("read the conditions of %s: %w", ref, err)
 	}
 	for i := range list.Items {
-		all, _, _ := unstructured.NestedSlice(list.Items[i].Object, "status", "conditions") // without them there is nothing to be read
+		all, _, _ := unstructured.NestedSlice(list.Items[i].Object, "status", "conditions") // without conditions, there is nothing to read
 		for _, one := range all {
 			c, _ := one.(map[string]any)
 			if c["type"] == "ReplicaFailure" && c["status"] == "True" {
@@ -64,7 +64,8 @@ func (r Reader) condition(ctx context.Context, kind schema.GroupVersionKind, ref
 	return "", nil
 }
 
-// event is what the controller of a target has told of pods that it could not create, as that of StatefulSets does.
+// event returns the event of a target's controller about pods that it could not create, as that of StatefulSets sends
+// it.
 func (r Reader) event(ctx context.Context, ref workload.Ref, uid string) (string, error) {
 	var list corev1.EventList
 	of := client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{"involvedObject.uid": uid, "reason": "FailedCreate"})}
@@ -87,7 +88,7 @@ func last(e *corev1.Event) metav1.Time {
 
 func refused(message string) string { return "pods are refused: " + workload.OneLine(message, longest) }
 
-// ofPod is why a pod is not ready; empty: it has gone.
+// ofPod returns the reason why a pod is not ready, or "" if it is gone.
 func (r Reader) ofPod(ctx context.Context, p *fleet.Pod) (string, error) {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(p.Namespace), named(p.Name)); err != nil {

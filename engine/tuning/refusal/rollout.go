@@ -7,17 +7,18 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Rollout is how far the roll-out of some requests of a target is.
+// Rollout is the progress of the roll-out of some requests.
 type Rollout struct {
-	// since is that of the requests.
+	// since is the time since which the requests are claimed.
 	since time.Time
-	// through is the most pods that were seen ready with them at once, and moved when it was reached.
+	// through is the largest number of pods that were ready with the requests at once, and moved the time at which it
+	// was reached.
 	through int
 	moved   time.Time
 }
 
-// Look takes note of the pods while requests that are asked for since some instant are rolled out. It returns for how long no pod more has been
-// ready with them, and the pods that have them and are not ready.
+// Look records the pods during the roll-out of requests that are claimed since an instant. It returns the time for
+// which no further pod became ready with the requests, and the pods that have the requests and are not ready.
 func (r *Rollout) Look(f *fleet.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration, unready []*fleet.Pod) {
 	through := 0
 	for _, p := range f.Pods {
@@ -35,10 +36,10 @@ func (r *Rollout) Look(f *fleet.Fleet, asked map[workload.Amount]int64, since, n
 	return now.Sub(r.moved), unready
 }
 
-// Again begins to count the time anew.
+// Again restarts the time.
 func (r *Rollout) Again(now time.Time) { r.moved = now }
 
-// has reports whether a pod has requests, as far as it has containers of their names.
+// has reports whether a pod has the requests, for those of its containers that they name.
 func has(p *fleet.Pod, asked map[workload.Amount]int64) bool {
 	for _, c := range p.Usual() {
 		for of, n := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {

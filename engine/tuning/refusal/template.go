@@ -8,7 +8,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// InTemplate returns the requests that a policy has written into a template, and since when they are asked for. None: they are not written.
+// InTemplate returns the requests that a policy has written into a template, and the time since which it claims them.
+// Without any, nothing is written.
 func InTemplate(s *world.Snapshot, ref workload.Ref, id workload.Policy, now time.Time) (since time.Time, asked map[workload.Amount]int64) {
 	v := decide.Target(s, ref, now, nil)
 	if v.Err != nil || v.Result.Patch != nil {

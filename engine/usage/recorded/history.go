@@ -14,38 +14,39 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// Range says which history is asked for.
+// Range is the requested part of a history.
 type Range struct {
-	// Namespace, and Pods, a regular expression of the names of the target's pods.
+	// Namespace of the target, and Pods, a regular expression for the names of its pods.
 	Namespace, Pods string
-	// From and To are the instants of the first and the last sample, Step is between two samples.
+	// From and To are the instants of the first and the last sample, Step is the time between two samples.
 	From, To time.Time
 	Step     time.Duration
-	// Progress is told after how many of how many parts it is; Note what the server warns of. Nil: nobody wants to know.
+	// Progress is called after each part, Note with warnings of the server. Both may be nil.
 	Progress func(part, parts int)
 	Note     func(string)
 }
 
 const (
-	// longestPart is how much is asked for at once, and mostPoints how many points a series: servers refuse more than 11,000. What is too
-	// much for the server is asked for in halves, down to shortestPart.
+	// longestPart is the longest range of one query, and mostPoints the most points of a series: servers refuse more
+	// than 11,000. A range that is too much for the server is halved, down to shortestPart.
 	longestPart  = 7 * 24 * time.Hour
 	shortestPart = time.Hour
 	mostPoints   = 10_000
 )
 
-// Nothing says that a server knows nothing of what there has to be.
+// Nothing is the error of a server without the needed data.
 type Nothing struct {
 	// What names the server and the query.
 	What Error
-	// Pods says that nothing at all is known of the pods.
+	// Pods is true if the server knows nothing at all of the pods.
 	Pods bool
 }
 
 // Error implements error.
 func (n *Nothing) Error() string { return n.What.Error() }
 
-// History asks for what was recorded of the pods of one target, oldest first. Its error is a *Nothing where the server has nothing.
+// History returns the recorded samples of the pods of one target, the oldest first. Its error is a *Nothing if the
+// server has no data.
 func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) {
 	var all []policy.Sample
 	err := s.Each(ctx, r, func(part []policy.Sample) { all = append(all, part...) })
@@ -55,7 +56,7 @@ func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) 
 	return all, nil
 }
 
-// Each does the same and gives the samples part by part, so that no more than one of them is held here.
+// Each passes the samples of History to take part by part, so that only one part is in memory.
 func (s *Server) Each(ctx context.Context, r Range, take func([]policy.Sample)) error {
 	if r.Progress == nil {
 		r.Progress = func(int, int) {}
@@ -78,7 +79,7 @@ func (s *Server) Each(ctx context.Context, r Range, take func([]policy.Sample)) 
 			}
 			points[name] += n
 			if n == 0 && name == CPU {
-				break // there were no pods
+				break // the target had no pods
 			}
 		}
 		take(found.samples())
@@ -93,7 +94,7 @@ func (s *Server) Each(ctx context.Context, r Range, take func([]policy.Sample)) 
 	return nil
 }
 
-// ask puts one query for a part, and says how many points came.
+// ask sends one query for a part, and returns the number of points.
 func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Time, found *answers) (points int, err error) {
 	query := fill(s.query(name), r)
 	limit, cancel := s.once(ctx)
@@ -129,15 +130,16 @@ func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Ti
 	return points, nil
 }
 
-// values are those of one container at one instant, by the place of their query; NaN is not known.
+// values are the values of one container at one instant, by the place of their query; NaN means unknown.
 type values [6]float64
 
-// unknown are values of which none is known.
+// unknown are values without any known value.
 var unknown = values{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 
-// answers are the values that came for one part.
+// answers are the values of one part.
 type answers struct {
-	// places are those of instants in each row, rows the values of a container. That of replicas is empty: they are those of all.
+	// places has the index of each instant in a row, rows the values by container. The row of "" has the replicas,
+	// which belong to all containers.
 	places map[model.Time]int
 	rows   map[string][]values
 }
@@ -178,7 +180,7 @@ func (a *answers) take(name string, series *model.SampleStream) error {
 	return nil
 }
 
-// at gives the values of a container in a place.
+// at returns the values of a container at a place.
 func (a *answers) at(container string, place int) values {
 	if row := a.rows[container]; place < len(row) {
 		return row[place]
@@ -186,12 +188,12 @@ func (a *answers) at(container string, place int) values {
 	return unknown
 }
 
-// known says whether any value is.
+// known reports whether any value is known.
 func (v *values) known() bool {
 	return slices.ContainsFunc(v[:], func(x float64) bool { return !math.IsNaN(x) })
 }
 
-// of gives a value, and another one where it is not known.
+// of returns a value, or otherwise if it is unknown.
 func (v *values) of(name string, otherwise float64) float64 {
 	if x := v[slices.Index(ofHistory, name)]; !math.IsNaN(x) {
 		return x
@@ -199,7 +201,7 @@ func (v *values) of(name string, otherwise float64) float64 {
 	return otherwise
 }
 
-// samples joins the answers, oldest first. Where replicas are not known nothing can be said.
+// samples joins the answers, the oldest first. Without the number of replicas, an instant has no sample.
 func (a *answers) samples() []policy.Sample {
 	containers := slices.Sorted(maps.Keys(a.rows))
 	var all []policy.Sample

@@ -13,10 +13,10 @@ import (
 	"flyball.dev/flyball/engine/usage"
 )
 
-// atOnce is of how many namespaces one query asks.
+// atOnce is the largest number of namespaces in one query.
 const atOnce = 100
 
-// Read gives what the pods of some namespaces use at an instant, as the metrics API would.
+// Read returns the usage of the pods of some namespaces at an instant, like the metrics API.
 func (s *Server) Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]usage.Pod, error) {
 	pods := map[types.NamespacedName]usage.Pod{}
 	for some := range slices.Chunk(namespaces, atOnce) {
@@ -52,7 +52,7 @@ func (s *Server) read(ctx context.Context, namespaces string, at time.Time, pods
 	return nil
 }
 
-// instant puts one query for an instant.
+// instant sends one query for an instant.
 func (s *Server) instant(ctx context.Context, name, namespaces string, at time.Time) (model.Vector, error) {
 	query := strings.ReplaceAll(s.query(name), namespacesPlaceholder, namespaces)
 	ctx, cancel := s.once(ctx)
@@ -68,7 +68,7 @@ func (s *Server) instant(ctx context.Context, name, namespaces string, at time.T
 	return found, nil
 }
 
-// put takes over a value of a container. What is no number is not known.
+// put stores a value of a container. A value that is no number is unknown.
 func put(used map[types.NamespacedName]map[string]*usage.Container, pod types.NamespacedName, name string, v *model.Sample) {
 	container := string(v.Metric[containerLabel])
 	if n := float64(v.Value); pod.Name == "" || container == "" || !(n >= 0 && n < 1e15) {
@@ -89,7 +89,7 @@ func put(used map[types.NamespacedName]map[string]*usage.Container, pod types.Na
 	}
 }
 
-// collect makes pods of containers. Where nobody says when they were measured it was at that instant.
+// collect joins containers to pods. Without the time of the measurement, the queried instant counts.
 func collect(used map[types.NamespacedName]map[string]*usage.Container, pods map[types.NamespacedName]usage.Pod, at time.Time) {
 	for pod, containers := range used {
 		p := usage.Pod{Stamp: at.UTC().Format(time.RFC3339)}

@@ -11,8 +11,9 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// Names of queries. Those of a history give one series a container, by the label container; Replicas gives one series. Those that begin
-// with Now give one value a container of a pod, by the labels namespace, pod and container.
+// Names of queries. A query of a history returns one series a container, by the label container; Replicas returns one
+// series. A query with the prefix Now returns one value a container of a pod, by the labels namespace, pod and
+// container.
 const (
 	// CPU is the mean usage of the ready pods in cores.
 	CPU = "cpu"
@@ -22,18 +23,18 @@ const (
 	Replicas = "replicas"
 	// Throttled is the share of the CPU demand that limits kept from being served, from 0 to 1.
 	Throttled = "throttled"
-	// OOMKills are the kills for lack of memory since the sample before; MemoryLimit is the limit in bytes at which they happened.
+	// OOMKills are the kills for lack of memory since the sample before; MemoryLimit is the limit in bytes at that
+	// time.
 	OOMKills    = "oom_kills"
 	MemoryLimit = "memory_limit"
-	// NowCPU and NowMemory are what a container uses now, in cores and bytes. NowTime is when that was measured, in seconds since 1970, one
-	// value a pod.
+	// NowCPU and NowMemory are the present usage of a container, in cores and bytes. NowTime is the time of the
+	// measurement, in seconds since 1970, one value a pod.
 	NowCPU    = "now_cpu"
 	NowMemory = "now_memory"
 	NowTime   = "now_time"
 )
 
-// ofHistory are the queries of a history, in the order in which they are put, and mustAnswer those without which there is nothing to
-// learn.
+// ofHistory are the queries of a history in their order, and mustAnswer those without which nothing can be learnt.
 var (
 	ofHistory  = []string{CPU, Memory, Replicas, Throttled, OOMKills, MemoryLimit}
 	mustAnswer = []string{CPU, Memory, Replicas}
@@ -47,9 +48,9 @@ const (
 	stepPlaceholder       = "$step"
 )
 
-// DefaultQueries are for the metrics of cadvisor (the kubelet) and of kube-state-metrics. In those of a history $namespace and $pods are the
-// namespace and a regular expression of the names of the pods, and $step is the time between two samples. In the others $namespaces is a
-// regular expression.
+// DefaultQueries use the metrics of cadvisor (the kubelet) and of kube-state-metrics. In a query of a history,
+// $namespace is the namespace, $pods a regular expression for the names of the pods, and $step the time between two
+// samples. In the others $namespaces is a regular expression.
 var DefaultQueries = map[string]string{
 	CPU:      `avg by (container) (rate(container_cpu_usage_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m]))`,
 	Memory:   `max by (container) (container_memory_working_set_bytes{namespace="$namespace",pod=~"$pods",container!="",container!="POD"})`,
@@ -66,7 +67,7 @@ var DefaultQueries = map[string]string{
 	NowTime:     `max by (namespace, pod) (timestamp(container_memory_working_set_bytes{namespace=~"$namespaces",container!="",container!="POD"}))`,
 }
 
-// CheckQuery says whether there may be a query of a name.
+// CheckQuery returns an error for an unknown query name.
 func CheckQuery(name string) error {
 	if _, ok := DefaultQueries[name]; ok {
 		return nil
@@ -75,7 +76,8 @@ func CheckQuery(name string) error {
 	return fmt.Errorf("there is no query %q%s: they are %s", name, spelling.Hint(name, names), strings.Join(names, ", "))
 }
 
-// ParseQueries reads queries that are put in place of the default ones, each as NAME=PROMQL. check says whether there may be one of a name.
+// ParseQueries parses queries that replace the defaults, each as NAME=PROMQL. check returns an error for an unknown
+// name.
 func ParseQueries(texts []string, check func(name string) error) (map[string]string, error) {
 	all := map[string]string{}
 	for _, text := range texts {
@@ -91,7 +93,7 @@ func ParseQueries(texts []string, check func(name string) error) (map[string]str
 	return all, nil
 }
 
-// PodsOf gives a regular expression of the names that controllers give the pods of an object.
+// PodsOf returns a regular expression for the names that controllers give the pods of an object.
 func PodsOf(kind, name string) string {
 	name = strings.ReplaceAll(name, ".", "[.]")
 	switch kind {
@@ -105,14 +107,14 @@ func PodsOf(kind, name string) string {
 	return name + "-.+"
 }
 
-// Filled gives the default query of a history for the pods of one target.
+// Filled returns the default query of a history for the pods of one target.
 func Filled(name string, of Range) string { return fill(DefaultQueries[name], of) }
 
 func fill(query string, of Range) string {
 	return strings.NewReplacer(namespacePlaceholder, of.Namespace, podsPlaceholder, of.Pods, stepPlaceholder, model.Duration(of.Step).String()).Replace(query)
 }
 
-// query gives the query of a name.
+// query returns the query of a name.
 func (s *Server) query(name string) string {
 	if text, ok := s.opts.Queries[name]; ok {
 		return text

@@ -1,5 +1,5 @@
-// Package recorded reads from a Prometheus server what pods used: before anybody looked (History), and now (Read). Every answer is limited
-// in size and in time. Its errors name the server without its credentials, and the query.
+// Package recorded reads the usage of pods from a Prometheus server: past usage (History) and present usage (Read).
+// Every answer is limited in size and time. Errors name the server without its credentials, and the query.
 package recorded
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Options say which server is asked, and how.
+// Options name the server and the limits of its answers.
 type Options struct {
-	// Address is the URL of the server, with user and password if it wants them.
+	// Address is the URL of the server, with user and password if needed.
 	Address string
-	// TokenFile has a bearer token, and is read anew for each request; empty: none.
+	// TokenFile has a bearer token, and is read again for each request; empty: none.
 	TokenFile string
-	// Queries by name, in place of DefaultQueries.
+	// Queries by name replace DefaultQueries.
 	Queries map[string]string
-	// Timeout is how long one answer may take. Default: 30 s.
+	// Timeout is the longest time of an answer. Default: 30 s.
 	Timeout time.Duration
-	// MaxBytes is how long an answer may be. Default: 64 MiB.
+	// MaxBytes is the largest size of an answer. Default: 64 MiB.
 	MaxBytes int64
 }
 
@@ -44,11 +44,11 @@ type Server struct {
 	api  promapi.API
 }
 
-// New makes a Server. It asks nothing yet.
+// New returns a Server. It sends no request yet.
 func New(o Options) (*Server, error) {
 	at, err := url.Parse(o.Address)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, errors.New("the address of Prometheus is no URL such as http://prometheus.monitoring:9090") // what it is may have a password
+		return nil, errors.New("the address of Prometheus is no URL such as http://prometheus.monitoring:9090") // the address may have a password
 	}
 	for name := range o.Queries {
 		if err := CheckQuery(name); err != nil {
@@ -70,11 +70,11 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Host is the address without user and password.
+// Host returns the address without user and password.
 func (s *Server) Host() string { return s.at.Host }
 
-// RoundTrip implements http.RoundTripper: it sends the token to this server alone, whatever it redirects to, and cuts answers that are too
-// long.
+// RoundTrip implements http.RoundTripper. It sends the token only to this server, also after a redirect, and cuts
+// answers that are too long.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.opts.TokenFile != "" && r.URL.Host == s.at.Host {
 		token, err := os.ReadFile(s.opts.TokenFile)
@@ -94,7 +94,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var errTooLong = errors.New("the answer is too long")
 
-// limited is an answer that ends with an error where it is too long.
+// limited is an answer that ends with an error if it is too long.
 type limited struct {
 	io.ReadCloser
 	left int64
@@ -109,8 +109,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failed says what went wrong, with the words of the server where it said some. It is a text: what a connection that fails means for the
-// cluster does not hold for this server. The address is not in it but for the host.
+// failed returns the error of a query, with the server's own words if it sent any. The error wraps nothing, because a
+// failed connection to this server means nothing for the cluster. Of the address it has only the host.
 func (s *Server) failed(name, query string, err error) error {
 	var at *promapi.Error
 	if errors.As(err, &at) && at.Detail != "" && len(at.Detail) < 300 {
@@ -122,7 +122,7 @@ func (s *Server) failed(name, query string, err error) error {
 	return &Error{Host: s.Host(), Name: name, Query: query, Text: err.Error()}
 }
 
-// Error is what Prometheus answered, or that it did not.
+// Error is the error of a query: Prometheus' answer, or the lack of one.
 type Error struct{ Host, Name, Query, Text string }
 
 // Error implements error.
@@ -130,8 +130,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("ask Prometheus at %s for %s with %s: %s", e.Host, e.Name, e.Query, e.Text)
 }
 
-// divisible says whether half of a range may be answered where the whole was not: the answer was too long, or took too long or too much
-// of the server.
+// divisible reports whether half of a range may be answered after the whole failed: the answer was too long, took too
+// long, or was too much for the server.
 func divisible(err error) bool {
 	var at *promapi.Error
 	return errors.Is(err, errTooLong) || errors.Is(err, context.DeadlineExceeded) ||
@@ -143,7 +143,7 @@ func (s *Server) once(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, s.opts.Timeout)
 }
 
-// as gives an answer as what it has to be, which wanted says in words.
+// as returns an answer in the expected type. wanted names that type in the error.
 func as[T model.Value](v model.Value, wanted string) (T, error) {
 	if m, ok := v.(T); ok {
 		return m, nil

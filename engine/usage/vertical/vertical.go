@@ -1,5 +1,6 @@
-// Package vertical reads the VerticalPodAutoscalers (autoscaling.k8s.io/v1) of a cluster as data, and makes and removes some that recommend
-// and change nothing. It knows none of their types: a cluster may serve them or not. One request reads a page of those of all namespaces.
+// Package vertical reads the VerticalPodAutoscalers (autoscaling.k8s.io/v1) of a cluster as data, and creates and
+// deletes recommending ones. It imports none of their types, because a cluster may not serve them. One request reads a
+// page over all namespaces.
 package vertical
 
 import (
@@ -26,11 +27,11 @@ import (
 
 const (
 	kindName, plural = "VerticalPodAutoscaler", "verticalpodautoscalers"
-	// pageSize is how many are read at once.
+	// pageSize is the number of objects in a page.
 	pageSize = 500
 )
 
-// group is that of VerticalPodAutoscalers.
+// group is the group of VerticalPodAutoscalers.
 var group = schema.GroupVersion{Group: "autoscaling.k8s.io", Version: "v1"}
 
 // Client reads and writes VerticalPodAutoscalers.
@@ -40,7 +41,7 @@ type Client struct {
 	timeout time.Duration
 }
 
-// New makes a Client. A request takes as long as the timeout at most.
+// New returns a Client with a timeout for each request.
 func New(config *rest.Config, timeout time.Duration) (*Client, error) {
 	client, err := usage.ClientOf(config, group)
 	if err != nil {
@@ -51,23 +52,23 @@ func New(config *rest.Config, timeout time.Duration) (*Client, error) {
 
 // All are the VerticalPodAutoscalers of a cluster.
 type All struct {
-	// Served says that the cluster has the kind.
+	// Served reports whether the cluster has the kind.
 	Served bool
-	// Made are those that Flyball has made.
+	// Made are those that Flyball has created.
 	Made []Made
 	of   map[workload.Ref][]policy.SeenVertical
 	made map[workload.Ref]int
 }
 
-// Made is one that Flyball has made.
+// Made is a VerticalPodAutoscaler that Flyball has created.
 type Made struct {
 	Namespace, Name string
 	UID             types.UID
-	// Target is what it is for.
+	// Target is the target.
 	Target workload.Ref
 }
 
-// Of gives those of a target, by name.
+// Of returns those of a target, by name.
 func (a *All) Of(ref workload.Ref) []policy.SeenVertical {
 	if a == nil {
 		return nil
@@ -75,10 +76,10 @@ func (a *All) Of(ref workload.Ref) []policy.SeenVertical {
 	return a.of[ref]
 }
 
-// HasOthers says whether a target has one that somebody else has made.
+// HasOthers reports whether a target has one that Flyball has not created.
 func (a *All) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[ref] }
 
-// List gives all of them. Where the cluster does not have the kind there are none.
+// List returns all of them, or none if the cluster does not have the kind.
 func (c *Client) List(ctx context.Context) (*All, error) {
 	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	for next := ""; ; {
@@ -99,7 +100,7 @@ func (c *Client) List(ctx context.Context) (*All, error) {
 	}
 }
 
-// list and object are what is read of a page and of an object.
+// list and object have the read fields of a page and of an object.
 type list struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -107,8 +108,8 @@ type list struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// object has texts only where its own kind may have others, such as instants: those are not looked at, and not every cluster's schema keeps
-// them readable.
+// object has texts where its own kind may have other types, such as instants. They are not evaluated, and not every
+// cluster's schema keeps them valid.
 type object struct {
 	Metadata struct {
 		Namespace string            `json:"namespace"`
@@ -153,13 +154,13 @@ type recommendation struct {
 	Uncapped      amounts `json:"uncappedTarget"`
 }
 
-// amounts are read leniently: what is no amount is not known.
+// amounts are decoded leniently: an invalid amount is unknown.
 type amounts map[string]json.RawMessage
 
-// defaultMode is that of one that does not say: it acts.
+// defaultMode is the update mode of an object without one: it acts.
 const defaultMode = "Recreate"
 
-// add takes over a page, and says where the next one begins. What cannot be read is left out.
+// add adds a page, and returns the start of the next. Unreadable objects are left out.
 func (a *All) add(raw []byte) (next string, err error) {
 	var page list
 	if err := json.Unmarshal(raw, &page); err != nil {
@@ -175,7 +176,7 @@ func (a *All) add(raw []byte) (next string, err error) {
 			continue // it selects nothing
 		}
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: o.Spec.TargetRef.Kind}, Namespace: o.Metadata.Namespace, Name: o.Spec.TargetRef.Name}
-		// A copy has the label, too, and is somebody else's: it is not to be removed.
+		// A copy by another writer has the label, too, and must not be removed.
 		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" && o.Metadata.Name == workload.CompanionName(ref) {
 			a.Made = append(a.Made, Made{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
 			a.made[ref]++
@@ -186,7 +187,7 @@ func (a *All) add(raw []byte) (next string, err error) {
 	return page.Metadata.Continue, nil
 }
 
-// seen is an object as policies see it.
+// seen returns the object in the form for policies.
 func (o *object) seen() policy.SeenVertical {
 	v := policy.SeenVertical{Name: o.Metadata.Name, Mode: o.Spec.UpdatePolicy.UpdateMode, Recommended: map[string]policy.VerticalRequests{}}
 	if v.Mode == "" {
@@ -212,7 +213,7 @@ func (o *object) seen() policy.SeenVertical {
 	return v
 }
 
-// mostMessage is how long a message may be, most what is an amount: more than any node has is none.
+// mostMessage is the longest message in bytes, most the largest valid amount: more than any node has.
 const (
 	mostMessage = 256
 	most        = 1 << 50
@@ -234,10 +235,10 @@ func (a amounts) amount(of workload.Resource) (resource.Quantity, bool) {
 	return q, ok && q.Sign() > 0 && q.CmpInt64(most) < 0
 }
 
-// Of is the object that one is made for.
+// Of is the object that a VerticalPodAutoscaler is created for.
 type Of struct{ APIVersion, Kind, Name string }
 
-// Make makes one that recommends and changes nothing.
+// Make creates a VerticalPodAutoscaler that only recommends.
 func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": group.String(), "kind": kindName,
@@ -256,7 +257,7 @@ func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error 
 	return nil
 }
 
-// Remove deletes one that was made.
+// Remove deletes a created VerticalPodAutoscaler.
 func (c *Client) Remove(ctx context.Context, m Made) error {
 	body, err := json.Marshal(metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: &metav1.Preconditions{UID: &m.UID}})
 	if err == nil {

@@ -1,5 +1,6 @@
-// Package autoscaler replays the decisions of the HorizontalPodAutoscaler controller for one ContainerResource metric with the default
-// behaviour. It sees no client and calls no clock. A test in test/bench/tortoise has the real controller decide the same, sync by sync.
+// Package autoscaler replays the decisions of the HorizontalPodAutoscaler controller for one ContainerResource metric
+// with the default behaviour. It is pure: no client, no clock. A test in test/bench/tortoise compares it with the real
+// controller, sync by sync.
 package autoscaler
 
 import (
@@ -39,7 +40,7 @@ type Setting struct{ Min, Max, Target int }
 
 // Reading is what the metrics API and the pods show at a sync.
 type Reading struct {
-	// OK is false where there are no metrics.
+	// OK is false without metrics.
 	OK bool
 	// Usage is the mean CPU of the ready pods, Request the CPU request of each pod, both in milli-CPU.
 	Usage, Request float64

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Utilisation gives the recommended target utilisation in percent, and false where none is recommended: while there are
-// MaximumMaxReplicas, or without a request. With U = ceil(100 * V / R):
+// Utilisation returns the recommended target utilisation in percent. It returns false with MaximumMaxReplicas replicas,
+// or without a request. With U = ceil(100 * V / R):
 //
 //	current > U            clamp(current)
 //	U - current >= 100     clamp(current): a target of 0 % or less is invalid
@@ -26,8 +26,8 @@ func (c Config) Utilisation(request, stored int64, current, replicas int32) (per
 	return int32(min(max(proposed, float64(c.MinUtilisation)), float64(c.MaxUtilisation))), true
 }
 
-// ApplyUtilisation gives the target utilisation to set in place of the current one: the recommended one, but at most MaxIncrease more,
-// and nothing new until UtilisationInterval after the last change. changed is zero where there was none.
+// ApplyUtilisation returns the next target utilisation: the recommended one, but at most MaxIncrease above the present
+// one, and unchanged until UtilisationInterval after the last change. changed is zero without an earlier change.
 func (c Config) ApplyUtilisation(current, recommended int32, changed, now time.Time) int32 {
 	if !changed.IsZero() && changed.Add(c.UtilisationInterval).After(now) {
 		return current
@@ -35,19 +35,19 @@ func (c Config) ApplyUtilisation(current, recommended int32, changed, now time.T
 	return min(recommended, current+c.MaxIncrease)
 }
 
-// Slot is what is recommended for one slot of the week or of the day.
+// Slot is the recommendation for one slot of the week or of the day.
 type Slot struct {
 	Value   int32
 	Updated time.Time
 }
 
 const (
-	// untouched is for how long nobody may have updated a slot that decays, and decay what it then keeps.
+	// untouched is the time without an update after which a slot decays, and decay the remaining share.
 	untouched = 23 * time.Hour
 	decay     = 0.95
 )
 
-// Minimum updates the slot of the recommended minimum from the replicas N there are:
+// Minimum updates the slot of the recommended minimum from the present replicas N:
 //
 //	v   = ceil(N * MinFactor), or MinimumMinReplicas if that is less than MinimumMinReplicas
 //	old = the value of the slot, or trunc(0.95 * it) if the slot was untouched for 23 h
@@ -56,8 +56,8 @@ func (c Config) Minimum(s Slot, replicas int32, now time.Time) Slot {
 	return c.update(s, float64(replicas)*c.MinFactor, c.MinimumMinReplicas, now)
 }
 
-// Maximum does the same for the maximum, with MaxFactor. A v below MinimumMinReplicas becomes
-// trunc(MinimumMinReplicas * MaxFactor / MinFactor), which is 12.
+// Maximum does the same for the maximum, with MaxFactor. A v below MinimumMinReplicas becomes trunc(MinimumMinReplicas
+// * MaxFactor / MinFactor), the number 12.
 func (c Config) Maximum(s Slot, replicas int32, now time.Time) Slot {
 	return c.update(s, float64(replicas)*c.MaxFactor, int32(float64(c.MinimumMinReplicas)*c.MaxFactor/c.MinFactor), now)
 }
@@ -74,7 +74,7 @@ func (c Config) update(s Slot, factored float64, floor int32, now time.Time) Slo
 	return Slot{Value: max(v, old), Updated: now}
 }
 
-// Slots are those of a week, or of a day, an hour each. A week begins with Sunday.
+// Slots are the hourly slots of a week, from Sunday, or of a day.
 type Slots []Slot
 
 const hoursOfDay, hoursOfWeek = 24, 7 * 24
@@ -95,19 +95,19 @@ func (s Slots) At(local time.Time) *Slot {
 	return &s[local.Hour()]
 }
 
-// Filled reports whether every slot has a value: before that, nothing horizontal is applied.
+// Filled reports whether every slot has a value. Before, nothing horizontal is applied.
 func (s Slots) Filled() bool {
 	return !slices.ContainsFunc(s, func(v Slot) bool { return v.Value == 0 })
 }
 
-// Bounds are what is set on an autoscaler.
+// Bounds are the bounds to set on an autoscaler.
 type Bounds struct {
 	Min, Max int32
-	// Done says that the way back from an emergency has ended.
+	// Done is true once the way back from an emergency has ended.
 	Done bool
 }
 
-// Mode is what the phase means for the bounds.
+// Mode is the effect of the phase on the bounds.
 type Mode int
 
 // The modes.
@@ -117,7 +117,7 @@ const (
 	BackToNormal
 )
 
-// Bounds gives the bounds from those recommended for the slot and the minimum that is set now. The maximum is at most
+// Bounds returns the bounds from the recommendations of the slot and the present minimum. The maximum is at most
 // MaximumMaxReplicas, the recommended minimum at most MaximumMinReplicas. The minimum to set is
 //
 //	Emergency        the maximum
@@ -140,12 +140,13 @@ func (c Config) Bounds(mode Mode, recommendedMin, recommendedMax, current int32)
 	return b
 }
 
-// Lost says that metrics have been lost for so long that it is an emergency.
+// Lost reports whether metrics have been lost long enough for an emergency.
 func (c Config) Lost(since, now time.Time) bool {
 	return !since.IsZero() && now.Sub(since) >= c.EmergencyAfter
 }
 
-// MayRestart says whether changed requests may be rolled out now: those that only take away at most once every RestartInterval.
+// MayRestart reports whether changed requests may be rolled out now. Changes that only lower requests may at most once
+// every RestartInterval.
 func (c Config) MayRestart(onlyDown bool, last, now time.Time) bool {
 	return !onlyDown || last.IsZero() || now.Sub(last) >= c.RestartInterval
 }

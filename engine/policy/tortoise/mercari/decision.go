@@ -6,52 +6,54 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// Resource is one resource of one container, with what is known of it. Sizes are in thousandths.
+// Resource is one resource of one container, with its known numbers. Sizes are in thousandths.
 type Resource struct {
 	Container string
 	// Memory is true for memory, false for CPU.
 	Memory bool
-	// Horizontal says that more of it comes by replicas; else it is Vertical.
+	// Horizontal is true if replicas add more of it; otherwise it is Vertical.
 	Horizontal bool
 	Request    int64
-	// Target and Upper are the VPA's; a zero Target says that it recommends nothing yet.
+	// Target and Upper are the VPA's; a zero Target means no recommendation yet.
 	Target, Upper int64
 	Limits        Limits
-	// Utilisation is what the autoscaler's metric for it aims at, in percent; zero: there is no metric yet. It counts for Horizontal only.
+	// Utilisation is the target of the autoscaler's metric for it, in percent; zero: no metric yet. It counts for
+	// Horizontal only.
 	Utilisation int32
 }
 
-// Seen is what there is at an instant.
+// Seen is the input at an instant.
 type Seen struct {
 	Now time.Time
-	// Lost says that there are no metrics. Manual asks for an emergency whether there are or not.
+	// Lost is true without metrics. Manual asks for an emergency in any case.
 	Lost, Manual bool
-	// Replicas are those of the spec, Minimum that of the autoscaler.
+	// Replicas is the number in the spec, Minimum that of the autoscaler.
 	Replicas, Minimum int32
 	// Resources are those that are not Off.
 	Resources []Resource
 }
 
-// Decision is what is set.
+// Decision has the numbers to set.
 type Decision struct {
 	Mode Mode
-	// Sizes are the requests, in the order of the resources. RollOut says that they are to be set now.
+	// Sizes are the requests, in the order of the resources. RollOut is true if they are to be set now.
 	Sizes   []Sized
 	RollOut bool
-	// Bound says that every slot has a value, so that Bounds and Targets are to be set now.
+	// Bound is true once every slot has a value, so that Bounds and Targets are to be set now.
 	Bound  bool
 	Bounds Bounds
-	// Targets are the target utilisations in percent, in the order of the resources; zero where a resource is not Horizontal.
+	// Targets are the target utilisations in percent, in the order of the resources; zero for a resource that is not
+	// Horizontal.
 	Targets []int32
 }
 
-// State is all that the formulas remember, in a form that can be kept as JSON.
+// State is the state of the formulas, with a JSON form.
 type State struct {
 	// Low and Top are the slots of the recommended minimum and maximum.
 	Low, Top Slots
 	// Values are V by container and resource.
 	Values map[string]int64
-	// Moved is when the utilisation was last changed, Rolled when requests were.
+	// Moved is the last change of the utilisation, Rolled that of requests.
 	Moved, Rolled time.Time
 	Pressure      Pressure
 	Mode          Mode
@@ -61,18 +63,19 @@ type State struct {
 // Formulas applies the formulas over time.
 type Formulas struct {
 	Config Config
-	// Zone is that of the slots.
+	// Zone is the time zone of the slots.
 	Zone *time.Location
 	State
 }
 
-// NewFormulas returns formulas that have seen nothing, with slots in a time zone.
+// NewFormulas returns formulas without history, with slots in a time zone.
 func NewFormulas(c Config, zone *time.Location) *Formulas {
 	return &Formulas{Config: c, Zone: zone, State: State{Low: newSlots(c.Weekly), Top: newSlots(c.Weekly), Values: map[string]int64{}}}
 }
 
-// Decide returns what is to be set at an instant. In an emergency, and on the way back from it, recommendations stay as they are. Before every
-// slot has a value an emergency sets no bounds, so that there is no way back either: slots are filled as soon as it is over.
+// Decide returns the numbers to set at an instant. In an emergency, and on the way back from it, recommendations stay.
+// Before every slot has a value, an emergency sets no bounds, so that no way back is needed: slots are filled as soon
+// as it is over.
 func (f *Formulas) Decide(s Seen) Decision {
 	d := Decision{Targets: f.targets(s), Bound: f.Low.Filled()}
 	f.follow(s, d.Bound)
@@ -95,7 +98,8 @@ func (f *Formulas) Decide(s Seen) Decision {
 	return d
 }
 
-// follow enters an emergency and leaves it. One that the spec asks for begins in every phase, one for lack of metrics in the phase Working only.
+// follow enters and leaves an emergency. An emergency of the spec begins in every phase, an emergency for lack of
+// metrics only in the phase Working.
 func (f *Formulas) follow(s Seen, filled bool) {
 	switch {
 	case !s.Lost:
@@ -128,7 +132,7 @@ func PhaseOf(resources []Resource, filled bool) phase.Phase {
 	return TargetPhase(all)
 }
 
-// Key names the resource among those of a target.
+// Key returns the name of the resource among those of a target.
 func (r Resource) Key() string {
 	if r.Memory {
 		return r.Container + "/memory"
@@ -170,7 +174,7 @@ func (f *Formulas) size(s Seen, d *Decision) {
 	}
 }
 
-// target gives the target utilisation that a Horizontal resource has now; a metric that there is not yet would begin with NewMetric.
+// target returns the present target utilisation of a Horizontal resource; a missing metric would begin with NewMetric.
 func (f *Formulas) target(r Resource) int32 {
 	if r.Utilisation == 0 {
 		return f.Config.NewMetric
@@ -178,7 +182,7 @@ func (f *Formulas) target(r Resource) int32 {
 	return r.Utilisation
 }
 
-// targets are the target utilisations as they are.
+// targets returns the present target utilisations.
 func (f *Formulas) targets(s Seen) []int32 {
 	all := make([]int32, len(s.Resources))
 	for i, r := range s.Resources {
@@ -189,7 +193,7 @@ func (f *Formulas) targets(s Seen) []int32 {
 	return all
 }
 
-// utilise moves the target utilisations of all Horizontal resources, together.
+// utilise moves the target utilisations of all Horizontal resources together.
 func (f *Formulas) utilise(s Seen, d *Decision) {
 	moved := false
 	for i, r := range s.Resources {

@@ -1,17 +1,17 @@
-// Package mercari is the profile Tortoise. It has the formulas of mercari/tortoise, one function a formula, with its rounding, its branches
-// and their order, and the faults of the original too. Formulas applies them over time; Tuner makes of samples and of observations what
-// they look at, and of their decision a recommendation; Recommender stands in for a VerticalPodAutoscaler. The other profiles are in package
-// tune.
+// Package mercari is the profile Tortoise. It has the formulas of mercari/tortoise, one function a formula, with their
+// rounding, branches, order and faults. Formulas applies them over time. Tuner feeds samples and observations to them
+// and turns their decision into a recommendation. Recommender replaces a VerticalPodAutoscaler. The other profiles are
+// in package tune.
 //
-// Sizes of requests are int64 in thousandths of the resource's unit: milli-CPU, and thousandths of a byte. Utilisation is in whole
-// percent of the request. Instants are arguments; nothing here calls a clock.
+// Sizes of requests are int64 in thousandths of the resource's unit: milli-CPU, and thousandths of a byte. Utilisation
+// is in whole percent of the request. Instants are arguments; the package calls no clock.
 package mercari
 
 import "time"
 
-// Config has the parameters of the formulas. Default gives those of the original.
+// Config has the parameters of the formulas. Default returns the original ones.
 type Config struct {
-	// Weekly slots are those of a week, else of a day; each is an hour.
+	// Weekly is true for the slots of a week, false for those of a day; each is an hour.
 	Weekly bool
 	// MaxFactor and MinFactor times the replicas are the recommended maximum and minimum.
 	MaxFactor, MinFactor float64
@@ -21,30 +21,32 @@ type Config struct {
 	PreferredMaxReplicas, MaximumMaxReplicas int32
 	// Reduction times the minimum is the next minimum on the way back from an emergency.
 	Reduction float64
-	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent; NewMetric is that of a metric which had none.
+	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent; NewMetric is the first target of a
+	// metric.
 	MinUtilisation, MaxUtilisation, NewMetric int32
-	// MaxIncrease is how much, in percent points, the target may grow in one change; UtilisationInterval is between two changes.
+	// MaxIncrease is the largest growth of the target in one change, in percent points; UtilisationInterval is the time
+	// between two changes.
 	MaxIncrease         int32
 	UtilisationInterval time.Duration
-	// Buffer is the share that vertical requests have over what is recommended.
+	// Buffer is the share by which vertical requests exceed the recommendation.
 	Buffer float64
-	// MaxStepDown is the smallest share of a request that one step may leave.
+	// MaxStepDown is the smallest share of a request after one step.
 	MaxStepDown float64
 	// MinCPU, MaxCPU, MinMemory and MaxMemory bound all requests, in thousandths.
 	MinCPU, MaxCPU, MinMemory, MaxMemory int64
-	// EmergencyAfter is how long metrics may be lost.
+	// EmergencyAfter is the time without metrics until an emergency.
 	EmergencyAfter time.Duration
-	// RestartInterval is between two roll-outs of which the later only takes away.
+	// RestartInterval is the time between two roll-outs if the later one only lowers requests.
 	RestartInterval time.Duration
 }
 
-// Profile is the name of the profile that has these formulas.
+// Profile is the name of the profile with these formulas.
 const Profile = "Tortoise"
 
-// thousandth is what one of a unit is in thousandths.
+// thousandth is the number of thousandths of a unit.
 const thousandth = 1000
 
-// Default gives the parameters of the original.
+// Default returns the parameters of the original.
 func Default() Config {
 	return Config{
 		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100,
@@ -54,22 +56,22 @@ func Default() Config {
 	}
 }
 
-// Limits bound one request, in thousandths: those of the policy, where zero is none, and those of everybody.
+// Limits bound one request, in thousandths: the policy's, where zero means none, and the general ones.
 type Limits struct {
 	PolicyMin, PolicyMax, GlobalMin, GlobalMax int64
 }
 
-// CPU gives the limits of a CPU request from those of the policy, in milli-CPU.
+// CPU returns the limits of a CPU request from the policy's, in milli-CPU.
 func (c Config) CPU(policyMin, policyMax int64) Limits {
 	return Limits{policyMin, policyMax, c.MinCPU, c.MaxCPU}
 }
 
-// Memory gives the limits of a memory request from those of the policy, in thousandths of a byte.
+// Memory returns the limits of a memory request from the policy's, in thousandths of a byte.
 func (c Config) Memory(policyMin, policyMax int64) Limits {
 	return Limits{policyMin, policyMax, c.MinMemory, c.MaxMemory}
 }
 
-// Stored gives the value V that the formulas use: it stays while target < V < upper, and is the VPA's target otherwise.
+// Stored returns the value V of the formulas: it stays while target < V < upper, and is the VPA's target otherwise.
 func Stored(v, target, upper int64) int64 {
 	if target < v && v < upper {
 		return v
@@ -77,8 +79,8 @@ func Stored(v, target, upper int64) int64 {
 	return target
 }
 
-// Clamp bounds a size: lower is the largest of the minima and trunc(MaxStepDown * request), upper the smallest of the maxima. Where
-// they contradict each other, upper wins.
+// Clamp bounds a size: lower is the largest of the minima and trunc(MaxStepDown * request), upper the smallest of the
+// maxima. If they contradict each other, upper wins.
 func (c Config) Clamp(request, size int64, l Limits) int64 {
 	lower := max(l.PolicyMin, l.GlobalMin, int64(float64(request)*c.MaxStepDown))
 	upper := l.GlobalMax
@@ -88,13 +90,13 @@ func (c Config) Clamp(request, size int64, l Limits) int64 {
 	return min(max(size, lower), upper)
 }
 
-// Sized is a request and why it is that.
+// Sized is a request with its reason.
 type Sized struct {
 	Size   int64
 	Reason string
 }
 
-// Vertical gives the request of a resource that is Vertical. With B = 1 + Buffer and ideal = B * V:
+// Vertical returns the request of a Vertical resource. With B = 1 + Buffer and ideal = B * V:
 //
 //	ideal > R                        clamp(trunc(B * ideal))
 //	R / B * (1 - Buffer) > ideal     clamp(trunc(ideal))
@@ -110,18 +112,19 @@ func (c Config) Vertical(request, stored int64, l Limits) Sized {
 	return Sized{request, "the step down is too small"}
 }
 
-// Pressure remembers that there were as many replicas as are preferred, or more.
+// Pressure notes that the replicas reached the preferred number.
 type Pressure struct {
 	Noted bool
-	// Since is when it was last noted or acted upon.
+	// Since is the last time at which it was noted or acted upon.
 	Since time.Time
 }
 
-// pressureInterval is between two increases because of too many replicas.
+// pressureInterval is the time between two increases because of too many replicas.
 const pressureInterval = 30 * time.Minute
 
-// Press notes whether there are too many replicas: N >= PreferredMaxReplicas and the autoscaler's minimum below N. The first time is
-// noted only. From the second on, 30 minutes apart, the requests are to be raised. Fewer replicas forget it.
+// Press notes whether the replicas are too many: N >= PreferredMaxReplicas and the autoscaler's minimum below N. The
+// first time is only noted. From the second on, 30 minutes apart, the requests are to be raised. Fewer replicas drop
+// the note.
 func (c Config) Press(p Pressure, replicas, minimum int32, now time.Time) (next Pressure, raise bool) {
 	if replicas < c.PreferredMaxReplicas {
 		return Pressure{Since: now}, false
@@ -132,18 +135,19 @@ func (c Config) Press(p Pressure, replicas, minimum int32, now time.Time) (next 
 	return Pressure{Noted: true, Since: now}, p.Noted
 }
 
-// Horizontal is what the request of a resource that is Horizontal depends on.
+// Horizontal is the input for the request of a Horizontal resource.
 type Horizontal struct {
 	// Request R and Stored V are in thousandths.
 	Request, Stored int64
 	Limits          Limits
-	// Replicas N are those of the spec, Minimum that of the autoscaler, Target its target utilisation in percent.
+	// Replicas N is the number in the spec, Minimum that of the autoscaler, Target its target utilisation in percent.
 	Replicas, Minimum, Target int32
-	// Raise is the answer of Press; Several says that more than one resource of the target is Horizontal.
+	// Raise is the result of Press; Several is true if more than one resource of the target is Horizontal.
 	Raise, Several bool
 }
 
-// raised is how much a request grows because of too many replicas, near the share of the preferred replicas from which it stays, farBelow that of the target
+// raised is the growth of a request because of too many replicas, near the share of the preferred replicas from which
+// it stays, farBelow the share of the target
 const (
 	raised       = 1.3
 	near         = 0.8
@@ -151,7 +155,7 @@ const (
 	wholePercent = 100
 )
 
-// Horizontal gives the request of a resource that is Horizontal, by the first that fits:
+// Horizontal returns the request of a Horizontal resource, by the first match:
 //
 //	Raise                                     clamp(trunc(1.3 * R))
 //	N > trunc(0.8 * PreferredMaxReplicas)     R, as it is

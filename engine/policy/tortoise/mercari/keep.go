@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// Kept is all that survives a restart, in a form that can be kept as JSON.
+// Kept is the state that survives a restart, with a JSON form.
 type Kept struct {
 	State
 	// Zone is the name of the time zone of the slots.
@@ -19,12 +19,13 @@ type Kept struct {
 	VPA           KeptUsage
 }
 
-// Keep returns all that was learnt.
+// Keep returns the learnt state.
 func (t *Tuner) Keep() *Kept {
 	return &Kept{State: t.formulas.State, Zone: t.zone, Targets: t.targets, First: t.first, Newest: t.newest, VPA: t.vpa.Keep()}
 }
 
-// IsSound reports whether numbers are such as are kept: counts of replicas, sizes and shares that are not below zero, and a mode that there is.
+// IsSound reports whether the numbers are possible ones: counts, sizes and shares that are not negative, and a known
+// mode.
 func (k *Kept) IsSound() bool {
 	const mostReplicas, mostPercent = 1_000_000, 1_000_000
 	sound := k.Mode >= Working && k.Mode <= BackToNormal
@@ -40,7 +41,7 @@ func (k *Kept) IsSound() bool {
 	return sound
 }
 
-// Restore makes a tuner of what was kept.
+// Restore returns a tuner from its kept state.
 func Restore(k *Kept) (*Tuner, error) {
 	if n := len(k.Low); n != len(k.Top) || n != hoursOfDay && n != hoursOfWeek {
 		return nil, errors.New("read what was learnt: it has slots of another length")
@@ -59,20 +60,20 @@ func Restore(k *Kept) (*Tuner, error) {
 	return t, err
 }
 
-// KeptUsage is all that a Recommender has learnt, in a form that can be kept as JSON.
+// KeptUsage is the learnt state of a Recommender, with a JSON form.
 type KeptUsage struct {
 	First      time.Time
 	Containers map[string]KeptContainer
 }
 
-// KeptContainer is what was learnt of one container.
+// KeptContainer is the learnt state of one container.
 type KeptContainer struct {
 	CPU, Memory []byte
 	Peak        float64
 	Since       time.Time
 }
 
-// Keep returns all that was learnt.
+// Keep returns the learnt state.
 func (r *Recommender) Keep() KeptUsage {
 	k := KeptUsage{First: r.first, Containers: map[string]KeptContainer{}}
 	for name, c := range r.containers {
@@ -81,7 +82,7 @@ func (r *Recommender) Keep() KeptUsage {
 	return k
 }
 
-// RestoreUsage makes a Recommender of what was kept.
+// RestoreUsage returns a Recommender from its kept state.
 func RestoreUsage(k KeptUsage) (Recommender, error) {
 	r := Recommender{first: k.First, containers: map[string]*container{}}
 	for name, kept := range k.Containers {

@@ -12,16 +12,17 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// Rules are what a spec says.
+// Rules are the rules of a spec.
 type Rules struct {
-	// Min, Max and PreferredMax replicas; zero: those of the original.
+	// Min, Max and PreferredMax replicas; zero: the original's.
 	Min, Max, PreferredMax int
-	// StepDown is the largest share that one step takes away from a request, Cooldown the time between two roll-outs that only take away.
+	// StepDown is the largest share that one step takes from a request, Cooldown the time between two roll-outs that
+	// only lower requests.
 	StepDown float64
 	Cooldown time.Duration
-	// Asked are the ways of scaling by container; nil: the spec asks for none.
+	// Asked are the given ways of scaling by container; nil: none.
 	Asked map[string]Scalings
-	// Least and Most may be requested, by container; zero: the spec does not say.
+	// Least and Most are the given bounds of requests by container; zero: none.
 	Least, Most map[string]tune.Request
 }
 
@@ -30,16 +31,16 @@ type Tuner struct {
 	Rules Rules
 
 	formulas *Formulas
-	// zone is the name of that of the slots.
+	// zone is the name of the slots' time zone.
 	zone string
 	vpa  Recommender
-	// targets are the target utilisations that were set last, by resource.
+	// targets are the last set target utilisations, by resource.
 	targets map[string]int32
 	// first and newest are the instants of the first and the newest sample.
 	first, newest time.Time
 }
 
-// New gives a tuner that has learnt nothing.
+// New returns an empty tuner.
 func New() *Tuner {
 	return &Tuner{formulas: NewFormulas(Default(), time.UTC), zone: time.UTC.String(), targets: map[string]int32{}}
 }
@@ -60,19 +61,19 @@ func (t *Tuner) Observe(samples ...usage.Sample) {
 	}
 }
 
-// Learnt gives the instants of the first and of the newest sample; zero: there was none.
+// Learnt returns the instants of the first and of the newest sample, or zero times.
 func (t *Tuner) Learnt() (first, newest time.Time) { return t.first, t.newest }
 
-// Forget forgets all samples. Slots are of decisions, and stay.
+// Forget drops all samples. Slots are of decisions, and stay.
 func (t *Tuner) Forget() { t.vpa, t.first, t.newest = Recommender{}, time.Time{}, time.Time{} }
 
-// MakeRoom forgets the containers that the target does not have, where there is no room for another one.
+// MakeRoom drops the containers that the target does not have, if there is no room for another one.
 func (t *Tuner) MakeRoom(has func(container string) bool) { t.vpa.MakeRoom(has) }
 
-// lostSlack is for how long there may be no sample before metrics count as lost; five minutes later it is an emergency.
+// lostSlack is the time without a sample after which metrics count as lost; five minutes later it is an emergency.
 const lostSlack = 2 * time.Minute
 
-// config has the parameters of the original, but for what the spec says.
+// config returns the parameters of the original, changed by the spec.
 func (t *Tuner) config() Config {
 	c, r := Default(), t.Rules
 	if r.Min > 0 {
@@ -93,7 +94,7 @@ func (t *Tuner) config() Config {
 	return c
 }
 
-// Decide gives what should be set at an instant.
+// Decide returns the numbers to set at an instant.
 func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	t.enter(spec)
 	t.formulas.Config = t.config()
@@ -101,7 +102,7 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	r := tune.Recommendation{Setting: o.Setting, Unbound: true}
 	r.Setting.Requests = maps.Clone(o.Setting.Requests)
 	if spec.Dry {
-		maps.Copy(r.Setting.Requests, o.Own) // of what is only recommended nothing is there
+		maps.Copy(r.Setting.Requests, o.Own) // a dry recommendation is not in place
 	}
 	if o.Changed {
 		t.formulas.Rolled = o.Now
@@ -128,7 +129,7 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	return r
 }
 
-// lost follows whether there are metrics. How long there have been none counts from the newest sample, or from when somebody looked.
+// lost records whether metrics are lost. Their loss counts from the newest sample, or from the begin of measuring.
 func (t *Tuner) lost(o tune.Observed) bool {
 	if t.newest.IsZero() {
 		return false
@@ -148,13 +149,13 @@ func (t *Tuner) lost(o tune.Observed) bool {
 		}
 	}
 	if o.Since.After(t.formulas.LostSince) {
-		t.formulas.LostSince = o.Since // in between nobody looked
+		t.formulas.LostSince = o.Since // the target was not measured in between
 	}
 	return true
 }
 
-// scalings says how each container is scaled. A metric for whole pods is that of the container that is scaled. Where nothing governs the
-// target there are no replicas to scale by, and a request is all there is.
+// scalings returns the ways of scaling by container. A metric for whole pods counts for the scaled container. Without
+// an autoscaler, everything is sized by requests.
 func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]Scalings {
 	var all []Container
 	for _, name := range slices.Sorted(maps.Keys(o.Own)) {
@@ -168,7 +169,7 @@ func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]Scalings {
 	}
 	asked := map[string]Scalings{}
 	for name, s := range t.Rules.Asked {
-		if _, has := o.Own[name]; has { // what there is not is said elsewhere
+		if _, has := o.Own[name]; has { // missing containers are reported elsewhere
 			asked[name] = s
 		}
 	}
@@ -185,7 +186,7 @@ func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]Scalings {
 	return how
 }
 
-// resources are those that are not Off, as the formulas see them.
+// resources returns the resources that are not Off, in the form of the formulas.
 func (t *Tuner) resources(how map[string]Scalings, spec tune.Spec, o tune.Observed, requests map[string]tune.Request) []Resource {
 	var all []Resource
 	c := t.formulas.Config
@@ -214,7 +215,7 @@ func (t *Tuner) resources(how map[string]Scalings, spec tune.Spec, o tune.Observ
 	return all
 }
 
-// aimed adds the target utilisation that a resource has: the one that was set last, or that of its owner.
+// aimed adds the target utilisation of a resource: the last set one, or the owner's.
 func (t *Tuner) aimed(r Resource, spec tune.Spec, o tune.Observed) Resource {
 	if !r.Horizontal {
 		return r
@@ -231,7 +232,7 @@ func (t *Tuner) aimed(r Resource, spec tune.Spec, o tune.Observed) Resource {
 	return r
 }
 
-// phase is that of the target.
+// phase returns the phase of the target.
 func (t *Tuner) phase(resources []Resource, d Decision) phase.Phase {
 	switch {
 	case t.newest.IsZero() && d.Mode == Working:
@@ -244,7 +245,7 @@ func (t *Tuner) phase(resources []Resource, d Decision) phase.Phase {
 	return PhaseOf(resources, d.Bound)
 }
 
-// whys says what a phase means by the formulas.
+// whys has the meaning of each phase in the formulas.
 var whys = map[phase.Phase]string{
 	phase.Initializing:  "nothing was seen yet",
 	phase.GatheringData: "not every hour of the week was seen, and nothing is scaled by its size",
@@ -254,7 +255,7 @@ var whys = map[phase.Phase]string{
 	phase.BackToNormal:  "the minimum falls by a twentieth with each decision",
 }
 
-// apply puts what was decided into the setting. An autoscaler is never made invalid: a minimum is at most the maximum.
+// apply puts a decision into the setting. The autoscaler is never made invalid: a minimum is at most the maximum.
 func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []Resource, d Decision) {
 	for i, size := range d.Sizes {
 		if !d.RollOut && !spec.Dry {
@@ -288,7 +289,7 @@ func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []Resour
 	}
 }
 
-// explain gives a reason for each number.
+// explain adds a reason for each number.
 func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []Resource, d Decision) {
 	say := func(of, format string, args ...any) {
 		r.Reasons = append(r.Reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
@@ -319,7 +320,7 @@ func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []Reso
 	say("utilisation", "by V over the request, from %d %% to %d %%, at most %d more a day", c.MinUtilisation, c.MaxUtilisation, c.MaxIncrease)
 }
 
-// enter has slots of the spec's time zone and season. What slots of others have learnt says nothing of these: they begin anew.
+// enter selects slots of the spec's time zone and season. Slots of another zone or season do not fit, and begin anew.
 func (t *Tuner) enter(spec tune.Spec) {
 	f, zone := t.formulas, spec.Zone
 	if zone == nil {
@@ -331,7 +332,8 @@ func (t *Tuner) enter(spec tune.Spec) {
 	f.Zone, t.zone = zone, zone.String()
 }
 
-// Hours returns the minima of the next 24 hours, one an hour from the current one on; none before every slot has a value.
+// Hours returns the minima of the next 24 hours, one an hour from the present one, or none before every slot has a
+// value.
 func (t *Tuner) Hours(spec tune.Spec, now time.Time, _ int64) []int {
 	f := t.formulas
 	if !f.Low.Filled() {

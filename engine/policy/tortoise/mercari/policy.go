@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// Scaling says how a container gets more of a resource.
+// Scaling is the way in which a container gets more of a resource.
 type Scaling string
 
 // The ways of scaling.
@@ -17,24 +17,25 @@ const (
 	Never      Scaling = "Off"
 )
 
-// Scalings are those of both resources of a container. Empty is not named.
+// Scalings are the ways for both resources of a container. Empty means unnamed.
 type Scalings struct{ CPU, Memory Scaling }
 
-// Container is one container of a target: which resources it requests, and for which an attached autoscaler has a ContainerResource metric.
+// Container is one container of a target: the resources that it requests, and those with a ContainerResource metric of
+// an attached autoscaler.
 type Container struct {
 	Name                    string
 	CPU, Memory             bool
 	CPUMetric, MemoryMetric bool
 }
 
-// Policies says how each container is scaled. asked are the policies of the spec by container.
+// Policies returns the ways of scaling by container. asked are the policies of the spec by container.
 //
-//	none is asked for                   CPU by replicas, memory by size
-//	... and an autoscaler is attached   what it has a metric for by replicas, the rest by size
-//	... and there is no request         never
-//	something is asked for              as asked, and never what is not named
+//	nothing is asked for                CPU by replicas, memory by size
+//	... and an autoscaler is attached   resources with a metric by replicas, the rest by size
+//	... and without a request           never
+//	something is asked for              as asked, and unnamed resources never
 //
-// A container that there is not is an error.
+// It returns an error for an unknown container.
 func Policies(containers []Container, asked map[string]Scalings, attached bool) (map[string]Scalings, error) {
 	for name := range asked {
 		if !slices.ContainsFunc(containers, func(c Container) bool { return c.Name == name }) {
@@ -84,7 +85,7 @@ func ResourcePhase(s Scaling, recommended, filled bool) phase.Phase {
 	return phase.GatheringData
 }
 
-// TargetPhase returns the phase of a target from those of its resources, those that are Off aside.
+// TargetPhase returns the phase of a target from those of its resources, without those that are Off.
 func TargetPhase(resources []phase.Phase) phase.Phase {
 	gathering, working := slices.Contains(resources, phase.GatheringData), slices.Contains(resources, phase.Working)
 	switch {

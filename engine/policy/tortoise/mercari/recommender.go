@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// quantile is that of the target, upperQuantile that of the upper bound; margin is what both have above usage.
+	// quantile is that of the target, upperQuantile that of the upper bound; margin is the factor of both above usage.
 	quantile, upperQuantile, margin = 0.9, 0.95, 1.15
 	// halfLife is that of CPU, and of the peaks of memory.
 	halfLife = 24 * time.Hour
-	// killBump is how much more than its limit a container that was killed is taken to need, and leastBump the least that is added, in MiB.
+	// killBump is the assumed need of a killed container as a factor of its limit, and leastBump the least addition, in
+	// MiB.
 	killBump, leastBump = 1.2, 100
 	day                 = 24 * time.Hour
 	mebi                = 1 << 20
 )
 
-// Recommender says what the recommender of the VerticalPodAutoscaler would say of the same samples: for CPU a quantile of usage in which
-// each pod counts the same, for memory one of the peaks of days, both with older samples at less weight and with a margin. The profile
-// needs its numbers where no VerticalPodAutoscaler is installed. They are within a bucket of those of a real one, of which a test has the
-// record: buckets differ, and a day begins at midnight. The zero value has seen nothing.
+// Recommender computes the recommendation of a VerticalPodAutoscaler from the same samples: for CPU a quantile of usage
+// in which each pod counts the same, for memory a quantile of daily peaks, both with less weight for older samples and
+// with a margin. The profile needs these numbers if no VerticalPodAutoscaler is installed. They are within a bucket of
+// the real ones, which a test has on record: buckets differ, and a day begins at midnight. The zero value is empty.
 //
 // Source: VerticalPodAutoscaler, pkg/recommender/logic/recommender.go and pkg/recommender/model.
 type Recommender struct {
@@ -67,7 +68,7 @@ func (r *Recommender) Observe(s usage.Sample) {
 	}
 }
 
-// peaks returns the peaks of all days, that of today at the weight of the instant at which it will be over.
+// peaks returns the peaks of all days, with today's at the weight of its end.
 func (c *container) peaks() usage.Histogram {
 	h := c.memory
 	if c.peak > 0 {
@@ -76,15 +77,14 @@ func (c *container) peaks() usage.Histogram {
 	return h
 }
 
-// MakeRoom forgets the containers that a target does not have, where there is no room for another one.
+// MakeRoom drops the containers that a target does not have, if there is no room for another one.
 func (r *Recommender) MakeRoom(has func(container string) bool) {
 	if len(r.containers) == usage.MaxContainers {
 		maps.DeleteFunc(r.containers, func(name string, _ *container) bool { return !has(name) })
 	}
 }
 
-// CPU returns target and upper bound of a container in milli-CPU; zero where nothing is known. The upper bound is the wider, the less history there
-// is.
+// CPU returns target and upper bound of a container in milli-CPU, or zeros. The upper bound is wider with less history.
 func (r *Recommender) CPU(name string, now time.Time) (target, upper float64) {
 	c := r.containers[name]
 	if c == nil {
@@ -93,7 +93,7 @@ func (r *Recommender) CPU(name string, now time.Time) (target, upper float64) {
 	return c.cpu.Quantile(quantile) * margin, c.cpu.Quantile(upperQuantile) * margin * r.doubt(now)
 }
 
-// Memory returns target and upper bound of a container in bytes; zero where nothing is known.
+// Memory returns target and upper bound of a container in bytes, or zeros.
 func (r *Recommender) Memory(name string, now time.Time) (target, upper float64) {
 	c := r.containers[name]
 	if c == nil {
@@ -103,7 +103,7 @@ func (r *Recommender) Memory(name string, now time.Time) (target, upper float64)
 	return h.Quantile(quantile) * margin * mebi, h.Quantile(upperQuantile) * margin * mebi * r.doubt(now)
 }
 
-// doubt is how much wider an upper bound is for lack of history.
+// doubt returns the factor of an upper bound for lack of history.
 func (r *Recommender) doubt(now time.Time) float64 {
 	return 1 + 1/max(now.Sub(r.first).Hours()/24, 1.0/(24*60))
 }

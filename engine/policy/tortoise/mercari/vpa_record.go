@@ -1,7 +1,8 @@
 //go:build ignore
 
-// Command vpa_record puts a container through a recorded usage with the recommender of the VerticalPodAutoscaler itself, and prints its
-// target and upper bound at the end of each day as testdata/vpa.csv. Flyball does not depend on that module, so it runs in one of its own:
+// Command vpa_record feeds a recorded usage of a container to the recommender of the VerticalPodAutoscaler itself, and
+// prints its target and upper bound at the end of each day as testdata/vpa.csv. Flyball does not depend on that module,
+// so the command runs in a module of its own:
 //
 //	cd $(mktemp -d) && go mod init record && go get k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/logic@v1.8.1
 //	cp .../engine/policy/tortoise/mercari/vpa_record.go . && go run vpa_record.go
@@ -55,7 +56,7 @@ func main() {
 	}
 }
 
-// used returns what each of some pods uses at a minute. The test has the same.
+// used returns the usage of each of some pods at a minute. The test has the same.
 func used(minute int) (replicas int, milli, mebis float64) {
 	day, hour := minute/(24*60), minute/60%24
 	replicas, milli, mebis = 2, 100+float64(hour), 300

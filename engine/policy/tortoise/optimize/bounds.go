@@ -1,5 +1,6 @@
-// Package optimize chooses request, target utilisation and minimum together: it replays the demand that was learnt through the rules of the
-// autoscaler for many settings, and takes the one that costs least, with a price on violations. Each number comes with its reason.
+// Package optimize chooses request, target utilisation and minimum together. It replays the learnt demand through the
+// rules of the autoscaler for many settings, and returns the setting of the lowest cost, with a price on violations.
+// Each number comes with its reason.
 //
 // CPU is in milli-CPU, memory in bytes, utilisation in whole percent.
 package optimize
@@ -9,18 +10,19 @@ import (
 	"math"
 )
 
-// Profile says how much risk is worth how much money.
+// Profile sets the price of risk.
 type Profile struct {
 	Name string
-	// Headroom is the share of the ready capacity that demand should not be above.
+	// Headroom is the share of the ready capacity that demand should not exceed.
 	Headroom float64
-	// Violation is the price of a share of time in which demand is above the headroom, in shares of what the owner's setting costs.
+	// Violation is the price of the share of time in which demand is above the headroom, in shares of the cost of the
+	// owner's setting.
 	Violation float64
 	// Memory is the price of a GiB of memory in milli-CPU.
 	Memory float64
-	// MemoryQuantile and MemoryMargin make the memory request.
+	// MemoryQuantile and MemoryMargin determine the memory request.
 	MemoryQuantile, MemoryMargin float64
-	// Share is the quantile of the share that other containers need beside the one that is scaled.
+	// Share is the quantile for the CPU of other containers beside the scaled one.
 	Share float64
 }
 
@@ -31,25 +33,25 @@ var Profiles = map[string]Profile{
 	"Safe":     {Name: "Safe", Headroom: 0.75, Violation: 15, Memory: 130, MemoryQuantile: 1, MemoryMargin: 1.35, Share: 0.99},
 }
 
-// Bounds of what may be chosen.
+// Bounds limit a choice.
 type Bounds struct {
 	// Min, Max and PreferredMax are replicas.
 	Min, Max, PreferredMax int
-	// Reach is what as many replicas as its owner allows request, in milli-CPU: Max grows as a request shrinks, so that it stays within reach. Zero: Max
-	// stays.
+	// Reach is the total request of the owner's maximum in milli-CPU: Max grows as a request shrinks, so that the total
+	// stays within reach. Zero: Max stays.
 	Reach int64
-	// MinRequest and MaxRequest are milli-CPU of the container that is scaled.
+	// MinRequest and MaxRequest are milli-CPU of the scaled container.
 	MinRequest, MaxRequest int64
-	// MaxBy says what MaxRequest is, in words.
+	// MaxBy is the origin of MaxRequest, in words.
 	MaxBy string
 	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent.
 	MinUtilisation, MaxUtilisation int
 }
 
-// mostReplicas is what no maximum of an autoscaler is above.
+// mostReplicas is the largest maximum of an autoscaler.
 const mostReplicas = math.MaxInt32
 
-// MaxFor returns the most replicas of a request.
+// MaxFor returns the largest number of replicas for a request.
 func (b Bounds) MaxFor(request int64) int {
 	request = max(request, 1)
 	reach := min(b.Reach/request, mostReplicas-1)
@@ -59,13 +61,13 @@ func (b Bounds) MaxFor(request int64) int {
 	return max(b.Max, int(reach))
 }
 
-// Reason says why a number is what it is.
+// Reason is the reason for a number.
 type Reason struct{ Of, Text string }
 
-// String is the line that explain prints.
+// String returns the line that explain prints.
 func (r Reason) String() string { return r.Of + ": " + r.Text }
 
-// Guard bounds one step of a request.
+// Guard limits one step of a request.
 type Guard struct {
 	// Down and Up are the largest steps, as shares of the request.
 	Down, Up float64
@@ -76,8 +78,8 @@ type Guard struct {
 // DefaultGuard takes at most a fifth away and at most doubles.
 func DefaultGuard() Guard { return Guard{Down: 0.2, Up: 1, Worth: 0.03} }
 
-// Step gives the next request on the way to a wanted one, and false where there is none: what it would change is too little. A step up
-// that is needed is always worth it.
+// Step returns the next request on the way to a wanted one, or false if the change would be too small. A needed step up
+// is always worth it.
 func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
 	if !needed && math.Abs(float64(wanted)-float64(current)) < g.Worth*float64(current) {
 		return current, false
@@ -89,7 +91,7 @@ func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
 	return next, next != current
 }
 
-// Memory gives a memory request in bytes from a quantile of usage.
+// Memory returns a memory request in bytes from a quantile of usage.
 func Memory(used float64, p Profile, least, most int64) (int64, Reason) {
 	wanted := int64(used * p.MemoryMargin)
 	got := min(max(wanted, least), most)
@@ -99,7 +101,7 @@ func Memory(used float64, p Profile, least, most int64) (int64, Reason) {
 
 func mebis(n int64) int64 { return (n + 1<<20 - 1) >> 20 }
 
-// Bounded says which bound a request comes up against that was to be another one; empty: none.
+// Bounded returns the bound that limits a wanted request, or "".
 func Bounded(wanted, least, most int64, text func(int64) string) string {
 	switch {
 	case wanted > most:

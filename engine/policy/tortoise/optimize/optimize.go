@@ -7,93 +7,95 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/replay"
 )
 
-// Aim is what is chosen together.
+// Aim is the jointly chosen setting.
 type Aim struct {
-	// Request is that of the scaled container in milli-CPU, Target the target utilisation; 0: nothing scales by it.
+	// Request is that of the scaled container in milli-CPU, Target the target utilisation; 0: no autoscaler.
 	Request int64
 	Target  int
-	// Floor is the capacity in milli-CPU that the minimum has at all times. Share is how much of the peak that days before had in an hour it has in that
-	// hour; 0: the minimum is the same at all hours.
+	// Floor is the capacity of the minimum at all times, in milli-CPU. Share is the part of an hour's usual peak that
+	// the minimum of that hour covers; 0: the same minimum at all hours.
 	Floor, Share float64
 }
 
-// IsSound reports whether the numbers are such as are chosen.
+// IsSound reports whether the numbers can have been chosen.
 func (a Aim) IsSound() bool {
 	const most = 1 << 50
 	return a.Request >= 0 && a.Request <= most && a.Target >= 0 && a.Target <= mostTarget && a.Floor >= 0 && a.Floor <= most*mostReplicas && a.Share >= 0 && a.Share <= 100
 }
 
-// mostTarget is what no target is above, in percent: owners may ask for more than what is requested.
+// mostTarget is above every target, in percent: owners may ask for more than the request.
 const mostTarget = 1_000_000
 
-// Minimum returns the minimum for pods of a request in an hour in which days before had a peak, in milli-CPU.
+// Minimum returns the minimum for pods of a request in an hour with a usual peak, in milli-CPU.
 func (a Aim) Minimum(peak float64, request int64, b Bounds) int {
 	return b.replicas(max(a.Floor, a.Share*peak)/float64(max(request, 1)), request)
 }
 
-// Replicas returns how many pods of a request keep a demand within the headroom, within the bounds.
+// Replicas returns the number of pods that keep a demand within the headroom, within the bounds.
 func Replicas(demand float64, request int64, p Profile, b Bounds) int {
 	return b.replicas(demand/(p.Headroom*float64(request)), request)
 }
 
-// replicas rounds up a number of pods of a request, within the bounds.
+// replicas rounds a number of pods up, within the bounds.
 func (b Bounds) replicas(n float64, request int64) int {
 	most := b.MaxFor(request)
 	if math.IsNaN(n) {
-		return most // of a demand that is no number nothing is known
+		return most // the demand is no number, so nothing is known
 	}
-	// A thousandth is no pod: demand is learnt with a precision of half of that.
+	// A thousandth is no pod, because the precision of the learnt demand is half of that.
 	return int(min(max(math.Ceil(n*0.999), float64(b.Min)), float64(most)))
 }
 
-// Input is what a choice depends on.
+// Input is the input of a choice.
 type Input struct {
 	Profile Profile
 	Bounds  Bounds
 	System  replay.System
-	// Load is the demand that is replayed, and Peaks what the days before had in each hour of it; 0: not known.
+	// Load is the replayed demand, and Peaks the usual peak of each of its hours; 0: unknown.
 	Load  replay.Load
 	Peaks []float64
-	// Owner is what the owner has, and Now what is aimed at now.
+	// Owner is the owner's setting, and Now the present aim.
 	Owner, Now Aim
-	// Resizing is the share of the cost that another request must save, since all pods change for it; 0: it may not change.
+	// Resizing is the share of the cost that another request must save, because all pods change for it; 0: it may not
+	// change.
 	Resizing float64
-	// Beside is what each milli-CPU of the request brings along in other containers. PerPod is what else a pod costs that requests Known, and PerCPU by how
-	// much that grows with each milli-CPU more, all in milli-CPU.
+	// Beside is the CPU of other containers for each milli-CPU of the request. PerPod is the other cost of a pod with
+	// the request Known, and PerCPU its growth with each additional milli-CPU, all in milli-CPU.
 	Beside, PerPod, PerCPU float64
 	Known                  int64
-	// Tolerance of the autoscaler: it does nothing while utilisation is within it of the target.
+	// Tolerance of the autoscaler, which does nothing while utilisation is within it of the target.
 	Tolerance float64
 }
 
-// Result is what an aim would have come to.
+// Result is the replayed outcome of an aim.
 type Result struct {
-	// Cost is the mean in milli-CPU, Minutes those in which demand was above the headroom, Known those of which the demand is known.
+	// Cost is the mean in milli-CPU, Minutes the minutes with demand above the headroom, Known the minutes with known
+	// demand.
 	Cost, Minutes, Known float64
 	// score is the cost with the price of the violations.
 	score float64
 }
 
-// Choice is what was chosen.
+// Choice is a chosen aim.
 type Choice struct {
 	Aim Aim
-	// Owner, Before and After are what the owner's setting, the present aim and the chosen one would have come to.
+	// Owner, Before and After are the results of the owner's setting, the present aim and the chosen aim.
 	Owner, Before, After Result
 }
 
 const (
 	// worth is the share of the cost that a change of target and minimum must save.
 	worth = 0.02
-	// spare is how many minutes of violations in a week are no reason against a setting that has more than the owner's.
+	// spare is the number of minutes of violations in a week by which a setting may exceed the owner's.
 	spare = 4.0
 	week  = 7 * 24 * 60.0
-	// beyond is the price of violations that the owner's setting would not have had.
+	// beyond is the price of violations beyond the owner's.
 	beyond = 1000
-	// over is the price of each pod more than preferred, as a share of its cost.
+	// over is the price of each pod above the preferred number, as a share of its cost.
 	over = 1.0
 )
 
-// Choose returns the aim that costs least in the replay, and the present one where no other is better by a margin.
+// Choose returns the aim of the lowest cost in the replay, or the present aim if no other is better by the margin.
 func Choose(in Input) Choice {
 	s := search{in: in, seen: map[Aim]Result{}}
 	s.owner = s.play(in.Owner)
@@ -111,25 +113,27 @@ func Choose(in Input) Choice {
 	return c
 }
 
-// search remembers what aims came to.
+// search keeps the results of aims.
 type search struct {
 	in    Input
 	owner Result
 	seen  map[Aim]Result
 }
 
-// shares are the shares of a peak that are tried for a minimum by hour, and floors those of the owner's minimum for one at all times.
+// shares are the tried shares of a peak for a minimum by hour, and floors those of the owner's minimum for a constant
+// minimum.
 var (
 	shares = []float64{0, 0.5, 0.7, 0.85, 1, 1.15, 1.3}
 	floors = []float64{0, 0.5, 1}
-	// targets are tried up to the one at which the autoscaler acts before the headroom is used up.
+	// targets are the tried targets, besides the highest one at which the autoscaler acts before the headroom is used
+	// up.
 	targets = []int{50, 55, 60, 65, 70, 75}
-	// factors are those by which requests are tried that are larger or smaller.
+	// factors are the tried factors of the request.
 	factors = []float64{0.5, 0.71, 0.84, 1.19, 1.41, 2}
 )
 
-// best returns the best aim with the request times one of some factors. Fewer violations at a lower target pay for smaller pods, and smaller pods for a
-// lower floor, so these are tried together; then minima by hour with all targets.
+// best returns the best aim with the request times one of the factors. Fewer violations at a lower target pay for
+// smaller pods, and smaller pods for a lower floor, so these are tried together; then minima by hour with all targets.
 func (s *search) best(from Aim, factors []float64) Aim {
 	best := from
 	try := func(a Aim) {
@@ -155,7 +159,7 @@ func (s *search) best(from Aim, factors []float64) Aim {
 	return best
 }
 
-// targets returns the targets that are tried: where nothing scales, only that.
+// targets returns the tried targets: without an autoscaler only 0.
 func (s *search) targets(now int) []int {
 	if now == 0 {
 		return []int{0}
@@ -170,7 +174,7 @@ func (s *search) targets(now int) []int {
 	return all
 }
 
-// result returns what an aim came to, with its price.
+// result returns the result of an aim, with its price.
 func (s *search) result(a Aim) Result {
 	r, known := s.seen[a]
 	if known {
@@ -205,20 +209,20 @@ func (s *search) play(a Aim) Result {
 	return Result{Cost: pod * pods, Minutes: o.Minutes(), Known: float64(o.Steps) * replay.Step.Minutes()}
 }
 
-// Utilisation returns the highest target at which the autoscaler acts before the headroom is used up: its tolerance above the target is
-// still within.
+// Utilisation returns the highest target at which the autoscaler acts before the headroom is used up, tolerance
+// included.
 func Utilisation(in Input) int {
 	u := int(math.Floor(in.Profile.Headroom / (1 + in.Tolerance) * 100))
 	return min(max(u, in.Bounds.MinUtilisation), in.Bounds.MaxUtilisation)
 }
 
-// Text says what a choice was made by.
+// Text returns the reason for a choice.
 func (c Choice) Text(b Bounds) string {
 	return fmt.Sprintf("replayed %s: %s costs %s with %.0f minutes of violations; as it was %s with %.0f, as its owner has it %s with %.0f",
 		days(c.After.Known), c.Aim.text(b), cores(c.After.Cost), c.After.Minutes, cores(c.Before.Cost), c.Before.Minutes, cores(c.Owner.Cost), c.Owner.Minutes)
 }
 
-// text is a setting in a few words.
+// text describes a setting in a few words.
 func (a Aim) text(b Bounds) string {
 	low, high := a.Minimum(0, a.Request, b), b.MaxFor(a.Request)
 	bounds := fmt.Sprintf("%d..%d", low, high)

@@ -1,5 +1,5 @@
-// Package phase is the table of states of a tuned target: which there are, what leads from one to the next, and what may be done in
-// each. It sees neither a clock nor an object.
+// Package phase is the state machine of a tuned target: its phases, the transitions, and the allowed actions of each
+// phase. It has no clock and no objects.
 package phase
 
 import "time"
@@ -9,11 +9,11 @@ type Phase string
 
 // The phases.
 const (
-	// Initializing: nothing was seen yet.
+	// Initializing: no samples yet.
 	Initializing Phase = "Initializing"
-	// GatheringData: there are samples, but too few to say anything.
+	// GatheringData: too few samples.
 	GatheringData Phase = "GatheringData"
-	// PartlyWorking: requests are tuned, and bounds with wide margins; no season was seen yet.
+	// PartlyWorking: requests are tuned, and bounds with wide margins; less than a season was seen.
 	PartlyWorking Phase = "PartlyWorking"
 	// Working: everything is tuned.
 	Working Phase = "Working"
@@ -26,35 +26,35 @@ const (
 // All phases, in the order in which a target usually sees them.
 var All = []Phase{Initializing, GatheringData, PartlyWorking, Working, Emergency, BackToNormal}
 
-// Seen is what the next phase depends on.
+// Seen is the input of the next phase.
 type Seen struct {
-	// Manual says that the spec asks for Emergency.
+	// Manual is true if the spec asks for Emergency.
 	Manual bool
-	// Span is how long there have been samples. Zero: there were none.
+	// Span is the time covered by samples. Zero: none.
 	Span time.Duration
-	// Silent is for how long there have been no samples, Stuck for how long the autoscaler cannot read its metrics, Steady for how long
-	// both have been well again.
+	// Silent is the time without samples, Stuck the time for which the autoscaler cannot read its metrics, Steady the
+	// time since both recovered.
 	Silent, Stuck, Steady time.Duration
-	// Seasonal says that a whole season was seen.
+	// Seasonal is true once a whole season was seen.
 	Seasonal bool
-	// Level says that the bounds are where they would be without an emergency.
+	// Level is true if the bounds have reached their values without an emergency.
 	Level bool
 }
 
 // Durations of the table.
 const (
-	// LostAfter is how long samples or the autoscaler's metrics may be away.
+	// LostAfter is the longest time without samples or the autoscaler's metrics.
 	LostAfter = 5 * time.Minute
-	// SteadyFor is how long both must be well before an emergency ends.
+	// SteadyFor is the time for which both must be well before an emergency ends.
 	SteadyFor = 10 * time.Minute
-	// EnoughAfter is how long there must be samples before anything is tuned.
+	// EnoughAfter is the time with samples before anything is tuned.
 	EnoughAfter = 30 * time.Minute
 )
 
-// Lost says that nobody knows what happens.
+// Lost reports whether metrics are lost.
 func (s Seen) Lost() bool { return s.Silent >= LostAfter || s.Stuck >= LostAfter }
 
-// rule leads from some phases to another one.
+// rule is a transition from some phases to another.
 type rule struct {
 	from []Phase
 	to   Phase
@@ -64,7 +64,7 @@ type rule struct {
 
 var tuned = []Phase{PartlyWorking, Working, BackToNormal}
 
-// table has the rules: the first that fits is taken, and none means that the phase stays.
+// table has the rules: the first match counts, and without a match the phase stays.
 var table = []rule{
 	{All, Emergency, "the spec asks for it", func(s Seen) bool { return s.Manual }},
 	{tuned, Emergency, "metrics are lost", Seen.Lost},
@@ -78,7 +78,7 @@ var table = []rule{
 	{[]Phase{Working}, PartlyWorking, "the history was reset", func(s Seen) bool { return !s.Seasonal }},
 }
 
-// Next gives the next phase and why it is that; the same one and no reason where nothing changes.
+// Next returns the next phase and the reason, or the same phase and no reason.
 func Next(p Phase, s Seen) (next Phase, why string) {
 	if p == "" {
 		p = Initializing
@@ -90,21 +90,21 @@ func Next(p Phase, s Seen) (next Phase, why string) {
 			}
 		}
 		if r.to == p && r.when(s) && r.to == Emergency {
-			return p, "" // what leads there still holds
+			return p, "" // the condition of this phase still holds
 		}
 	}
 	return p, ""
 }
 
-// May is what is allowed in a phase.
+// May are the allowed actions of a phase.
 type May struct {
 	// Lower bounds and requests, raise them, and change requests or utilisation at all.
 	Lower, Raise, Tune bool
-	// Seasons says that bounds follow what was chosen.
+	// Seasons is true if bounds follow the choice.
 	Seasons bool
 }
 
-// Allowed gives what is allowed in a phase.
+// Allowed returns the allowed actions of a phase.
 func (p Phase) Allowed() May {
 	switch p {
 	case PartlyWorking:

@@ -1,8 +1,8 @@
-// Package replay plays a demand through the rules of an autoscaler: what a setting would have cost, and for how long demand would have been
-// above the headroom of the pods that are ready. Pods are counts and not objects, so that ten days take a few milliseconds, and hundreds of
-// settings can be compared. It sees no client and calls no clock.
+// Package replay plays a demand through the rules of an autoscaler. It returns the cost of a setting, and the time for
+// which demand would have been above the headroom of the ready pods. Pods are counts and not objects, so that ten days
+// take a few milliseconds, and hundreds of settings can be compared. The package is pure: no client, no clock.
 //
-// A Load is what was wanted, by the minute. Play replays it for one Setting and gives an Outcome a day:
+// A Load is the demand by the minute. Play replays it for one Setting and returns an Outcome for each day:
 //
 //	days := replay.Play(load, replay.Default(), replay.Setting{Request: 500, Target: 65, Min: 3, Max: 20}, nil)
 //	all := replay.Total(days)
@@ -20,37 +20,37 @@ import (
 type Load struct {
 	// First is the minute of Unix time of the first value. Hours and days are counted from there.
 	First int64
-	// Demand is what all pods together wanted in a minute, in milli-CPU; below 0: not known.
+	// Demand is the demand of all pods together in a minute, in milli-CPU; negative: unknown.
 	Demand []float32
 }
 
-// Setting is what is set: of a pod, and of its autoscaler.
+// Setting is the setting of a pod and its autoscaler.
 type Setting struct {
 	// Request is the CPU request of the scaled container in milli-CPU.
 	Request int64
-	// Target is the target utilisation in percent; 0: nothing scales, and there are Min pods.
+	// Target is the target utilisation in percent; 0: no autoscaler, always Min pods.
 	Target int
 	// Min and Max bound the pods.
 	Min, Max int
 }
 
-// System says how the autoscaler and the pods behave.
+// System describes the behaviour of the autoscaler and the pods.
 type System struct {
-	// Lag is how old the metrics of the autoscaler are, and Start how long a pod takes until it is ready.
+	// Lag is the age of the autoscaler's metrics, and Start the time until a pod is ready.
 	Lag, Start time.Duration
 	// Headroom is the share of the ready capacity above which demand is a violation.
 	Headroom float64
-	// Burst is how many times its request a pod can use at most, by its limit; 0: as much as it wants.
+	// Burst is the factor of its request that a pod can use at most, by its limit; 0: no limit.
 	Burst float64
 }
 
-// Default is a system that nothing is known of.
+// Default returns a system without any measurements.
 func Default() System { return System{Lag: 45 * time.Second, Start: time.Minute, Headroom: 0.85} }
 
-// Outcome is what a setting came to over some steps.
+// Outcome is the outcome of a setting over some steps.
 type Outcome struct {
-	// Steps are those of which the demand is known, Violations those of them in which it was above the headroom, PodSteps the sum of the pods
-	// in them.
+	// Steps are the steps with known demand, Violations those with demand above the headroom, PodSteps the sum of their
+	// pods.
 	Steps, Violations, PodSteps int
 	// Demand is the sum of the demand, in milli-CPU.
 	Demand float64
@@ -64,13 +64,13 @@ func (o *Outcome) Add(p Outcome) {
 	o.Demand += p.Demand
 }
 
-// Pods returns how many pods there were on average.
+// Pods returns the mean number of pods.
 func (o Outcome) Pods() float64 { return float64(o.PodSteps) / float64(max(o.Steps, 1)) }
 
-// Minutes returns for how many minutes demand was above the headroom.
+// Minutes returns the minutes with demand above the headroom.
 func (o Outcome) Minutes() float64 { return float64(o.Violations) * Step.Minutes() }
 
-// Total adds up outcomes.
+// Total returns the sum of outcomes.
 func Total(all []Outcome) Outcome {
 	var sum Outcome
 	for _, o := range all {
@@ -88,11 +88,13 @@ const (
 	minutesPerDay  = 24 * minutesPerHour
 )
 
-// Early returns how long before an hour the minimum for it is set, in whole minutes, so that pods are ready when the hour begins.
+// Early returns the time by which the minimum of an hour is set ahead, in whole minutes, so that pods are ready when
+// the hour begins.
 func (s System) Early() time.Duration { return (s.Start + 2*time.Minute - 1).Truncate(time.Minute) }
 
-// Play replays a load and gives an outcome for each day of it. minima are the minimum by hour of the load, each of which counts where it is
-// above the one of the setting, and Early before its hour; nil: there are none. It begins with the pods that the first known demand needs.
+// Play replays a load and returns an outcome for each of its days. minima are the minima by hour of the load, or nil.
+// Each counts if it is above the setting's minimum, from Early before its hour. The replay begins with the pods for the
+// first known demand.
 func Play(l Load, sys System, s Setting, minima []int) []Outcome {
 	days := make([]Outcome, (len(l.Demand)+minutesPerDay-1)/minutesPerDay)
 	var c *Cluster
@@ -114,7 +116,7 @@ func Play(l Load, sys System, s Setting, minima []int) []Outcome {
 	return days
 }
 
-// start is how many pods serve a demand at the target.
+// start returns the number of pods that serve a demand at the target.
 func (s Setting) start(demand float64) int {
 	if s.Target == 0 {
 		return s.Min
@@ -122,32 +124,32 @@ func (s Setting) start(demand float64) int {
 	return int(min(max(math.Ceil(demand*100/(float64(s.Request)*float64(s.Target))), float64(s.Min)), float64(s.Max)))
 }
 
-// slots are how many steps ahead of now a pod may become ready, and metrics may be late.
+// slots is the largest number of steps until a pod is ready, and by which metrics may be late.
 const slots = 64
 
-// Cluster is a workload with its autoscaler: how many pods are ready, and how many will be in which step.
+// Cluster is a workload with its autoscaler: the number of ready pods, and of those that become ready in later steps.
 type Cluster struct {
 	system     System
 	scaler     autoscaler.Scaler
 	lag, start int
 	now        int
 	ready, all int
-	// due has the pods that become ready in a step, and seen what the metrics say of one, by the step modulo slots.
+	// due has the pods that become ready in a step, and seen the metrics of a step, by the step modulo slots.
 	due  [slots]int
 	seen [slots]autoscaler.Reading
 }
 
-// NewCluster makes a cluster in which some pods are ready.
+// NewCluster returns a cluster with some ready pods.
 func NewCluster(s System, pods int) *Cluster {
 	steps := func(d time.Duration) int { return min(max(int((d+Step-1)/Step), 0), slots-1) }
 	return &Cluster{system: s, lag: steps(s.Lag), start: steps(s.Start), ready: pods, all: pods}
 }
 
-// Pods returns how many pods there are, and how many of them are ready.
+// Pods returns the number of all pods and of the ready ones.
 func (c *Cluster) Pods() (all, ready int) { return c.all, c.ready }
 
-// Next plays one step: the autoscaler decides by what it sees, and the pods serve a demand in milli-CPU. A demand below 0 is not known: there
-// are no metrics of it, and it counts for nothing.
+// Next plays one step: the autoscaler decides by its metrics, and the pods serve a demand in milli-CPU. A negative
+// demand is unknown: it has no metrics, and does not count.
 func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
 	slot := c.now & (slots - 1)
 	c.ready += c.due[slot]
@@ -170,7 +172,7 @@ func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
 	c.now++
 }
 
-// scale has the autoscaler decide how many pods there are.
+// scale sets the number of pods that the autoscaler asks for.
 func (c *Cluster) scale(s Setting) {
 	if s.Target == 0 {
 		c.resize(s.Min)
@@ -187,7 +189,7 @@ func (c *Cluster) scale(s Setting) {
 	}
 }
 
-// resize starts pods, or removes those that started last.
+// resize starts pods, or removes the newest.
 func (c *Cluster) resize(to int) {
 	if to > c.all && c.start > 0 {
 		c.due[(c.now+c.start)&(slots-1)] += to - c.all

@@ -14,7 +14,8 @@ const (
 	backShare = 0.1
 )
 
-// planned returns the minimum that was chosen for this hour, for pods of a request. Until there is a choice, it is as it was.
+// planned returns the chosen minimum of this hour, for pods with a request. Before the first choice, it is the present
+// minimum.
 func (t *Tuner) planned(spec Spec, o Observed, request int64) int {
 	if !t.chosen() {
 		return max(min(o.Setting.Min, spec.Bounds.MaxFor(request)), spec.Bounds.Min)
@@ -22,15 +23,16 @@ func (t *Tuner) planned(spec Spec, o Observed, request int64) int {
 	return t.State.Aim.Minimum(t.soon(spec, o.Now), request, spec.Bounds)
 }
 
-// soon returns the peak that is usual in this hour, or in the next one from when pods would have to start for that.
+// soon returns the usual peak of this hour, or of the next hour once pods have to start for it.
 func (t *Tuner) soon(spec Spec, now time.Time) float64 {
 	h := t.hours(spec, now)
 	return max(h.usual(now), h.usual(now.Add(t.system(spec).Early())))
 }
 
-// minimum gives the minimum of the autoscaler: the one that was chosen for this hour, and no less than is enough for a request that is to fall.
-// While pods request less than that they are to, as they do until a roll-out is through, it is for what they have. In an emergency it is what
-// demand could need, never falls, and no pod that is there goes; on the way back it falls by a tenth every five minutes.
+// minimum returns the minimum of the autoscaler: the chosen minimum of this hour, and at least enough for a request
+// that is to fall. While pods request less than the new request, until a roll-out is complete, the minimum is for their
+// present requests. In an emergency the minimum covers the possible demand, never falls, and keeps every present pod;
+// on the way back it falls by a tenth every five minutes.
 func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may phase.May) int {
 	until := ""
 	if has := max(o.Requested, spec.Bounds.MinRequest); o.Requested > 0 && has < request {
@@ -58,7 +60,7 @@ func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may ph
 	return needed
 }
 
-// sayMinimum says why the minimum is what it is.
+// sayMinimum stores the reason for the minimum.
 func (t *Tuner) sayMinimum(spec Spec, o Observed, needed int, request int64, until string) {
 	aim, peak := t.State.Aim, t.soon(spec, o.Now)
 	switch {
@@ -71,8 +73,8 @@ func (t *Tuner) sayMinimum(spec Spec, o Observed, needed int, request int64, unt
 	}
 }
 
-// maximum returns the maximum of the autoscaler. While the request is less than its owner's it is higher, so that as much is within reach; a pod may
-// have that request already.
+// maximum returns the maximum of the autoscaler. While the request is below the owner's, the maximum is higher, so that
+// the same total is within reach, even if a pod still has the old request.
 func (t *Tuner) maximum(spec Spec, o Observed, request int64) int {
 	if has := o.Requested; has > 0 {
 		request = min(request, has)

@@ -12,17 +12,19 @@ import (
 )
 
 const (
-	// chooseEvery is the time between two choices, and resizeEvery the least between two of the request: all pods change for it.
+	// chooseEvery is the time between two choices, and resizeEvery the least time between two choices of the request,
+	// because all pods change for it.
 	chooseEvery, resizeEvery = 24 * time.Hour, 7 * 24 * time.Hour
-	// worthInTime is the share of the cost that another request must save where it comes up for choice, and worthAtOnce before.
+	// worthInTime is the share of the cost that another request must save when it is due for choice, and worthAtOnce
+	// before.
 	worthInTime, worthAtOnce = 0.05, 0.2
-	// unknownTarget stands for the target of an autoscaler of which none is known.
+	// unknownTarget is the target of an autoscaler with an unknown target.
 	unknownTarget = 70
-	// lag is how old the metrics of an autoscaler are.
+	// lag is the age of an autoscaler's metrics.
 	lag = 30 * time.Second
 )
 
-// ownerAim is what the owner has, or what was there first where that is not told.
+// ownerAim returns the owner's setting, or the first seen setting if the owner's is unknown.
 func (spec Spec) ownerAim(now Setting) optimize.Aim {
 	own := spec.Owner
 	if own.Request == 0 {
@@ -34,8 +36,8 @@ func (spec Spec) ownerAim(now Setting) optimize.Aim {
 	return optimize.Aim{Request: own.Request, Target: own.Target, Floor: float64(own.Min) * float64(own.Request)}
 }
 
-// choose makes the joint choice, once a day and with the first day. The request comes up for choice at first, again after as long as was
-// known then, and in the end once a week; before that it changes only where that saves much.
+// choose makes the joint choice once a day, first after a day of history. The request is chosen at first, again after
+// twice the history, and finally once a week. In between it changes only for a large saving.
 func (t *Tuner) choose(spec Spec, o Observed) {
 	s := &t.State
 	if !s.Phase.Allowed().Seasons || o.Busy || !s.Chosen.IsZero() && o.Now.Sub(s.Chosen) < chooseEvery {
@@ -68,7 +70,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 	t.tell(spec, c)
 }
 
-// input is what a choice depends on besides the demand.
+// input returns the input of a choice besides the demand.
 func (t *Tuner) input(spec Spec, o Observed, owner optimize.Aim) optimize.Input {
 	current := o.Setting.Requests[spec.Scaled]
 	now := t.State.Aim
@@ -95,7 +97,7 @@ func (t *Tuner) input(spec Spec, o Observed, owner optimize.Aim) optimize.Input 
 	return in
 }
 
-// system is how the autoscaler and the pods behave, as far as is known.
+// system returns the known behaviour of the autoscaler and the pods.
 func (t *Tuner) system(spec Spec) replay.System {
 	sys := replay.Default()
 	sys.Lag, sys.Headroom = lag, spec.Profile.Headroom
@@ -105,7 +107,7 @@ func (t *Tuner) system(spec Spec) replay.System {
 	return sys
 }
 
-// tell says what was chosen, and why.
+// tell stores the choice and its reasons.
 func (t *Tuner) tell(spec Spec, c optimize.Choice) {
 	text := c.Text(spec.Bounds)
 	request := fmt.Sprintf("%dm: %s", c.Aim.Request, text)
@@ -118,7 +120,7 @@ func (t *Tuner) tell(spec Spec, c optimize.Choice) {
 	}
 }
 
-// findShares finds what the other containers use for each milli-CPU of the scaled one, by the days before.
+// findShares computes the usage of the other containers for each milli-CPU of the scaled one, from the days before.
 func (t *Tuner) findShares(spec Spec, now time.Time) {
 	t.shares = map[string]float64{}
 	for _, name := range t.Usage.Containers() {
@@ -127,7 +129,8 @@ func (t *Tuner) findShares(spec Spec, now time.Time) {
 	t.shared = now
 }
 
-// share is what another container uses for each milli-CPU of the scaled one: a quantile over the week before a minute.
+// share returns the usage of another container for each milli-CPU of the scaled one: a quantile over the week before a
+// minute.
 func (t *Tuner) share(spec Spec, name string, until int64) float64 {
 	own, other := t.Usage.Demand(spec.Scaled), t.Usage.Demand(name)
 	if own == nil || other == nil {

@@ -9,19 +9,20 @@ import (
 )
 
 const (
-	// replayed is how much of the learnt demand is replayed, at most.
+	// replayed is the longest replayed part of the demand.
 	replayed = 7 * 24 * time.Hour
-	// held is for how long a demand is taken to go on where nothing is known.
+	// held is the number of minutes for which a demand is held across a gap.
 	held = 10
-	// Days before that count for an hour. Each counts fade times as much as the one after it, and the one a week before sameDay more.
+	// The days before that count for an hour. Each day counts fade times as much as the next, and the day a week before
+	// counts sameDay more.
 	daysBefore    = 7
 	fade, sameDay = 0.7, 0.5
 )
 
-// minuteOf gives the number of the minute of an instant.
+// minuteOf returns the number of the minute of an instant.
 func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
 
-// HourOf gives the instant at which the hour of an instant began, on the wall clock of a zone; nil is UTC.
+// HourOf returns the begin of an instant's hour by the local time of a zone; nil is UTC.
 func HourOf(at time.Time, zone *time.Location) time.Time {
 	unix, offset := at.Unix(), 0
 	if zone != nil {
@@ -31,7 +32,7 @@ func HourOf(at time.Time, zone *time.Location) time.Time {
 	return time.Unix(unix-(unix+int64(offset))%hour, 0)
 }
 
-// loadOf reads the demand of a series from one instant to another. What is unknown for a few minutes is what was before.
+// loadOf returns the demand of a series between two instants. A gap of a few minutes has the demand before it.
 func loadOf(s *usage.Series, from, to time.Time) replay.Load {
 	l := replay.Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
 	last, age := float32(-1), held
@@ -46,7 +47,7 @@ func loadOf(s *usage.Series, from, to time.Time) replay.Load {
 	return l
 }
 
-// hours are the peaks of all hours that are known: the largest minute of each.
+// hours are the peaks of all known hours: the largest minute of each.
 type hours struct {
 	first time.Time
 	peaks []float64
@@ -54,7 +55,7 @@ type hours struct {
 	daily bool
 }
 
-// hoursOf reads the hours of a series that ended before the one of an instant.
+// hoursOf returns the hours of a series that ended before the hour of an instant.
 func hoursOf(s *usage.Series, spec Spec, now time.Time) hours {
 	end := HourOf(now, spec.Zone)
 	n := usage.Points / 60
@@ -72,7 +73,7 @@ func hoursOf(s *usage.Series, spec Spec, now time.Time) hours {
 	return h
 }
 
-// days calls a function with the peaks that the hour of an instant had on the days before, by the wall clock.
+// days yields the peaks of an instant's hour on the days before, by local time.
 func (h hours) days(at time.Time, yield func(day int, peak float64)) {
 	for day := 1; day <= daysBefore; day++ {
 		i := int(math.Floor(at.In(h.zone).AddDate(0, 0, -day).Sub(h.first).Hours()))
@@ -82,7 +83,8 @@ func (h hours) days(at time.Time, yield func(day int, peak float64)) {
 	}
 }
 
-// usual returns the peak that is usual in the hour of an instant by the days before, in milli-CPU; 0: not known. The last days count most.
+// usual returns the usual peak of an instant's hour from the days before, in milli-CPU; 0: unknown. The last days count
+// most.
 func (h hours) usual(at time.Time) float64 {
 	sum, total := 0.0, 0.0
 	h.days(at, func(day int, peak float64) {
@@ -98,7 +100,7 @@ func (h hours) usual(at time.Time) float64 {
 	return sum / total
 }
 
-// most returns the largest peak of the days before in the hour of an instant and in the next one.
+// most returns the largest peak of the days before in an instant's hour and the next.
 func (h hours) most(at time.Time) float64 {
 	most := 0.0
 	for _, at := range []time.Time{at, at.Add(time.Hour)} {
@@ -107,7 +109,8 @@ func (h hours) most(at time.Time) float64 {
 	return most
 }
 
-// loss is by how much the usual peaks have missed the ones that came, as the mean pinball loss of their logarithms for a quantile of 0.9.
+// loss returns the error of the usual peaks against the actual ones, as the mean pinball loss of their logarithms for a
+// quantile of 0.9.
 func (h hours) loss(from time.Time) float64 {
 	sum, n := 0.0, 0.0
 	for i, peak := range h.peaks {
@@ -122,7 +125,8 @@ func (h hours) loss(from time.Time) float64 {
 	return sum / max(n, 1)
 }
 
-// Hours gives the minima of the next 24 hours for a request, one an hour from the current one of the spec's zone on; none where nothing is known.
+// Hours returns the minima of the next 24 hours for a request, one an hour from the present hour of the spec's zone, or
+// none without history.
 func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
 	if t.State.Chosen.IsZero() || t.Usage.Demand(spec.Scaled) == nil {
 		return nil
@@ -134,7 +138,7 @@ func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
 	return all
 }
 
-// hours are read once an hour.
+// hours returns the hours, which are computed once an hour.
 func (t *Tuner) hours(spec Spec, now time.Time) hours {
 	if at := HourOf(now, spec.Zone); !t.read.Equal(at) || t.known.zone.String() != zoneName(spec.Zone) || t.known.daily != spec.Daily {
 		t.known, t.read = hoursOf(t.Usage.Demand(spec.Scaled), spec, now), at

@@ -6,13 +6,15 @@ import (
 )
 
 const (
-	// rememberedStarts is how many of the last starts are kept, and enoughStarts from how many on they are believed.
+	// rememberedStarts is the number of kept starts, and enoughStarts the number from which they count.
 	rememberedStarts, enoughStarts = 20, 5
-	// usualStart is the quantile of the starts that counts: one pod in four, which has to wait for a node or an image, is not waited for.
+	// usualStart is the quantile of the starts that counts: the slowest quarter waits for a node or an image and is
+	// ignored.
 	usualStart = 0.75
 )
 
-// start remembers how long pods took until they were ready, and says so in each decision: what the first ones say is not kept before there is a recommendation.
+// start remembers the start times of pods and stores the reason in each decision, because reasons from before the first
+// recommendation are dropped.
 func (t *Tuner) start(o Observed) {
 	s := &t.State
 	s.Starts = append(s.Starts, o.Started...)
@@ -22,7 +24,7 @@ func (t *Tuner) start(o Observed) {
 	}
 }
 
-// startUp returns how long pods usually take until they are ready; 0: too few were seen.
+// startUp returns the usual time from the creation of a pod until it is ready; 0: too few starts.
 func (t *Tuner) startUp() time.Duration {
 	if len(t.State.Starts) < enoughStarts {
 		return 0

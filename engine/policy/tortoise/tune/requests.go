@@ -11,9 +11,9 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// request gives the request of the scaled container that the minimum is to be for, and puts it into the setting if now is the time.
-// Downwards, the replicas come first: the request falls when as many are ready as are enough, and until then, for a cooldown at most, the minimum
-// is that many.
+// request returns the request of the scaled container for which the minimum is computed, and puts it into the setting
+// if it is due. Downwards, the replicas come first: the request falls once enough pods are ready, and until then, for a
+// cooldown at most, the minimum is that number.
 func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pace) (request int64, enough int) {
 	current, wanted, awaited := to.Requests[spec.Scaled], t.wanted(spec), t.State.Awaited
 	t.State.Awaited = 0
@@ -37,7 +37,7 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pac
 			if awaited == 0 {
 				t.State.Awaiting = o.Now
 			}
-			t.State.Awaited = enough // demand that goes up and down does not take the minimum along
+			t.State.Awaited = enough // a changing demand does not change the awaited minimum
 			t.say("request", "%dm comes once %d replicas are ready, %d are", next, enough, o.Ready)
 			return next, enough
 		}
@@ -50,7 +50,8 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pac
 	return next, 0
 }
 
-// resize puts the request of the scaled container into a setting, and what goes with it: larger pods serve more, and need more memory.
+// resize puts the request of the scaled container into a setting with its consequences: larger pods serve more, and
+// need more memory.
 func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
 	r := to.Requests[spec.Scaled]
 	if next > r.CPU && !spec.Vertical {
@@ -69,15 +70,16 @@ func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
 	}
 }
 
-// beside is the CPU request of another container: what it uses beside a pod whose scaled container is used up. It says why it is not that.
+// beside returns the CPU request of another container: its usage beside a fully used pod of the scaled container. If
+// the request differs, why has the reason.
 func (t *Tuner) beside(spec Spec, name string, request int64) (wanted int64, why string) {
 	l := spec.limits(name)
 	used := int64(math.Ceil(t.shares[name] * float64(request)))
 	return min(max(used, l.Min.CPU), l.Max.CPU), optimize.Bounded(used, l.Min.CPU, l.Max.CPU, func(n int64) string { return fmt.Sprintf("%dm", n) })
 }
 
-// vertical sizes memory, and the CPU of the containers that are not scaled. What is short grows at once, and again after a part of the
-// cooldown; what is too much shrinks by steps, with cooldowns.
+// vertical sizes memory, and the CPU of containers that are not scaled. A short request grows at once, and again after
+// a part of the cooldown; a large one shrinks by steps, with cooldowns.
 func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 	if spec.Vertical {
 		t.recommended(spec, o, to)
@@ -119,22 +121,22 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 	}
 }
 
-// wideMargin is how much more memory there is until a day is known.
+// wideMargin is the factor for memory until a day is known.
 const wideMargin = 1.5
 
 // tight is the share of a memory request from which it must grow at once.
 const tight = 0.92
 
-// haste is by how much less than a cooldown what is short waits after the last time that something was: what a target needs may grow by the
-// minute, and it must not be rolled out by the minute.
+// haste is the part of a cooldown (1/haste) that a short request waits after the last rise: the need of a target may
+// grow by the minute, but it must not be rolled out by the minute.
 const haste = 4
 
-// pace says whether requests that are too much may fall at an instant, and those that are short rise. due says that the cooldown is over, and behind
-// that falls wait for pods.
+// pace reports whether large requests may fall at an instant, and short ones rise. due is true once the cooldown is
+// over, and behind if falls wait for pods.
 type pace struct{ fall, rise, due, behind bool }
 
-// pace gives the pace of now. What falls has a cooldown from when the last pod had the step before: what a step does is to be seen before
-// the next one, and pods are not to get several at once.
+// pace returns the present pace. A fall has a cooldown from the last pod's step before, so that its effect shows before
+// the next, and pods do not get several steps at once.
 func (t *Tuner) pace(spec Spec, o Observed) pace {
 	since := func(at time.Time) time.Duration { return o.Now.Sub(at) }
 	return pace{
@@ -143,7 +145,7 @@ func (t *Tuner) pace(spec Spec, o Observed) pace {
 	}
 }
 
-// waits says that a fall waits for pods; empty: it does not, or it is none.
+// waits returns the reason for which a fall waits for pods, or "".
 func (p pace) waits(current, wanted int64) string {
 	if !p.behind || wanted >= current {
 		return ""
@@ -151,7 +153,7 @@ func (p pace) waits(current, wanted int64) string {
 	return "; it does not fall while a pod requests more than is set"
 }
 
-// step gives the next request on the way to the one that is wanted. needed says that the current one is short.
+// step returns the next request on the way to the wanted one. needed is true if the present request is short.
 func (p pace) step(spec Spec, current, wanted int64, needed bool) int64 {
 	if wanted < current && (needed || !p.fall) || wanted > current && (!needed || !p.rise) {
 		return current
@@ -160,12 +162,12 @@ func (p pace) step(spec Spec, current, wanted int64, needed bool) int64 {
 	return next
 }
 
-// again says that what is short waits.
+// again returns the reason for which a short request waits.
 func again(spec Spec) string {
 	return fmt.Sprintf("; it is short, and rises again %s after it last did", spec.Cooldown/haste)
 }
 
-// change puts what a container requests into the setting, and notes when that was.
+// change puts the requests of a container into the setting, with the time.
 func (t *Tuner) change(to *Setting, name string, before, after Request, now time.Time) {
 	if after == before {
 		return

@@ -1,6 +1,6 @@
-// Package tune joins the parts: what was learnt of a target, the phase it is in, the replay of its demand, and the choice of numbers.
-// It decides from what it is told, at instants that it is told, so the same history gives the same numbers. What must survive a restart
-// is in State.
+// Package tune combines the learnt usage of a target, its phase, the replay of its demand, and the choice of numbers.
+// It decides from its arguments alone, instants included, so the same history gives the same numbers. State has
+// everything that must survive a restart.
 package tune
 
 import (
@@ -13,10 +13,10 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// Request is what a container requests, in milli-CPU and bytes.
+// Request has the requests of a container, in milli-CPU and bytes.
 type Request struct{ CPU, Memory int64 }
 
-// Setting is all that is tuned.
+// Setting has all tuned numbers.
 type Setting struct {
 	// Requests by container.
 	Requests map[string]Request
@@ -24,18 +24,19 @@ type Setting struct {
 	Min, Max, Utilisation int
 }
 
-// Unbounded is what no request is above: a million cores, or a pebibyte.
+// Unbounded is above every request: a million cores, or a pebibyte.
 const Unbounded = 1 << 50
 
-// Limits bound the requests of a container; a Max of Unbounded is none. Floor is the part of Min that somebody has asked for: what requests less is short of it.
+// Limits bound the requests of a container; Max is Unbounded without a maximum. Floor is the explicitly given part of
+// Min: a lower request counts as short.
 type Limits struct{ Min, Max, Floor Request }
 
-// Spec says what is asked for.
+// Spec is the wanted tuning.
 type Spec struct {
 	Profile optimize.Profile
 	Bounds  optimize.Bounds
 	Guard   optimize.Guard
-	// Owner is what the owner of the target has; without a request it is what there was at first.
+	// Owner is the owner's setting; without a request, the first seen one counts.
 	Owner Owner
 	// Scaled is the container whose CPU is Horizontal. The CPU of all others, and all memory, is Vertical.
 	Scaled string
@@ -45,34 +46,35 @@ type Spec struct {
 	Cooldown time.Duration
 	// Tolerance of the autoscaler, 0.1 by default.
 	Tolerance float64
-	// Manual asks for Emergency. Dry says that nothing is carried out.
+	// Manual asks for Emergency. Dry is true if nothing is carried out.
 	Manual, Dry bool
-	// Vertical says that what is sized, and not scaled by replicas, is what a VerticalPodAutoscaler recommends. Fixed says that nothing is scaled by
-	// replicas.
+	// Vertical is true if requests that are not scaled by replicas follow a VerticalPodAutoscaler. Fixed is true if
+	// nothing is scaled by replicas.
 	Vertical, Fixed bool
-	// Zone is that in whose days and weeks demand repeats; nil: UTC. Daily says that it repeats by the day alone.
+	// Zone is the zone in whose days and weeks demand repeats; nil: UTC. Daily is true if demand repeats by the day
+	// alone.
 	Zone  *time.Location
 	Daily bool
 }
 
-// Owner is what the owner of a target has: the request of the scaled container in milli-CPU, the target utilisation in percent, 0 where there is none,
-// and the minimum.
+// Owner is the owner's setting of a target: the request of the scaled container in milli-CPU, the target utilisation in
+// percent, 0 without one, and the minimum.
 type Owner struct {
 	Request     int64
 	Target, Min int
 }
 
-// Vertical is what a VerticalPodAutoscaler recommends for a container: a target, and from Lower to Upper what it would leave. Zero is not
-// known.
+// Vertical is the recommendation of a VerticalPodAutoscaler for a container: a target, and the accepted range from
+// Lower to Upper. Zero means unknown.
 type Vertical struct {
 	// By is its name.
 	By                   string
 	Target, Lower, Upper Request
-	// Unsure says that it has seen too little.
+	// Unsure is true if it has too little history.
 	Unsure bool
 }
 
-// Defaults gives a spec for a profile.
+// Defaults returns the spec of a profile.
 func Defaults(p optimize.Profile, scaled string) Spec {
 	return Spec{
 		Profile: p, Guard: optimize.DefaultGuard(), Scaled: scaled, Cooldown: time.Hour, Tolerance: 0.1,
@@ -80,7 +82,7 @@ func Defaults(p optimize.Profile, scaled string) Spec {
 	}
 }
 
-// DefaultLimits bound every container that has none of its own: nobody but its owner knows what is too much.
+// DefaultLimits bound every container without limits of its own: only its owner knows the largest useful request.
 var DefaultLimits = Limits{Min: Request{CPU: 10, Memory: 50 << 20}, Max: Request{CPU: Unbounded, Memory: Unbounded}}
 
 func (s Spec) limits(name string) Limits {
@@ -90,31 +92,31 @@ func (s Spec) limits(name string) Limits {
 	return DefaultLimits
 }
 
-// Observed is what there is at an instant.
+// Observed is the state of a target at an instant.
 type Observed struct {
 	Now     time.Time
 	Setting Setting
-	// Since is since when there could have been samples; zero: always. Before that, silence says nothing.
+	// Since is the time since which samples are possible; zero: always. Before it, a missing sample means nothing.
 	Since time.Time
-	// Replicas are those wanted now, Ready those that are ready.
+	// Replicas is the wanted number, Ready the number of ready ones.
 	Replicas, Ready int
-	// Requested is what the scaled container of a pod that is ready requests on average, in milli-CPU; 0: not known, or of no matter.
+	// Requested is the mean request of the scaled container in ready pods, in milli-CPU; 0: unknown, or irrelevant.
 	Requested int64
-	// Behind says that some pod still requests more than Setting has, ready or not.
+	// Behind is true if some pod, ready or not, still requests more than Setting.
 	Behind bool
-	// Started are the pods that became ready since the last decision: how long each took from its creation.
+	// Started has the start times of the pods that became ready since the last decision.
 	Started []time.Duration
-	// Stuck says that the autoscaler cannot read its metrics.
+	// Stuck is true if the autoscaler cannot read its metrics.
 	Stuck bool
-	// Busy says that a choice can wait: there is no time for one now.
+	// Busy is true if a choice must wait for the next decision.
 	Busy bool
-	// Changed says that the owner has changed a request since the last decision. Own are the requests as the owner has them.
+	// Changed is true if the owner has changed a request since the last decision. Own are the owner's requests.
 	Changed bool
 	Own     map[string]Request
-	// Attached says that an autoscaler governs the target, and Targets are the target utilisations that its owner gave it.
+	// Attached is true if the target has an autoscaler, and Targets are its original target utilisations.
 	Attached bool
 	Targets  []Target
-	// Vertical is what is recommended, by container.
+	// Vertical has the recommendations of VerticalPodAutoscalers by container.
 	Vertical map[string]Vertical
 }
 
@@ -125,47 +127,50 @@ type Target struct {
 	Percent   int
 }
 
-// Recommendation is what should be set now.
+// Recommendation has the numbers to set now.
 type Recommendation struct {
 	Phase   phase.Phase
 	Setting Setting
-	// Request is the request of the scaled container that the minimum is for once pods have it, in milli-CPU.
+	// Request is the request of the scaled container for which the minimum is computed, in milli-CPU.
 	Request int64
-	// Unbound says that nothing is known of the autoscaler yet: bounds and utilisation stay as its owner has them.
+	// Unbound is true while the autoscaler is unknown: bounds and utilisation stay the owner's.
 	Unbound bool
-	// Targets are target utilisations where there is more than that of the scaled container; nil: Setting has the one there is.
+	// Targets are target utilisations if there are others than that of the scaled container; nil: Setting has the only
+	// one.
 	Targets []Target
-	// Next is when the next change of a request is due that is known of; zero: none is.
+	// Next is the known time of the next change of a request; zero: none.
 	Next time.Time
-	// Reasons, one a number at least.
+	// Reasons, at least one for each number.
 	Reasons []optimize.Reason
-	// Chose says that the numbers were chosen anew, which takes a while.
+	// Chose is true if the numbers were chosen anew, which takes a while.
 	Chose bool
-	// Demand is the one of the last sample, Upper that or the peak that is usual in this hour, in milli-CPU. Loss is by how much that has missed the peaks that
-	// came.
+	// Demand is that of the last sample, Upper the larger of it and the usual peak of this hour, in milli-CPU. Loss is
+	// the error of the usual peaks.
 	Demand, Upper, Loss float64
 }
 
-// State is what survives a restart, beside the usage.
+// State survives a restart, beside the usage.
 type State struct {
 	Phase phase.Phase
-	// Resized is when requests were last changed, Raised when one last rose because it was short, Behind when some pod last requested more
-	// than was set, Lowered when the minimum was lowered on the way back from an emergency.
+	// Resized is the last change of requests, Raised the last rise of a short one, Behind the last time at which some
+	// pod requested more than the setting, Lowered the last fall of the minimum on the way back from an emergency.
 	Resized, Raised, Behind, Lowered time.Time
-	// StuckSince and WellSince are since when the autoscaler has been blind, and since when all has been well.
+	// StuckSince and WellSince are the times since which the autoscaler has been blind, and since which all has been
+	// well.
 	StuckSince, WellSince time.Time
-	// Aim is what was chosen, as of Chosen; Moved is when its request came up for choice. Loss is by how much usual peaks missed those that came.
+	// Aim is the choice made at Chosen; Moved is the time at which its request was due for choice. Loss is the error of
+	// the usual peaks.
 	Aim           optimize.Aim
 	Chosen, Moved time.Time
 	Loss          float64
-	// Awaited are the replicas that are to be ready before the request falls, as of Awaiting; 0: it does not wait.
+	// Awaited is the number of replicas that must be ready before the request falls, since Awaiting; 0: no wait.
 	Awaited  int
 	Awaiting time.Time
-	// Starts are how long the last pods took until they were ready.
+	// Starts are the start times of the last pods.
 	Starts []time.Duration
 }
 
-// NotAfter brings instants that are after another one back to that.
+// NotAfter moves later instants back to now.
 func NotAfter(now time.Time, instants ...*time.Time) {
 	for _, at := range instants {
 		if at.After(now) {
@@ -174,7 +179,8 @@ func NotAfter(now time.Time, instants ...*time.Time) {
 	}
 }
 
-// until takes nothing for later than an instant: a clock that was ahead would stop everything that waits until it has been there again.
+// until moves later instants back: after a clock that was ahead, everything would otherwise wait for that time to come
+// again.
 func (s *State) until(now time.Time) {
 	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.Lowered, &s.StuckSince, &s.WellSince, &s.Chosen, &s.Moved, &s.Awaiting)
 }
@@ -184,18 +190,18 @@ type Tuner struct {
 	Usage *usage.Target
 	State State
 
-	// shares are what other containers use for each milli-CPU of the scaled one, as of shared.
+	// shares have the usage of other containers for each milli-CPU of the scaled one, as of shared.
 	shares map[string]float64
 	shared time.Time
 	// known are the peaks of the hours before the one that began at read.
 	known hours
 	read  time.Time
-	// chose says that the numbers were chosen anew in this decision.
+	// chose is true if the numbers were chosen anew in this decision.
 	chose   bool
 	reasons []optimize.Reason
 }
 
-// New gives a tuner that has learnt nothing.
+// New returns an empty tuner.
 func New() *Tuner { return &Tuner{Usage: &usage.Target{}} }
 
 // Observe learns from samples.
@@ -205,19 +211,19 @@ func (t *Tuner) Observe(samples ...usage.Sample) {
 	}
 }
 
-// Learnt gives the instants of the first and of the newest sample; zero: there was none.
+// Learnt returns the instants of the first and of the newest sample, or zero times.
 func (t *Tuner) Learnt() (first, newest time.Time) { return t.Usage.First(), t.Usage.Newest() }
 
-// Forget forgets all samples. What follows from them is found anew.
+// Forget drops all samples and their results.
 func (t *Tuner) Forget() {
 	t.Usage, t.shares, t.read = &usage.Target{}, nil, time.Time{}
 	t.State.Chosen, t.State.Moved = time.Time{}, time.Time{}
 }
 
-// MakeRoom forgets the containers that the target does not have, where there is no room for another one.
+// MakeRoom drops the containers that the target does not have, if there is no room for another one.
 func (t *Tuner) MakeRoom(has func(container string) bool) { t.Usage.MakeRoom(has) }
 
-// Decide gives what should be set at an instant.
+// Decide returns the numbers to set at an instant.
 func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	t.reasons, t.chose = nil, false
 	t.State.until(o.Now)
@@ -236,7 +242,7 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 		r.Reasons = []optimize.Reason{{Of: "phase", Text: string(t.State.Phase) + ": nothing is changed yet"}}
 		return r
 	}
-	pace := t.pace(spec, o) // what changes now changes together
+	pace := t.pace(spec, o) // all changes of one decision share their pace
 	if may.Tune {
 		t.choose(spec, o)
 		t.vertical(spec, o, &r.Setting)
@@ -254,15 +260,15 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	return r
 }
 
-// wanted is the request that is aimed at, within the bounds of now.
+// wanted returns the aimed request, within the present bounds.
 func (t *Tuner) wanted(spec Spec) int64 {
 	return max(min(t.State.Aim.Request, spec.Bounds.MaxRequest), spec.Bounds.MinRequest)
 }
 
-// chosen reports whether there is an aim.
+// chosen reports whether an aim was chosen.
 func (t *Tuner) chosen() bool { return !t.State.Chosen.IsZero() }
 
-// next is when the next step of the request is due. A fall that waits for pods is due at no instant that is known of.
+// next returns the time of the next step of the request. A fall that waits for pods has no known time.
 func (t *Tuner) next(spec Spec, o Observed, now Setting) time.Time {
 	s := &t.State
 	if !t.chosen() || s.Resized.IsZero() || spec.Vertical && spec.Fixed {
@@ -284,7 +290,8 @@ func clone(s Setting) Setting {
 	return s
 }
 
-// CPUReason is what the reason for the CPU of a container is of, where another one, or itself, is scaled by replicas.
+// CPUReason returns the subject of the reason for the CPU of a container, next to the container that is scaled by
+// replicas.
 func CPUReason(scaled, name string) string {
 	if name == scaled {
 		return "request"
@@ -296,7 +303,7 @@ func (t *Tuner) say(of, format string, args ...any) {
 	t.reasons = append(t.reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 }
 
-// advance takes the next phase.
+// advance moves to the next phase.
 func (t *Tuner) advance(spec Spec, o Observed) {
 	s := &t.State
 	seen := phase.Seen{Manual: spec.Manual, Span: t.Usage.Span(), Seasonal: t.Usage.Span() > 24*time.Hour}
@@ -312,7 +319,7 @@ func (t *Tuner) advance(spec Spec, o Observed) {
 	case s.StuckSince.IsZero():
 		s.StuckSince = o.Now
 	case o.Since.After(s.StuckSince):
-		s.StuckSince = o.Since // in between nobody looked
+		s.StuckSince = o.Since // the target was not measured in between
 	}
 	if o.Stuck {
 		seen.Stuck = o.Now.Sub(s.StuckSince)

@@ -8,9 +8,9 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 )
 
-// recommended sizes what a VerticalPodAutoscaler recommends: memory, and the CPU that is not scaled by replicas. A request below what it would
-// leave rises at once, and again after a part of the cooldown; one above its target falls by steps, with cooldowns, and not while it is
-// unsure.
+// recommended sizes requests by a VerticalPodAutoscaler: memory, and the CPU that is not scaled by replicas. A request
+// below its range rises at once, and again after a part of the cooldown. A request above its target falls by steps,
+// with cooldowns, and not while the VerticalPodAutoscaler is unsure.
 func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 	pace := t.pace(spec, o)
 	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
@@ -28,7 +28,7 @@ func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 	}
 }
 
-// sized is a request with what is recommended for it, and what it may be.
+// sized is a request with its recommendation and its bounds.
 type sized struct {
 	of, unit             string
 	units                int64
@@ -37,7 +37,7 @@ type sized struct {
 	least, most, floor   int64
 }
 
-// follow takes a step towards what is recommended.
+// follow takes a step towards the recommendation.
 func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 	if s.target <= 0 {
 		t.say(s.of, "it stays: no VerticalPodAutoscaler recommends anything for it")

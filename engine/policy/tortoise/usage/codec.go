@@ -7,14 +7,14 @@ import (
 	"math"
 )
 
-// version is the first byte of what Marshal gives. A version that is not known is refused: the history begins anew.
+// version is the first byte of Marshal's result. An unknown version is refused, and the history begins anew.
 const version = 4
 
-// MaxBytes is what Marshal gives at most for a target of two containers.
+// MaxBytes is the largest result of Marshal for a target of two containers.
 const MaxBytes = 64 << 10
 
-// Marshal gives all that was learnt: version, instants, then each container. Histograms are sparse, series are as they are kept, with
-// runs of unknown points as one number.
+// Marshal returns the learnt usage: version, instants, then each container. Histograms are sparse; series keep their
+// form, with runs of unknown points as one number.
 func (t *Target) Marshal() []byte {
 	w := writer{version}
 	w.int(t.first, t.last, int64(len(t.names)))
@@ -58,8 +58,8 @@ func (w *writer) histogram(h *Histogram) {
 	}
 }
 
-// series writes the known points from the oldest to the newest. A zero, which no known point is, is followed by the length of a run of
-// unknown ones.
+// series writes the known points from the oldest to the newest. No known point is zero, so a zero marks a run of
+// unknown points and is followed by its length.
 func (w *writer) series(s *Series) {
 	w.int(s.last, int64(s.count))
 	w.float(s.sum)
@@ -88,19 +88,19 @@ func (w *writer) gap(n int64) {
 	}
 }
 
-// mostSteps is what no number of a step is above: it is far from overflow.
+// mostSteps is the largest number of a step, far from overflow.
 const mostSteps = 1 << 40
 
 var errShort = errors.New("it is cut off or damaged")
 
-// Marshal gives all of a histogram.
+// Marshal returns the encoded histogram.
 func (h *Histogram) Marshal() []byte {
 	var w writer
 	w.histogram(h)
 	return w
 }
 
-// UnmarshalHistogram reads what Histogram.Marshal gave. With an error, nothing of it is to be used.
+// UnmarshalHistogram decodes the result of Histogram.Marshal.
 func UnmarshalHistogram(data []byte) (Histogram, error) {
 	r, h := &reader{data: data}, Histogram{}
 	r.histogram(&h)
@@ -110,7 +110,7 @@ func UnmarshalHistogram(data []byte) (Histogram, error) {
 	return h, nil
 }
 
-// Unmarshal reads what Marshal gave. With an error, nothing of it is to be used.
+// Unmarshal decodes the result of Marshal.
 func Unmarshal(data []byte) (*Target, error) {
 	if len(data) == 0 || data[0] != version {
 		return nil, fmt.Errorf("read the history: it is not of version %d", version)
@@ -180,7 +180,7 @@ func (r *reader) uint16() uint16 {
 	return 0
 }
 
-// float reads a number that is finite and not negative, as all that are written are.
+// float reads a finite number that is not negative.
 func (r *reader) float() float64 {
 	b := r.take(8)
 	if b == nil {

@@ -1,6 +1,7 @@
-// Package usage learns what the containers of a target use from samples: a decaying histogram of memory, and a series of the demand
-// of the whole target. What is kept is small and survives restarts. It never keeps a sample, calls no clock, and learns demand, not
-// what bounds allowed: usage is corrected for throttling and multiplied by the replicas that served it.
+// Package usage learns the usage of a target's containers from samples: a decaying histogram of memory, and a series of
+// the demand of the whole target. Its state is small and survives restarts. It keeps no sample and calls no clock. It
+// learns demand rather than served usage: usage is corrected for throttling and multiplied by the replicas that served
+// it.
 package usage
 
 import (
@@ -8,7 +9,7 @@ import (
 	"time"
 )
 
-// Buckets of histograms grow by a tenth or so: bucket i holds values from ratio^i to ratio^(i+1), of milli-CPU or MiB.
+// Buckets of histograms grow by about a tenth: bucket i holds values from ratio^i to ratio^(i+1), of milli-CPU or MiB.
 const (
 	buckets = 120
 	ratio   = 1.12
@@ -16,19 +17,19 @@ const (
 
 var logRatio = math.Log(ratio)
 
-// bucket gives the bucket of a value; what is below 1 is in the first and what is beyond the last in that.
+// bucket returns the bucket of a value. The first has everything below 1, and the last everything beyond.
 func bucket(v float64) int {
 	return int(min(math.Log(max(v, 1))/logRatio, buckets-1))
 }
 
-// edge gives the lower edge of a bucket.
+// edge returns the lower edge of a bucket.
 func edge(i int) float64 { return math.Pow(ratio, float64(i)) }
 
-// Histogram is over everything that was seen, with older samples at less weight: a sample weighs half as much as one that is a
-// half-life younger.
+// Histogram has all values, with less weight for older ones: a value weighs half as much as a value one half-life
+// younger.
 type Histogram struct {
 	weights [buckets]float32
-	// since is the instant whose samples weigh 1, in Unix seconds.
+	// since is the instant of weight 1, in Unix seconds.
 	since int64
 }
 
@@ -38,7 +39,7 @@ func (h *Histogram) Add(v, weight float64, now time.Time, halfLife time.Duration
 	h.weights[bucket(v)] += float32(weight)
 }
 
-// decay moves the instant of weight 1 to now, an hour at a time. Time that runs backwards decays nothing.
+// decay moves the instant of weight 1 to now, in whole hours. Time that runs backwards decays nothing.
 func (h *Histogram) decay(now time.Time, halfLife time.Duration) {
 	hours := (now.Unix() - h.since) / 3600
 	switch {
@@ -53,8 +54,8 @@ func (h *Histogram) decay(now time.Time, halfLife time.Duration) {
 	}
 }
 
-// Quantile gives the value that a share q of the weight is not above, interpolated within the bucket in which the share is reached;
-// zero where nothing was seen.
+// Quantile returns the value that a share q of the weight does not exceed, interpolated within its bucket; zero for an
+// empty histogram.
 func (h *Histogram) Quantile(q float64) float64 {
 	total := 0.0
 	for _, weight := range h.weights {

@@ -2,7 +2,7 @@ package usage
 
 import "math"
 
-// line is what a line through points needs, with weights as those of histograms: sums of 1, x, y, x squared and x times y, as of an hour.
+// line has the weighted sums for a line through points: of 1, x, y, x squared and x times y, as of an hour.
 type line struct {
 	n, x, y, xx, xy float64
 	hour            int64
@@ -21,10 +21,11 @@ func (l *line) add(x, y float64, unix int64) {
 	l.n, l.x, l.y, l.xx, l.xy = l.n+1, l.x+x, l.y+y, l.xx+x*x, l.xy+x*y
 }
 
-// mostX keeps sums finite, and enough is how many points a line takes.
+// mostX keeps sums finite, and enough is the number of points for a line.
 const mostX, enough = 1e12, 60.0
 
-// slope returns by how much y rises with x; 0 where it does not, or too little is known. A line that would begin below 0 begins there.
+// slope returns the rise of y with x; 0 if it does not rise, or with too few points. A line that would begin below 0
+// begins there.
 func (l *line) slope() float64 {
 	spread := l.n*l.xx - l.x*l.x
 	if l.n < enough || spread <= 1e-9*l.n*l.xx {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Step is the length of one point of a Series, and Points how many are kept: ten days.
+// Step is the length of a point of a Series, and Points the number of kept points: ten days.
 const (
 	Step   = time.Minute
 	Points = int(10 * 24 * time.Hour / Step)
 )
 
-// Point is one step of the demand of a whole target, in milli-CPU. A point of which nothing is known is not Known.
+// Point is one step of the demand of a whole target, in milli-CPU, if Known.
 type Point struct {
 	Mean  float64
 	Known bool
@@ -33,22 +33,23 @@ type Series struct {
 	ring []packed
 	// last is the number of the newest step that has begun, in steps of Unix time; zero: none.
 	last int64
-	// sum and count are of the newest step.
+	// sum and count belong to the newest step.
 	sum, latest float64
 	count       int
 }
 
-// oldest gives the first step that is kept where another one is the newest. Steps before 1970 are none, and zero stands for none.
+// oldest returns the first kept step if newest is the newest. Steps before 1970 do not exist, and zero means none.
 func oldest(newest int64) int64 { return max(newest-int64(Points)+1, 1) }
 
-// stepOf gives the number of the step of an instant.
+// stepOf returns the number of an instant's step.
 func stepOf(at time.Time) int64 { return at.Unix() / int64(Step/time.Second) }
 
-// ahead is how many steps the newest one may be ahead of the clock: an hour. What is further ahead was written by a clock that was wrong.
+// ahead is the number of steps by which the newest step may be ahead of the clock: an hour. A later step was written by
+// a wrong clock.
 const ahead = int64(time.Hour / Step)
 
-// Add adds the demand at an instant, in milli-CPU. Steps between that nobody added to stay unknown; what is older than the newest
-// step is dropped, unless that is too far ahead: then the steps from there on are.
+// Add adds the demand at an instant, in milli-CPU. Skipped steps stay unknown. A demand older than the newest step is
+// dropped, unless the newest step is too far ahead: then the later steps are dropped.
 func (s *Series) Add(demand float64, at time.Time) {
 	n := stepOf(at)
 	if n < 1 || math.IsNaN(demand) {
@@ -75,7 +76,7 @@ func (s *Series) Add(demand float64, at time.Time) {
 	s.count++
 }
 
-// rewind forgets all steps after one.
+// rewind drops all steps after one.
 func (s *Series) rewind(to int64) {
 	for n := max(to+1, oldest(s.last)); n <= s.last; n++ {
 		s.ring[n%int64(Points)] = 0
@@ -90,10 +91,10 @@ func (s *Series) flush() {
 	}
 }
 
-// Last gives the number of the newest step, in steps of Unix time; zero where there is none.
+// Last returns the number of the newest step, in steps of Unix time, or zero.
 func (s *Series) Last() int64 { return s.last }
 
-// At gives the point of a step.
+// At returns the point of a step.
 func (s *Series) At(step int64) Point {
 	switch {
 	case s.last == 0 || step > s.last || step < oldest(s.last):
@@ -108,5 +109,5 @@ func (s *Series) At(step int64) Point {
 	return Point{Mean: unpack(code), Known: true}
 }
 
-// Latest is the demand that was added last, in milli-CPU.
+// Latest returns the last added demand, in milli-CPU.
 func (s *Series) Latest() float64 { return s.latest }

@@ -2,20 +2,21 @@ package usage
 
 import "time"
 
-// Sample is what one container of a target used at an instant, over all its pods that are ready and past their start.
+// Sample is the usage of one container of a target at an instant, over all its pods that are ready and past their
+// start.
 type Sample struct {
 	At        time.Time
 	Container string
-	// CPU is the mean usage of a pod in milli-CPU, Memory the largest of a pod in bytes. Negative or NaN: not known.
+	// CPU is the mean usage of a pod in milli-CPU, Memory the largest of a pod in bytes. Negative or NaN: unknown.
 	CPU, Memory float64
-	// Replicas are the pods that were ready. Without any there is nothing to learn.
+	// Replicas is the number of ready pods. Without any there is nothing to learn.
 	Replicas int
-	// Throttled is the share of the CPU demand that limits kept from being served, 0 to 1.
+	// Throttled is the share of the CPU demand that limits did not serve, 0 to 1.
 	Throttled float64
 	// OOMKills since the last sample, and the memory limit in bytes at which they happened.
 	OOMKills    int
 	MemoryLimit float64
-	// Starting says that pods are younger than the time they need to settle: their usage says nothing of demand.
+	// Starting is true if pods are younger than the time they need to settle: their usage is no measure of demand.
 	Starting bool
 }
 
@@ -23,13 +24,14 @@ const (
 	mebi = 1 << 20
 	// halfLife of the histogram of memory.
 	halfLife = 4 * 24 * time.Hour
-	// maxThrottled is the share beyond which a correction is a guess: demand is at most four times what is used.
+	// maxThrottled is the share beyond which a correction is a guess: demand is at most four times the usage.
 	maxThrottled = 0.75
-	// oomBump is how much more than the limit a container that was killed may have wanted, and oomWeight how many samples it counts as.
+	// oomBump is the assumed need of a killed container as a factor of its limit, and oomWeight the number of samples
+	// that a kill counts as.
 	oomBump, oomWeight = 1.2, 400
 )
 
-// container is what is learnt of one container.
+// container has the learnt usage of one container.
 type container struct {
 	memory Histogram
 	demand Series
@@ -37,16 +39,16 @@ type container struct {
 	line   line
 }
 
-// kill is the largest memory in bytes that a kill spoke for, at an instant in Unix seconds.
+// kill is the largest memory need in bytes from a kill, at an instant in Unix seconds.
 type kill struct {
 	wanted float64
 	at     int64
 }
 
-// remembered is how long a kill speaks, in seconds: two half-lives.
+// remembered is the time for which a kill counts, in seconds: two half-lives.
 const remembered = int64(2 * halfLife / time.Second)
 
-// then gives what counts after a later kill.
+// then returns the kill that counts after a later one.
 func (k kill) then(later kill) kill {
 	if later.wanted >= k.wanted || later.at-k.at >= remembered {
 		return later
@@ -54,15 +56,15 @@ func (k kill) then(later kill) kill {
 	return k
 }
 
-// Target is all that is learnt of one target.
+// Target has the learnt usage of one target.
 type Target struct {
 	names      []string
 	containers []*container
-	// first and last are the first and the newest sample, in Unix seconds.
+	// first and last are the instants of the first and the newest sample, in Unix seconds.
 	first, last int64
 }
 
-// MaxContainers is how many containers of a target are learnt; others are not.
+// MaxContainers is the largest number of containers of a target that are learnt.
 const MaxContainers = 8
 
 // Add learns from a sample.
@@ -99,16 +101,16 @@ func (t *Target) Add(s Sample) {
 	}
 }
 
-// Finite gives a sample in which what says nothing is not known: numbers below zero, beyond all measure, or none at all.
+// Finite returns a sample in which meaningless numbers (negative, huge, NaN) are unknown.
 func (s Sample) Finite() Sample {
 	s.CPU, s.Memory, s.MemoryLimit = finite(s.CPU), finite(s.Memory), max(finite(s.MemoryLimit), 0)
 	return s
 }
 
-// most is what no container uses: a million cores in milli-CPU, or a million TiB in bytes.
+// most is above every usage: a million cores in milli-CPU, or a million TiB in bytes.
 const most = 1 << 60
 
-// finite gives -1 in place of a number that says nothing.
+// finite returns -1 for a meaningless number.
 func finite(v float64) float64 {
 	if v >= 0 && v <= most {
 		return v
@@ -116,7 +118,7 @@ func finite(v float64) float64 {
 	return -1
 }
 
-// named gives what is learnt of a container, nil if there is nothing.
+// named returns the learnt usage of a container, or nil.
 func (t *Target) named(name string, add bool) *container {
 	for i, n := range t.names {
 		if n == name {
@@ -130,7 +132,7 @@ func (t *Target) named(name string, add bool) *container {
 	return t.containers[len(t.containers)-1]
 }
 
-// MakeRoom forgets the containers that a target does not have, where there is no room for another one.
+// MakeRoom drops the containers that a target does not have, if there is no room for another one.
 func (t *Target) MakeRoom(has func(container string) bool) {
 	if len(t.names) < MaxContainers {
 		return
@@ -145,10 +147,10 @@ func (t *Target) MakeRoom(has func(container string) bool) {
 	t.names, t.containers = names, containers
 }
 
-// Span is how long there have been samples.
+// Span returns the time covered by samples.
 func (t *Target) Span() time.Duration { return time.Duration(t.last-t.first) * time.Second }
 
-// First is the instant of the first sample; zero where there is none.
+// First returns the instant of the first sample, or zero.
 func (t *Target) First() time.Time {
 	if t.first == 0 {
 		return time.Time{}
@@ -156,7 +158,7 @@ func (t *Target) First() time.Time {
 	return time.Unix(t.first, 0).UTC()
 }
 
-// Newest is the instant of the newest sample; zero where there is none.
+// Newest returns the instant of the newest sample, or zero.
 func (t *Target) Newest() time.Time {
 	if t.last == 0 {
 		return time.Time{}
@@ -164,11 +166,10 @@ func (t *Target) Newest() time.Time {
 	return time.Unix(t.last, 0).UTC()
 }
 
-// Containers names what was learnt of, in the order in which it was seen.
+// Containers returns the names of the learnt containers, in the order in which they were seen.
 func (t *Target) Containers() []string { return t.names }
 
-// Memory gives a quantile of the largest usage of a pod in bytes. What a kill spoke for is a lower bound for as long as it is
-// remembered.
+// Memory returns a quantile of the largest usage of a pod in bytes. The need from a remembered kill is a lower bound.
 func (t *Target) Memory(name string, q float64) float64 {
 	c := t.named(name, false)
 	if c == nil {
@@ -181,8 +182,8 @@ func (t *Target) Memory(name string, q float64) float64 {
 	return v
 }
 
-// MemoryByCPU returns how many bytes of memory each milli-CPU that a pod uses brings along, by a line through what was seen; 0 where none is
-// known.
+// MemoryByCPU returns the bytes of memory for each milli-CPU of a pod's usage, by a line through the samples; 0:
+// unknown.
 func (t *Target) MemoryByCPU(name string) float64 {
 	if c := t.named(name, false); c != nil {
 		return c.line.slope() * mebi
@@ -190,7 +191,7 @@ func (t *Target) MemoryByCPU(name string) float64 {
 	return 0
 }
 
-// Demand gives the series of a container's demand over all pods; nil where nothing is known.
+// Demand returns the series of a container's demand over all pods, or nil.
 func (t *Target) Demand(name string) *Series {
 	if c := t.named(name, false); c != nil {
 		return &c.demand
@@ -198,7 +199,7 @@ func (t *Target) Demand(name string) *Series {
 	return nil
 }
 
-// Reset forgets a container, for example because its image is another one.
+// Reset drops a container, for example after a change of its image.
 func (t *Target) Reset(name string) {
 	for i, n := range t.names {
 		if n == name {

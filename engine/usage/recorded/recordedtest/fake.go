@@ -1,5 +1,5 @@
-// Package recordedtest has a server for tests that answers as a Prometheus does, from series that a test gives it. It knows the default
-// queries and no PromQL.
+// Package recordedtest has a Prometheus server for tests. It answers the default queries from the test's series and
+// knows no PromQL.
 package recordedtest
 
 import (
@@ -18,17 +18,17 @@ import (
 	"flyball.dev/flyball/engine/usage/recorded"
 )
 
-// Workload is one whose usage was recorded.
+// Workload is a workload with recorded usage.
 type Workload struct {
 	Namespace string
-	// Pattern is the regular expression of the names of its pods, Pods are those that it has now.
+	// Pattern is the regular expression for the names of its pods, Pods are its present pods.
 	Pattern string
 	Pods    func() []string
-	// Used is what its containers used at an instant; none: nothing was recorded.
+	// Used returns the usage of its containers at an instant, or nothing if none was recorded.
 	Used func(at time.Time) []policy.Sample
 }
 
-// Fake is the server. It can be told to fail.
+// Fake is the server. It can be made to fail.
 type Fake struct {
 	mu        sync.Mutex
 	workloads []Workload
@@ -43,14 +43,14 @@ func (f *Fake) Add(w Workload) {
 	f.workloads = append(f.workloads, w)
 }
 
-// Down has the server refuse all requests, or answer again.
+// Down makes the server refuse all requests, or answer again.
 func (f *Fake) Down(down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.down = down
 }
 
-// Ranges is how often a history was asked for.
+// Ranges returns the number of range queries.
 func (f *Fake) Ranges() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,13 +85,13 @@ func answer(w http.ResponseWriter, kind string, result any) {
 }
 
 func number(text string) float64 {
-	n, _ := strconv.ParseFloat(text, 64) // what the client sends is a number
+	n, _ := strconv.ParseFloat(text, 64) // the client sends a number
 	return n
 }
 
 func seconds(text string) time.Time { return time.UnixMilli(int64(number(text)*1000 + 0.5)).UTC() }
 
-// values gives what a query of a history asks of a sample; false: there is none.
+// values has, by query of a history, the value of a sample, or false.
 var values = map[string]func(policy.Sample) (float64, bool){
 	recorded.CPU:         func(s policy.Sample) (float64, bool) { return s.CPU / 1000, s.CPU >= 0 },
 	recorded.Memory:      func(s policy.Sample) (float64, bool) { return s.Memory, s.Memory >= 0 },
