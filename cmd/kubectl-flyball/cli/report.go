@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+)
+
+// html is an output format of the verb report only.
+const html = "html"
+
+type reportVerb struct {
+	*session
+	manifests
+	from, span string
+}
+
+func newReport(s *session) *cobra.Command {
+	v := &reportVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Sum up the week, the savings, the freezes and the problems; -o html writes a page for a mail or a wiki",
+		Long: `Sums up a span of time: what sleeps and wakes when, what that saves, which freezes are in force, and which problems there are.
+
+-o html writes one file that needs no script and no network. It can be printed, follows the reader's choice of light or dark, and has a
+text for everything that its picture shows.
+
+The time before now is shown as far as ledgers know it. The time from now on is the simulation of plan. Freezes are listed for 90 days.`,
+		Example:     "  kubectl flyball report -A -o html > week.html\n  kubectl flyball report --offline -f manifests/ --from 2037-05-11T00:00",
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{moreFormats: html},
+		RunE:        func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
+	}
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, offlineFiles)
+	cmd.Flags().StringVar(&v.from, "from", "", "Instant to begin at (default: the last midnight)")
+	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 24h or 7d (default: seven days of the calendar)")
+	return cmd
+}
+
+func (v *reportVerb) run(ctx context.Context) error {
+	o, err := v.options()
+	if err != nil {
+		return err
+	}
+	w, err := v.load(ctx, source.Query{Namespace: v.within()}, v.paths)
+	if err != nil {
+		return err
+	}
+	found, err := page.Of(ctx, w, o)
+	if err != nil {
+		return err
+	}
+	if v.output == html {
+		return found.HTML(v.Out)
+	}
+	return v.print(found)
+}
+
+// freezesFor is the time for which a report lists freezes.
+const freezesFor = 90 * 24 * time.Hour
+
+func (v *reportVerb) options() (page.Options, error) {
+	now := v.Now().Truncate(time.Second)
+	o := page.Options{Now: now, From: week.Midnight(now, v.zone), Zone: v.zone, Namespace: v.within(), Live: !v.offline}
+	if v.from != "" {
+		var err error
+		if o.From, err = v.at("from", v.from); err != nil {
+			return o, err
+		}
+	}
+	o.To = o.From.In(v.zone).AddDate(0, 0, 7)
+	if v.span != "" {
+		d, err := instant.Span(v.span)
+		if err != nil {
+			return o, fmt.Errorf("--for: %w", err)
+		}
+		o.To = o.From.Add(d)
+	}
+	o.FreezesTo = o.From.Add(freezesFor)
+	return o, nil
+}

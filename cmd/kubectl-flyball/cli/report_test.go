@@ -1,0 +1,19 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestReportAsPage checks that -o html writes a page and nothing else, with the targets and the zone that was asked for.
+func TestReportAsPage(t *testing.T) {
+	got := outcome(t, "", append([]string{"report", "--for=24h", "-o=html", "--time-zone=America/New_York"}, strings.Fields(demo)...)...)
+	if !strings.HasPrefix(got, "exit code 0\n--- standard output\n<!doctype html>\n") || !strings.HasSuffix(got, "</html>\n") {
+		t.Errorf("%.600s", got)
+	}
+	for _, want := range []string{"Deployment.apps/shop/web", "America/New_York", "EDT"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
+	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+)
+
+// body is a report in a view.
+type body struct {
+	*Report
+	v    *view
+	open string
+}
+
+// View returns the view.
+func (b body) View() *view { return b.v }
+
+// Chart returns the picture of the week.
+func (b body) Chart() *chart {
+	c := newChart(b.v, b.Week, b.At)
+	c.Open = b.open
+	return c
+}
+
+// Asleep returns the number of targets asleep or reduced now.
+func (b body) Asleep() (n int) {
+	for i := range b.Week.Groups {
+		for _, row := range b.Week.Groups[i].Rows {
+			if now := at(row.Bars, b.At); now != nil && (now.State == week.Asleep || now.State == week.Reduced) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Frozen returns the number of freezes and maintenance windows that deny changes now.
+func (b body) Frozen() (n int) {
+	for _, e := range b.Freezes.Entries {
+		if e.Effect == "denies" && !e.Start.After(b.At) && (e.End.IsZero() || e.End.After(b.At)) {
+			n++
+		}
+	}
+	return n
+}
+
+// FrozenWord returns the noun after Frozen.
+func (b body) FrozenWord() string { return plural(b.Frozen(), "freeze") }
+
+// Trouble returns the number of problems.
+func (b body) Trouble() int {
+	n := len(b.Problems())
+	for _, c := range b.Health.Checks {
+		if c.State == doctor.Problem {
+			n++
+		}
+	}
+	return n
+}
+
+// TroubleWord returns the noun after Trouble.
+func (b body) TroubleWord() string { return plural(b.Trouble(), "problem") }
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+// strip is the picture of some bars.
+type strip struct {
+	Label string
+	Rects []Rect
+}
+
+// Strip returns the picture of bars. The label says the state now and the next change, for readers of screens.
+func (c *chart) Strip(bars []week.Bar, about string) strip {
+	return strip{about + ": now " + c.State(bars) + "; " + c.Next(bars), c.Rects(bars)}
+}
+
+// Edge formats the edge of a freeze, or the word for none.
+func (v *view) Edge(t time.Time, none string) string { return edge(v, t, none) }
+
+// Effect returns the effect of a freeze or an exception, with its reason.
+func (v *view) Effect(e *freezes.Entry) string { return effect(e) }

@@ -1,0 +1,24 @@
+package page
+
+import "net/url"
+
+// Query has the choices of a view, by the names of their parameters.
+type Query map[string]string
+
+// link returns an address with the choices, some of them replaced. An empty value removes a choice.
+func (q Query) link(path string, pairs ...string) string {
+	values := url.Values{}
+	for name, value := range q {
+		values.Set(name, value)
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+		if pairs[i+1] == "" {
+			values.Del(pairs[i])
+		}
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}

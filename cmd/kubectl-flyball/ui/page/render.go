@@ -1,0 +1,82 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+	"unicode"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/engine/workload"
+)
+
+//go:embed templates/*.html
+var sources embed.FS
+
+//go:embed style.css
+var style string
+
+// Style returns the style sheet of the pages.
+func Style() string { return style }
+
+// view is the input of a template.
+type view struct {
+	Title string
+	Zone  *time.Location
+	// Inline is true for a file on its own: the style sheet is inside, and nothing links to a server.
+	Inline bool
+	// Nav is the address of the view, and Query the choices that its links keep. Both are empty in a file on its own.
+	Nav   string
+	Query Query
+	Body  any
+}
+
+// Style returns the style sheet for a file on its own.
+func (v *view) Style() template.CSS { return template.CSS(style) } //nolint:gosec // embedded here, and not from a cluster
+
+// CSP returns the policy of a file on its own: this style sheet, and nothing else.
+func (v *view) CSP() string {
+	sum := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}
+
+// When formats an instant.
+func (v *view) When(t time.Time) string { return instant.Text(t, v.Zone) }
+
+// Link returns an address of the same choices, or "" in a file on its own.
+func (v *view) Link(path string, pairs ...string) string {
+	if v.Inline {
+		return ""
+	}
+	return v.Query.link(path, pairs...)
+}
+
+var functions = template.FuncMap{
+	"listed": listed, "states": week.States, "count": workload.Count[int], "policyID": policyID, "slug": slug,
+	"tenth": func(f float64) string { return fmt.Sprintf("%.1f", f) },
+}
+
+var templates = template.Must(template.New("").Funcs(functions).ParseFS(sources, "templates/*.html"))
+
+func execute(out io.Writer, name string, v *view) error {
+	var made bytes.Buffer
+	if err := templates.ExecuteTemplate(&made, name, v); err != nil {
+		return fmt.Errorf("render the page %s: %w", name, err)
+	}
+	_, err := out.Write(bytes.Map(visible, made.Bytes()))
+	return err
+}
+
+// visible replaces characters that html/template lets through and that hide text or turn its direction. The pages themselves have none.
+func visible(r rune) rune {
+	if r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+		return unicode.ReplacementChar
+	}
+	return r
+}

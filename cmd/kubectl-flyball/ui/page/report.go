@@ -1,0 +1,226 @@
+// Package page renders the pages for people: the report in one file, and the views of kubectl flyball ui. Pages are complete without a script,
+// name no external address, and have a text for everything that a picture shows. html/template escapes every text from the cluster.
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
+	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
+	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Report has the week, the savings, the freezes and the problems of a world.
+type Report struct {
+	At      time.Time         `json:"at"`
+	Scope   string            `json:"scope"`
+	Week    *week.Week        `json:"week"`
+	Savings []Saving          `json:"savings"`
+	Freezes freezes.Agenda    `json:"freezes"`
+	Status  overview.Overview `json:"status"`
+	Health  *doctor.Checkup   `json:"health"`
+	Missing []string          `json:"missing,omitempty"`
+
+	zone *time.Location
+}
+
+// Saving is the sum of the targets of a namespace with the same policies.
+type Saving struct {
+	Namespace string      `json:"namespace,omitempty"`
+	Policies  []string    `json:"policies"`
+	Totals    plan.Totals `json:"totals"`
+}
+
+// Options select the content of a report.
+type Options struct {
+	// Now is the instant at which the objects were read. From and To bound the week.
+	Now, From, To time.Time
+	// FreezesTo is the end of the list of freezes.
+	FreezesTo time.Time
+	Zone      *time.Location
+	// Namespace is empty for all namespaces.
+	Namespace string
+	// Live means that a manager works on the world.
+	Live bool
+}
+
+// Of returns the report of a world.
+func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
+	at := o.Now
+	if o.From.After(at) {
+		at = o.From
+	}
+	r := &Report{At: at.In(o.Zone), Scope: cmp.Or(o.Namespace, "all namespaces"), zone: o.Zone, Savings: []Saving{}}
+	var err error
+	if r.Week, err = week.Of(ctx, w, week.Options{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone, Namespace: o.Namespace}); err != nil {
+		return nil, err
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range r.Week.Groups {
+		r.Savings = append(r.Savings, Saving{g.Namespace, g.Policies, g.Totals})
+	}
+	r.Freezes = freezes.Of(memory, freezes.Options{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace})
+	r.Status = StatusOf(w, memory, at, o)
+	if r.Health, err = doctor.Of(w, o.Live, o.Namespace == ""); err != nil {
+		return nil, err
+	}
+	if text := w.Unseen.Note(); text != "" {
+		r.Missing = append(r.Missing, text)
+	}
+	return r, nil
+}
+
+// StatusOf returns the overview of a world at an instant.
+func StatusOf(w *source.World, memory *world.Memory, at time.Time, o Options) overview.Overview {
+	v := overview.Options{At: at, Zone: o.Zone, Live: o.Live, Unread: func(p *world.Policy) string {
+		if w.HidesCalendarsOf(p) {
+			return "it uses calendars, which you may not list"
+		}
+		return ""
+	}}
+	if o.Live {
+		v.Namespace = o.Namespace
+	}
+	for _, ns := range w.Namespaces {
+		v.Namespaces = append(v.Namespaces, ns.Name)
+	}
+	return overview.Of(memory, v)
+}
+
+// Problems returns the policies with a problem.
+func (r *Report) Problems() []overview.Policy {
+	return slices.DeleteFunc(slices.Clone(r.Status.Policies), func(p overview.Policy) bool { return p.Problem == "" && len(p.Failures) == 0 })
+}
+
+// Ill returns the checks that found a problem or were not possible.
+func (r *Report) Ill() []doctor.Check {
+	return slices.DeleteFunc(slices.Clone(r.Health.Checks), func(c doctor.Check) bool { return c.State == doctor.OK })
+}
+
+// HTML writes the report as one file.
+func (r *Report) HTML(out io.Writer) error {
+	v := &view{Title: "Flyball: " + r.Scope, Zone: r.zone, Inline: true}
+	v.Body = body{Report: r, v: v}
+	return execute(out, "report", v)
+}
+
+// Names implements report.Finding.
+func (r *Report) Names() []string {
+	var names []string
+	for i := range r.Week.Groups {
+		for _, row := range r.Week.Groups[i].Rows {
+			names = append(names, row.Target)
+		}
+	}
+	return names
+}
+
+// Text implements report.Finding.
+func (r *Report) Text(w *report.Writer) {
+	w.Line("%s, from %s to %s", r.Scope, instant.Text(r.Week.From, r.zone), instant.Text(r.Week.To, r.zone))
+	w.Heading("Week")
+	if r.Week.Empty != "" {
+		w.Line("  %s", r.Week.Empty)
+	}
+	rows := [][]report.Cell{}
+	for i := range r.Week.Groups {
+		g := &r.Week.Groups[i]
+		rows = append(rows, report.Row(cmp.Or(g.Namespace, "cluster"), listed(g.Policies), workload.Count(len(g.Rows), "target"), nowText(g.Summary, r.At), r.nextText(g.Summary)))
+	}
+	if len(rows) > 0 {
+		w.Grid("  ", []string{"NAMESPACE", "POLICIES", "TARGETS", "NOW", "NEXT"}, rows)
+	}
+	w.Heading("Savings from %s on", instant.Text(r.At, r.zone))
+	rows = nil
+	for _, s := range append(slices.Clone(r.Savings), Saving{"all", nil, r.Week.Totals}) {
+		rows = append(rows, report.Row(cmp.Or(s.Namespace, "cluster"), listed(s.Policies), fmt.Sprintf("%.1f", s.Totals.ReplicaHoursSaved),
+			fmt.Sprintf("%.1f", s.Totals.CPUHoursSaved), fmt.Sprintf("%.1f", s.Totals.MemoryGiBHoursSaved)))
+	}
+	w.Grid("  ", []string{"NAMESPACE", "POLICIES", "REPLICA HOURS", "CPU HOURS", "MEMORY GIB HOURS"}, rows)
+	w.Heading("Freezes")
+	r.Freezes.Text(w)
+	w.Heading("Problems")
+	r.textProblems(w)
+	for _, n := range slices.Concat(r.Week.Notes, r.Missing) {
+		w.Line("note: %s", n)
+	}
+}
+
+func (r *Report) textProblems(w *report.Writer) {
+	problems, ill := r.Problems(), r.Ill()
+	if len(problems)+len(ill) == 0 {
+		w.Line("  none")
+	}
+	for _, p := range problems {
+		w.Line("  %s: %s", policyID(p), p.Problem)
+		for _, f := range p.Failures {
+			w.Line("    %s %s/%s: %s", f.Kind, f.Namespace, f.Name, f.Message)
+		}
+	}
+	for _, c := range ill {
+		for _, d := range c.Details {
+			w.Line("  %s (%s): %s", c.Name, c.State, d)
+		}
+	}
+}
+
+func policyID(p overview.Policy) string {
+	return workload.Policy{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}.String()
+}
+
+// at returns the bar of an instant, or nil.
+func at(bars []week.Bar, t time.Time) *week.Bar {
+	for i := range bars {
+		if !bars[i].From.After(t) && bars[i].To.After(t) {
+			return &bars[i]
+		}
+	}
+	return nil
+}
+
+// nowText returns the state at an instant.
+func nowText(bars []week.Bar, t time.Time) string {
+	b := at(bars, t)
+	switch {
+	case b == nil:
+		return ""
+	case b.State == week.Mixed:
+		return b.Text
+	}
+	return string(b.State)
+}
+
+// nextText returns the next change after now.
+func (r *Report) nextText(bars []week.Bar) string { return nextText(bars, r.At, r.Week.To, r.zone) }
+
+// shortLayout is the format of an instant beside a picture that shows its zone.
+const shortLayout = "Mon 2 Jan 15:04"
+
+func nextText(bars []week.Bar, t, end time.Time, zone *time.Location) string {
+	for b := at(bars, t); b != nil; {
+		next := at(bars, b.To)
+		if next == nil || !b.To.Before(end) {
+			break
+		}
+		if next.State != b.State || next.Text != b.Text {
+			return nowText(bars, b.To) + " from " + b.To.In(zone).Format(shortLayout)
+		}
+		b = next
+	}
+	return "no change"
+}

@@ -1,0 +1,197 @@
+package page_test
+
+import (
+	"bytes"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/net/html"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+const root = "../../../.."
+
+// demo returns the world of the demo.
+func demo(t *testing.T) *source.World {
+	t.Helper()
+	w, err := source.Files{Paths: []string{root + "/test/demo/manifests", root + "/samples/calendars"}, Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool { // to compile those without an object takes most of the time
+		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
+	})
+	return w
+}
+
+func demoReport(t *testing.T) *page.Report {
+	t.Helper()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2037, 5, 11, 0, 0, 0, 0, berlin)
+	r, err := page.Of(t.Context(), demo(t), page.Options{Now: from.Add(10 * time.Hour), From: from, To: from.AddDate(0, 0, 7), FreezesTo: from.AddDate(0, 0, 90), Zone: berlin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// rendered returns the report as HTML, and its elements.
+func rendered(t *testing.T, r *page.Report) (string, []*html.Node) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := r.HTML(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), elements(t, out.String())
+}
+
+func elements(t *testing.T, text string) (all []*html.Node) {
+	t.Helper()
+	tree, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range tree.Descendants() {
+		if n.Type == html.ElementNode {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// TestReportIsSelfContained holds that the file needs no script and no address: not for styles, pictures or fonts.
+func TestReportIsSelfContained(t *testing.T) {
+	text, all := rendered(t, demoReport(t))
+	for _, n := range all {
+		if slices.Contains([]string{"script", "link", "iframe", "img", "object", "embed", "form", "base"}, n.Data) {
+			t.Errorf("there is an element %s", n.Data)
+		}
+		for _, a := range n.Attr {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && !strings.HasPrefix(a.Val, "#") {
+				t.Errorf("%s has %s=%q", n.Data, a.Key, a.Val)
+			}
+		}
+	}
+	if found := regexp.MustCompile(`https?://|@import|url\([^#]`).FindString(text); found != "" {
+		t.Errorf("the file has %q", found)
+	}
+	if !strings.Contains(text, "default-src &#39;none&#39;; style-src &#39;sha256-") {
+		t.Error("the file has no content security policy")
+	}
+}
+
+// TestPictureIsTold holds that each bar of the picture has a line of text, and that the pattern of each state is there.
+func TestPictureIsTold(t *testing.T) {
+	r := demoReport(t)
+	text, all := rendered(t, r)
+	patterns, lines := map[string]bool{}, map[string]int{}
+	for _, n := range all {
+		switch {
+		case n.Data == "pattern":
+			patterns["url(#"+attribute(n, "id")+")"] = true
+		case n.Data == "svg" && attribute(n, "role") == "img" && attribute(n, "aria-label") == "":
+			t.Error("a picture has no label")
+		case n.Data == "th" && attribute(n, "scope") == "row":
+			lines[n.FirstChild.Data]++
+		}
+	}
+	for _, n := range all {
+		if fill := attribute(n, "fill"); fill != "" && fill != "none" && !patterns[fill] {
+			t.Errorf("there is no pattern %s", fill)
+		}
+	}
+	rows := 0
+	for _, g := range r.Week.Groups {
+		for _, row := range g.Rows {
+			rows++
+			if got := lines[row.Kind+" "+row.Name]; got < len(row.Bars) {
+				t.Errorf("%s has %d bars and %d lines of text", row.Target, len(row.Bars), got)
+			}
+		}
+	}
+	if rows < 10 || len(patterns) < 8 {
+		t.Errorf("%d rows and %d patterns", rows, len(patterns))
+	}
+	for _, want := range []string{"ChangeFreeze/shop/holiday", "no changes around the holiday", "CVE fix", "prefers-color-scheme: dark", "@media print"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+}
+
+// hostile texts try to end the element, the attribute, the address or the style in which they stand, and to turn the direction.
+var hostile = "\"'></title></td></svg></style><script>alert(1)</script><img src=x onerror=alert(1)>javascript:alert(1){{.}}\u202e\x1b[2J&lt;/*\x00"
+
+// poison replaces every text of a value that is not the name of a state or an effect.
+func poison(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*time.Location]() {
+			poison(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				poison(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i))
+		}
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() {
+			v.SetString(hostile)
+		}
+	}
+}
+
+// TestHostileTexts holds that no text of a cluster becomes an element, an attribute, a style or a script, wherever it stands.
+func TestHostileTexts(t *testing.T) {
+	r := demoReport(t)
+	_, before := rendered(t, r)
+	poison(reflect.ValueOf(r).Elem())
+	text, after := rendered(t, r)
+	names := func(all []*html.Node) map[string]bool {
+		set := map[string]bool{}
+		for _, n := range all {
+			set[n.Data] = true
+			for _, a := range n.Attr {
+				set[n.Data+" "+a.Key] = true
+			}
+		}
+		return set
+	}
+	known := names(before)
+	for name := range names(after) {
+		if !known[name] {
+			t.Errorf("a text made %s", name)
+		}
+	}
+	if strings.ContainsAny(text, "\u202e\x1b\x00") {
+		t.Error("a text can hide or turn others")
+	}
+	if told := strings.Count(text, "&lt;script&gt;alert(1)"); told < 50 {
+		t.Errorf("only %d hostile texts are on the page", told)
+	}
+}
