@@ -36,13 +36,20 @@ type TargetSelector struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	Kinds []KindRef `json:"kinds,omitempty"`
-	// Names lists exact object names.
+	// Names lists object names and globs. In a glob, * stands for any text: dev-*, *-preview.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	Names []string `json:"names,omitempty"`
+	// ExcludeNames excludes objects by name or glob. It overrides names.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	ExcludeNames []string `json:"excludeNames,omitempty"`
 	// Selector matches the labels of the object.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
@@ -50,6 +57,9 @@ type TargetSelector struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// AnnotationSelector matches the annotations of the object as a label selector matches labels. Values may be any text.
+	// +optional
+	AnnotationSelector *metav1.LabelSelector `json:"annotationSelector,omitempty"`
 	// Exclude excludes objects by their labels. An empty selector ({}) excludes none. Default:
 	// flyball.dev/exclude=true, except that freezes, maintenance windows and exceptions exclude none, because users who
 	// may set labels could evade every freeze.
@@ -59,10 +69,10 @@ type TargetSelector struct {
 
 // ClusterTargetSelector is a TargetSelector for many namespaces: the listed namespaces and the namespaces that the
 // selector matches, without the excluded ones. kube-system, kube-public, kube-node-lease and Flyball's own namespace
-// are selected only by name.
+// are selected only by their whole names.
 type ClusterTargetSelector struct {
 	TargetSelector `json:",inline"`
-	// Namespaces lists namespaces by name.
+	// Namespaces lists namespaces by name or glob, such as dev-*.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1
@@ -72,7 +82,7 @@ type ClusterTargetSelector struct {
 	// NamespaceSelector matches the labels of namespaces. An empty selector ({}) matches every namespace.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// ExcludeNamespaces excludes namespaces by name. It overrides the two fields above.
+	// ExcludeNamespaces excludes namespaces by name or glob. It overrides the two fields above.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1

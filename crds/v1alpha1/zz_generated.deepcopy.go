@@ -2744,6 +2744,11 @@ func (in *TargetSelector) DeepCopyInto(out *TargetSelector) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ExcludeNames != nil {
+		in, out := &in.ExcludeNames, &out.ExcludeNames
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Selector != nil {
 		in, out := &in.Selector, &out.Selector
 		*out = new(v1.LabelSelector)
@@ -2755,6 +2760,11 @@ func (in *TargetSelector) DeepCopyInto(out *TargetSelector) {
 		for key, val := range *in {
 			(*out)[key] = val
 		}
+	}
+	if in.AnnotationSelector != nil {
+		in, out := &in.AnnotationSelector, &out.AnnotationSelector
+		*out = new(v1.LabelSelector)
+		(*in).DeepCopyInto(*out)
 	}
 	if in.Exclude != nil {
 		in, out := &in.Exclude, &out.Exclude

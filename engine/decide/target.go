@@ -136,7 +136,7 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 		story.add("ask", "no policy: "+own)
 	}
 	var in pipeline.Input
-	d.w.EachPolicy(obj.Namespace, func(p *Policy) {
+	d.w.EachPolicyFor(k.GroupKind, obj, ns.Labels, func(p *Policy) {
 		if !p.Selects(k, obj, ns.Labels) {
 			return
 		}
@@ -165,7 +165,7 @@ func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 	if d.leavesAlone(k, obj) || ns.Unknown {
 		return
 	}
-	w.EachPolicy(obj.Namespace, func(p *Policy) {
+	w.EachPolicyFor(k.GroupKind, obj, ns.Labels, func(p *Policy) {
 		if p.Selects(k, obj, ns.Labels) {
 			yield(p)
 		}

@@ -31,9 +31,9 @@ type World interface {
 	// Governors returns the autoscalers of an object, in order of their names. It leaves out an autoscaler controlled
 	// by another of them.
 	Governors(workload.Ref) []workload.Ref
-	// EachPolicy yields the policies that can reach a namespace. For the empty namespace (cluster-scoped objects) it
-	// yields all policies.
-	EachPolicy(namespace string, yield func(*Policy))
+	// EachPolicyFor yields the policies that may select an object of a kind in a namespace with some labels: all that do,
+	// and others.
+	EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*Policy))
 	// Policy returns a policy by its name; nil: absent.
 	Policy(workload.Policy) *Policy
 	// Namespace returns the facts about a namespace.

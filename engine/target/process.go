@@ -358,7 +358,7 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 		return
 	}
 	labels := snapshot.Namespace(obj.Namespace).Labels
-	snapshot.EachPolicy(obj.Namespace, func(p *decide.Policy) {
+	snapshot.EachPolicyFor(k.GroupKind, obj, labels, func(p *decide.Policy) {
 		if p.Selects(k, obj, labels) {
 			marks = append(marks, status.Mark{Policy: p.ID, State: status.Failed, Failure: "a fault in Flyball, please report it: " + fault.Error()})
 		}
@@ -379,7 +379,9 @@ func (l *Loop) forget(ref workload.Ref) {
 	l.opts.Savings.Set(ref, nil, nil)
 	l.status.Book.Count(ref, nil)
 	l.status.Moved()
-	l.world.Snapshot().EachPolicy(ref.Namespace, func(p *decide.Policy) {
+	snapshot := l.world.Snapshot()
+	named := workload.Object{Namespace: ref.Namespace, Name: ref.Name}
+	snapshot.EachPolicyFor(ref.GroupKind, &named, snapshot.Namespace(ref.Namespace).Labels, func(p *decide.Policy) {
 		if p.Selection().ListsName(ref.Name) {
 			l.status.Dirty(p.ID) // a name in the policy may match nothing any more
 		}

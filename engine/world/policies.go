@@ -3,6 +3,7 @@ package world
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -63,84 +65,51 @@ func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 	return broken
 }
 
-// policyIndex finds the policies that can reach a namespace, to act there or to judge changes. It is immutable
-// once published.
+// policyIndex finds the policies that may act on an object or judge its changes. It is immutable once published.
 type policyIndex struct {
-	all map[workload.Policy]*Policy
-	// named has, by namespace, the policies that name the namespace; broad has the policies that can reach any
-	// namespace.
-	named map[string]map[workload.Policy]*Policy
-	broad map[workload.Policy]*Policy
+	all   map[workload.Policy]*Policy
+	index target.Index[*Policy]
 	// keys counts, by annotation key, the policies that read or set the annotation.
 	keys map[string]int
 }
 
 func newPolicyIndex() policyIndex {
-	return policyIndex{
-		all: map[workload.Policy]*Policy{}, named: map[string]map[workload.Policy]*Policy{},
-		broad: map[workload.Policy]*Policy{}, keys: map[string]int{},
-	}
+	return policyIndex{all: map[workload.Policy]*Policy{}, keys: map[string]int{}}
 }
 
-// each yields the policies that can reach a namespace. For the empty namespace (cluster-scoped objects) it
-// yields all policies.
-func (x *policyIndex) each(namespace string, yield func(*Policy)) {
-	if namespace == "" {
-		for _, p := range x.all {
-			yield(p)
-		}
-		return
+// FiledUnder implements target.Filed.
+func (p *Policy) FiledUnder() []*target.Selector {
+	if s := p.Selection(); s != p.Target {
+		return []*target.Selector{p.Target, s}
 	}
-	for _, p := range x.named[namespace] {
-		yield(p)
-	}
-	for id, p := range x.broad {
-		if _, twice := x.named[namespace][id]; !twice {
-			yield(p)
-		}
-	}
+	return []*target.Selector{p.Target}
 }
+
+// FiledAs implements target.Filed.
+func (p *Policy) FiledAs() workload.Policy { return p.ID }
+
+// FiledUntil implements target.Filed: no policy is over, because it has claims until it is gone.
+func (p *Policy) FiledUntil() int64 { return math.MaxInt64 }
 
 // policyEditor changes a policyIndex not yet published. It copies each map before its first change.
 type policyEditor struct {
 	policyIndex
-	own      map[string]bool
-	ownIndex bool
+	editor *target.Editor[*Policy] // nil: nothing has changed
 }
 
-func edit(x policyIndex) *policyEditor { return &policyEditor{policyIndex: x, own: map[string]bool{}} }
+func edit(x policyIndex) *policyEditor { return &policyEditor{policyIndex: x} }
 
 func (e *policyEditor) beginChange() {
-	if e.ownIndex {
-		return
+	if e.editor == nil {
+		e.all, e.keys, e.editor = maps.Clone(e.all), maps.Clone(e.keys), e.index.Edit()
 	}
-	e.ownIndex = true
-	e.all, e.broad, e.named, e.keys = maps.Clone(e.all), maps.Clone(e.broad), maps.Clone(e.named), maps.Clone(e.keys)
-}
-
-func (e *policyEditor) namespace(name string) map[workload.Policy]*Policy {
-	if !e.own[name] {
-		e.own[name] = true
-		in := maps.Clone(e.named[name])
-		if in == nil {
-			in = map[workload.Policy]*Policy{}
-		}
-		e.named[name] = in
-	}
-	return e.named[name]
 }
 
 func (e *policyEditor) put(p *Policy) {
 	e.remove(p.ID)
 	e.beginChange()
 	e.all[p.ID] = p
-	named, broad := p.Selection().Namespaces()
-	for _, ns := range named {
-		e.namespace(ns)[p.ID] = p
-	}
-	if broad {
-		e.broad[p.ID] = p
-	}
+	e.editor.Add(p)
 	e.count(p, 1)
 }
 
@@ -151,17 +120,16 @@ func (e *policyEditor) remove(id workload.Policy) {
 	}
 	e.beginChange()
 	delete(e.all, id)
-	delete(e.broad, id)
-	named, _ := old.Selection().Namespaces()
-	for _, ns := range named {
-		in := e.namespace(ns)
-		delete(in, id)
-		if len(in) == 0 {
-			delete(e.named, ns)
-			delete(e.own, ns)
-		}
-	}
+	e.editor.Remove(old)
 	e.count(old, -1)
+}
+
+// done returns the changed index.
+func (e *policyEditor) done() policyIndex {
+	if e.editor != nil {
+		e.index = e.editor.Done()
+	}
+	return e.policyIndex
 }
 
 // amountsKey stands for requests and target utilisations among the counted annotation keys. No annotation key

@@ -13,6 +13,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -208,9 +209,22 @@ func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
 	})
 }
 
-// EachPolicy implements decide.World.
+// EachPolicyFor implements decide.World, in order of the policies' names.
+func (s *Snapshot) EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*decide.Policy)) {
+	q := target.Query{Kind: gk, Sides: []workload.Object{*obj}, Spaces: []workload.Pairs{namespace}}
+	for _, p := range s.policies.index.Find(&q, 0) {
+		yield(&p.Policy)
+	}
+}
+
+// EachPolicy yields the policies that can reach a namespace, in no order. For the empty namespace (cluster-scoped objects) it
+// yields all policies. It looks at every policy.
 func (s *Snapshot) EachPolicy(namespace string, yield func(*decide.Policy)) {
-	s.policies.each(namespace, func(p *Policy) { yield(&p.Policy) })
+	for _, p := range s.policies.all {
+		if namespace == "" || p.Selection().MayReach(namespace) || p.Target.MayReach(namespace) {
+			yield(&p.Policy)
+		}
+	}
 }
 
 // Policy implements decide.World.
@@ -320,8 +334,8 @@ func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, yield func(*workload.
 		}
 		return true
 	}
-	named, byLabels := p.Target.Namespaces()
-	if byLabels || len(named) == 0 {
+	named, others := p.Target.Namespaces()
+	if others || len(named) == 0 {
 		k.Live.Range(visit)
 		return
 	}

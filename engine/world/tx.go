@@ -77,7 +77,7 @@ func newTx(scope target.Scope, read readers, before *Snapshot) *Tx {
 
 // commit returns the snapshot to publish and its differences.
 func (tx *Tx) commit() (*Snapshot, *Change) {
-	tx.next.policies = tx.policies.policyIndex
+	tx.next.policies = tx.policies.done()
 	tx.commitSet()
 	tx.next.findGoverning()
 	used := map[string]bool{}

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -33,7 +32,7 @@ func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels work
 	looks, open := maxLooks, timeline.Not(r.denies)
 	for _, other := range s.Rules() {
 		common := other.deny & r.deny
-		if other.id == r.id || !other.isWindow() || other.enforcement != r.enforcement || common == 0 || !r.mayShare(other) ||
+		if other.id == r.id || !other.isWindow() || other.enforcement != r.enforcement || common == 0 || !target.MayShare(r.reach.selector, other.reach.selector) ||
 			!slices.ContainsFunc(reached, func(ns workload.Object) bool { return other.SelectsIn(ns.Name, ns.Labels) }) {
 			continue
 		}
@@ -47,15 +46,3 @@ func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels work
 }
 
 func (r *Rule) isWindow() bool { return r.id.Kind == WindowKind || r.id.Kind == ClusterWindowKind }
-
-// mayShare reports whether two rules may select the same objects of a namespace: they have a kind in common and no
-// contradicting names or labels.
-func (r *Rule) mayShare(other *Rule) bool {
-	common := func(a, b []indexKey) bool {
-		return slices.ContainsFunc(a, func(k indexKey) bool { return k == anything || slices.Contains(b, k) || slices.Contains(b, anything) })
-	}
-	kinds := slices.ContainsFunc(r.reach.kinds, func(k schema.GroupKind) bool {
-		return k == anyKind || slices.Contains(other.reach.kinds, k) || slices.Contains(other.reach.kinds, anyKind)
-	})
-	return kinds && common(r.reach.objects, other.reach.objects)
-}

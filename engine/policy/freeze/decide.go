@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -165,7 +166,7 @@ type inquiry struct {
 
 func (s *Set) inquire(req *Request) *inquiry {
 	q := &inquiry{set: s, req: req, subject: req.subject()}
-	found := s.denies.find(&q.subject, req.Now.Unix())
+	found := s.denies.Find(&q.subject.Query, req.Now.Unix())
 	q.rules = found[:0]
 	for _, r := range found {
 		leaves := r.refusesLeaving && r.reach.isLeftBy(&q.subject)
@@ -192,17 +193,17 @@ func (req *Request) relabels() bool {
 }
 
 func (req *Request) subject() subject {
-	s := subject{kind: req.Kind, spaces: req.NamespaceLabels, sides: make([]workload.Object, 0, 2)}
+	s := subject{target.Query{Kind: req.Kind, Spaces: req.NamespaceLabels, Sides: make([]workload.Object, 0, 2)}}
 	for i, f := range [...]*Facts{req.Old, req.New} {
 		if f != nil && (i == 0 || !f.same(req.Old)) {
-			s.sides = append(s.sides, workload.Object{Namespace: req.Namespace, Name: req.Name, Labels: f.Labels, Annotations: f.Annotations})
+			s.Sides = append(s.Sides, workload.Object{Namespace: req.Namespace, Name: req.Name, Labels: f.Labels, Annotations: f.Annotations})
 		}
 	}
-	if len(s.sides) == 0 {
-		s.sides = append(s.sides, workload.Object{Namespace: req.Namespace, Name: req.Name})
+	if len(s.Sides) == 0 {
+		s.Sides = append(s.Sides, workload.Object{Namespace: req.Namespace, Name: req.Name})
 	}
-	if len(s.spaces) == 0 {
-		s.spaces = []workload.Pairs{nil}
+	if len(s.Spaces) == 0 {
+		s.Spaces = []workload.Pairs{nil}
 	}
 	return s
 }
@@ -233,7 +234,7 @@ func (q *inquiry) usable() []*Exception {
 		return q.exceptions
 	}
 	q.searched = true
-	for _, e := range q.set.lifts.find(&q.subject, q.req.Now.Unix()) {
+	for _, e := range q.set.lifts.Find(&q.subject.Query, q.req.Now.Unix()) {
 		if e.allow&q.req.Actions != 0 && e.admits(q.req.User, q.req.Groups) && e.labelled(&q.subject) && e.reach.allSelected(&q.subject) {
 			q.exceptions = append(q.exceptions, e)
 		}
@@ -243,8 +244,8 @@ func (q *inquiry) usable() []*Exception {
 
 // labelled reports whether the object has the required labels before and after the change.
 func (e *Exception) labelled(s *subject) bool {
-	for i := range s.sides {
-		if e.labels != nil && !e.labels.Matches(s.sides[i].Labels) {
+	for i := range s.Sides {
+		if e.labels != nil && !e.labels.Matches(s.Sides[i].Labels) {
 			return false
 		}
 	}

@@ -3,7 +3,7 @@ package freeze
 // Candidates returns the number of rules examined by a decision, which determines its cost.
 func (s *Set) Candidates(req Request) int {
 	of := req.subject()
-	return len(s.denies.find(&of, req.Now.Unix()))
+	return len(s.denies.Find(&of.Query, req.Now.Unix()))
 }
 
 // DenialText returns the policy, the denied actions, and the reason in at most why bytes.

@@ -77,7 +77,7 @@ func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Ru
 func (s *Set) Escapes(req Request) []*Rule {
 	of := req.subject()
 	var out []*Rule
-	for _, r := range s.denies.find(&of, req.Now.Unix()) {
+	for _, r := range s.denies.Find(&of.Query, req.Now.Unix()) {
 		if r.enforcedAt(req.Now) && r.reach.isLeftBy(&of) {
 			out = append(out, r)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -48,7 +49,14 @@ func (f *filed) SelectsIn(namespace string, nsLabels workload.Pairs) bool {
 	return f.reach.selector.MatchesNamespace(namespace, nsLabels)
 }
 
-func (f *filed) filing() *filed { return f }
+// FiledUnder implements target.Filed.
+func (f *filed) FiledUnder() []*target.Selector { return []*target.Selector{f.reach.selector} }
+
+// FiledAs implements target.Filed.
+func (f *filed) FiledAs() workload.Policy { return f.id }
+
+// FiledUntil implements target.Filed.
+func (f *filed) FiledUntil() int64 { return f.end }
 
 // Rule is a compiled change freeze or maintenance window. It is immutable and shared.
 type Rule struct {
@@ -108,14 +116,13 @@ func (r *Rule) Names(namespace string) bool {
 
 // OnlyIn reports whether the rule reaches only the given namespaces.
 func (r *Rule) OnlyIn(namespaces []string) bool {
-	listed, byLabels := r.reach.selector.Namespaces()
-	return len(listed) > 0 && !byLabels && !slices.ContainsFunc(listed, func(ns string) bool { return !slices.Contains(namespaces, ns) })
+	listed, others := r.reach.selector.Namespaces()
+	return len(listed) > 0 && !others && !slices.ContainsFunc(listed, func(ns string) bool { return !slices.Contains(namespaces, ns) })
 }
 
 // ByNamespaceLabels reports whether the rule is enforced and selects namespaces by their labels.
 func (r *Rule) ByNamespaceLabels() bool {
-	_, byLabels := r.reach.selector.Namespaces()
-	return byLabels && r.enforcement == v1alpha1.EnforcementDeny
+	return r.reach.selector.ByNamespaceLabels() && r.enforcement == v1alpha1.EnforcementDeny
 }
 
 // Policy returns the part of the rule executed by the engine: it puts the kinds listed under spec.suspend to sleep
@@ -160,8 +167,7 @@ func (e *Exception) Active(at time.Time) bool {
 
 // ByNamespaceLabels reports whether the exception selects namespaces by their labels and is not over at an instant.
 func (e *Exception) ByNamespaceLabels(at time.Time) bool {
-	_, byLabels := e.reach.selector.Namespaces()
-	return byLabels && at.Unix() < e.end
+	return e.reach.selector.ByNamespaceLabels() && at.Unix() < e.end
 }
 
 // Why returns the reason of the exception, with its ticket.

@@ -1,13 +1,11 @@
 package freeze
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -16,8 +14,8 @@ import (
 type Set struct {
 	rules       map[workload.Policy]*Rule
 	exceptions  map[workload.Policy]*Exception
-	denies      index[*Rule]
-	lifts       index[*Exception]
+	denies      target.Index[*Rule]
+	lifts       target.Index[*Exception]
 	annotations map[string]int
 }
 
@@ -36,39 +34,39 @@ func (s *Set) WithExceptions(exceptions ...*Exception) *Set {
 }
 
 // put returns the known policies and their index with others added; next counts the annotations read by them.
-func put[T indexed](next *Set, known map[workload.Policy]T, x index[T], added []T) (map[workload.Policy]T, index[T]) {
-	all, edit := cloneOrMake(known), x.edit()
+func put[T target.Filed](next *Set, known map[workload.Policy]T, x target.Index[T], added []T) (map[workload.Policy]T, target.Index[T]) {
+	all, edit := cloneOrMake(known), x.Edit()
 	for _, p := range added {
-		id := p.filing().id
+		id := p.FiledAs()
 		if old, ok := all[id]; ok {
-			edit.remove(old)
-			next.count(&old.filing().reach, -1)
+			edit.Remove(old)
+			next.count(old.FiledUnder()[0], -1)
 		}
 		all[id] = p
-		edit.add(p)
-		next.count(&p.filing().reach, 1)
+		edit.Add(p)
+		next.count(p.FiledUnder()[0], 1)
 	}
-	return all, edit.done()
+	return all, edit.Done()
 }
 
 // Without returns the set without the named rules and exceptions.
 func (s *Set) Without(ids ...workload.Policy) *Set {
 	next := s.clone()
 	next.rules, next.exceptions = cloneOrMake(s.rules), cloneOrMake(s.exceptions)
-	denies, lifts := next.denies.edit(), next.lifts.edit()
+	denies, lifts := next.denies.Edit(), next.lifts.Edit()
 	for _, id := range ids {
 		if r := next.rules[id]; r != nil {
 			delete(next.rules, id)
-			denies.remove(r)
-			next.count(&r.reach, -1)
+			denies.Remove(r)
+			next.count(r.reach.selector, -1)
 		}
 		if e := next.exceptions[id]; e != nil {
 			delete(next.exceptions, id)
-			lifts.remove(e)
-			next.count(&e.reach, -1)
+			lifts.Remove(e)
+			next.count(e.reach.selector, -1)
 		}
 	}
-	next.denies, next.lifts = denies.done(), lifts.done()
+	next.denies, next.lifts = denies.Done(), lifts.Done()
 	return next
 }
 
@@ -78,8 +76,8 @@ func (s *Set) clone() *Set {
 	return &next
 }
 
-func (s *Set) count(r *reach, by int) {
-	for _, key := range r.selector.AnnotationKeys() {
+func (s *Set) count(selector *target.Selector, by int) {
+	for _, key := range selector.AnnotationKeys() {
 		if s.annotations[key] += by; s.annotations[key] == 0 {
 			delete(s.annotations, key)
 		}
@@ -132,133 +130,4 @@ func (s *Set) NextEnd(now time.Time) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(next, 0).UTC()
-}
-
-// indexed is the type of the index's policies: rules and exceptions.
-type indexed interface {
-	comparable
-	filing() *filed
-}
-
-// index holds policies by kind, by a namespace key and by an object key. Lists are ordered by end, the last first, so
-// that a search stops at the first policy that is over.
-type index[T indexed] struct {
-	kinds map[schema.GroupKind]map[indexKey]map[indexKey][]T
-}
-
-// find returns the policies, not over, that may select the subject, in order of their names: every policy that does
-// select it is among them.
-func (x index[T]) find(s *subject, now int64) []T {
-	var out []T
-	for _, kind := range [...]schema.GroupKind{s.kind, anyKind} {
-		out = searchSpaces(out, x.kinds[kind], s, now)
-	}
-	slices.SortFunc(out, func(a, b T) int { return a.filing().id.Compare(b.filing().id) })
-	return slices.Compact(out) // a policy may have several keys
-}
-
-func searchSpaces[T indexed](out []T, spaces map[indexKey]map[indexKey][]T, s *subject, now int64) []T {
-	namespace := s.sides[0].Namespace
-	if namespace == "" {
-		out = searchObjects(out, spaces[outside], s, now)
-		return searchObjects(out, spaces[anything], s, now)
-	}
-	out = searchObjects(out, spaces[indexKey{value: namespace}], s, now)
-	out = searchObjects(out, spaces[anything], s, now)
-	for _, labels := range s.spaces {
-		for _, l := range labels {
-			out = searchObjects(out, spaces[indexKey{l.Key, l.Value}], s, now)
-		}
-	}
-	return out
-}
-
-func searchObjects[T indexed](out []T, objects map[indexKey][]T, s *subject, now int64) []T {
-	if len(objects) == 0 {
-		return out
-	}
-	out = take(out, objects[anything], now)
-	for i := range s.sides {
-		out = take(out, objects[indexKey{value: s.sides[i].Name}], now)
-		for _, l := range s.sides[i].Labels {
-			out = take(out, objects[indexKey{l.Key, l.Value}], now)
-		}
-	}
-	return out
-}
-
-func take[T indexed](out, list []T, now int64) []T {
-	for _, t := range list {
-		if t.filing().end <= now {
-			break
-		}
-		out = append(out, t)
-	}
-	return out
-}
-
-// edit begins a change of the index; the original stays unchanged.
-func (x index[T]) edit() *editor[T] {
-	return &editor[T]{kinds: cloneOrMake(x.kinds), own: map[schema.GroupKind]map[indexKey]bool{}}
-}
-
-// editor copies each map of the index before its first change, and lists at every change.
-type editor[T indexed] struct {
-	kinds map[schema.GroupKind]map[indexKey]map[indexKey][]T
-	own   map[schema.GroupKind]map[indexKey]bool
-}
-
-func (e *editor[T]) done() index[T] { return index[T]{kinds: e.kinds} }
-
-func (e *editor[T]) add(t T) {
-	e.each(t, func(list []T) []T {
-		i, _ := slices.BinarySearchFunc(list, t, compare)
-		return slices.Insert(slices.Clone(list), i, t)
-	})
-}
-
-func (e *editor[T]) remove(t T) {
-	e.each(t, func(list []T) []T {
-		return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == t })
-	})
-}
-
-func compare[T indexed](a, b T) int {
-	return cmp.Or(cmp.Compare(b.filing().end, a.filing().end), a.filing().id.Compare(b.filing().id))
-}
-
-func (e *editor[T]) each(t T, change func([]T) []T) {
-	r := &t.filing().reach
-	for _, kind := range r.kinds {
-		if e.own[kind] == nil {
-			e.own[kind] = map[indexKey]bool{}
-			e.kinds[kind] = cloneOrMake(e.kinds[kind])
-		}
-		for _, space := range r.spaces {
-			e.changeObjects(kind, space, r.objects, change)
-		}
-		if len(e.kinds[kind]) == 0 {
-			delete(e.kinds, kind)
-			delete(e.own, kind)
-		}
-	}
-}
-
-func (e *editor[T]) changeObjects(kind schema.GroupKind, space indexKey, objects []indexKey, change func([]T) []T) {
-	spaces := e.kinds[kind]
-	if !e.own[kind][space] {
-		e.own[kind][space] = true
-		spaces[space] = cloneOrMake(spaces[space])
-	}
-	for _, object := range objects {
-		if list := change(spaces[space][object]); len(list) > 0 {
-			spaces[space][object] = list
-		} else {
-			delete(spaces[space], object)
-		}
-	}
-	if len(spaces[space]) == 0 {
-		delete(spaces, space)
-		delete(e.own[kind], space)
-	}
 }

@@ -24,10 +24,10 @@ func (u Use) All() workload.Change {
 	return all
 }
 
-// add adds actions at the places where a rule may select objects. A rule that selects namespaces by labels may do so in each.
+// add adds actions at the places where a rule may select objects. A rule that selects namespaces by labels or globs may do so in each.
 func (u *Use) add(r *Rule, actions workload.Change) {
-	named, byLabels := r.reach.selector.Namespaces()
-	if byLabels || len(named) == 0 {
+	named, others := r.reach.selector.Namespaces()
+	if others || len(named) == 0 {
 		u.Everywhere |= actions
 		return
 	}

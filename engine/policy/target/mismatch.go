@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"flyball.dev/flyball/engine/workload"
 )
@@ -35,18 +34,17 @@ func (s *Selector) Mismatches(gk schema.GroupKind, obj *workload.Object, nsLabel
 		add("kinds", "%s is not among %s", gk, strings.Join(kindNames(s.kinds), ", "))
 	}
 	all = append(all, s.placeMismatches(gk, obj, nsLabels)...)
-	if s.names.Len() > 0 && !s.names.Has(obj.Name) {
-		add("names", "%s is not among %s", obj.Name, strings.Join(sets.List(s.names), ", "))
+	if s.names.len() > 0 && !s.names.has(obj.Name) {
+		add("names", "%s is not among %s", obj.Name, strings.Join(s.names.list(), ", "))
+	}
+	if s.notNames.has(obj.Name) {
+		add("excludeNames", "%s is among %s", obj.Name, strings.Join(s.notNames.list(), ", "))
 	}
 	if s.labels != nil && !s.labels.Matches(obj.Labels) {
 		add("selector", "%s", unmet(s.labels, obj.Labels))
 	}
-	for _, p := range s.annotations {
-		if v, ok := obj.Annotations.Lookup(p.Key); !ok {
-			add("annotations", "there is no annotation %s", p.Key)
-		} else if v != p.Value {
-			add("annotations", "%s is %q, not %q", p.Key, v, p.Value)
-		}
+	for _, a := range s.unmetAnnotations("", obj.Annotations) {
+		add(a.term, "%s", a.mismatch(obj.Annotations))
 	}
 	if s.exclude != nil && s.exclude.Matches(obj.Labels) {
 		add("exclude", "%s holds", s.exclude)
@@ -66,10 +64,12 @@ func (s *Selector) placeMismatches(gk schema.GroupKind, obj *workload.Object, ns
 		return nil
 	case s.namespace != "":
 		return []Mismatch{{"namespace", fmt.Sprintf("the policy acts in %s, the object is in %s", s.namespace, at)}}
-	case s.excluded.Has(at):
+	case s.excluded.exact.Has(at):
 		return []Mismatch{{"excludeNamespaces", at + " is listed"}}
-	case s.byLabels == nil:
-		return []Mismatch{{"namespaces", fmt.Sprintf("%s is not among %s", at, strings.Join(sets.List(s.listed), ", "))}}
+	case s.excluded.has(at):
+		return []Mismatch{{"excludeNamespaces", fmt.Sprintf("%s is among %s", at, strings.Join(s.excluded.list(), ", "))}}
+	case s.byLabels == nil && !s.listed.has(at):
+		return []Mismatch{{"namespaces", fmt.Sprintf("%s is not among %s", at, strings.Join(s.listed.list(), ", "))}}
 	case s.scope.Protected.Has(at):
 		return []Mismatch{{"namespaces", at + " is protected: only a policy that names it reaches it"}}
 	}

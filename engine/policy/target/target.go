@@ -36,20 +36,20 @@ func (s Scope) IsClusterScoped(gk schema.GroupKind) bool {
 type Selector struct {
 	scope Scope
 	// namespace is the only namespace of a namespaced policy.
-	namespace   string
-	kinds       []schema.GroupKind // sorted; few, and a set of few takes far more memory
-	names       sets.Set[string]
-	labels      labels.Selector
-	exclude     labels.Selector
-	annotations workload.Pairs
-	annotated   labels.Selector // the same
-	listed      sets.Set[string]
-	byLabels    labels.Selector
-	excluded    sets.Set[string]
-	nothing     bool
+	namespace string
+	kinds     []schema.GroupKind // sorted; few, and a set of few takes far more memory
+	names     names
+	notNames  names
+	labels    labels.Selector
+	exclude   labels.Selector
+	annotated []annotation
+	listed    names
+	byLabels  labels.Selector
+	excluded  names
+	nothing   bool
 }
 
-var nothing = &Selector{nothing: true, annotated: labels.Everything()}
+var nothing = &Selector{nothing: true}
 
 // Nothing returns a Selector that selects no object.
 func Nothing() *Selector { return nothing }
@@ -66,8 +66,8 @@ func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at 
 // select namespaces explicitly, unless every listed kind is cluster-scoped.
 func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec.TargetSelector, scope, at)
-	s.listed = setOf(spec.Namespaces)
-	s.excluded = setOf(spec.ExcludeNamespaces)
+	s.listed, errs = listed(spec.Namespaces, false, at.Child("namespaces"), errs)
+	s.excluded, errs = listed(spec.ExcludeNamespaces, true, at.Child("excludeNamespaces"), errs)
 	if spec.NamespaceSelector != nil {
 		var err error
 		if s.byLabels, err = metav1.LabelSelectorAsSelector(spec.NamespaceSelector); err != nil {
@@ -82,8 +82,11 @@ func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (
 }
 
 func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
-	s := &Selector{scope: scope, names: setOf(spec.Names), annotations: workload.NewPairs(spec.Annotations), annotated: labels.SelectorFromValidatedSet(spec.Annotations)}
+	s := &Selector{scope: scope}
 	var errs field.ErrorList
+	s.annotated, errs = annotationsOf(spec, at)
+	s.names, errs = listed(spec.Names, false, at.Child("names"), errs)
+	s.notNames, errs = listed(spec.ExcludeNames, true, at.Child("excludeNames"), errs)
 	for i, k := range spec.Kinds {
 		gk := k.GroupKind()
 		if slices.Contains(s.kinds, gk) {
@@ -104,12 +107,9 @@ func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Select
 	return s, errs
 }
 
-// setOf returns the set of a list; nil for an empty list, to save memory.
-func setOf(list []string) sets.Set[string] {
-	if len(list) == 0 {
-		return nil
-	}
-	return sets.New(list...)
+func listed(list []string, excluded bool, at *field.Path, errs field.ErrorList) (names, field.ErrorList) {
+	n, es := namesOf(list, excluded, at)
+	return n, append(errs, es...)
 }
 
 func selector(spec *metav1.LabelSelector, at *field.Path, errs field.ErrorList) (labels.Selector, field.ErrorList) {
@@ -140,21 +140,34 @@ func (s *Selector) MatchesKind(gk schema.GroupKind) bool {
 // ListsKind reports whether the policy names the kind itself.
 func (s *Selector) ListsKind(gk schema.GroupKind) bool { return slices.Contains(s.kinds, gk) }
 
-// AnnotationKeys returns the annotations used by matching.
+// AnnotationKeys returns the annotations used by matching, each once.
 func (s *Selector) AnnotationKeys() []string {
-	keys := make([]string, len(s.annotations))
-	for i, p := range s.annotations {
-		keys[i] = p.Key
+	var keys []string
+	for i := range s.annotated {
+		if key := s.annotated[i].key; !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }
 
-// Namespaces returns the namespaces named by the policy and reports whether it can reach others by their labels.
-func (s *Selector) Namespaces() (named []string, byLabels bool) {
+// Namespaces returns the namespaces named by the policy and reports whether it can reach others, by their labels or by globs.
+func (s *Selector) Namespaces() (named []string, others bool) {
 	if s.namespace != "" {
 		return []string{s.namespace}, false
 	}
-	return sets.List(s.listed), s.byLabels != nil
+	return sets.List(s.listed.exact), s.byLabels != nil || len(s.listed.globs) > 0
+}
+
+// ByNamespaceLabels reports whether the policy selects namespaces by their labels.
+func (s *Selector) ByNamespaceLabels() bool { return s.byLabels != nil }
+
+// MayReach reports whether the policy reaches a namespace under some labels.
+func (s *Selector) MayReach(namespace string) bool {
+	if s.nothing || s.namespace != "" || s.excluded.has(namespace) {
+		return !s.nothing && s.namespace == namespace
+	}
+	return s.byLabels != nil && !s.scope.Protected.Has(namespace) || s.lists(namespace)
 }
 
 // MatchesNamespace reports whether the policy reaches a namespace; nsLabels are the namespace's labels.
@@ -164,15 +177,20 @@ func (s *Selector) MatchesNamespace(namespace string, nsLabels workload.Pairs) b
 		return false
 	case s.namespace != "":
 		return namespace == s.namespace
-	case s.excluded.Has(namespace):
+	case s.excluded.has(namespace):
 		return false
-	case s.listed.Has(namespace):
+	case s.lists(namespace):
 		return true
 	case s.byLabels == nil || s.scope.Protected.Has(namespace):
 		return false
 	default:
 		return s.byLabels.Matches(nsLabels)
 	}
+}
+
+// lists reports whether the list of namespaces has a namespace. A glob does not name a protected one.
+func (s *Selector) lists(namespace string) bool {
+	return s.listed.exact.Has(namespace) || len(s.listed.globs) > 0 && !s.scope.Protected.Has(namespace) && s.listed.has(namespace)
 }
 
 // Matches reports whether the policy selects an object of a kind. nsLabels are the labels of the object's namespace.
@@ -188,7 +206,7 @@ func (s *Selector) Matches(gk schema.GroupKind, obj *workload.Object, nsLabels w
 	} else if !s.MatchesNamespace(obj.Namespace, nsLabels) {
 		return false
 	}
-	if s.names.Len() > 0 && !s.names.Has(obj.Name) {
+	if s.names.len() > 0 && !s.names.has(obj.Name) || s.notNames.has(obj.Name) {
 		return false
 	}
 	if s.labels != nil && !s.labels.Matches(obj.Labels) {
@@ -197,7 +215,12 @@ func (s *Selector) Matches(gk schema.GroupKind, obj *workload.Object, nsLabels w
 	if s.exclude != nil && s.exclude.Matches(obj.Labels) {
 		return false
 	}
-	return s.annotated.Matches(obj.Annotations)
+	for i := range s.annotated {
+		if !s.annotated[i].matches(obj.Annotations) {
+			return false
+		}
+	}
+	return true
 }
 
 // String returns the selection for traces.
@@ -208,7 +231,6 @@ func (s *Selector) String() string {
 	case s.namespace != "":
 		return fmt.Sprintf("namespace %s", s.namespace)
 	default:
-		named, byLabels := s.Namespaces()
-		return fmt.Sprintf("namespaces %v, by labels: %t", named, byLabels)
+		return fmt.Sprintf("namespaces %v, by labels: %t", s.listed.list(), s.byLabels != nil)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/target"
@@ -136,7 +137,7 @@ func TestClusterScopedObjectsAreSelectedOnlyWhenListed(t *testing.T) {
 	}
 }
 
-func compiled(t *testing.T, spec v1alpha1.ClusterTargetSelector) *target.Selector {
+func compiled(t rapid.TB, spec v1alpha1.ClusterTargetSelector) *target.Selector {
 	t.Helper()
 	s, errs := target.Cluster(spec, scope, at)
 	if len(errs) > 0 {

@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -66,42 +67,58 @@ func (s *Selector) UnknownTerms(c Inventory) []Unmatched {
 }
 
 func (s *Selector) unknownNamespaces(c Inventory) (all []Unmatched) {
-	if s.namespace != "" || s.listed.Len() == 0 && s.byLabels == nil {
+	if s.namespace != "" || s.listed.len() == 0 && s.byLabels == nil {
 		return nil
 	}
 	var names []string
 	alike := false
 	c.Namespaces(func(name string, have workload.Pairs) bool {
 		names = append(names, name)
-		alike = alike || !s.listed.Has(name) && s.MatchesNamespace(name, have)
+		alike = alike || !s.listed.has(name) && s.MatchesNamespace(name, have)
 		return true
 	})
-	for _, name := range sets.List(s.listed) {
+	for _, name := range sets.List(s.listed.exact) {
 		if !slices.Contains(names, name) {
 			all = append(all, Unmatched{NamespaceUnknown, fmt.Sprintf("namespaces: there is no namespace %s%s", name, meant(name, names))})
 		}
 	}
-	if s.byLabels != nil && !alike && s.listed.Len() == 0 {
+	for _, glob := range s.listed.globs {
+		called := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !globMatches(glob, name) })
+		switch {
+		case len(called) == 0:
+			all = append(all, Unmatched{NamespaceUnknown, fmt.Sprintf("namespaces: no namespace is called %s%s", glob, regular(glob))})
+		case s.scope.Protected.HasAll(called...):
+			all = append(all, Unmatched{NamespaceUnknown, fmt.Sprintf("namespaces: %s matches only %s, which a policy reaches by the whole name and not by a glob",
+				glob, strings.Join(called, ", "))})
+		}
+	}
+	if s.byLabels != nil && !alike && s.listed.len() == 0 {
 		all = append(all, Unmatched{NamespacesUnlike, fmt.Sprintf("namespaceSelector: no namespace has %s", s.byLabels)})
 	}
 	return all
 }
 
-// NamesListed returns the number of object names in the selection.
-func (s *Selector) NamesListed() int { return s.names.Len() }
+// NamesListed returns the number of object names and globs in the selection.
+func (s *Selector) NamesListed() int { return s.names.len() }
 
-// ListsName reports whether the selection lists a name.
-func (s *Selector) ListsName(name string) bool { return s.names.Has(name) }
+// ListsName reports whether the selection lists a name or a glob that matches it.
+func (s *Selector) ListsName(name string) bool { return s.names.has(name) }
 
 // UnknownNames returns the names without an object in reach.
 func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
-	if s.names.Len() == 0 {
+	if s.names.len() == 0 {
 		return nil
 	}
-	missing := s.names.Clone()
-	s.eachInReach(c, func(obj *workload.Object) { missing.Delete(obj.Name) })
+	missing, globs := s.names.exact.Clone(), slices.Clone(s.names.globs)
+	s.eachInReach(c, func(obj *workload.Object) {
+		missing.Delete(obj.Name)
+		globs = slices.DeleteFunc(globs, func(glob string) bool { return globMatches(glob, obj.Name) })
+	})
+	for _, glob := range globs {
+		all = append(all, Unmatched{NameUnknown, fmt.Sprintf("names: no object is called %s%s", glob, regular(glob))})
+	}
 	if missing.Len() == 0 {
-		return nil
+		return all
 	}
 	there := sets.New[string]()
 	s.eachInReach(c, func(obj *workload.Object) { there.Insert(obj.Name) })
@@ -119,31 +136,38 @@ func (s *Selector) MatchesNothing(unmatched []Unmatched) bool {
 	}
 	all := func(n, listed int) bool { return listed > 0 && n == listed }
 	return count[NoAdapter]+count[NamespacesUnlike] > 0 ||
-		all(count[KindUnknown]+count[KindClusterScoped], len(s.kinds)) || all(count[NameUnknown], s.names.Len()) ||
-		s.byLabels == nil && all(count[NamespaceUnknown], s.listed.Len())
+		all(count[KindUnknown]+count[KindClusterScoped], len(s.kinds)) || all(count[NameUnknown], s.names.len()) ||
+		s.byLabels == nil && all(count[NamespaceUnknown], s.listed.len())
 }
 
 // EmptyTerm returns the term that empties the selection although its kinds, namespaces and names exist.
 func (s *Selector) EmptyTerm(c Inventory) Unmatched {
-	var found, labelled, annotated bool
+	annotated := func(term string) func(*workload.Object) bool {
+		return func(obj *workload.Object) bool { return len(s.unmetAnnotations(term, obj.Annotations)) == 0 }
+	}
+	// An object has to pass the terms in this order.
+	terms := []struct {
+		Unmatched
+		passes func(*workload.Object) bool
+	}{
+		{Unmatched{NoObjects, "there is no object of the kinds and namespaces selected"}, func(obj *workload.Object) bool { return s.names.len() == 0 || s.names.has(obj.Name) }},
+		{Unmatched{EverythingExcluded, "excludeNames: every object is called " + strings.Join(s.notNames.list(), " or ")}, func(obj *workload.Object) bool { return !s.notNames.has(obj.Name) }},
+		{Unmatched{LabelsUnlike, fmt.Sprintf("selector: no object has %s", s.labels)}, func(obj *workload.Object) bool { return s.labels == nil || s.labels.Matches(obj.Labels) }},
+		{Unmatched{AnnotationsUnlike, "annotations: no object has " + s.annotationText("annotations")}, annotated("annotations")},
+		{Unmatched{AnnotationsUnlike, "annotationSelector: no object has " + s.annotationText("annotationSelector")}, annotated("annotationSelector")},
+	}
+	passed := 0
 	s.eachInReach(c, func(obj *workload.Object) {
-		if s.names.Len() > 0 && !s.names.Has(obj.Name) {
-			return
+		for i, term := range terms {
+			if !term.passes(obj) {
+				return
+			}
+			passed = max(passed, i+1)
 		}
-		found = true
-		if s.labels != nil && !s.labels.Matches(obj.Labels) {
-			return
-		}
-		labelled = true
-		annotated = annotated || s.annotated.Matches(obj.Annotations)
 	})
 	switch {
-	case !found:
-		return Unmatched{NoObjects, "there is no object of the kinds and namespaces selected"}
-	case !labelled:
-		return Unmatched{LabelsUnlike, fmt.Sprintf("selector: no object has %s", s.labels)}
-	case !annotated:
-		return Unmatched{AnnotationsUnlike, fmt.Sprintf("annotations: no object has %s", s.annotated)}
+	case passed < len(terms):
+		return terms[passed].Unmatched
 	case s.exclude != nil:
 		return Unmatched{EverythingExcluded, fmt.Sprintf("exclude: every object has %s, or is controlled by another target", s.exclude)}
 	}
@@ -174,6 +198,14 @@ func (s *Selector) eachInReach(c Inventory, yield func(*workload.Object)) {
 			})
 		}
 	}
+}
+
+// regular returns a hint for a glob that is written as a regular expression; empty: it is not.
+func regular(glob string) string {
+	if !strings.Contains(glob, ".*") {
+		return ""
+	}
+	return "; * alone stands for any text: did you mean " + strings.ReplaceAll(glob, ".*", "*") + "?"
 }
 
 // meant returns a suggestion with the nearest candidate; empty: none is near.

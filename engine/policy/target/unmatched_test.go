@@ -95,6 +95,19 @@ func TestUnmatchedTerms(t *testing.T) {
 		{reason: "kinds outside namespaces, named by a policy outside", selector: compiled(t, v1alpha1.ClusterTargetSelector{
 			TargetSelector: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{pool}, Names: []string{"pol"}}}), nothing: true,
 			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: there is no object pol; did you mean pool?"}}},
+		{reason: "a glob of names", selector: inShop(v1alpha1.TargetSelector{Names: []string{"db-*", "w*"}}),
+			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: no object is called db-*"}}},
+		{reason: "a regular expression", selector: inShop(v1alpha1.TargetSelector{Names: []string{"web.*"}}), nothing: true,
+			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: no object is called web.*; * alone stands for any text: did you mean web*?"}}},
+		{reason: "a glob of namespaces", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"dev-*"}}), nothing: true,
+			terms: []target.Unmatched{{Reason: target.NamespaceUnknown, Message: "namespaces: no namespace is called dev-*"}}},
+		{reason: "a glob of protected namespaces", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"kube-*"}}), nothing: true,
+			terms: []target.Unmatched{{Reason: target.NamespaceUnknown, Message: "namespaces: kube-* matches only kube-system, which a policy reaches by the whole name and not by a glob"}}},
+		{reason: "excludeNames", selector: inShop(v1alpha1.TargetSelector{ExcludeNames: []string{"w*"}}),
+			empty: target.Unmatched{Reason: target.EverythingExcluded, Message: "excludeNames: every object is called w*"}},
+		{reason: "annotationSelector", selector: inShop(v1alpha1.TargetSelector{AnnotationSelector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"b", "c"}}}}}),
+			empty: target.Unmatched{Reason: target.AnnotationsUnlike, Message: "annotationSelector: no object has a notin (b,c)"}},
 		{reason: "nothing", selector: target.Nothing()},
 	} {
 		terms, names := test.selector.UnknownTerms(test.town), test.selector.UnknownNames(test.town)

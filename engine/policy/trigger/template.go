@@ -156,11 +156,11 @@ func templateName(is identity, t *v1alpha1.Trigger, at *field.Path) (string, fie
 		errs = append(errs, field.Invalid(at.Child("namespace"), ns, fmt.Sprintf("a Trigger makes objects in its own namespace, %s, only", t.Namespace)))
 	}
 	name := is.Metadata.Name
-	if name == "" && len(t.Spec.Target.Names) == 1 {
-		name = t.Spec.Target.Names[0]
+	if names := t.Spec.Target.Names; name == "" && len(names) == 1 && !target.IsGlob(names[0]) {
+		name = names[0]
 	}
 	if name == "" {
-		errs = append(errs, field.Required(at.Child("name"), "give it here, or exactly one name in spec.target.names"))
+		errs = append(errs, field.Required(at.Child("name"), "give it here, or exactly one name, and no glob, in spec.target.names"))
 	}
 	return name, errs
 }
