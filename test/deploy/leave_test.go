@@ -69,7 +69,7 @@ func (s *stage) onlyPoliciesLeft() {
 		s.Errorf("%d adapters are left", len(left))
 	}
 	s.must(here.client.Get(s.ctx, client.ObjectKey{Namespace: "shop", Name: "nights"}, &v1alpha1.Schedule{}))
-	eventually(s.T, func() error { // deleted by the garbage collector after the role that owns them
+	eventually(s.T, func() error { // the webhook configurations are deleted by the garbage collector after the role that owns them
 		lease, secret := &coordinationv1.Lease{}, &corev1.Secret{}
 		for obj, name := range map[client.Object]string{lease: "flyball-manager", secret: "flyball-webhook-cert"} {
 			if err := here.client.Get(s.ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj); !apierrors.IsNotFound(err) {
@@ -179,7 +179,7 @@ func (s *stage) nothingForbidden() {
 // installation. Override is never the verb of a request: the API server only asks for it.
 func (s *stage) nothingIdle(used map[string]bool) {
 	all := render(s.T, s.args...)
-	rare := []string{"events.k8s.io events patch", " events patch", " secrets update", "flyball.dev adapters create", "admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch", " limitranges watch", " resourcequotas watch", // the last four belong to Tortoises, as do mutating webhooks
+	rare := []string{"events.k8s.io events patch", " events patch", "flyball.dev adapters create", "admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch", " limitranges watch", " resourcequotas watch", // the last four belong to Tortoises, as do mutating webhooks
 		" pods get", "apps replicasets get"} // for a manager that looks for its own Deployment; this one runs in no pod
 	own := regexp.MustCompile(`^(adapters|calendars|schedules)(/status)?$`)
 	for _, role := range []string{"ClusterRole/flyball-base", "Role/flyball"} {

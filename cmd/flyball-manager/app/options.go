@@ -177,7 +177,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Webhook.Evaluate.Enabled, "evaluate", false, "Serve POST /v1alpha1/freezereviews on the webhook's port, which answers pipelines whether freezes allow a change.")
 	fs.Float64Var(&o.Webhook.Evaluate.Rate, "evaluate-rate", evaluateRate, "Number of these answers per second and user; the burst is ten times as large.")
 	fs.StringSliceVar(&o.Webhook.Evaluate.Audiences, "evaluate-audiences", nil, "Accepted audiences of the tokens of pipelines; empty: those of the API server.")
-	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole that owns the webhook configurations, the lease and the Secret, so that they are removed with it. Empty: the CRD of ClusterChangeFreeze owns the webhook configurations, and nothing owns the rest.")
+	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole that owns the webhook configurations, so that they are removed with it. Empty: the CRD of ClusterChangeFreeze owns them.")
 }
 
 func (o *Options) validate() error {

@@ -57,7 +57,7 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddress},
 		HealthProbeBindAddress:        opts.HealthAddress,
 		LeaderElection:                opts.LeaderElection,
-		LeaderElectionID:              leaseName,
+		LeaderElectionID:              "flyball-manager", // the chart has a Lease of this name
 		LeaderElectionNamespace:       opts.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &opts.ShutdownTimeout,
@@ -75,9 +75,6 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 		return err
 	}
 	if err := addEngine(mgr, config, opts, w, listings, enforcement, pods); err != nil {
-		return err
-	}
-	if err := addBelongings(mgr, config, opts); err != nil {
 		return err
 	}
 	server, err := addWebhook(mgr, config, opts, w, enforcement, pods)

@@ -239,10 +239,12 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, m credential.
 	return nil
 }
 
-// watch notifies when the Secret or a configuration changes.
+// watch notifies when the Secret, an admission policy or a configuration changes.
 func (k *keeper) watch(ctx context.Context, notify chan<- struct{}) error {
-	if err := registration.WatchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, notify); err != nil {
-		return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
+	if k.directory == nil {
+		if err := registration.WatchNamed(ctx, k.secrets, k.secret.Name, &corev1.Secret{}, k.log, notify); err != nil {
+			return fmt.Errorf("watch the Secret %s: %w", k.secret, err)
+		}
 	}
 	if k.policies != nil {
 		if err := k.policies.Watch(ctx, k.log, notify); err != nil {

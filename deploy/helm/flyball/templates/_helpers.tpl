@@ -72,11 +72,6 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{- /* The Secret that the manager keeps: its certificates and its path, or the path alone beside cert-manager's. */}}
-{{- define "flyball.webhookSecret" -}}
-{{ include "flyball.fullname" . }}-webhook-{{ if .Values.webhook.certManager.enabled }}path{{ else }}cert{{ end }}
-{{- end }}
-
 {{- /* The names of the enabled adapters, in order, joined by commas. */ -}}
 {{- define "flyball.enabledAdapters" -}}
 {{- $names := list }}
