@@ -28,10 +28,6 @@ demo: ## Show a week of schedules in two minutes, on a local control plane (or, 
 test: ## Run every test: unit, property, integration on a real API server, samples.
 	@test/run.sh
 
-.PHONY: test-busy
-test-busy: ## Run every test ten times while every core is kept busy; ROUNDS and SUITES say how often and which.
-	@test/busy.sh
-
 .PHONY: unit
 unit: ## Run the tests that need no server.
 	$(GO) test $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' $(UNITS) | grep -v flyball.dev/flyball/test/ | cut -d' ' -f1)

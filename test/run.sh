@@ -10,7 +10,7 @@ export RAPID_SEED=${RAPID_SEED:-1}
 
 # on_server runs suites that need a real API server. They wait for controllers, webhooks and metrics of other processes, so a machine that
 # stands still for long enough fails one of them without cause. A suite that fails is therefore run once more, alone, and told of at the
-# end: a suite that is named there often has a fault, of its own or of the product. make test-busy gives no second try.
+# end: a suite that is named there often has a fault, of its own or of the product.
 second_try=""
 on_server() {
     local log failed
