@@ -10,15 +10,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// BatchKey names the batches of one policy in one direction.
+// BatchKey identifies the batches of one policy in one direction.
 type BatchKey struct {
 	Policy    workload.Policy
 	Direction workload.Direction
 }
 
-// Batches lets through at most so many changes a batch. A batch is recorded before its first change, so that a crash can
-// make a pause longer but never let a second batch through early. Batches of different keys know nothing of each other,
-// and nobody sleeps: who is not let through is told when to ask again.
+// Batches limits the changes of a batch. A batch is recorded before its first change, so that a crash can make a pause
+// longer but never let a second batch through early. Batches of different keys are independent, and no caller sleeps: a
+// refused caller gets the time of its next try.
 type Batches struct {
 	record func(ctx context.Context, key BatchKey, opened time.Time) error
 
@@ -32,16 +32,16 @@ type batch struct {
 	opening bool
 }
 
-// ErrOpening asks to try again in a moment: another change is just recording a new batch. How long that takes is a matter of
-// the API server and not of the clock by which policies are decided.
+// ErrOpening asks the caller to try again in a moment, because another change is recording a new batch. The API server,
+// not the clock of policies, decides how long that takes.
 var ErrOpening = errors.New("a batch is being opened")
 
-// NewBatches makes Batches that are recorded by the given function, which returns once the record is safe.
+// NewBatches returns Batches that are recorded by the given function, which returns once the record is safe.
 func NewBatches(record func(ctx context.Context, key BatchKey, opened time.Time) error) *Batches {
 	return &Batches{record: record, open: map[BatchKey]*batch{}}
 }
 
-// Resume takes over the batch that an earlier run recorded. It counts as used up, since nobody knows how far it came. A
+// Resume restores the batch that an earlier run recorded. It counts as used up, because its progress is unknown. A
 // batch that this run opened itself is not touched.
 func (b *Batches) Resume(key BatchKey, opened time.Time) {
 	b.mu.Lock()
@@ -65,8 +65,8 @@ type Place struct {
 	opened time.Time
 }
 
-// Take asks for room for one change. Where there is none, again says when to ask next. size is the largest number of changes
-// in a batch and delay the time from one opening to the next. The error is ErrOpening, or that of the record.
+// Take reserves room for one change. Without room, again is the time of the next try. size is the largest number of
+// changes in a batch and delay the time from one opening to the next. The error is ErrOpening, or that of the record.
 func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.Duration, now time.Time) (place Place, again time.Time, err error) {
 	b.mu.Lock()
 	cur := b.open[key]
@@ -101,8 +101,8 @@ func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.D
 	return Place{key, now}, time.Time{}, nil
 }
 
-// Return gives back a place that was not needed, because the change is known not to have come about. The place is one of its
-// own batch: once the next batch is open, nothing is given back.
+// Return gives back an unused place after a change that did not happen. The place belongs to its own batch: once the
+// next batch is open, nothing is given back.
 func (b *Batches) Return(p Place) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

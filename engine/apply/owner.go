@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// OtherWriter names who else owns one of the fields of an object, going by its managedFields: the latest of them. It reads
-// the object's metadata, and is asked only when a field keeps being changed. The answer is never empty.
+// OtherWriter returns the other latest owner of one of the fields of an object, by its managedFields. It reads the
+// object's metadata, and is called only for a field that keeps being changed. The result is never empty.
 func (w *Writer) OtherWriter(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, pointers []string) string {
 	const unknown = "an unknown writer"
 	meta, err := w.client.Resource(resource).Namespace(obj.Namespace).Get(ctx, obj.Name, metav1.GetOptions{})
@@ -64,7 +64,7 @@ func ownsField(fields []byte, pointer string) bool {
 	return true
 }
 
-// ownsElements says whether a set stands for a whole value or for elements of a list.
+// ownsElements reports whether a set stands for a whole value or for elements of a list.
 func ownsElements(set gjson.Result) bool {
 	whole := true
 	elements := false

@@ -18,15 +18,16 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// giveUpTries is how often a write of managedFields is tried that others come before: a controller that writes its status moves the entries.
+// giveUpTries is the number of tries for a write of managedFields: another writer, such as a controller that writes its
+// status, moves the entries.
 const giveUpTries = 5
 
-// giveUp takes the fields that Flyball has given back out of its managed fields. The API server takes who changes a field for its owner, also where
-// that gives it back, and would refuse the next server-side apply of another value. meta is the object after the write. Where nobody uses
-// server-side apply, nothing is written. What is left over by a failure goes with the next write of a ledger.
+// giveUp removes restored fields from Flyball's managed fields. The API server makes every writer of a field its owner,
+// also for a restore, and would refuse the next server-side apply of another value. meta is the object after the write.
+// Without server-side appliers, nothing is written. Fields left by a failure go with the next write of a ledger.
 func (w *Writer) giveUp(ctx context.Context, resource schema.GroupVersionResource, meta *metav1.PartialObjectMetadata) error {
 	if resource.Group == "" && resource.Resource == "pods" {
-		return nil // what Flyball owns on pods says what it has to take away there
+		return nil // Flyball's managed fields on pods show the pods to restore
 	}
 	client := w.client.Resource(resource).Namespace(meta.Namespace)
 	var failed error
@@ -52,8 +53,8 @@ func (w *Writer) giveUp(ctx context.Context, resource schema.GroupVersionResourc
 	return failed
 }
 
-// givenUp is the JSON patch of managedFields after which Flyball owns no more than what the ledger lists, and the ledger. It is nil where that is
-// so already, and where nobody else uses server-side apply.
+// givenUp returns the JSON patch of managedFields after which Flyball owns only the fields of the ledger, and the
+// ledger. It returns nil if that is so already, or without another server-side applier.
 func givenUp(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 	applied := false
 	for i := range meta.ManagedFields {
@@ -68,7 +69,7 @@ func givenUp(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 		return nil, nil //nolint:nilerr // nothing is written of a ledger that cannot be read
 	}
 	var steps []map[string]any
-	for i := len(meta.ManagedFields) - 1; i >= 0; i-- { // from the end, so that no removal moves those that follow
+	for i := len(meta.ManagedFields) - 1; i >= 0; i-- { // from the end, so that no removal moves the later entries
 		e := &meta.ManagedFields[i]
 		if e.Manager != FieldManager || e.Operation != metav1.ManagedFieldsOperationUpdate || e.FieldsV1 == nil {
 			continue
@@ -94,12 +95,12 @@ func givenUp(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 	return json.Marshal(steps)
 }
 
-// place is where a field is of which Flyball stays the owner.
+// place is a field that Flyball still owns.
 type place struct {
-	// tokens are those of its pointer, and lists how many of them may be indexes of list elements.
+	// tokens are those of its pointer, and lists is the number of tokens that may be indexes of list elements.
 	tokens []string
 	lists  int
-	// element is the name of the list element that the field is in, if it has one.
+	// element is the name of the list element around the field, if any.
 	element string
 }
 
@@ -113,8 +114,8 @@ func newPlace(tokens []string, element string) place {
 	return p
 }
 
-// keptFields are the places of which Flyball stays the owner: those of the ledger, with the containers that were
-// made for them, and the ledger itself. A size that was set once is left to others.
+// keptFields returns the fields that Flyball still owns: those of the ledger, with the containers created for them, and
+// the ledger itself. A size that was set once is left to others.
 func keptFields(ledger string) ([]place, error) {
 	if ledger == "" {
 		return nil, nil
@@ -137,7 +138,7 @@ func keptFields(ledger string) ([]place, error) {
 	return kept, nil
 }
 
-// withoutSurplus takes out of a FieldsV1 set what is not among the places kept. left is nil where nothing remains.
+// withoutSurplus removes all but the kept places from a FieldsV1 set. left is nil if nothing remains.
 func withoutSurplus(fields []byte, kept []place) (left []byte, changed bool, err error) {
 	var all fieldpath.Set
 	if err := all.FromJSON(bytes.NewReader(fields)); err != nil {
@@ -146,7 +147,7 @@ func withoutSurplus(fields []byte, kept []place) (left []byte, changed bool, err
 	owned := fieldpath.NewSet()
 	for _, k := range kept {
 		var around []fieldpath.Path
-		found := false // the element, by its name: the list may have other keys
+		found := false // the element, by its name, because the list may have other keys
 		for p := range all.All() {
 			if k.overlaps(p) {
 				around = append(around, p.Copy())
@@ -169,7 +170,8 @@ func withoutSurplus(fields []byte, kept []place) (left []byte, changed bool, err
 	return left, true, err
 }
 
-// overlaps says whether a field lies in the place, around it, or is it. An element of a list has a key there and an index here, so any may be any.
+// overlaps reports whether a field lies in the place, around it, or is it. An element of a list has a key there and an
+// index here, so any may match any.
 func (k place) overlaps(field fieldpath.Path) bool {
 	for i := range min(len(field), len(k.tokens)) {
 		if name := field[i].FieldName; name != nil && *name != k.tokens[i] {
@@ -179,7 +181,7 @@ func (k place) overlaps(field fieldpath.Path) bool {
 	return true
 }
 
-// isIn says whether a field is in the list element that has the name.
+// isIn reports whether a field is in the list element with the name.
 func (k place) isIn(field fieldpath.Path) bool {
 	for _, e := range field {
 		if e.Key == nil {
@@ -194,7 +196,7 @@ func (k place) isIn(field fieldpath.Path) bool {
 	return false
 }
 
-// isAround says whether a field is outside of the lists that the place goes through, or of the innermost.
+// isAround reports whether a field is outside of the lists around the place, or of the innermost.
 func (k place) isAround(field fieldpath.Path) bool {
 	elements := 0
 	for _, e := range field[:min(len(field), len(k.tokens))] {

@@ -9,38 +9,41 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// RolloutTime is how long a roll-out has its place at most. One that takes longer is late: others go on, and it is told of.
+// RolloutTime is the longest time for which a roll-out keeps its place. A longer roll-out is reported as late, and
+// others go on.
 const RolloutTime = 10 * time.Minute
 
-// Need says how much a target needs its roll-out: what is short of memory comes first, then what has needed it longest.
+// Need is the urgency of a target's roll-out: a shortage of memory comes first, then the longest wait.
 type Need struct {
 	Memory bool
 	Since  time.Time
 }
 
-// Turn is what a target needs a place for: to roll its template out, or, with InPlace, to have containers restarted by changes of its pods in
-// place.
+// Turn is a target's need for a place: to roll its template out, or, with InPlace, to restart containers by changes of
+// its pods in place.
 type Turn struct {
 	workload.Ref
 	InPlace bool
 }
 
-// Rollouts lets at most so many targets of a policy restart pods at once. A target has its place until it has settled, or for RolloutTime;
-// it has one however it restarts them. Nobody sleeps: who is not let through is asked for again once there is a place.
+// Rollouts limits the targets of a policy that restart pods at once. A target keeps its place until it has settled, or
+// for RolloutTime, and needs only one for both ways of restarting. No caller sleeps: a refused target is queued again
+// once a place is free.
 type Rollouts struct {
-	// again has targets asked for again. It is called without the lock.
+	// again queues targets. It is called without the lock.
 	again func(refs ...workload.Ref)
 
 	mu      sync.Mutex
 	running map[Turn]rollout
 	waiting map[Turn]waiter
-	// resumed are the policies whose roll-outs of an earlier run are known.
+	// resumed are the policies with known roll-outs of an earlier run.
 	resumed map[workload.Policy]bool
 }
 
 type rollout struct {
 	by workload.Policy
-	// from is the version of the object before its write, which says nothing of the roll-out; empty: every one does.
+	// from is the version of the object before its write, which shows nothing of the roll-out; empty: every version
+	// shows it.
 	from  string
 	since time.Time
 	late  bool
@@ -50,16 +53,17 @@ type waiter struct {
 	by    workload.Policy
 	need  Need
 	limit int
-	// asked says that the target has asked since it was last looked at.
+	// asked is true if the target has asked since it was last looked at.
 	asked bool
 }
 
-// NewRollouts makes Rollouts of which none is under way. again has targets asked for again.
+// NewRollouts returns Rollouts without a roll-out. again queues targets.
 func NewRollouts(again func(refs ...workload.Ref)) *Rollouts {
 	return &Rollouts{again: again, running: map[Turn]rollout{}, waiting: map[Turn]waiter{}, resumed: map[workload.Policy]bool{}}
 }
 
-// Resume takes over what an earlier run has begun, once for a policy: unsettled lists what of its targets has not settled.
+// Resume restores the roll-outs of an earlier run, once for a policy. unsettled returns the policy's targets that have
+// not settled.
 func (r *Rollouts) Resume(id workload.Policy, now time.Time, unsettled func() []Turn) {
 	r.mu.Lock()
 	known := r.resumed[id]
@@ -81,7 +85,7 @@ func (r *Rollouts) Resume(id workload.Policy, now time.Time, unsettled func() []
 	r.ask(turns) // they may have settled meanwhile
 }
 
-// ask has targets asked for again.
+// ask queues targets.
 func (r *Rollouts) ask(turns []Turn) {
 	refs := make([]workload.Ref, 0, len(turns))
 	for _, t := range turns {
@@ -92,8 +96,9 @@ func (r *Rollouts) ask(turns []Turn) {
 	}
 }
 
-// Take asks for a place among the limit of a policy for a target whose object is in a version. Where it is not ok, the target is asked for
-// again when there is a place. took is false where it has one already: that is of an earlier write, which may just not be seen yet.
+// Take reserves one of a policy's places for a target with its object in a version. If ok is false, the target is
+// queued again when a place is free. took is false if the target has a place already, from an earlier write that may
+// not be visible yet.
 func (r *Rollouts) Take(id workload.Policy, t Turn, version string, need Need, limit int, now time.Time) (took, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +122,7 @@ func (r *Rollouts) Take(id workload.Policy, t Turn, version string, need Need, l
 	return true, true
 }
 
-// disrupted are the targets of a policy that have a place.
+// disrupted returns the targets of a policy with a place.
 func (r *Rollouts) disrupted(id workload.Policy) map[workload.Ref]struct{} {
 	refs := map[workload.Ref]struct{}{}
 	for t, x := range r.running {
@@ -141,7 +146,7 @@ func precedes(a Turn, x waiter, b Turn, y waiter) bool {
 	return !a.InPlace && b.InPlace
 }
 
-// Look takes note of what a target is when it is looked at. settled is called only where that matters.
+// Look records the state of a target. settled is called only if it matters.
 func (r *Rollouts) Look(t Turn, version string, settled func() bool, now time.Time) {
 	r.mu.Lock()
 	if w, waits := r.waiting[t]; waits {
@@ -167,10 +172,10 @@ func (r *Rollouts) Look(t Turn, version string, settled func() bool, now time.Ti
 	r.call(x.by)
 }
 
-// turnsOf are all that a target can need a place for.
+// turnsOf returns all turns that a target can need.
 func turnsOf(ref workload.Ref) []Turn { return []Turn{{Ref: ref}, {Ref: ref, InPlace: true}} }
 
-// Late says whether a target has been restarting pods for too long, and under which policy.
+// Late reports whether a target has been restarting pods for too long, and for which policy.
 func (r *Rollouts) Late(ref workload.Ref) (by workload.Policy, late bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +187,7 @@ func (r *Rollouts) Late(ref workload.Ref) (by workload.Policy, late bool) {
 	return by, false
 }
 
-// Looked says that a target was looked at: if it has not asked for a place meanwhile, it needs none.
+// Looked records that a target was looked at: if it has not asked for a place meanwhile, it needs none.
 func (r *Rollouts) Looked(t Turn) {
 	r.mu.Lock()
 	w, waits := r.waiting[t]
@@ -195,7 +200,7 @@ func (r *Rollouts) Looked(t Turn) {
 	r.call(w.by)
 }
 
-// Return gives back the place of a target whose write is known not to have come about, or that needs none any more.
+// Return frees the place of a target whose write did not happen, or that needs none any more.
 func (r *Rollouts) Return(t Turn) {
 	r.mu.Lock()
 	x, runs := r.running[t]
@@ -211,7 +216,7 @@ func (r *Rollouts) Return(t Turn) {
 	}
 }
 
-// call has those asked for again that come next, where there are places.
+// call queues the next waiting targets if places are free.
 func (r *Rollouts) call(id workload.Policy) {
 	r.mu.Lock()
 	next := slices.Collect(maps.Keys(r.waiting))
@@ -229,7 +234,7 @@ func (r *Rollouts) call(id workload.Policy) {
 	r.ask(next)
 }
 
-// Deadline is when a target has been restarting pods for too long; zero: it restarts none.
+// Deadline returns the time from which a target's roll-out is late; zero: it has none.
 func (r *Rollouts) Deadline(ref workload.Ref) (at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -241,7 +246,7 @@ func (r *Rollouts) Deadline(ref workload.Ref) (at time.Time) {
 	return at
 }
 
-// Waits says whether a target waits for a place.
+// Waits reports whether a target waits for a place.
 func (r *Rollouts) Waits(t Turn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,7 +254,7 @@ func (r *Rollouts) Waits(t Turn) bool {
 	return waits
 }
 
-// Forget drops what is known of a policy that is gone.
+// Forget drops a policy that is gone.
 func (r *Rollouts) Forget(id workload.Policy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -258,7 +263,7 @@ func (r *Rollouts) Forget(id workload.Policy) {
 	maps.DeleteFunc(r.waiting, func(_ Turn, w waiter) bool { return w.by == id })
 }
 
-// Counts says how many targets of a policy restart pods, wait for a place, and are late.
+// Counts returns the number of a policy's targets that restart pods, wait for a place, and are late.
 func (r *Rollouts) Counts(id workload.Policy) (running, waiting, late int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TemplateManager is the name under which the fields of objects made from templates appear in managedFields.
+// TemplateManager is the field manager of objects made from templates.
 const TemplateManager = "flyball-template"
 
-// Templates makes whole objects and keeps their fields, by server-side apply.
+// Templates creates whole objects and keeps their fields, by server-side apply.
 type Templates struct{ client dynamic.Interface }
 
-// NewTemplates makes Templates that use the configuration as it is.
+// NewTemplates returns Templates that use the configuration unchanged.
 func NewTemplates(config *rest.Config) (*Templates, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -30,7 +30,7 @@ func NewTemplates(config *rest.Config) (*Templates, error) {
 	return &Templates{client: client}, nil
 }
 
-// Get reads an object as it is now; nil if there is none.
+// Get returns the present object, or nil if it does not exist.
 func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	obj, err := t.client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -42,8 +42,8 @@ func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResourc
 	return obj, nil
 }
 
-// Apply makes the object or brings the fields given to what they say, and gives the object that comes of it. With a
-// resourceVersion it is Stale if the object has changed since.
+// Apply creates or updates the object with the given fields, and returns the result. With a resourceVersion it is Stale
+// if the object has changed since.
 func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured) (*unstructured.Unstructured, Outcome, error) {
 	got, err := t.client.Resource(resource).Namespace(obj.GetNamespace()).
 		Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: TemplateManager, Force: true})
@@ -53,7 +53,7 @@ func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResou
 	return got, Applied, nil
 }
 
-// Disown takes an owner out of those of an object, if that has not changed since it was read.
+// Disown removes an owner reference of an object, if the object has not changed since it was read.
 func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured, owner types.UID) error {
 	owners := slices.DeleteFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": owners, "resourceVersion": obj.GetResourceVersion()}})
@@ -67,7 +67,7 @@ func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionReso
 	return nil
 }
 
-// Delete removes an object, if it is still the one of that UID.
+// Delete deletes an object, if it still has the UID.
 func (t *Templates) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, uid types.UID) error {
 	background := metav1.DeletePropagationBackground
 	err := t.client.Resource(resource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{

@@ -1,5 +1,5 @@
-// Package apply sends patches to the API server, one write a change, and says in a word what became of each: through,
-// stale, gone, refused or failed. It also keeps the batches of rate limits. It reads nothing and decides nothing.
+// Package apply sends patches to the API server, one write a change, and returns the outcome of each: applied, stale,
+// gone, refused or failed. It also keeps the batches of rate limits. It reads no objects and makes no decisions.
 //
 // Decisions (docs/decisions): 0042.
 package apply
@@ -21,44 +21,44 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// FieldManager is the name under which Flyball's writes appear in managedFields.
+// FieldManager is Flyball's name in managedFields.
 const FieldManager = workload.FieldManager
 
-// Outcome is what became of a write.
+// Outcome is the outcome of a write.
 type Outcome string
 
 // Outcomes; they are metric labels too.
 const (
-	// Applied: every part of the patch is through.
+	// Applied: every part of the patch was accepted.
 	Applied Outcome = "applied"
-	// Unchanged: the API server took the patch, and the object is as it was, or has not got the annotation that the patch gives it: an admission
-	// webhook undoes the change.
+	// Unchanged: the API server accepted the patch, but the object is as before, or lacks the annotation of the patch:
+	// an admission webhook reverts the change.
 	Unchanged Outcome = "unchanged"
-	// Stale: the object changed since it was read. The watch brings the new one; decide again.
+	// Stale: the object changed since it was read. The watch brings the new object; decide again.
 	Stale Outcome = "stale"
 	// Gone: the object does not exist any more.
 	Gone Outcome = "gone"
-	// Refused: the API server or an admission policy says no to this change. Trying again helps only once they change.
+	// Refused: the API server or an admission policy refuses this change. Another try helps only once they change.
 	Refused Outcome = "refused"
-	// Failed: the write did not get an answer, or a passing error. Try again.
+	// Failed: the write got no answer, or a passing error. Try again.
 	Failed Outcome = "failed"
 )
 
-// Outcomes returns all of them.
+// Outcomes returns all outcomes.
 func Outcomes() []Outcome { return []Outcome{Applied, Unchanged, Stale, Gone, Refused, Failed} }
 
-// IsFailure says whether a write was refused or failed.
+// IsFailure reports whether a write was refused or failed.
 func (o Outcome) IsFailure() bool { return o == Refused || o == Failed }
 
 var (
-	// ErrBehind says that a pod has changed since it was read.
+	// ErrBehind is the error for a pod that has changed since it was read.
 	ErrBehind = errors.New("a pod has changed since it was read")
-	// ErrUndone says that the API server took the write and the pod is as it was.
+	// ErrUndone is the error for an accepted write without effect on the pod.
 	ErrUndone = errors.New("an admission webhook or policy undoes the change")
 )
 
-// PodError says why a pod has not got what was written: ErrBehind, ErrUndone, or the error that came with the outcome. It is nil where the
-// pod has it, or is gone.
+// PodError returns the reason why a pod lacks the written values: ErrBehind, ErrUndone, or the error of the outcome. It
+// returns nil if the pod has them, or is gone.
 func (o Outcome) PodError(err error) error {
 	switch o {
 	case Applied, Gone:
@@ -71,14 +71,14 @@ func (o Outcome) PodError(err error) error {
 	return err
 }
 
-// Writer patches objects of any kind. It asks for metadata only in the answer, so that a write costs little to read.
+// Writer patches objects of any kind. It asks only for metadata in the answer, so that an answer is small.
 type Writer struct {
-	// Log takes what goes wrong beside a write that is through.
+	// Log receives failures beside a successful write.
 	Log    logr.Logger
 	client metadata.Interface
 }
 
-// NewWriter makes a Writer that uses the configuration as it is: rate limits of the client are the caller's choice.
+// NewWriter returns a Writer that uses the configuration unchanged: the caller sets the client's rate limits.
 func NewWriter(config *rest.Config) (*Writer, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -87,8 +87,8 @@ func NewWriter(config *rest.Config) (*Writer, error) {
 	return &Writer{client: client}, nil
 }
 
-// Apply sends the patch and those that follow it. It stops at the first that is not through or is undone; the ledger is always in the
-// first, so nothing is lost by that. The error is nil exactly when the outcome is Applied or Unchanged.
+// Apply sends the patch and its follow-ups. It stops at the first that is not accepted or is reverted. The ledger is
+// always in the first patch, so nothing is lost. The error is nil exactly when the outcome is Applied or Unchanged.
 func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (Outcome, error) {
 	version := ""
 	for p := patch; p != nil; p = p.Next {
@@ -102,7 +102,7 @@ func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource
 			return classify(err, p.Type), fmt.Errorf("patch %s %s: %w", resource.GroupResource(), name(obj), err)
 		}
 		if p.Keeps != nil && got.GetAnnotations()[p.Keeps.Key] != p.Keeps.Value {
-			return Unchanged, nil // the version tells nothing: what is left in managedFields may have changed it
+			return Unchanged, nil // the version proves nothing: remains in managedFields may have changed it
 		}
 		version = got.GetResourceVersion()
 		if p.Keeps != nil && p.Next == nil {
@@ -139,8 +139,8 @@ func classify(err error, kind types.PatchType) Outcome {
 	}
 }
 
-// failedTest recognises the answer to a JSON Patch whose test operation did not hold: 422 without the causes that name
-// fields, as a validation error has them.
+// failedTest recognises the answer to a JSON Patch with a failed test operation: 422 without causes that name fields,
+// which a validation error has.
 func failedTest(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid {

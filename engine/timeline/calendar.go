@@ -23,12 +23,12 @@ type CalendarSpec struct {
 // DateSpec is one day (Date) or a range of days (Start to End, both included), written 2006-01-02.
 type DateSpec struct {
 	Date, Start, End string
-	// Name says what the day is, for messages.
+	// Name describes the day in messages.
 	Name string
 }
 
 // ParseCalendar returns the timeline that is on during the calendar's days, each from midnight to midnight of the
-// calendar's own zone. A state's name is "name: entry", or the name alone where the entry has none. Errors name the
+// calendar's own zone. A state's name is "name: entry", or the name alone for an entry without one. Errors name the
 // fields of CalendarSpec in lower case under fldPath.
 func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timeline, field.ErrorList) {
 	var errs field.ErrorList

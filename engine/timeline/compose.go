@@ -7,8 +7,9 @@ func Not(t Timeline) Timeline {
 	return Timeline{root: &not{t.node()}, text: "not (" + t.String() + ")"}
 }
 
-// Union returns the timeline that is on whenever one of the given is. Where several are, the first gives its name. Windows of
-// weekdays in one zone are merged on the clock face, and so are those from a start to an end: any number of them costs no more than one.
+// Union returns the timeline that is on whenever one of the given is. If several are on, the first gives its name.
+// Windows of weekdays in one zone are merged on the clock face, and so are those from a start to an end: any number of
+// them costs no more than one.
 func Union(ts ...Timeline) Timeline {
 	u := Any(ts...)
 	if joined, ok := u.root.(*union); ok {
@@ -17,7 +18,8 @@ func Union(ts ...Timeline) Timeline {
 	return u
 }
 
-// Any is a Union for whoever has many and asks few of them. To make one takes no search for where a last run begins, as each question about that run does then.
+// Any is a Union for a caller with many timelines and few questions. It is made without a search for the begin of the
+// last run; instead each question about that run needs one.
 func Any(ts ...Timeline) Timeline {
 	if len(ts) == 0 {
 		return Timeline{}
@@ -30,11 +32,11 @@ func Any(ts ...Timeline) Timeline {
 	return Timeline{root: newUnion(mergeFaces(named), named), text: strings.Join(texts, "; ")}
 }
 
-// Effect is what rules while a timeline, usually a calendar, is on.
+// Effect is the state that rules while a timeline, usually a calendar, is on.
 type Effect struct {
-	// During says when the effect rules.
+	// During is the time in which the effect rules.
 	During Timeline
-	// Active is the state that it imposes.
+	// Active is the imposed state.
 	Active bool
 }
 
@@ -79,7 +81,7 @@ func (n *not) look(at int64, d direction) (bool, int64) {
 // union is on whenever one of its parts is.
 type union struct {
 	parts []node // merged where possible
-	named []node // what the names come from, in order of preference
+	named []node // the sources of names, in order of preference
 }
 
 func newUnion(parts, named []node) node {
@@ -144,7 +146,8 @@ func (n *union) extend(edge int64, d direction) int64 {
 	return d.farthest()
 }
 
-// joined is what several windows of one zone are on the clock face, or, without a zone, what several are as instants.
+// joined is the union of several windows of one zone on the clock face, or, without a zone, of several windows as
+// instants.
 type joined struct {
 	week   []weekSpan
 	ranges []span

@@ -20,7 +20,7 @@ func ParseFirings(expr string, loc *time.Location, fldPath *field.Path) (Firings
 	return Firings{&repeat{zone: zoneOf(loc), cron: c}}, nil
 }
 
-// Around returns the last firing at or before the instant, and the first after it. Zero: there is none.
+// Around returns the last firing at or before the instant, and the first after it, or a zero time.
 func (f Firings) Around(at time.Time) (last, next time.Time) {
 	u := toSeconds(at)
 	return toTime(f.repeat.previous(u)), toTime(f.repeat.next(u))

@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// Earliest is the earlier of two instants; a zero one does not count.
+// Earliest returns the earlier of two instants; a zero instant does not count.
 func Earliest(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
@@ -10,7 +10,7 @@ func Earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// Later is the later of two instants.
+// Later returns the later of two instants.
 func Later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

@@ -2,8 +2,8 @@ package timeline
 
 import "time"
 
-// Apart reports whether two timelines are certainly never on at the same time from one instant until another. It looks at parts of unions no more than
-// so many times, and is not certain beyond that. It returns how many of these looks are left.
+// Apart reports whether two timelines are certainly never on at the same time from one instant until another. It looks
+// at parts of unions at most that many times, and is not certain beyond that. It returns the remaining number of looks.
 func Apart(a, b Timeline, from, until time.Time, looks int) (apart bool, left int) {
 	aParts, bParts := partsOf(a.node()), partsOf(b.node())
 	for at, end := toSeconds(from), toSeconds(until); at < end; {

@@ -42,9 +42,9 @@ type pair struct {
 	up, down *face.Cron
 	// winning holds the firings of up, less whole days on which all of them tie with down.
 	winning *face.Cron
-	// ties says that winning may still hold single firings that tie.
+	// ties is true if winning may still hold single firings that tie.
 	ties bool
-	// off says that every firing of up ties: the pair is never on.
+	// off is true if every firing of up ties: the pair is never on.
 	off bool
 	// onLabel and offLabel are responsible for the states.
 	onLabel, offLabel string

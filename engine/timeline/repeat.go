@@ -19,12 +19,12 @@ type repeat struct {
 	stretch stretch
 }
 
-// stretch says which openings of a repeat form one run, so that none of them has to be looked at: in a stretch, neighbouring openings
-// are never further apart than the window is long.
+// stretch is the set of openings of a repeat that form one run, so that none of them has to be looked at: in a stretch,
+// neighbouring openings are never further apart than the window is long.
 type stretch uint8
 
 const (
-	// oneOpening: nothing is known of other openings.
+	// oneOpening: other openings are unknown.
 	oneOpening stretch = iota
 	// oneDay: the openings of one day are one stretch, as long as the zone's offset does not change.
 	oneDay

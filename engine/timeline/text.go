@@ -13,8 +13,8 @@ var (
 	durationForm = regexp.MustCompile(`^(?:` + durationPart.String() + `)+$`)
 )
 
-// ParseDuration reads a positive duration made of numbers with the units w, d, h, m, s and ms, such as 1d12h. A day is
-// 24 hours and a week 7 days of elapsed time, whatever clocks show.
+// ParseDuration parses a positive duration of numbers with the units w, d, h, m, s and ms, such as 1d12h. A day is 24
+// hours and a week 7 days of elapsed time, whatever clocks show.
 func ParseDuration(text string) (time.Duration, error) {
 	total, err := ParseDurationOrZero(text)
 	if err == nil && total == 0 {

@@ -1,15 +1,15 @@
 // Package timeline answers every question about when. A Timeline is a function from instants to on or off, built from
-// windows, cron pairs and calendars; it says what holds at an instant, since when and until when, and when it next or
-// last changed. Answers are computed from the rules themselves (cron fields, the Gregorian calendar, the zone's
-// transitions), never by walking a bounded look-back, so a yearly pair or a 29 February window is as exact as a daily
-// one. A change is a change of the merged result: windows that touch or overlap have no edge between them. Intervals
-// are half-open, [start, end). The package has no clock: the instant is always an argument.
+// windows, cron pairs and calendars. It returns the state at an instant with its begin and end, and the next change.
+// Answers are computed from the rules themselves (cron fields, the Gregorian calendar, the zone's transitions), never
+// by walking a bounded look-back, so a yearly pair or a 29 February window is as exact as a daily one. A change is a
+// change of the merged result: windows that touch or overlap have no edge between them. Intervals are half-open,
+// [start, end). The package has no clock: the instant is always an argument.
 //
 // Local wall-clock rules. An edge named by a wall-clock reading happens at the first instant at which the zone's clock
 // shows that reading or a later one. So an edge inside a spring-forward gap happens at the end of the gap, and an edge
 // inside a fall-back fold happens once, at its first occurrence. Edges that the gap pushes to the same instant keep
 // their wall-clock order: the last of them decides. The one exception is a window whose cron names every hour of the
-// day: it has no hour that could be meant only once, so it repeats with the repeated hour.
+// day: none of its hours can be meant only once, so it repeats with the repeated hour.
 //
 // Decisions (docs/decisions): 0006.
 package timeline
@@ -23,20 +23,20 @@ type Timeline struct {
 	text string
 }
 
-// State is what holds at one instant.
+// State is the state at one instant.
 type State struct {
-	// Active says whether the timeline is on.
+	// Active reports whether the timeline is on.
 	Active bool
 	// Since is the instant of the last change, at or before the instant asked for. Zero: since forever.
 	Since time.Time
 	// Until is the instant of the next change, after the instant asked for. Zero: for ever.
 	Until time.Time
-	// Name is the window, calendar entry or pair edge ("upscale", "downscale") responsible for the state; empty where
-	// nothing is, as between windows.
+	// Name is the window, calendar entry or pair edge ("upscale", "downscale") responsible for the state; empty without
+	// one, as between windows.
 	Name string
 }
 
-// At returns the state that holds at the instant.
+// At returns the state at the instant.
 func (t Timeline) At(at time.Time) State {
 	u := toSeconds(at)
 	n := t.node()
@@ -71,7 +71,7 @@ func (t Timeline) node() node {
 // node is one rule of a timeline. Instants are seconds since the Unix epoch. A rule of the clock face, which a wall turns
 // into one of instants, takes wall-clock readings in their place.
 type node interface {
-	// state says whether the rule is on at the instant, and who is responsible.
+	// state returns whether the rule is on at the instant, and the responsible label.
 	state(at int64) (on bool, label string)
 	// look returns the state at the instant together with the edge of its run in the given direction: forward the
 	// first instant after it with the other state, backward the first instant of the run itself.

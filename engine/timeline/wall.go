@@ -33,7 +33,7 @@ func (n *wall) end(on bool, edge int64) int64 {
 	return forever
 }
 
-// start turns the start of a run on the clock face into an instant. If a gap swallowed what lay before the run, the run
+// start turns the start of a run on the clock face into an instant. If a gap swallowed the time before the run, the run
 // goes on beyond the gap.
 func (n *wall) start(on bool, edge int64) int64 {
 	for edge > earliest {

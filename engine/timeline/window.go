@@ -25,7 +25,7 @@ type WindowSpec struct {
 	From, To string
 	// Cron opens the window at each firing: five fields or a descriptor.
 	Cron string
-	// Duration is how long a firing keeps the window open, in elapsed time: whole seconds.
+	// Duration is the elapsed time for which a firing keeps the window open: whole seconds.
 	Duration time.Duration
 	// Until closes the window at each firing: five fields or a descriptor. If both fire in the same minute, the window is closed.
 	Until string
@@ -61,7 +61,8 @@ func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Time
 // builder makes the node of a window in a zone, under a label.
 type builder func(loc *time.Location, label string) node
 
-// forms lists the forms of which something is set. parse reads the last of them: it gives what the window is, in words and as a builder.
+// forms returns the forms with a set field. parse parses the last of them: it returns a description of the window and
+// its builder.
 func (s WindowSpec) forms() (forms []string, parse func(*field.Path) (string, builder, field.ErrorList)) {
 	filters := s.Filter.Fields()
 	if len(s.Days) > 0 || filters != "" || s.From != "" || s.To != "" {
@@ -102,7 +103,8 @@ func (s WindowSpec) parseDays(path *field.Path) (string, builder, field.ErrorLis
 	}, nil
 }
 
-// parseTimes reads the times of the day, in seconds: when the window opens, and how long it is open. None are the whole day.
+// parseTimes parses the times of the day, in seconds: the opening of the window and its length. Without times it is the
+// whole day.
 func (s WindowSpec) parseTimes(path *field.Path) (from, length int64, errs field.ErrorList) {
 	if s.From == "" && s.To == "" {
 		return 0, daySeconds, nil
@@ -165,7 +167,7 @@ func (s WindowSpec) parseUntil(opens *face.Cron, errs field.ErrorList, path *fie
 	return fmt.Sprintf("%s until %s", s.Cron, s.Until), build, nil
 }
 
-// parseValidity reads the bounds of the window, in words and as what cuts a node to them.
+// parseValidity parses the bounds of the window. It returns a description and the function that cuts a node to them.
 func (s WindowSpec) parseValidity(path *field.Path) (text string, cut func(*time.Location, node) node, errs field.ErrorList) {
 	if s.ValidFrom == "" && s.ValidUntil == "" {
 		return "", func(_ *time.Location, n node) node { return n }, nil

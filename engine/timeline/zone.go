@@ -58,7 +58,7 @@ type zone struct {
 	// starts are the instants at which the offset from UTC changes, ascending; the first is always. offsets are those from then on.
 	starts  []int64
 	offsets []int32
-	// repeats says that the clock is still changed after steady, and so for ever, in the Gregorian cycle.
+	// repeats is true if the clock still changes after steady, and so for ever, in the Gregorian cycle.
 	repeats bool
 }
 

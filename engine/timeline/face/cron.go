@@ -144,7 +144,7 @@ func (c *Cron) UpTo(reading int64) (int64, bool) {
 	return (day*dayMinutes + int64(c.lastMinute())) * MinuteSeconds, true
 }
 
-// Fires says whether the reading is a firing.
+// Fires reports whether the reading is a firing.
 func (c *Cron) Fires(reading int64) bool {
 	w, ok := c.From(reading)
 	return ok && w == reading
@@ -188,7 +188,7 @@ func (c *Cron) lastMinute() int {
 	return (bits.Len32(c.hours)-1)*hourMinute + bits.Len64(c.minutes) - 1
 }
 
-// ClockWithin says whether every time of day of c is also one of other.
+// ClockWithin reports whether every time of day of c is also one of other.
 func (c *Cron) ClockWithin(other *Cron) bool {
 	return c.hours&^other.hours == 0 && c.minutes&^other.minutes == 0
 }

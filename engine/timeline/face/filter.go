@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Filter says which days of its weekdays a window takes: those of which everything holds that is given.
+// Filter selects some days of a window's weekdays: the days that match everything given.
 type Filter struct {
 	// Months are 1 to 12.
 	Months []int

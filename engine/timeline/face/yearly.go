@@ -20,7 +20,7 @@ type Yearly struct {
 	Easter *int
 	// InLieu moves a day that falls on a Saturday or Sunday to the Monday after.
 	InLieu bool
-	// Name says what the day is, for messages.
+	// Name describes the day in messages.
 	Name string
 }
 
