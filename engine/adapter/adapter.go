@@ -10,18 +10,18 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Keys are what policies need of a kind's objects besides what an adapter reads anyway.
+// Keys are the parts of a kind's objects that policies use besides those that an adapter always reads.
 type Keys struct {
-	// Match lists keys in .metadata.annotations that selections match on.
+	// Match are the keys of .metadata.annotations that selections match on.
 	Match []string
-	// Set lists keys that policies write where the adapter says annotations go.
+	// Set are the keys that policies write to the adapter's places for annotations.
 	Set []string
-	// Amounts is true where policies look at requests and utilisations. Else those in lists are kept of no object.
+	// Amounts is true if policies use requests and utilisations. Otherwise those in lists are not kept.
 	Amounts bool
 }
 
-// Adapter is a compiled v1alpha1.AdapterSpec. It does not change and may be used concurrently. Objects made by Project are
-// understood by every Adapter with the same ProjectionID, and by no other.
+// Adapter is a compiled v1alpha1.AdapterSpec. It is immutable and safe for concurrent use. Every Adapter with the same
+// ProjectionID can read objects of the others' Project, and no other Adapter can.
 type Adapter struct {
 	name       string
 	gk         schema.GroupKind
@@ -37,26 +37,27 @@ type Adapter struct {
 	encoding    v1alpha1.Encoding
 	// amounts are the requests, limits and utilisations.
 	amounts []amount
-	// keepsAmounts is true where those in lists are kept of every object.
+	// keepsAmounts is true if the amounts in lists are kept of every object.
 	keepsAmounts bool
 	governs      *governs
-	// ready holds of objects that have settled; keepsReady is true where what it reads is kept of every object.
+	// ready are the predicates of settled objects; keepsReady is true if their fields are kept of every object.
 	ready      []predicate
 	keepsReady bool
-	// blind holds of autoscalers that cannot read their metrics.
+	// blind are the predicates of autoscalers that cannot read their metrics.
 	blind []predicate
-	// annotate are the places where annotations go, by key; annotations is the map that they are in.
+	// annotate are the places for annotations, by key; annotations is their map.
 	annotate    map[string]*slot
 	annotations path.Pointer
 	pods        v1alpha1.Pods
-	template    path.Path // of pods; empty where the adapter names none
-	// annotationsMap keeps whether .metadata.annotations exists; nil where no JSON Patch is ever made.
+	template    path.Path // of pods; empty if the adapter names none
+	// annotationsMap records whether .metadata.annotations exists; nil if no JSON Patch is ever made.
 	annotationsMap *slot
 	changes        *rule
-	// lifecycle holds of the objects whose creation and deletion are changes. Its slots are in no projection.
+	// lifecycle are the predicates of objects whose creation and deletion are changes. Their slots are in no
+	// projection.
 	lifecycle    []predicate
 	subresources []string
-	// sizesPods is true where requests are those of containers in the pod template.
+	// sizesPods is true if requests are those of containers in the pod template.
 	sizesPods  bool
 	uses       []Use
 	projection *projection
@@ -67,15 +68,15 @@ func (a *Adapter) hasAmount(kind workload.AmountKind) bool {
 	return slices.ContainsFunc(a.amounts, func(x amount) bool { return x.kind == kind })
 }
 
-// component is one replica count, or one per element where each is set.
+// component is one replica count, or one per element if each is set.
 type component struct {
 	name string
-	// when holds where the count may be changed.
+	// when are the conditions for changes of the count.
 	when     []predicate
 	slot     *slot      // nil with each
 	each     *path.Path // the absolute path of the counts
-	absent   *int64     // what an absent count means; nil: nothing
-	zero     int64      // what a count of 0 means
+	absent   *int64     // the meaning of an absent count; nil: none
+	zero     int64      // the meaning of a count of 0
 	minimum  int64
 	viaScale bool
 }
@@ -84,9 +85,9 @@ type component struct {
 type variant struct {
 	when []predicate
 	set  []write
-	// already holds of objects that their owner has set that way; empty: where every field of set holds its value.
+	// already are the predicates of objects that their owner has set that way; empty: every field of set has its value.
 	already []predicate
-	// rollout is true where the writes restart pods.
+	// rollout is true if the writes restart pods.
 	rollout bool
 }
 
@@ -104,7 +105,7 @@ type bound struct {
 	unlimited *int64
 }
 
-// governs is where a reference to another object is.
+// governs is the place of a reference to another object.
 type governs struct {
 	apiVersion, kind, name *slot
 	assumed                *v1alpha1.KindRef
@@ -112,32 +113,32 @@ type governs struct {
 
 // Use is one path that an adapter uses, for checks against a schema.
 type Use struct {
-	// Field is where in the Adapter object the path stands, e.g. spec.scale[0].replicas.
+	// Field is the place of the path in the Adapter object, for example spec.scale[0].replicas.
 	Field string
 	// Path is absolute; paths under `each` are joined to it.
 	Path path.Path
-	// Write is true where the field is written, not only read.
+	// Write is true if the field is written, not only read.
 	Write bool
 	// Types are the JSON types that the adapter expects at the path; empty: any.
 	Types []path.Type
-	// Judged is true of the paths of `changes`: a field that the schema does not have cannot change, and needs no judging.
+	// Judged is true for the paths of `changes`: a field that the schema lacks cannot change, and needs no judging.
 	Judged bool
-	// Values are the JSON texts that the adapter writes at the path, or compares with what is there; empty: any.
+	// Values are the JSON texts that the adapter writes at the path, or compares with; empty: any.
 	Values []string
-	// ByPosition is true where the path yields elements of a list that are told apart by their places.
+	// ByPosition is true if the path yields elements of a list that are identified by position.
 	ByPosition bool
 }
 
-// Name is the name of the Adapter object.
+// Name returns the name of the Adapter object.
 func (a *Adapter) Name() string { return a.name }
 
-// GroupKind is the kind that the adapter speaks of.
+// GroupKind returns the kind of the adapter.
 func (a *Adapter) GroupKind() schema.GroupKind { return a.gk }
 
-// Versions are the API versions of the kind, in order of preference.
+// Versions returns the API versions of the kind, in order of preference.
 func (a *Adapter) Versions() []string { return slices.Clone(a.versions) }
 
-// Capabilities lists what the adapter can do, in the order of the API's constants.
+// Capabilities returns the adapter's capabilities, in the order of the API's constants.
 func (a *Adapter) Capabilities() []v1alpha1.Capability {
 	var all []v1alpha1.Capability
 	for _, c := range []struct {
@@ -160,30 +161,30 @@ func (a *Adapter) Capabilities() []v1alpha1.Capability {
 	return all
 }
 
-// Can says whether the adapter has a capability.
+// Can reports whether the adapter has a capability.
 func (a *Adapter) Can(c v1alpha1.Capability) bool { return slices.Contains(a.Capabilities(), c) }
 
-// UsesScale says whether a count is written through the /scale subresource, which needs RBAC of its own.
+// UsesScale reports whether a count is written through the /scale subresource, which needs RBAC of its own.
 func (a *Adapter) UsesScale() bool {
 	return slices.ContainsFunc(a.components, func(c component) bool { return c.viaScale })
 }
 
-// Pods says where the pod selector and template are; empty where the adapter names none.
+// Pods returns the places of the pod selector and template; empty if the adapter names none.
 func (a *Adapter) Pods() v1alpha1.Pods { return a.pods }
 
-// CanGovern says whether objects of the kind own the replicas of other objects.
+// CanGovern reports whether objects of the kind own the replicas of other objects.
 func (a *Adapter) CanGovern() bool { return a.governs != nil }
 
-// SizesPods says whether requests of objects of the kind are those of the containers in their pod template, so that their pods can be
-// changed in place as well.
+// SizesPods reports whether requests of the kind's objects are those of the containers in their pod template, so that
+// their pods can be changed in place as well.
 func (a *Adapter) SizesPods() bool { return a.sizesPods }
 
-// KeepsAmounts says whether requests and target utilisations are read of objects. They are on demand, so that who has just come to look at
-// them has to wait for that.
+// KeepsAmounts reports whether requests and target utilisations are kept of objects. They are kept on demand, so a new
+// reader has to wait for them.
 func (a *Adapter) KeepsAmounts() bool { return a.keepsAmounts }
 
-// ProjectionID changes exactly when an Object made by Project would look different: a watch restarts on it.
+// ProjectionID changes exactly when the form of Project's objects changes: a watch restarts on it.
 func (a *Adapter) ProjectionID() string { return a.projection.id }
 
-// Uses lists every path of the adapter; those of one part of the spec are together.
+// Uses returns every path of the adapter; those of one part of the spec are together.
 func (a *Adapter) Uses() []Use { return slices.Clone(a.uses) }

@@ -14,18 +14,18 @@ import (
 type amountField struct {
 	part *amount
 	key  workload.Amount
-	// element is its place in Object.Elements; -1 where the amount is a plain field.
+	// element is its index in Object.Elements; -1 for a plain field.
 	element int
-	// original is the owner's JSON text; empty where the amount is absent and the default stands for it.
+	// original is the owner's JSON text; empty if the amount is absent and the default counts.
 	original string
-	// value is what that means.
+	// value is the meaning of original.
 	value int64
 	// entry is the ledger entry on it, if any.
 	entry *ledgerField
 }
 
-// amounts are the requests, limits and utilisations of the object. fault names the first that cannot be read or told from others: they
-// are a matter of all or of none.
+// amounts returns the requests, limits and utilisations of the object. fault describes the first that cannot be read or
+// identified: they are all usable, or none is.
 func (v *view) amounts() (all []amountField, fault string) {
 	if fault = v.crowdFault(isAmount); fault != "" {
 		return nil, fault
@@ -55,7 +55,7 @@ func (v *view) amounts() (all []amountField, fault string) {
 	return all, fault
 }
 
-// appendAmount adds one amount that can be read and written. There is none where nothing says what an absent one means.
+// appendAmount adds one readable and writable amount. It adds none if the meaning of an absent amount is unknown.
 func appendAmount(all []amountField, fault string, f amountField, at workload.Field, pointer string) ([]amountField, string) {
 	if f.original == "" && f.part.absent == "" {
 		return all, fault
@@ -71,7 +71,7 @@ func appendAmount(all []amountField, fault string, f amountField, at workload.Fi
 	return append(all, f), fault
 }
 
-// key names the amount that a component or an element has.
+// key returns the key of the amount of a component or an element.
 func (x *amount) key(name string) workload.Amount {
 	if x.kind == workload.AmountRequest {
 		return workload.Amount{Kind: x.kind, Component: name, Resource: x.resource}
@@ -83,7 +83,7 @@ func (x *amount) key(name string) workload.Amount {
 	return workload.Amount{Kind: x.kind, Component: container, Resource: workload.Resource(of)}
 }
 
-// label names an amount for people: web cpu request.
+// label returns the name of an amount in messages: web cpu request.
 func (f *amountField) label() string { return f.part.label(f.key) }
 
 func (x *amount) label(key workload.Amount) string {
@@ -97,7 +97,7 @@ func (x *amount) label(key workload.Amount) string {
 	return strings.TrimSpace(key.Component + " " + string(key.Resource) + " " + what)
 }
 
-// amountAt is the amount at a location; nil if there is none.
+// amountAt returns the amount at a location, or nil.
 func (v *view) amountAt(at location) *amount {
 	for i := range v.a.amounts {
 		x := &v.a.amounts[i]
@@ -109,7 +109,7 @@ func (v *view) amountAt(at location) *amount {
 	return nil
 }
 
-// raisesMemory says whether a write raises a request for memory.
+// raisesMemory reports whether a write raises a request for memory.
 func (v *view) raisesMemory(d *decision) bool {
 	x := v.amountAt(d.location)
 	if x == nil || x.kind != workload.AmountRequest || x.resource != workload.Memory || x.limit {
@@ -120,8 +120,8 @@ func (v *view) raisesMemory(d *decision) bool {
 	return ok && okAfter && after > before
 }
 
-// observeAmounts gives what components request and the targets of an autoscaler, as their owner has them. A limit without a request is
-// the request, too, as the API server has it.
+// observeAmounts returns the owner's requests of components and targets of an autoscaler. A limit without a request is
+// also the request, as in the API server.
 func (v *view) observeAmounts() (allocations workload.Allocations, targets []workload.Utilisation) {
 	if !v.a.keepsAmounts {
 		return nil, nil
@@ -140,13 +140,13 @@ func (v *view) observeAmounts() (allocations workload.Allocations, targets []wor
 	return allocations, targets
 }
 
-// AmountFault says what keeps the requests, limits and utilisations of an object from being read and written; empty: nothing does.
+// AmountFault returns the reason why requests, limits and utilisations of an object cannot be read and written, or "".
 func (a *Adapter) AmountFault(obj *workload.Object) string {
 	_, fault := a.view(obj).amounts()
 	return fault
 }
 
-// findAmount gives an amount, or the limit beside a request; nil if the object has none.
+// findAmount returns an amount, or the limit beside a request, or nil.
 func findAmount(all []amountField, key workload.Amount, limit bool) *amountField {
 	for i := range all {
 		if all[i].key == key && all[i].part.limit == limit {
@@ -156,7 +156,7 @@ func findAmount(all []amountField, key workload.Amount, limit bool) *amountField
 	return nil
 }
 
-// requested is what a request comes to.
+// requested returns the effective value of a request.
 func requested(all []amountField, f *amountField) int64 {
 	if limit := findAmount(all, f.key, true); f.original == "" && limit != nil {
 		return limit.value
@@ -198,7 +198,7 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 	}
 }
 
-// ofObjects leaves out the amounts that are for pods and not for the object.
+// ofObjects returns the amounts for the object, without those for its pods.
 func ofObjects(amounts map[workload.Amount]workload.Claim[int64]) map[workload.Amount]workload.Claim[int64] {
 	isOfPods := func(key workload.Amount) bool {
 		return key.Kind == workload.AmountInPlace || key.Kind == workload.AmountOnCreate
@@ -213,7 +213,7 @@ func ofObjects(amounts map[workload.Amount]workload.Claim[int64]) map[workload.A
 	return amounts
 }
 
-// wantAmount is the want of a value on one amount.
+// wantAmount returns the want of a value on one amount.
 func (v *view) wantAmount(f *amountField, c workload.Claim[int64], value int64) want {
 	var n want
 	if f.element < 0 {
@@ -231,7 +231,7 @@ func (v *view) wantAmount(f *amountField, c workload.Claim[int64], value int64) 
 	return claimedBy(n, &c)
 }
 
-// addLimit adds what becomes of the limit beside a request. While somebody else's request is respected, the limit stays as it is.
+// addLimit adds the limit beside a request. While another writer's request is respected, the limit stays.
 func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *want, c workload.Claim[int64]) {
 	limit := findAmount(all, f.key, true)
 	if f.part.kind != workload.AmountRequest || limit == nil || c.Limits == workload.LimitsStay {
@@ -240,13 +240,13 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 	own := requested(all, f)
 	if l := f.entry; l != nil && (l.state == fieldChanged || l.state == fieldAdopted) {
 		switch {
-		case request.renews(l): // what is there becomes the original
+		case request.renews(l): // the present value becomes the original
 		case !request.enforce:
 			if limit.entry != nil {
 				w.kept = append(w.kept, func(at location) bool { return at == limit.entry.location })
 			}
 			return
-		default: // it is written over, and the original stays what it was
+		default: // it is overwritten, and the original stays
 			own = limit.value
 			if was, ok := f.part.read(l.entry.Was); ok && l.entry.Was != "" {
 				own = was
@@ -271,7 +271,7 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 	w.add(n)
 }
 
-// InTemplate returns what the containers of a template request and are limited to with the amounts of requests for it, where the owner has some
+// InTemplate returns the requests and limits of a template's containers, from the claims for it and the owner's
 // allocations.
 func InTemplate(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) workload.Allocations {
 	all := slices.Clone(own)
@@ -281,8 +281,8 @@ func InTemplate(amounts map[workload.Amount]workload.Claim[int64], own workload.
 	return all
 }
 
-// InPlace gives, of amounts for pods, what each container is to request and to be limited to where the owner has some allocations. Zero is as it
-// is.
+// InPlace returns the requests and limits of each container, from the claims for pods and the owner's allocations. Zero
+// keeps a value.
 func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) map[string]workload.Allocation {
 	all := map[string]workload.Allocation{}
 	for _, a := range own {
@@ -294,7 +294,8 @@ func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.All
 	return all
 }
 
-// allocate sets the requests that amounts of a kind ask for, and the limits beside them. It reports whether there are any.
+// allocate sets the requests that claims of a kind ask for, and the limits beside them. It reports whether any claim
+// does.
 func allocate(to *workload.Allocation, amounts map[workload.Amount]workload.Claim[int64], kind workload.AmountKind, own workload.Allocation) (any bool) {
 	for _, of := range []workload.Resource{workload.CPU, workload.Memory} {
 		claim, asked := amounts[workload.Amount{Kind: kind, Component: own.Component, Resource: of}]

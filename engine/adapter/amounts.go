@@ -12,27 +12,27 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// amountElements is the Element.Component of the first amount; it is above those of scale and below those of ranges.
+// amountElements is the Element.Component of the first amount, above those of scale and below those of ranges.
 const amountElements = 32
 
-// amount is one number besides counts and bounds that a policy can set, or one per element where each is set: a request, the limit that
-// follows it, or a target utilisation.
+// amount is one number besides counts and bounds that a policy can set, or one per element if each is set: a request,
+// the limit that follows it, or a target utilisation.
 type amount struct {
 	kind  workload.AmountKind
 	limit bool
-	// name is that of the component, or the resource of a utilisation; empty with each, where elements have names.
+	// name is the name of the component, or the resource of a utilisation; empty with each, if elements have names.
 	name string
-	// resource is what is requested or limited; of a utilisation the name tells it.
+	// resource is the requested or limited resource; for a utilisation, name has it.
 	resource workload.Resource
 	when     []predicate
 	slot     *slot      // nil with each
 	each     *path.Path // the absolute path of the amounts
-	absent   string     // what an absent amount means, as JSON text; empty: it stays absent
-	// whole is true where a request is a JSON number of whole cores or bytes; text, where a utilisation is in a JSON string.
+	absent   string     // the meaning of an absent amount, as JSON text; empty: it stays absent
+	// whole is true if a request is a JSON number of whole cores or bytes; text, if a utilisation is in a JSON string.
 	whole, text bool
 }
 
-// place is where the paths of one part of a spec are relative to.
+// place is the base of the relative paths in one part of a spec.
 type place struct {
 	at   *field.Path
 	each *path.Path // nil: the object
@@ -40,7 +40,7 @@ type place struct {
 	names []path.Path
 }
 
-// resources compiles what requests CPU and memory: what the spec lists, or else the containers of the pod template.
+// resources compiles the requests for CPU and memory: those of the spec, or else of the containers in the pod template.
 func (c *compiler) resources(at *field.Path, spec v1alpha1.AdapterSpec) {
 	if len(spec.Resources) == 0 {
 		c.containerAmounts(spec.Pods)
@@ -74,8 +74,8 @@ func (c *compiler) resources(at *field.Path, spec v1alpha1.AdapterSpec) {
 	}
 }
 
-// containerAmounts compiles the default: the amounts of the containers of the pod template, and of those init containers that run beside
-// them. Nothing is added to the uses: a kind whose template is of another shape has no components, and nothing is wrong with it.
+// containerAmounts compiles the default: the amounts of the containers in the pod template, and of init containers that
+// run beside them. It adds no uses, because a kind with another form of template is valid and merely has no components.
 func (c *compiler) containerAmounts(pods *v1alpha1.Pods) {
 	if pods == nil || pods.Immutable || c.a.template.Len() == 0 {
 		return
@@ -88,7 +88,7 @@ func (c *compiler) containerAmounts(pods *v1alpha1.Pods) {
 	if slices.ContainsFunc(c.written, func(w writtenPath) bool {
 		return slices.ContainsFunc(lists, func(l path.Path) bool { return path.Overlap(w.path, l) })
 	}) {
-		return // the adapter writes there for another reason
+		return // another part of the adapter writes there
 	}
 	c.a.sizesPods = true
 	for _, each := range lists {
@@ -192,7 +192,7 @@ func (c *compiler) place(at *field.Path, each v1alpha1.Path, required string, fr
 	return p, ok
 }
 
-// amount compiles where an amount is. Under each the way from an element may go through filters.
+// amount compiles the place of an amount. Under each, the way from an element may go through filters.
 func (c *compiler) amount(p place, at *field.Path, f facet, text v1alpha1.Path, x amount, types ...path.Type) {
 	if p.each == nil {
 		if plain, ok := c.writable(at, f, text); ok {
@@ -228,7 +228,7 @@ func (c *compiler) addAmount(x amount, each path.Path, names ...path.Path) {
 	c.a.amounts = append(c.a.amounts, x)
 }
 
-// read gives what an amount means: thousandths of a core, bytes or percent; false if it is none.
+// read returns the meaning of an amount: thousandths of a core, bytes or percent; false if it is invalid.
 func (x *amount) read(raw string) (int64, bool) {
 	raw = cmp.Or(raw, x.absent)
 	if x.kind == workload.AmountUtilisation {
@@ -248,7 +248,7 @@ func (x *amount) read(raw string) (int64, bool) {
 	return q.Value(), true
 }
 
-// spell writes an amount as the kind has it, in the spelling of the first known text that means the same.
+// spell returns an amount in the kind's encoding, in the spelling of the first known text with the same meaning.
 func (x *amount) spell(n int64, known ...string) string {
 	for _, raw := range known {
 		if has, ok := x.read(raw); ok && has == n && raw != "" {

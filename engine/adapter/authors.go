@@ -12,49 +12,49 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// writers are the managed fields of an object, sorted by what they can say. A manager owns what its last write of a field has
-// left; whoever writes another value takes the field from all others. So a field that somebody else owns was written by
-// somebody else after Flyball's own write of it, which the ledger proves.
+// writers are the managed fields of an object, sorted by their evidence. A manager owns the fields that its last write
+// has left; a writer of another value takes the field from all others. So a field with another owner was written after
+// Flyball's own write of it, which the ledger proves.
 type writers struct {
-	// places are those that were asked for, by pointer.
+	// places are the looked-up places, by pointer.
 	places map[path.Pointer]*ownedPlace
 }
 
-// ownedPlace is what the document and managed fields have at one pointer.
+// ownedPlace is the value of the document, and its managed fields, at one pointer.
 type ownedPlace struct {
 	value gjson.Result
-	// ours is what the fields of Flyball say; others those of managers whose word counts; unsure those of which it is not known who wrote
-	// them and when.
+	// ours are Flyball's fields; others those of managers whose word counts; unsure those with unknown authors or
+	// times.
 	ours, others, unsure claims
-	// members are those of an object by key, elements those of a list. They are read when a place inside is asked for.
+	// members are those of an object by key, elements those of a list. They are read when a place inside is looked up.
 	members  map[string]gjson.Result
 	elements []gjson.Result
 	isRead   bool
-	// isAlone has the answer of writers.areAlone.
+	// isAlone has the result of writers.areAlone.
 	isAlone *bool
 }
 
-// claims are what the managed fields of some managers say of a place.
+// claims are the managed fields of some managers at a place.
 type claims struct {
-	// nodes are the fields that name the place itself, and inside what they have in them, by key.
+	// nodes are the fields that name the place itself, and inside those in it, by key.
 	nodes  []gjson.Result
 	inside []map[string]gjson.Result
-	// whole says that one of the managers has written all that is around it.
+	// whole is true if one of the managers has written everything around the place.
 	whole bool
 }
 
-// any says whether the managers have written anything in the place.
+// any reports whether the managers have written anything in the place.
 func (c *claims) any() bool { return len(c.nodes) > 0 || c.whole }
 
-// maxAuthors is how many entries of one ledger managed fields are read for. Nobody needs as many; of a ledger that somebody has
-// filled with more, nothing is known.
+// maxAuthors is the number of ledger entries for which managed fields are read. No real ledger has more, and the
+// authors of a larger one are unknown.
 const maxAuthors = 256
 
-// unnamedManagers are the names under which an API server gathers what it does not know better.
+// unnamedManagers are the names under which an API server gathers unknown managers.
 var unnamedManagers = map[string]bool{"ancient-changes": true, "before-first-apply": true, "": true}
 
-// readWriters reads the managed fields of an object on which the ledger was begun. It is false where they say nothing: there are none, or
-// Flyball's write of the ledger is not among them.
+// readWriters reads the managed fields of an object on which the ledger was begun. It returns false if they prove
+// nothing: they are empty, or lack Flyball's write of the ledger.
 func readWriters(raw []byte) (w writers, ok bool) {
 	list := gjson.GetBytes(raw, "metadata.managedFields").Array()
 	version := ""
@@ -73,7 +73,7 @@ func readWriters(raw []byte) (w writers, ok bool) {
 		case strings.HasPrefix(name, workload.FieldManager) && m.Get("apiVersion").Str == version:
 			root.ours.nodes = append(root.ours.nodes, fields)
 		case unnamedManagers[name], m.Get("apiVersion").Str != version, ownsLedger(fields):
-			root.unsure.nodes = append(root.unsure.nodes, fields) // who applies the ledger, too, repeats what was there
+			root.unsure.nodes = append(root.unsure.nodes, fields) // a manager that also applies the ledger repeats old values
 		default:
 			root.others.nodes = append(root.others.nodes, fields)
 		}
@@ -90,7 +90,7 @@ func ownsLedger(fields gjson.Result) bool {
 	return true
 }
 
-// memberOf is the member of an object under a key that is taken as it stands.
+// memberOf returns the member of an object with the literal key.
 func memberOf(object gjson.Result, key string) (found gjson.Result) {
 	if !object.IsObject() {
 		return found
@@ -104,7 +104,7 @@ func memberOf(object gjson.Result, key string) (found gjson.Result) {
 	return found
 }
 
-// author says what is known of the entry whose field is at a pointer of the document.
+// author returns the known author of the entry with a field at a pointer of the document.
 func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Author {
 	var a workload.Author
 	if isScalar(e.Set) {
@@ -115,7 +115,7 @@ func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Autho
 	if e.Made == 0 {
 		return a
 	}
-	// Whoever has not written all of a container has not written all of what is around it.
+	// A manager that has not written all of a container has not written all of an outer one either.
 	in, isKnown := pointer, false
 	for depth := len(pointer.Tokens()) - 1; depth >= int(e.Made); depth-- {
 		member := in.Last()
@@ -127,7 +127,7 @@ func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Autho
 	return a
 }
 
-// at finds a place. What it has met on the way is kept: entries share most of theirs.
+// at returns a place. It keeps the places on the way, because entries share most of theirs.
 func (w *writers) at(pointer path.Pointer) *ownedPlace {
 	if p, ok := w.places[pointer]; ok {
 		return p
@@ -158,7 +158,7 @@ func (w *writers) at(pointer path.Pointer) *ownedPlace {
 	return p
 }
 
-// read reads what is in a place of the document.
+// read reads the values inside a place of the document.
 func (p *ownedPlace) read() {
 	switch {
 	case p.isRead:
@@ -170,14 +170,14 @@ func (p *ownedPlace) read() {
 	p.isRead = true
 }
 
-// read reads what the managers have in the place.
+// read reads the managers' fields inside the place.
 func (c *claims) read() {
 	for i := len(c.inside); i < len(c.nodes); i++ {
 		c.inside = append(c.inside, byKey(c.nodes[i]))
 	}
 }
 
-// byKey is an object's members under their keys; of repeated keys the first counts.
+// byKey returns an object's members by key; of repeated keys the first counts.
 func byKey(object gjson.Result) map[string]gjson.Result {
 	all := map[string]gjson.Result{}
 	if object.IsObject() {
@@ -191,8 +191,8 @@ func byKey(object gjson.Result) map[string]gjson.Result {
 	return all
 }
 
-// areAlone says whether Flyball has written everything in a container, and nobody else anything. If isKnown is true, that is known of the member
-// named known already.
+// areAlone reports whether Flyball has written everything in a container, and no other manager anything. If isKnown is
+// true, the member named known counts as written by Flyball.
 func (w *writers) areAlone(container path.Pointer, known string, isKnown bool) bool {
 	p := w.at(container)
 	if p.isAlone == nil {
@@ -202,11 +202,11 @@ func (w *writers) areAlone(container path.Pointer, known string, isKnown bool) b
 	return *p.isAlone
 }
 
-// maxOwnedDepth is how deep containers are looked into. Nobody nests as deep.
+// maxOwnedDepth is the depth to which containers are searched. No real object nests deeper.
 const maxOwnedDepth = 64
 
-// ownEverything says whether managed fields of one place name everything in it, down to a depth. What nobody owns is not known to have come with
-// Flyball's write: somebody may have removed managed fields. One member is left out if it is known.
+// ownEverything reports whether the managed fields of one place name everything in it, down to a depth. A field without
+// an owner may not have come with Flyball's write, because managed fields can be removed. The known member is left out.
 func ownEverything(nodes []gjson.Result, value gjson.Result, known string, isKnown bool, depth int) bool {
 	if len(nodes) == 0 || !value.IsObject() || slices.ContainsFunc(nodes, isEmpty) {
 		return len(nodes) > 0
@@ -229,7 +229,7 @@ func ownEverything(nodes []gjson.Result, value gjson.Result, known string, isKno
 	return all
 }
 
-// isScalar says whether a JSON text is a value whose owner is the owner of all of it.
+// isScalar reports whether the owner of a JSON value owns all of it.
 func isScalar(raw string) bool {
 	return raw != "" && raw[0] != '{' && raw[0] != '['
 }
@@ -240,7 +240,7 @@ func isEmpty(object gjson.Result) bool {
 	return empty
 }
 
-// elementOf is what managed fields say of one element of a list: it is named by its keys or by its place.
+// elementOf returns the managed fields of one element of a list, which is named by its keys or by its index.
 func elementOf(fields gjson.Result, index int, element *ownedPlace) (found gjson.Result) {
 	element.read()
 	fields.ForEach(func(k, v gjson.Result) bool {

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Floors are the lowest bounds that the kind accepts; nil where it has no such bound.
+// Floors returns the lowest bounds that the kind accepts; nil for a bound that it lacks.
 func (a *Adapter) Floors() (low, high *int64) {
 	if a.min != nil {
 		low = new(a.min.minimum)
@@ -19,10 +19,10 @@ func (a *Adapter) Floors() (low, high *int64) {
 	return low, high
 }
 
-// IsBound says whether a pointer is that of one of the kind's bounds.
+// IsBound reports whether a pointer is that of one of the kind's bounds.
 func (a *Adapter) IsBound(pointer string) bool { return a.BoundAt(pointer) != "" }
 
-// BoundAt says which of the kind's bounds a pointer is: min, max or, empty, none.
+// BoundAt returns the kind's bound at a pointer: min, max or, for none, "".
 func (a *Adapter) BoundAt(pointer string) string {
 	switch {
 	case a.min != nil && a.min.slot.pointer == pointer:
@@ -33,7 +33,7 @@ func (a *Adapter) BoundAt(pointer string) string {
 	return ""
 }
 
-// Bounds are the bounds that an object has once a plan is carried out; nil where there is no such bound or no limit.
+// Bounds returns the bounds of an object after a plan is carried out; nil for a missing bound or no limit.
 func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
 	var b workload.Bounds
 	v := a.view(obj)
@@ -54,7 +54,7 @@ func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bou
 	return b, nil
 }
 
-// boundAfter is a bound once the decisions are carried out; nil where there is none or no limit.
+// boundAfter returns a bound after the decisions are carried out; nil for none or no limit.
 func (v *view) boundAfter(b *bound, decisions []decision) *int64 {
 	raw := v.current(b.slot).Raw
 	for i := range decisions {
@@ -69,7 +69,7 @@ func (v *view) boundAfter(b *bound, decisions []decision) *int64 {
 	return n
 }
 
-// Counts are the pointers of the kind's plain replica counts: the fields that a governor of its objects writes.
+// Counts returns the pointers of the kind's plain replica counts: the fields that an autoscaler of its objects writes.
 func (a *Adapter) Counts() []path.Pointer {
 	var all []path.Pointer
 	for i := range a.components {
@@ -80,7 +80,7 @@ func (a *Adapter) Counts() []path.Pointer {
 	return all
 }
 
-// Refers says whether the manifest of an object of the kind, as JSON, names an object that it governs.
+// Refers reports whether the manifest of an object of the kind, as JSON, names an object that it governs.
 func (a *Adapter) Refers(manifest []byte) bool {
 	obj, err := a.Project(manifest)
 	if err != nil {

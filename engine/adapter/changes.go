@@ -11,11 +11,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Subresources are those, besides scale, whose updates carry the whole object and are classified like edits of it.
+// Subresources returns the subresources, besides scale, whose updates carry the whole object and are classified like
+// its edits.
 func (a *Adapter) Subresources() []string { return slices.Clone(a.subresources) }
 
-// lifecycleAction is the action of an object that is created or deleted, or none where the adapter says that the kind's objects
-// come and go with others.
+// lifecycleAction returns the action of a creation or deletion, or none if the adapter excludes the object because it
+// comes and goes with others.
 func (a *Adapter) lifecycleAction(object []byte, action workload.Change) workload.Change {
 	read := func(s *slot) string {
 		found, err := s.path.Get(object)
@@ -32,7 +33,8 @@ func (a *Adapter) lifecycleAction(object []byte, action workload.Change) workloa
 	return action
 }
 
-// isWithdrawn says whether the difference of two values is that a request, or some of a list of requests, has gone.
+// isWithdrawn reports whether the difference of two values is only the removal of a request, or of some requests of a
+// list.
 func isWithdrawn(before, after string, rules []*rule) bool {
 	if !slices.ContainsFunc(rules, func(r *rule) bool { return r.request }) {
 		return false
@@ -55,7 +57,7 @@ func isWithdrawn(before, after string, rules []*rule) bool {
 	return true
 }
 
-// maxRequests bounds the requests of a list that are compared with each other. No controller has as many at once.
+// maxRequests is the number of requests of a list that are compared with each other. No controller has as many at once.
 const maxRequests = 256
 
 func (c *compiler) requests(at *field.Path, paths []v1alpha1.Path) {
@@ -76,7 +78,7 @@ func (c *compiler) requests(at *field.Path, paths []v1alpha1.Path) {
 	}
 }
 
-// subresources takes down those that the spec names. Status is one of them where a field of it is listed.
+// subresources compiles those of the spec. Status is one of them if one of its fields is listed.
 func (c *compiler) subresources(at *field.Path, names []string) {
 	for i, name := range names {
 		here := at.Index(i)
@@ -96,7 +98,7 @@ func (c *compiler) subresources(at *field.Path, names []string) {
 	}
 }
 
-// statusName is the subresource that controllers report by, and statusPath the field.
+// statusName is the subresource for reports of controllers, and statusPath its field.
 const statusName = "status"
 
 var statusPath = path.Path{}.Field(statusName)

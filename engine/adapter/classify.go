@@ -13,9 +13,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Classify says what a change from one object to another means, as a set of actions; the empty set is a change of nothing.
-// No object before is a creation, none after a deletion. It compares as text first and reads only what differs; the order of keys
-// and the spelling of numbers make no difference, and null is the same as absent.
+// Classify returns the set of actions of a change from one object to another; the empty set means no change. No object
+// before is a creation, none after a deletion. It compares texts first and parses only the differences. The order of
+// keys and the spelling of numbers make no difference, and null equals absence.
 func (a *Adapter) Classify(before, after []byte) workload.Change {
 	switch {
 	case len(before) == 0 && len(after) == 0:
@@ -28,11 +28,12 @@ func (a *Adapter) Classify(before, after []byte) workload.Change {
 	return differ(value(gjson.ParseBytes(before)), value(gjson.ParseBytes(after)), []*rule{a.changes}, a.changes.action)
 }
 
-// ledgerPath is where gjson finds the ledger.
+// ledgerPath is the gjson path of the ledger.
 var ledgerPath = "metadata.annotations." + strings.ReplaceAll(v1alpha1.AnnotationLedger, ".", `\.`)
 
-// LedgerEditMeans says what an edit of the ledger by somebody else does, as a set of actions: whoever writes one tells Flyball what to give
-// back, which can be any field that the adapter sets. The empty set: the ledger is as it was, or goes, and nothing is given back.
+// LedgerEditMeans returns the set of actions of another writer's edit of the ledger: its author orders Flyball to
+// restore values, in any field that the adapter sets. The empty set: the ledger is unchanged, or removed, and nothing
+// is restored.
 func LedgerEditMeans(before, after []byte) workload.Change {
 	if !bytes.Contains(after, []byte(v1alpha1.AnnotationLedger)) {
 		return 0
@@ -43,7 +44,7 @@ func LedgerEditMeans(before, after []byte) workload.Change {
 	return workload.ChangeRollOut | workload.ChangeScale
 }
 
-// value is the JSON text of a result; empty for none and for null.
+// value returns the JSON text of a result; empty for none and for null.
 func value(r gjson.Result) string {
 	if r.Type == gjson.Null {
 		return ""
@@ -51,8 +52,8 @@ func value(r gjson.Result) string {
 	return r.Raw
 }
 
-// differ says what the difference of two values means. rules are those that the value stands at, the most specific first;
-// inherited is the action of the deepest rule on the way.
+// differ returns the actions of the difference of two values. rules are those for the value, the most specific first;
+// inherited is the action of the deepest rule above.
 func differ(before, after string, rules []*rule, inherited workload.Change) workload.Change {
 	if before == after || isWithdrawn(before, after, rules) || inherited == 0 && !slices.ContainsFunc(rules, func(r *rule) bool { return !r.isLeaf() }) {
 		return 0
@@ -70,7 +71,7 @@ func differ(before, after string, rules []*rule, inherited workload.Change) work
 	if same(before, after) {
 		return 0
 	}
-	// One kind of value has become another: all that was inside went, all that is inside came.
+	// The kind of value has changed: everything inside was removed, and everything inside is new.
 	return inherited | differInside(before, inner, inherited) | differInside(after, inner, inherited)
 }
 
@@ -84,7 +85,7 @@ func differInside(container string, inner []*rule, inherited workload.Change) wo
 	return 0
 }
 
-// kindOf is { or [ for containers, \x00 for an absent value and s for any other.
+// kindOf returns { or [ for containers, \x00 for an absent value and s for any other.
 func kindOf(raw string) string {
 	switch {
 	case raw == "":
@@ -113,7 +114,7 @@ type pair struct{ key, value string }
 // members are those of an object, or the elements of a list, in their order.
 type members struct {
 	list []pair
-	// sorted are the places of the list in order of their keys; nil until they are asked for.
+	// sorted are the indexes in order of their keys; nil until they are needed.
 	sorted []int
 }
 
@@ -126,7 +127,8 @@ func membersOf(raw string) members {
 	return m
 }
 
-// differAsObject compares members; an absent object has none. An object that comes or goes empty is a difference itself.
+// differAsObject compares members; an absent object has none. An empty object that is added or removed is a difference
+// itself.
 func differAsObject(before, after string, inner []*rule, inherited workload.Change) workload.Change {
 	olds, news := membersOf(before), membersOf(after)
 	var all workload.Change
@@ -145,11 +147,11 @@ func differAsObject(before, after string, inner []*rule, inherited workload.Chan
 	return all
 }
 
-// few are as many members as are searched one by one.
+// few is the number of members up to which they are searched one by one.
 const few = 16
 
-// find finds the value of a key, which is likely at the place i. Of repeated keys it finds the first. People choose how many members
-// there are, so that it must not look at each of many.
+// find returns the value of a key, which is likely at index i. Of repeated keys it finds the first. Users determine the
+// number of members, so a search must not look at each of many.
 func (m *members) find(key string, i int) (value string, ok bool) {
 	if i < len(m.list) && m.list[i].key == key {
 		return m.list[i].value, true
@@ -188,7 +190,7 @@ func differMember(key, before, after string, inner []*rule, inherited workload.C
 	return differPart(before, after, rules, inner, inherited)
 }
 
-// differPart compares a member or an element that some rules name. Those for every member or element come after them.
+// differPart compares a member or an element with rules of its own. Rules for every member or element come after them.
 func differPart(before, after string, named, inner []*rule, inherited workload.Change) workload.Change {
 	for _, r := range inner {
 		if r.wild != nil {
@@ -198,7 +200,7 @@ func differPart(before, after string, named, inner []*rule, inherited workload.C
 	return differ(before, after, named, actionOf(named, inherited))
 }
 
-// actionOf is the action of the most specific rule that has one.
+// actionOf returns the action of the most specific rule that has one.
 func actionOf(rules []*rule, inherited workload.Change) workload.Change {
 	for _, r := range rules {
 		if r.set {
@@ -208,7 +210,7 @@ func actionOf(rules []*rule, inherited workload.Change) workload.Change {
 	return inherited
 }
 
-// differAsList compares elements by their place. A list that has grown or shrunk is a difference itself.
+// differAsList compares elements by index. A list of another length is a difference itself.
 func differAsList(before, after string, inner []*rule, inherited workload.Change) workload.Change {
 	olds, news := membersOf(before).list, membersOf(after).list
 	var all workload.Change
@@ -247,7 +249,7 @@ func differElement(i int, before, after string, inner []*rule, inherited workloa
 	return differPart(before, after, rules, inner, inherited)
 }
 
-// selects says whether the filter holds for an element.
+// selects reports whether the filter matches an element.
 func (f *filterRule) selects(element string) bool {
 	if element == "" {
 		return false

@@ -15,11 +15,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxSteps bounds the length of a path; no kind comes near.
+// maxSteps is the largest length of a path; no kind comes near.
 const maxSteps = 64
 
-// Compile checks a spec and makes the adapter. Every error names its field; with any error the adapter is nil. Whether
-// the name fits the kind, and whether the paths exist in its schema (see Uses), is checked elsewhere.
+// Compile checks a spec and returns the adapter. Every error names its field; with any error the adapter is nil. Other
+// code checks whether the name fits the kind, and whether the paths exist in its schema (see Uses).
 func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field.ErrorList) {
 	spec = *spec.DeepCopy() // the adapter keeps parts of it
 	c := &compiler{
@@ -40,7 +40,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	c.blind(at.Child("blind"), spec)
 	c.governs(at, spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
-	c.resources(at.Child("resources"), spec) // behind all others: its default leaves their fields alone
+	c.resources(at.Child("resources"), spec) // after all others, because its default leaves their fields alone
 	c.ready(at.Child("ready"), spec)
 	c.changes(at.Child("changes"), spec.Changes)
 	c.separate()
@@ -51,7 +51,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	return c.a, nil
 }
 
-// facet says which part of a spec writes a field.
+// facet is the part of a spec that writes a field.
 type facet string
 
 const (
@@ -107,7 +107,7 @@ func (c *compiler) use(at *field.Path, p path.Path, written bool, types ...path.
 	c.a.uses = append(c.a.uses, Use{Field: at.String(), Path: p, Write: written, Types: types})
 }
 
-// lastUse is the use that was noted last, to say more of it.
+// lastUse returns the last noted use, so that it can be extended.
 func (c *compiler) lastUse() *Use { return &c.a.uses[len(c.a.uses)-1] }
 
 // parse compiles a path that is not the whole object.
@@ -134,7 +134,7 @@ func (c *compiler) parse(at *field.Path, text v1alpha1.Path) (path.Path, bool) {
 	return p, false
 }
 
-// plain compiles a path that names one place.
+// plain compiles a path of one place.
 func (c *compiler) plain(at *field.Path, text v1alpha1.Path) (path.Path, bool) {
 	p, ok := c.parse(at, text)
 	if ok && !p.IsPlain() {
@@ -158,7 +158,7 @@ func (c *compiler) writable(at *field.Path, f facet, text v1alpha1.Path) (path.P
 	return p, true
 }
 
-// forbidden says why a field must not be written; empty if it may be.
+// forbidden returns the reason why a field must not be written, or "".
 func forbidden(steps []path.Step) string {
 	last := len(steps) - 1
 	switch {
@@ -260,8 +260,8 @@ func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []stri
 	}
 }
 
-// separate refuses writes that lie one inside the other: what one of them remembers as the original would be the other's
-// doing. Variants of one facet are left out, since only one of them is in force and the next waits for it to go.
+// separate refuses writes inside other writes, because the original of one would be the work of the other. Variants of
+// one facet are left out, because only one of them is in force and the next waits until that is restored.
 func (c *compiler) separate() {
 	for i, w := range c.written {
 		for _, v := range c.written[:i] {
@@ -287,28 +287,28 @@ func (c *compiler) mayMeet(v, w writtenPath) bool {
 	}
 }
 
-// isScaled says whether a path is written through /scale, which can carry nobody else's values.
+// isScaled reports whether a path is written through /scale, which can carry no other values.
 func (c *compiler) isScaled(p path.Path) bool {
 	return slices.ContainsFunc(c.a.components, func(part component) bool {
 		return part.viaScale && part.slot != nil && part.slot.path.Equal(p)
 	})
 }
 
-// finish seals what was collected.
+// finish seals the collected parts.
 func (c *compiler) finish(match []string) {
-	a, listed := c.a, slices.ContainsFunc(c.each, func(e eachPaths) bool { return !e.lazy }) // elements of lazy ones are written beside a ledger only
+	a, listed := c.a, slices.ContainsFunc(c.each, func(e eachPaths) bool { return !e.lazy }) // elements of lazy ones are written only beside a ledger
 	for _, s := range c.d {
 		s.rollout = s.rollout || s.written && !s.declared && a.template.Len() > 0 && path.Covers(a.template, s.path)
 		listed = listed || s.written && s.listed
 	}
-	if listed { // a JSON Patch has to know whether the map of the ledger is there
+	if listed { // a JSON Patch depends on whether the map of the ledger exists
 		a.annotationsMap = c.d.exists(path.MustParse(".metadata.annotations"))
 	}
 	a.changes = c.compileRules(a.template)
 	a.projection = c.d.seal(workload.NewMetadata(a.interner, match...), c.each, a.template)
 }
 
-// compact gives the JSON text without white space; null gives an empty text.
+// compact returns the JSON text without white space; null gives an empty text.
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	if len(raw) == 0 || json.Compact(&b, raw) != nil || b.String() == "null" {

@@ -43,7 +43,7 @@ func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
 	}
 }
 
-// zeroMeans checks that no size asks for a count of 0, which would mean more.
+// zeroMeans checks that no size asks for a count of 0 if 0 means more.
 func (c *compiler) zeroMeans(at *field.Path, spec v1alpha1.ScaleComponent) {
 	switch {
 	case *spec.ZeroMeans < 1:
@@ -166,7 +166,7 @@ func (c *compiler) write(at *field.Path, f facet, first int, spec v1alpha1.Write
 	return write{slot: c.d.write(p), value: value}, true
 }
 
-// hasInnerNull says whether an object in the value, arrays left aside, has a null member.
+// hasInnerNull reports whether an object in the value, arrays left aside, has a null member.
 func hasInnerNull(value string) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(value), &members) != nil {
@@ -222,7 +222,7 @@ func (c *compiler) boundNumbers(at *field.Path, spec *v1alpha1.Bound) {
 	}
 }
 
-// boundType is the JSON type of a bound.
+// boundType returns the JSON type of a bound.
 func boundType(encoding v1alpha1.Encoding) path.Type {
 	if encoding == v1alpha1.EncodingString {
 		return path.String
@@ -230,20 +230,20 @@ func boundType(encoding v1alpha1.Encoding) path.Type {
 	return path.Number
 }
 
-// predicate is one compiled test. Exactly one of value, list and from is used, by op.
+// predicate is one compiled test. Depending on op, exactly one of value, list and from is used.
 type predicate struct {
 	op     v1alpha1.PredicateOp
 	slot   *slot
-	absent string // what an absent field means
+	absent string // the meaning of an absent field
 	value  string
 	list   []json.RawMessage
 	from   *slot
-	// when says of which objects it is asked; empty: of all.
+	// when are the conditions for objects that are tested; empty: all objects.
 	when []predicate
 }
 
-// predicates compiles tests whose values are asked for in d.
-// blind compiles what says that an autoscaler cannot read its metrics. It is kept of objects only where somebody tunes them.
+// blind compiles the predicates of autoscalers that cannot read their metrics. Their fields are kept only while a
+// policy tunes such objects.
 func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {
 	if len(spec.Blind) > 0 && spec.Governs == "" {
 		c.errs = append(c.errs, field.Forbidden(at, "needs governs: only an autoscaler can be blind"))
@@ -255,7 +255,8 @@ func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {
 	c.a.blind = c.predicates(at, spec.Blind, c.d)
 }
 
-// ready compiles what says that an object has settled. It is read on demand, and kept of objects only where somebody sets what they request.
+// ready compiles the predicates of settled objects. Their fields are read on demand, and kept only while a policy sets
+// requests of such objects.
 func (c *compiler) ready(at *field.Path, spec v1alpha1.AdapterSpec) {
 	d := drafts{}
 	c.a.keepsReady = c.keys.Amounts && slices.ContainsFunc(c.a.amounts, func(x amount) bool { return x.kind == workload.AmountRequest })
@@ -315,7 +316,7 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) 
 	return q, true
 }
 
-// constants are the values that a predicate without another field to compare with asks a field for; none where any other will do as well.
+// constants returns the values that a predicate compares its field with; none if another field, or any value, will do.
 func (p *predicate) constants() []string {
 	switch p.op {
 	case v1alpha1.OpEq:
@@ -330,7 +331,7 @@ func (p *predicate) constants() []string {
 	return nil
 }
 
-// operands checks that an op has the operands it takes.
+// operands checks that an op has its operands.
 func (c *compiler) operands(at *field.Path, spec v1alpha1.Predicate, q *predicate) {
 	ops := []v1alpha1.PredicateOp{v1alpha1.OpExists, v1alpha1.OpNotExists, v1alpha1.OpEq, v1alpha1.OpNe,
 		v1alpha1.OpLt, v1alpha1.OpLe, v1alpha1.OpGt, v1alpha1.OpGe, v1alpha1.OpIn}
@@ -375,7 +376,7 @@ func isNumeric(op v1alpha1.PredicateOp) bool {
 	return op == v1alpha1.OpLt || op == v1alpha1.OpLe || op == v1alpha1.OpGt || op == v1alpha1.OpGe
 }
 
-// predicateTypes are the JSON types that a comparison makes sense for.
+// predicateTypes returns the JSON types for which a comparison makes sense.
 func predicateTypes(q *predicate, from path.Path) []path.Type {
 	switch {
 	case q.op == v1alpha1.OpExists || q.op == v1alpha1.OpNotExists:

@@ -6,35 +6,37 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// decision is what becomes of one field and its ledger entry.
+// decision is the outcome for one field and its ledger entry.
 type decision struct {
 	label    string
 	pointer  string
 	location location
 	field    workload.Field
-	// after is the ledger entry that is left; nil: none.
+	// after is the remaining ledger entry; nil: none.
 	after *workload.Entry
-	// by is the policy that is charged with a write (Policy.String).
+	// by is the policy that the write is counted for (Policy.String).
 	by string
-	// write says that value is written; empty removes the field, or writes a null if toNull says so.
+	// write is true if value is written; empty removes the field, or writes a null if toNull is true.
 	write  bool
 	value  string
 	toNull bool
-	// made and alone are, where an original is written, the Made of its entry and the Alone of the entry's author.
+	// made and alone are set for an original that is written: the Made of its entry and the Alone of the entry's
+	// author.
 	made, alone uint8
-	// viaScale says that the write goes through /scale.
+	// viaScale is true if the write goes through /scale.
 	viaScale bool
-	// overridden says that somebody else's value is respected; corrected, that it is written over.
+	// overridden is true if another writer's value is respected; corrected, if it is overwritten.
 	overridden, corrected bool
 	direction             workload.Direction
 }
 
-// decide looks up in the decision table what becomes of a field in a situation, and works it out. A claimed field has w, one with
-// a ledger entry has l; the other one is nil. within are the bounds in which an original comes back, if there are any.
+// decide looks the situation of a field up in the decision table and carries the outcome out. A claimed field has w, a
+// field with a ledger entry has l; the other one is nil. within are the bounds in which an original is restored, if
+// any.
 func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bounds) decision {
 	if l == nil && w.once == "" && w.field.Exists() {
 		if was, _ := v.newOriginal(w); was == "" {
-			return v.takenOver(w) // what is there came with a container that Flyball made, and would go with it
+			return v.takenOver(w) // the present value came with a container that Flyball made, and would go with it
 		}
 	}
 	switch outcomeOf(s) {
@@ -62,7 +64,7 @@ func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bou
 	return decisionAbout(w, l)
 }
 
-// decisionAbout is the decision that writes nothing and leaves no entry.
+// decisionAbout returns the decision that writes nothing and leaves no entry.
 func decisionAbout(w *want, l *ledgerField) decision {
 	if w != nil {
 		return decision{label: w.label, pointer: w.pointer, location: w.location, field: w.field, by: w.by.String()}
@@ -77,8 +79,8 @@ func decisionAbout(w *want, l *ledgerField) decision {
 	return d
 }
 
-// keep leaves the field and its entry as they are. The entry of a list element follows it, unless another one is unclear: that
-// stands at its old place in the ledger, and no other must move there.
+// keep leaves the field and its entry unchanged. The entry of a list element follows it, unless another entry is
+// unclear: that stays at its old place in the ledger, and no other must move there.
 func (v *view) keep(l *ledgerField) decision {
 	d := decisionAbout(nil, l)
 	d.after = &l.entry
@@ -88,8 +90,8 @@ func (v *view) keep(l *ledgerField) decision {
 	return d
 }
 
-// passedOn leaves the field, and gives its entry to the policy that claims it now. The entry takes over a later beginning of
-// the claim, or what somebody changes after that would pass for older than the claim.
+// passedOn leaves the field, and gives its entry to the policy that claims it now. The entry takes over a later
+// beginning of the claim; otherwise a later edit would count as older than the claim.
 func passedOn(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.settled()
@@ -98,7 +100,7 @@ func passedOn(w *want, l *ledgerField) decision {
 	return d
 }
 
-// takenOver writes the value and remembers what was there.
+// takenOver writes the value and keeps the present one as the original.
 func (v *view) takenOver(w *want) decision {
 	d := decisionAbout(w, nil)
 	was, wasNull := v.newOriginal(w)
@@ -114,8 +116,8 @@ func (v *view) takenOver(w *want) decision {
 	return d
 }
 
-// newOriginal is what a field holds, as the original of a new entry. It is nothing where the value came with a container that
-// Flyball made for another entry.
+// newOriginal returns the present value as the original of a new entry. It returns nothing if the value came with a
+// container that Flyball made for another entry.
 func (v *view) newOriginal(w *want) (raw string, isNull bool) {
 	tokens := path.Pointer(w.pointer).Tokens()
 	for i := range v.entries {
@@ -126,7 +128,7 @@ func (v *view) newOriginal(w *want) (raw string, isNull bool) {
 	return w.field.Raw, w.field.IsNull
 }
 
-// replaced writes another value and goes on remembering the original.
+// replaced writes another value and keeps the original.
 func replaced(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.settled()
@@ -140,8 +142,8 @@ func replaced(w *want, l *ledgerField) decision {
 	return d
 }
 
-// restored writes the original. Through /scale the entry stays until the original is seen, and says that it may be back. A
-// count that nobody claims comes down inside the bounds of what governs it now.
+// restored writes the original. Through /scale the entry stays, marked as possibly restored, until the original is
+// seen. A count without a claim comes down into the present bounds of its autoscaler.
 func (v *view) restored(w *want, l *ledgerField, within *workload.Bounds) decision {
 	d := decisionAbout(w, l)
 	d.value, d.made, d.alone = l.entry.Was, l.entry.Made, l.author.Alone
@@ -161,7 +163,7 @@ func (v *view) restored(w *want, l *ledgerField, within *workload.Bounds) decisi
 	return d
 }
 
-// clampedOriginal is an entry's original; a count that is not 0 is brought into the bounds, if there are any.
+// clampedOriginal returns an entry's original; a count that is not 0 is brought into the bounds, if any.
 func (v *view) clampedOriginal(l *ledgerField, within *workload.Bounds) string {
 	part := v.componentAt(l.location)
 	if within == nil || part == nil {
@@ -174,9 +176,9 @@ func (v *view) clampedOriginal(l *ledgerField, within *workload.Bounds) string {
 	return l.entry.Was
 }
 
-// respected leaves a value that somebody else wrote until the next transition. The entry goes to the policy that claims the
-// field now, since the finalizer of the old one waits for that. Where managed fields cannot say that it is somebody else's value,
-// the entry says so from now on.
+// respected leaves another writer's value until the next transition. The entry goes to the policy that claims the field
+// now, because the finalizer of the old one waits for that. If managed fields cannot prove the other writer, the entry
+// records it.
 func respected(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.entry
@@ -188,7 +190,7 @@ func respected(w *want, l *ledgerField) decision {
 	return d
 }
 
-// corrected writes what was set once more, over a value that somebody else wrote.
+// corrected writes the claimed value again, over another writer's.
 func corrected(w *want, l *ledgerField) decision {
 	d := respected(w, l)
 	d.overridden, d.corrected, d.after.Adopted = false, true, false
@@ -197,8 +199,8 @@ func corrected(w *want, l *ledgerField) decision {
 	return d
 }
 
-// finished takes a count over once more, since the write to /scale of the first time did not come, or gave the count back.
-// If the count is the original still, the new entry is the one before as far as it is about the same.
+// finished repeats the takeover of a count whose write to /scale was lost, or restored the count. If the count is still
+// the original, the new entry keeps the parts of the earlier entry with the same subject.
 func (v *view) finished(w *want, l *ledgerField) decision {
 	d := v.takenOver(w)
 	if same(l.entry.Was, w.field.Raw) {
@@ -210,8 +212,8 @@ func (v *view) finished(w *want, l *ledgerField) decision {
 	return d
 }
 
-// setOnce writes the size of a claim that comes into force, unless the field has it already, and remembers the claim. Until a
-// write to /scale is through, it remembers the original of a value that lasted as well.
+// setOnce writes the size of a new claim, unless the field has it already, and records the claim. Until a write to
+// /scale is complete, it also keeps the original of a lasting value.
 func (v *view) setOnce(w *want, l *ledgerField) decision {
 	d := v.takenOver(w)
 	d.after.Once = w.once
@@ -231,7 +233,7 @@ func (v *view) setOnce(w *want, l *ledgerField) decision {
 	return d
 }
 
-// rememberedOnce leaves a field that was set for the claim before. The entry is the claim's (again).
+// rememberedOnce leaves a field that was set for the claim before. The entry belongs to the claim again.
 func rememberedOnce(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.entry.HandOnce(w.onceClaim(), !l.isLost())
@@ -240,15 +242,16 @@ func rememberedOnce(w *want, l *ledgerField) decision {
 	return d
 }
 
-// onceClaim is the claim of a size that is set once.
+// onceClaim returns the claim of a size that is set once.
 func (w *want) onceClaim() workload.Once {
 	return workload.Once{By: w.by.String(), Since: w.since, Asked: w.once}
 }
 
-// disclaimContainersIn edits the decisions. Where the entry of one field goes and a value stays, that value is the owner's from now on,
-// although Flyball may have written it last. So other entries do not count the containers around it as made by Flyball any more.
+// disclaimContainersIn edits the decisions. If the entry of a field goes and its value stays, the value is the owner's
+// from now on, even if Flyball wrote it last. So other entries no longer count the containers around it as made by
+// Flyball.
 func (v *view) disclaimContainersIn(decisions []decision) {
-	kept := make([][]string, len(decisions)) // the tokens of the entries that stay
+	kept := make([][]string, len(decisions)) // the tokens of the remaining entries
 	for i := range decisions {
 		if e := decisions[i].after; e != nil && e.Made > 0 {
 			kept[i] = path.Pointer(e.Pointer).Tokens()
@@ -280,7 +283,7 @@ func (v *view) disclaimContainersIn(decisions []decision) {
 	}
 }
 
-// result is what the field holds once the decision is carried out, as JSON text; empty: nothing.
+// result returns the value of the field after the decision, as JSON text; empty: none.
 func (d *decision) result() string {
 	switch {
 	case !d.write:
@@ -291,7 +294,7 @@ func (d *decision) result() string {
 	return d.value
 }
 
-// towards is the direction from one value to another. Only numbers and quantities can go up.
+// towards returns the direction from one value to another. Only numbers and quantities can go up.
 func towards(from, to string) workload.Direction {
 	if x, ok := quantity(from); ok {
 		if y, ok := quantity(to); ok && x.Cmp(y) < 0 {
@@ -304,9 +307,10 @@ func towards(from, to string) workload.Direction {
 	return workload.DirectionDown
 }
 
-// outermostMade is the Made of a new entry: the number of tokens of the outermost parent that is missing; 0: none is. Parents that are
-// only there because an earlier entry made them count as missing, so that whoever goes last takes them away. One beside those is its owner's,
-// unless managed fields say that it came with them.
+// outermostMade returns the Made of a new entry: the number of tokens of the outermost missing parent; 0: none is
+// missing. Parents that exist only because of an earlier entry count as missing, so that the last entry to go removes
+// them. A parent with other content is its owner's, unless managed fields prove that the content came with Flyball's
+// write.
 func (v *view) outermostMade(pointer string, f workload.Field) uint8 {
 	tokens := path.Pointer(pointer).Tokens()
 	made := int(f.Depth) + 1

@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// elementIndex finds the list elements of an object. An element is known by its name, or, without one, by its place among the elements that
-// `each` yields.
+// elementIndex finds the list elements of an object. An element is identified by its name, or, without one, by its
+// place among the elements that `each` yields.
 type elementIndex struct {
 	obj *workload.Object
 	// lists are the lists of components.
@@ -71,13 +71,13 @@ func (x *elementIndex) add(to map[elementName][]int, name elementName, k int) {
 	}
 }
 
-// find returns the location of the element that an entry of a list is about. If the name, or the place, is not there exactly once, the
-// element is unclear.
+// find returns the location of an entry's element in a list. If the name, or the place, does not occur exactly once,
+// the element is unclear.
 func (x *elementIndex) find(e *workload.Entry, list int) location {
 	name := elementName{list: list, name: e.Element, place: e.Place}
 	found := x.inside[name]
 	if len(found) == 0 {
-		found = x.outside[name] // the filter of `each` does not hold for it any more
+		found = x.outside[name] // the filter of `each` no longer matches it
 	}
 	if len(found) == 1 {
 		return location{inElement, found[0]}
@@ -91,8 +91,8 @@ type heldValue struct {
 	value string
 }
 
-// forget takes the elements for gone that are unclear and whose value no other element holds: nothing of Flyball's is left there, so that
-// nothing can be given back. at and lists are the locations of the ledger's entries and their lists.
+// forget marks unclear elements as gone if no other element has their value: no value of Flyball is left there, so
+// nothing can be restored. at and lists are the locations of the ledger's entries and their lists.
 func (x *elementIndex) forget(at []location, lists []int) {
 	if !slices.ContainsFunc(at, func(l location) bool { return l.kind == unclear }) {
 		return
@@ -118,8 +118,8 @@ func (x *elementIndex) forget(at []location, lists []int) {
 	}
 }
 
-// comparableText returns a text that is equal for equal values: "0", 0 and 0.0 are one. Different values rarely have one text, and then too much counts as
-// equal.
+// comparableText returns a text that is equal for equal values: "0", 0 and 0.0 have one text. Different values rarely
+// share one, and then too much counts as equal.
 func comparableText(raw string) string {
 	if q, ok := quantity(raw); ok {
 		return strconv.FormatFloat(q.AsApproximateFloat64(), 'g', -1, 64)
@@ -127,7 +127,7 @@ func comparableText(raw string) string {
 	return raw
 }
 
-// fault returns the reason why a value of a list cannot be told from the others; empty if it can.
+// fault returns the reason why a value of a list cannot be identified, or "".
 func (x *elementIndex) fault(k int) string {
 	e := &x.obj.Elements[k]
 	if len(x.inside[elementName{list: x.lists[e.Component], name: e.Name}]) > 1 {
@@ -136,7 +136,7 @@ func (x *elementIndex) fault(k int) string {
 	return ""
 }
 
-// mayHold reports whether a pointer is that of a value in the list, whatever its filters say.
+// mayHold reports whether a pointer is that of a value in the list, whatever the filters match.
 func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.value.Steps(), tokens) }
 
 // isAmount reports whether an element is a request, a limit or a utilisation.
@@ -158,10 +158,12 @@ func elementLabel(e *workload.Element) string {
 	return fmt.Sprintf("[%d]", e.Index)
 }
 
-// maxElements bounds the counts that are handled in all lists of an object, the amounts, and the bounds: their originals must fit into the annotation.
+// maxElements is the largest number of counts in all lists of an object, of amounts, and of bounds: their originals
+// must fit into the annotation.
 const maxElements = 1024
 
-// crowdFault returns a sentence if an object has more elements of one kind than are handled. Elements that filters leave out do not count.
+// crowdFault returns a sentence if an object has too many elements of one kind. Elements that filters leave out do not
+// count.
 func (v *view) crowdFault(isOfKind func(*workload.Element) bool) string {
 	n := 0
 	for k := range v.obj.Elements {

@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// location says where in an Object a field is found.
+// location is the place of a field in an Object.
 type location struct {
 	kind  locationKind
 	index int
@@ -22,11 +22,11 @@ const (
 	inSlot      locationKind = iota // one of the adapter's own fields
 	inElement                       // one of Object.Elements
 	inUnwritten                     // a field that the adapter does not write (any more), kept behind its own
-	nowhere                         // a list element of which nothing is left
-	unclear                         // a list element that is not there exactly once
+	nowhere                         // a list element that is gone
+	unclear                         // a list element that does not occur exactly once
 )
 
-// locate finds the fields of the ledger's entries. The index of an unwritten field is left to the caller, who counts them.
+// locate returns the locations of the ledger's entries. The caller counts unwritten fields and sets their index.
 func (a *Adapter) locate(obj *workload.Object) []location {
 	at, lists := make([]location, len(obj.Ledger)), make([]int, len(obj.Ledger))
 	var elements *elementIndex
@@ -45,7 +45,7 @@ func (a *Adapter) locate(obj *workload.Object) []location {
 	return at
 }
 
-// locateField finds the field of one entry. If the field is in a list, locateField returns the list, and -1 otherwise.
+// locateField returns the location of one entry. If the field is in a list, it returns the list, and -1 otherwise.
 func (a *Adapter) locateField(e *workload.Entry) (at location, list int) {
 	if !e.IsInList() {
 		if s := a.projection.byPointer[e.Pointer]; s != nil && s.written {
@@ -62,7 +62,7 @@ func (a *Adapter) locateField(e *workload.Entry) (at location, list int) {
 	return location{kind: inUnwritten}, -1
 }
 
-// fits says whether a pointer could be a match of the steps.
+// fits reports whether a pointer could be a match of the steps.
 func fits(steps []path.Step, tokens []string) bool {
 	if len(steps) != len(tokens) {
 		return false
@@ -75,22 +75,22 @@ func fits(steps []path.Step, tokens []string) bool {
 	return true
 }
 
-// ledgerField is a ledger entry with the field it speaks of.
+// ledgerField is a ledger entry with its field.
 type ledgerField struct {
 	entry workload.Entry // its Pointer is the present one
-	// stored is the entry as the ledger has it.
+	// stored is the entry in the ledger.
 	stored   *workload.Entry
 	author   workload.Author
 	location location
 	// label names an amount in messages; empty for other fields.
 	label string
-	// amount is true where the field is an amount, so that texts are the same that stand for one quantity.
+	// amount is true if the field is an amount, so that texts of equal quantities are equal.
 	amount bool
 	field  workload.Field
 	state  fieldState
 }
 
-// settled is the entry without its second write to /scale: where that did not come, as if it had never been meant.
+// settled returns the entry without its second write to /scale, as if a lost write had never been planned.
 func (l *ledgerField) settled() workload.Entry {
 	e := l.entry
 	if l.isBehind() {
@@ -100,14 +100,14 @@ func (l *ledgerField) settled() workload.Entry {
 	return e
 }
 
-// view is an object with Flyball's own changes told apart from its owner's values.
+// view is an object with Flyball's changes separated from its owner's values.
 type view struct {
 	a       *Adapter
 	obj     *workload.Object
 	entries []ledgerField
-	// originals are the JSON texts by slot with Flyball's changes undone; nil where there is no ledger.
+	// originals are the JSON texts by slot with Flyball's changes undone; nil without a ledger.
 	originals []string
-	// elementOriginals are the same by element; nil where there is no ledger.
+	// elementOriginals are the same by element; nil without a ledger.
 	elementOriginals []string
 	// elements is the index of the object's list elements; nil until it is needed.
 	elements *elementIndex
@@ -149,7 +149,7 @@ func (a *Adapter) view(obj *workload.Object) *view {
 	return v
 }
 
-// isUnclear says whether there is an entry of which it cannot be told what it is about.
+// isUnclear reports whether some entry's field is uncertain.
 func (v *view) isUnclear() bool {
 	for i := range v.entries {
 		if v.entries[i].state == fieldUnclear {
@@ -159,7 +159,7 @@ func (v *view) isUnclear() bool {
 	return false
 }
 
-// complete says whether the object was made by the adapter's own projection.
+// complete reports whether the object was made by the adapter's own projection.
 func (v *view) complete() bool {
 	n := len(v.a.projection.slots)
 	for i := range v.entries {
@@ -170,7 +170,7 @@ func (v *view) complete() bool {
 	return len(v.obj.Fields) == n
 }
 
-// current is the field as it is now.
+// current returns the present field.
 func (v *view) current(s *slot) workload.Field {
 	if s.index < len(v.obj.Fields) {
 		return v.obj.Fields[s.index]
@@ -178,7 +178,7 @@ func (v *view) current(s *slot) workload.Field {
 	return workload.Field{Depth: blocked}
 }
 
-// original is the JSON text of the owner's value; empty if there is none.
+// original returns the JSON text of the owner's value, or "".
 func (v *view) original(s *slot) string {
 	if v.originals == nil {
 		return v.current(s).Raw
@@ -186,7 +186,7 @@ func (v *view) original(s *slot) string {
 	return v.originals[s.index]
 }
 
-// originalOf is the owner's value in a list element, as JSON text; empty if there is none.
+// originalOf returns the owner's value in a list element as JSON text, or "".
 func (v *view) originalOf(element int) string {
 	if v.elementOriginals == nil {
 		return v.obj.Elements[element].Raw
@@ -194,7 +194,7 @@ func (v *view) originalOf(element int) string {
 	return v.elementOriginals[element]
 }
 
-// undoElements gives the value of every list element as it would be without Flyball's changes.
+// undoElements returns the value of every list element without Flyball's changes.
 func (v *view) undoElements() []string {
 	originals := make([]string, len(v.obj.Elements))
 	for k := range originals {
@@ -208,8 +208,8 @@ func (v *view) undoElements() []string {
 	return originals
 }
 
-// undoAll gives the value of every slot as it would be without Flyball's changes: those of the field itself, of a container
-// it is in, and of fields inside it.
+// undoAll returns the value of every slot without Flyball's changes: those of the field itself, of a container around
+// it, and of fields inside it.
 func (v *view) undoAll() []string {
 	originals := make([]string, len(v.a.projection.slots))
 	for i, s := range v.a.projection.slots {
@@ -221,7 +221,7 @@ func (v *view) undoAll() []string {
 		for k := range v.entries {
 			l := &v.entries[k]
 			if l.state != fieldSet || own && l.entry.Pointer != s.pointer && l.isAround(s.tokens) {
-				continue // its own entry says what the owner had there, whoever made the container
+				continue // its own entry has the owner's value, whoever made the container
 			}
 			originals[i] = undo(originals[i], s, l)
 		}
@@ -229,7 +229,7 @@ func (v *view) undoAll() []string {
 	return originals
 }
 
-// undo gives the value of a slot without the change of one entry.
+// undo returns the value of a slot without the change of one entry.
 func undo(raw string, s *slot, l *ledgerField) string {
 	e := &l.entry
 	mine, theirs := path.Pointer(s.pointer), path.Pointer(e.Pointer)
@@ -237,11 +237,11 @@ func undo(raw string, s *slot, l *ledgerField) string {
 	case mine == theirs:
 		return e.Was
 	case l.isAround(s.tokens):
-		return "" // it came with what Flyball made
+		return "" // it came with a container of Flyball
 	case theirs.IsPrefixOf(mine):
 		found, err := path.Probe([]byte(e.Was), mine[len(theirs):])
 		if err != nil || found.Value.Type() == path.Null {
-			return "" // nothing was there
+			return "" // the field was absent
 		}
 		return found.Value.Raw()
 	case !mine.IsPrefixOf(theirs):
@@ -254,14 +254,15 @@ func undo(raw string, s *slot, l *ledgerField) string {
 	return raw
 }
 
-// isAround says whether a place is in a container, or is one, that came with the entry's field and that nobody else has written to.
+// isAround reports whether a place is in a container, or is one, that came with the entry's field and has no content of
+// other writers.
 func (l *ledgerField) isAround(tokens []string) bool {
 	alone := int(l.author.Alone)
 	return alone > 0 && commonTokens(tokens, path.Pointer(l.entry.Pointer).Tokens()) >= alone
 }
 
-// splice gives the text of the container at tokens[:depth] with the entry's field as it was. Containers that the entry
-// made go when that leaves them empty.
+// splice returns the text of the container at tokens[:depth] with the original of the entry's field. Containers that
+// the entry made are removed if that empties them.
 func splice(raw string, tokens []string, depth int, e *workload.Entry) string {
 	if depth == len(tokens) {
 		return e.Was
@@ -285,11 +286,11 @@ func splice(raw string, tokens []string, depth int, e *workload.Entry) string {
 	return string(text)
 }
 
-// sameNumber compares two JSON texts, and takes a number and a text for the same that stand for one quantity: who reads
-// an object and writes it back may turn 0 into "0". Two texts are not numbers: 1.10 can be a version.
+// sameNumber compares two JSON texts. A number and a text of one quantity are equal, because a writer that reads an
+// object and writes it back may turn 0 into "0". Two texts are no numbers: 1.10 can be a version.
 func sameNumber(a, b string) bool { return sameValue(a, b, false) }
 
-// sameValue compares two JSON texts as the API server does: amounts by what they stand for, others as sameNumber does.
+// sameValue compares two JSON texts as the API server does: amounts by their quantity, others like sameNumber.
 func sameValue(a, b string, amount bool) bool {
 	if same(a, b) {
 		return true
@@ -302,12 +303,12 @@ func sameValue(a, b string, amount bool) bool {
 	return okX && okY && x.Cmp(y) == 0
 }
 
-// same compares two JSON texts, of which either may be empty for an absent value.
+// same compares two JSON texts; an empty one means an absent value.
 func same(a, b string) bool {
 	return a == b || a != "" && b != "" && path.Equal(a, b)
 }
 
-// componentAt is the component of scale whose count is at a location; nil if it is no count.
+// componentAt returns the component of scale with its count at a location, or nil.
 func (v *view) componentAt(at location) *component {
 	for i := range v.a.components {
 		part := &v.a.components[i]

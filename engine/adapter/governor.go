@@ -7,9 +7,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Rescaled lists the objects whose size a change of a governor decides anew: those that it governs before and after, each
-// once. They are none where the kind governs nothing, or where the change is none. No object before is a creation, none after a
-// deletion. Whether the objects exist is not known here. An error says that one of the texts is not an object.
+// Rescaled returns the objects whose size a change of an autoscaler decides anew: its targets before and after, each
+// once. It returns none if the kind governs nothing, or if nothing changes. No object before is a creation, none after
+// a deletion. The objects may not exist. It returns an error if one of the texts is not an object.
 func (a *Adapter) Rescaled(before, after []byte) ([]workload.Ref, error) {
 	if a.governs == nil || a.Classify(before, after) == 0 {
 		return nil, nil

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// list is what was met under one `each`: values, and for each field that names elements what it holds, both in the order of elements.
+// list has the matches under one `each`: values, and the content of each naming field, both in the order of elements.
 type list struct {
 	values []member
 	names  [][]member
@@ -18,7 +18,7 @@ type list struct {
 type member struct {
 	workload.Field
 	pointer string
-	// key is that of an element that is a member of an object.
+	// key is the key of an element that is a member of an object.
 	key   string
 	index int
 }
@@ -47,8 +47,9 @@ func (r *reading) member(m path.Match) member {
 	return n
 }
 
-// addElements joins the values and names of each list. An element without a name of its own is known by its key in a map, or else by
-// its place. Where the ledger speaks of elements, those that filters leave out follow, and those of lazy lists.
+// addElements joins the values and names of each list. An element without a name of its own is identified by its key in
+// a map, or else by its place. If the ledger has entries for elements, those that filters leave out follow, and those
+// of lazy lists.
 func (r *reading) addElements(raw []byte) error {
 	ledger := slices.ContainsFunc(r.Object.Ledger, func(e workload.Entry) bool { return e.IsInList() })
 	for i := range r.lists {
@@ -77,8 +78,8 @@ func (r *reading) addElements(raw []byte) error {
 	return nil
 }
 
-// addList adds the elements of one list to the object: those that `each` does not yield where outside is true, and only such as are not
-// there already.
+// addList adds the elements of one list to the object. If outside is true, it adds those that `each` does not yield,
+// without duplicates.
 func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) error {
 	met := map[string]bool{}
 	for i := range r.Object.Elements {
@@ -110,8 +111,8 @@ func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) er
 	return err
 }
 
-// nameElement puts the name of an element into it. at says how far the names are read, and is moved on: they are in the order of
-// elements, as the values are.
+// nameElement sets the name of an element. at is the position in the names, which have the same order as the values,
+// and is advanced.
 func (r *reading) nameElement(e *workload.Element, each *eachPaths, l *list, at []int) {
 	element := leading(e.Pointer, each.elements)
 	var parts []string
@@ -133,7 +134,7 @@ func (r *reading) nameElement(e *workload.Element, each *eachPaths, l *list, at 
 	e.Name = r.in.String(strings.Join(parts, "/"))
 }
 
-// leading is the pointer of the first tokens of a pointer.
+// leading returns the pointer of the first tokens of a pointer.
 func leading(pointer string, tokens int) string {
 	for i := range len(pointer) {
 		if pointer[i] != '/' {

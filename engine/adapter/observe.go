@@ -14,9 +14,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Observe gives what the owner of an object wants: counts, bounds and switches with Flyball's own changes undone. A value
-// of an unexpected type, and an absent one without a default, leave the facet out. Governed is left to the caller, who
-// knows the other objects.
+// Observe returns the owner's wishes: counts, bounds and switches with Flyball's own changes undone. A value of an
+// unexpected type, and an absent one without a default, omit the facet. The caller, who knows the other objects, sets
+// Governed.
 func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	v := a.view(obj)
 	o := workload.Observed{
@@ -49,8 +49,8 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	return o
 }
 
-// Governs gives the object whose replicas this object owns. A reference without a name, or without a kind where the
-// adapter assumes none, governs nothing.
+// Governs returns the object whose replicas this object owns. A reference without a name, or without a kind if the
+// adapter has no default kind, governs nothing.
 func (a *Adapter) Governs(obj *workload.Object) (workload.Ref, bool) {
 	if a.governs == nil {
 		return workload.Ref{}, false
@@ -83,17 +83,17 @@ func (a *Adapter) Governs(obj *workload.Object) (workload.Ref, bool) {
 // count is one replica count of an object.
 type count struct {
 	part *component
-	// element is its place in Object.Elements; -1 where the count is a plain field.
+	// element is its index in Object.Elements; -1 for a plain field.
 	element int
-	// original is the owner's JSON text; empty where the count is absent and the default stands for it.
+	// original is the owner's JSON text; empty if the count is absent and the default counts.
 	original string
 	// entry is the ledger entry on it, if any.
 	entry *ledgerField
 	workload.Component
 }
 
-// counts are the replica counts of the object. fault names the first one that cannot be read or told from others, with the
-// reason: a size is a matter of all counts or of none.
+// counts returns the replica counts of the object. fault describes the first that cannot be read or identified: a size
+// changes all counts or none.
 func (v *view) counts() (all []count, fault string) {
 	if fault = v.crowdFault(isCount); fault != "" {
 		return nil, fault
@@ -123,8 +123,8 @@ func (v *view) counts() (all []count, fault string) {
 	return all, fault
 }
 
-// appendCount adds one count that can be read and written. A part that the object does not have has none, and there is none
-// where nothing says what an absent count means; of any other it gives the fault, if that is the first.
+// appendCount adds one readable and writable count. It adds none for a part that the object lacks, or if the meaning of
+// an absent count is unknown. For any other count it sets the first fault.
 func (v *view) appendCount(all []count, fault string, c count, f workload.Field, pointer, name string) ([]count, string) {
 	n, ok := c.part.read(c.original)
 	switch {
@@ -139,9 +139,9 @@ func (v *view) appendCount(all []count, fault string, c count, f workload.Field,
 	return append(all, c), fault
 }
 
-// hasParent says of an absent count whether its owner has the object that it is a field of. One that Flyball has made, for the count or for
-// whatever else, is not the owner's: else a count that is set in there would take its own parent away from under it. One in which he has set
-// a field himself is.
+// hasParent reports whether the owner has the object around an absent count. An object that Flyball has made is not the
+// owner's; otherwise a count set in it would remove its own parent. An object in which the owner has set a field is the
+// owner's.
 func (v *view) hasParent(f workload.Field, pointer string) bool {
 	parent := path.Pointer(pointer[:strings.LastIndexByte(pointer, '/')])
 	depth, made := len(parent.Tokens()), false
@@ -155,7 +155,7 @@ func (v *view) hasParent(f workload.Field, pointer string) bool {
 	return int(f.Depth) >= depth && !made
 }
 
-// isOwners says whether the owner has a value in the field of an entry: what he had there, or what he has set since.
+// isOwners reports whether the owner has a value in the field of an entry: the original, or a later one.
 func (l *ledgerField) isOwners() bool {
 	switch l.state {
 	case fieldSet:
@@ -166,17 +166,17 @@ func (l *ledgerField) isOwners() bool {
 	return false
 }
 
-// hasMade says whether a container, whose pointer has depth tokens, came with the field of an entry. Where managed fields tell who has written
-// what, one into which somebody else has written is the owner's.
+// hasMade reports whether a container, with a pointer of depth tokens, came with the field of an entry. If managed
+// fields have authors, a container with another writer's content is the owner's.
 func (v *view) hasMade(l *ledgerField, container path.Pointer, depth int) bool {
 	if len(v.obj.Notes().Authors) > 0 {
 		return l.state == fieldSet && l.author.Alone > 0 && l.isAround(container.Tokens())
 	}
-	// What is beside the field did not come with it.
+	// Fields beside the entry's did not come with it.
 	return l.entry.Made > 0 && depth >= int(l.entry.Made) && container.IsPrefixOf(path.Pointer(l.entry.Pointer))
 }
 
-// entryAt is the ledger entry on the field at a location; nil if there is none.
+// entryAt returns the ledger entry of the field at a location, or nil.
 func (v *view) entryAt(at location) *ledgerField {
 	for i := range v.entries {
 		if v.entries[i].location == at {
@@ -186,7 +186,7 @@ func (v *view) entryAt(at location) *ledgerField {
 	return nil
 }
 
-// read gives what a count means; false if that is not known.
+// read returns the meaning of a count, or false if it is unknown.
 func (c *component) read(raw string) (int64, bool) {
 	if raw == "" {
 		if c.absent == nil {
@@ -204,7 +204,7 @@ func (c *component) read(raw string) (int64, bool) {
 	return n, ok
 }
 
-// quantity reads a JSON number, or a Kubernetes quantity in a JSON string such as "40Gi".
+// quantity parses a JSON number, or a Kubernetes quantity in a JSON string such as "40Gi".
 func quantity(raw string) (resource.Quantity, bool) {
 	if raw == "" {
 		return resource.Quantity{}, false
@@ -219,7 +219,7 @@ func quantity(raw string) (resource.Quantity, bool) {
 	return workload.ParseQuantity(text)
 }
 
-// bound gives an end of the range, nil if the object has none, and whether it can be written.
+// bound returns an end of the range, nil if the object has none, and whether it can be written.
 func (v *view) bound(b *bound) (*int64, bool) {
 	if v.current(b.slot).Depth == blocked {
 		return nil, false
@@ -227,7 +227,7 @@ func (v *view) bound(b *bound) (*int64, bool) {
 	return v.a.readBound(b, v.original(b.slot))
 }
 
-// readBound reads a bound as the kind has it: nil where there is none. It is false for what is no bound.
+// readBound returns a bound from the kind's encoding: nil for none. It returns false for an invalid bound.
 func (a *Adapter) readBound(b *bound, raw string) (*int64, bool) {
 	if raw == "" && b.absent == nil {
 		return nil, true
@@ -245,7 +245,7 @@ func (a *Adapter) readBound(b *bound, raw string) (*int64, bool) {
 	return &n, true
 }
 
-// encode writes a bound as the kind has it.
+// encode returns a bound in the kind's encoding.
 func (a *Adapter) encode(n int64) string {
 	if a.encoding == v1alpha1.EncodingString {
 		return `"` + integer(n) + `"`
@@ -255,7 +255,7 @@ func (a *Adapter) encode(n int64) string {
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-// natural reads a whole number that is not negative.
+// natural parses a whole number that is not negative.
 func natural(raw string) (int64, bool) {
 	n, err := strconv.ParseInt(raw, 10, 64)
 	if err != nil {
@@ -264,18 +264,17 @@ func natural(raw string) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// naturalText reads a whole number in a JSON string that is not negative.
+// naturalText parses a whole number in a JSON string that is not negative.
 func naturalText(raw string) (int64, bool) {
 	text, errText := path.NewValue(raw, "").Text()
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, errText == nil && err == nil && n >= 0
 }
 
-// variantOf is the first that fits the object as its owner has it and whose fields can all be written; nil if none.
+// variantOf returns the first variant that fits the owner's object and whose fields can all be written, or nil.
 func (v *view) variantOf(all []variant) *variant { return v.fitting(all, v.original) }
 
-// holdVariant is the variant of hold that fits. How an autoscaler is held depends on its bounds, and those count as they are,
-// whoever set them.
+// holdVariant returns the variant of hold that fits. It depends on the autoscaler's present bounds, whoever set them.
 func (v *view) holdVariant() *variant {
 	return v.fitting(v.a.hold, func(s *slot) string {
 		if v.a.min != nil && v.a.min.slot == s || v.a.max != nil && v.a.max.slot == s {
@@ -285,7 +284,7 @@ func (v *view) holdVariant() *variant {
 	})
 }
 
-// fitting is the first variant whose conditions hold on the values that read gives, and whose fields can all be written.
+// fitting returns the first variant whose conditions hold on the values of read, and whose fields can all be written.
 func (v *view) fitting(all []variant, read func(*slot) string) *variant {
 	for i := range all {
 		if v.all(all[i].when, read) && v.isWritable(&all[i]) {
@@ -295,7 +294,7 @@ func (v *view) fitting(all []variant, read func(*slot) string) *variant {
 	return nil
 }
 
-// isWritable says whether every field of a variant can be written.
+// isWritable reports whether every field of a variant can be written.
 func (v *view) isWritable(x *variant) bool {
 	for _, w := range x.set {
 		if v.current(w.slot).Depth == blocked {
@@ -305,8 +304,8 @@ func (v *view) isWritable(x *variant) bool {
 	return true
 }
 
-// isSet says whether the owner has set what a variant would set: by the variant's own word for that, or else every field as the
-// variant would.
+// isSet reports whether the owner has set the variant's values: by the variant's own predicates, or else by every
+// field.
 func (v *view) isSet(x *variant) bool {
 	if len(x.already) > 0 {
 		return v.all(x.already, v.original)

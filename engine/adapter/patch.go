@@ -12,23 +12,23 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// edit is one place to write. An empty value removes it; the value null stays there as a null.
+// edit is one place to write. An empty value removes it; the value null writes a null.
 type edit struct {
 	tokens []string
 	value  string
 	field  workload.Field
-	// made is the number of tokens of the outermost container that Flyball made for the field; alone, of the outermost of those into which
-	// nobody else has written. 0: none.
+	// made is the number of tokens of the outermost container that Flyball made for the field; alone, of the outermost
+	// such container without content of other writers. 0: none.
 	made  uint8
 	alone int
-	// listed says that the way goes through a list, which a merge patch would replace as a whole.
+	// listed is true if the way goes through a list, which a merge patch would replace as a whole.
 	listed bool
-	// element is the list element that the way goes through; nil if none.
+	// element is the list element on the way, or nil.
 	element *workload.Element
 }
 
-// patch makes the one write that carries out the decisions, and the write to /scale after it. Each write is refused by the
-// API server if the object has changed since; only a /scale write that follows another one cannot say since when.
+// patch returns the write that carries out the decisions, and the write to /scale after it. The API server refuses each
+// write if the object has changed since; only a /scale write after another write cannot carry a version.
 func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 	edits, scale := v.edits(decisions)
 	ledger, err := v.ledgerText(decisions)
@@ -50,7 +50,7 @@ func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 	return p, err
 }
 
-// edits are the writes to the object itself, and the one to /scale.
+// edits returns the writes to the object itself, and the one to /scale.
 func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 	for i := range decisions {
 		d := &decisions[i]
@@ -70,7 +70,7 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 			e.listed = v.a.projection.slots[d.location.index].listed
 		case inElement:
 			e.listed, e.element = true, &v.obj.Elements[d.location.index]
-		default: // whether a number is an index is not known
+		default: // it is unknown whether a number is an index
 			e.listed = slices.ContainsFunc(e.tokens, func(t string) bool { _, ok := natural(t); return ok })
 		}
 		edits = append(edits, e)
@@ -78,9 +78,9 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 	return edits, scale
 }
 
-// widenRemovalsIn edits the edits: the removal of a field becomes that of the outermost container around it that Flyball made, that
-// nobody else has written to, and in which nothing of Flyball's stays. What else is in there came with Flyball's write: defaults of the
-// schema, or what a webhook adds.
+// widenRemovalsIn edits the edits: the removal of a field becomes the removal of the outermost container around it that
+// Flyball made and that has neither content of other writers nor remaining values of Flyball. The rest of its content
+// came with Flyball's write: defaults of the schema, or additions of a webhook.
 func widenRemovalsIn(edits []edit, decisions []decision) {
 	stays := staying(edits, decisions)
 	for i := range edits {
@@ -94,12 +94,13 @@ func widenRemovalsIn(edits []edit, decisions []decision) {
 	}
 }
 
-// widenTo has the removal of a field be that of the container around it that has so many tokens.
+// widenTo turns the removal of a field into that of the container around it with that many tokens.
 func (e *edit) widenTo(depth int) {
 	e.tokens, e.field = e.tokens[:depth], workload.Field{Raw: "{}", Depth: small(depth)}
 }
 
-// staying are the containers into which a value is written, or in which one stays that Flyball has set, or that a policy leaves to the owner.
+// staying returns the containers into which a value is written, or that keep a value that Flyball has set, or that a
+// policy leaves to the owner.
 func staying(edits []edit, decisions []decision) map[path.Pointer]bool {
 	stays := map[path.Pointer]bool{}
 	for i := range edits {
@@ -115,17 +116,17 @@ func staying(edits []edit, decisions []decision) map[path.Pointer]bool {
 	return stays
 }
 
-// addContainers adds the containers that a place is in.
+// addContainers adds the containers around a place.
 func addContainers(all map[path.Pointer]bool, p path.Pointer) {
 	for p = p.Parent(); p != "" && !all[p]; p = p.Parent() {
 		all[p] = true
 	}
 }
 
-// pointer is that of the place.
+// pointer returns the pointer of the place.
 func (e *edit) pointer() path.Pointer { return path.Pointer(pointerOf(e.tokens)) }
 
-// outermost leaves out the edits inside other ones, and all but the first of one place.
+// outermost removes the edits inside other edits, and all but the first of one place.
 func outermost(edits []edit) []edit {
 	places := map[path.Pointer]bool{}
 	for i := range edits {
@@ -141,18 +142,18 @@ func outermost(edits []edit) []edit {
 		}
 		if isFirst {
 			left = append(left, e)
-			places[p] = false // the place is still one, but the next of it is not the first
+			places[p] = false // the place stays listed, but its next edit is not the first
 		}
 	}
 	return left
 }
 
-// removeEmptied replaces the removals of all members of a container that Flyball made by the removal of the container, from the inside
-// outwards. It gives the edits that are left.
+// removeEmptied replaces the removals of all members of a container that Flyball made by the removal of the container,
+// from the inside outwards. It returns the remaining edits.
 func (v *view) removeEmptied(edits []edit) []edit {
 	for widened := true; widened; {
 		edits = outermost(edits)
-		// removed counts the members of a container that are removed as a whole; touched are the containers in which something else is written.
+		// removed counts the removed members of a container; touched are the containers with other writes.
 		removed, touched := map[path.Pointer]int{}, map[path.Pointer]bool{}
 		for i := range edits {
 			p := edits[i].pointer()
@@ -176,8 +177,8 @@ func (v *view) removeEmptied(edits []edit) []edit {
 	return edits
 }
 
-// objectPatch makes the patch of the object: a JSON patch where an edit goes through a list, or gives back what a merge patch cannot write, else
-// a merge patch. What is given back has a ledger around it, so that the map of annotations is there.
+// objectPatch returns the patch of the object: a JSON patch if an edit goes through a list, or restores a value that a
+// merge patch cannot write, else a merge patch. A restored object has a ledger, so its map of annotations exists.
 func (v *view) objectPatch(edits []edit, ledger *string) (p *workload.Patch, err error) {
 	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed || e.value == "null" || hasInnerNull(e.value) }) {
 		p = &workload.Patch{Type: types.JSONPatchType}
@@ -192,7 +193,7 @@ func (v *view) objectPatch(edits []edit, ledger *string) (p *workload.Patch, err
 	return p, err
 }
 
-// scalePatch writes the count through /scale; a resourceVersion makes it conditional on the object being as it was seen.
+// scalePatch returns the write of the count through /scale; with a resourceVersion it fails if the object has changed.
 func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
 	body := map[string]any{"spec": map[string]any{"replicas": json.RawMessage(replicas)}}
 	if resourceVersion != "" {
@@ -205,7 +206,7 @@ func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
 	return &workload.Patch{Type: types.MergePatchType, Body: text, Subresource: "scale"}, nil
 }
 
-// mergePatch renders RFC 7396.
+// mergePatch returns an RFC 7396 patch.
 func (v *view) mergePatch(edits []edit, ledger *string) ([]byte, error) {
 	root := map[string]any{}
 	putInto(root, []string{"metadata", "resourceVersion"}, v.obj.ResourceVersion)
@@ -243,7 +244,7 @@ func putInto(root map[string]any, tokens []string, value any) {
 	root[tokens[len(tokens)-1]] = value
 }
 
-// merge is the merge patch from one value to another: a merge patch keeps the members of an object that it does not name.
+// merge returns the merge patch from one value to another: a merge patch keeps members that it does not name.
 func merge(from, to string) any {
 	var old, next map[string]json.RawMessage
 	if json.Unmarshal([]byte(from), &old) != nil || json.Unmarshal([]byte(to), &next) != nil {
@@ -279,7 +280,7 @@ type steps struct {
 	made map[string]bool
 }
 
-// jsonPatch renders RFC 6902. It tests that the object and the names of the elements are as they were seen.
+// jsonPatch returns an RFC 6902 patch. It tests that the object and the names of the elements are unchanged.
 func (v *view) jsonPatch(edits []edit, ledger *string) ([]byte, error) {
 	s := steps{made: map[string]bool{}}
 	s.add("test", "/metadata/resourceVersion", quoted(v.obj.ResourceVersion))
@@ -303,7 +304,7 @@ func (v *view) jsonPatch(edits []edit, ledger *string) ([]byte, error) {
 	return text, nil
 }
 
-// add adds a step; an empty value is none.
+// add adds a step; an empty value adds a step without one.
 func (s *steps) add(op, pointer, value string) {
 	s.list = append(s.list, operation{op, pointer, json.RawMessage(value)})
 }

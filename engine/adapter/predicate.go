@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// Ready says of one whole raw JSON object whether the adapter's ready predicates hold: it has settled, Flyball's changes
-// included. Where they do not, it names the first that fails and what was found. An object that is not JSON is not ready.
+// Ready reports whether a raw JSON object has settled by the adapter's ready predicates, Flyball's changes included.
+// Otherwise why names the first failed predicate and its value. An object that is not JSON is not ready.
 func (a *Adapter) Ready(raw []byte) (ready bool, why string) {
 	read := func(s *slot) (found string) {
 		err := s.path.All(raw, func(m path.Match) bool {
@@ -31,7 +31,7 @@ func (a *Adapter) Ready(raw []byte) (ready bool, why string) {
 	return true, ""
 }
 
-// String is the predicate in the words of the spec, without its default.
+// String returns the predicate in the words of the spec, without its default.
 func (p *predicate) String() string {
 	text := p.slot.path.String() + " " + string(p.op)
 	switch {
@@ -43,12 +43,12 @@ func (p *predicate) String() string {
 	return text
 }
 
-// all says whether every predicate holds on the values that read gives.
+// all reports whether every predicate holds on the values of read.
 func (v *view) all(predicates []predicate, read func(*slot) string) bool {
 	return v.failing(predicates, read) == nil
 }
 
-// failing is the first predicate that does not hold; nil if all do.
+// failing returns the first predicate that does not hold, or nil.
 func (v *view) failing(predicates []predicate, read func(*slot) string) *predicate {
 	for i := range predicates {
 		if !predicates[i].holds(read) {
@@ -58,7 +58,7 @@ func (v *view) failing(predicates []predicate, read func(*slot) string) *predica
 	return nil
 }
 
-// finding says what a predicate found, for messages.
+// finding describes the value of a predicate for messages.
 func (p *predicate) finding(read func(*slot) string) string {
 	raw := read(p.slot)
 	switch {
@@ -70,7 +70,8 @@ func (p *predicate) finding(read func(*slot) string) string {
 	return p.slot.path.String() + " is " + brief(raw)
 }
 
-// holds compares. A comparison with an absent field is false, Ne included. What is not asked of the object holds.
+// holds compares. A comparison with an absent field is false, Ne included. A predicate whose conditions do not match
+// the object holds.
 func (p *predicate) holds(read func(*slot) string) bool {
 	for i := range p.when {
 		if !p.when[i].holds(read) {
@@ -104,7 +105,7 @@ func (p *predicate) holds(read func(*slot) string) bool {
 	return ok && matches(p.op, order)
 }
 
-// isListed says whether the value is in the list, which is the compiled one unless it comes from a field.
+// isListed reports whether the value is in the list, which is the compiled one or that of a field.
 func (p *predicate) isListed(raw, operand string) bool {
 	if p.from != nil {
 		found := false
@@ -135,7 +136,7 @@ func matches(op v1alpha1.PredicateOp, order int) bool {
 	}
 }
 
-// compare orders two JSON numbers; false if one of them is none. Whole numbers are compared exactly.
+// compare orders two JSON numbers, or returns false if one is no number. Whole numbers are compared exactly.
 func compare(a, b string) (int, bool) {
 	x, errX := path.NewValue(a, "").Int64()
 	y, errY := path.NewValue(b, "").Int64()

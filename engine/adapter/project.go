@@ -10,11 +10,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// blocked is the Depth of a field that cannot be written: something on the way to it is not a container.
+// blocked is the Depth of a field that cannot be written, because a value on the way to it is not a container.
 const blocked = 255
 
-// Project makes the small Object that is kept of one raw JSON object, in one walk. Nothing of the result aliases raw. A
-// ledger that cannot be read is not an error here: its reason is left in Object.LedgerError.
+// Project makes the small Object of one raw JSON object, in one walk. Its result shares no memory with raw. An
+// unreadable ledger is not an error here: Object.LedgerError has the reason.
 func (a *Adapter) Project(raw []byte) (*workload.Object, error) {
 	r := reading{MetadataReading: a.projection.metadata.Read(), pr: a.projection, in: a.interner}
 	r.Object.Fields = make([]workload.Field, len(a.projection.slots))
@@ -35,7 +35,7 @@ func (a *Adapter) Project(raw []byte) (*workload.Object, error) {
 
 var errNoName = errors.New("it has no metadata.name")
 
-// finish completes the object of a reading with what takes more than the walk.
+// finish adds the parts of an object that need more than the walk.
 func (a *Adapter) finish(r *reading, raw []byte) error {
 	if err := r.Finish(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (a *Adapter) finish(r *reading, raw []byte) error {
 	return a.addAboutLedger(raw, r.Object)
 }
 
-// addAboutLedger adds to an object with a ledger what giving back needs to know.
+// addAboutLedger adds to an object with a ledger the data for a restore.
 func (a *Adapter) addAboutLedger(raw []byte, obj *workload.Object) (err error) {
 	if err := a.addUnwritten(raw, obj); err != nil {
 		return err
@@ -77,7 +77,7 @@ type reading struct {
 	pr *projection
 	in *workload.Interner
 
-	origin  workload.Origin // the object that the ledger says it belongs to
+	origin  workload.Origin // the object to which the ledger belongs by its own word
 	parents []byte          // first byte of each parent's text; 0 if absent
 	lists   []list
 }
@@ -91,7 +91,7 @@ func (r *reading) take(i int, m path.Match) {
 	r.Take(i, m)
 }
 
-// takeLedger keeps the ledger, or why it cannot be read.
+// takeLedger keeps the ledger, or the reason why it is unreadable.
 func (r *reading) takeLedger(m path.Match) {
 	if !m.Exists() || m.Type() == path.Null {
 		return
@@ -126,15 +126,17 @@ func readLedger(m path.Match) (l workload.Ledger, on workload.Origin, err error)
 	return l, on, nil
 }
 
-// maxEntries bounds a ledger: there is an entry for each list element, and one for each other field that policies set.
+// maxEntries is the largest number of entries of a ledger: one for each list element, and one for each other field that
+// policies set.
 const maxEntries = 2 * maxElements
 
-// maxTokens bounds the pointers of a ledger: in a list, the path of the elements and that of the value come together.
+// maxTokens is the longest pointer of a ledger: in a list, the path of the elements and that of the value are joined.
 const maxTokens = 2 * maxSteps
 
-// dropLedgerOfAnother drops a ledger that is another object's. An object of the same kind that has what Flyball had set on the other one is
-// a copy of that, and gets LedgerNotes.CopyOf. An object of another kind is none: controllers copy annotations to what they make. On an object
-// that a controller has made, only its own UID counts: any ledger can come out of a template, and its author does not know that UID.
+// dropLedgerOfAnother drops a ledger of another object. An object of the same kind with the values that Flyball had set
+// on the other one is a copy, and gets LedgerNotes.CopyOf. An object of another kind is none, because controllers copy
+// annotations to the objects that they create. On an object that a controller has created, only its own UID counts: any
+// ledger can come out of a template, and the template's author does not know that UID.
 func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	obj, on := r.Object, r.origin
 	isOther := on.UID != "" && on.Namespace != obj.Namespace
@@ -172,7 +174,7 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	return nil
 }
 
-// takeField keeps the value of a slot; of several matches the first that exists.
+// takeField keeps the value of a slot; of several matches the first existing one.
 func (r *reading) takeField(slot *slot, m path.Match) {
 	f := &r.Object.Fields[slot.index]
 	if f.Exists() {
@@ -190,7 +192,7 @@ func (r *reading) takeField(slot *slot, m path.Match) {
 	}
 }
 
-// measure fills in Depth, and a Raw that only says whether there is a value. An explicit null is none.
+// measure sets Depth, and a Raw that only marks the presence of a value. An explicit null counts as absent.
 func (r *reading) measure(m path.Match) workload.Field {
 	if m.Type() == path.Null {
 		return workload.Field{Depth: small(max(m.Depth-1, 0)), IsNull: true}
@@ -202,10 +204,10 @@ func (r *reading) measure(m path.Match) workload.Field {
 	return f
 }
 
-// small fits a number of tokens into what a Field keeps.
+// small limits a number of tokens to the range of a Field.
 func small(n int) uint8 { return uint8(min(n, blocked-1)) }
 
-// setDepths finds out, for written fields that are absent, whether the containers that exist on the way can hold them.
+// setDepths finds out, for absent written fields, whether the existing containers on the way can hold them.
 func (r *reading) setDepths() {
 	for _, slot := range r.pr.slots {
 		f := &r.Object.Fields[slot.index]
@@ -229,8 +231,8 @@ func (r *reading) setDepths() {
 	}
 }
 
-// addUnwritten adds the fields that the ledger lists but the adapter no longer knows (it was edited meanwhile), so that
-// they too are given back. They come after the adapter's own fields, in the order of the ledger.
+// addUnwritten adds the fields that the ledger lists but an edited adapter no longer knows, so that they too are
+// restored. They come after the adapter's own fields, in the order of the ledger.
 func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 	var pointers []path.Pointer
 	for i := range obj.Ledger {
@@ -257,7 +259,8 @@ func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 	return nil
 }
 
-// addMembers counts the members of the containers that were made for the ledger's entries: giving back removes those that it empties.
+// addMembers counts the members of the containers that were made for the ledger's entries: a restore removes those that
+// it empties.
 func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
 	if !slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.Made > 0 }) {
 		return nil
@@ -295,8 +298,8 @@ func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
 	return nil
 }
 
-// addAuthors adds what managed fields say of the ledger's entries. They say nothing of an object that was restored: its
-// fields were written in another way then.
+// addAuthors adds the authors of the ledger's entries from managed fields. Those of a restored object prove nothing,
+// because its fields were written in another way.
 func (a *Adapter) addAuthors(raw []byte, obj *workload.Object) {
 	if uid := obj.Notes().UID; len(obj.Ledger) > maxAuthors || uid == "" || uid != obj.UID {
 		return
@@ -330,7 +333,7 @@ func fieldOf(f *path.Found) workload.Field {
 	kind := f.Type()
 	switch {
 	case kind != path.Absent && kind != path.Null && f.Around == path.Array:
-		return workload.Field{Raw: string(f.Raw), Depth: blocked} // an element cannot be put back by its position
+		return workload.Field{Raw: string(f.Raw), Depth: blocked} // an element cannot be restored by its index
 	case kind != path.Absent && kind != path.Null, f.Deepest == path.Object:
 		return workload.Field{Raw: string(f.Raw), Depth: small(f.Depth)}
 	case f.Deepest == path.Null && f.Around == path.Object:
@@ -340,5 +343,5 @@ func fieldOf(f *path.Found) workload.Field {
 	}
 }
 
-// mayEqual says whether a JSON text is short enough to be the same value as another one, whichever of its characters are escaped.
+// mayEqual reports whether a JSON text is short enough to equal another value, with any escaping.
 func mayEqual(text []byte, other string) bool { return len(text) <= 6*len(other)+64 }

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// slot is one value that is kept of every object: its place in Object.Fields is index.
+// slot is one value kept of every object. index is its place in Object.Fields.
 type slot struct {
 	path    path.Path
 	pointer string // of a plain path
@@ -21,15 +21,15 @@ type slot struct {
 	tokens  []string // of a plain path
 	index   int
 	mode    slotMode
-	// written is true where Flyball may write the field.
+	// written is true if Flyball may write the field.
 	written bool
-	// listed is true where the path goes through a list by position.
+	// listed is true if the path goes through a list by position.
 	listed bool
-	// rollout is true where writing the field restarts pods: where a variant declares so, or else where it is in the template.
+	// rollout is true if writing the field restarts pods: if a variant declares so, or else if it is in the template.
 	rollout bool
-	// declared is true where a variant says what writing the field does to pods.
+	// declared is true if a variant declares the effect of the field on pods.
 	declared bool
-	// viaScale is true where the field is written through /scale.
+	// viaScale is true if the field is written through /scale.
 	viaScale bool
 	// parents are the containers above a written field, from the outermost inwards.
 	parents []*parent
@@ -52,7 +52,7 @@ type parent struct {
 	id int
 }
 
-// projection says what is kept of an object. It is built while an adapter compiles and does not change afterwards.
+// projection lists the parts kept of an object. It is built while an adapter compiles and does not change afterwards.
 type projection struct {
 	slots     []*slot
 	byPointer map[string]*slot
@@ -60,7 +60,7 @@ type projection struct {
 
 	metadata *workload.Metadata
 	each     []eachPaths
-	// template is where the requests of a pod are read; empty: nowhere.
+	// template is the place of a pod's requests; empty: none.
 	template path.Path
 	set      *path.Set
 	// metadataPaths is the number of paths of the metadata, which come first in the set; takers keep the matches of the others.
@@ -72,18 +72,19 @@ type projection struct {
 // eachPaths are the absolute paths read under `each`.
 type eachPaths struct {
 	component int
-	// list is the place of the first of the adapter's eachPaths that may yield the same values: components with other filters read one list.
+	// list is the index of the first of the adapter's eachPaths that may yield the same values: components with other
+	// filters read one list.
 	list int
 	// elements is the length of the pointer of an element.
 	elements int
-	// value is the path of what is read of each element: a count, an amount or a bound.
+	// value is the path of the value read of each element: a count, an amount or a bound.
 	value path.Path
-	// names are the fields that name an element, together; empty: it is known by its key or its place.
+	// names are the fields that together name an element; empty: its key or its place identifies it.
 	names []path.Path
-	// lazy is true where elements are kept only of objects whose ledger speaks of elements; own reads them then.
+	// lazy is true if elements are kept only of objects with ledger entries for elements; own reads them then.
 	lazy bool
 	own  *path.Set
-	// all reads the paths without filters; nil where there are none.
+	// all reads the paths without filters; nil without any.
 	all *path.Set
 }
 
@@ -104,7 +105,7 @@ func (c *compiler) addEach(component int, each, value path.Path, lazy bool, name
 	c.each = append(c.each, e)
 }
 
-// isSameList reports whether two paths may have a match in common, whatever their filters say.
+// isSameList reports whether two paths may have a match in common, whatever their filters match.
 func isSameList(a, b []path.Step) bool {
 	return slices.EqualFunc(a, b, func(x, y path.Step) bool {
 		switch {
@@ -117,7 +118,7 @@ func isSameList(a, b []path.Step) bool {
 	})
 }
 
-// paths are the values and then the names.
+// paths returns the values and then the names.
 func (e *eachPaths) paths() []path.Path { return append([]path.Path{e.value}, e.names...) }
 
 // unfiltered compiles the paths without their filters.
@@ -144,7 +145,7 @@ func (e *eachPaths) unfiltered() *path.Set {
 // drafts collects slots while an adapter compiles.
 type drafts map[string]*slot
 
-// slot gives the slot of a path, which is made if it is new, and has it keep at least what a mode says.
+// slot returns the slot of a path, which it creates if needed, with at least the given mode.
 func (d drafts) slot(p path.Path, mode slotMode) *slot {
 	s, ok := d[p.String()]
 	if !ok {
@@ -166,7 +167,7 @@ func (d drafts) read(p path.Path) *slot { return d.slot(p, modeValue) }
 // exists asks whether there is a value at a path.
 func (d drafts) exists(p path.Path) *slot { return d.slot(p, modePresence) }
 
-// write asks for the value at a plain path and for all that is needed to put it back.
+// write asks for the value at a plain path with everything needed to restore it.
 func (d drafts) write(p path.Path) *slot {
 	s := d.slot(p, modeValue)
 	s.written = true
@@ -245,7 +246,7 @@ func commonTokens(a, b []string) int {
 
 func pointerOf(tokens []string) string { return string(path.Pointer("").Append(tokens...)) }
 
-// prefixPath is the path made of the steps.
+// prefixPath returns the path of the steps.
 func prefixPath(steps []path.Step) path.Path {
 	var text strings.Builder
 	text.WriteString("$")

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// The ends of ranges in list elements are elements of components of their own, behind those of scale.
+// The ends of ranges in list elements are elements of components of their own, after those of scale.
 const (
 	lowEnds  = 254
 	highEnds = 255
@@ -70,11 +70,11 @@ func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1al
 	return &eachBound{bound: bound{absent: spec.Default, minimum: spec.Minimum, unlimited: spec.Unlimited}, path: p, relative: relative.Len()}
 }
 
-// ends are the two ends of the range of one list element, as places in Object.Elements; -1 where the element has no such end.
+// ends are the two ends of the range of one list element, as indexes in Object.Elements; -1 for a missing end.
 type ends struct{ low, high int }
 
-// ranges are the ranges of the object's list elements. fault names the first that cannot be read or told from others: bounds are a
-// matter of all ranges or of none.
+// ranges returns the ranges of the object's list elements. fault describes the first that cannot be read or identified:
+// bounds change all ranges or none.
 func (v *view) ranges() (all []ends, fault string) {
 	if fault = v.crowdFault(isEnd); fault != "" {
 		return nil, fault
@@ -109,7 +109,7 @@ func (v *view) ranges() (all []ends, fault string) {
 	return all, fault
 }
 
-// eachBoundOf is the end of a range that an element is; nil if it is none.
+// eachBoundOf returns the end of a range that an element is, or nil.
 func (v *view) eachBoundOf(k int) *eachBound {
 	switch v.obj.Elements[k].Component {
 	case lowEnds:
@@ -145,7 +145,7 @@ func boundIn(b *eachBound) *bound {
 	return &b.bound
 }
 
-// endOfElement is one end of the range of a list element, which has its bound at k; none where k is -1.
+// endOfElement returns one end of the range of a list element with its bound at k, or none for -1.
 func (v *view) endOfElement(k int, c *workload.Claim[int64]) end {
 	if k < 0 {
 		return end{}

@@ -12,58 +12,60 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Result is what a plan comes to on one object.
+// Result is the effect of a plan on one object.
 type Result struct {
-	// Patch is the write to make; nil if nothing has to change.
+	// Patch is the write to make; nil if nothing changes.
 	Patch *workload.Patch
-	// State is what the object is once the patch is applied.
+	// State is the state of the object after the patch.
 	State workload.State
-	// Direction is which way the patch goes; one that goes both ways counts as down.
+	// Direction is the direction of the patch; a patch in both directions counts as down.
 	Direction workload.Direction
-	// By is who is charged with the write: who claims the first field written, or who had set what is given back.
+	// By is the policy that the write is counted for: the claimant of the first written field, or the policy of the
+	// restored entry.
 	By workload.Policy
-	// Overridden lists the JSON pointers of fields that somebody else changed and that are left so.
+	// Overridden are the JSON pointers of fields with respected values of other writers.
 	Overridden []string
-	// Corrected says that a change of somebody else is written over.
+	// Corrected is true if another writer's change is overwritten.
 	Corrected bool
-	// Impact is Rollout if a field is written that restarts pods.
+	// Impact is Rollout if a written field restarts pods.
 	Impact v1alpha1.Impact
-	// Changed lists the JSON pointers of the fields written, the ledger left aside.
+	// Changed are the JSON pointers of the written fields, without the ledger.
 	Changed []string
 	// Edits are the fields written with their values, in the order of Changed.
 	Edits []Edit
-	// Actions is what the patch does, as a freeze judges it. To suspend or to hold stops something and starts nothing, so only its
-	// giving back counts.
+	// Actions are the actions of the patch by the rules of freezes. Suspending or holding only stops work, so only
+	// their restore counts.
 	Actions workload.Change
-	// Sized says that the size is written: a count, or a switch of suspend.
+	// Sized is true if the size is written: a count, or a switch of suspend.
 	Sized bool
-	// MoreMemory says that some part requests more memory than before.
+	// MoreMemory is true if some part requests more memory than before.
 	MoreMemory bool
 	// Values are the values that the plan wants, by facet: "suspend", "hold", "replicas/<component>", "min", "max", an amount
 	// (workload.Amount.String) or an annotation key.
 	Values map[string]string
-	// Ignored lists the JSON pointers of ledger entries that are not carried out: no adapter could have written the field, or
-	// something on the way to it is no object any more.
+	// Ignored are the JSON pointers of ledger entries that are not carried out: no adapter could have written the
+	// field, or a value on the way to it is no longer an object.
 	Ignored []string
-	// Failure says what a person has to do before the object can be given back, or put to sleep again; empty: nothing.
+	// Failure describes the manual step that is needed before the object can be restored, or put to sleep again; empty:
+	// none.
 	Failure string
-	// Message says it in one line, e.g. "replicas 3 -> 0".
+	// Message is the result in one line, for example "replicas 3 -> 0".
 	Message string
 }
 
 // Edit is one field that a patch writes.
 type Edit struct {
-	// Pointer is the JSON pointer of the field, and Label what messages call it.
+	// Pointer is the JSON pointer of the field, and Label its name in messages.
 	Pointer, Label string
-	// From and To are JSON texts; empty where the field is absent.
+	// From and To are JSON texts; empty for an absent field.
 	From, To string
 }
 
-// ErrLedger is wrapped by Render's error about an object whose ledger cannot be read. Such an object is never written.
+// ErrLedger is wrapped by Render's error for an object with an unreadable ledger. Such an object is never written.
 var ErrLedger = errors.New("the ledger cannot be read")
 
-// Render says what has to be written to an object so that it is as the plan wants. It writes each field together with
-// the ledger, in at most one patch (and one to /scale after it), and none at all if nothing changes.
+// Render returns the writes that bring an object to a plan. It writes each field together with the ledger, in at most
+// one patch (and one to /scale after it), and none at all if nothing changes.
 func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, error) {
 	result := Result{Impact: v1alpha1.ImpactNone}
 	if obj.LedgerError != "" {
@@ -74,7 +76,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 		return result, nil
 	}
 	if of := obj.Notes().CopyOf; of != "" {
-		// Nothing is written: a ledger of its own would replace the only one that tells what there was before.
+		// Nothing is written: a ledger of its own would replace the only record of the originals.
 		result.Failure = fmt.Sprintf("this is a copy of %s, made while Flyball had changed that: what was there before is known of that one only. "+
 			"Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
 		result.Message = result.Failure
@@ -108,8 +110,8 @@ func (a *Adapter) refOf(obj *workload.Object) workload.Ref {
 	return workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name}
 }
 
-// decideAll decides the fields that only the ledger lists and then the wanted ones. A write that lies inside another one,
-// or around it, waits until that is through; its entry stays as it is meanwhile.
+// decideAll decides the fields that only the ledger lists and then the wanted ones. A write inside another write, or
+// around it, waits for that; its entry stays meanwhile.
 func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 	released := make([]decision, 0, len(v.entries))
 	for i := range v.entries {
@@ -138,12 +140,12 @@ func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 	return decisions
 }
 
-// has says whether the field at a location is wanted.
+// has reports whether the field at a location is wanted.
 func (w *wants) has(at location) bool {
 	return slices.ContainsFunc(w.list, func(n want) bool { return n.location == at })
 }
 
-// touchesAny says whether a field lies inside another one that is written or stays in the ledger, or around it.
+// touchesAny reports whether a field lies inside another field that is written or stays in the ledger, or around it.
 func touchesAny(pointer string, decisions []decision) bool {
 	for i := range decisions {
 		d := &decisions[i]
@@ -158,7 +160,7 @@ func touchesAny(pointer string, decisions []decision) bool {
 	return false
 }
 
-// ignored lists the pointers of entries whose field cannot be written.
+// ignored returns the pointers of entries with a field that cannot be written.
 func (v *view) ignored() []string {
 	var pointers []string
 	for i := range v.entries {
@@ -169,7 +171,8 @@ func (v *view) ignored() []string {
 	return pointers
 }
 
-// summary says what the decisions write, and who is charged with it: where nothing is written, first, or else who is in the ledger.
+// summary describes the writes of the decisions and the policy that they are counted for: without a write it is first,
+// or else the policy in the ledger.
 func (v *view) summary(first workload.Policy, decisions []decision) Result {
 	r := Result{By: first, Impact: v1alpha1.ImpactNone}
 	charged := false
@@ -204,7 +207,7 @@ func (v *view) summary(first workload.Policy, decisions []decision) Result {
 	return r
 }
 
-// restartsPods says whether a write changes the pod template, or is declared to restart pods.
+// restartsPods reports whether a write changes the pod template, or is declared to restart pods.
 func (v *view) restartsPods(d *decision) bool {
 	switch d.location.kind {
 	case inSlot:
@@ -221,7 +224,7 @@ func (v *view) restartsPods(d *decision) bool {
 	return false
 }
 
-// slotRestartsPods asks the variant that fits the object, where one declares what writing the field does.
+// slotRestartsPods asks the variant that fits the object, if a variant declares the effect of the field.
 func (v *view) slotRestartsPods(s *slot) bool {
 	for _, all := range [][]variant{v.a.suspend, v.a.hold} {
 		if !s.declared {
@@ -235,7 +238,7 @@ func (v *view) slotRestartsPods(s *slot) bool {
 	return s.rollout
 }
 
-// state names what the object is once the decisions are carried out.
+// state returns the state of the object after the decisions.
 func (v *view) state(w *wants, decisions []decision, plan workload.Plan) workload.State {
 	overridden := slices.ContainsFunc(decisions, func(d decision) bool { return d.overridden })
 	switch {
@@ -257,12 +260,12 @@ func (v *view) state(w *wants, decisions []decision, plan workload.Plan) workloa
 	return v.stateKept(decisions)
 }
 
-// leavesSize says whether the size is the owner's already.
+// leavesSize reports whether the size is the owner's already.
 func (w *wants) leavesSize() bool {
 	return !slices.ContainsFunc(w.list, func(n want) bool { return n.sized && !same(n.value, n.original) })
 }
 
-// stateKept is the state of an object that nobody claims but that is kept as a policy left it.
+// stateKept returns the state of an object without a claim that stays as a policy left it.
 func (v *view) stateKept(decisions []decision) workload.State {
 	state := workload.StateAwake
 	for i := range decisions {
@@ -278,7 +281,7 @@ func (v *view) stateKept(decisions []decision) workload.State {
 	return state
 }
 
-// isReduced says whether a kept entry took capacity away: a switch of suspend, or a lower count.
+// isReduced reports whether a kept entry took capacity away: a switch of suspend, or a lower count.
 func (v *view) isReduced(d *decision) bool {
 	if d.after.Once != "" {
 		return false
@@ -295,7 +298,7 @@ func (v *view) isReduced(d *decision) bool {
 	return okWas && okSet && set < was
 }
 
-// message says in one line what is written and what is left alone, or else why nothing is written.
+// message describes in one line the writes and the respected fields, or the reasons for no write.
 func message(state workload.State, decisions []decision, reasons []string) string {
 	var parts []string
 	for i := range decisions {
@@ -320,7 +323,7 @@ func message(state workload.State, decisions []decision, reasons []string) strin
 	return ""
 }
 
-// brief is a JSON text for messages.
+// brief shortens a JSON text for messages.
 func brief(raw string) string {
 	const limit = 40 // bytes
 	switch {
@@ -336,7 +339,7 @@ func brief(raw string) string {
 	return raw
 }
 
-// ledgerText is the text of the ledger that the decisions leave: nil where it stays as it is, empty where it goes.
+// ledgerText returns the ledger after the decisions: nil if it stays, empty if it goes.
 func (v *view) ledgerText(decisions []decision) (*string, error) {
 	var after workload.Ledger
 	for i := range decisions {
@@ -364,7 +367,7 @@ func (v *view) ledgerText(decisions []decision) (*string, error) {
 	return &text, err
 }
 
-// origin is what the ledger says of the object that it is written on. A ledger that is there goes on saying where it was begun.
+// origin returns the identity of the object that the ledger was begun on. An existing ledger keeps its own.
 func (v *view) origin() workload.Origin {
 	on := workload.Origin{Of: workload.LedgerOf(v.a.gk.Kind, v.obj.Name), Namespace: v.obj.Namespace, UID: v.obj.UID}
 	if len(v.obj.Ledger) > 0 {

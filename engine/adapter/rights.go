@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// OnlyScales says whether a policy that needs any of the capabilities has nothing written on objects of the kind, the ledger aside,
-// but counts through /scale.
+// OnlyScales reports whether a policy that needs any of the capabilities writes only counts through /scale on objects
+// of the kind, besides the ledger.
 func (a *Adapter) OnlyScales(needs []v1alpha1.Capability) bool {
 	used := slices.DeleteFunc(slices.Clone(needs), func(c v1alpha1.Capability) bool { return !a.Can(c) })
 	byPatch := func(c component) bool { return !c.viaScale }
@@ -18,14 +18,14 @@ func (a *Adapter) OnlyScales(needs []v1alpha1.Capability) bool {
 		!slices.ContainsFunc(a.components, byPatch)
 }
 
-// AnnotationMeans says what it does to set an annotation where the adapter says that annotations go, by the rules that changes are
-// judged by.
+// AnnotationMeans returns the actions of an annotation in the adapter's place for annotations, by the rules for
+// changes.
 func (a *Adapter) AnnotationMeans(key string) workload.Change {
 	return a.changes.actionsAt(a.annotations.Append(key).Tokens(), a.changes.action)
 }
 
-// judgedByRights are the groups whose objects the API server judges by the rights of who writes them, or Flyball does. Flyball would
-// lend its own rights to whoever has it write them.
+// judgedByRights are the groups whose objects the API server, or Flyball, judges by the rights of their author. Flyball
+// would lend its own rights to the author of a policy.
 var judgedByRights = map[string]string{
 	v1alpha1.GroupVersion.Group: "who writes a policy must hold the rights that it takes, and Flyball holds them all",
 	"rbac.authorization.k8s.io": "nobody may grant more than they hold, and Flyball holds a lot",

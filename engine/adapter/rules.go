@@ -12,13 +12,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// rule is a place in the tree of what changes mean. A field belongs to the deepest rule on its way that has an action.
+// rule is a node in the tree of actions. A field belongs to the deepest rule on its way that has an action.
 type rule struct {
 	action workload.Change
 	set    bool
-	// absent is the JSON text that an absent field stands for; empty: nothing.
+	// absent is the JSON text of an absent field's default; empty: none.
 	absent string
-	// request is true where the kind's controller takes the field away once it has begun to do what the field asks for.
+	// request is true if the kind's controller removes the field once it has begun the requested work.
 	request bool
 
 	fields  map[string]*rule
@@ -36,7 +36,7 @@ func (r *rule) isLeaf() bool {
 	return len(r.fields) == 0 && len(r.indexes) == 0 && r.wild == nil && len(r.filters) == 0
 }
 
-// at gives the rule behind the steps, which it makes if it is new.
+// at returns the rule after the steps, which it creates if needed.
 func (r *rule) at(steps []path.Step) *rule {
 	for _, s := range steps {
 		r = r.child(s)
@@ -127,14 +127,14 @@ func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 		}
 	}
 	c.requests(at.Child("requests"), spec.Requests)
-	c.a.lifecycle = c.predicates(at.Child("createDeleteWhen"), spec.CreateDeleteWhen, drafts{}) // judged on whole objects: no watch keeps it
+	c.a.lifecycle = c.predicates(at.Child("createDeleteWhen"), spec.CreateDeleteWhen, drafts{}) // it is evaluated on whole objects, so no watch keeps its fields
 	for i := first; i < len(c.a.uses); i++ {
 		c.a.uses[i].Judged = true
 	}
 	c.subresources(at.Child("subresources"), spec.Subresources)
 }
 
-// overrideOf is the entry of a path, which is made if it is new.
+// overrideOf returns the entry of a path, which it creates if needed.
 func (c *compiler) overrideOf(p path.Path) *override {
 	for _, o := range c.overrides {
 		if o.path.Equal(p) {
@@ -146,9 +146,9 @@ func (c *compiler) overrideOf(p path.Path) *override {
 	return o
 }
 
-// compileRules makes the tree: first what the adapter says, then the defaults. The paths of scale, bounds, utilisation and suspend are
-// scales; the template, hold and every other field are roll-outs; identity, metadata and status are nothing. Only the owners
-// are more than that: the garbage collector deletes an object whose owners do not exist.
+// compileRules makes the tree: first the adapter's own rules, then the defaults. The paths of scale, bounds,
+// utilisation and suspend mean Scale; the template, hold and every other field mean RollOut; identity, metadata and
+// status mean nothing. Owners are the exception: the garbage collector deletes an object whose owners do not exist.
 func (c *compiler) compileRules(template path.Path) *rule {
 	root := &rule{set: true, action: workload.ChangeRollOut}
 	for _, o := range c.overrides {
@@ -207,8 +207,8 @@ func (c *compiler) compileRules(template path.Path) *rule {
 	return root
 }
 
-// actionsOf is what one write does, by the same rules as Classify, as far as that can be told without the object. To suspend or
-// to hold stops something and starts nothing; to give that back can let a roll-out go that waited behind it.
+// actionsOf returns the actions of one write, by the rules of Classify, as far as the object is not needed. Suspending
+// or holding only stops work; their restore can let a waiting roll-out go.
 func (v *view) actionsOf(d *decision) workload.Change {
 	all := v.a.changes.actionsAt(path.Pointer(d.pointer).Tokens(), v.a.changes.action)
 	switch {
@@ -221,7 +221,7 @@ func (v *view) actionsOf(d *decision) workload.Change {
 	}
 }
 
-// stopsAt says whether a field is one that suspends or holds.
+// stopsAt reports whether a field suspends or holds.
 func (a *Adapter) stopsAt(pointer string) bool {
 	for _, v := range slices.Concat(a.suspend, a.hold) {
 		if slices.ContainsFunc(v.set, func(w write) bool { return w.slot.pointer == pointer }) {
@@ -231,7 +231,8 @@ func (a *Adapter) stopsAt(pointer string) bool {
 	return false
 }
 
-// actionsAt is what a write at the tokens below a rule means; inherited is the action of the deepest rule on the way.
+// actionsAt returns the actions of a write at the tokens below a rule; inherited is the action of the deepest rule
+// above.
 func (r *rule) actionsAt(tokens []string, inherited workload.Change) workload.Change {
 	if r.set {
 		inherited = r.action
@@ -250,7 +251,7 @@ func (r *rule) actionsAt(tokens []string, inherited workload.Change) workload.Ch
 	return all
 }
 
-// through lists the rules that may hold one token further.
+// through returns the rules that may match the next token.
 func (r *rule) through(token string) []*rule {
 	if child := r.fields[token]; child != nil {
 		return []*rule{child}
@@ -268,7 +269,7 @@ func (r *rule) through(token string) []*rule {
 	return next
 }
 
-// actionsBelow is every action of the rules inside a field: who writes the whole field may write each of them.
+// actionsBelow returns every action of the rules inside a field: a writer of the whole field may write each of them.
 func (r *rule) actionsBelow() workload.Change {
 	var all workload.Change
 	for _, child := range r.children() {

@@ -10,15 +10,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Saving is what one policy saves on an object.
+// Saving is the saving of one policy on an object.
 type Saving struct {
 	By workload.Policy
-	// Replicas is how many fewer there are than the owner wants.
+	// Replicas is the number of replicas below the owner's count.
 	Replicas int64
 }
 
-// Savings says which policies leave an object fewer replicas than its owner wants. Counts that a policy raises save nothing,
-// and neither do switches of objects that have no count: how much they would use cannot be told.
+// Savings returns the policies that leave an object with fewer replicas than its owner wants. Raised counts save
+// nothing, nor do switches of objects without a count, because their usage is unknown.
 func (a *Adapter) Savings(obj *workload.Object) []Saving {
 	if len(obj.Ledger) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (a *Adapter) Savings(obj *workload.Object) []Saving {
 	counts, _ := v.counts()
 	for _, c := range counts {
 		if strings.HasPrefix(c.original, `"`) {
-			continue // a quantity such as "40Gi" is an amount of something, not a number of replicas
+			continue // a quantity such as "40Gi" is no number of replicas
 		}
 		switch now, known := c.part.read(v.currentOf(&c)); {
 		case off != "":
@@ -44,7 +44,7 @@ func (a *Adapter) Savings(obj *workload.Object) []Saving {
 	return all
 }
 
-// currentOf is the JSON text of a count as it is now.
+// currentOf returns the JSON text of the present count.
 func (v *view) currentOf(c *count) string {
 	if c.element < 0 {
 		return v.current(c.part.slot).Raw
@@ -52,7 +52,7 @@ func (v *view) currentOf(c *count) string {
 	return v.obj.Elements[c.element].Raw
 }
 
-// switchedOffBy names the policy that has suspended the object by fields other than its counts; empty: none has.
+// switchedOffBy returns the policy that has suspended the object by fields other than its counts, or "".
 func (v *view) switchedOffBy() string {
 	suspend := v.variantOf(v.a.suspend)
 	if suspend == nil || v.isSet(suspend) {
@@ -84,7 +84,8 @@ func addSaving(all []Saving, by string, replicas int64) []Saving {
 	return append(all, Saving{id, replicas})
 }
 
-// templateRequests reads what one pod of an object's template requests; nil where the adapter names no template or the object has none.
+// templateRequests returns the requests of one pod of an object's template; nil if the adapter names no template or the
+// object has none.
 func (a *Adapter) templateRequests(raw []byte) (*workload.Requests, error) {
 	if a.template.Len() == 0 {
 		return nil, nil
@@ -104,9 +105,9 @@ func (a *Adapter) templateRequests(raw []byte) (*workload.Requests, error) {
 	}, nil
 }
 
-// podRequest adds up one resource as the scheduler does: containers run together with those init containers that are restarted
-// always; other init containers run one after the other before. What the pod as a whole requests takes the place of the sum, and
-// the overhead of its runtime comes on top.
+// podRequest adds up one resource like the scheduler: containers run together with init containers that always restart;
+// other init containers run one after the other before. Pod-level requests replace the sum, and the overhead of the
+// runtime is added.
 func podRequest(spec gjson.Result, name string, value func(*resource.Quantity) int64) int64 {
 	of := func(amounts gjson.Result) (int64, bool) {
 		amount := amounts.Get(name)
@@ -116,7 +117,7 @@ func podRequest(spec gjson.Result, name string, value func(*resource.Quantity) i
 		q, ok := workload.ParseQuantity(amount.String())
 		return value(&q), ok
 	}
-	// Where a container has a limit and no request, the API server requests the limit for it.
+	// For a container with a limit and no request, the API server requests the limit.
 	container := func(c gjson.Result) int64 {
 		n, ok := of(c.Get("resources.requests"))
 		if !ok {

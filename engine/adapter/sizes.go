@@ -6,10 +6,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// isSize says whether a field is a matter of the size: a count, or a switch of suspend.
+// isSize reports whether a field belongs to the size: a count, or a switch of suspend.
 func (v *view) isSize(at location) bool { return v.componentAt(at) != nil || v.isSuspend(at) }
 
-// isSuspend says whether a field is a switch of suspend.
+// isSuspend reports whether a field is a switch of suspend.
 func (v *view) isSuspend(at location) bool {
 	if at.kind != inSlot {
 		return false
@@ -20,8 +20,7 @@ func (v *view) isSuspend(at location) bool {
 	})
 }
 
-// SetBy lists the policies by the ledger of an object, each once: those that have set its size for as long as they want it, and those that
-// have set something else.
+// SetBy returns the policies in an object's ledger, each once: those with a lasting size, and those with other fields.
 func (a *Adapter) SetBy(obj *workload.Object) (size, others []workload.Policy) {
 	v := a.view(obj)
 	for i := range v.entries {

@@ -2,58 +2,57 @@ package adapter
 
 import "flyball.dev/flyball/engine/path"
 
-// fieldState says what a field holds in relation to what Flyball has written there.
+// fieldState is the state of a field relative to Flyball's writes.
 type fieldState uint16
 
 const (
 	fieldUntouched  fieldState = 1 << iota // there is no entry, and the value is the owner's
-	fieldSet                               // Flyball's value, or the one before it if the write to /scale did not come; an original is to be given back
-	fieldSetOnce                           // it was set once and left to others; nothing is to be given back
-	fieldUnfinished                        // none of these, while a write to /scale is not known to be through
-	fieldChanged                           // somebody else has changed what Flyball had set
-	fieldAdopted                           // what Flyball had set, and somebody else has written it since
-	fieldUnclear                           // its list element may be any of several, or it went where nobody can tell
-	fieldUnwritable                        // no adapter could have written it (somebody edited the ledger), or a container on the way is none any more
-	fieldGone                              // its list element is not there any more
+	fieldSet                               // Flyball's value, or the one before it if the write to /scale was lost; an original is to be restored
+	fieldSetOnce                           // it was set once and left to others; nothing is to be restored
+	fieldUnfinished                        // none of these, while a write to /scale may be incomplete
+	fieldChanged                           // another writer has changed Flyball's value
+	fieldAdopted                           // Flyball's value, written again by another writer since
+	fieldUnclear                           // its list element may be any of several, or its new place is unknown
+	fieldUnwritable                        // no adapter could have written it (the ledger was edited), or a value on the way is no longer a container
+	fieldGone                              // its list element is gone
 )
 
-// evidence is everything that the state of a field with an entry depends on. Its parts are bits, so that one row of the state
-// table can stand for several combinations.
+// evidence has everything that determines the state of a field with an entry. Its parts are bits, so that one row of
+// the state table can stand for several combinations.
 type evidence struct {
 	place   fieldPlace
 	content content
 	writer  lastWriter
-	// once says whether the entry only remembers that the field was set once; pending, whether a write to /scale is not known to be
-	// through.
+	// once: the entry only records that the field was set once; pending: a write to /scale may be incomplete.
 	once, pending answer
 }
 
-// fieldPlace says whether the field of an entry is found and can be written.
+// fieldPlace reports whether the field of an entry is found and can be written.
 type fieldPlace uint8
 
 const (
 	placeKnown      fieldPlace = 1 << iota // it is, and it can
-	placeGone                              // its list element is not there any more
-	placeUnclear                           // its list element may be any of several, or it went where nobody can tell
+	placeGone                              // its list element is gone
+	placeUnclear                           // its list element may be any of several, or its new place is unknown
 	placeUnwritable                        // it cannot be written
 )
 
-// content compares what a field holds with the values of its entry.
+// content compares the value of a field with the values of its entry.
 type content uint8
 
 const (
-	contentPrior content = 1 << iota // what Flyball had set before: the write to /scale did not come
-	contentSet                       // what Flyball has set
+	contentPrior content = 1 << iota // Flyball's value before: the write to /scale was lost
+	contentSet                       // Flyball's value
 	contentOther                     // neither
 )
 
-// lastWriter says who has written a field last.
+// lastWriter is the last writer of a field.
 type lastWriter uint8
 
 const (
 	writerFlyball lastWriter = 1 << iota // Flyball, as far as is known
-	writerOther                          // somebody else, as managed fields say
-	writerAdopted                        // somebody else, as the entry remembers
+	writerOther                          // another manager, by managed fields
+	writerAdopted                        // another manager, by the entry
 )
 
 // stateRow is one line of the state table. A part that is zero stands for every value.
@@ -91,7 +90,7 @@ func stateFor(e evidence) fieldState {
 	panic("the state table has no row for some evidence") // a test walks all of it
 }
 
-// stateOf is the state of the field of an entry.
+// stateOf returns the state of an entry's field.
 func (l *ledgerField) stateOf() fieldState {
 	e := evidence{place: l.place(), content: contentOther, writer: writerFlyball, once: answerOf(l.entry.Once != ""), pending: answerOf(l.entry.Pending)}
 	switch {
@@ -109,7 +108,7 @@ func (l *ledgerField) stateOf() fieldState {
 	return stateFor(e)
 }
 
-// place says whether the field is found and can be written.
+// place reports whether the field is found and can be written.
 func (l *ledgerField) place() fieldPlace {
 	switch {
 	case l.location.kind == nowhere:
@@ -122,15 +121,16 @@ func (l *ledgerField) place() fieldPlace {
 	return placeKnown
 }
 
-// isMissing says whether a field that the adapter does not write (any more) has gone, and with it the place of an original. Its owner may
-// have removed it; but then, a new version of the kind may have another place for it. That does not happen to metadata.
+// isMissing reports whether a field that the adapter does not write (any more) is gone, and with it the place of an
+// original. Its owner may have removed it, but a new version of the kind may also have moved it. Metadata does not
+// move.
 func (l *ledgerField) isMissing() bool {
 	e := &l.entry
 	return l.location.kind == inUnwritten && !l.isForeign() && l.field.Text() == "" && e.Set != "" && e.Original() != "" && e.Once == "" &&
 		!path.Pointer("/metadata").IsPrefixOf(path.Pointer(e.Pointer))
 }
 
-// isForeign says whether an entry speaks of a field that no adapter could have written.
+// isForeign reports whether no adapter could have written an entry's field.
 func (l *ledgerField) isForeign() bool {
 	if l.location.kind != inUnwritten {
 		return false
@@ -142,12 +142,12 @@ func (l *ledgerField) isForeign() bool {
 	return len(steps) < 2 || forbidden(steps) != ""
 }
 
-// isBehind says whether the field still holds what Flyball had set before: the write to /scale did not come.
+// isBehind reports whether the field still has Flyball's earlier value, because the write to /scale was lost.
 func (l *ledgerField) isBehind() bool {
 	return l.entry.Pending && l.entry.Prior != "" && same(l.field.Raw, l.entry.Prior)
 }
 
-// isLost says of a size that is set once that its own write to /scale did not come: the field holds what was there before.
+// isLost reports whether the write to /scale of a size that is set once was lost: the field has the value before.
 func (l *ledgerField) isLost() bool {
 	return l.isBehind() || l.entry.Pending && same(l.field.Raw, l.entry.Was) && !same(l.entry.Was, l.entry.Set)
 }

@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// unclearFault returns a sentence about the first entry whose field is unclear, with the command that drops the entry; empty if no entry is.
+// unclearFault returns a sentence about the first entry with an unclear field, with the command that drops the entry,
+// or "".
 func (v *view) unclearFault() string {
 	for i := range v.entries {
 		l := &v.entries[i]
@@ -30,7 +31,7 @@ func (v *view) unclearFault() string {
 // maxCommand bounds a command in a message, in bytes.
 const maxCommand = 600
 
-// forgetCommand returns the command that takes the unclear entries out of the ledger and keeps the others.
+// forgetCommand returns the command that removes the unclear entries from the ledger and keeps the others.
 func (v *view) forgetCommand() string {
 	var kept workload.Ledger
 	for i := range v.entries {

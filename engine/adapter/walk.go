@@ -5,8 +5,8 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// compileWalk makes the one set of paths that a whole object is read with: those of the metadata, then the others, each with
-// what takes its matches.
+// compileWalk makes the set of paths for reading a whole object: those of the metadata, then the others, each with the
+// function for its matches.
 func (pr *projection) compileWalk() {
 	paths := pr.metadata.Paths()
 	pr.metadataPaths = len(paths)

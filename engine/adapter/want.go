@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// want is one field with the value that a claim asks for.
+// want is one field with the claimed value.
 type want struct {
 	// label names the field in messages: replicas, hot count.
 	label    string
@@ -24,42 +24,43 @@ type want struct {
 	viaScale bool
 	// element is the list element, nil for plain fields.
 	element *workload.Element
-	// sized is true for fields that the size wants.
+	// sized is true for fields of the size.
 	sized bool
 
-	// value is the JSON text wanted; empty: none. original is the owner's.
+	// value is the wanted JSON text; empty: none. original is the owner's.
 	value, original string
-	// valueForWas is the value that the claim wants where the original is the entry's Was. It is another one than value where
-	// somebody else has changed the original since.
+	// valueForWas is the wanted value if the original is the entry's Was. It differs from value if another writer has
+	// changed the original since.
 	valueForWas string
 
 	by      workload.Policy
 	since   time.Time
 	enforce bool
-	// once is, where the value is to be set once, the JSON text of what is asked for, before bounds; resumed says that it
-	// has been set.
+	// once is, for a value to be set once, the JSON text of the claim before bounds; resumed is true if it has been
+	// set.
 	once    string
 	resumed bool
 }
 
-// wants is everything that a plan asks for on one object.
+// wants has all wanted fields of one object.
 type wants struct {
 	list []want
-	// values are the values asked for by facet, for status.
+	// values are the wanted values by facet, for status.
 	values map[string]string
-	// asksSize says whether a size is asked for, canSize whether the object can do it; the others say so of all other facets.
+	// asksSize is true if a size is claimed, canSize if the object can take it; the others are the same for all other
+	// facets.
 	asksSize, canSize   bool
 	asksOther, canOther bool
-	// first is who asks first: for size, else for the first other facet.
+	// first is the first claimant: of the size, else of the first other facet.
 	first workload.Policy
-	// kept says of the fields whose entries stay as they are, although nobody claims them: what is asked cannot be done now.
+	// kept selects fields without a claim whose entries stay, because the claimed change cannot be made now.
 	kept []func(location) bool
-	// fixed says of each count that the size would change, but that must stay as it is, why; reasons, what else is not done.
+	// fixed has the reasons of counts that must not change; reasons, those of other omitted changes.
 	fixed, reasons []string
 }
 
-// wantsOf turns a plan into values of fields. Where two facets want the same field, the first has it: size, hold, bounds, amounts,
-// annotations.
+// wantsOf turns a plan into values of fields. If two facets want the same field, the first has it: size, hold, bounds,
+// amounts, annotations.
 func (v *view) wantsOf(plan workload.Plan) (wants, error) {
 	var w wants
 	v.addSize(&w, plan)
@@ -70,14 +71,14 @@ func (v *view) wantsOf(plan workload.Plan) (wants, error) {
 	return w, err
 }
 
-// setFirst remembers a policy if it is the first that asks.
+// setFirst stores the first claimant.
 func (w *wants) setFirst(by workload.Policy) {
 	if w.first == (workload.Policy{}) {
 		w.first = by
 	}
 }
 
-// setValue remembers the value that a facet is to have, for status.
+// setValue stores the wanted value of a facet, for status.
 func (w *wants) setValue(facet, value string) {
 	if w.values == nil {
 		w.values = map[string]string{}
@@ -85,12 +86,12 @@ func (w *wants) setValue(facet, value string) {
 	w.values[facet] = value
 }
 
-// keepEntries has the entries stay on the fields that at holds for, for a reason that status tells.
+// keepEntries keeps the entries of the fields that at selects, for a reason in status.
 func (w *wants) keepEntries(why string, at func(location) bool) {
 	w.kept, w.reasons = append(w.kept, at), append(w.reasons, why)
 }
 
-// keeps says whether the entry on the field at a location stays.
+// keeps reports whether the entry of the field at a location stays.
 func (w *wants) keeps(at location) bool {
 	return slices.ContainsFunc(w.kept, func(kept func(location) bool) bool { return kept(at) })
 }
@@ -102,7 +103,7 @@ func (w *wants) add(n want) {
 	}
 }
 
-// wantSlot is the want of a value on a plain field.
+// wantSlot returns the want of a value on a plain field.
 func (v *view) wantSlot(s *slot, value string) want {
 	return want{
 		label: s.tokens[len(s.tokens)-1], pointer: s.pointer, location: location{inSlot, s.index}, field: v.current(s),
@@ -110,13 +111,13 @@ func (v *view) wantSlot(s *slot, value string) want {
 	}
 }
 
-// claimedBy gives a want the claim that it comes from.
+// claimedBy sets the claim of a want.
 func claimedBy[T any](n want, c *workload.Claim[T]) want {
 	n.by, n.since, n.enforce = c.By, c.Since, c.Enforce
 	return n
 }
 
-// addSize adds the fields of a size: those of suspend where the target is to sleep and can be suspended, else the counts.
+// addSize adds the fields of a size: those of suspend if the target is to sleep and can be suspended, else the counts.
 func (v *view) addSize(w *wants, plan workload.Plan) {
 	if plan.Size == nil || plan.Size.Value.Mode == workload.SizeOwn {
 		return
@@ -160,7 +161,7 @@ func (v *view) addCounts(w *wants, plan workload.Plan) {
 		}
 		scaled++
 		if plan.Size.Resumed && (counts[i].entry == nil || counts[i].entry.state != fieldSetOnce) {
-			continue // this count was not set then: nobody claims it, and its original comes back
+			continue // this count was not set then, so it has no claim and its original is restored
 		}
 		n := claimedBy(v.wantCount(&counts[i], size), plan.Size)
 		n.once, n.resumed = once, plan.Size.Resumed
@@ -173,7 +174,7 @@ func (v *view) addCounts(w *wants, plan workload.Plan) {
 	w.canSize = scaled > 0 || len(counts) > 0 && len(w.fixed) == 0
 }
 
-// addFixed passes over a count that must stay as it is, and adds the reason if the size would change it.
+// addFixed passes over a count that must not change, and adds the reason if the size would change it.
 func (v *view) addFixed(w *wants, c *count, size workload.Size) {
 	free := c.Component
 	free.Fixed = false
@@ -185,7 +186,7 @@ func (v *view) addFixed(w *wants, c *count, size workload.Size) {
 	w.fixed = append(w.fixed, c.Name+" must not be scaled: "+why.finding(v.original))
 }
 
-// clamped brings a size into bounds, if there are any.
+// clamped brings a size into bounds, if any.
 func clamped(size workload.Size, b *workload.Bounds) workload.Size {
 	if b != nil {
 		size.Replicas = b.Clamp(size.Replicas)
@@ -193,7 +194,7 @@ func clamped(size workload.Size, b *workload.Bounds) workload.Size {
 	return size
 }
 
-// wantCount is the want of a size on one count.
+// wantCount returns the want of a size on one count.
 func (v *view) wantCount(c *count, size workload.Size) want {
 	var n want
 	if c.element < 0 {
@@ -213,8 +214,8 @@ func (v *view) wantCount(c *count, size workload.Size) want {
 	return n
 }
 
-// text is the JSON text of the count that a size leaves of an owner's: the owner's own text where the size changes nothing, or where
-// that is no count.
+// text returns the JSON text of the count after a size: the owner's own text if the size changes nothing, or if that is
+// no count.
 func (c *component) text(size workload.Size, own string) string {
 	n, ok := c.read(own)
 	if !ok {
@@ -227,8 +228,8 @@ func (c *component) text(size workload.Size, own string) string {
 	return integer(want)
 }
 
-// addBounds adds the two ends of a range. The lower end stays at or below the upper one: an end that nobody claims is the owner's and
-// limits the other.
+// addBounds adds the two ends of a range. The lower end stays at or below the upper one: an end without a claim is the
+// owner's and limits the other.
 func (v *view) addBounds(w *wants, plan workload.Plan) {
 	lo, hi := v.endOfObject(v.a.min, plan.Min), v.endOfObject(v.a.max, plan.Max)
 	for _, c := range []*workload.Claim[int64]{plan.Min, plan.Max} {
@@ -243,7 +244,7 @@ func (v *view) addBounds(w *wants, plan workload.Plan) {
 	v.addRanges(w, plan)
 }
 
-// inOrder gives the two ends with the lower one at or below the upper one.
+// inOrder returns the two ends with the lower one at or below the upper one.
 func inOrder(lo, hi end, low, high *bound) (end, end) {
 	switch {
 	case lo.claimed && hi.claimed:
@@ -263,13 +264,13 @@ func inOrder(lo, hi end, low, high *bound) (end, end) {
 	return lo, hi
 }
 
-// end is one end of a range: the number claimed, or else the owner's if there is one that limits.
+// end is one end of a range: the claimed number, or else the owner's limit if there is one.
 type end struct {
 	value          int64
 	claimed, known bool
 }
 
-// endOfObject is one end of the object's own range, if the kind has it.
+// endOfObject returns one end of the object's own range, if the kind has it.
 func (v *view) endOfObject(b *bound, c *workload.Claim[int64]) end {
 	if b == nil {
 		return end{}
@@ -278,7 +279,7 @@ func (v *view) endOfObject(b *bound, c *workload.Claim[int64]) end {
 	return endFrom(b, own, usable, c)
 }
 
-// endFrom is the end that a claim asks for, or else the owner's.
+// endFrom returns the claimed end, or else the owner's.
 func endFrom(b *bound, own *int64, usable bool, c *workload.Claim[int64]) end {
 	if c != nil && usable {
 		return end{value: max(c.Value, b.minimum), claimed: true}
@@ -303,7 +304,7 @@ func (v *view) addBound(w *wants, facet string, b *bound, e end, c *workload.Cla
 	w.add(n)
 }
 
-// boundText is a bound as the kind has it; the owner's text where it means the same number.
+// boundText returns a bound in the kind's encoding; the owner's text if it means the same number.
 func (a *Adapter) boundText(b *bound, n int64, own string) string {
 	if has, ok := a.readBound(b, own); ok && has != nil && *has == n {
 		return own
@@ -332,7 +333,7 @@ func (v *view) addHold(w *wants, c *workload.Claim[bool]) {
 	}
 }
 
-// addAnnotations adds annotations where the adapter says they go.
+// addAnnotations adds annotations in the adapter's place for annotations.
 func (v *view) addAnnotations(w *wants, annotations map[string]workload.Claim[string]) error {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		c := annotations[key]
@@ -355,7 +356,7 @@ func (v *view) addAnnotations(w *wants, annotations map[string]workload.Claim[st
 	return nil
 }
 
-// quoted is a JSON string.
+// quoted returns a JSON string.
 func quoted(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
