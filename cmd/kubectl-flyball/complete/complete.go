@@ -21,29 +21,29 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Actions are those that freezes deny and exceptions allow.
+// Actions are the actions that freezes deny and exceptions allow.
 var Actions = []string{"create", "delete", "rollout", "scale"}
 
-// within bounds how long a shell waits for suggestions.
+// within is the longest time for which a shell waits for suggestions.
 const within = 5 * time.Second
 
-// Session is the command line whose flags are completed. Its functions are called once a shell asks.
+// Session is the command line with completed flags. Its functions are called once a shell asks.
 type Session struct {
-	// Ready reads the flags that were given so far.
+	// Ready reads the flags given so far.
 	Ready func() error
-	// Load reads a world, from files where the session is offline.
+	// Load reads a world, from files if the session is offline.
 	Load func(ctx context.Context, q source.Query, files []string) (*source.World, error)
-	// Cluster gives what reads the cluster; nil: the session is offline.
+	// Cluster returns the reader of the cluster; nil: the session is offline.
 	Cluster func() *source.Cluster
-	// Namespace is the one of -n or of the context.
+	// Namespace returns the namespace of -n or of the context.
 	Namespace func() string
 	// Kubeconfig reads the kubeconfig.
 	Kubeconfig func() (clientcmdapi.Config, error)
-	// OwnFormat is the annotation of a verb that has a format of its own.
+	// OwnFormat is the annotation of a verb with a format of its own.
 	OwnFormat string
 }
 
-// values returns, by the name of a flag, a function that lists the values that the flag may have.
+// values returns, by the name of a flag, a function that lists the possible values of the flag.
 func (s Session) values() map[string]func(cmd *cobra.Command) []string {
 	return map[string]func(*cobra.Command) []string{
 		"output": func(cmd *cobra.Command) []string {
@@ -63,7 +63,8 @@ func (s Session) values() map[string]func(cmd *cobra.Command) []string {
 	}
 }
 
-// Flags has the flags of a command, and of all below it, suggest their values. A flag of several values takes them with commas between.
+// Flags adds completion to the flags of a command and of all its subcommands. A flag of several values takes them with
+// commas between.
 func (s Session) Flags(cmd *cobra.Command) {
 	values := s.values()
 	suggest := func(f *pflag.Flag) {
@@ -87,7 +88,7 @@ func (s Session) Flags(cmd *cobra.Command) {
 	}
 }
 
-// beginning are the names that begin as somebody has typed.
+// beginning returns the names with the typed prefix.
 func beginning(names []string, typed string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(v string) bool { return !strings.HasPrefix(v, typed) })
 }
@@ -98,7 +99,7 @@ func List(names []string, typed string) []string {
 	return Prefixed(typed[:end], beginning(names, typed[end:]))
 }
 
-// Prefixed gives names with a prefix each. It edits the list given.
+// Prefixed returns the names with a prefix each. It edits the given list.
 func Prefixed(prefix string, names []string) []string {
 	for i := range names {
 		names[i] = prefix + names[i]
@@ -114,7 +115,7 @@ func keysOf[T any](m map[string]T) (names []string) {
 	return names
 }
 
-// kubeconfig is what the kubeconfig says; nothing where it cannot be read.
+// kubeconfig returns the kubeconfig, or an empty one if it cannot be read.
 func (s Session) kubeconfig() clientcmdapi.Config {
 	config, err := s.Kubeconfig()
 	if err != nil {
@@ -123,7 +124,7 @@ func (s Session) kubeconfig() clientcmdapi.Config {
 	return config
 }
 
-// Namespaces are those of the cluster, or of the files.
+// Namespaces returns those of the cluster, or of the files.
 func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
 	if s.Ready() != nil {
 		return nil
@@ -147,7 +148,7 @@ func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
 	return slices.Compact(names)
 }
 
-// policies reads the policies that a command line is about; nil where they cannot be read.
+// policies reads the policies of a command line; nil if they cannot be read.
 func (s Session) policies(cmd *cobra.Command) *source.World {
 	if s.Ready() != nil {
 		return nil
@@ -162,7 +163,7 @@ func (s Session) policies(cmd *cobra.Command) *source.World {
 	return w
 }
 
-// freezes are those and maintenance windows that an exception may lift, as Kind/name.
+// freezes returns the freezes and maintenance windows that an exception may lift, as Kind/name.
 func (s Session) freezes(cmd *cobra.Command) (names []string) {
 	w := s.policies(cmd)
 	if w == nil {
@@ -178,10 +179,10 @@ func (s Session) freezes(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// zoneTables are where systems list their time zones, a line each: country, place, name.
+// zoneTables are the files in which systems list their time zones, a line each: country, place, name.
 var zoneTables = []string{"/usr/share/zoneinfo/zone1970.tab", "/usr/share/zoneinfo/zone.tab", "/usr/share/lib/zoneinfo/tab/zone_sun.tab"}
 
-// zoneNames are the time zones that this machine knows by name.
+// zoneNames returns the names of the machine's time zones.
 func zoneNames() []string {
 	names := []string{"Local", "UTC"}
 	for _, table := range zoneTables {

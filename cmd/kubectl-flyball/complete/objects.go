@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// Objects suggests KIND/ and, after the slash, names: of targets, and of what more gives as KIND/NAME.
+// Objects suggests KIND/ and, after the slash, names: of targets, and of the objects that more returns as KIND/NAME.
 func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.World, namespace string) []string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if s.Ready() != nil {
@@ -22,7 +22,7 @@ func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.W
 	defer cancel()
 	kind, _, named := strings.Cut(typed, "/")
 	files, _ := cmd.Flags().GetStringSlice("filename")
-	if worlds, err := cmd.Flags().GetStringSlice("world"); err == nil { // can-i names its world otherwise
+	if worlds, err := cmd.Flags().GetStringSlice("world"); err == nil { // can-i has another flag for its world
 		files = worlds
 	}
 	namespace := s.Namespace()
@@ -71,7 +71,7 @@ func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.W
 	return all, none
 }
 
-// Names suggests what a function of the world gives as KIND/NAME.
+// Names suggests the KIND/NAME texts that a function of the world returns.
 func (s Session) Names(cmd *cobra.Command, names func(w *source.World, namespace string) []string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if s.Ready() != nil {

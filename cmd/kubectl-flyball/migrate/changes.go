@@ -12,12 +12,13 @@ import (
 // StateChange is an object that goes to sleep or wakes because of a migration.
 type StateChange struct {
 	Target string `json:"target"`
-	// What changes, such as "replicas 3 -> 0", and By which policy.
+	// What is the change, such as "replicas 3 -> 0", and By its policy.
 	What string `json:"what"`
 	By   string `json:"by"`
 }
 
-// StateChanges lists what the policies given change at once, what a take-over changes, and what the policies change once everything is taken over.
+// StateChanges returns the changes that the given policies make at once, that a take-over makes, and that the policies
+// make once everything is taken over.
 func StateChanges(in world.Lists, items []*Handover, policies []workload.Policy, now time.Time) ([]StateChange, error) {
 	all, err := writesAt(in, policies, now)
 	if err != nil {
@@ -43,7 +44,7 @@ func StateChanges(in world.Lists, items []*Handover, policies []workload.Policy,
 	return all, nil
 }
 
-// writesAt are the writes that policies make to a world at an instant.
+// writesAt returns the writes of policies to a world at an instant.
 func writesAt(in world.Lists, policies []workload.Policy, now time.Time) ([]StateChange, error) {
 	memory, err := world.NewMemory(in)
 	if err != nil {

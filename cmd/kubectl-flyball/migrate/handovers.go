@@ -8,20 +8,21 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 )
 
-// Handovers are what a take-over writes, or has written.
+// Handovers are the writes of a take-over, planned or made.
 type Handovers struct {
 	Items []*Handover `json:"items"`
 	// Left are things of the tools that a take-over cannot move.
 	Left []Left `json:"leftBehind,omitempty"`
-	// Unapplied names policies that are printed and not in the cluster: a dry run takes them for applied.
+	// Unapplied names printed policies that are not in the cluster: a dry run treats them as applied.
 	Unapplied []string `json:"unapplied,omitempty"`
-	// Changes are objects that go to sleep or wake once the policies are applied and this is written. A dry run looks for them.
+	// Changes are objects that go to sleep or wake once the policies are applied and this is written. A dry run finds
+	// them.
 	Changes []StateChange `json:"changes,omitempty"`
-	// DryRun says that nothing was written.
+	// DryRun is true if nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// LeavesSomething says whether anything was left as it was.
+// LeavesSomething reports whether any object was left as it was.
 func (h *Handovers) LeavesSomething() bool {
 	return len(h.Left)+len(h.Changes) > 0 || slices.ContainsFunc(h.Items, func(item *Handover) bool {
 		return item.Left != "" || item.Error != "" || len(item.ByHand) > 0
@@ -103,7 +104,7 @@ func (h *Handovers) item(w *report.Writer, item *Handover) {
 	}
 }
 
-// withoutManagers is a patch without managed fields, which are long and of no use to a reader.
+// withoutManagers returns a patch without managed fields, which are long and of no use to a reader.
 func withoutManagers(patch json.RawMessage) json.RawMessage {
 	var m map[string]any
 	if json.Unmarshal(patch, &m) != nil {

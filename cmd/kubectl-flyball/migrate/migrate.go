@@ -1,7 +1,8 @@
-// Package migrate turns the objects of other tools into Flyball's, and moves what those tools remember of sleeping workloads into the
-// ledger. It is pure: it gets objects as JSON and gives objects, notes and patches; it sees no client and no clock. It promises that
-// every object it gives compiles, that each difference in meaning is said beside the object it concerns, and that what has no
-// counterpart is listed as left behind and never dropped in silence. What a tool's objects mean is in package tools, a file a tool.
+// Package migrate converts the objects of other tools to Flyball's, and moves the tools' records of sleeping workloads
+// into the ledger. It is pure: it maps JSON objects to objects, notes and patches, without a client or a clock. Every
+// returned object compiles. Each difference in meaning is noted beside its object, and everything without a counterpart
+// is listed as left behind and never dropped in silence. Package tools has the meaning of each tool's objects, a file a
+// tool.
 //
 // Decisions (docs/decisions): 0034.
 package migrate
@@ -17,61 +18,62 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kind is a kind that a tool has to do with.
+// Kind is a kind that a tool reads or marks.
 type Kind struct {
 	schema.GroupKind
-	// Cluster is true where its objects live outside namespaces.
+	// Cluster is true if its objects are in no namespace.
 	Cluster bool
 }
 
-// Tool is one tool that people come from.
+// Tool is a tool to migrate from.
 type Tool struct {
-	// Name is what people call it on the command line, and Title in texts.
+	// Name is its name on the command line, and Title its name in texts.
 	Name, Title string
-	// Reads are the kinds that Convert looks at. Marked are those whose objects the tool puts marks on; only Sleepers looks at them.
+	// Reads are the kinds that Convert reads. Marked are the kinds on whose objects the tool puts marks; only Sleepers
+	// reads them.
 	Reads, Marked []Kind
-	// Convert gives Flyball's objects for the tool's.
+	// Convert adds Flyball's objects for the tool's.
 	Convert func(*Input, *Output)
-	// Sleepers lists what the tool keeps asleep; nil: it remembers nothing.
+	// Sleepers adds the objects that the tool keeps asleep; nil: the tool keeps no record.
 	Sleepers func(*Input, *Output)
 }
 
 // Object is an object of any kind as JSON.
 type Object struct {
 	gjson.Result
-	// Place is where it stands, as file:line; empty where it comes from a cluster.
+	// Place is its place as file:line; empty for an object of a cluster.
 	Place string
 }
 
-// NewObject reads an object.
+// NewObject returns an object from its JSON.
 func NewObject(raw []byte, place string) Object {
 	return Object{Result: gjson.ParseBytes(raw), Place: place}
 }
 
-// GroupKind is its kind.
+// GroupKind returns its kind.
 func (o Object) GroupKind() schema.GroupKind {
-	gv, _ := schema.ParseGroupVersion(o.Get("apiVersion").Str) // what cannot be read is of no tool
+	gv, _ := schema.ParseGroupVersion(o.Get("apiVersion").Str) // an unreadable object belongs to no tool
 	return schema.GroupKind{Group: gv.Group, Kind: o.Get("kind").Str}
 }
 
-// Name is metadata.name.
+// Name returns metadata.name.
 func (o Object) Name() string { return o.Get("metadata.name").Str }
 
-// Namespace is metadata.namespace.
+// Namespace returns metadata.namespace.
 func (o Object) Namespace() string { return o.Get("metadata.namespace").Str }
 
-// Ref names it.
+// Ref returns its reference.
 func (o Object) Ref() workload.Ref {
 	return workload.Ref{GroupKind: o.GroupKind(), Namespace: o.Namespace(), Name: o.Name()}
 }
 
-// Annotation is the value of an annotation, and whether it is there.
+// Annotation returns the value of an annotation, and whether it exists.
 func (o Object) Annotation(key string) (string, bool) {
 	v, ok := o.Get("metadata.annotations").Map()[key]
 	return v.String(), ok
 }
 
-// Labels are its labels.
+// Labels returns its labels.
 func (o Object) Labels() map[string]string {
 	labels := map[string]string{}
 	for key, v := range o.Get("metadata.labels").Map() {
@@ -80,7 +82,7 @@ func (o Object) Labels() map[string]string {
 	return labels
 }
 
-// At is the value at a JSON pointer, every token of which is a member's name.
+// At returns the value at a JSON pointer of members' names.
 func (o Object) At(tokens []string) gjson.Result {
 	at := o.Result
 	for _, t := range tokens {
@@ -89,7 +91,7 @@ func (o Object) At(tokens []string) gjson.Result {
 	return at
 }
 
-// Texts are the elements of a list of texts.
+// Texts returns the elements of a list of texts.
 func Texts(list gjson.Result) []string {
 	var all []string
 	for _, v := range list.Array() {
@@ -98,14 +100,14 @@ func Texts(list gjson.Result) []string {
 	return all
 }
 
-// Input is what tools look at.
+// Input is the input of tools.
 type Input struct {
 	Objects []Object
-	// Files is true where the objects come from files: what is not in them is not known.
+	// Files is true if the objects come from files: other objects are unknown.
 	Files bool
 }
 
-// Of lists the objects of a kind.
+// Of returns the objects of a kind.
 func (in *Input) Of(gk schema.GroupKind) []Object {
 	var all []Object
 	for _, o := range in.Objects {
@@ -116,7 +118,7 @@ func (in *Input) Of(gk schema.GroupKind) []Object {
 	return all
 }
 
-// Find is one object of a kind.
+// Find returns one object of a kind.
 func (in *Input) Find(gk schema.GroupKind, namespace, name string) (Object, bool) {
 	for _, o := range in.Objects {
 		if o.GroupKind() == gk && o.Namespace() == namespace && o.Name() == name {
@@ -126,7 +128,7 @@ func (in *Input) Find(gk schema.GroupKind, namespace, name string) (Object, bool
 	return Object{}, false
 }
 
-// Namespaces lists the names of the namespaces that are known: those that are objects, and those that objects live in.
+// Namespaces returns the names of the known namespaces: those that are objects, and those of objects.
 func (in *Input) Namespaces() []string {
 	var names []string
 	for _, o := range in.Objects {
@@ -142,7 +144,7 @@ func (in *Input) Namespaces() []string {
 	return names
 }
 
-// Kinds are the kinds that tools look at: to convert, and with sleepers also to take over.
+// Kinds returns the kinds that tools read to convert, and with sleepers also to take over.
 func Kinds(tools []Tool, sleepers bool) []Kind {
 	var all []Kind
 	for i := range tools {
@@ -159,7 +161,7 @@ func Kinds(tools []Tool, sleepers bool) []Kind {
 	return all
 }
 
-// Pick finds tools by their names; no names: all of them. An error lists those that there are.
+// Pick returns tools by their names, or all without names. An error lists the known ones.
 func Pick(all []Tool, names []string) ([]Tool, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -175,7 +177,7 @@ func Pick(all []Tool, names []string) ([]Tool, error) {
 	return picked, nil
 }
 
-// Names are the names of tools.
+// Names returns the names of tools.
 func Names(tools []Tool) []string {
 	names := make([]string, len(tools))
 	for i := range tools {

@@ -22,11 +22,11 @@ type own interface {
 	runtime.Object
 }
 
-// Emitted is one object of Flyball's with what is to be known of it.
+// Emitted is one object of Flyball's with its notes.
 type Emitted struct {
-	// From names the objects that it was made of.
+	// From names its source objects.
 	From string
-	// Notes say where it differs from what it was made of.
+	// Notes are the differences from its source objects.
 	Notes  []string
 	Object own
 
@@ -39,24 +39,24 @@ func (e *Emitted) Note(format string, args ...any) *Emitted {
 	return e
 }
 
-// Left is something that has no counterpart.
+// Left is a thing without a counterpart.
 type Left struct {
-	// Object names what has it, and Place where that stands.
+	// Object names its owner, and Place the owner's place.
 	Object string `json:"object"`
 	Place  string `json:"place,omitempty"`
 	What   string `json:"what"`
 }
 
-// Output is what tools give.
+// Output is the output of tools.
 type Output struct {
 	Emitted []*Emitted
 	Left    []Left
-	// Steps are what is to be done by hand, in order.
+	// Steps are the manual steps, in order.
 	Steps    []Step
 	Sleepers []Sleeper
 }
 
-// Step is one thing to do by hand.
+// Step is one manual step.
 type Step struct {
 	Text string `json:"text"`
 	// Commands are ready to paste.
@@ -80,7 +80,7 @@ func (o *Output) Emit(obj own, from ...Object) *Emitted {
 	return e
 }
 
-// Leave says that something of an object is left behind.
+// Leave adds a part of an object that is left behind.
 func (o *Output) Leave(of Object, format string, args ...any) {
 	left := Left{Object: of.Ref().String(), Place: of.Place, What: fmt.Sprintf(format, args...)}
 	if !slices.Contains(o.Left, left) {
@@ -88,19 +88,19 @@ func (o *Output) Leave(of Object, format string, args ...any) {
 	}
 }
 
-// Step adds something to do by hand, once, with the commands that do it.
+// Step adds a manual step, once, with its commands.
 func (o *Output) Step(text string, commands ...string) {
 	if !slices.ContainsFunc(o.Steps, func(s Step) bool { return s.Text == text }) {
 		o.Steps = append(o.Steps, Step{text, commands})
 	}
 }
 
-// LookStep is to see, before anything is written, that nothing changes its state.
+// LookStep adds the step to check, before anything is written, that no object changes its state.
 func (o *Output) LookStep(tool string) {
 	o.Step("check that no object changes its state", "kubectl flyball migrate "+tool+" -A --take-over --dry-run")
 }
 
-// ApplyStep is to apply what is printed, if anything is.
+// ApplyStep adds the step to apply the printed objects, if any.
 func (o *Output) ApplyStep() {
 	if len(o.Emitted) == 0 {
 		return
@@ -109,7 +109,7 @@ func (o *Output) ApplyStep() {
 		"kubectl apply -f flyball.yaml", "kubectl wait -f flyball.yaml --for=condition=Ready --timeout=5m")
 }
 
-// TakeOverStep is to take over what sleeps.
+// TakeOverStep adds the step to take over sleeping objects.
 func (o *Output) TakeOverStep(tool, why string) {
 	text := "take over what sleeps"
 	if why != "" {
@@ -118,8 +118,8 @@ func (o *Output) TakeOverStep(tool, why string) {
 	o.Step(text, "kubectl flyball migrate "+tool+" -A --take-over --apply")
 }
 
-// Run has tools convert what they find in an input. The lists are the world that the objects given come into: its adapters are used
-// to check them. What would be refused is left behind.
+// Run converts the input with each tool. The lists are the world that the new objects come into: its adapters check
+// them. Refused objects are left behind.
 func Run(tools []Tool, in *Input, into world.Lists) (*Output, error) {
 	out := &Output{}
 	for i := range tools {
@@ -151,7 +151,7 @@ func (o *Output) unite() {
 	}
 }
 
-// check compiles what is given, and leaves behind what would be refused.
+// check compiles the objects, and leaves refused ones behind.
 func (o *Output) check(into world.Lists) error {
 	memory, err := world.NewMemory(o.Over(into))
 	if err != nil {
@@ -174,7 +174,7 @@ func (o *Output) check(into world.Lists) error {
 	return nil
 }
 
-// Over gives a world with what is given laid over it. Adapters that do not compile are left out.
+// Over returns a world with the new objects laid over it, without adapters that do not compile.
 func (o *Output) Over(into world.Lists) world.Lists {
 	into.Policies, into.Adapters = slices.Clone(into.Policies), slices.Clone(into.Adapters)
 	for _, e := range o.Emitted {
@@ -198,7 +198,7 @@ func sameObject(a, b policy.Object) bool {
 	return a.GetObjectKind().GroupVersionKind().Kind == b.GetObjectKind().GroupVersionKind().Kind && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
 }
 
-// plain is an object as people write it: without status and without what is empty.
+// plain returns an object in the form that people write: without status and empty fields.
 func plain(obj own) (map[string]any, error) {
 	raw, err := json.Marshal(obj)
 	if err != nil {
@@ -213,7 +213,7 @@ func plain(obj own) (map[string]any, error) {
 		delete(metadata, "creationTimestamp")
 	}
 	if spec, ok := m["spec"].(map[string]any); ok {
-		for _, block := range []string{"guard", "history", "replicas", "vertical"} { // these mean nothing where they say nothing
+		for _, block := range []string{"guard", "history", "replicas", "vertical"} { // these mean nothing when empty
 			if fields, ok := spec[block].(map[string]any); ok && len(fields) == 0 {
 				delete(spec, block)
 			}

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// Kinds that several tools have to do with.
+// Kinds that several tools use.
 var (
 	Deployment   = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	StatefulSet  = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -35,10 +35,10 @@ var (
 	Stack        = schema.GroupKind{Group: "zalando.org", Kind: "Stack"}
 )
 
-// Clustered is a kind whose objects are in no namespace.
+// Clustered returns a kind without namespaces.
 func Clustered(gk schema.GroupKind) Kind { return Kind{GroupKind: gk, Cluster: true} }
 
-// Namespaced are kinds whose objects are in namespaces.
+// Namespaced returns kinds with namespaces.
 func Namespaced(all ...schema.GroupKind) []Kind {
 	kinds := make([]Kind, len(all))
 	for i, gk := range all {
@@ -47,7 +47,7 @@ func Namespaced(all ...schema.GroupKind) []Kind {
 	return kinds
 }
 
-// Refs name kinds in a target.
+// Refs returns kinds for a target.
 func Refs(all ...schema.GroupKind) []v1alpha1.KindRef {
 	list := make([]v1alpha1.KindRef, len(all))
 	for i, gk := range all {
@@ -56,12 +56,12 @@ func Refs(all ...schema.GroupKind) []v1alpha1.KindRef {
 	return list
 }
 
-// Meta names an object; a namespace that is empty is none.
+// Meta returns the metadata of an object; an empty namespace means none.
 func Meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// ObjectNames lists the names of objects.
+// ObjectNames returns the names of objects.
 func ObjectNames(all []Object) string {
 	list := make([]string, len(all))
 	for i, o := range all {
@@ -70,12 +70,12 @@ func ObjectNames(all []Object) string {
 	return strings.Join(list, ", ")
 }
 
-// SortedKeys are the keys of a JSON object.
+// SortedKeys returns the keys of a JSON object.
 func SortedKeys(object gjson.Result) []string {
 	return slices.Sorted(maps.Keys(object.Map()))
 }
 
-// Decoded reads a part of an object; nil where it is absent or no such thing.
+// Decoded decodes a part of an object; nil if it is absent or of another form.
 func Decoded[T any](part gjson.Result) *T {
 	if !part.IsObject() {
 		return nil
@@ -87,18 +87,18 @@ func Decoded[T any](part gjson.Result) *T {
 	return v
 }
 
-// Zone is a time zone with the tools' default.
+// Zone returns a time zone, or the tools' default.
 func Zone(text string) string { return cmp.Or(text, "UTC") }
 
-// AnnotationPointer is the JSON pointer of an annotation.
+// AnnotationPointer returns the JSON pointer of an annotation.
 func AnnotationPointer(key string) string {
 	return string(path.Pointer("/metadata/annotations").Append(key))
 }
 
-// LabelPointer is the JSON pointer of a label.
+// LabelPointer returns the JSON pointer of a label.
 func LabelPointer(key string) string { return string(path.Pointer("/metadata/labels").Append(key)) }
 
-// Command is a kubectl command on objects of one kind in one namespace; an empty namespace is none.
+// Command returns a kubectl command on objects of one kind in one namespace; an empty namespace means none.
 func Command(verb string, gk schema.GroupKind, namespace string, names []string, more string) string {
 	words := []string{"kubectl", verb, strings.ToLower(gk.String())}
 	for _, name := range names {
@@ -110,7 +110,7 @@ func Command(verb string, gk schema.GroupKind, namespace string, names []string,
 	return strings.TrimSpace(strings.Join(append(words, more), " "))
 }
 
-// shellWord is a name as a word of a shell: names in files may be anything.
+// shellWord returns a name as a word of a shell, because names in files may be anything.
 func shellWord(name string) string {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" {
 		return name
@@ -118,7 +118,7 @@ func shellWord(name string) string {
 	return ShellQuoted(name)
 }
 
-// ShellQuoted is a text as one word of a shell.
+// ShellQuoted returns a text as one word of a shell.
 func ShellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // Groups are values by a key, with the keys in the order in which they came.
@@ -138,19 +138,19 @@ func (g *Groups[K, V]) Add(key K, value V) {
 	g.Of[key] = append(g.Of[key], value)
 }
 
-// Count reads a replica count that is kept as text.
+// Count parses a replica count in a text.
 func Count(text string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	return n, err == nil && n >= 0
 }
 
-// Number is the JSON text of a number.
+// Number returns the JSON text of a number.
 func Number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Quoted is the JSON text of a text.
+// Quoted returns the JSON text of a text.
 func Quoted(text string) string { return strconv.Quote(text) }
 
-// Slug is a text as a part of a name.
+// Slug returns a text as a part of a name.
 func Slug(text string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -163,7 +163,7 @@ func Slug(text string) string {
 	}, text), "-")
 }
 
-// NoteSpringEdges says what crons do in the hour that clocks skip, where the zone has one.
+// NoteSpringEdges notes the behaviour of crons in the hour that clocks skip, if the zone has one.
 func NoteSpringEdges(e *Emitted) {
 	if s, ok := e.Object.(*v1alpha1.ClusterSchedule); ok && s.Spec.TimeZone == "UTC" {
 		return

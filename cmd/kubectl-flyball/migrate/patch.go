@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// diff makes the patch from the object as it is to the object as it is to be.
+// diff makes the patch from the present object to the wanted one.
 func (w *takeover) diff(after []byte) error {
 	before := []byte(w.live.Raw)
 	var err error
@@ -55,12 +55,12 @@ func (w *takeover) diff(after []byte) error {
 	return err
 }
 
-// replaces says whether the object comes to sleep by another field than before.
+// replaces reports whether the object sleeps by another field than before.
 func (w *takeover) replaces() bool {
 	return slices.ContainsFunc(w.open, func(o Original) bool { return o.Replaced })
 }
 
-// withVersionOf is an object with the resourceVersion of another form of it.
+// withVersionOf returns an object with the resourceVersion of another form of it.
 func withVersionOf(raw []byte, live Object) ([]byte, error) {
 	var version any
 	if v := live.Get("metadata.resourceVersion"); v.Exists() {
@@ -73,8 +73,8 @@ func withVersionOf(raw []byte, live Object) ([]byte, error) {
 	return jsonpatch.MergePatch(raw, patch)
 }
 
-// released are managed fields in which nobody but Flyball owns what comes into the ledger. Who else owns a field that holds what the
-// ledger says was set has written it later, so its owner would seem to want the object asleep.
+// released returns managed fields in which only Flyball owns the fields of the ledger. Another owner of a field with
+// the ledger's value would seem to have written it later, and so to want the object asleep.
 func released(managedFields string, fields []Taken) ([]any, error) {
 	var managers []any
 	if err := json.Unmarshal([]byte(managedFields), &managers); err != nil {
@@ -98,7 +98,7 @@ func released(managedFields string, fields []Taken) ([]any, error) {
 	return kept, nil
 }
 
-// disown takes a field out of a set of fields, and what is empty then.
+// disown removes a field from a set of fields, and parents that become empty.
 func disown(owned map[string]any, tokens []string) {
 	key := "f:" + tokens[0]
 	inner, ok := owned[key].(map[string]any)
@@ -107,7 +107,7 @@ func disown(owned map[string]any, tokens []string) {
 	}
 	if len(tokens) > 1 {
 		if len(inner) == 0 {
-			return // it owns the whole around the field
+			return // it owns the whole value around the field
 		}
 		disown(inner, tokens[1:])
 		if len(inner) > 0 {
@@ -117,10 +117,10 @@ func disown(owned map[string]any, tokens []string) {
 	delete(owned, key)
 }
 
-// equal compares two JSON texts, of which either may be empty for an absent value.
+// equal compares two JSON texts; an empty one means an absent value.
 func equal(a, b string) bool {
 	return a == b || a != "" && b != "" && path.Equal(a, b)
 }
 
-// brief is a JSON text as it is told.
+// brief returns a JSON text for messages.
 func brief(text string) string { return cmp.Or(text, "absent") }

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 )
 
-// Finding is what is printed: Flyball's objects with the differences, what is left behind, and what is to be done by hand.
+// Finding is the printed result: Flyball's objects with the differences, the parts left behind, and the manual steps.
 type Finding struct {
 	Objects []FindingObject `json:"objects"`
 	Left    []Left          `json:"leftBehind"`
@@ -27,7 +27,7 @@ type FindingObject struct {
 	name string
 }
 
-// NewFinding gives what is printed of an output.
+// NewFinding returns the printed form of an output.
 func NewFinding(out *Output, looked []Tool) (*Finding, error) {
 	f := &Finding{Objects: []FindingObject{}, Left: append([]Left{}, out.Left...), Steps: out.Steps}
 	for i := range looked {
@@ -53,8 +53,8 @@ func (f *Finding) Names() []string {
 	return names
 }
 
-// Text implements report.Finding: YAML that can be applied, with everything else in comments. The steps come first: some of them are to be
-// done before the objects are applied.
+// Text implements report.Finding: YAML that can be applied, with everything else in comments. The steps come first,
+// because some of them come before the objects are applied.
 func (f *Finding) Text(w *report.Writer) {
 	if len(f.Objects)+len(f.Left) == 0 {
 		report.Comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")

@@ -17,15 +17,15 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Sleeper is an object that a tool keeps asleep, or once did, with what the tool remembers of it.
+// Sleeper is an object that a tool keeps asleep, or once did, with the tool's record of it.
 type Sleeper struct {
 	Object    Object
 	Originals []Original
-	// Marks are JSON pointers of what the tool, or a step before the take-over, has left on the object besides.
+	// Marks are JSON pointers of other marks that the tool, or a step before the take-over, has left on the object.
 	Marks []string
-	// GiveBack is true where no policy takes the place of the tool: the originals go back at once.
+	// GiveBack is true if no policy replaces the tool: the originals are restored at once.
 	GiveBack bool
-	// Notes are what a person should know, and ByHand what a person has to do: no take-over can.
+	// Notes are for a person, and ByHand the manual steps that no take-over can do.
 	Notes, ByHand []string
 }
 
@@ -33,44 +33,45 @@ type Sleeper struct {
 type Original struct {
 	// Pointer is the JSON pointer of the field; every token is a member's name.
 	Pointer string
-	// Was is the JSON text of what was there before; empty: nothing.
+	// Was is the JSON text of the original; empty: absent.
 	Was string
-	// Set is the JSON text of what the tool has written; empty: it has removed the field.
+	// Set is the JSON text of the tool's value; empty: it has removed the field.
 	Set string
-	// AnySet is true where it is not known what the tool has written: whatever is there is taken for that.
+	// AnySet is true if the tool's value is unknown: any present value counts as it.
 	AnySet bool
-	// Replaced is true where Flyball puts the object to sleep by another field, and this one goes.
+	// Replaced is true if Flyball puts the object to sleep by another field, and this one is restored.
 	Replaced bool
-	// Made is true where the object around the field goes too, if nothing else is in it.
+	// Made is true if the object around the field is removed too once it is empty.
 	Made bool
 }
 
-// Handover is what is to be written to one object.
+// Handover is the write to one object.
 type Handover struct {
 	Target string `json:"target"`
-	// By is the policy whose doing the sleep is from now on; empty where only marks go.
+	// By is the policy that keeps the object asleep from now on; empty if only marks are removed.
 	By string `json:"by,omitempty"`
-	// Fields are what comes into the ledger.
+	// Fields are the new entries of the ledger.
 	Fields []Taken `json:"fields,omitempty"`
-	// Marks are the JSON pointers of what goes.
+	// Marks are the JSON pointers of the removed marks.
 	Marks []string `json:"marks,omitempty"`
 	Notes []string `json:"notes,omitempty"`
-	// ByHand is what a person has to do.
+	// ByHand are the manual steps.
 	ByHand []string `json:"byHand,omitempty"`
-	// Left says why the object is left as it is; empty: it is not. Wake is the command that gives the originals back then.
+	// Left is the reason why the object is left as it is; empty: it is not. Wake is the command that then restores the
+	// originals.
 	Left string `json:"left,omitempty"`
 	Wake string `json:"wake,omitempty"`
-	// Patch is the merge patch, with the resourceVersion that was read as its precondition; absent where there is nothing to write.
+	// Patch is the merge patch, with the read resourceVersion as its precondition; absent if nothing is to be written.
 	Patch json.RawMessage `json:"patch,omitempty"`
-	// Done is true once it is written, and Error says why it could not be.
+	// Done is true once it is written, and Error is the reason if it failed.
 	Done  bool   `json:"done,omitempty"`
 	Error string `json:"error,omitempty"`
 
-	// Ref is the object that Target names, and Policy the policy that By does.
+	// Ref is the object of Target, and Policy the policy of By.
 	Ref    workload.Ref    `json:"-"`
 	Policy workload.Policy `json:"-"`
 
-	// after is the object once this is written, and changes are what changes of its state then.
+	// after is the object after the write, and changes its changes of state.
 	after   []byte
 	changes []StateChange
 }
@@ -82,22 +83,22 @@ type Taken struct {
 	Set     string `json:"set,omitempty"`
 }
 
-// takeover is the work on one object while it lasts.
+// takeover is the work on one object.
 type takeover struct {
 	Handover
 	live    Object
 	sleeper Sleeper
-	// open are the originals that come into the ledger, and awake is the object as its owner has it.
+	// open are the originals for the ledger, and awake is the object with its originals.
 	open  []Original
 	awake []byte
-	// back is the merge patch by which it gets there.
+	// back is the merge patch to it.
 	back []byte
 }
 
-// TakeOver works out what is to be written to each sleeper: the ledger that Flyball would have written had it put the object to sleep
-// itself, and the tool's marks out. It puts the originals back in memory, has the policies of the world put the object to sleep
-// again, and gives the difference to the object as it is. So every entry is the engine's own, with the policy that claims the field.
-// What no policy claims is left as it is: the ledger alone would wake it.
+// TakeOver returns the write to each sleeper: the ledger that Flyball would have written if it had put the object to
+// sleep itself, without the tool's marks. It restores the originals in memory, lets the policies of the world put the
+// object to sleep again, and returns the difference to the present object. So every entry is the engine's own, with the
+// policy that claims the field. An object without a claim is left as it is, because the ledger alone would wake it.
 func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, error) {
 	var works []*takeover
 	for _, s := range united(sleepers) {
@@ -124,7 +125,7 @@ func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, e
 	return all, nil
 }
 
-// united are the sleepers, one an object.
+// united merges the sleepers to one for each object.
 func united(sleepers []Sleeper) []Sleeper {
 	var all []Sleeper
 	for _, s := range sleepers {
@@ -141,7 +142,7 @@ func united(sleepers []Sleeper) []Sleeper {
 	return all
 }
 
-// awakeWorld is the world in which the originals are back.
+// awakeWorld returns the world with the originals restored.
 func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
 	objects := slices.DeleteFunc(slices.Clone(in.Objects), func(raw []byte) bool {
 		ref := NewObject(raw, "").Ref()
@@ -154,7 +155,7 @@ func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
 	return world.NewMemory(in)
 }
 
-// restore puts the originals back and takes the marks out, in memory.
+// restore restores the originals and removes the marks, in memory.
 func (w *takeover) restore() error {
 	ledger, _, err := workload.ParseLedger(cmp.Or(w.live.Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String(), "{}"))
 	if err != nil {
@@ -166,7 +167,7 @@ func (w *takeover) restore() error {
 		current := w.live.At(tokens).Raw
 		switch {
 		case ledger.Find(o.Pointer) != nil:
-			continue // it has been taken over, and an entry that is there stays
+			continue // it was taken over before, and its entry stays
 		case !o.AnySet && !equal(current, o.Set):
 			w.note("%s is %s, and the tool had set %s: somebody has changed it since, so it stays and nothing comes into the ledger", o.Pointer, brief(current), brief(o.Set))
 			continue
@@ -225,7 +226,8 @@ func (w *takeover) hand(memory *world.Memory, now time.Time) error {
 	return w.diff(after)
 }
 
-// claim has the policies put the object to sleep, and gives the object then; nil where none does, and Left says so.
+// claim lets the policies put the object to sleep, and returns it. It returns nil, with the reason in Left, if none
+// does.
 func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 	kind := memory.Kind(w.Ref.GroupKind)
 	switch {
@@ -245,7 +247,8 @@ func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 	if after != nil || err != nil {
 		return after, err
 	}
-	// Nobody wants it asleep now. Whoever did before it woke is who the entry is of; the manager wakes it as soon as that is there.
+	// No policy wants the object asleep now. The entry belongs to the policy that wanted so last; the manager wakes the
+	// object as soon as the entry exists.
 	for i := range first.Opinions {
 		p := first.Opinions[i].Policy
 		since := p.State(now).Since
@@ -262,7 +265,7 @@ func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 	return nil, nil
 }
 
-// selecting says which policies select the object although none puts it to sleep.
+// selecting describes the policies that select the object without putting it to sleep.
 func (w *takeover) selecting(v *decide.Verdict, now time.Time) string {
 	var all []string
 	for _, o := range v.Opinions {
@@ -287,7 +290,7 @@ func (w *takeover) pointers() string {
 	return strings.Join(all, " and ")
 }
 
-// asleepAt is the object as a verdict leaves it, if all originals are in its ledger then.
+// asleepAt returns the object after a verdict, if all originals are in its ledger then.
 func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, error) {
 	raw := memory.Raw(w.Ref)
 	if v.Result.Patch == nil {
@@ -325,8 +328,8 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 	return raw, nil
 }
 
-// asleepAlready is the object as it is, if Flyball has put it to sleep in its own way beside the tool's: then only what the tool
-// did has to go. It is nil if something has still to come into the ledger.
+// asleepAlready returns the present object if Flyball has put it to sleep in its own way beside the tool's: then only
+// the tool's work must go. It returns nil if the ledger still lacks something.
 func (w *takeover) asleepAlready(raw []byte) ([]byte, error) {
 	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String())
 	if err != nil || len(ledger) == 0 || slices.ContainsFunc(w.open, func(o Original) bool { return !o.Replaced }) {

@@ -16,38 +16,39 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// Played is what a setting of the scaled container and its autoscaler comes to.
+// Played is the outcome of a setting of the scaled container and its autoscaler.
 type Played struct {
 	Request string `json:"request"`
-	// Utilisation in percent is absent where nothing scales.
+	// Utilisation in percent is absent without an autoscaler.
 	Utilisation int `json:"utilisation,omitempty"`
-	// MinTo is the largest minimum of a day, where it is not the same at all hours.
+	// MinTo is the largest minimum of a day, if the minimum varies by hour.
 	Min   int `json:"min"`
 	MinTo int `json:"minTo,omitempty"`
 	Max   int `json:"max"`
-	// Cores are requested on average, ViolationMinutes those a week in which demand was above 85 % of what the ready pods request.
+	// Cores is the mean request, ViolationMinutes the minutes a week with demand above 85 % of the ready pods'
+	// requests.
 	Cores            float64 `json:"cores"`
 	ViolationMinutes float64 `json:"violationMinutesAWeek"`
 }
 
-// BackTest plays what was recommended after a part of the history through the autoscaler's rules, on the rest of it.
+// BackTest plays the recommendation from a part of the history through the autoscaler's rules, on the rest of it.
 type BackTest struct {
 	LearntUntil time.Time `json:"learntUntil"`
 	TriedUntil  time.Time `json:"triedUntil"`
-	// Own is the setting that there is, Recommended the one that was recommended at LearntUntil, and BestFixed the cheapest setting that is the
-	// same at all hours and has no more violations; where there is none, the one with the fewest.
+	// Own is the present setting, Recommended the recommendation at LearntUntil, and BestFixed the cheapest constant
+	// setting without more violations, or else the constant setting with the fewest.
 	Own         Played `json:"own"`
 	Recommended Played `json:"recommended"`
 	BestFixed   Played `json:"bestFixed"`
 }
 
-// taught is the share of the history that teaches, least how much of it there is on either side of the border.
+// taught is the share of the history that teaches, least the shortest part on either side of the border.
 const (
 	taught = 2.0 / 3
 	least  = 24 * time.Hour
 )
 
-// border parts a history for a back-test; zero: it is too short for one.
+// border returns the border of a back-test in a history; zero: the history is too short.
 func border(samples []usage.Sample, at time.Time) time.Time {
 	n := len(samples)
 	for n > 0 && samples[n-1].At.After(at) {
@@ -64,7 +65,7 @@ func border(samples []usage.Sample, at time.Time) time.Time {
 	return b
 }
 
-// backTest tries what was recommended at the border; nil: nothing was, or nothing scales the workload.
+// backTest tries the recommendation at the border; nil without a recommendation or an autoscaler.
 func backTest(s *subject.Subject, samples []usage.Sample, from, to time.Time, then *replay.Output) *BackTest {
 	if then == nil || !s.Scalable || s.Governor == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
 		return nil
@@ -97,7 +98,7 @@ func backTest(s *subject.Subject, samples []usage.Sample, from, to time.Time, th
 	return found
 }
 
-// loadOf is the demand of a container from an hour on; false: nothing of it is known.
+// loadOf returns the demand of a container from an hour on, or false if it is unknown.
 func loadOf(samples []usage.Sample, container string, from, to time.Time) (load scaler.Load, ok bool) {
 	var all []habit.Reading
 	for _, s := range samples {
@@ -130,8 +131,8 @@ func play(load scaler.Load, s scaler.Setting, minima []int) Played {
 
 func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
-// bestFixed is the cheapest setting with at most so many violations, else the one with the fewest: pods as they are and smaller ones, with as much
-// capacity at the maximum.
+// bestFixed returns the cheapest setting with at most that many violations, else the one with the fewest: present pods
+// and smaller ones, with the same capacity at the maximum.
 func bestFixed(load scaler.Load, own scaler.Setting, violations float64) Played {
 	requests := []int64{own.Request}
 	for _, r := range []int64{500, 250} {
@@ -152,13 +153,14 @@ func bestFixed(load scaler.Load, own scaler.Setting, violations float64) Played 
 	return *best
 }
 
-// betterFixed reports whether a setting is better than another: within the violations the cheaper one, beyond them the one with fewer.
+// betterFixed reports whether a setting is better than another: within the violations the cheaper one, beyond them the
+// one with fewer.
 func betterFixed(a, b Played, violations float64) bool {
 	within := func(p Played) float64 { return max(p.ViolationMinutes-violations, 0) }
 	return cmp.Or(cmp.Compare(within(a), within(b)), cmp.Compare(a.Cores, b.Cores)) < 0
 }
 
-// text names the setting.
+// text describes the setting.
 func (p Played) text() string {
 	low := fmt.Sprint(p.Min)
 	if p.MinTo > 0 {
@@ -167,7 +169,7 @@ func (p Played) text() string {
 	return fmt.Sprintf("pods of %s, %d %%, %s to %d", p.Request, p.Utilisation, low, p.Max)
 }
 
-// backTest writes what settings come to.
+// backTest writes the outcomes of settings.
 func (f *Finding) backTest(w *report.Writer) {
 	b := f.BackTest
 	if b == nil {

@@ -16,9 +16,9 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// Quantity is a request: what the owner asks for, what should be asked for, and why.
+// Quantity is a request: the owner's, the recommended one, and the reasons.
 type Quantity struct {
-	// Own is absent where the owner asks for nothing.
+	// Own is absent without an owner's request.
 	Own         string   `json:"own,omitempty"`
 	Recommended string   `json:"recommended,omitempty"`
 	Reasons     []string `json:"reasons"`
@@ -35,28 +35,28 @@ type Container struct {
 
 // Number is one number of an autoscaler.
 type Number struct {
-	// Own is absent where there is none.
+	// Own is absent without an owner's number.
 	Own         *int64   `json:"own,omitempty"`
 	Recommended int64    `json:"recommended"`
 	Reasons     []string `json:"reasons"`
 }
 
-// Autoscaler has the numbers of the autoscaler, or of the one there should be.
+// Autoscaler has the numbers of the autoscaler, or of the recommended one.
 type Autoscaler struct {
-	// Name is that of the autoscaler; absent: there is none.
+	// Name is that of the autoscaler; absent: none exists.
 	Name        string `json:"name,omitempty"`
 	Min         Number `json:"min"`
 	Max         Number `json:"max"`
 	Utilisation Number `json:"utilisation"`
 }
 
-// Hour is what the minimum should be from an instant on, for an hour.
+// Hour is the recommended minimum from an instant on, for an hour.
 type Hour struct {
 	From time.Time `json:"from"`
 	Min  int       `json:"min"`
 }
 
-// History is what the numbers are made of.
+// History is the source of the numbers.
 type History struct {
 	Samples int       `json:"samples"`
 	From    time.Time `json:"from"`
@@ -66,42 +66,43 @@ type History struct {
 // Demand is the CPU demand of the scaled container over all pods.
 type Demand struct {
 	Expected string `json:"expected"`
-	// Upper is what demand is not above until a pod that starts now serves.
+	// Upper is the expected upper bound of the demand until a pod that starts now is ready.
 	Upper string `json:"upper"`
-	// Loss is by how much peaks of hours differ from those of the days before, as a share.
+	// Loss is the difference between the peaks of hours and those of earlier days, as a share.
 	Loss float64 `json:"loss"`
 }
 
-// Total is what pods request together.
+// Total is the request of all pods together.
 type Total struct {
 	Replicas int    `json:"replicas"`
 	CPU      string `json:"cpu"`
 	Memory   string `json:"memory"`
 }
 
-// Totals are what the pods of the last sample request, and what as many would as serve the same demand with the recommended numbers.
+// Totals are the requests of the last sample's pods, and those of the pods that serve the same demand with the
+// recommended numbers.
 type Totals struct {
 	Own         Total `json:"own"`
 	Recommended Total `json:"recommended"`
 }
 
-// Finding is what the verb has found.
+// Finding is the result of the verb.
 type Finding struct {
 	Target  string `json:"target"`
 	Profile string `json:"profile"`
-	// Tortoise is the one whose rules were taken; absent: there is none, and the defaults were.
+	// Tortoise is the Tortoise with the used rules; absent: the defaults were used.
 	Tortoise    string      `json:"tortoise,omitempty"`
 	At          time.Time   `json:"at"`
 	Phase       string      `json:"phase"`
 	PhaseReason string      `json:"phaseReason,omitempty"`
 	Settled     bool        `json:"settled"`
 	Containers  []Container `json:"containers"`
-	// Autoscaler is absent where the kind has no replicas.
+	// Autoscaler is absent if the kind has no replicas.
 	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
 	Hours      []Hour      `json:"hours,omitempty"`
 	Demand     *Demand     `json:"demand,omitempty"`
 	Totals     Totals      `json:"totals"`
-	// BackTest is absent where the history is too short for one, or nothing scales the workload.
+	// BackTest is absent for a short history or without an autoscaler.
 	BackTest *BackTest `json:"backTest,omitempty"`
 	History  History   `json:"history"`
 
@@ -158,7 +159,7 @@ func numberOf(n replay.Number) Number { return Number{Recommended: n.Recommended
 
 func cpuText(milli int64) string { return strconv.FormatInt(milli, 10) + "m" }
 
-// memoryText is in Mi, rounded up, unless that hides all of it.
+// memoryText formats memory in Mi, rounded up, unless that hides all of it.
 func memoryText(bytes int64) string {
 	const mebi = 1 << 20
 	if bytes > -mebi && bytes < mebi {
@@ -171,7 +172,7 @@ func memoryText(bytes int64) string {
 	return strconv.FormatInt(rounded, 10) + "Mi"
 }
 
-// TooLittle says that nothing is recommended yet.
+// TooLittle reports whether nothing is recommended yet.
 func (f *Finding) TooLittle() bool {
 	return f.Phase == string(phase.Initializing) || f.Phase == string(phase.GatheringData)
 }
@@ -232,7 +233,7 @@ func because(w *report.Writer, of string, reasons []string) {
 	}
 }
 
-// rows are the numbers, each with what it is now.
+// rows returns the numbers, each with its present value.
 func (f *Finding) rows() [][]report.Cell {
 	var rows [][]report.Cell
 	add := func(of, now, recommended string) {
@@ -263,7 +264,7 @@ func (f *Finding) rows() [][]report.Cell {
 	return rows
 }
 
-// hoursPerRow is how many hours stand in a row.
+// hoursPerRow is the number of hours in a row.
 const hoursPerRow = 12
 
 // hours writes the minima of the next day.

@@ -1,6 +1,6 @@
-// Package recommend is the verb that says what tuning would make of a workload: requests, bounds by hour and target utilisation, each with
-// its reasons, from manifests and from what the workload used. It reads and prints; package history reads the usage, package replay has
-// the numbers.
+// Package recommend is the verb that recommends requests, bounds by hour and target utilisation of a workload, each
+// with its reasons, from manifests and past usage. It only reads and prints; package history reads the usage, package
+// replay computes the numbers.
 package recommend
 
 import (
@@ -31,22 +31,22 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// ErrTooLittle says that nothing can be recommended yet. What is known is printed.
+// ErrTooLittle is the error if nothing can be recommended yet. The known facts are printed.
 var ErrTooLittle = errors.New("too little was seen to recommend anything")
 
-// Surroundings are what the verb gets of the command that it belongs to.
+// Surroundings are the dependencies of the verb from its command.
 type Surroundings struct {
 	genericiooptions.IOStreams
-	// Now is the clock. Zone is where the zone will stand, in which instants are read and shown, once flags are read.
+	// Now is the clock. Zone points to the zone in which instants are read and shown, which is set once flags are read.
 	Now  func() time.Time
 	Zone **time.Location
-	// Load reads the world around a target, KIND/NAME, from files where there is no cluster to ask.
+	// Load reads the world around a target, KIND/NAME, from files without a cluster.
 	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
 	// Print writes a finding.
 	Print func(report.Finding) error
-	// TooLittle is the error where nothing can be recommended yet.
+	// TooLittle is the error if nothing can be recommended yet.
 	TooLittle error
-	// Progress begins to tell a person what goes on.
+	// Progress begins to show the progress to a person.
 	Progress func() (doing func(what string), done func())
 	// Complete completes the names of targets.
 	Complete cobra.CompletionFunc
@@ -59,11 +59,11 @@ type verb struct {
 	history                  history.Flags
 	profile, container, when string
 	bounds                   optimize.Bounds
-	// given says which flags were given.
+	// given reports whether a flag was given.
 	given func(flag string) bool
 }
 
-// profiles that there are, in the order of their caution.
+// profiles returns the known profiles, in the order of their caution.
 func profiles() []string {
 	all := slices.SortedFunc(maps.Keys(optimize.Profiles), func(a, b string) int {
 		return cmp.Compare(optimize.Profiles[a].Violation, optimize.Profiles[b].Violation)
@@ -71,7 +71,7 @@ func profiles() []string {
 	return append(all, mercari.Profile)
 }
 
-// New makes the verb.
+// New returns the verb.
 func New(s Surroundings) *cobra.Command {
 	v := &verb{Surroundings: s}
 	cmd := &cobra.Command{
@@ -99,13 +99,13 @@ func New(s Surroundings) *cobra.Command {
 	return cmd
 }
 
-// options are the flags, read.
+// options are the parsed flags.
 type options struct {
 	at      time.Time // zero: the last sample's
 	history history.Asked
 }
 
-// check reads the flags, and names each that is wrong.
+// check parses the flags, and names each wrong one.
 func (v *verb) check() (o options, err error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -193,7 +193,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	return nil
 }
 
-// percent tells how much of something is done, whenever that is another percentage.
+// percent returns a function that shows a share of progress whenever the percentage changes.
 func percent(doing func(string), what string) func(share float64) {
 	before := -1
 	return func(share float64) {
@@ -204,14 +204,14 @@ func percent(doing func(string), what string) func(share float64) {
 	}
 }
 
-// tuner is what is replayed: the rules of the world, with what flags say in their place.
+// tuner returns the replayed policy: the rules of the world, overridden by flags.
 func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	if rules.Profile != "" && !v.given("profile") {
 		v.profile = string(rules.Profile)
 	}
 	rules.Profile = v1alpha1.TortoiseProfile(v.profile)
 	if v.profile == mercari.Profile {
-		rules.Mode = v1alpha1.TortoiseAuto // in mode Off it recommends one step, and here all that follow count too
+		rules.Mode = v1alpha1.TortoiseAuto // in mode Off it recommends one step, and here all later steps count too
 	}
 	for _, n := range []struct {
 		flag  string
@@ -229,7 +229,7 @@ func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	return tunerOf(rules)
 }
 
-// read returns the samples of the containers of the subject.
+// read returns the samples of the subject's containers.
 func (v *verb) read(ctx context.Context, o options, s *subject.Subject, doing func(string)) ([]usage.Sample, error) {
 	if v.history.Prometheus == "" {
 		return history.ReadFiles(v.history.Files, v.In, v.history.Format, s.Names(), doing)
@@ -241,5 +241,5 @@ func (v *verb) read(ctx context.Context, o options, s *subject.Subject, doing fu
 	return v.history.Ask(ctx, o.history, s.Ref, to, s.Names(), doing, v.note)
 }
 
-// note tells a person what should be known beside the answer.
+// note prints a note for a person beside the answer.
 func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", text) }

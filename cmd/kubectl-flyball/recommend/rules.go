@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// rulesFor are those of the Tortoise in the world that would tune a target, and its name; the defaults where there is none.
+// rulesFor returns the rules and the name of the Tortoise in the world that would tune a target, or the defaults.
 func rulesFor(memory *world.Memory, target source.Target) (rules v1alpha1.TortoiseRules, from string) {
 	var best *world.Policy
 	for p := range memory.Policies {
@@ -39,7 +39,7 @@ func selects(memory *world.Memory, p *world.Policy, target source.Target) (found
 	return found
 }
 
-// tunerOf compiles rules into what tunes.
+// tunerOf compiles rules to a tuner.
 func tunerOf(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	tuner, errs := tortoise.NewTuner(rules)
 	if len(errs) > 0 {

@@ -1,4 +1,4 @@
-// Package subject reads a workload, and the autoscaler that governs it, for verbs that say how it should be scaled.
+// Package subject reads a workload and its autoscaler for verbs that recommend their scaling.
 package subject
 
 import (
@@ -18,20 +18,20 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Subject is the workload that is recommended for, as its adapter reads it.
+// Subject is the workload, as read by its adapter.
 type Subject struct {
 	Ref workload.Ref
-	// Requests by container, in milli-CPU and bytes; zero is none.
+	// Requests by container, in milli-CPU and bytes; zero means none.
 	Requests map[string]tune.Request
-	// Governor is the autoscaler that governs the workload; nil: there is none.
+	// Governor is the autoscaler of the workload, or nil.
 	Governor *policy.SeenGovernor
-	// Scalable is true where it has a count of replicas.
+	// Scalable is true if it has a count of replicas.
 	Scalable bool
 	// Scaled is the container whose CPU is scaled by replicas.
 	Scaled string
 }
 
-// New reads a target and what governs it.
+// New reads a target and its autoscaler.
 func New(w *source.World, memory *world.Memory, target source.Target) (_ *Subject, err error) {
 	s := &Subject{Ref: target.Ref, Requests: map[string]tune.Request{}}
 	var found *workload.Observed
@@ -64,7 +64,7 @@ func New(w *source.World, memory *world.Memory, target source.Target) (_ *Subjec
 	return s, nil
 }
 
-// observe gives what the owner of an object wants; nil: there is no such object.
+// observe returns the owner's wishes for an object; nil: it does not exist.
 func observe(memory *world.Memory, a *adapter.Adapter, ref workload.Ref) (*workload.Observed, error) {
 	raw := memory.Raw(ref)
 	if raw == nil {
@@ -106,11 +106,11 @@ func (s *Subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
 	return nil
 }
 
-// Names of the containers.
+// Names returns the names of the containers.
 func (s *Subject) Names() []string { return slices.Sorted(maps.Keys(s.Requests)) }
 
-// Scale chooses the container whose CPU is scaled by replicas: the one that was asked for, by a flag or a Tortoise, else the autoscaler's, else the one that requests
-// most.
+// Scale chooses the container whose CPU is scaled by replicas: the container of a flag or a Tortoise, else the
+// autoscaler's, else the one that requests most.
 func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
 	for _, r := range rules.Resources {
 		if _, ok := s.Requests[r.Container]; ok && asked == "" && r.CPU == v1alpha1.ScaleHorizontal {
@@ -139,7 +139,7 @@ func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
 	return nil
 }
 
-// Target is the CPU target of the autoscaler; nil: it has none.
+// Target returns the CPU target of the autoscaler, or nil.
 func (s *Subject) Target() *workload.Utilisation {
 	if s.Governor == nil {
 		return nil
@@ -152,10 +152,10 @@ func (s *Subject) Target() *workload.Utilisation {
 	return nil
 }
 
-// newTarget is what an autoscaler gets for CPU in percent that has no target.
+// newTarget is the first CPU target of an autoscaler in percent.
 const newTarget = 70
 
-// Autoscaler is the one that governs the workload, or one as would be made; nil: it has no replicas.
+// Autoscaler returns the workload's autoscaler, or one as Flyball would create it; nil: the workload has no replicas.
 func (s *Subject) Autoscaler(b optimize.Bounds) *policy.SeenGovernor {
 	if s.Governor != nil || !s.Scalable {
 		return s.Governor

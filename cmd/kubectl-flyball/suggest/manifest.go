@@ -14,13 +14,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Head is what both proposals have.
+// Head is the common part of both proposals.
 type Head struct {
 	Target   string `json:"target"`
 	TimeZone string `json:"timeZone"`
-	// From says where the history is from.
+	// From is the source of the history.
 	From string `json:"historyFrom"`
-	// Learnt are the days that teach, Tried those on which the result was tried.
+	// Learnt are the teaching days, Tried the days of the back-test.
 	Learnt Days `json:"learnt"`
 	Tried  Days `json:"tried"`
 }
@@ -43,12 +43,12 @@ func (h *Head) text(w *report.Writer) {
 	report.Comment(w, "- ", fmt.Sprintf("Learnt from the days %s and tried on %s, in %s.", h.Learnt, h.Tried, h.TimeZone))
 }
 
-// targetOf selects an object.
+// targetOf returns the selection of an object.
 func targetOf(ref workload.Ref) v1alpha1.TargetSelector {
 	return v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: ref.Group, Kind: ref.Kind}}, Names: []string{ref.Name}}
 }
 
-// manifest is an object that proposes something for a target, without what nobody writes.
+// manifest returns an object that proposes a policy for a target, without fields that people do not write.
 func manifest(kind string, ref workload.Ref, spec any) (map[string]any, error) {
 	text, err := json.Marshal(struct {
 		metav1.TypeMeta `json:",inline"`

@@ -106,16 +106,16 @@ func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowS
 	return f, err
 }
 
-// IdleWindow is one window with what was seen in it on the days that teach.
+// IdleWindow is one window with its usage on the teaching days.
 type IdleWindow struct {
-	// Days are absent where it is every day.
+	// Days are absent for every day.
 	Days              []string `json:"days,omitempty"`
 	From              string   `json:"from"`
 	To                string   `json:"to"`
 	LearntHours       float64  `json:"learntHours"`
 	LearntUsedMinutes int      `json:"learntUsedMinutes"`
 	LearntMost        string   `json:"learntMost"`
-	// MetMinutes are those of the days that try.
+	// MetMinutes are those of the back-test.
 	MetMinutes int `json:"metMinutes"`
 }
 
@@ -124,7 +124,8 @@ type Schedule struct {
 	Head      `json:",inline"`
 	IdleBelow string       `json:"idleBelow"`
 	Windows   []IdleWindow `json:"windows"`
-	// AsleepHoursAWeek is how long the target would have slept a week, on the days that try; the minutes are of all these days.
+	// AsleepHoursAWeek is the time for which the target would have slept a week, in the back-test; the minutes are of
+	// all its days.
 	AsleepHoursAWeek float64        `json:"asleepHoursAWeek"`
 	UsedMinutes      int            `json:"usedMinutes"`
 	MetMinutes       int            `json:"metMinutes"`
@@ -166,10 +167,10 @@ func (f *Schedule) Text(w *report.Writer) {
 	block(w, f.Manifest)
 }
 
-// mostDays is how many days are named.
+// mostDays is the largest number of named days.
 const mostDays = 5
 
-// days names those on which somebody would have met a sleeping target.
+// days returns the days on which a user would have met a sleeping target.
 func (f *Schedule) days() string {
 	var all []string
 	for _, d := range f.MetOn[:min(len(f.MetOn), mostDays)] {
@@ -183,7 +184,7 @@ func (f *Schedule) days() string {
 
 func round(v float64) float64 { return float64(int64(v*10+0.5)) / 10 }
 
-// windowOf is a window as policies have it.
+// windowOf returns a window in the form of policies.
 func windowOf(w timeline.WindowSpec) v1alpha1.Window {
 	out := v1alpha1.Window{From: w.From, To: w.To}
 	for _, d := range w.Days {

@@ -1,6 +1,6 @@
-// Package suggest is the verb that reads the history of a workload and proposes a policy for it: a Schedule with windows in which nobody uses
-// it, or a Trigger with bounds by hour. It reads and prints; package habit learns from the first part of the history and tries the result on
-// the rest.
+// Package suggest is the verb that proposes a policy from the history of a workload: a Schedule with its unused hours
+// as windows, or a Trigger with bounds by hour. It only reads and prints; package habit learns from the first part of
+// the history and tries the result on the rest.
 package suggest
 
 import (
@@ -23,34 +23,34 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Surroundings are what the verb gets of the command that it belongs to.
+// Surroundings are the dependencies of the verb from its command.
 type Surroundings struct {
 	genericiooptions.IOStreams
-	// Now is the clock. Zone is where the zone of the windows will stand once flags are read.
+	// Now is the clock. Zone points to the zone of the windows, which is set once flags are read.
 	Now  func() time.Time
 	Zone **time.Location
-	// Load reads the world around a target, KIND/NAME, from files where there is no cluster to ask.
+	// Load reads the world around a target, KIND/NAME, from files without a cluster.
 	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
-	// Checkpoint reads the UsageCheckpoint of a target; nil: there is none.
+	// Checkpoint returns the UsageCheckpoint of a target, or nil.
 	Checkpoint func(ctx context.Context, target source.Target, files []string) (*v1alpha1.UsageCheckpoint, error)
 	// Print writes manifests with comments, or the back-test in another format.
 	Print func(report.Finding) error
-	// Refused makes the error of a history that proposes nothing.
+	// Refused returns the error of a history without a proposal.
 	Refused func(error) error
-	// Progress begins to tell a person what goes on.
+	// Progress begins to show the progress to a person.
 	Progress func() (doing func(what string), done func())
 	// Complete completes the names of targets.
 	Complete cobra.CompletionFunc
 }
 
-// New makes the verb.
+// New returns the verb.
 func New(s Surroundings) *cobra.Command {
 	cmd := &cobra.Command{Use: "suggest", Short: "Propose a Schedule or a Trigger for a workload, from what it used", Long: long}
 	cmd.AddCommand(newSchedule(s), newTrigger(s))
 	return cmd
 }
 
-// verb is what both verbs have.
+// verb is the common part of both verbs.
 type verb struct {
 	Surroundings
 	paths       []string
@@ -59,11 +59,11 @@ type verb struct {
 	asked       history.Asked
 	teach, days habit.Part
 	demand      habit.History
-	// from says where the history is from.
+	// from is the source of the history.
 	from string
 }
 
-// addFlags adds those of both verbs.
+// addFlags adds the flags of both verbs.
 func (v *verb) addFlags(cmd *cobra.Command) {
 	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), v.Complete
 	f := cmd.Flags()
@@ -73,12 +73,12 @@ func (v *verb) addFlags(cmd *cobra.Command) {
 	f.StringVar(&v.learn, "learn", "", "How much of the history to learn from, such as 14d (default: two thirds, and 14d at least); the rest tries the result")
 }
 
-// faults collects what is wrong with flags.
+// faults collects the errors of flags.
 type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-// span reads a flag that may be zero.
+// span parses a flag that may be zero.
 func (f *faults) span(flag, text string) time.Duration {
 	d, err := timeline.ParseDurationOrZero(text)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *faults) span(flag, text string) time.Duration {
 	return d
 }
 
-// check reads the flags of both verbs.
+// check parses the flags of both verbs.
 func (v *verb) check(f *faults) (learn int) {
 	v.asked = v.history.Check(f.add)
 	if v.learn != "" {
@@ -106,7 +106,7 @@ func (v *verb) check(f *faults) (learn int) {
 	return learn
 }
 
-// read reads the world and the history, and parts the history.
+// read reads the world and the history, and splits the history.
 func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, *world.Memory, source.Target, error) {
 	w, target, err := v.Load(ctx, arg, v.paths)
 	if err != nil {
@@ -137,7 +137,7 @@ func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, 
 	return w, memory, target, v.refused(err)
 }
 
-// refused gives the error of a history that proposes nothing an exit code of its own.
+// refused gives the error of a history without a proposal an exit code of its own.
 func (v *verb) refused(err error) error {
 	if refusal := habit.Refusal(""); errors.As(err, &refusal) {
 		return v.Refused(err)
@@ -145,7 +145,7 @@ func (v *verb) refused(err error) error {
 	return err
 }
 
-// readings reads the demand of a target: from files, from Prometheus, or from what a Tortoise has learnt.
+// readings returns the demand of a target: from files, from Prometheus, or from a Tortoise's checkpoint.
 func (v *verb) readings(ctx context.Context, target source.Target, doing func(string)) ([]habit.Reading, error) {
 	switch {
 	case len(v.history.Files) > 0:
@@ -167,5 +167,5 @@ func (v *verb) readings(ctx context.Context, target source.Target, doing func(st
 	return history.DemandKept(kept)
 }
 
-// note tells a person what should be known beside the answer.
+// note prints a note for a person beside the answer.
 func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", report.Clean(text)) }

@@ -83,7 +83,7 @@ func (v *triggerVerb) run(ctx context.Context, arg string) error {
 	return v.Print(finding)
 }
 
-// pods are those of a subject, and the bounds of its autoscaler.
+// pods returns the pods of a subject, and the bounds of its autoscaler.
 func (v *triggerVerb) pods(s *subject.Subject) (p habit.Pods, least, most int, err error) {
 	if s.Governor == nil {
 		return p, 0, 0, fmt.Errorf("no autoscaler governs %s, and bounds by hour are those of one: make a HorizontalPodAutoscaler first", s.Ref)
@@ -139,7 +139,7 @@ func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pod
 
 // HourBounds are the bounds of some hours.
 type HourBounds struct {
-	// Days are absent where it is every day.
+	// Days are absent for every day.
 	Days []string `json:"days,omitempty"`
 	From string   `json:"from"`
 	To   string   `json:"to"`
@@ -147,11 +147,11 @@ type HourBounds struct {
 	Max  int      `json:"max"`
 }
 
-// Outcome is what bounds come to on the days that try.
+// Outcome is the outcome of bounds in the back-test.
 type Outcome struct {
-	// Cores are requested on average.
+	// Cores is the mean request.
 	Cores float64 `json:"cores"`
-	// ViolationMinutes are those in which demand was above 85 % of what the ready pods request.
+	// ViolationMinutes are the minutes with demand above 85 % of the ready pods' requests.
 	ViolationMinutes float64 `json:"violationMinutes"`
 }
 

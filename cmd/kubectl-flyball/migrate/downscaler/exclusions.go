@@ -15,15 +15,17 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// What the tool leaves alone must not be put to sleep by the policies that are printed. Namespaces are left out by name. Objects get the
-// label that keeps them out of every policy, by commands that come before the policies. What has no counterpart is left alone as well.
+// Objects that the tool leaves alone must not be put to sleep by the printed policies. Namespaces are left out by name.
+// Objects get the label that keeps them out of every policy, by commands that come before the policies. Objects with
+// settings without a counterpart are left alone as well.
 
 // filters are the flags by which the tool looks at some objects only.
 type filters struct {
 	onlyNamespaces []string
 	notNamespaces  []*regexp.Regexp
 	notNames       []*regexp.Regexp
-	// selector is the one label with one value that objects have to have; onlyLabels are patterns of labels where that cannot say it.
+	// selector is the one label with one value that objects must have; onlyLabels are patterns of labels that a
+	// selector cannot express.
 	selector   *metav1.LabelSelector
 	onlyLabels []*regexp.Regexp
 }
@@ -47,7 +49,7 @@ func (w *work) readFilters() {
 	}
 }
 
-// patterns are the patterns of a flag. One that cannot be read is taken for the name that it is.
+// patterns returns the patterns of a flag. An invalid pattern counts as a literal name.
 func (w *work) patterns(flag, byDefault string) []*regexp.Regexp {
 	var all []*regexp.Regexp
 	for _, p := range strings.Split(cmp.Or(w.config.setting(flag), byDefault), ",") {
@@ -72,7 +74,8 @@ func (w *work) reaches(namespace string) bool {
 	return (len(w.onlyNamespaces) == 0 || slices.Contains(w.onlyNamespaces, namespace)) && !matchesAny(w.notNamespaces, namespace)
 }
 
-// filtered reports whether the flags keep an object out that no selector of the policies keeps out, in a namespace that the tool looks at.
+// filtered reports whether the flags exclude an object in a reached namespace that no selector of the policies
+// excludes.
 func (w *work) filtered(o migrate.Object) bool {
 	if matchesAny(w.notNames, o.Name()) {
 		return true
@@ -85,7 +88,8 @@ func (w *work) filtered(o migrate.Object) bool {
 	return len(w.onlyLabels) > 0
 }
 
-// exclude reads the setting of that name: whether it is set, and what it excludes. A span of time excludes always here.
+// exclude reads the setting of that name: whether it is set, and whether it excludes. A span of time always excludes
+// here.
 func (w *work) exclude(o migrate.Object, s scope) (is, set bool) {
 	text, set := s["exclude"]
 	if !set {
@@ -99,7 +103,7 @@ func (w *work) exclude(o migrate.Object, s scope) (is, set bool) {
 	return x.always, true
 }
 
-// excludeNamespace reports whether the tool leaves a namespace alone, and notes what that takes.
+// excludeNamespace reports whether the tool leaves a namespace alone, and notes the steps for that.
 func (w *work) excludeNamespace(ns migrate.Object, s scope) bool {
 	if !w.reaches(ns.Name()) {
 		return true
@@ -118,13 +122,13 @@ func (w *work) excludeNamespace(ns migrate.Object, s scope) bool {
 	return false
 }
 
-// leaveAlone reports whether the tool leaves an object alone for good, and notes what that takes.
+// leaveAlone reports whether the tool leaves an object alone for good, and notes the steps for that.
 func (w *work) leaveAlone(o migrate.Object, s scope, looksAt bool) bool {
 	if !w.reaches(o.Namespace()) || !w.isSelected(o) {
 		return true
 	}
 	is, set := w.exclude(o, s)
-	inherited := !set && w.excluded.Has(o.Namespace()) // which leaves the namespace out
+	inherited := !set && w.excluded.Has(o.Namespace()) // its namespace is left out
 	missing := !set && w.explicit && !w.included.Has(o.Namespace())
 	at, ok := w.excludeUntil(o, s)
 	if is || w.filtered(o) || ok && at == "" {
@@ -142,7 +146,7 @@ func (w *work) leaveAlone(o migrate.Object, s scope, looksAt bool) bool {
 	return inherited || missing
 }
 
-// label has an object get the label that keeps it out of every policy.
+// label notes that an object gets the label that keeps it out of every policy.
 func (w *work) label(o migrate.Object) {
 	w.alone.Add(command{o.GroupKind(), o.Namespace(), ""}, o.Name())
 }
@@ -153,12 +157,12 @@ func isAsleep(o migrate.Object) bool {
 	return ok
 }
 
-// isControlled reports whether another object controls this one: the tool follows that one, and so do policies.
+// isControlled reports whether another object controls this one: the tool and policies act on the controller.
 func isControlled(o migrate.Object) bool {
 	return o.Get("metadata.ownerReferences.#(controller==true)").Exists()
 }
 
-// isSelected reports whether an object has the label that the policies ask for.
+// isSelected reports whether an object has the label that the policies select.
 func (w *work) isSelected(o migrate.Object) bool {
 	if w.selector == nil {
 		return true
@@ -171,8 +175,8 @@ func (w *work) isSelected(o migrate.Object) bool {
 	return true
 }
 
-// excludeUntil is the instant of the setting of that name, as RFC 3339. Where it cannot be read it is empty: the tool leaves the object
-// alone.
+// excludeUntil returns the instant of the setting of that name, as RFC 3339. It is empty if the setting cannot be read:
+// then the tool leaves the object alone.
 func (w *work) excludeUntil(o migrate.Object, s scope) (at string, set bool) {
 	text, set := s["exclude-until"]
 	if !set {
@@ -187,13 +191,13 @@ func (w *work) excludeUntil(o migrate.Object, s scope) (at string, set bool) {
 	return "", true
 }
 
-// command is what one command is about: objects of a kind in a namespace, and for some an instant.
+// command is the subject of one command: objects of a kind in a namespace, and for some an instant.
 type command struct {
 	schema.GroupKind
 	namespace, until string
 }
 
-// unexplained names what sleeps and is put to sleep by nothing that is known.
+// unexplained names sleeping objects that no known setting puts to sleep.
 func (w *work) unexplained() {
 	if w.config.found {
 		return
@@ -207,7 +211,7 @@ func (w *work) unexplained() {
 	}
 }
 
-// steps are what is to be done by hand.
+// steps notes the manual steps.
 func (w *work) steps() {
 	var stop []string
 	for _, d := range w.config.all {

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// placement is where a policy goes and what it selects.
+// placement is the place and the selection of a policy.
 type placement struct {
 	namespace, name string
 	kinds           []schema.GroupKind
@@ -21,13 +21,13 @@ type placement struct {
 	annotations     map[string]string
 	selector        *metav1.LabelSelector
 	priority        int32
-	// cluster is the selection of a ClusterSchedule; nil: it is a Schedule.
+	// cluster is the selection of a ClusterSchedule; nil for a Schedule.
 	cluster *v1alpha1.ClusterTargetSelector
 	notes   []string
 }
 
-// emit gives the policies of the times that count for a placement: the first scope that sets any of them supplies all. False: they have no
-// counterpart, which is said.
+// emit adds the policies of the times for a placement: the first scope that sets any of them supplies all. It returns
+// false, with a note, if they have no counterpart.
 func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope) bool {
 	i := slices.IndexFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
 	if i < 0 {
@@ -62,7 +62,7 @@ func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope
 	return true
 }
 
-// times are the rules that a scope asks for.
+// times returns the rules of a scope.
 func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why string) {
 	down, hasDown := s["downtime"]
 	up, hasUp := s["uptime"]
@@ -108,7 +108,7 @@ func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why
 	return base, notes, ""
 }
 
-// periods is the cron pair of the starts of both periods.
+// periods returns the cron pair of the starts of both periods.
 func periods(down, up spans, notes []string) (rules v1alpha1.ScheduleRules, _ []string, why string) {
 	downZone, downCron, okDown := down.cron()
 	upZone, upCron, okUp := up.cron()
@@ -127,7 +127,7 @@ func periods(down, up spans, notes []string) (rules v1alpha1.ScheduleRules, _ []
 	return v1alpha1.ScheduleRules{TimeZone: downZone, Downscale: downCron, Upscale: upCron, OnManualChange: v1alpha1.ManualEnforce}, notes, ""
 }
 
-// replicasOf is how many replicas sleepers keep.
+// replicasOf returns the replicas of sleeping objects.
 func replicasOf(scopes []scope) (int64, string) {
 	for _, s := range scopes {
 		if text := s["downscale-replicas"]; text != "" {
@@ -141,7 +141,7 @@ func replicasOf(scopes []scope) (int64, string) {
 	return 0, ""
 }
 
-// emitLevels gives one policy for each thing that asleep means for the kinds.
+// emitLevels adds one policy for each form of sleep among the kinds.
 func (w *work) emitLevels(from migrate.Object, at placement, rules v1alpha1.ScheduleRules, replicas int64) {
 	var counted, suspended, bounded, paused []schema.GroupKind
 	for _, gk := range at.kinds {
@@ -194,7 +194,7 @@ func (w *work) put(from migrate.Object, at placement, suffix string, kinds []sch
 	migrate.NoteSpringEdges(e)
 }
 
-// forced gives the policy of force-downtime or force-uptime. False: it has no counterpart, which is said.
+// forced adds the policy of force-downtime or force-uptime. It returns false, with a note, if it has no counterpart.
 func (w *work) forced(from migrate.Object, s scope, at placement) bool {
 	down, hasDown := s["force-downtime"]
 	up, hasUp := s["force-uptime"]

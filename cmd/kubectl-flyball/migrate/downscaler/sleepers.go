@@ -10,10 +10,10 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// Keys of node selectors that no node meets: of GoKubeDownscaler and of py-kube-downscaler.
+// Keys of node selectors that no node matches: of GoKubeDownscaler and of py-kube-downscaler.
 var matchNone = []string{"downscaler/match-none", "kube-downscaler-non-existent"}
 
-// sleepers reads the annotation of what sleeps.
+// sleepers reads the annotations of sleeping objects.
 func sleepers(in *migrate.Input, out *migrate.Output) {
 	w := newWork(in, &migrate.Output{})
 	w.namespaces()
@@ -43,7 +43,7 @@ func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
 		s.Originals, ok = budget(o, text, scopes), true
 	case migrate.DaemonSet:
 		if !w.leaveAlone(o, annotated(o), true) {
-			s.Marks = append(s.Marks, migrate.LabelPointer(v1alpha1.LabelExclude)) // it is there until now
+			s.Marks = append(s.Marks, migrate.LabelPointer(v1alpha1.LabelExclude)) // the label stays until now
 		}
 		fallthrough
 	default:
@@ -55,7 +55,8 @@ func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
 	return s
 }
 
-// budget is what a PodDisruptionBudget had before: the tool changes the maximum, and the minimum of one that has no maximum.
+// budget returns the original of a PodDisruptionBudget: the tool changes the maximum, or the minimum of a budget
+// without a maximum.
 func budget(o migrate.Object, text string, scopes []scope) []migrate.Original {
 	set := "0"
 	for _, s := range slices.Backward(scopes) {
@@ -68,7 +69,7 @@ func budget(o migrate.Object, text string, scopes []scope) []migrate.Original {
 	return []migrate.Original{{Pointer: pointer, Was: share(text), Set: share(set)}}
 }
 
-// share is the JSON text of a count or of a share.
+// share returns the JSON text of a count or of a share.
 func share(text string) string {
 	if n, ok := migrate.Count(text); ok {
 		return migrate.Number(n)
@@ -76,7 +77,7 @@ func share(text string) string {
 	return migrate.Quoted(text)
 }
 
-// originals is what was there before, by kind; false: the text cannot be read.
+// originals returns the original values by kind, or false if the text cannot be read.
 func originals(o migrate.Object, text string, replicas int64) ([]migrate.Original, bool) {
 	n, isCount := migrate.Count(text)
 	ran := text == "false" || isCount && n == 1 // of kinds with a switch

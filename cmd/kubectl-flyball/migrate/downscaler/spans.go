@@ -17,10 +17,10 @@ type spans struct {
 	// windows by time zone, in the order of zones; instants are in no zone and stand in the first.
 	windows map[string][]v1alpha1.Window
 	zones   []string
-	// starts are the days and times at which weekly spans begin, by zone; dates is true where a span has dates.
+	// starts are the days and times at which weekly spans begin, by zone; dates is true if a span has dates.
 	starts map[string][]start
 	dates  bool
-	// ignored says which spans do not count, and why.
+	// ignored has the spans that do not count, with the reasons.
 	ignored []string
 }
 
@@ -37,10 +37,10 @@ var (
 	timeToken    = regexp.MustCompile(`^(\d{1,2}:\d\d)-(\d{1,2}:\d\d)$`)
 )
 
-// The instants that stand for no beginning and no end.
+// The instants for no beginning and no end.
 const noBeginning, noEnd = "2000-01-01T00:00:00Z", "2999-12-31T00:00:00Z"
 
-// readSpans reads a list of spans. The defaults stand in for a zone and for days that are not given.
+// readSpans parses a list of spans. The defaults replace a missing zone and missing days.
 func readSpans(text, defaultZone, defaultDays string) spans {
 	s := spans{windows: map[string][]v1alpha1.Window{}, starts: map[string][]start{}}
 	var instants []v1alpha1.Window
@@ -75,8 +75,8 @@ func readSpans(text, defaultZone, defaultDays string) spans {
 	return s
 }
 
-// weekly adds a span of days and times. A span over midnight holds on each of its days by itself, before its end and from its
-// beginning: two windows.
+// weekly adds a span of days and times. A span over midnight holds on each of its days by itself, before its end and
+// from its beginning: two windows.
 func (s *spans) weekly(text, zone, days string) (why string) {
 	from, to := "", ""
 	for i, token := range strings.Fields(text) {
@@ -126,7 +126,7 @@ func (s *spans) weekly(text, zone, days string) (why string) {
 	return ""
 }
 
-// all are the windows of all zones, for a policy in the first of them.
+// all returns the windows of all zones, for a policy in the first of them.
 func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 	zone = s.zones[0]
 	for _, z := range s.zones {
@@ -135,10 +135,10 @@ func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 	return zone, windows
 }
 
-// isNever says whether nothing is in the spans.
+// isNever reports whether the spans are empty.
 func (s *spans) isNever() bool { return !s.always && len(s.zones) == 0 }
 
-// cron is a cron of the starts; false: one cron cannot say them.
+// cron returns a cron of the starts, or false if one cron cannot express them.
 func (s *spans) cron() (zone, cron string, ok bool) {
 	if s.always || s.dates || len(s.zones) != 1 {
 		return "", "", false

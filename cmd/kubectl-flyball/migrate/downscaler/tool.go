@@ -1,4 +1,4 @@
-// Package downscaler says what the annotations and flags of kube-downscaler mean in Flyball's policies.
+// Package downscaler converts the annotations and flags of kube-downscaler to Flyball's policies.
 package downscaler
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const prefix = "downscaler/"
 
-// Priorities of what comes from an object, from its namespace, and of what is forced.
+// Priorities of the policies of an object, of its namespace, and of forced times.
 const (
 	priorityNamespace = 10
 	priorityObject    = 20
@@ -31,7 +31,7 @@ var byResource = map[string]schema.GroupKind{
 	"horizontalpodautoscalers": migrate.Autoscaler, "scaledobjects": migrate.ScaledObject, "rollouts": migrate.Rollout, "postgresqls": migrate.Postgres,
 }
 
-// Tool is kube-downscaler, and py-kube-downscaler.
+// Tool returns kube-downscaler, which includes py-kube-downscaler.
 func Tool() migrate.Tool {
 	kinds := migrate.Namespaced(migrate.Deployment, migrate.StatefulSet, migrate.DaemonSet, migrate.CronJob, migrate.Job, migrate.Autoscaler, migrate.ScaledObject, migrate.Rollout, migrate.Postgres)
 	return migrate.Tool{
@@ -55,7 +55,7 @@ func (s scope) sets(keys []string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { _, ok := s[k]; return ok })
 }
 
-// annotated is the scope of an object or a namespace.
+// annotated returns the scope of an object or a namespace.
 func annotated(o migrate.Object) scope {
 	s := scope{}
 	for key, v := range o.Get("metadata.annotations").Map() {
@@ -69,9 +69,9 @@ func annotated(o migrate.Object) scope {
 	return s
 }
 
-// config is how the tool runs.
+// config is the configuration of the tool.
 type config struct {
-	// own is its Deployment, where found, and all are those of its parts.
+	// own is its Deployment, if found, and all are those of its parts.
 	own        migrate.Object
 	found      bool
 	all        []migrate.Object
@@ -80,7 +80,7 @@ type config struct {
 
 var imageName = regexp.MustCompile(`(?i)(kube-?downscaler)`)
 
-// flagNames are the settings whose flags have other names.
+// flagNames are the settings with other names as flags.
 var flagNames = map[string]string{"default-downtime": "downtime", "default-uptime": "uptime", "downtime-replicas": "downscale-replicas"}
 
 // envNames are the settings by environment variable.
@@ -132,7 +132,7 @@ func (c *config) readFlags(args []gjson.Result) {
 	}
 }
 
-// setting is the value of a setting of the tool itself.
+// setting returns the value of a setting of the tool itself.
 func (c *config) setting(name string) string {
 	if v, ok := c.flags[name]; ok {
 		return v
@@ -140,14 +140,14 @@ func (c *config) setting(name string) string {
 	return c.env[name]
 }
 
-// resources are the kinds that the tool looks at.
+// resources returns the kinds that the tool looks at.
 func (c *config) resources(out *migrate.Output) []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, name := range strings.Split(cmp.Or(c.setting("include-resources"), "deployments"), ",") {
 		name = strings.ToLower(strings.TrimSpace(name))
 		gk, ok := byResource[name]
 		if name == "poddisruptionbudgets" {
-			continue // no policy here sets them; the take-over gives them back
+			continue // no policy here sets them; the take-over restores them
 		}
 		if !ok {
 			out.Leave(c.own, "--include-resources has %s, for which Flyball has no adapter that does the same: write one (kubectl flyball adapter new)", name)
@@ -169,19 +169,20 @@ func convert(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// work is one conversion while it lasts.
+// work is the state of one conversion.
 type work struct {
 	in     *migrate.Input
 	out    *migrate.Output
 	config config
 	kinds  []schema.GroupKind
 	filters
-	// explicit is true where the tool leaves alone what does not say exclude: "false".
+	// explicit is true if the tool leaves objects without exclude: "false" alone.
 	explicit bool
-	// excluded and included are the namespaces that say so, and refused are those whose settings have no counterpart.
+	// excluded and included are the namespaces with these settings, and refused those with settings without a
+	// counterpart.
 	excluded, included, refused sets.Set[string]
-	// alone and until are the objects to be labelled and annotated before a policy is there, and resting those to be labelled until they are
-	// taken over.
+	// alone and until are the objects to label and annotate before a policy exists, and resting those to label until
+	// they are taken over.
 	alone, until, resting migrate.Groups[command, string]
 }
 
@@ -193,7 +194,8 @@ func newWork(in *migrate.Input, out *migrate.Output) *work {
 	return w
 }
 
-// lookedAt are the kinds that the tool looks at. Without its Deployment, those of the objects that bear its annotation are known.
+// lookedAt returns the kinds that the tool looks at. Without its Deployment, the kinds of the objects with its
+// annotation are known.
 func (w *work) lookedAt() []schema.GroupKind {
 	kinds := w.config.resources(w.out)
 	if w.config.found {
@@ -207,7 +209,7 @@ func (w *work) lookedAt() []schema.GroupKind {
 	return kinds
 }
 
-// scopes are those that count for an object of a namespace, the nearest first.
+// scopes returns the scopes for an object of a namespace, the nearest first.
 func (w *work) scopes(nearest ...scope) []scope {
 	return append(nearest, w.config.flags, w.config.env)
 }
@@ -271,14 +273,14 @@ func (w *work) object(gk schema.GroupKind, o migrate.Object) {
 	}
 	at.name, at.priority = "downscaler-"+o.Name(), priorityObject
 	scopes := w.scopes(s, w.namespaceScope(o.Namespace()))
-	// Its namespace is left out, and it is not.
+	// Its namespace is left out, but the object is not.
 	readmitted := s["exclude"] == "false" && w.excluded.Has(o.Namespace()) && slices.ContainsFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
 	if (hasTimes(s) || readmitted) && !w.emit(o, s, at, scopes) {
 		w.label(o)
 	}
 }
 
-// cluster converts what the flags and the environment say for everything.
+// cluster converts the flags and the environment, which hold for everything.
 func (w *work) cluster() {
 	c := &w.config
 	if !c.found {
@@ -302,7 +304,7 @@ func (w *work) cluster() {
 	w.forced(c.own, c.flags, placement{name: "downscaler-forced", kinds: w.kinds, selector: w.selector, cluster: &target, notes: notes})
 }
 
-// clusterTarget is what the tool looks at in the whole cluster.
+// clusterTarget returns the tool's selection in the whole cluster.
 func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string) {
 	if len(w.onlyNamespaces) > 0 {
 		t.Namespaces = w.onlyNamespaces

@@ -34,7 +34,7 @@ func convertProjects(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// convertProject gives a Schedule for each set of Applications that the same windows hold for.
+// convertProject adds a Schedule for each set of Applications with the same windows.
 func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result, out *migrate.Output) {
 	var members migrate.Groups[string, string]
 	for _, app := range in.Of(migrate.Application) {
@@ -79,7 +79,8 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 	}
 }
 
-// holdsFor says whether a window holds for an Application: any of its lists matches, or with andOperator each that is given.
+// holdsFor reports whether a window holds for an Application: any of its lists matches, or with andOperator every given
+// list.
 func holdsFor(w gjson.Result, app migrate.Object) bool {
 	destination := app.Get("spec.destination")
 	lists := []struct {
@@ -106,7 +107,7 @@ func holdsFor(w gjson.Result, app migrate.Object) bool {
 	return matched > 0 && (!and || matched == given)
 }
 
-// globbed says whether a glob matches: * is any text, ? any letter, [..] a set and {a,b} a choice.
+// globbed reports whether a glob matches: * is any text, ? any letter, [..] a set and {a,b} a choice.
 func globbed(glob, text string) bool {
 	pattern := regexp.QuoteMeta(glob)
 	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".", `\[`, "[", `\]`, "]", `\{`, "(", `\}`, ")", ",", "|").Replace(pattern)
@@ -114,7 +115,7 @@ func globbed(glob, text string) bool {
 	return err == nil && re.MatchString(text)
 }
 
-// emitSync gives a Schedule for windows that hold for the same Applications.
+// emitSync adds a Schedule for the windows of the same Applications.
 func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
 	zone := migrate.Zone(held[0].Get("timeZone").Str)
 	var allow, deny []v1alpha1.Window
@@ -131,7 +132,7 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 	switch {
 	case len(allow) == 0:
 		rules = []v1alpha1.ScheduleRules{{Asleep: deny}}
-	case len(deny) > 0: // which wins
+	case len(deny) > 0: // deny wins
 		rules = append(rules, v1alpha1.ScheduleRules{Asleep: deny, Otherwise: v1alpha1.OtherwiseNothing, Priority: 1})
 	}
 	for i, r := range rules {

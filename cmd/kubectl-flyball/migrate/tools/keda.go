@@ -20,7 +20,7 @@ func kedaCron() migrate.Tool {
 	return migrate.Tool{Name: "keda-cron", Title: "KEDA cron triggers", Reads: migrate.Namespaced(migrate.ScaledObject), Convert: convertCrons}
 }
 
-// cronTrigger is one trigger of type cron with the windows in which it is active.
+// cronTrigger is one trigger of type cron with its active windows.
 type cronTrigger struct {
 	zone    string
 	desired int64
@@ -59,7 +59,7 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// floor is the minimum that a cron trigger asks for: never below the object's own, and never above its maximum.
+// floor returns the minimum of a cron trigger: never below the object's own, and never above its maximum.
 func floor(s migrate.Object, desired int64) int64 {
 	most := int64(100) // KEDA's default
 	if n := s.Get("spec.maxReplicaCount"); n.Exists() {
@@ -93,7 +93,7 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 	return c, ""
 }
 
-// emitCrons gives a Trigger, in the time zone of the first of the crons.
+// emitCrons adds a Trigger, in the time zone of the first of the crons.
 func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cronTrigger, values func(int64) v1alpha1.TriggerValues, out *migrate.Output) {
 	t := &v1alpha1.Trigger{ObjectMeta: migrate.Meta(s.Namespace(), s.Name())}
 	t.Spec.TimeZone, t.Spec.Overlap = crons[0].zone, v1alpha1.OverlapHighest
@@ -107,7 +107,8 @@ func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cro
 	out.Emit(t, s)
 }
 
-// convertCronOnly replaces a ScaledObject that has no other trigger: its target runs in the windows only, or has more replicas in them.
+// convertCronOnly replaces a ScaledObject without other triggers: its target runs only in the windows, or has more
+// replicas in them.
 func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output) {
 	ref := s.Get("spec.scaleTargetRef")
 	kind, name := migrate.Deployment, ref.Get("name").Str

@@ -76,7 +76,7 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// emitFreezes gives the counterpart of a freeze or a window, and one more for each kind of GitOps objects that it suspends.
+// emitFreezes adds the counterpart of a freeze or a window, and one more for each suspended kind of GitOps objects.
 func emitFreezes(f migrate.Object, out *migrate.Output, emit func(string, v1alpha1.ClusterTargetSelector, v1alpha1.FreezeRules) *migrate.Emitted) {
 	spec := f.Get("spec")
 	target, unknown := freezeTarget(spec.Get("target"))
@@ -119,7 +119,7 @@ func emitFreezes(f migrate.Object, out *migrate.Output, emit func(string, v1alph
 	}
 }
 
-// noteActions says where actions mean something else.
+// noteActions notes actions with another meaning.
 func noteActions(e *migrate.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.KindRef) {
 	for _, gk := range []schema.GroupKind{migrate.DaemonSet, migrate.CronJob} {
 		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, migrate.Refs(gk)[0]) {
@@ -139,7 +139,7 @@ func orAll(selector gjson.Result) *metav1.LabelSelector {
 	return &metav1.LabelSelector{}
 }
 
-// freezeTarget is what is selected; exclude is empty, since a label opts nobody out there.
+// freezeTarget returns the selection; exclude is empty, because the tool has no label to opt out.
 func freezeTarget(target gjson.Result) (t v1alpha1.ClusterTargetSelector, unknown string) {
 	t.NamespaceSelector = orAll(target.Get("namespaceSelector"))
 	t.Selector, t.Exclude = migrate.Decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
@@ -195,7 +195,7 @@ func convertException(x migrate.Object, out *migrate.Output) {
 	}
 }
 
-// freezeSleepers reads the annotations of what is suspended.
+// freezeSleepers reads the annotations of suspended objects.
 func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 	marks := []string{}
 	for _, key := range []string{"original-suspend", "original-autosync", "managed-by", "managed", "managed-by-policy"} {

@@ -28,7 +28,7 @@ func kubeGreen() migrate.Tool {
 	}
 }
 
-// sleepSelection is what a SleepInfo puts to sleep: kinds, and the one name to which some of them are narrowed.
+// sleepSelection is the selection of a SleepInfo: kinds, and the one name to which some of them are narrowed.
 type sleepSelection struct {
 	kinds    []schema.GroupKind
 	names    map[schema.GroupKind]string
@@ -56,7 +56,7 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 	down, okDown := hourMinute(spec.Get("sleepAt").Str, spec.Get("weekdays").Str)
 	up, okUp := hourMinute(spec.Get("wakeUpAt").Str, spec.Get("weekdays").Str)
 	if !spec.Get("wakeUpAt").Exists() {
-		up, okUp = "", true // asleep until somebody wakes it, there and here
+		up, okUp = "", true // asleep until woken by hand, in both tools
 	}
 	if !okDown || !okUp {
 		out.Leave(s, "sleepAt %q and wakeUpAt %q are no hours and minutes", spec.Get("sleepAt").Str, spec.Get("wakeUpAt").Str)
@@ -79,7 +79,7 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
 		migrate.NoteSpringEdges(e)
 	}
-	exceptNames(s, spec, out) // first, lest what it keeps awake be put to sleep before it is there
+	exceptNames(s, spec, out) // first, lest objects that it keeps awake go to sleep before it exists
 	if len(rest) > 0 {
 		emit(s.Name(), rest, nil)
 	}
@@ -133,7 +133,7 @@ func selectionOf(spec gjson.Result) sleepSelection {
 	return sel
 }
 
-// exceptNames keeps awake what excludeRef names.
+// exceptNames keeps the objects of excludeRef awake.
 func exceptNames(s migrate.Object, spec gjson.Result, out *migrate.Output) {
 	var names migrate.Groups[schema.GroupKind, string]
 	for _, ref := range spec.Get("excludeRef").Array() {
@@ -150,7 +150,7 @@ func exceptNames(s migrate.Object, spec gjson.Result, out *migrate.Output) {
 	}
 }
 
-// hourMinute makes a cron of H:M, each a field of a cron, and days.
+// hourMinute returns a cron of H:M, each a field of a cron, and days.
 func hourMinute(at, weekdays string) (string, bool) {
 	h, m, ok := strings.Cut(at, ":")
 	if !ok || h == "" || m == "" || weekdays == "" {
@@ -165,7 +165,7 @@ func hourMinute(at, weekdays string) (string, bool) {
 	return fmt.Sprintf("%s %s * * %s", plain(m), plain(h), weekdays), true
 }
 
-// sleepInfoSleepers reads the Secrets of what sleeps.
+// sleepInfoSleepers reads the Secrets of sleeping objects.
 func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
 	for _, s := range in.Of(migrate.Secret) {
 		name, ok := strings.CutPrefix(s.Name(), "sleepinfo-")
@@ -233,7 +233,7 @@ func secretText(s migrate.Object, key string) string {
 	return string(text)
 }
 
-// leaves are the fields of a merge patch that gives originals back; null gives back that there was none.
+// leaves returns the fields of a merge patch that restores originals; null restores an absent field.
 func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Original {
 	var all []migrate.Original
 	for _, key := range migrate.SortedKeys(patch) {
@@ -255,7 +255,8 @@ func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Orig
 	return all
 }
 
-// setBy is what kube-green writes to objects of a kind, by JSON pointer: its patches of that kind, or else its own.
+// setBy returns the values that kube-green writes to objects of a kind, by JSON pointer: its patches of that kind, or
+// else its own.
 func setBy(info migrate.Object, gk schema.GroupKind) map[string]string {
 	set := map[string]string{}
 	patched := false

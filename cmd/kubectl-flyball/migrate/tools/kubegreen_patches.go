@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// operations are those of a JSON patch that is kept as YAML text.
+// operations returns those of a JSON patch in YAML text.
 func operations(p gjson.Result) []gjson.Result {
 	raw, err := yaml.YAMLToJSON([]byte(p.Get("patch").Str))
 	if err != nil {
@@ -25,8 +25,8 @@ func operations(p gjson.Result) []gjson.Result {
 	return gjson.ParseBytes(raw).Array()
 }
 
-// convertGreenPatch takes one of patches over: into the kinds of the selection where the adapter of the kind does the same, and with
-// an Adapter where there is none.
+// convertGreenPatch converts one of the patches: into the kinds of the selection if the adapter of the kind does the
+// same, and with an Adapter if the kind has none.
 func convertGreenPatch(in *migrate.Input, s migrate.Object, p gjson.Result, sel *sleepSelection, out *migrate.Output) {
 	gk := schema.GroupKind{Group: p.Get("target.group").Str, Kind: p.Get("target.kind").Str}
 	ops := operations(p)
@@ -74,7 +74,7 @@ func libraryAdapter(gk schema.GroupKind) (v1alpha1.Adapter, bool) {
 	return v1alpha1.Adapter{}, false
 }
 
-// sleepsBy says whether an adapter puts its objects to sleep by setting one field to a value.
+// sleepsBy reports whether an adapter puts its objects to sleep by setting one field to a value.
 func sleepsBy(a v1alpha1.Adapter, pointer, value string) bool {
 	for _, v := range a.Spec.Suspend {
 		if len(v.Set) == 1 && pointerOf(v.Set[0].Path) == pointer && path.Equal(v.Set[0].Value.Raw, []byte(value)) {
@@ -96,7 +96,7 @@ func pointerOf(text v1alpha1.Path) string {
 	return string(pointer)
 }
 
-// pathOf is a JSON pointer as a path of an adapter; false where it goes through a list.
+// pathOf returns a JSON pointer as a path of an adapter, or false if it goes through a list.
 func pathOf(pointer string) (v1alpha1.Path, bool) {
 	p, err := path.ParsePointer(pointer)
 	if err != nil {
@@ -114,7 +114,7 @@ func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, 
 	version := "v1"
 	objects := in.Of(gk)
 	if len(objects) > 0 {
-		gv, _ := schema.ParseGroupVersion(objects[0].Get("apiVersion").Str) // it was found by that
+		gv, _ := schema.ParseGroupVersion(objects[0].Get("apiVersion").Str) // the object was found by it
 		version = gv.Version
 	}
 	plural, _ := apimeta.UnsafeGuessKindToResource(gk.WithVersion(version))

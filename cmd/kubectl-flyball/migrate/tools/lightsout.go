@@ -18,7 +18,7 @@ const lightsOutPrefix = "lightsout.techsupport.mk/"
 
 var lightsOutSchedule = schema.GroupKind{Group: "lightsout.techsupport.mk", Kind: "LightsOutSchedule"}
 
-// systemNamespaces are those that several tools never touch.
+// systemNamespaces are the namespaces that several tools never touch.
 var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 
 func lightsOut() migrate.Tool {
@@ -73,7 +73,7 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 		migrate.Command("delete", lightsOutSchedule, "", names, ""))
 }
 
-// lightsOutTarget is what a schedule selects. Why says why it selects nothing.
+// lightsOutTarget returns the selection of a schedule. why is the reason for an empty one.
 func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes []string, why string) {
 	types := migrate.Texts(spec.Get("workloadTypes"))
 	for _, k := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet, migrate.CronJob} {
@@ -105,7 +105,7 @@ func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes
 	return t, notes, ""
 }
 
-// lightsOutRate is a rate limit, or why there is none.
+// lightsOutRate returns a rate limit, or the reason for none.
 func lightsOutRate(limit gjson.Result) (*v1alpha1.RateLimit, string) {
 	if !limit.IsObject() {
 		return nil, ""
@@ -121,7 +121,7 @@ func lightsOutRate(limit gjson.Result) (*v1alpha1.RateLimit, string) {
 	return &v1alpha1.RateLimit{BatchSize: int32(size.Int()), DelayBetweenBatches: v1alpha1.Duration(delay)}, ""
 }
 
-// noteRivals says which other schedules may select the same objects.
+// noteRivals notes the other schedules that may select the same objects.
 func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
 	for _, other := range all {
 		if other.Name() == s.Name() {
@@ -135,7 +135,7 @@ func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
 	}
 }
 
-// lightsOutSleepers reads the annotations of what sleeps.
+// lightsOutSleepers reads the annotations of sleeping objects.
 func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 	marks := []string{
 		migrate.AnnotationPointer(lightsOutPrefix + "original-replicas"), migrate.AnnotationPointer(lightsOutPrefix + "original-suspend"),

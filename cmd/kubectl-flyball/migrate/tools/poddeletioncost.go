@@ -27,7 +27,7 @@ func podDeletionCost() migrate.Tool {
 	}
 }
 
-// costed are the Deployments that the tool orders the pods of.
+// costed returns the Deployments whose pods the tool orders.
 func costed(in *migrate.Input) []migrate.Object {
 	return slices.DeleteFunc(in.Of(migrate.Deployment), func(d migrate.Object) bool {
 		text, _ := d.Annotation(costPrefix + "enabled")
@@ -35,8 +35,8 @@ func costed(in *migrate.Input) []migrate.Object {
 	})
 }
 
-// convertCosts gives one policy a namespace and node label: those that name the label are found by their annotations, the others by
-// their names.
+// convertCosts adds one policy for each namespace and node label: Deployments with the label in an annotation are found
+// by it, the others by their names.
 func convertCosts(in *migrate.Input, out *migrate.Output) {
 	type group struct{ namespace, label string }
 	var members migrate.Groups[group, migrate.Object]
@@ -76,7 +76,7 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// costMarks are the costs on the pods. What is left of a Deployment's ReplicaSet's name without its hash is the Deployment's.
+// costMarks adds the costs on the pods. A ReplicaSet's name without its hash is the Deployment's.
 func costMarks(in *migrate.Input, out *migrate.Output) {
 	for _, d := range costed(in) {
 		for _, p := range in.Of(pod) {

@@ -60,7 +60,8 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	}
 }
 
-// smartGroup are the triggers of an object in the time zone of the first of them, with the differences, and those that do nothing there.
+// smartGroup are the triggers of an object in the time zone of the first of them, with the differences, and the
+// triggers without effect.
 type smartGroup struct {
 	zone     string
 	triggers []v1alpha1.TimeTrigger
@@ -94,7 +95,7 @@ func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Outpu
 	return g
 }
 
-// lastOfEachName are the triggers that count: of two with one name, the last.
+// lastOfEachName returns the triggers that count: of two with one name, the last.
 func lastOfEachName(all []gjson.Result) []gjson.Result {
 	var kept []gjson.Result
 	for i, t := range all {
@@ -105,7 +106,7 @@ func lastOfEachName(all []gjson.Result) []gjson.Result {
 	return kept
 }
 
-// neverFires says why a trigger does nothing there; empty: it does something.
+// neverFires returns the reason why a trigger has no effect in the tool, or "".
 func neverFires(t gjson.Result) string {
 	interval := t.Get("interval")
 	days := strings.Split(interval.Get("recurring").Str, ",")
@@ -123,7 +124,7 @@ func neverFires(t gjson.Result) string {
 	return ""
 }
 
-// smartTrigger is one trigger with the differences, or why there is none.
+// smartTrigger returns one trigger with the differences, or the reason for none.
 func smartTrigger(t gjson.Result) (v1alpha1.TimeTrigger, []string, string) {
 	name := t.Get("name").Str
 	out := v1alpha1.TimeTrigger{Name: name, Priority: int32(t.Get("priority").Int()), Suspend: t.Get("suspend").Bool()}
@@ -179,7 +180,7 @@ func smartWindow(t gjson.Result) (v1alpha1.Window, string) {
 	return w, ""
 }
 
-// clockWithSeconds reads HH:MM:SS and drops the seconds; 23:59:59 is the end of the day.
+// clockWithSeconds parses HH:MM:SS and drops the seconds; 23:59:59 is the end of the day.
 func clockWithSeconds(text string) (string, bool) {
 	if text == "23:59:59" {
 		return "24:00", true
@@ -191,7 +192,7 @@ func clockWithSeconds(text string) (string, bool) {
 	return t.Format("15:04"), true
 }
 
-// smartValues are bounds; nil: none.
+// smartValues returns bounds, or nil.
 func smartValues(config gjson.Result) *v1alpha1.TriggerValues {
 	var v v1alpha1.TriggerValues
 	if n := config.Get("minReplicas"); n.Exists() {

@@ -1,4 +1,4 @@
-// Package tools says what the objects of other tools mean in Flyball's, a file a tool. A tool is a row of All.
+// Package tools converts the objects of other tools to Flyball's, a file a tool. A tool is a row of All.
 package tools
 
 import (
@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/downscaler"
 )
 
-// All lists the tools, in the order in which their objects are printed.
+// All returns the tools, in the order in which their objects are printed.
 func All() []migrate.Tool {
 	return []migrate.Tool{
 		lightsOut(), downscaler.Tool(), kubeGreen(), kubeFreeze(), smartHPA(), tortoise(), podDeletionCost(), kedaCron(), argoSyncWindows(),

@@ -48,7 +48,7 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 	}
 	of := schema.GroupKind{Group: gv.Group, Kind: ref.Get("kind").Str}
 	if of.Kind == "" || of.Kind == migrate.Deployment.Kind {
-		of = migrate.Deployment // it knows no other kind, and its API asks for no version
+		of = migrate.Deployment // the tool knows no other kind, and its API asks for no version
 	}
 	s := v1alpha1.TortoiseSpec{}
 	s.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(of), Names: []string{ref.Get("name").Str}}
@@ -56,7 +56,7 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 	s.Mode = tortoiseMode(t, out, e)
 	s.Resources = tunedResources(t, out, e)
 	if most := spec.Get("maxReplicas"); most.Exists() {
-		s.Replicas.Max = new(int32(min(most.Int(), math.MaxInt32))) // one that is out of bounds is found out when the object is checked
+		s.Replicas.Max = new(int32(min(most.Int(), math.MaxInt32))) // a value out of bounds is found when the object is checked
 		e.Note("maxReplicas is what the recommended maximum stays below there; here it is the maximum that the autoscaler gets")
 	} else {
 		e.Note("the maximum of the autoscaler follows the load there; here it stays what its owner has, or give replicas.max")
@@ -75,7 +75,7 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 	e.Object.(*v1alpha1.Tortoise).Spec = s
 }
 
-// madeAutoscaler is the name of the HorizontalPodAutoscaler that a Tortoise has or has made.
+// madeAutoscaler returns the name of the HorizontalPodAutoscaler that a Tortoise has or has created.
 func madeAutoscaler(t migrate.Object) string {
 	return cmp.Or(t.Get("spec.targetRefs.horizontalPodAutoscalerName").Str, t.Get("status.targets.horizontalPodAutoscaler").Str, "tortoise-hpa-"+t.Name())
 }
@@ -117,7 +117,7 @@ func tunedResources(t migrate.Object, out *migrate.Output, e *migrate.Emitted) [
 	return u.containers
 }
 
-// tuned collects what is tuned of which container.
+// tuned collects the tuned resources of containers.
 type tuned struct {
 	object     migrate.Object
 	out        *migrate.Output
@@ -134,7 +134,7 @@ func (u *tuned) of(container string) *v1alpha1.TunedResources {
 	return &u.containers[i]
 }
 
-// policy takes over how one container gets more. What a policy does not name is Off.
+// policy adds the policy of one container. A resource that a policy does not name is Off.
 func (u *tuned) policy(p gjson.Result) {
 	name := p.Get("containerName").Str
 	c := u.of(name)
@@ -157,7 +157,7 @@ func (u *tuned) policy(p gjson.Result) {
 	}
 }
 
-// others has the containers that no policy names left as they are.
+// others leaves the containers without a policy unchanged.
 func (u *tuned) others() {
 	for i := range u.containers {
 		if c := &u.containers[i]; c.CPU == "" {
@@ -190,7 +190,7 @@ func (u *tuned) quantities(v gjson.Result) *v1alpha1.Quantities {
 	return q
 }
 
-// convertSlots makes Triggers of the bounds that a Tortoise recommends now, for the time in which the other one learns.
+// convertSlots makes Triggers of the bounds that a Tortoise recommends now, for the time in which the new one learns.
 func convertSlots(t migrate.Object, out *migrate.Output) {
 	byZone, zones := slotsOf(t.Get("status.recommendations.horizontal"))
 	for _, z := range zones {

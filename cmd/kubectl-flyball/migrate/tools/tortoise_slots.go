@@ -17,7 +17,7 @@ type slot struct{ min, max int64 }
 
 type slots [7][24]slot
 
-// slotsOf reads recommendations by time zone.
+// slotsOf parses recommendations by time zone.
 func slotsOf(horizontal gjson.Result) (map[string]*slots, []string) {
 	byZone := map[string]*slots{}
 	var zones []string
@@ -44,8 +44,8 @@ func slotsOf(horizontal gjson.Result) (map[string]*slots, []string) {
 	return byZone, zones
 }
 
-// joined are the triggers of a week: equal neighbours are one, and equal days too. Where these are more than a Trigger can have,
-// several hours are taken together, with the largest bounds of any of them.
+// joined returns the triggers of a week: equal neighbours are joined, and equal days too. If a Trigger cannot have so
+// many, several hours are joined, with the largest bounds of any of them.
 func joined(s *slots) (triggers []v1alpha1.TimeTrigger, hours int) {
 	for _, hours = range []int{1, 2, 3, 4, 6, 8, 12, 24} {
 		if triggers = s.triggers(hours); len(triggers) <= week.MaxWindows {
@@ -84,7 +84,7 @@ func (s *slots) largest(day, from, hours int) slot {
 	return l
 }
 
-// addSlot adds hours of a day, to the days of a trigger with the same hours and bounds where there is one.
+// addSlot adds hours of a day, to the days of a trigger with the same hours and bounds if there is one.
 func addSlot(all []v1alpha1.TimeTrigger, day v1alpha1.Day, from, to int, at slot) []v1alpha1.TimeTrigger {
 	t := v1alpha1.TimeTrigger{Window: v1alpha1.Window{Days: []v1alpha1.Day{day}, From: fmt.Sprintf("%02d:00", from), To: fmt.Sprintf("%02d:00", to)}}
 	same := func(n *int64, value int64) bool { return n == nil && value == 0 || n != nil && *n == value }

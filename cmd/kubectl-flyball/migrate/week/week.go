@@ -1,4 +1,4 @@
-// Package week has the windows of a week: what tools say of days, times and crons, as windows of a policy.
+// Package week converts the days, times and crons of tools to windows of a week.
 package week
 
 import (
@@ -16,10 +16,10 @@ import (
 // Days are the days in Flyball's order.
 var Days = []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
-// AllDay is a window that is always open.
+// AllDay returns a window that is always open.
 func AllDay() v1alpha1.Window { return v1alpha1.Window{From: "00:00", To: "24:00"} }
 
-// UnlessAll leaves days out where all of them are meant.
+// UnlessAll returns the days, or none if they are all days.
 func UnlessAll(days []v1alpha1.Day) []v1alpha1.Day {
 	if len(days) == len(Days) {
 		return nil
@@ -27,7 +27,8 @@ func UnlessAll(days []v1alpha1.Day) []v1alpha1.Day {
 	return days
 }
 
-// Range is the days from one to another, both included; it may go over the end of the week. Names count by their first three letters.
+// Range returns the days from one to another, both included; it may go over the end of the week. Names count by their
+// first three letters.
 func Range(from, to string) ([]v1alpha1.Day, bool) {
 	index := func(name string) int {
 		return slices.IndexFunc(Days, func(d v1alpha1.Day) bool { return strings.EqualFold(string(d), name) })
@@ -47,7 +48,7 @@ func Range(from, to string) ([]v1alpha1.Day, bool) {
 	return days, true
 }
 
-// Clock reads a time of day: H:MM or HH:MM, up to 24:00.
+// Clock parses a time of day: H:MM or HH:MM, up to 24:00.
 func Clock(text string) (string, bool) {
 	var h, m int
 	if n, err := fmt.Sscanf(text+" ", "%d:%d ", &h, &m); n != 2 || err != nil || h < 0 || m < 0 || m > 59 || h > 24 || h == 24 && m > 0 {
@@ -61,11 +62,11 @@ var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
 const weekLength = 7 * 24 * time.Hour
 
-// MaxWindows is how many windows a policy can have.
+// MaxWindows is the largest number of windows of a policy.
 const MaxWindows = 64
 
-// Pair are the windows between a cron of starts and a cron of ends that both repeat every week. False: they do not, or
-// there are too many.
+// Pair returns the windows between a cron of starts and a cron of ends that both repeat every week. It returns false if
+// they do not, or for too many windows.
 func Pair(start, end string) ([]v1alpha1.Window, bool) {
 	if !repeatsWeekly(start) || !repeatsWeekly(end) {
 		return nil, false
@@ -89,13 +90,13 @@ func Pair(start, end string) ([]v1alpha1.Window, bool) {
 	return nil, false
 }
 
-// repeatsWeekly says whether a cron says nothing of days of the month and of months.
+// repeatsWeekly reports whether a cron leaves days of the month and months open.
 func repeatsWeekly(cron string) bool {
 	fields := strings.Fields(cron)
 	return len(fields) == 5 && fields[2] == "*" && fields[3] == "*"
 }
 
-// InZone are the windows in a zone, for a policy whose own zone is another: they name theirs where it differs.
+// InZone returns the windows in a zone, for a policy with another zone: they name theirs if it differs.
 func InZone(all []v1alpha1.Window, zone, policy string) []v1alpha1.Window {
 	if zone == policy {
 		return all
@@ -107,12 +108,13 @@ func InZone(all []v1alpha1.Window, zone, policy string) []v1alpha1.Window {
 	return out
 }
 
-// cronOf fires at the time of the week.
+// cronOf returns a cron for the time of the week.
 func cronOf(at time.Time) string {
 	return fmt.Sprintf("%d %d * * %d", at.Minute(), at.Hour(), at.Weekday())
 }
 
-// addWindow adds a span, to the days of another one with the same times where there is one. A span longer than a day is one by cron.
+// addWindow adds a span, to the days of a window with the same times if there is one. A span longer than a day becomes
+// a window by cron.
 func addWindow(all []v1alpha1.Window, from, to time.Time) []v1alpha1.Window {
 	if to.Sub(from) > 24*time.Hour {
 		return append(all, v1alpha1.Window{Cron: cronOf(from), Until: cronOf(to)})

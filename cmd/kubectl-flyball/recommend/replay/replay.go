@@ -1,6 +1,7 @@
-// Package replay tells what a Tortoise would have a workload at, had it been there since the first sample of a history. It runs the manager's
-// own packages over the samples, minute by minute, as in mode Auto: requests go by steps, and what they arrive at is recommended. It
-// calls no clock, and the same history gives the same numbers.
+// Package replay computes the numbers that a Tortoise would have reached if it had tuned a workload since the first
+// sample of a history. It runs the manager's own packages over the samples, minute by minute, as in mode Auto: requests
+// move by steps, and their final values are recommended. It calls no clock, and the same history gives the same
+// numbers.
 package replay
 
 import (
@@ -25,51 +26,51 @@ import (
 
 // Input is a workload, its autoscaler and its history.
 type Input struct {
-	// Policy is the one to replay.
+	// Policy is the replayed policy.
 	Policy policy.Tuner
-	// Requests by container, as the owner has them; zero is no request.
+	// Requests by container are the owner's; zero means no request.
 	Requests map[string]tune.Request
 	// Scaled is the container whose CPU is scaled by replicas.
 	Scaled string
-	// Governor is the autoscaler, or one as would be made; nil: the number of replicas cannot be chosen.
+	// Governor is the autoscaler, or one as Flyball would create it; nil: the number of replicas cannot be chosen.
 	Governor *policy.SeenGovernor
-	// Bounds has the maximum where there is no autoscaler.
+	// Bounds has the maximum if the workload has no autoscaler.
 	Bounds optimize.Bounds
 	// Samples in ascending order of time.
 	Samples []usage.Sample
-	// At is the instant for which numbers are wanted. Samples after it are not looked at.
+	// At is the instant of the wanted numbers. Later samples are ignored.
 	At time.Time
-	// Border is the instant at which what is recommended then is kept too; zero: nothing is.
+	// Border is the instant at which the recommendation is kept too; zero: none.
 	Border time.Time
-	// Progress is told how much is done, from 0 to 1.
+	// Progress is called with the done share, from 0 to 1.
 	Progress func(share float64)
 
 	// started are the requests at the beginning.
 	started map[string]tune.Request
 }
 
-// Number is what is, what should be, and why.
+// Number is a present number, the recommended one, and the reasons.
 type Number struct {
 	Own, Recommended int64
 	Reasons          []string
 }
 
-// Container has the requests of one.
+// Container has the requests of one container.
 type Container struct {
 	Name string
 	// CPU is in milli-CPU, Memory in bytes.
 	CPU, Memory Number
-	// Scaled is true for the one whose CPU is scaled by replicas.
+	// Scaled is true for the container whose CPU is scaled by replicas.
 	Scaled bool
 }
 
-// Hour is what an autoscaler's minimum should be in an hour.
+// Hour is the recommended minimum of an autoscaler in an hour.
 type Hour struct {
 	From time.Time
 	Min  int
 }
 
-// Output is what is recommended.
+// Output is the recommendation.
 type Output struct {
 	Phase       string
 	PhaseReason string
@@ -77,23 +78,24 @@ type Output struct {
 	// Min, Max and Utilisation are those of the autoscaler, in replicas and percent.
 	Min, Max, Utilisation Number
 	Hours                 []Hour
-	// Demand is the CPU demand of the scaled container over all pods that is expected at the instant, Upper what it is not above
-	// until a pod that starts then serves; in milli-CPU. Zero where the profile knows none.
+	// Demand is the expected CPU demand of the scaled container over all pods at the instant, Upper its upper bound
+	// until a pod that starts then is ready; in milli-CPU. Zero if the profile knows none.
 	Demand, Upper float64
-	// Loss is by how much peaks of hours differ from those of the days before, as a share.
+	// Loss is the difference between the peaks of hours and those of earlier days, as a share.
 	Loss float64
-	// Now is what the pods of the last sample request, Then what as many pods would as serve the same demand with the recommended numbers.
+	// Now has the requests of the last sample's pods, Then those of the pods that serve the same demand with the
+	// recommended numbers.
 	Now, Then Total
-	// Earlier is what was recommended at the border; nil: nothing was.
+	// Earlier is the recommendation at the border; nil: none.
 	Earlier *Output
 	// First and Last are the instants of the first and the last sample.
 	First, Last time.Time
 	Samples     int
-	// Settled says that the numbers have arrived where they were going.
+	// Settled is true once the numbers have reached their final values.
 	Settled bool
 }
 
-// Total is what pods request together, in milli-CPU and bytes.
+// Total is the request of all pods together, in milli-CPU and bytes.
 type Total struct {
 	Replicas    int
 	CPU, Memory int64
@@ -159,7 +161,7 @@ func (in Input) instants(yield func(at time.Time, samples []usage.Sample)) {
 	}
 }
 
-// replicasOf are the ready pods of samples.
+// replicasOf returns the ready pods of samples.
 func replicasOf(samples []usage.Sample) int {
 	most := 0
 	for _, s := range samples {
@@ -168,10 +170,10 @@ func replicasOf(samples []usage.Sample) int {
 	return most
 }
 
-// What an autoscaler that says nothing has.
+// The defaults of an autoscaler.
 const defaultMin, newTarget = 1, 70
 
-// bounds are those that the autoscaler has at the beginning.
+// bounds returns the autoscaler's bounds and target at the beginning.
 func (in Input) bounds() (low, top, target int) {
 	low, top, target = defaultMin, in.Bounds.Max, newTarget
 	if in.Governor == nil {
@@ -192,14 +194,14 @@ func (in Input) bounds() (low, top, target int) {
 }
 
 const (
-	// usual is the share of samples that a first CPU request is enough for, and usualUse how much of it they then use.
+	// usual is the share of samples within a first CPU request, and usualUse the share of it that they then use.
 	usual, usualUse = 0.9, 0.85
 	// decideEvery is the least time between two decisions, as in the manager.
 	decideEvery = time.Minute
 )
 
-// start gives what has no request one, from which tuning can begin: the CPU that nearly all samples are within, and the least memory, which
-// grows at once.
+// start gives containers without a request one to begin from: the CPU that nearly all samples are within, and the least
+// memory, which grows at once.
 func (in *Input) start() {
 	in.started = maps.Clone(in.Requests)
 	for name, r := range in.started {
@@ -213,7 +215,7 @@ func (in *Input) start() {
 	}
 }
 
-// usual is the CPU in milli-CPU that nearly all samples of a container are within.
+// usual returns the CPU in milli-CPU that nearly all samples of a container are within.
 func (in *Input) usual(name string) float64 {
 	var used []float64
 	for _, s := range in.Samples {
@@ -275,7 +277,7 @@ func (in *Input) tuned() (*Output, error) {
 	return out, nil
 }
 
-// read takes what was found from the report that a cluster would show.
+// read returns the result from the report that a cluster would show.
 func (in *Input) read(found policy.Found) *Output {
 	st := found.Report
 	o := &Output{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "), Settled: st.Phase == string(phase.Working) && found.Next.IsZero()}
@@ -296,17 +298,17 @@ func (in *Input) read(found policy.Found) *Output {
 		o.Min = bound(o.Min, &a.Min)
 		o.Max = bound(o.Max, &a.Max)
 		o.Utilisation = bound(o.Utilisation, a.Utilisation)
-		if phase.Phase(st.Phase).Allowed().Seasons { // before a day is known nothing is said of hours
+		if phase.Phase(st.Phase).Allowed().Seasons { // hours are unknown before a day of history
 			zone, err := timeline.LoadZone(a.TimeZone)
 			if err != nil {
-				zone = time.UTC // it was compiled: there is none that does not load
+				zone = time.UTC // it was compiled, so its zone loads
 			}
 			first := tune.HourOf(in.At, zone)
 			for i, n := range a.MinByHour {
 				o.Hours = append(o.Hours, Hour{From: first.Add(time.Duration(i) * time.Hour), Min: int(n)})
 			}
 			if len(o.Hours) > 0 {
-				o.Hours[0].Min = int(o.Min.Recommended) // of the hour that it is, the minimum now is the one that counts
+				o.Hours[0].Min = int(o.Min.Recommended) // for the present hour, the present minimum counts
 			}
 		}
 	}
@@ -316,7 +318,7 @@ func (in *Input) read(found policy.Found) *Output {
 	return o
 }
 
-// stays is a number that nothing is recommended for yet.
+// stays returns a number without a recommendation.
 func stays(own int64) Number { return Number{own, own, []string{"it stays: too little is known yet"}} }
 
 // number reads a request, in the unit of a function.
