@@ -114,15 +114,15 @@ type NewContainer struct {
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
-// NewPodsBoost is what pods get more for their start.
+// NewPodsBoost is the additional CPU of pods for their start.
 type NewPodsBoost struct {
-	// Containers that get it.
+	// Containers with the boost.
 	// +listType=set
 	Containers []string `json:"containers"`
 	// CPU and Until are those of vertical.startupBoost of the policy.
 	CPU   string `json:"cpu"`
 	Until string `json:"until"`
-	// Most is what the largest node has for pods: no pod gets a boost that requests more in all.
+	// Most is the room of the largest node: no pod gets a boost with a larger total request.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
@@ -137,10 +137,10 @@ type NewPods struct {
 	// +listType=map
 	// +listMapKey=name
 	Containers []NewContainer `json:"containers,omitempty"`
-	// Limits says what becomes of the limits beside these requests: see vertical.limits of the policy. Absent: Ratio.
+	// Limits is the rule for the limits beside these requests: see vertical.limits of the policy. Absent: Ratio.
 	// +optional
 	Limits VerticalLimits `json:"limits,omitempty"`
-	// Boost is what these pods get more for their start.
+	// Boost is the additional CPU of these pods for their start.
 	// +optional
 	Boost *NewPodsBoost `json:"boost,omitempty"`
 	// GoMaxProcs sets GOMAXPROCS in these containers, unless the owner has set it.
@@ -153,17 +153,17 @@ type NewPods struct {
 
 // TakenBack is a roll-out of requests that did not become ready, and was taken back.
 type TakenBack struct {
-	// Time is when it was taken back.
+	// Time of the return to the earlier requests.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	Time metav1.Time `json:"time"`
-	// Containers have the requests that were tried and are not tried again.
+	// Containers with the requests that were tried and are not tried again.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Containers []NewContainer `json:"containers,omitempty"`
-	// Message says which pods were refused, and by what.
+	// Message names the refused pods and the cause.
 	Message string `json:"message"`
 }
 
@@ -217,12 +217,13 @@ type RecommendedDemand struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Expected resource.Quantity `json:"expected"`
-	// Upper is the peak that is usual in this hour, or the demand of now where that is higher.
+	// Upper is the usual peak of this hour, or the present demand if that is higher.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Upper resource.Quantity `json:"upper"`
-	// Loss is by how much peaks of hours differ from those of the days before, in thousandths (the mean pinball loss of logarithms).
+	// Loss is the difference between the peaks of hours and those of earlier days, in thousandths (the mean pinball
+	// loss of logarithms).
 	Loss int64 `json:"lossPerMille"`
 }
 
@@ -262,8 +263,9 @@ type RecommendationStatus struct {
 	// NewPods has the changes of new pods. Absent if new pods are created from their template unchanged.
 	// +optional
 	NewPods *NewPods `json:"newPods,omitempty"`
-	// TakenBack is the last roll-out that did not become ready within ten minutes: pods have the requests from before it again. It stays until the
-	// spec of the policy changes, or what the owner requests; until then requests do not go there again.
+	// TakenBack is the last roll-out that did not become ready within ten minutes: pods have their earlier requests
+	// again. It stays until the spec of the policy or the owner's requests change; until then these requests are not
+	// tried again.
 	// +optional
 	TakenBack *TakenBack `json:"takenBack,omitempty"`
 	// Demand is the demand behind the numbers.

@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// CalendarEffect is what a calendar's days do to a schedule.
+// CalendarEffect is the state of a schedule on the days of a calendar.
 // +kubebuilder:validation:Enum=Asleep;Awake
 type CalendarEffect string
 
@@ -12,7 +12,7 @@ const (
 	EffectAwake  CalendarEffect = "Awake"
 )
 
-// CalendarRef uses a Calendar in a schedule. Where two calendars disagree on a day, Awake wins.
+// CalendarRef uses a Calendar in a schedule. If two calendars disagree on a day, Awake wins.
 type CalendarRef struct {
 	// Name of the Calendar.
 	// +kubebuilder:validation:MinLength=1
@@ -25,15 +25,15 @@ type CalendarRef struct {
 // Use returns the name of the Calendar and its effect.
 func (c CalendarRef) Use() (name string, effect CalendarEffect) { return c.Name, c.Effect }
 
-// Otherwise is what a schedule asks for outside of its windows.
+// Otherwise is the state that a schedule asks for outside of its windows.
 // +kubebuilder:validation:Enum=Asleep;Awake;Nothing
 type Otherwise string
 
-// What is asked for outside of windows.
+// States outside of windows.
 const (
 	OtherwiseAsleep Otherwise = "Asleep"
 	OtherwiseAwake  Otherwise = "Awake"
-	// OtherwiseNothing: other policies decide, and where there is none, the owner.
+	// OtherwiseNothing: other policies decide, or else the owner.
 	OtherwiseNothing Otherwise = "Nothing"
 )
 
@@ -51,14 +51,14 @@ type BoundsValue struct {
 	Max *int64 `json:"max,omitempty"`
 }
 
-// AsleepAs says what asleep means for the targets of a schedule, in exactly one form.
+// AsleepAs is the form of sleep of a schedule's targets, exactly one of its fields.
 // +kubebuilder:validation:XValidation:rule="[has(self.replicas), has(self.percent), has(self.bounds), has(self.hold), has(self.annotations)].filter(x, x).size() == 1",message="give exactly one of replicas, percent, bounds, hold and annotations"
 type AsleepAs struct {
-	// Replicas for every component, never raised above what it was.
+	// Replicas for every component, never raised above its original.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int64 `json:"replicas,omitempty"`
-	// Percent of what each component had, rounded up.
+	// Percent of each component's original, rounded up.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -86,7 +86,7 @@ type RateLimit struct {
 	DelayBetweenBatches Duration `json:"delayBetweenBatches"`
 }
 
-// ManualChange is what to do when somebody changes a target while it is asleep.
+// ManualChange is the answer to a manual change of a sleeping target.
 // +kubebuilder:validation:Enum=Respect;Enforce
 type ManualChange string
 
@@ -98,19 +98,19 @@ const (
 	ManualEnforce ManualChange = "Enforce"
 )
 
-// DeletionPolicy is what happens to sleeping targets when the policy is deleted.
+// DeletionPolicy is the fate of sleeping targets when the policy is deleted.
 // +kubebuilder:validation:Enum=Restore;Orphan
 type DeletionPolicy string
 
 // Deletion policies.
 const (
-	// DeletionRestore gives back what was there before.
+	// DeletionRestore restores the originals.
 	DeletionRestore DeletionPolicy = "Restore"
-	// DeletionOrphan leaves the targets as they are and forgets what was there.
+	// DeletionOrphan leaves the targets as they are and drops the originals.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// ScheduleRules is what Schedule and ClusterSchedule share.
+// ScheduleRules are the common fields of Schedule and ClusterSchedule.
 type ScheduleRules struct {
 	// TimeZone is an IANA name, for example Europe/Skopje. Default: UTC.
 	// +optional
@@ -122,8 +122,8 @@ type ScheduleRules struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Upscale string `json:"upscale,omitempty"`
-	// Downscale is a five-field cron expression of the instants at which targets go to sleep. Without upscale, they sleep until somebody,
-	// or another policy, wakes them, and go to sleep again at the next instant.
+	// Downscale is a five-field cron expression of the instants at which targets go to sleep. Without upscale, targets
+	// sleep until a person or another policy wakes them, and go to sleep again at the next instant.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -140,8 +140,8 @@ type ScheduleRules struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	Awake []Window `json:"awake,omitempty"`
-	// Otherwise is what is asked for outside of the windows: Asleep, Awake or Nothing. Default: Awake with asleep, Asleep with awake.
-	// With Nothing, what this schedule has changed is given back, unless another policy asks for it.
+	// Otherwise is the state outside of the windows: Asleep, Awake or Nothing. Default: Awake with asleep, Asleep with
+	// awake. With Nothing, this schedule's changes are restored, unless another policy asks for the same.
 	// +optional
 	Otherwise Otherwise `json:"otherwise,omitempty"`
 	// Calendars overrule the rest on their days.
@@ -149,7 +149,7 @@ type ScheduleRules struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Calendars []CalendarRef `json:"calendars,omitempty"`
-	// AsleepAs says what asleep means. Default: suspended where the kind can be, else every component at its minimum.
+	// AsleepAs is the form of sleep. Default: suspended if the kind supports it, else every component at its minimum.
 	// +optional
 	AsleepAs *AsleepAs `json:"asleepAs,omitempty"`
 	// Priority decides between policies on one target: the higher wins; at equal priority more capacity wins.
@@ -162,14 +162,14 @@ type ScheduleRules struct {
 	// DownscaleRateLimit spreads going to sleep over time.
 	// +optional
 	DownscaleRateLimit *RateLimit `json:"downscaleRateLimit,omitempty"`
-	// OnManualChange says what to do when somebody changes a target while it is asleep.
+	// OnManualChange is the answer to a manual change of a sleeping target.
 	// +optional
 	// +kubebuilder:default=Respect
 	OnManualChange ManualChange `json:"onManualChange,omitempty"`
-	// Suspend freezes the policy where it is: what sleeps stays asleep, what is awake stays awake.
+	// Suspend stops the policy in its present state: sleeping targets stay asleep, awake targets stay awake.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// DeletionPolicy says what happens to sleeping targets when the policy is deleted.
+	// DeletionPolicy is the fate of sleeping targets when the policy is deleted.
 	// +optional
 	// +kubebuilder:default=Restore
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// HistorySource is where usage comes from.
+// HistorySource is the source of usage.
 // +kubebuilder:validation:Enum=Metrics;VerticalPodAutoscaler;Prometheus
 type HistorySource string
 
@@ -14,7 +14,7 @@ const (
 	HistoryPrometheus HistorySource = "Prometheus"
 )
 
-// Seasonality says by what demand repeats.
+// Seasonality is the period of demand.
 // +kubebuilder:validation:Enum=Auto;Daily
 type Seasonality string
 
@@ -26,18 +26,19 @@ const (
 	SeasonalityDaily Seasonality = "Daily"
 )
 
-// TunedHistory says where usage comes from.
+// TunedHistory is the source of usage.
 // +kubebuilder:validation:XValidation:rule="!has(self.window) || self.source == 'Prometheus'",message="history.window is for the source Prometheus: the metrics API has no history"
 // +kubebuilder:validation:XValidation:rule="!has(self.create) || !self.create || self.source == 'VerticalPodAutoscaler'",message="history.create is for the source VerticalPodAutoscaler"
 type TunedHistory struct {
-	// Source is Metrics: the metrics API (metrics.k8s.io), from now on; VerticalPodAutoscaler: requests that are not chosen together with
-	// replicas are what that of the target recommends, and all else is learnt by the metrics API; or Prometheus: the server that the manager
-	// was started with (--prometheus), which has a history. While that one cannot be read, the metrics API is.
+	// Source is Metrics: the metrics API (metrics.k8s.io), from now on; VerticalPodAutoscaler: that of the target
+	// recommends the requests that are not chosen together with replicas, and the metrics API has all else; or
+	// Prometheus: the server of the manager's flag --prometheus, which has a history. While it cannot be read, the
+	// metrics API is read.
 	// +optional
 	// +kubebuilder:default=Metrics
 	Source HistorySource `json:"source,omitempty"`
-	// Create says that a VerticalPodAutoscaler with the update mode Off is made for each target that has none. It goes when the policy does, or does
-	// not ask for it any more.
+	// Create makes a VerticalPodAutoscaler with the update mode Off for each target without one. It is deleted with the
+	// policy, or when the policy no longer asks for it.
 	// +optional
 	Create bool `json:"create,omitempty"`
 	// TimeZone in whose days and weeks demand repeats is an IANA name, for example Europe/Skopje. Default: UTC.
@@ -45,7 +46,7 @@ type TunedHistory struct {
 	// +kubebuilder:default=UTC
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
-	// Seasonality: Auto is by the day, and by the week once more than a week is known. Daily is by the day alone.
+	// Seasonality: Auto is by the day, and by the week after more than a week of history. Daily is by the day alone.
 	// +optional
 	// +kubebuilder:default=Auto
 	Seasonality Seasonality `json:"seasonality,omitempty"`

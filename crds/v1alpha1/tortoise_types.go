@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TortoiseMode says what becomes of what is recommended.
+// TortoiseMode is the effect of recommendations.
 // +kubebuilder:validation:Enum=Off;Auto;Emergency
 type TortoiseMode string
 
@@ -13,13 +13,13 @@ type TortoiseMode string
 const (
 	// TortoiseOff recommends and changes nothing.
 	TortoiseOff TortoiseMode = "Off"
-	// TortoiseAuto carries out what is recommended.
+	// TortoiseAuto carries recommendations out.
 	TortoiseAuto TortoiseMode = "Auto"
-	// TortoiseEmergency is Auto in which capacity never falls, until somebody takes it back.
+	// TortoiseEmergency is Auto without any loss of capacity, until the mode is changed back.
 	TortoiseEmergency TortoiseMode = "Emergency"
 )
 
-// ScalingPolicy says how a container gets more of a resource.
+// ScalingPolicy is the way in which a container gets more of a resource.
 // +kubebuilder:validation:Enum=Horizontal;Vertical;Off
 type ScalingPolicy string
 
@@ -29,15 +29,15 @@ const (
 	ScaleHorizontal ScalingPolicy = "Horizontal"
 	// ScaleVertical: by a larger request.
 	ScaleVertical ScalingPolicy = "Vertical"
-	// ScaleOff: the request stays as its owner has it.
+	// ScaleOff: the request stays the owner's.
 	ScaleOff ScalingPolicy = "Off"
 )
 
-// MemoryPolicy says how a container gets more memory: Vertical, by a larger request, or Off.
+// MemoryPolicy is the way in which a container gets more memory: Vertical, by a larger request, or Off.
 // +kubebuilder:validation:Enum=Vertical;Off
 type MemoryPolicy string
 
-// TortoiseProfile says how much risk is worth how much money.
+// TortoiseProfile is the price of risk.
 // +kubebuilder:validation:Enum=Lean;Balanced;Safe;Tortoise
 type TortoiseProfile string
 
@@ -46,7 +46,7 @@ const (
 	ProfileLean     TortoiseProfile = "Lean"
 	ProfileBalanced TortoiseProfile = "Balanced"
 	ProfileSafe     TortoiseProfile = "Safe"
-	// ProfileTortoise has the formulas of mercari/tortoise, and only those.
+	// ProfileTortoise has only the formulas of mercari/tortoise.
 	ProfileTortoise TortoiseProfile = "Tortoise"
 )
 
@@ -74,27 +74,28 @@ type Quantities struct {
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
-// TunedResources says how the requests of a container are tuned.
+// TunedResources are the rules for the requests of a container.
 type TunedResources struct {
-	// Container by its name. "*" is every container that has no entry of its own.
+	// Container by its name. "*" is every container without an entry of its own.
 	// +optional
 	// +kubebuilder:default="*"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container,omitempty"`
-	// CPU: Horizontal, Vertical or Off. One container of a target is scaled by Horizontal: the one that an attached autoscaler looks at,
-	// else the one that requests most. CPU of all others is Vertical. Default: Horizontal for the one, Vertical for all others.
+	// CPU: Horizontal, Vertical or Off. One container of a target is scaled by Horizontal: the container that an
+	// attached autoscaler looks at, else the container with the largest request. CPU of all others is Vertical.
+	// Default: Horizontal for the first, Vertical for all others.
 	// +optional
 	CPU ScalingPolicy `json:"cpu,omitempty"`
 	// Memory: Vertical or Off. Default: Vertical.
 	// +optional
 	Memory MemoryPolicy `json:"memory,omitempty"`
-	// Min is the least that may be requested. A request below one that is given here rises to it. Default: 10m and 50Mi; for the container that
-	// is scaled by Horizontal, 50m.
+	// Min is the smallest request. A request below an explicit minimum rises to it. Default: 10m and 50Mi; for the
+	// container that is scaled by Horizontal, 50m.
 	// +optional
 	Min *Quantities `json:"min,omitempty"`
-	// Max is the most that may be requested. Default: there is none, but CPU that is scaled by Horizontal is chosen to fit the largest node. With
-	// the profile Tortoise: 10 cores and 10Gi.
+	// Max is the largest request. Default: none, but CPU that is scaled by Horizontal is chosen to fit the largest
+	// node. With the profile Tortoise: 10 cores and 10Gi.
 	// +optional
 	Max *Quantities `json:"max,omitempty"`
 }
@@ -103,113 +104,116 @@ type TunedResources struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="replicas.min must not be above replicas.max"
 // +kubebuilder:validation:XValidation:rule="!has(self.preferredMax) || !has(self.max) || self.preferredMax <= self.max",message="replicas.preferredMax must not be above replicas.max"
 type TunedReplicas struct {
-	// Min is the lowest minimum that an autoscaler gets. Default: 3, or what its owner has where that is less.
+	// Min is the lowest minimum of an autoscaler. Default: 3, or the owner's minimum if lower.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Min *int32 `json:"min,omitempty"`
-	// Max is the maximum that an autoscaler gets. Default: what its owner has, and more as requests shrink.
+	// Max is the maximum of an autoscaler. Default: the owner's maximum, and more as requests shrink.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Max *int32 `json:"max,omitempty"`
-	// PreferredMax is how many replicas there should not be more of: larger requests are preferred to that. Default: 30, and at most max.
+	// PreferredMax is the number of replicas above which larger requests are preferred. Default: 30, and at most max.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	PreferredMax *int32 `json:"preferredMax,omitempty"`
 }
 
-// TunedRuntime says which settings of runtimes follow the resources of a container. Pods get them as they are created, and keep them.
-// What the owner has set stays, and so do containers that take variables from elsewhere (envFrom).
+// TunedRuntime selects settings of runtimes that follow the resources of a container. Pods get them on creation, and
+// keep them. Variables set by the owner stay, and so do containers with variables from elsewhere (envFrom).
 type TunedRuntime struct {
-	// GoMaxProcs sets GOMAXPROCS to the CPU limit of the container, or to its request where it has no limit, rounded up to whole cores.
+	// GoMaxProcs sets GOMAXPROCS to the CPU limit of the container, or to its request without a limit, rounded up to
+	// whole cores.
 	// +optional
 	GoMaxProcs bool `json:"goMaxProcs,omitempty"`
-	// GoMemLimit sets GOMEMLIMIT to 90 % of the memory limit of the container, or of its request where it has no limit.
+	// GoMemLimit sets GOMEMLIMIT to 90 % of the memory limit of the container, or of its request without a limit.
 	// +optional
 	GoMemLimit bool `json:"goMemLimit,omitempty"`
 }
 
-// TunedGuard says how much may be disturbed at once.
+// TunedGuard limits simultaneous restarts.
 type TunedGuard struct {
-	// MaxDisruption is the largest share of the targets whose pods are restarted at once by changes of requests, and at least one target: by
-	// roll-outs, and by changes in place where resizePolicy says RestartContainer. A target counts until it has settled, or for 10 minutes. The others wait: what is short of memory goes first, then
-	// what has waited longest. What is given back when the policy is deleted does not wait.
+	// MaxDisruption is the largest share of the targets that restart pods at once for changes of requests, and at least
+	// one target: by roll-outs, and by changes in place if resizePolicy is RestartContainer. A target counts until it
+	// has settled, or for 10 minutes. The others wait: targets short of memory go first, then the longest wait. The
+	// restore after deletion of the policy does not wait.
 	// +optional
 	// +kubebuilder:default="10%"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([1-9]|[1-9][0-9]|100)%$')",message="must be from 1% to 100%"
 	MaxDisruption Percentage `json:"maxDisruption,omitempty"`
 }
 
-// TortoiseRules are what a Tortoise and a ClusterTortoise share.
+// TortoiseRules are the common fields of Tortoise and ClusterTortoise.
 type TortoiseRules struct {
 	// Mode: Off recommends only, Auto carries out, Emergency carries out and lowers nothing.
 	// +optional
 	// +kubebuilder:default=Off
 	Mode TortoiseMode `json:"mode,omitempty"`
-	// Resources says what is tuned of which container. Default: CPU and memory of all.
+	// Resources are the tuned resources by container. Default: CPU and memory of all.
 	// +optional
 	// +kubebuilder:default={{container: "*"}}
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=container
 	Resources []TunedResources `json:"resources,omitempty"`
-	// Replicas bounds the bounds of the autoscaler that governs a target. A target without one keeps its replicas.
+	// Replicas bounds the bounds of the target's autoscaler. A target without an autoscaler keeps its replicas.
 	// +optional
 	// +kubebuilder:default={}
 	Replicas TunedReplicas `json:"replicas,omitempty"`
-	// History says where usage comes from.
+	// History is the source of usage.
 	// +optional
 	// +kubebuilder:default={}
 	History TunedHistory `json:"history,omitempty"`
-	// Vertical says how requests change.
+	// Vertical are the rules for changes of requests.
 	// +optional
 	// +kubebuilder:default={}
 	Vertical TunedVertical `json:"vertical,omitempty"`
-	// Runtime says which settings of runtimes follow requests and limits. Default: none.
+	// Runtime selects settings of runtimes that follow requests and limits. Default: none.
 	// +optional
 	// +kubebuilder:default={}
 	Runtime TunedRuntime `json:"runtime,omitzero"`
-	// Guard says how much may be disturbed at once.
+	// Guard limits simultaneous restarts.
 	// +optional
 	// +kubebuilder:default={}
 	Guard TunedGuard `json:"guard,omitempty"`
-	// Profile: Lean saves most, Safe risks least. Tortoise has the formulas of mercari/tortoise, and only those.
+	// Profile: Lean saves most, Safe risks least. Tortoise has only the formulas of mercari/tortoise.
 	// +optional
 	// +kubebuilder:default=Balanced
 	Profile TortoiseProfile `json:"profile,omitempty"`
-	// Priority decides between policies that set the same: the higher wins, and at equal priority more capacity. The default is below that of
-	// schedules and triggers.
+	// Priority decides between policies with the same claim: the higher wins, and at equal priority more capacity. The
+	// default is below that of schedules and triggers.
 	// +optional
 	// +kubebuilder:default=-100
 	Priority int32 `json:"priority,omitempty"`
 }
 
-// AutoscalerRemoval says what becomes of an autoscaler that was made.
+// AutoscalerRemoval is the fate of a created autoscaler.
 // +kubebuilder:validation:Enum=Keep;Delete
 type AutoscalerRemoval string
 
-// What becomes of an autoscaler that was made.
+// Fates of a created autoscaler.
 const (
-	// KeepAutoscaler leaves it, with the bounds and the target that it was made with.
+	// KeepAutoscaler leaves it with its first bounds and target.
 	KeepAutoscaler AutoscalerRemoval = "Keep"
-	// DeleteAutoscaler removes it.
+	// DeleteAutoscaler deletes it.
 	DeleteAutoscaler AutoscalerRemoval = "Delete"
 )
 
-// MadeAutoscaler is a HorizontalPodAutoscaler that is made for the one target.
+// MadeAutoscaler is a HorizontalPodAutoscaler that is created for the only target.
 // +kubebuilder:validation:XValidation:rule="self.create",message="leave autoscaler out to use the one that governs the target"
 type MadeAutoscaler struct {
-	// Create says that it is made where nothing governs the target, in the modes Auto and Emergency. It begins with replicas.min (default: 3,
-	// or replicas.max where that is less), replicas.max and 70 percent of the CPU request, and is then tuned like any other.
+	// Create makes the autoscaler if the target has none, in the modes Auto and Emergency. It begins with replicas.min
+	// (default: 3, or replicas.max if lower), replicas.max and 70 percent of the CPU request, and is then tuned like
+	// any other.
 	Create bool `json:"create"`
 	// Name of the autoscaler. Default: that of the target.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// OnDelete says what becomes of it when the policy is deleted, or does not ask for it any more.
+	// OnDelete is its fate when the policy is deleted, or no longer asks for it.
 	// +optional
 	// +kubebuilder:default=Keep
 	OnDelete AutoscalerRemoval `json:"onDelete,omitempty"`
@@ -219,35 +223,36 @@ type MadeAutoscaler struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaler) || (has(self.target.kinds) && size(self.target.kinds) == 1 && has(self.target.names) && size(self.target.names) == 1)",message="autoscaler needs a target of one kind and one name"
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaler) || (has(self.replicas) && has(self.replicas.max))",message="autoscaler needs replicas.max"
 type TortoiseSpec struct {
-	// Target selects the objects whose pods are tuned. Autoscalers are not targets: the one that governs a target is found by itself.
+	// Target selects the objects with tuned pods. Autoscalers are not targets: the autoscaler of a target is found
+	// automatically.
 	// +optional
 	// +kubebuilder:default={}
 	Target        TargetSelector `json:"target,omitempty"`
 	TortoiseRules `json:",inline"`
-	// Autoscaler is one that is made for the target. Absent: the one that governs it is tuned, if any.
+	// Autoscaler is created for the target. Absent: an existing autoscaler is tuned, if any.
 	// +optional
 	Autoscaler *MadeAutoscaler `json:"autoscaler,omitempty"`
 }
 
 // ClusterTortoiseSpec tunes selected objects of many namespaces.
 type ClusterTortoiseSpec struct {
-	// Target selects the objects whose pods are tuned; it names namespaces or a namespace selector.
+	// Target selects the objects with tuned pods; it names namespaces or a namespace selector.
 	Target        ClusterTargetSelector `json:"target"`
 	TortoiseRules `json:",inline"`
 }
 
-// PhaseCount is how many targets are in a phase.
+// PhaseCount is the number of targets in a phase.
 type PhaseCount struct {
 	// Phase of the targets.
 	Phase string `json:"phase"`
-	// Targets in it.
+	// Targets in the phase.
 	Targets int32 `json:"targets"`
 }
 
-// TortoiseStatus is what a Tortoise reports.
+// TortoiseStatus is the status of a Tortoise.
 type TortoiseStatus struct {
 	PolicyStatus `json:",inline"`
-	// Phase is that of all targets, or the phases with how many targets are in each.
+	// Phase of all targets, or the phases with the number of targets in each.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 	// Phases counts the targets by phase.
@@ -255,14 +260,14 @@ type TortoiseStatus struct {
 	// +listType=map
 	// +listMapKey=phase
 	Phases []PhaseCount `json:"phases,omitempty"`
-	// Saved is what the pods of targets request less than their owners have it, by what is tuned; with mode Off, what they would by what is
-	// recommended. What they request more is taken off.
+	// Saved is the difference between the owners' requests and the pods' present requests, for tuned requests; with
+	// mode Off, the difference to the recommended requests. Larger requests count against it.
 	// +optional
 	Saved *Quantities `json:"saved,omitempty"`
 	// Pods counts the pods whose requests are changed in place.
 	// +optional
 	Pods *ResizedPods `json:"pods,omitempty"`
-	// NextChangeTime is when the next change of a request is due that is known of.
+	// NextChangeTime is the known time of the next change of a request.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`

@@ -1,26 +1,26 @@
 package v1alpha1
 
-// VerticalApply says how requests change.
+// VerticalApply is the place of changes of requests.
 // +kubebuilder:validation:Enum=InPlace;InPlaceOrRollOut;RollOut;OnCreate
 type VerticalApply string
 
-// How requests change.
+// Places of changes of requests.
 const (
-	// ApplyInPlace changes the pods that run, by their resize subresource. The template stays as its owner has it.
+	// ApplyInPlace changes running pods, by their resize subresource. The template stays the owner's.
 	ApplyInPlace VerticalApply = "InPlace"
-	// ApplyInPlaceOrRollOut does so, and changes the template where that is not possible for a pod.
+	// ApplyInPlaceOrRollOut changes running pods, and the template if a pod cannot be changed in place.
 	ApplyInPlaceOrRollOut VerticalApply = "InPlaceOrRollOut"
 	// ApplyRollOut changes the template, so that every change is a roll-out.
 	ApplyRollOut VerticalApply = "RollOut"
-	// ApplyOnCreate changes pods as they are created, and nothing that runs.
+	// ApplyOnCreate changes pods on creation, and no running pods.
 	ApplyOnCreate VerticalApply = "OnCreate"
 )
 
-// VerticalLimits says what becomes of the limits of what is tuned.
+// VerticalLimits is the rule for the limits of tuned requests.
 // +kubebuilder:validation:Enum=Ratio;Keep;None
 type VerticalLimits string
 
-// What becomes of limits.
+// Rules for limits.
 const (
 	// LimitsRatio keeps the owner's ratio of the limit to the request.
 	LimitsRatio VerticalLimits = "Ratio"
@@ -30,45 +30,45 @@ const (
 	LimitsNone VerticalLimits = "None"
 )
 
-// TunedVertical says how requests change.
+// TunedVertical are the rules for changes of requests.
 // +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits != 'None' || !has(self.apply) || self.apply in ['RollOut', 'OnCreate']",message="vertical.limits None needs vertical.apply RollOut or OnCreate: the limit of a pod that runs cannot be removed"
 type TunedVertical struct {
-	// Apply: RollOut changes the template: each change is a roll-out. InPlace changes the pods that run and leaves the template alone.
-	// InPlaceOrRollOut does so, and changes the template where a pod cannot be changed in place. OnCreate changes pods as they are created and
-	// nothing that runs; with the two before, pods are created so as well. Kinds whose requests are not in a pod template, such as a
-	// database cluster, have them changed in the object, whatever this says.
+	// Apply: RollOut changes the template: each change is a roll-out. InPlace changes running pods and leaves the
+	// template alone. InPlaceOrRollOut also changes the template if a pod cannot be changed in place. OnCreate changes
+	// pods on creation and no running pods; with InPlace and InPlaceOrRollOut, pods are changed on creation as well.
+	// Kinds with requests outside of a pod template, such as a database cluster, always have them changed in the
+	// object.
 	// +optional
 	// +kubebuilder:default=RollOut
 	Apply VerticalApply `json:"apply,omitempty"`
-	// Limits: Ratio has the limit of each request that is tuned follow it, by the ratio that its owner has given. Keep leaves the limit as its
-	// owner has it, and the request never goes above it. None removes the limit: pods have none of what is tuned. None needs apply RollOut
-	// or OnCreate.
+	// Limits: Ratio keeps the owner's ratio of the limit to the tuned request. Keep keeps the owner's limit, and the
+	// request never goes above it. None removes the limit of tuned requests, and needs apply RollOut or OnCreate.
 	// +optional
 	// +kubebuilder:default=Ratio
 	Limits VerticalLimits `json:"limits,omitempty"`
-	// Cooldown is the least time between two changes of requests, up or down. What is short of memory rises at once, and so does a container
-	// that is short of CPU beside the one that is scaled; a quarter of the cooldown later they may do so again. Default: 1h.
+	// Cooldown is the least time between two changes of requests, up or down. A container short of memory, or short of
+	// CPU that is not scaled by replicas, rises at once, and again after a quarter of the cooldown. Default: 1h.
 	// +optional
 	// +kubebuilder:default="1h"
 	Cooldown Duration `json:"cooldown,omitempty"`
-	// MaxStepDown is the most that one change takes away from a request.
+	// MaxStepDown is the largest decrease of a request in one change.
 	// +optional
 	// +kubebuilder:default="20%"
 	MaxStepDown Percentage `json:"maxStepDown,omitempty"`
-	// MaxStepUp is the most that one change adds to a request.
+	// MaxStepUp is the largest increase of a request in one change.
 	// +optional
 	// +kubebuilder:default="100%"
 	MaxStepUp Percentage `json:"maxStepUp,omitempty"`
-	// StartupBoost gives pods more CPU while they start. Absent: they start with what is recommended.
+	// StartupBoost gives pods more CPU while they start. Absent: pods start with the recommended requests.
 	// +optional
 	StartupBoost *StartupBoost `json:"startupBoost,omitempty"`
 }
 
-// StartupBoost gives pods more CPU as they are created, and takes it back in place once they have started: no pod is restarted for it. It is for the
-// containers whose CPU is tuned, whatever apply says.
+// StartupBoost gives pods more CPU on creation, and takes it back in place after the start, without a restart. It
+// covers the containers with tuned CPU, whatever apply says.
 type StartupBoost struct {
-	// CPU: a factor of the request such as 2x or 1.5x, or an amount such as 500m or 2. Where the request is more already, or a limit that stays
-	// leaves no room, nothing changes.
+	// CPU: a factor of the request such as 2x or 1.5x, or an amount such as 500m or 2. Nothing changes if the request
+	// is larger already, or if a limit that stays leaves no room.
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([2-9]|[1-9][0-9])([.][0-9])?x|1[.][1-9]x|[1-9][0-9]*m?)$')",message="startupBoost.cpu must be a factor above 1 such as 2x or 1.5x, or an amount of CPU such as 500m or 2"
 	CPU string `json:"cpu"`
