@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// othersAmong finds the requests that a VerticalPodAutoscaler changes itself. Two that change one would take turns, so they are left to it. Where
-// nothing is carried out there is nothing to leave.
+// othersAmong returns the requests that a VerticalPodAutoscaler changes itself. They are left to it, because two
+// writers would take turns. In mode Off there is nothing to leave.
 func (m *mind) othersAmong(seen policy.Seen) map[workload.Amount]string {
 	if isOff(m.rules.mode) {
 		return nil
@@ -29,7 +29,7 @@ func (m *mind) othersAmong(seen policy.Seen) map[workload.Amount]string {
 	return others
 }
 
-// recommender is the VerticalPodAutoscaler whose recommendation is used: the first by name that has one, else the first.
+// recommender returns the used VerticalPodAutoscaler: the first by name with a recommendation, else the first.
 func recommender(all []policy.SeenVertical) *policy.SeenVertical {
 	for i := range all {
 		if len(all[i].Recommended) > 0 {
@@ -42,7 +42,7 @@ func recommender(all []policy.SeenVertical) *policy.SeenVertical {
 	return nil
 }
 
-// vertical is what is recommended, by container; nil where requests do not come from there.
+// vertical returns the VerticalPodAutoscaler's recommendation by container, or nil if requests have another source.
 func (m *mind) vertical(seen policy.Seen) map[string]tune.Vertical {
 	v := recommender(seen.Verticals)
 	if !m.rules.source.Vertical || v == nil {
@@ -59,7 +59,7 @@ func requestOf(r workload.Requests) tune.Request {
 	return tune.Request{CPU: r.MilliCPU, Memory: r.MemoryBytes}
 }
 
-// verticalTrouble names the VerticalPodAutoscalers that are in the way, or why none recommends anything.
+// verticalTrouble names the acting VerticalPodAutoscalers, or the reason why none recommends anything.
 func (m *mind) verticalTrouble(seen policy.Seen) string {
 	var all []string
 	for _, v := range seen.Verticals {
@@ -79,7 +79,7 @@ func (m *mind) verticalTrouble(seen policy.Seen) string {
 	return strings.Join(all, "; ")
 }
 
-// withoutVertical says why requests that should be what is recommended stay.
+// withoutVertical returns the reason for requests that stay without a recommendation.
 func (m *mind) withoutVertical(seen policy.Seen) string {
 	v := recommender(seen.Verticals)
 	switch {
