@@ -29,8 +29,8 @@ func sleepingPress() (clock *suite.Clock, k customkind.Kind, a *v1alpha1.Adapter
 	return clock, k, a, ns
 }
 
-var _ = Describe("An adapter that is edited while objects sleep by it", func() {
-	It("takes a new path into use and gives the old one back", func() {
+var _ = Describe("An adapter that is edited while its objects sleep", func() {
+	It("uses a new path and restores the old one", func() {
 		clock, k, a, ns := sleepingPress()
 		Expect(env.Patch(ctx, a, `{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size"}]}}`)).To(Succeed())
 		Eventually(pressCount(k, ns, "daily", ".spec.pool.size")).Should(BeEquivalentTo(0))
@@ -42,7 +42,7 @@ var _ = Describe("An adapter that is edited while objects sleep by it", func() {
 		Expect(pressCount(k, ns, "daily", ".spec.replicas")(Default)).To(BeEquivalentTo(3))
 	})
 
-	It("takes another minimum into use", func() {
+	It("uses another minimum", func() {
 		clock, k, a, ns := sleepingPress()
 		Expect(env.Patch(ctx, a, `{"spec":{"scale":[{"name":"main","replicas":".spec.replicas","minimum":1}]}}`)).To(Succeed())
 		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(1))
@@ -51,7 +51,7 @@ var _ = Describe("An adapter that is edited while objects sleep by it", func() {
 		Eventually(pressLedger(k, ns, "daily")).Should(BeEmpty())
 	})
 
-	It("reads an annotation that a new policy asks for, and nothing that sleeps is woken meanwhile", func() {
+	It("reads an annotation that a new policy uses, without waking sleeping objects", func() {
 		_, k, _, ns := sleepingPress()
 		version := pressVersion(k, ns, "daily")(Default)
 		other := newNamespace()
@@ -68,7 +68,7 @@ var _ = Describe("An adapter that is edited while objects sleep by it", func() {
 		Expect(pressVersion(k, ns, "daily")(Default)).To(Equal(version))
 	})
 
-	DescribeTable("says that it has gone bad, stops new writes, loses nothing, and gives back once it is mended",
+	DescribeTable("reports that it is broken, stops new writes, loses nothing, and restores once it is repaired",
 		func(condition, reason, bad string, says ...string) {
 			clock, k, a, ns := sleepingPress()
 			Expect(env.Patch(ctx, a, `{"spec":{"scale":[{"name":"main","replicas":"`+bad+`"}]}}`)).To(Succeed())

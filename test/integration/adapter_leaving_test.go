@@ -42,7 +42,7 @@ func read(a *v1alpha1.Adapter) *v1alpha1.Adapter {
 	return &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
 }
 
-var _ = Describe("What sleeps by an adapter is given back", func() {
+var _ = Describe("Sleeping objects of an adapter are restored", func() {
 	It("when the adapter is deleted, and sleeps again when it comes back", func() {
 		_, k, a, s := pressAtNight()
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
@@ -64,7 +64,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		Eventually(vanished(read(a))).Should(Succeed())
 	})
 
-	It("when the adapter was deleted while no manager ran, and comes back if the installation brings it", func() {
+	It("when the adapter was deleted while no manager ran, and the adapter comes back with the installation", func() {
 		n, k, a, s := pressAtNight()
 		n.stop()
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
@@ -75,7 +75,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "Ready"))
 		Eventually(pressCount(k, s.Namespace, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
 
-		By("somebody deletes it while the manager runs")
+		By("the adapter is deleted while the manager runs")
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
 		awake(k, s)
 		Eventually(vanished(read(a))).Should(Succeed())
@@ -92,7 +92,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		Eventually(vanished(read(a))).Should(Succeed())
 	})
 
-	It("when the adapter is deleted after it has gone bad", func() {
+	It("when the adapter is deleted after it was broken", func() {
 		_, k, a, s := pressAtNight()
 		Expect(env.Patch(ctx, read(a), `{"spec":{"scale":[{"name":"main","replicas":".spec.copies"}]}}`)).To(Succeed())
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Status", metav1.ConditionFalse))
@@ -101,7 +101,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		Eventually(vanished(read(a))).Should(Succeed())
 	})
 
-	It("when the schedule is deleted after the adapter has gone bad and was mended", func() {
+	It("when the schedule is deleted after the adapter was broken and repaired", func() {
 		_, k, a, s := pressAtNight()
 		Expect(env.Patch(ctx, read(a), `{"spec":{"scale":[{"name":"main","replicas":".spec.copies"}]}}`)).To(Succeed())
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Status", metav1.ConditionFalse))
@@ -112,7 +112,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		awake(k, s)
 	})
 
-	It("when the adapter goes after its finalizer was removed by hand: it is put back first", func() {
+	It("when the adapter is deleted after its finalizer was removed by hand: the finalizer is restored first", func() {
 		n, k, a, s := pressAtNight()
 		n.stop()
 		Expect(env.Patch(ctx, read(a), `{"metadata":{"finalizers":null}}`)).To(Succeed())
@@ -149,7 +149,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		awake(k, s)
 	})
 
-	It("where the adapter was edited to speak of another field while no manager ran", func() {
+	It("when the adapter was edited to use another field while no manager ran", func() {
 		n, k, a, s := pressAtNight()
 		n.stop()
 		Expect(env.Patch(ctx, read(a), `{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size","default":0}]}}`)).To(Succeed())
@@ -158,7 +158,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		Expect(pressCount(k, s.Namespace, "daily", ".spec.pool.size")(Default)).To(BeEquivalentTo(-1), "a count that was absent is there")
 	})
 
-	It("unless its kind goes, which keeps neither schedule nor adapter from going", func() {
+	It("unless the kind is removed, which blocks neither schedule nor adapter", func() {
 		_, k, a, s := pressAtNight()
 		Expect(k.Remove(ctx, env)).To(Succeed())
 		Expect(env.Client.Delete(ctx, s)).To(Succeed())
@@ -167,7 +167,7 @@ var _ = Describe("What sleeps by an adapter is given back", func() {
 		Eventually(vanished(read(a))).Should(Succeed())
 	})
 
-	It("unless its kind went while no manager ran, which keeps neither from going", func() {
+	It("unless the kind was removed while no manager ran, which blocks neither", func() {
 		n, k, a, s := pressAtNight()
 		n.stop()
 		Expect(env.Client.Delete(ctx, s)).To(Succeed())
@@ -215,7 +215,7 @@ func breakDiscovery(k customkind.Kind) (recover func()) {
 	return recover
 }
 
-var _ = Describe("An adapter by which nothing sleeps", func() {
+var _ = Describe("An adapter without sleeping objects", func() {
 	It("can be deleted at any time", func() {
 		n := managerAtNight()
 		k := installKind()

@@ -37,7 +37,7 @@ func pressNights(namespace string, k customkind.Kind) *v1alpha1.Schedule {
 }
 
 var _ = Describe("An adapter", func() {
-	It("waits for its kind and is used as soon as that is installed", func() {
+	It("waits for its kind and is used as soon as the kind is installed", func() {
 		managerAtNight()
 		ns := newNamespace()
 		k := newKind()
@@ -53,7 +53,7 @@ var _ = Describe("An adapter", func() {
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 	})
 
-	It("says when its kind goes, and goes on when it comes back", func() {
+	It("reports that its kind is removed, and continues when the kind comes back", func() {
 		managerAtNight()
 		ns := newNamespace()
 		k := installKind()
@@ -73,7 +73,7 @@ var _ = Describe("An adapter", func() {
 		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
 	})
 
-	It("says which path is not in the schema, and what was probably meant", func() {
+	It("names a path that is not in the schema, and its probable meaning", func() {
 		managerAtNight()
 		k := installKind()
 		adapt(k.Adapter(".spec.replcias"))
@@ -83,7 +83,7 @@ var _ = Describe("An adapter", func() {
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionFalse, "PathNotInSchema"))
 	})
 
-	It("says that it must be called by the plural and the group of its kind", func() {
+	It("requires the plural and the group of its kind as its name", func() {
 		managerAtNight()
 		k := installKind()
 		a := k.Adapter(".spec.replicas")
@@ -93,7 +93,7 @@ var _ = Describe("An adapter", func() {
 			beCondition(metav1.ConditionFalse, "WrongName"), HaveField("Message", ContainSubstring(k.Name()))))
 	})
 
-	It("stands back for an older one of the same kind until that has gone", func() {
+	It("waits for an older adapter of the same kind until that is deleted", func() {
 		managerAtNight()
 		k := installKind()
 		older := k.Adapter(".spec.replicas")
@@ -108,7 +108,7 @@ var _ = Describe("An adapter", func() {
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "Ready"))
 	})
 
-	It("says that the version it names is not served, and which is", func() {
+	It("reports that its version is not served, and names the served one", func() {
 		managerAtNight()
 		k := installKind()
 		a := k.Adapter(".spec.replicas")
@@ -143,8 +143,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 `
 
-var _ = Describe("An adapter for whose kind Flyball lacks rights", func() {
-	It("prints the rule that is missing, ready to paste, and works once it is granted", func() {
+var _ = Describe("An adapter of a kind on which Flyball lacks rights", func() {
+	It("prints the missing rule, ready to paste, and works once the rule is granted", func() {
 		Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, "flyball-clerk"))).To(Succeed())
 		awaitClerk("flyball-clerk")
 		m := env.Start(harness.Options{
@@ -207,7 +207,7 @@ var _ = Describe("An adapter that writes through /scale", func() {
 		Expect(asOwned(after)).To(Equal(asOwned(before)))
 	})
 
-	It("is not used where the kind has no /scale", func() {
+	It("is not used if the kind has no /scale", func() {
 		managerAtNight()
 		k := installKind()
 		a := k.Adapter(".spec.replicas")

@@ -91,8 +91,8 @@ func answer(r *http.Request, code int, body string) *http.Response {
 	return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-var _ = Describe("A kind that an API server does not tell of while it starts", func() {
-	DescribeTable("is used as before, or again, though nothing changes afterwards",
+var _ = Describe("A kind that a starting API server does not list", func() {
+	DescribeTable("is used as before, or again, without a later change",
 		func(reason string, tells map[string]string) {
 			k := newKind()
 			Expect(k.Install(ctx, env)).To(Succeed())
@@ -130,7 +130,7 @@ var _ = Describe("A kind that an API server does not tell of while it starts", f
 		}),
 	)
 
-	It("is not let go by a manager that starts meanwhile, and neither is its adapter", func() {
+	It("is not released by a manager that starts meanwhile, nor is its adapter", func() {
 		n, k, a, schedule := pressAtNight()
 		n.stop()
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
@@ -228,7 +228,7 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 		Eventually(vanished(read(a))).Should(Succeed())
 	})
 
-	It("does not hold back its adapter and its policies once it goes", func() {
+	It("does not block its adapter and its policies once it is removed", func() {
 		_, k, a, s := pressAtNight()
 		unserve(k, false)
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(beCondition(metav1.ConditionFalse, "NothingServed"))
@@ -241,7 +241,7 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 		Eventually(vanished(s)).Should(Succeed())
 	})
 
-	It("does not hold back policies from a manager that starts, and is given back once it is served", func() {
+	It("does not block policies of a starting manager, and is restored once it is served", func() {
 		n, k, _, s := pressAtNight()
 		n.stop()
 		unserve(k, false)
@@ -255,7 +255,7 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 		awake(k, s)
 	})
 
-	It("is not missed where Flyball has never changed anything of it", func() {
+	It("is not missed if Flyball has never changed an object of it", func() {
 		n := managerAtNight()
 		ns := newNamespace()
 		s := nightlyOver(ns, func(*v1alpha1.Schedule) {})
@@ -270,7 +270,7 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 })
 
 var _ = Describe("A kind that is not installed", func() {
-	It("is known as that without the right to list definitions", func() {
+	It("is recognised without the right to list definitions", func() {
 		forbidden := &starting{}
 		forbidden.begun.Store(true)
 		n := &night{config: rest.CopyConfig(env.Config)}
@@ -283,7 +283,7 @@ var _ = Describe("A kind that is not installed", func() {
 		Eventually(seriesOf(n.running, "flyball_adapter_kind_installed", k.Name())).Should(BeZero())
 	})
 
-	It("holds its adapter back without the right to list definitions, where something may sleep by it", func() {
+	It("blocks its adapter without the right to list definitions, if an object of it may sleep", func() {
 		n, k, a, _ := pressAtNight()
 		n.stop()
 		Expect(k.Remove(ctx, env)).To(Succeed())

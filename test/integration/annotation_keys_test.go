@@ -80,7 +80,7 @@ func annotating(key, value string) func(*v1alpha1.ScheduleRules) {
 	}
 }
 
-var _ = Describe("Schedules that set annotations nobody has asked for before", func() {
+var _ = Describe("Schedules that set new annotation keys", func() {
 	It("leave every adapter ready, and the old watch serves until the new one is in sync", func() {
 		listing, listed := &gate{match: reads("deployments")}, &gate{match: lists("deployments")}
 		startBehind(suite.NewClock(dusk.Add(1)), listed, listing)
@@ -117,7 +117,7 @@ var _ = Describe("Schedules that set annotations nobody has asked for before", f
 		Expect(unready()).To(BeEmpty())
 	})
 
-	It("do not keep another one from going whose last change is only told by the watch that was replaced", func() {
+	It("do not block the deletion of a policy whose last change only the replaced watch reports", func() {
 		var stalling atomic.Bool // watches that begin from then on are not concerned
 		stalled := &gate{answers: true, match: func(r *http.Request) bool { return !stalling.Load() && watches("deployments")(r) }}
 		m := startBehind(suite.NewClock(dusk.Add(1)), stalled)

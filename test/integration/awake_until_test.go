@@ -17,7 +17,7 @@ var _ = Describe("flyball.dev/awake-until", func() {
 	until := dusk.Add(3 * time.Hour)
 	stayUp := annotation(v1alpha1.AnnotationAwakeUntil, until.Format(time.RFC3339))
 
-	DescribeTable("wakes what it is put on until then",
+	DescribeTable("keeps annotated objects awake until then",
 		func(pick func(namespace string, s *v1alpha1.Schedule, d *appsv1.Deployment) client.Object) {
 			clock := startManagerAsleep()
 			ns := newNamespace()
@@ -49,7 +49,7 @@ var _ = Describe("flyball.dev/awake-until", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
-	It("that cannot be read is named in status and an event, and changes nothing: what sleeps wakes in the morning", func() {
+	It("that is unreadable is named in status and an event, and changes nothing: sleeping objects wake in the morning", func() {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		web := deployment(ns, "web", 3)

@@ -67,7 +67,7 @@ var _ = Describe("A calendar", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 	})
 
-	It("that is deleted makes its schedules invalid, which then change nothing until it is back", func() {
+	It("that is deleted makes its schedules invalid, and they change nothing until the calendar is back", func() {
 		clock := startManager()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))

@@ -37,8 +37,8 @@ func suspended(namespace, name string) func(Gomega) bool {
 	}
 }
 
-var _ = Describe("A Job that is made at night", func() {
-	It("is left alone until the next night, and one that was made before sleeps", func() {
+var _ = Describe("A Job created at night", func() {
+	It("is left alone until the next night, and an earlier Job sleeps", func() {
 		ns := newNamespace()
 		before := job(ns, "before")
 		create(before)
@@ -69,8 +69,8 @@ var _ = Describe("A Job that is made at night", func() {
 	})
 })
 
-var _ = Describe("A Job of a CronJob for whose kind Flyball lacks rights", func() {
-	It("is left alone after a restart, and a Job of nobody sleeps", func() {
+var _ = Describe("A Job of a CronJob on whose kind Flyball lacks rights", func() {
+	It("is left alone after a restart, and a Job without an owner sleeps", func() {
 		var m *harness.Manager
 		DeferCleanup(func() { // after the policies have gone
 			if m != nil {
@@ -86,13 +86,13 @@ var _ = Describe("A Job of a CronJob for whose kind Flyball lacks rights", func(
 		create(owned)
 		nightlyOver(ns, func(s *v1alpha1.Schedule) { s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "batch", Kind: "Job"}} })
 
-		By("a manager with every right, which goes")
+		By("a manager with every right, which stops")
 		before := managerAtNight()
 		create(job(ns, "first"))
 		Eventually(suspended(ns, "first")).Should(BeTrue())
 		before.stop()
 
-		By("a manager that may not look at CronJobs")
+		By("a manager without the right to read CronJobs")
 		const clerkName = "flyball-no-cronjobs"
 		role := strings.Replace(fmt.Sprintf(clerk, clerkName), "[jobs, cronjobs]", "[jobs]", 1)
 		Expect(role).To(ContainSubstring("resources: [jobs]"))

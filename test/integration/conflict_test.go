@@ -28,7 +28,7 @@ var _ = Describe("Two schedules on one target", func() {
 		return And(beCondition(metav1.ConditionFalse, "Overruled"), HaveField("Message", ContainSubstring(text)))
 	}
 
-	It("follow the one of higher priority, and both say so without a complaint", func() {
+	It("follow the higher priority, and both report it without a warning", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -45,7 +45,7 @@ var _ = Describe("Two schedules on one target", func() {
 		Eventually(targetsOf(ns, "asleep")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
 	})
 
-	It("keep it awake when they tie, and both say so", func() {
+	It("keep the target awake when they tie, and both report it", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -58,7 +58,7 @@ var _ = Describe("Two schedules on one target", func() {
 		Eventually(targetsOf(ns, "asleep")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
 	})
 
-	It("leave more when they tie and both say asleep", func() {
+	It("leave more replicas when they tie and both are asleep", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 10))
@@ -70,7 +70,7 @@ var _ = Describe("Two schedules on one target", func() {
 		Eventually(conflicting(ns, "half")).Should(says("overrules Schedule/" + ns + "/zero"))
 	})
 
-	It("stop conflicting once one of them is gone", func() {
+	It("stop conflicting once either is deleted", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -82,7 +82,7 @@ var _ = Describe("Two schedules on one target", func() {
 		Eventually(conflicting(ns, "asleep")).Should(beCondition(metav1.ConditionFalse, "None"))
 	})
 
-	It("hand over without waking it when the winner goes", func() {
+	It("hand over without waking the target when the winner is deleted", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		web := deployment(ns, "web", 3)
@@ -97,7 +97,7 @@ var _ = Describe("Two schedules on one target", func() {
 		Expect(seen.values("spec", "replicas")).To(Equal([]string{"0"}))
 	})
 
-	It("come to the same whatever was created first", func() {
+	It("have the same result in any order of creation", func() {
 		startManagerAsleep()
 		two := int64(2)
 		steps := map[string]func(ns string){

@@ -15,7 +15,7 @@ import (
 const many = 40
 
 var _ = Describe("While many targets change", func() {
-	It("none counts as settled before it is, and the lag of the edge ends with its last write", func() {
+	It("none counts as settled too early, and the lag of the transition ends with its last write", func() {
 		clock := suite.NewClock(monday)
 		writes := &gate{match: patches("deployments")}
 		m := startBehind(clock, writes)
@@ -45,7 +45,7 @@ var _ = Describe("While many targets change", func() {
 		}
 	})
 
-	It("none counts as settled under a new spec before it is", func() {
+	It("none counts as settled too early under a new spec", func() {
 		clock := suite.NewClock(monday)
 		writes := &gate{match: patches("deployments")}
 		startBehind(clock, writes)
@@ -68,7 +68,7 @@ var _ = Describe("While many targets change", func() {
 	})
 })
 
-var _ = Describe("An object that has changed and that the watch does not bring", func() {
+var _ = Describe("A changed object that the watch does not deliver", func() {
 	It("is tried less and less often, and changed once the watch is back", func() {
 		clock := suite.NewClock(monday)
 		stream, writes := &gate{match: watches("deployments"), answers: true}, &gate{match: patches("deployments")}

@@ -74,7 +74,7 @@ func specOfPress(k customkind.Kind, ns, name string) func(Gomega) string {
 
 var _ = Describe("A list that its owner edits while it sleeps", func() {
 	const two = `{"pools":[{"name":"hot","count":3},{"name":"cold","count":5}]}`
-	DescribeTable("gets every original back that can still be told",
+	DescribeTable("gets every original back that can still be identified",
 		func(edit, restored string) {
 			clock := startManagerAsleep()
 			ns := newNamespace()
@@ -93,7 +93,7 @@ var _ = Describe("A list that its owner edits while it sleeps", func() {
 			`{"pools":[{"name":"hot","count":3},{"name":"cold","count":5}]}`),
 	)
 
-	DescribeTable("keeps the original of an element that is not there once, and names the command that drops it",
+	DescribeTable("keeps the original of an element that does not occur exactly once, and names the command that drops it",
 		func(edit, dawned string) {
 			clock := startManagerAsleep()
 			ns := newNamespace()
@@ -157,7 +157,7 @@ var _ = Describe("A list of counts", func() {
 			`{"keyed":[{"name":"a","count":0},{"name":"b","count":0}]}`),
 	)
 
-	It("is left as it is where one of them cannot be handled, which is named", func() {
+	It("is left alone if one of the counts cannot be handled, and that count is named", func() {
 		managerAtNight()
 		ns := newNamespace()
 		k := adaptWith(ns, scaleEach(".spec.pools"))
@@ -175,7 +175,7 @@ var _ = Describe("A list of counts", func() {
 		Eventually(specOfPress(k, ns, "twins")).Should(MatchJSON(`{"pools":[{"name":"a","count":0},{"name":"twin","count":0},{"name":"other","count":0}]}`))
 	})
 
-	It("without names is refused where the API server knows the elements by keys", func() {
+	It("without names is refused if the API server identifies the elements by keys", func() {
 		managerAtNight()
 		k := installKind()
 		a := k.Adapter(".spec.replicas")
@@ -186,7 +186,7 @@ var _ = Describe("A list of counts", func() {
 	})
 })
 
-var _ = Describe("A count that its owner has set to null, where an absent one has a default", func() {
+var _ = Describe("A count that its owner has set to null, although an absent count has a default", func() {
 	DescribeTable("wakes as null",
 		func(spec, asleep string, change func(*v1alpha1.AdapterSpec)) {
 			clock := startManagerAsleep()
@@ -211,7 +211,7 @@ var _ = Describe("A count that its owner has set to null, where an absent one ha
 })
 
 var _ = Describe("A part that an object does not have and that has defaults", func() {
-	DescribeTable("goes with what Flyball had put there",
+	DescribeTable("is removed together with Flyball's value",
 		func(path v1alpha1.Path, asleep string) {
 			clock := startManagerAsleep()
 			ns := newNamespace()
@@ -227,7 +227,7 @@ var _ = Describe("A part that an object does not have and that has defaults", fu
 		Entry("made by the API server itself", v1alpha1.Path(".spec.valve.open"), `{"note":"x","valve":{"open":false,"turns":4}}`),
 	)
 
-	It("stays where its owner has put something into it", func() {
+	It("stays if its owner has set a field in it", func() {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		k := adaptWith(ns, func(s *v1alpha1.AdapterSpec) { s.Suspend = setOf(".spec.power['on']", "false") })
@@ -262,7 +262,7 @@ var _ = Describe("The last word of an owner while the object sleeps", func() {
 		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Awake: 1}))
 	})
 
-	It("counts also where it is applied and nothing in the object changes", func() {
+	It("counts also if it is applied without a change of the object", func() {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		k := adaptWith(ns, func(s *v1alpha1.AdapterSpec) { s.Suspend = setOf(".spec.suspend", "true") })
@@ -276,7 +276,7 @@ var _ = Describe("The last word of an owner while the object sleeps", func() {
 		Expect(specOfPress(k, ns, "daily")(Default)).To(ContainSubstring(`"suspend":true`))
 	})
 
-	It("is told from Flyball's own second write, and from a restored backup", func() {
+	It("is distinguished from Flyball's own second write, and from a restored backup", func() {
 		n := managerAtNight()
 		ns := newNamespace()
 		k := adaptWith(ns, func(s *v1alpha1.AdapterSpec) {
@@ -305,7 +305,7 @@ var _ = Describe("The last word of an owner while the object sleeps", func() {
 })
 
 var _ = Describe("A copy of an object that slept", func() {
-	DescribeTable("is woken by nobody, and says what it is",
+	DescribeTable("is not woken, and is reported as a copy",
 		func(name string, elsewhere bool) {
 			n := managerAtNight()
 			ns := newNamespace()
@@ -336,7 +336,7 @@ var _ = Describe("A copy of an object that slept", func() {
 })
 
 var _ = Describe("An entry of a ledger that no adapter could have written", func() {
-	It("is dropped, never carried out, and told", func() {
+	It("is dropped, never carried out, and reported", func() {
 		managerAtNight()
 		ns := newNamespace()
 		nightly(ns, "nights")
@@ -351,7 +351,7 @@ var _ = Describe("An entry of a ledger that no adapter could have written", func
 })
 
 var _ = Describe("An adapter on the schema of another release", func() {
-	It("judges what is there, and says what is not", func() {
+	It("judges the fields that exist, and names the missing ones", func() {
 		managerAtNight()
 		k := installKind()
 		a := k.Adapter(".spec.replicas")

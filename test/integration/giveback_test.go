@@ -64,7 +64,7 @@ func restored(namespace string, n int) {
 	Eventually(ledger(namespace, "web")).Should(BeEmpty())
 }
 
-var _ = Describe("What a schedule has put to sleep is given back", func() {
+var _ = Describe("Objects that a schedule has put to sleep are restored", func() {
 	It("when the schedule is deleted", func() {
 		managerAtNight()
 		ns := newNamespace()
@@ -86,7 +86,7 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 		Eventually(vanished(read)).Should(Succeed())
 	})
 
-	It("when the schedule went without its finalizer while no manager ran", func() {
+	It("when the schedule was deleted without its finalizer while no manager ran", func() {
 		night := managerAtNight()
 		ns := newNamespace()
 		s, read := asleep(ns, 3)
@@ -98,7 +98,7 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 		restored(ns, 3)
 	})
 
-	It("when the schedule goes without its finalizer under a running manager", func() {
+	It("when the schedule is deleted without its finalizer under a running manager", func() {
 		managerAtNight()
 		ns := newNamespace()
 		s, read := asleep(ns, 3)
@@ -107,7 +107,7 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 		restored(ns, 3)
 	})
 
-	It("when the manager starts after the finalizer was removed by hand, which is put back first", func() {
+	It("when the manager starts after the finalizer was removed by hand and restored", func() {
 		night := managerAtNight()
 		ns := newNamespace()
 		s, read := asleep(ns, 3)
@@ -119,7 +119,7 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 		restored(ns, 3)
 	})
 
-	It("and a finalizer removed by hand under a running manager is put back", func() {
+	It("and a finalizer removed by hand under a running manager is restored", func() {
 		managerAtNight()
 		ns := newNamespace()
 		_, read := asleep(ns, 3)
@@ -151,7 +151,7 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 		restored(ns, 3)
 	})
 
-	It("but not from a target that is being deleted and that a finalizer of its owner keeps", func() {
+	It("except on a target in deletion that waits for its owner's finalizer", func() {
 		managerAtNight()
 		ns := newNamespace()
 		kept := deployment(ns, "kept", 3)
@@ -172,7 +172,7 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 		Expect(finalizers(deployment(ns, "kept", 0))(Default)).To(ContainElement("example.com/backup"))
 	})
 
-	It("unless its deletion policy is Orphan: then it stays as it is and is forgotten", func() {
+	It("unless the deletion policy is Orphan: then they stay as they are, without a ledger", func() {
 		managerAtNight()
 		ns := newNamespace()
 		s, read := asleep(ns, 3, func(r *v1alpha1.ScheduleRules) { r.DeletionPolicy = v1alpha1.DeletionOrphan })
@@ -183,8 +183,8 @@ var _ = Describe("What a schedule has put to sleep is given back", func() {
 	})
 })
 
-var _ = Describe("A ledger that somebody has spoilt", func() {
-	It("keeps its object from being written, is named, and works again once it is mended", func() {
+var _ = Describe("A ledger that was edited by hand", func() {
+	It("prevents writes to its object, is named, and works again once it is repaired", func() {
 		clock := suite.NewClock(monday.Add(9 * time.Hour))
 		startManagerAt(clock)
 		ns := newNamespace()
@@ -205,7 +205,7 @@ var _ = Describe("A ledger that somebody has spoilt", func() {
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 	})
 
-	It("keeps its schedule from going until it is mended", func() {
+	It("blocks the deletion of its schedule until it is repaired", func() {
 		managerAtNight()
 		ns := newNamespace()
 		s, read := asleep(ns, 3)

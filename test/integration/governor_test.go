@@ -46,7 +46,7 @@ var _ = Describe("An autoscaler with a minimum of zero whose Deployment is at ze
 		s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
 	}
 
-	It("is held from the edge on at which the Deployment would sleep, and let go at the next", func() {
+	It("is held from the transition at which the Deployment would sleep, and released at the next", func() {
 		clock := startManager()
 		ns := newNamespace()
 		Expect(env.Client.Create(ctx, deployment(ns, "web", 0))).To(Succeed())
@@ -61,7 +61,7 @@ var _ = Describe("An autoscaler with a minimum of zero whose Deployment is at ze
 		Eventually(behavior(ns)).Should(BeNil())
 	})
 
-	It("is held when a schedule comes, and let go when the schedule goes", func() {
+	It("is held when a schedule is created, and released when the schedule is deleted", func() {
 		startManagerAt(suite.NewClock(monday.Add(9 * time.Hour)))
 		ns := newNamespace()
 		Expect(env.Client.Create(ctx, deployment(ns, "web", 0))).To(Succeed())

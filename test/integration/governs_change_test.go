@@ -53,7 +53,7 @@ func replicaSet(namespace string, n int32) *appsv1.ReplicaSet {
 }
 
 var _ = Describe("An adapter that is edited to govern another kind", func() {
-	It("lets its objects go for what sleeps and is not theirs any more, and holds them again when it is", func() {
+	It("releases its objects when a sleeping target is no longer theirs, and holds them again when it is", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		k, a := governorOf(ns, "Deployment")
@@ -73,7 +73,7 @@ var _ = Describe("An adapter that is edited to govern another kind", func() {
 		Eventually(note(k, ns)).Should(Equal("held"))
 	})
 
-	It("passes the size that a Trigger asks of its objects on to what they govern now", func() {
+	It("passes the size of a Trigger on its objects to their present targets", func() {
 		startManager()
 		ns := newNamespace()
 		k, a := governorOf(ns, "ReplicaSet")

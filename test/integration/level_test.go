@@ -86,7 +86,7 @@ var _ = Describe("asleepAs", func() {
 		})
 	})
 
-	It("annotations sets them and gives back what was there", func() {
+	It("annotations sets them and restores the originals", func() {
 		ns := newNamespace()
 		web := deployment(ns, "web", 5)
 		web.Annotations = map[string]string{"example.com/tier": "gold"}
@@ -102,7 +102,7 @@ var _ = Describe("asleepAs", func() {
 var _ = Describe("An autoscaler of a target that sleeps", func() {
 	const policyOf = "selectPolicy"
 
-	It("with a minimum of zero is held before the target goes to zero and let go after it is back", func() {
+	It("with a minimum of zero is held before the target goes to zero and released after the target is back", func() {
 		clock := startManager()
 		ns := newNamespace()
 		web, h := deployment(ns, "web", 3), autoscaler(ns, "web", 0, 10)
@@ -155,7 +155,7 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		Expect(versionOf(h)(Default)).To(Equal(h.ResourceVersion))
 	})
 
-	It("gets the size as its bounds where some replicas are left", func() {
+	It("gets the size as its bounds if some replicas are left", func() {
 		clock := startManager()
 		ns := newNamespace()
 		web, h, two := deployment(ns, "web", 5), autoscaler(ns, "web", 3, 10), int64(2)

@@ -92,7 +92,7 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 	}
 
 	// No policy asks for these numbers: a manager would give them back at once.
-	It("set every request, utilisation and bound of the test data and give them back exactly", func() {
+	It("set every request, utilisation and bound of the test data and restore them exactly", func() {
 		Expect(manager.Stop()).To(Succeed())
 		manager = nil
 		for _, folder := range folders {

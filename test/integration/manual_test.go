@@ -58,7 +58,7 @@ var _ = Describe("A manual change at night", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(4))
 	})
 
-	It("of anything but the count stays, and the count is restored", func() {
+	It("of other fields than the count stays, and the count is restored", func() {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		web := deployment(ns, "web", 3)
@@ -74,7 +74,7 @@ var _ = Describe("A manual change at night", func() {
 		Expect(after.Labels).To(HaveKeyWithValue("release", "7"))
 	})
 
-	It("is corrected where the policy enforces", func() {
+	It("is corrected if the policy enforces", func() {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -88,7 +88,7 @@ var _ = Describe("A manual change at night", func() {
 	})
 })
 
-var _ = Describe("A writer that keeps resetting what a policy enforces", func() {
+var _ = Describe("A writer that keeps resetting enforced values", func() {
 	DescribeTable("is named in Contested, and corrections slow down to one a minute", func(onManualChange v1alpha1.ManualChange, reset string) {
 		clock := startManagerAsleep()
 		ns := newNamespace()

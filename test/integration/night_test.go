@@ -43,7 +43,7 @@ var _ = Describe("At night", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 	})
 
-	It("an object created anew under the name of one that slept sleeps with an original of its own", func() {
+	It("an object recreated under the name of a sleeping one sleeps with its own original", func() {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		old := deployment(ns, "web", 5)
@@ -57,7 +57,7 @@ var _ = Describe("At night", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(2))
 	})
 
-	It("what an adapted object controls is left to that object", func() {
+	It("objects that an adapted object controls are left to it", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		web := deployment(ns, "web", 3)
@@ -92,7 +92,7 @@ var _ = Describe("At night", func() {
 		Consistently(replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
-	It("an edge that passes while no manager runs is acted on by the next one", func() {
+	It("a transition that passes while no manager runs is carried out by the next manager", func() {
 		clock := suite.NewClock(monday)
 		manager := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(manager.Stop()).To(Succeed()) })

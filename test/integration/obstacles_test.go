@@ -96,7 +96,7 @@ func nobody() string {
 }
 
 var _ = Describe("A webhook that fails closed", func() {
-	It("and is down makes the targets fail, with its error in status and in an event, until it is back", func() {
+	It("and is down makes the targets fail, with its error in status and in an event, until the webhook is back", func() {
 		clock := startManager()
 		ns := newNamespace()
 		for _, name := range []string{"one", "two", "three"} {

@@ -170,12 +170,12 @@ var _ = Describe("Server-side apply by the owner", func() {
 		Expect(web.apply(helm, 7)).To(Succeed())
 	}
 
-	It("meets no conflict once a Deployment is given back", func() {
+	It("meets no conflict once a Deployment is restored", func() {
 		clock, ns := startManager(), newNamespace()
 		overNights(clock, ns, appliedDeployment(ns), 0)
 	})
 
-	It("meets no conflict once a count behind /scale is given back", func() {
+	It("meets no conflict once a count behind /scale is restored", func() {
 		clock := startManager()
 		a := customkind.Kind{}.Adapter(".spec.replicas")
 		a.Name, a.Spec.Target.Kind = "replicationcontrollers", "ReplicationController"
@@ -192,7 +192,7 @@ var _ = Describe("Server-side apply by the owner", func() {
 		overNights(clock, ns, web, 1) // of a zero the API server keeps no owner there
 	})
 
-	It("costs one more write each morning, and none where nobody applies", func() {
+	It("costs one more write each morning, and none without server-side appliers", func() {
 		for _, tc := range []struct {
 			applies bool
 			want    int
@@ -218,7 +218,7 @@ var _ = Describe("Server-side apply by the owner", func() {
 		}
 	})
 
-	It("is free again after the next night where a manager was gone between the two writes", func() {
+	It("is free again after the next night if a manager stopped between the two writes", func() {
 		ns := newNamespace()
 		web, c := appliedDeployment(ns), &patchCounter{namespace: ns, drops: true}
 		clock := suite.NewClock(monday)

@@ -41,7 +41,7 @@ var _ = Describe("A rate limit", func() {
 		Consistently(sleepers(namespace)).WithTimeout(300 * time.Millisecond).Should(Equal(n))
 	}
 
-	It("lets one batch through a delay, down and up", func() {
+	It("allows one batch for each delay, down and up", func() {
 		clock := startManager()
 		ns := newNamespace()
 		createMany(ns, "web", 6, 2)
@@ -64,7 +64,7 @@ var _ = Describe("A rate limit", func() {
 		stays(ns, 0)
 	})
 
-	It("counts only what really changes", func() {
+	It("counts only real changes", func() {
 		clock := startManager()
 		ns := newNamespace()
 		createMany(ns, "done", 8, 0)
@@ -110,7 +110,7 @@ var _ = Describe("A rate limit", func() {
 		stays(slow, 1)
 	})
 
-	It("does not hold up giving back when the policy is deleted", func() {
+	It("does not delay the restore when the policy is deleted", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		createMany(ns, "web", 4, 2)

@@ -67,7 +67,7 @@ func denyScaling(namespace, name, message string) (lift func()) {
 }
 
 var _ = Describe("A workload whose write is refused", func() {
-	It("keeps nobody else awake, is named with its error, and sleeps by itself once the obstacle is gone", func() {
+	It("keeps no other object awake, is named with its error, and sleeps by itself once the obstacle is gone", func() {
 		clock := startManager()
 		ns := newNamespace()
 		for _, name := range []string{"one", "stuck", "two"} {

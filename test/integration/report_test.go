@@ -47,7 +47,7 @@ func kubectl(args ...string) [][]string {
 	return lines
 }
 
-var _ = Describe("What a schedule reports", func() {
+var _ = Describe("The report of a schedule", func() {
 	It("counts its targets by state", func() {
 		clock := startManager()
 		ns := newNamespace()
@@ -92,7 +92,7 @@ var _ = Describe("What a schedule reports", func() {
 		Eventually(reasons(ns, "nights")).Should(And(HaveKeyWithValue("Awake", awake+1), HaveKeyWithValue("Asleep", 1)))
 	})
 
-	It("warns with an event when it comes to conflict with another", func() {
+	It("warns with an event when a conflict with another begins", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -102,7 +102,7 @@ var _ = Describe("What a schedule reports", func() {
 		Eventually(reasons(ns, "awake")).Should(HaveKeyWithValue("Conflicting", 1))
 	})
 
-	It("prints whether it works, in what state, and when that changes", func() {
+	It("prints its readiness, its state, and the time of the next change", func() {
 		clock := startManager()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3), deployment(ns, "zero", 0))
@@ -131,7 +131,7 @@ var _ = Describe("What a schedule reports", func() {
 })
 
 var _ = Describe("A schedule that is deleted", func() {
-	It("goes although something else of it changes at the same time", func() {
+	It("is deleted although another part of it changes at the same time", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))

@@ -74,7 +74,7 @@ func seriesOf(m *harness.Manager, name string, values ...string) func(Gomega) fl
 }
 
 var _ = Describe("An adapter whose rights are taken away", func() {
-	It("says which are missing as soon as a write is forbidden, and goes on once they are back", func() {
+	It("names the missing rights as soon as a write is forbidden, and continues once they are back", func() {
 		n := clerkAtNight("flyball-demoted")
 		ns, k := newNamespace(), installKind()
 		grant("flyball-demoted", k, everything...)
@@ -119,7 +119,7 @@ var _ = Describe("An adapter whose rights are taken away", func() {
 })
 
 var _ = Describe("A policy that is deleted while an adapter is not ready", func() {
-	It("goes if it never changed an object of the adapter's kind, and waits if it did", func() {
+	It("is deleted if it never changed an object of the adapter's kind, and waits otherwise", func() {
 		n := managerAtNight()
 		ns, k := newNamespace(), installKind()
 		a := adapt(k.Adapter(".spec.replicas"))
@@ -146,7 +146,7 @@ var _ = Describe("A policy that is deleted while an adapter is not ready", func(
 		Eventually(vanished(slept)).Should(Succeed())
 	})
 
-	It("goes although Flyball may not list that kind, if its spec never reached it", func() {
+	It("is deleted although Flyball may not list that kind, if its spec never selected it", func() {
 		n := clerkAtNight("flyball-shut")
 		ns, k := newNamespace(), installKind()
 		grant("flyball-shut", k, everything...)

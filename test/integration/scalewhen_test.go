@@ -40,7 +40,7 @@ var _ = Describe("A count that an adapter allows to be changed on some objects o
 		Eventually(count("kept")).Should(BeEquivalentTo(2))
 	})
 
-	DescribeTable("is said by predicates that the schema checks",
+	DescribeTable("is selected by predicates that the schema checks",
 		func(component, field, message string) {
 			obj := object("Adapter", "", "presses.example.com", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [`+component+`]}`)
 			err := env.Client.Create(ctx, obj, client.FieldValidation(metav1.FieldValidationStrict), client.DryRunAll)

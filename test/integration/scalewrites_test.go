@@ -142,8 +142,8 @@ func (h *halfway) returned() {
 	}
 }
 
-var _ = Describe("A manager that is gone between the two writes of a count behind /scale", func() {
-	It("goes on from there, whoever claims the object then, and takes nothing of its own for a change by hand", func() {
+var _ = Describe("A manager that stops between the two writes of a count behind /scale", func() {
+	It("continues from there for any new claim, and takes no write of its own for a manual change", func() {
 		night := managerAtNight()
 		k := newKind()
 		k.Scale = true

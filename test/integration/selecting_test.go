@@ -26,7 +26,7 @@ var _ = Describe("A schedule that selects nothing", func() {
 		return conditionOf(namespace, name, v1alpha1.ConditionSelecting)
 	}
 
-	It("says which term matches nothing, and what was probably meant, until something matches", func() {
+	It("names the term without a match, and its probable meaning, until something matches", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3, "tier", "front"))
@@ -55,7 +55,7 @@ var _ = Describe("A schedule that selects nothing", func() {
 		Eventually(selecting(ns, "name")).Should(And(beCondition(metav1.ConditionFalse, "NameUnknown"), HaveField("Message", "names: there is no object wbe")))
 	})
 
-	It("says so of a freeze, too, once what it names is gone", func() {
+	It("is reported of a freeze, too, once the named object is gone", func() {
 		startManagerAsleep()
 		ns, other := newNamespace(), newNamespace()
 		create(deployment(ns, "web", 3))
@@ -82,7 +82,7 @@ var _ = Describe("A schedule that selects nothing", func() {
 		Eventually(selected(wide, &wide.Status)).Should(beCondition(metav1.ConditionFalse, "NamespaceUnknown"))
 	})
 
-	It("says so again once what matched is gone", func() {
+	It("is reported again once the matching object is gone", func() {
 		startManagerAsleep()
 		ns, other := newNamespace(), newNamespace()
 		create(deployment(ns, "web", 3, "tier", "front"), deployment(ns, "api", 3))
@@ -97,7 +97,7 @@ var _ = Describe("A schedule that selects nothing", func() {
 		Eventually(selecting(ns, "names")).Should(beCondition(metav1.ConditionTrue, "Selected"))
 		Eventually(reaching).Should(beCondition(metav1.ConditionTrue, "Selected"))
 
-		By("removing what is named and is no target")
+		By("removing a named object that is no target")
 		Expect(env.Client.Delete(ctx, deployment(ns, "api", 3))).To(Succeed())
 		Eventually(selecting(ns, "names")).Should(And(beCondition(metav1.ConditionTrue, "NameUnknown"), HaveField("Message", "names: there is no object api")))
 		removeNamespace(other)

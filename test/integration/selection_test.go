@@ -48,7 +48,7 @@ var _ = Describe("A selection at night", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
-	It("leaves out what carries the label flyball.dev/exclude, from the moment it does", func() {
+	It("leaves out objects with the label flyball.dev/exclude at once", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		web := deployment(ns, "web", 3)
@@ -87,7 +87,7 @@ var _ = Describe("A selection at night", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 	})
 
-	It("wakes what it is narrowed past", func() {
+	It("wakes objects that it no longer selects", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3), deployment(ns, "api", 1))

@@ -27,7 +27,7 @@ func object(kind, namespace, name, spec string) *unstructured.Unstructured {
 const pair = `upscale: 0 8 * * *, downscale: 0 20 * * *`
 
 // The table needs no manager: the API server itself refuses.
-var _ = DescribeTable("A spec that is wrong is refused by its schema, with the field named",
+var _ = DescribeTable("An invalid spec is refused by its schema, with the field",
 	func(kind, spec, field, message string) {
 		namespace := ""
 		if kind == "Schedule" {
@@ -61,7 +61,7 @@ var _ = DescribeTable("A spec that is wrong is refused by its schema, with the f
 	Entry("an adapter without a version", "Adapter", `{target: {group: example.com, kind: Press, versions: []}}`, "spec.target.versions", "1"),
 )
 
-var _ = DescribeTable("A spec that slips past admission is named in status and neither puts to sleep nor wakes",
+var _ = DescribeTable("An invalid spec that passes admission is reported in status and neither puts to sleep nor wakes",
 	func(kind, spec, field string) {
 		night := managerAtNight()
 		ns := newNamespace("spec", "slips-past")

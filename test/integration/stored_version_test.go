@@ -63,7 +63,7 @@ func loomAdapter(group string) *v1alpha1.Adapter {
 }
 
 var _ = Describe("An adapter of a kind that is stored in another version", func() {
-	It("speaks that version, so that a night takes no field away", func() {
+	It("uses that version, so that a night removes no field", func() {
 		night := managerAtNight()
 		group := fmt.Sprintf("g%d.example.com", groups.Add(1))
 		defineLooms(group, true, "replicas")
@@ -89,7 +89,7 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 		Expect(a.Status.Version).To(Equal("v2"))
 	})
 
-	It("follows when that becomes another one while objects sleep, and gives back what it has taken through the old one", func() {
+	It("follows a change of the stored version while objects sleep, and restores fields written through the old version", func() {
 		night := managerAtNight()
 		group := fmt.Sprintf("g%d.example.com", groups.Add(1))
 		defineLoomsStored(group, true, "replicas", true)
@@ -125,7 +125,7 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 		Eventually(state).Should(Equal("3 red"))
 	})
 
-	DescribeTable("says which fields its writes would lose, where it cannot speak that version",
+	DescribeTable("names the fields that its writes would lose if it cannot use that version",
 		func(served bool, count, why string) {
 			managerAtNight()
 			group := fmt.Sprintf("g%d.example.com", groups.Add(1))
@@ -135,7 +135,7 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 				HaveField("Message", And(ContainSubstring("each write through v1 removes fields that only the stored version v2 has"), ContainSubstring(".spec.color"), ContainSubstring(why)))))
 			Eventually(adapterCondition(a.Name, v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionTrue, "Ready"),
 				HaveField("Message", ContainSubstring(".spec.color"))))
-			By("the definition is mended")
+			By("the definition is repaired")
 			defineLooms(group, true, "replicas")
 			Eventually(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)).Should(beCondition(metav1.ConditionTrue, "Matched"))
 			Eventually(adapterCondition(a.Name, v1alpha1.ConditionReady)).Should(HaveField("Message", "in use"))

@@ -11,7 +11,7 @@ import (
 var _ = Describe("A suspended schedule", func() {
 	suspended := beCondition(metav1.ConditionTrue, "Suspended")
 
-	It("keeps asleep what is asleep until it goes on", func() {
+	It("keeps sleeping objects asleep until it resumes", func() {
 		clock := startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -27,7 +27,7 @@ var _ = Describe("A suspended schedule", func() {
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
-	It("keeps awake what is awake until it goes on", func() {
+	It("keeps awake objects awake until it resumes", func() {
 		clock := startManager()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))

@@ -38,7 +38,7 @@ func statusOf(namespace, name string) func(Gomega) v1alpha1.PolicyStatus {
 }
 
 var _ = Describe("One tally", func() {
-	It("is what status, metrics, events and messages tell of", func() {
+	It("is the source of status, metrics, events and messages", func() {
 		clock := suite.NewClock(monday)
 		m := startManagerAt(clock)
 		ns := newNamespace()
@@ -65,7 +65,7 @@ var _ = Describe("One tally", func() {
 		Eventually(state("pending")).Should(BeEquivalentTo(0))
 	})
 
-	It("counts what is held or annotated as asleep", func() {
+	It("counts held and annotated targets as asleep", func() {
 		clock := startManager()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -83,7 +83,7 @@ var _ = Describe("One tally", func() {
 		Eventually(targetsOf(ns, "held")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
 	})
 
-	It("announces no edge that will not come", func() {
+	It("announces no transition that will not come", func() {
 		g := &gate{match: patches("deployments")}
 		clock := suite.NewClock(dusk.Add(3600e9))
 		m := startBehind(clock, g)
@@ -104,7 +104,7 @@ var _ = Describe("One tally", func() {
 		Eventually(vanished(s)).Should(Succeed())
 	})
 
-	It("names ten of those that wait and of those overridden", func() {
+	It("names ten waiting and ten overridden targets", func() {
 		clock := startManager()
 		ns := newNamespace()
 		for i := range 12 {
@@ -123,7 +123,7 @@ var _ = Describe("One tally", func() {
 		Expect(s.Name).To(Equal("nights"))
 	})
 
-	It("sends events although there is much to say, cut to what the API server takes", func() {
+	It("sends long events, cut to the limit of the API server", func() {
 		startManagerAsleep()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))

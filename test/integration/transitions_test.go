@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("A schedule's transitions", func() {
-	It("puts a Deployment to sleep at the edge and wakes it exactly as it was", func() {
+	It("puts a Deployment to sleep at the transition and wakes it exactly as it was", func() {
 		clock := startManager()
 		ns := newNamespace()
 		Expect(env.Client.Create(ctx, deployment(ns, "web", 3))).To(Succeed())
@@ -36,7 +36,7 @@ var _ = Describe("A schedule's transitions", func() {
 		Eventually(ledger(ns, "web")).Should(BeEmpty())
 	})
 
-	It("puts what appears while asleep to sleep", func() {
+	It("puts an object that appears while asleep to sleep", func() {
 		clock := startManager()
 		ns := newNamespace()
 		clock.SetTime(monday.Add(9 * time.Hour))

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-var _ = Describe("An object on which what is asked cannot be done", func() {
+var _ = Describe("An object that cannot take the claimed state", func() {
 	It("counts neither as asleep nor as awake, and is named with the reason", func() {
 		n := managerAtNight()
 		ns, k := newNamespace(), installKind()
@@ -41,7 +41,7 @@ var _ = Describe("An object on which what is asked cannot be done", func() {
 })
 
 var _ = Describe("A ledger that names a policy of another namespace", func() {
-	It("neither keeps that policy from going nor shows in its status, and is given back", func() {
+	It("neither blocks that policy's deletion nor shows in its status, and is restored", func() {
 		managerAtNight()
 		bank, tenant := newNamespace(), newNamespace()
 		create(deployment(bank, "web", 3))
@@ -69,8 +69,8 @@ var _ = Describe("A ledger that names a policy of another namespace", func() {
 	})
 })
 
-var _ = Describe("A manager that starts while an adapter is bad", func() {
-	It("says so in policies that list no kinds, and serves the other kinds", func() {
+var _ = Describe("A manager that starts while an adapter is broken", func() {
+	It("reports it in policies that list no kinds, and serves the other kinds", func() {
 		n := managerAtNight()
 		ns, k := newNamespace(), installKind()
 		a := adapt(k.Adapter(".spec.replicas"))
@@ -156,8 +156,8 @@ var _ = Describe("Names as long as the API server allows", func() {
 	})
 })
 
-var _ = Describe("The series of what is deleted", func() {
-	It("go with it", func() {
+var _ = Describe("The series of a deleted object", func() {
+	It("are deleted with it", func() {
 		clock := suite.NewClock(monday)
 		m := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })

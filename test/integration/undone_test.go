@@ -72,8 +72,8 @@ spec: {policyName: undo-%[1]s}
 	return lift
 }
 
-var _ = Describe("A write that goes through and changes nothing, the ledger taken away again with it", func() {
-	It("makes the target contested, is repeated ever more rarely whatever else happens to it, and gets through at last", func() {
+var _ = Describe("A write that succeeds without effect because the ledger is removed with it", func() {
+	It("makes the target contested, is repeated ever more rarely in spite of other events, and succeeds at last", func() {
 		ns, free := newNamespace(), newNamespace()
 		sent := &gate{match: patchesIn(ns)}
 		clock := suite.NewClock(dusk.Add(time.Hour))

@@ -47,8 +47,8 @@ func pressByDay(change ...func(*v1alpha1.ScheduleRules)) (k customkind.Kind, a *
 	return k, a, ns
 }
 
-var _ = Describe("Where nobody answers the webhook", func() {
-	It("what is to sleep sleeps all the same, while edits of what an adapter says are still refused", func() {
+var _ = Describe("While no webhook answers", func() {
+	It("targets sleep all the same, while edits of an adapter's spec are still refused", func() {
 		clock := startManager()
 		k, a, ns := pressByDay()
 		nobodyAnswers(k)
@@ -66,8 +66,8 @@ var _ = Describe("Where nobody answers the webhook", func() {
 	})
 })
 
-var _ = Describe("What has to be written down before a change and is refused", func() {
-	It("is said where it is the finalizer of the adapter, and takes no room of a batch", func() {
+var _ = Describe("A refused record before a change", func() {
+	It("is reported for the finalizer of the adapter, and takes no place in a batch", func() {
 		clock := startManager()
 		k, a, ns := pressByDay(limitDown(1, time.Hour))
 		lift := deny(ns, "{apiGroups: [flyball.dev], apiVersions: [v1alpha1], operations: [UPDATE], resources: [adapters]}",
@@ -84,7 +84,7 @@ var _ = Describe("What has to be written down before a change and is refused", f
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 	})
 
-	It("is said where it is the batch", func() {
+	It("is reported for the batch", func() {
 		clock := startManager()
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
@@ -127,7 +127,7 @@ var _ = Describe("A policy that cannot be given the finalizer", func() {
 		create(deployment(ns, "late", 2))
 	}
 
-	It("keeps what it has over a restart, does no more, says so, and stops nobody else", func() {
+	It("keeps its changes over a restart, makes no new ones, reports it, and blocks no other policy", func() {
 		n := managerAtNight()
 		stuck, other := newNamespace(), newNamespace()
 		asleep(stuck, 3)
@@ -150,7 +150,7 @@ var _ = Describe("A policy that cannot be given the finalizer", func() {
 		Expect(strings.Contains(ledger(stuck, "web")(Default), `"was":3`)).To(BeTrue())
 	})
 
-	It("says so where it is new, and begins once it can", func() {
+	It("reports it if it is new, and begins once it can", func() {
 		managerAtNight()
 		asleep(newNamespace(), 3) // the manager is past its start
 		ns := newNamespace()

@@ -22,7 +22,7 @@ func cronJob(namespace, name string, suspended *bool) *batchv1.CronJob {
 	return c
 }
 
-var _ = Describe("What its owner has put to rest", func() {
+var _ = Describe("An object at rest by its owner", func() {
 	It("is not written before, during and after the night", func() {
 		clock := startManager()
 		ns := newNamespace()
@@ -53,7 +53,7 @@ var _ = Describe("What its owner has put to rest", func() {
 		Consistently(untouched).Should(Succeed())
 	})
 
-	It("stays at zero on waking where it was scaled to zero while asleep and awake again", func() {
+	It("stays at zero on waking if it was scaled to zero while asleep and awake again", func() {
 		clock := startManager()
 		ns := newNamespace()
 		create(deployment(ns, "web", 2))

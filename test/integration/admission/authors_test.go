@@ -102,7 +102,7 @@ var (
 	template        = `, template: {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`
 )
 
-var _ = Describe("Who writes a policy", func() {
+var _ = Describe("The author of a policy", func() {
 	var ns string
 	BeforeEach(func() { ns = suite.Namespace(ctx, env) })
 
@@ -116,7 +116,7 @@ var _ = Describe("Who writes a policy", func() {
 		Expect(as("ed").Create(ctx, schedule(ns, ""))).To(Succeed())
 	})
 
-	It("changes no requests by the verb use: to let sleep is not to tune", func() {
+	It("changes no requests by the verb use, which covers sleep and not tuning", func() {
 		planner("una", ns)
 		allow("una", "una-tortoises", ns, `[{apiGroups: [flyball.dev], resources: [tortoises], verbs: [create]}, {apiGroups: [flyball.dev], resources: [adapters], verbs: [use]}]`)
 		tortoise := func(mode string) *unstructured.Unstructured {
@@ -131,7 +131,7 @@ var _ = Describe("Who writes a policy", func() {
 		Eventually(try("una", tortoise("Auto"))).Should(Succeed())
 	})
 
-	It("is refused what they may not do themselves, with the kinds and the ways out", func() {
+	It("is refused actions without their own rights, with the kinds and the remedies", func() {
 		planner("pat", ns)
 		Eventually(try("pat", schedule(ns, ""))).Should(BeLacking(
 			`schedules.flyball.dev "nights" is forbidden: user "pat" may not patch cronjobs.batch, daemonsets.apps, deployments.apps, jobs.batch, replicasets.apps, statefulsets.apps in namespace `+ns,
@@ -153,7 +153,7 @@ var _ = Describe("Who writes a policy", func() {
 			BeLacking("may not patch cronjobs.batch", "list only kinds that you may patch in spec.suspend"))
 	})
 
-	It("is asked on edits of what it does, and not for anything else", func() {
+	It("is asked only for edits of its effect", func() {
 		planner("paul", ns)
 		allow("paul", "paul-deployments", ns, `[{apiGroups: [apps], resources: [deployments], verbs: [patch]}]`)
 		s := schedule(ns, "")
@@ -178,7 +178,7 @@ var _ = Describe("Who writes a policy", func() {
 		Expect(as("paul").Delete(ctx, s.DeepCopy())).To(Succeed())
 	})
 
-	It("of deletion costs is asked whatever they change of it, since Flyball patches pods by it", func() {
+	It("of deletion costs is asked for every change, because Flyball patches pods by it", func() {
 		planner("dora", ns)
 		d := in(ns, object("DeletionCost", "even", deploymentsOnly))
 		Expect(env.Client.Create(ctx, d)).To(Succeed())
@@ -198,7 +198,7 @@ var _ = Describe("Who writes a policy", func() {
 		Expect(as("dora").Delete(ctx, d.DeepCopy())).To(Succeed())
 	})
 
-	It("needs the rights on what it leaves behind, too, where that is orphaned", func() {
+	It("needs the rights on orphaned objects, too", func() {
 		planner("ruth", ns)
 		allow("ruth", "ruth-deployments", ns, `[{apiGroups: [apps], resources: [deployments], verbs: [patch]}]`)
 		s := schedule(ns, `, target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}]}`)
@@ -221,7 +221,7 @@ var _ = Describe("Who writes a policy", func() {
 		Eventually(try("cora", nights)).Should(Succeed())
 	})
 
-	It("with a template needs to be allowed to make it, to keep it and to remove it", func() {
+	It("with a template needs the rights to create, patch and delete its object", func() {
 		planner("tess", ns)
 		const hpa = `[{apiGroups: [autoscaling], resources: [horizontalpodautoscalers], verbs: [%s]}]`
 		allow("tess", "tess-hpas", ns, fmt.Sprintf(hpa, "patch"))
@@ -238,7 +238,7 @@ var _ = Describe("Who writes a policy", func() {
 	})
 })
 
-var _ = Describe("Who writes a policy for kinds of their own", Ordered, func() {
+var _ = Describe("The author of a policy for own kinds", Ordered, func() {
 	looms := customkind.Kind{Group: "looms.example.com", Scale: true}
 	ghosts := customkind.Kind{Group: "ghosts.example.com"}
 	var ns, loom, ghost string
@@ -255,7 +255,7 @@ var _ = Describe("Who writes a policy for kinds of their own", Ordered, func() {
 		loom, ghost = fmt.Sprintf(listed, looms.Group, "Press"), fmt.Sprintf(listed, ghosts.Group, "Press")
 	})
 
-	It("lists the kinds they mean, or is refused", func() {
+	It("lists the kinds, or is refused", func() {
 		editor("eva", ns)
 		Eventually(try("eva", schedule(ns, ""))).Should(BeLacking(`may not patch presses.looms.example.com in namespace ` + ns +
 			`, and this policy would have Flyball do it: list the kinds you mean in spec.target.kinds, or be granted the verb "use" on adapters.flyball.dev presses.looms.example.com`))
@@ -264,7 +264,7 @@ var _ = Describe("Who writes a policy for kinds of their own", Ordered, func() {
 		Expect(try("eva", schedule(ns, loom))()).To(BeLacking("list only kinds that you may patch in spec.target.kinds"))
 	})
 
-	It("is refused kinds that they name and that are not served yet", func() {
+	It("is refused listed kinds that are not served yet", func() {
 		editor("finn", ns)
 		Eventually(try("finn", schedule(ns, ghost))).Should(BeLacking("may not patch presses.ghosts.example.com"))
 		nowhere := fmt.Sprintf(listed, "nowhere.example.com", "Press")
@@ -274,7 +274,7 @@ var _ = Describe("Who writes a policy for kinds of their own", Ordered, func() {
 		Expect(env.Client.Create(ctx, schedule(ns, nowhere), client.DryRunAll)).To(Succeed())
 	})
 
-	It("may hold the right on /scale where nothing else is written", func() {
+	It("may hold only the right on /scale if nothing else is written", func() {
 		planner("sue", ns)
 		allow("sue", "sue-scale", ns, `[{apiGroups: [looms.example.com], resources: [presses/scale], verbs: [patch]}, {apiGroups: [apps], resources: [deployments/scale], verbs: [patch]}]`)
 		Eventually(try("sue", schedule(ns, loom))).Should(Succeed())

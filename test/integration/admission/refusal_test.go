@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var _ = DescribeTable("A spec that only code can see to be wrong is refused, with the field named",
+var _ = DescribeTable("An invalid spec that only code detects is refused, with the field",
 	func(kind, spec, field, message string) {
 		name := "wrong"
 		if kind == "Adapter" {
@@ -50,7 +50,7 @@ const (
 )
 
 var _ = Describe("The manager's webhook", func() {
-	It("lets a good spec through and refuses an edit that spoils it", func() {
+	It("lets a valid spec through and refuses an edit that makes it invalid", func() {
 		s := object("Schedule", "good", `{`+pair+`, timeZone: Europe/Skopje}`)
 		Expect(env.Client.Create(ctx, s)).To(Succeed())
 		err := env.Patch(ctx, s, `{"spec":{"timeZone":"Europe/Atlantis"}}`)
@@ -59,13 +59,13 @@ var _ = Describe("The manager's webhook", func() {
 		Expect(env.Client.Delete(ctx, s)).To(Succeed())
 	})
 
-	It("refuses an adapter under another name than that of its kind", func() {
+	It("refuses an adapter with another name than that of its kind", func() {
 		err := env.Client.Create(ctx, object("Adapter", "press."+presses.Group,
 			`{target: {group: `+presses.Group+`, kind: Press, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas}]}`), client.DryRunAll)
 		Expect(err).To(MatchError(And(ContainSubstring("metadata.name"), ContainSubstring(presses.Name()))))
 	})
 
-	It("lets go what slipped past before it was there", func() {
+	It("lets invalid objects from before its start be deleted", func() {
 		s := object("Schedule", "slipped", `{}`)
 		Eventually(func(g Gomega) {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
@@ -102,8 +102,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: press-wr
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]
 `
 
-var _ = Describe("Whoever writes an adapter", func() {
-	It("must be allowed to patch its kind in the whole cluster, and its /scale where that is used", func() {
+var _ = Describe("The author of an adapter", func() {
+	It("must be allowed to patch its kind in the whole cluster, and its /scale if that is used", func() {
 		Expect(env.Apply(ctx, []byte(writer))).To(Succeed())
 		try := func(user, via string) error {
 			as, err := client.New(env.Cluster.ConfigFor(user), client.Options{})

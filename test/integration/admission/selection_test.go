@@ -30,7 +30,7 @@ func (w *warnings) all() []string {
 	return w.list
 }
 
-var _ = DescribeTable("A selection of what is not there is let through with a warning",
+var _ = DescribeTable("A selection of missing objects is let through with a warning",
 	func(kind, spec string, want ...string) {
 		heard := &warnings{}
 		config := rest.CopyConfig(env.Config)
@@ -64,7 +64,7 @@ var _ = DescribeTable("A selection of what is not there is let through with a wa
 	Entry("of a trigger", "Trigger", `{target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscalr}]}, triggers: [{name: peak, `+morning+`, during: {min: 2}}]}`, "did you mean HorizontalPodAutoscaler.autoscaling?"),
 )
 
-var _ = It("A maintenance window that is never open together with another one over the same objects is let through with a warning", func() {
+var _ = It("A maintenance window that is never open together with another over the same objects is let through with a warning", func() {
 	const days = `{target: {kinds: [{group: apps, kind: DaemonSet}]}, deny: [RollOut], windows: [{days: [%s], from: "10:00", to: "12:00"}]}`
 	first := object("MaintenanceWindow", "tuesdays", fmt.Sprintf(days, "Tue"))
 	Expect(env.Client.Create(ctx, first)).To(Succeed())

@@ -74,7 +74,7 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 		Eventually(replicas("queue")).Should(BeEquivalentTo(3))
 	})
 
-	It("does not wake it, whatever its minimum and its metrics say", func() {
+	It("does not wake it, for any minimum and metrics", func() {
 		clock.SetTime(monday.Add(8 * time.Hour))
 		Eventually(replicas("busy")).Should(BeEquivalentTo(0))
 		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
@@ -103,7 +103,7 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 		}).Should(BeEquivalentTo(2))
 	})
 
-	It("does not wake what it had taken to zero itself before the night", func() {
+	It("does not wake a target that it had taken to zero itself before the night", func() {
 		queue.set(0)
 		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
 		// It scales from zero only if it knows from its own status that it was the one who scaled to zero. It writes that after the count, and

@@ -50,7 +50,7 @@ func rollout(ns, name string) string {
 }
 
 var _ = Describe("The evaluate API", func() {
-	It("answers who asks, for themselves, now and later", func() {
+	It("answers callers, for themselves, now and later", func() {
 		ns, p := frozenSpec(pipelines)
 		now := p.ask(rollout(ns, "frozen")).Review.Status
 		Expect(now.User.Name).To(Equal("system:serviceaccount:" + ns + ":deployer"))
@@ -65,7 +65,7 @@ var _ = Describe("The evaluate API", func() {
 		Expect(other.Note).To(ContainSubstring("there is no adapter for ConfigMap"))
 	})
 
-	It("gives no verdict to who is not known, or lacks a right", func() {
+	It("gives no verdict to unknown callers, or callers without the right", func() {
 		ns, p := frozenSpec(pipelines)
 		elsewhere := suite.Namespace(ctx, env)
 		admin := *p
@@ -98,7 +98,7 @@ var _ = Describe("The evaluate API", func() {
 		Expect(impersonator.ask(strings.Replace(rollout(ns, "free"), "{", "{user: alice, groups: [people], ", 1)).Review.Status.User.Groups).To(Equal([]string{"people", "system:authenticated"}))
 	})
 
-	It("takes tokens for its own audience only, if it is told so", func() {
+	It("accepts only tokens for its own audience, if configured", func() {
 		ns := suite.Namespace(ctx, env)
 		p := pipelines.of(ns, "deployer")
 		own := served(evaluate.Options{Audiences: []string{"flyball"}, Rate: 100})
@@ -110,7 +110,7 @@ var _ = Describe("The evaluate API", func() {
 		Expect(p.ask(rollout(ns, "free")).Code).To(Equal(http.StatusUnauthorized), "of no use elsewhere")
 	})
 
-	It("bounds what it takes", func() {
+	It("limits its requests", func() {
 		ns, p := frozenSpec(pipelines)
 		for _, bad := range []struct {
 			method, path, body string
@@ -147,7 +147,7 @@ var _ = Describe("The evaluate API", func() {
 		Expect(slow.ask(rollout(ns, "free")).Code).To(Equal(http.StatusUnprocessableEntity), "another user has not asked yet")
 	})
 
-	It("shares its places out by caller", func() {
+	It("shares its places by caller", func() {
 		ns := suite.Namespace(ctx, env)
 		var asked atomic.Int32
 		release := make(chan struct{})

@@ -67,7 +67,7 @@ var _ = Describe("Verbs that read", func() {
 		}
 	})
 
-	It("name the rights that are missing and show nothing", func() {
+	It("name the missing rights and show nothing", func() {
 		for _, args := range reading() {
 			got := run("nobody", "", args...)
 			want := 1
@@ -82,7 +82,7 @@ var _ = Describe("Verbs that read", func() {
 		}
 	})
 
-	It("say what is wrong with what they are asked", func() {
+	It("describe errors in their arguments", func() {
 		Expect(run("", "", "explain", "deploymint/web", "-n", ns).ErrOut).To(ContainSubstring("did you mean deployment?"))
 		Expect(run("", "", "explain", "deployment/wbe", "-n", ns).ErrOut).To(ContainSubstring("there is no Deployment.apps/" + ns + "/wbe"))
 		Expect(run("", "", "status", "-n", "nowhere").ErrOut).To(ContainSubstring("there is no namespace nowhere"))
@@ -98,7 +98,7 @@ var _ = Describe("Verbs that read", func() {
 		Expect(run("", "", "version").Out).To(ContainSubstring("API flyball.dev/v1alpha1"))
 	})
 
-	It("plan what the manager then does, change by change and to the second", func() {
+	It("plan the manager's later writes, change by change and to the second", func() {
 		got := run("viewer", "", "plan", "-n", ns, "--for", "2d", "-o", "json")
 		Expect(got.Code).To(Equal(2), got.ErrOut)
 		var planned struct{ Changes []change }
@@ -114,7 +114,7 @@ var _ = Describe("Verbs that read", func() {
 		}
 	})
 
-	It("plan with a policy in place of the one that is there, which keeps what is not said of it", func() {
+	It("plan with a changed policy, which keeps omitted values", func() {
 		Expect(run("alice:people", "", "wake", "schedule/nights", "-n", ns, "--until", "2026-03-02T22:00:00Z").Code).To(Equal(0))
 		later := strings.Replace(fmt.Sprintf(shop[strings.LastIndex(shop, "---"):], ns), "0 8 * * *", "0 9 * * *", 1)
 		got := run("viewer", later, "plan", "deployment/web", "-n", ns, "--for", "1d", "-f", "-", "-o", "json")
@@ -154,7 +154,7 @@ var _ = Describe("Verbs that read", func() {
 		Expect(run("viewer", "", "adapter", "new", "adapters.flyball.dev").ErrOut).To(ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"))
 	})
 
-	It("claim of no object that no policy selects it while one cannot be read", func() {
+	It("do not claim that no policy selects an object while a policy cannot be read", func() {
 		apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: lonely, namespace: %[1]s}, spec: {selector: {matchLabels: {app: l}}, template: {metadata: {labels: {app: l}}, spec: {containers: [{name: main, image: nginx}]}}}}`, ns)
 		Expect(run("", "", "plan", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("note: no policy selects Deployment.apps/" + ns + "/lonely"))
 		apply(`{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: holidays, namespace: %[1]s}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", calendars: [{name: nowhere, effect: Asleep}]}}`, ns)
@@ -163,7 +163,7 @@ var _ = Describe("Verbs that read", func() {
 		Expect(run("", "", "explain", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("no policy that can be read selects it"))
 	})
 
-	It("explain what sleeps", func() {
+	It("explain sleeping objects", func() {
 		clock.SetTime(noon.Add(10 * time.Hour))
 		Eventually(func() string { return run("viewer", "", "explain", "deployment/web", "-n", ns).Out }).Should(And(
 			ContainSubstring("asleep, because of Schedule/"+ns+"/nights"),

@@ -96,7 +96,7 @@ var _ = Describe("People with a role in one namespace", func() {
 		}
 	})
 
-	It("get answers by their namespace without the rights on the cluster, and one line that names what is left out", func() {
+	It("get answers by their namespace without rights on the cluster, and one line that names the omitted part", func() {
 		for _, who := range everyone {
 			for _, args := range reads() {
 				got := run(ns+"/"+who, "", append(args, "-n", ns)...)
@@ -119,7 +119,7 @@ var _ = Describe("People with a role in one namespace", func() {
 		}
 	})
 
-	It("wake, sleep, pause and resume what their role lets them patch", func() {
+	It("wake, sleep, pause and resume the objects that their role lets them patch", func() {
 		for _, args := range [][]string{
 			{"wake", "deployment/web", "--until", "22:00"}, {"sleep", "deployment/web"}, {"wake", "-l", "tier=app", "--for", "1h"}, {"sleep", "-l", "tier=app"},
 			{"wake", "schedule/nights", "--for", "1h"}, {"sleep", "schedule/nights"}, {"pause", "schedule/nights"}, {"resume", "schedule/nights"},
@@ -134,7 +134,7 @@ var _ = Describe("People with a role in one namespace", func() {
 		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(MatchRegexp("Schedule/" + ns + "/nights +Awake"))
 	})
 
-	It("wake with no right but the one to annotate, as kubectl does", func() {
+	It("wake with only the right to annotate, as kubectl does", func() {
 		until := func() string {
 			obj := object("apps/v1", "Deployment", ns, "web")
 			Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())

@@ -68,7 +68,7 @@ func everyVerb(ns string) []asked {
 }
 
 var _ = Describe("Every verb", func() {
-	It("answers who may view as far as that goes, and tells who may nothing which right is missing", func() {
+	It("answers viewers as far as their rights go, and names the missing right to others", func() {
 		ns := suite.Namespace(ctx, env)
 		apply(shop, ns)
 		DeferCleanup(removeNights, ns)

@@ -24,7 +24,7 @@ var _ = Describe("Verbs that write", func() {
 		Eventually(asleep).Should(Equal("true"))
 	})
 
-	It("wake what sleeps, wait until it is ready, and take that back", func() {
+	It("wake sleeping objects, wait until they are ready, and undo that", func() {
 		got := run("alice:people", "", "wake", "cj/report", "-n", ns, "--for", "2h", "--reason", "month's end", "--wait")
 		Expect(got.Code).To(Equal(0), got.ErrOut)
 		Expect(got.Out).To(And(ContainSubstring("cronjob/report: awake until Tue 2026-03-03 00:00 UTC"),
@@ -49,7 +49,7 @@ var _ = Describe("Verbs that write", func() {
 		}
 	})
 
-	It("wait for what a namespace and a schedule wake", func() {
+	It("wait for the objects that a namespace and a schedule wake", func() {
 		for _, place := range []string{"namespace/" + ns, "schedule/nights"} {
 			got := run("alice:people", "", "wake", place, "-n", ns, "--for", "1h", "--wait", "--timeout", "2s")
 			Expect(got.Code).To(Equal(1), place)
@@ -64,7 +64,7 @@ var _ = Describe("Verbs that write", func() {
 		}
 	})
 
-	It("say what wakes in all namespaces, where a schedule reaches all", func() {
+	It("name the objects that wake in all namespaces, if a schedule reaches all", func() {
 		other := suite.Namespace(ctx, env)
 		apply(shop, other)
 		removeNights(other)
@@ -76,7 +76,7 @@ var _ = Describe("Verbs that write", func() {
 		Expect(got.Out).To(ContainSubstring("CronJob.batch/" + other + "/report"))
 	})
 
-	It("write nothing in a dry run, and name the right that is missing", func() {
+	It("write nothing in a dry run, and name the missing right", func() {
 		Expect(run("alice:people", "", "wake", "cj/report", "-n", ns, "--for", "2h", "--dry-run").Out).To(ContainSubstring("dry run"))
 		got := run("viewer", "", "wake", "cj/report", "-n", ns, "--for", "2h")
 		Expect(got.Code).To(Equal(1))
@@ -94,7 +94,7 @@ var _ = Describe("Verbs that write", func() {
 		Expect(obj.GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
 	})
 
-	It("make an exception that lifts what it said", func() {
+	It("create an exception that lifts the announced policies", func() {
 		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {name: sale, namespace: %s},
   spec: {target: {}, startTime: "2026-03-02T12:00:00Z", endTime: "2026-03-04T12:00:00Z"}}`, ns)
 		denied := func() int { return run("alice:people", "", "can-i", "rollout", "deployment/web", "-n", ns).Code }

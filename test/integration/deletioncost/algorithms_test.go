@@ -147,7 +147,7 @@ var _ = Describe("The algorithm", func() {
 		leaves(ns, "web", staying)
 	})
 
-	It("NodeLifetime heeds the labels that are named", func() {
+	It("NodeLifetime uses the given labels", func() {
 		staying, going := twoNodes(ns, "web", 4)
 		follow("NodeLifetime", func(d *v1alpha1.DeletionCost) {
 			d.Spec.GoingNodes = &v1alpha1.GoingNodes{Labels: map[string]string{"kubernetes.io/hostname": "node-2"}}

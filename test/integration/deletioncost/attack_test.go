@@ -108,7 +108,7 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 		Eventually(ready(ns, "web", 9)).Should(Succeed())
 	})
 
-	It("keep no other pod from getting its cost and from losing it, and it is said why", func() {
+	It("do not keep other pods from getting or losing their costs, and the status has the reason", func() {
 		lift := admission("ValidatingAdmissionPolicy", ns, `validations: [{expression: "!has(oldObject.metadata.labels) || !('`+locked+`' in oldObject.metadata.labels)", message: "the pod is locked"}]`)
 		// Two of those that get a cost; the others are to have none.
 		pods := podsOf(Default, ns, "web")
@@ -149,7 +149,7 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 		Expect(allCosts(Default, ns)).To(BeEmpty())
 	})
 
-	It("because it is dropped on the way are left after one try, and the status says so", func() {
+	It("because an admission policy drops it are left after one try, and the status reports it", func() {
 		admission("MutatingAdmissionPolicy", ns, `reinvocationPolicy: Never
   mutations: [{patchType: JSONPatch, jsonPatch: {expression: 'has(object.metadata.annotations) && "`+fleet.CostAnnotation+`" in object.metadata.annotations ?
     [JSONPatch{op: "remove", path: "/metadata/annotations/" + jsonpatch.escapeKey("`+fleet.CostAnnotation+`")}] : []'}}]`)
@@ -174,7 +174,7 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 	})
 })
 
-var _ = Describe("What else becomes of costs", func() {
+var _ = Describe("Costs of other pods", func() {
 	var ns string
 	var policy *v1alpha1.DeletionCost
 	BeforeEach(func() {
@@ -187,7 +187,7 @@ var _ = Describe("What else becomes of costs", func() {
 	})
 	gone := func(g Gomega) { g.Expect(allCosts(g, ns)).To(BeEmpty()) }
 
-	It("those of pods that have failed go too, with the policy", func() {
+	It("are removed from failed pods too, with the policy", func() {
 		failed := costed(ns, "web")
 		Expect(env.Client.Status().Patch(ctx, failed, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`)))).To(Succeed())
 		allPlanned(ns, "web", 9)
@@ -197,14 +197,14 @@ var _ = Describe("What else becomes of costs", func() {
 		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(failed), failed)).To(Succeed(), "it is still there")
 	})
 
-	It("that of a pod that leaves its ReplicaSet goes", func() {
+	It("are removed from a pod that leaves its ReplicaSet", func() {
 		left := costed(ns, "web")
 		Expect(env.Patch(ctx, left, `{"metadata":{"labels":{"app":"other"}}}`)).To(Succeed())
 		Eventually(func(g Gomega) { g.Expect(costs(g, ns, "other")).To(BeEmpty()) }).Should(Succeed())
 		allPlanned(ns, "web", 9)
 	})
 
-	It("those that somebody else has applied as well, or instead, stay with them", func() {
+	It("stay if another manager has applied them as well, or instead", func() {
 		pods := podsOf(Default, ns, "web")
 		own, other := costed(ns, "web"), pods[0]
 		if other.Name == own.Name {
@@ -242,7 +242,7 @@ var _ = Describe("What else becomes of costs", func() {
 		allPlanned(ns, "web", 9)
 	})
 
-	It("those of a target that changes from one policy to another are the other's", func() {
+	It("belong to the new policy of a target after a change of policies", func() {
 		by := func(policy string) {
 			GinkgoHelper()
 			Expect(env.Patch(ctx, newDeploymentRef(ns, "web"), fmt.Sprintf(`{"metadata":{"labels":{"by":%q}}}`, policy))).To(Succeed())
@@ -306,7 +306,7 @@ var _ = Describe("An adapter of pods with costs", func() {
 		allPlanned(ns, "web", 9)
 	})
 
-	It("lets their policy take them away although it is not ready any more", func() {
+	It("lets their policy remove them although the adapter is no longer ready", func() {
 		version := func(v string) {
 			GinkgoHelper()
 			Expect(env.Patch(ctx, adapter("deployments.apps"), `{"spec":{"target":{"versions":["`+v+`"]}}}`)).To(Succeed())
@@ -324,7 +324,7 @@ var _ = Describe("An adapter of pods with costs", func() {
 		gone(Default)
 	})
 
-	It("goes at once where the costs are there for the sake of another kind", func() {
+	It("is deleted at once if the costs belong to another kind", func() {
 		DeferCleanup(func() { Expect(env.InstallAdapters(ctx, "replicasets.apps")).To(Succeed()) })
 		before := allCosts(Default, ns)
 		Expect(env.Patch(ctx, adapter("replicasets.apps"), `{"metadata":{"finalizers":["`+v1alpha1.FinalizerRestore+`"]}}`)).To(Succeed())
@@ -333,7 +333,7 @@ var _ = Describe("An adapter of pods with costs", func() {
 		allPlanned(ns, "web", 9)
 	})
 
-	It("goes, and with all the others the costs, also where the policy that asked for them cannot be read any more", func() {
+	It("is deleted, and with the last adapter the costs go, even if their policy cannot be read any more", func() {
 		names := []string{"deployments.apps", "replicasets.apps"}
 		DeferCleanup(func() { Expect(env.InstallAdapters(ctx, names...)).To(Succeed()) })
 		Expect(env.Patch(ctx, policy, `{"spec":{"target":{"kinds":[{"group":"apps","kind":"StatefulSet"}]}}}`)).To(Succeed())

@@ -105,18 +105,18 @@ var _ = Describe("Costs that Flyball has set", func() {
 	})
 	gone := func(g Gomega) { g.Expect(costs(g, ns, "web")).To(BeEmpty()) }
 
-	It("go with the policy, and the policy waits for that", func() {
+	It("are removed with the policy, and the policy waits for that", func() {
 		suite.Remove(ctx, env, policy)
 		gone(Default)
 	})
 
-	It("go with a policy that does not wait for that", func() {
+	It("are removed with a policy that does not wait", func() {
 		Expect(env.Client.Delete(ctx, policy)).To(Succeed())
 		Expect(client.IgnoreNotFound(env.Patch(ctx, policy, `{"metadata":{"finalizers":null}}`))).To(Succeed())
 		Eventually(gone).Should(Succeed())
 	})
 
-	It("go with any later policy, where theirs has gone while no manager ran", func() {
+	It("are removed by any later policy, if theirs was deleted while no manager ran", func() {
 		stop()
 		Expect(env.Client.Delete(ctx, policy)).To(Succeed())
 		Expect(env.Patch(ctx, policy, `{"metadata":{"finalizers":null}}`)).To(Succeed())
@@ -127,7 +127,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 		Eventually(gone).Should(Succeed())
 	})
 
-	It("go when the policy is suspended, and come back", func() {
+	It("are removed when the policy is suspended, and come back", func() {
 		Expect(env.Patch(ctx, policy, `{"spec":{"suspend":true}}`)).To(Succeed())
 		Eventually(gone).Should(Succeed())
 		Eventually(func(g Gomega) {
@@ -139,7 +139,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 		allPlanned(ns, "web", 9)
 	})
 
-	It("go when the selection is left, by an annotation of the target too", func() {
+	It("are removed when a target leaves the selection, by an annotation of the target too", func() {
 		web := newDeploymentRef(ns, "web")
 		Expect(env.Patch(ctx, policy, `{"spec":{"target":{"annotations":{"example.com/even":"true"}}}}`)).To(Succeed())
 		Eventually(gone).Should(Succeed())
@@ -149,7 +149,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 		Eventually(gone).Should(Succeed())
 	})
 
-	It("leave those of others alone, and the status names who set them", func() {
+	It("leave costs of other writers alone, and the status names the writers", func() {
 		pods := podsOf(Default, ns, "web")
 		setBy("karpenter", pods[0], "77")
 		Eventually(func(g Gomega) {
@@ -166,7 +166,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 		Expect(costs(Default, ns, "web")).To(Equal(map[string]string{pods[0].Name: "77 by karpenter"}))
 	})
 
-	It("are told of in the status", func() {
+	It("are reported in the status", func() {
 		Eventually(func(g Gomega) {
 			st := statusOf(g, policy)
 			g.Expect(st.State).To(Equal("Active"))
@@ -217,7 +217,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 		}).Should(Succeed())
 	})
 
-	It("belong to one policy, and the one that yields says so", func() {
+	It("belong to one policy, and the other policy reports that", func() {
 		other := newPolicy(ns, "age")
 		other.Spec.Algorithm, other.Spec.Priority = "Oldest", 10
 		Expect(env.Client.Create(ctx, other)).To(Succeed())
@@ -234,7 +234,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 		Eventually(planned(ns, "web")).Should(Succeed())
 	})
 
-	It("go when the adapter goes, and the adapter waits for that", func() {
+	It("are removed with the adapter, and the adapter waits for that", func() {
 		// A ReplicaSet whose Deployment has no adapter is a target itself, and would get costs anew.
 		Expect(env.Patch(ctx, policy.DeepCopy(), `{"spec":{"target":{"kinds":[{"group":"apps","kind":"Deployment"}]}}}`)).To(Succeed())
 		Eventually(func(g Gomega) { g.Expect(statusOf(g, policy).Pods).To(BeEquivalentTo(9)) }).Should(Succeed())
@@ -271,7 +271,7 @@ var _ = Describe("A pod template that sets the cost", func() {
 })
 
 var _ = Describe("A policy for a kind that ignores the cost", func() {
-	It("is refused with a condition that says why", func() {
+	It("is refused with a condition that has the reason", func() {
 		start()
 		ns := suite.Namespace(ctx, env)
 		policy := newPolicy(ns, "wrong")
@@ -336,7 +336,7 @@ var _ = Describe("Pods and nodes", func() {
 	})
 })
 
-var _ = Describe("Who scales down without knowing of costs", func() {
+var _ = Describe("A scale-down without knowledge of costs", func() {
 	var ns string
 	BeforeEach(func() {
 		start()

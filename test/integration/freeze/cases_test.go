@@ -46,13 +46,13 @@ var _ = Describe("In a freeze of everything", func() {
 		})
 	})
 
-	It("refuses what generates its name, and names the policy", func() {
+	It("refuses an object with a generated name, and names the policy", func() {
 		begin()
 		job := object(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, generateName: once-}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
 		Expect(alice.Create(ctx, job)).To(BeRefused("Job.batch/"+ns+"/once-", "denies Create"))
 	})
 
-	It("lets a server-side apply pass that changes nothing, and not one that does", func() {
+	It("lets only a server-side apply without changes pass", func() {
 		same := object(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: %s, name: web}, spec: {replicas: 1}}`, ns)
 		applyAs := func(obj *unstructured.Unstructured) error {
 			return alice.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("ci"), client.ForceOwnership)
@@ -134,7 +134,7 @@ var _ = Describe("In a freeze of everything", func() {
 		Expect(alice.Status().Patch(ctx, web.DeepCopy(), body)).To(Succeed())
 	})
 
-	It("gives nobody a roll-back by a status, and lets harmless metadata pass with it", func() {
+	It("refuses a roll-back by a status, and lets harmless metadata pass with a status", func() {
 		begin()
 		rollback := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"1"}}}`))
 		Expect(patch(alice, web, `{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"1"}}}`)).To(BeRefused("denies RollOut"))
@@ -144,7 +144,7 @@ var _ = Describe("In a freeze of everything", func() {
 		Expect(web.GetAnnotations()).To(And(HaveKeyWithValue("a", "b"), Not(HaveKey("deprecated.deployment.rollback.to"))))
 	})
 
-	It("lets finalizers go, so that a deletion from before ends", func() {
+	It("lets finalizers be removed, so that an earlier deletion ends", func() {
 		Expect(env.Client.Delete(ctx, web)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
@@ -174,7 +174,7 @@ var _ = Describe("In a freeze of everything", func() {
 		}).Should(BeTrue())
 	})
 
-	It("lets a namespace be deleted with all that is in it", func() {
+	It("lets a namespace be deleted with its objects", func() {
 		Expect(patch(env.Client, web, `{"metadata":{"finalizers":null}}`)).To(Succeed())
 		begin()
 		Expect(env.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})).To(Succeed())
@@ -240,7 +240,7 @@ spec: {activeFrom: 2026-03-01T00:00:00Z, activeTo: 2026-03-04T00:00:00Z, target:
 })
 
 var _ = Describe("Labels", func() {
-	It("neither get an object out of a freeze nor into an exception by the edit that sets them", func() {
+	It("take an object neither out of a freeze nor into an exception in the same edit", func() {
 		ns := newNamespace()
 		alice := as("alice")
 		front := deployment(ns, "front")
@@ -270,7 +270,7 @@ spec: {activeFrom: 2026-03-02T11:00:00Z, activeTo: 2026-03-02T13:00:00Z, allow: 
 		Expect(patchScale(alice, front, toTwo)).To(Succeed(), "the labels of the object count for /scale too")
 	})
 
-	It("of other policies free nothing of a freeze that does not ask for them", func() {
+	It("of other policies do not lift a freeze that does not select by them", func() {
 		ns, alice := newNamespace(), as("alice")
 		out := deployment(ns, "out")
 		out.SetLabels(map[string]string{v1alpha1.LabelExclude: "true"})

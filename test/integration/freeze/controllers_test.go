@@ -34,7 +34,7 @@ func jobsIn(namespace string) func(Gomega) []batchv1.Job {
 	}
 }
 
-var _ = Describe("In a freeze, what a controller is led to do", func() {
+var _ = Describe("In a freeze, an action caused through a controller", func() {
 	var (
 		ns    string
 		web   *unstructured.Unstructured
@@ -132,7 +132,7 @@ var _ = Describe("In a freeze, what a controller is led to do", func() {
 		Consistently(current).Should(And(HaveField("Generation", set.Generation), HaveField("Annotations", HaveKeyWithValue(v1alpha1.AnnotationLedger, ledger))))
 	})
 
-	It("has a ledger wait that was begun on another object", func() {
+	It("delays a ledger that was begun on another object", func() {
 		freezing(ns, "sizes", "Scale")
 		eventuallyRefused(func() error { return patch(alice, web, toTwo, client.DryRunAll) })
 		restored := object(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, name: restored}, spec: {parallelism: 1, suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)

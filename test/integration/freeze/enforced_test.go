@@ -136,7 +136,7 @@ spec:
 `
 
 var _ = Describe("A freeze", func() {
-	It("is ready only while it is seen that changes are judged", func() {
+	It("is ready only while changes are proved to be judged", func() {
 		e := startEnforcing()
 		Expect(e.env.Apply(ctx, []byte(ovens))).To(Succeed())
 		Expect(e.env.AwaitCRDs(ctx)).To(Succeed())
@@ -180,17 +180,17 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: example.com, ki
 			serve(0, "false")()
 			serve(1, "false")()
 		}, serve(0, "true"), serve(1, "true"))
-		By("somebody removes the configuration")
+		By("the configuration is deleted")
 		e.breaks("is missing, so changes pass", func() {
 			e.kept.Store(true)
 			Expect(e.env.Client.Delete(ctx, e.configuration())).To(Succeed())
 		})
 		Eventually(e.events).Should(ContainElement("NotEnforced"))
-		By("somebody cuts its rules")
+		By("its rules are removed")
 		e.breaks("differs from the freezes", patched("/webhooks/0/rules/0/operations", `["UPDATE"]`))
-		By("somebody leads it elsewhere")
+		By("its address is changed")
 		e.breaks("a probe has not come back", patched("/webhooks/1/clientConfig/url", `"https://127.0.0.1:1/probe"`))
-		By("somebody takes the right to read it away")
+		By("the right to read it is removed")
 		e.breaks("cannot be read, so changes may pass", func() {
 			e.blind.Store(true)
 			Expect(e.env.Patch(ctx, e.configuration(), `{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)).To(Succeed(), "so that it is looked at now, and not within a minute")
@@ -211,7 +211,7 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: example.com, ki
 		Eventually(e.ready).Should(HaveField("Status", metav1.ConditionTrue))
 	})
 
-	It("claims nothing where nothing is ever judged", func() {
+	It("claims nothing if nothing is ever judged", func() {
 		freezing("kube-system", "repairs", everything)
 		apply(`
 apiVersion: flyball.dev/v1alpha1

@@ -44,7 +44,7 @@ spec:
 		Eventually(try(alice, restart)).Should(BeRefused("inventory denies RollOut", "audit denies RollOut"))
 	})
 
-	It("needs the verb except, and remembers who made it", func() {
+	It("needs the verb except, and records its author", func() {
 		Expect(alice.Create(ctx, exception(""))).To(MatchError(ContainSubstring(`user "alice" needs the verb "except" on it, or on every policy that spec.policies names`)))
 		grant("except", "release", ns, "freezeexceptions", "except")
 		dave := as("dave", "release")
@@ -79,7 +79,7 @@ spec:
 		}).Should(Succeed())
 	})
 
-	It("names who made it, and nobody else writes that, whatever they may write of its status", func() {
+	It("names its author, and no other writer of the status can change that", func() {
 		grant("except", "release", ns, "freezeexceptions, freezeexceptions/status", "except, create, update, patch, delete")
 		dave := as("dave", "release")
 		made := exception("")
@@ -115,7 +115,7 @@ spec:
 		named(Default)
 	})
 
-	It("names who made it, whatever its name and however often one of that name comes and goes", func() {
+	It("names its author, in spite of earlier exceptions of the same name", func() {
 		grant("except", "release", ns, "freezeexceptions, freezeexceptions/status", "except, create, update, patch, delete")
 		dave, carol := as("dave", "release"), as("carol", "release")
 		by := func(obj client.Object) func(Gomega) string {
@@ -142,7 +142,7 @@ spec:
 		Consistently(by(last), "1s").Should(Equal("carol"))
 	})
 
-	It("is made with the verb on every policy that it names", func() {
+	It("needs the verb on every policy that it names", func() {
 		named := exception("  policies: [ChangeFreeze/inventory]")
 		role := "except-inventory"
 		apply(`
@@ -182,7 +182,7 @@ spec: {windows: [{from: "08:00", to: "10:00"}], deny: [RollOut]}
 		Eventually(try(alice, restart)).Should(And(BeRefused("audit denies RollOut"), Not(MatchError(ContainSubstring("/inventory denies")))))
 	})
 
-	It("of entries that name nothing is refused, or warned of where they may name something later", func() {
+	It("with entries that name nothing is refused, or prints a warning if they may name something later", func() {
 		Expect(env.Client.Create(ctx, exception("  policies: [ClusterChangeFreeze/everywhere]"), client.DryRunAll)).To(
 			MatchError(ContainSubstring("spec.policies[0]: Invalid value: \"ClusterChangeFreeze/everywhere\": an exception of a namespace never lifts a cluster policy")))
 		out, err := kubectl("admin", ns, `
@@ -195,7 +195,7 @@ spec: {activeFrom: 2026-03-02T12:00:00Z, activeTo: 2026-03-02T14:00:00Z, allow: 
 		Expect(out).To(ContainSubstring("Warning: spec.policies: there is no policy inventroy"))
 	})
 
-	It("is told of when a policy is made that it can lift", func() {
+	It("is named in a warning when a policy is created that it can lift", func() {
 		Expect(env.Client.Create(ctx, exception(""))).To(Succeed())
 		Eventually(func() string {
 			out, _ := kubectl("alice", ns, `
@@ -208,7 +208,7 @@ spec: {windows: [{from: "08:00", to: "10:00"}], deny: [RollOut]}
 		}).Should(ContainSubstring("Warning: FreezeException/" + ns + "/fix can let changes through that this policy denies"))
 	})
 
-	It("lifts only what it names", func() {
+	It("lifts only the policies that it names", func() {
 		Expect(env.Client.Create(ctx, exception("  policies: [inventory]"))).To(Succeed())
 		Eventually(try(alice, restart)).Should(And(BeRefused("audit denies RollOut"), Not(MatchError(ContainSubstring("/inventory denies")))))
 		Expect(try(alice, toTwo)()).To(BeRefused("inventory denies Scale"))
@@ -247,7 +247,7 @@ spec: {target: {namespaces: [%s]}, startTime: 2026-03-02T12:00:00Z, endTime: 202
 		Consistently(try(alice, restart)).Should(BeRefused("ClusterChangeFreeze/everywhere"))
 	})
 
-	It("for a user is of no use to those who may not act as that user", func() {
+	It("for a user does not help accounts that may not act as that user", func() {
 		Expect(env.Client.Create(ctx, exception("  constraints: {allowedUsers: [bob]}"))).To(Succeed())
 		Eventually(try(as("bob"), restart)).Should(Succeed())
 		config := env.Cluster.ConfigFor("alice")

@@ -131,7 +131,7 @@ spec: {windows: [{from: "08:00", to: "10:00"}], deny: [Scale]}
 		Expect(patch(alice, window, wider, client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
 	})
 
-	It("says of the namespaces that are never frozen that they are not", func() {
+	It("reports the namespaces that are never frozen", func() {
 		out, err := kubectl("alice", ns, `
 apiVersion: flyball.dev/v1alpha1
 kind: ClusterChangeFreeze
@@ -155,14 +155,14 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		Expect(alice.Delete(ctx, frz.DeepCopy())).To(Succeed())
 	})
 
-	It("is no matter of rights long before it begins and after it has ended", func() {
+	It("needs no right long before it begins and after it has ended", func() {
 		clock.SetTime(noon.Add(-25 * time.Hour))
 		Expect(patch(alice, frz, `{"spec":{"endTime":"2026-03-02T14:00:00Z"}}`)).To(Succeed())
 		clock.SetTime(noon.Add(48 * time.Hour))
 		Expect(alice.Delete(ctx, frz.DeepCopy())).To(Succeed())
 	})
 
-	It("is not left to the garbage collector, and goes with its namespace", func() {
+	It("is not left to the garbage collector, and is deleted with its namespace", func() {
 		Expect(patch(alice, frz, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`)).To(Succeed())
 		Eventually(refusedDeletions).WithArguments("system:serviceaccount:kube-system:generic-garbage-collector", "changefreezes", ns).Should(BeNumerically(">", 0))
 		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(frz), frz)).To(Succeed())
@@ -172,7 +172,7 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		Eventually(func() error { return env.Client.Get(ctx, client.ObjectKeyFromObject(frz), frz) }).Should(Satisfy(apierrors.IsNotFound))
 	})
 
-	It("guards the adapter that it judges by", func() {
+	It("guards its adapter", func() {
 		grant("patch-all", "patchers", "", "adapters", "get, update, patch, delete")
 		eve := as("eve", "patchers")
 		press := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}

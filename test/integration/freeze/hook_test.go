@@ -45,7 +45,7 @@ func rulesOf(g Gomega) []string {
 }
 
 var _ = Describe("The webhook configuration", func() {
-	It("is there only while a freeze is, with the kinds and operations in use", func() {
+	It("exists only while a freeze exists, with the kinds and operations in use", func() {
 		// Where Scale is denied, every change of what scales others is judged, and every change of pods in place.
 		const scalers, resizes = "nowhere horizontalpodautoscalers: CREATE UPDATE DELETE", "nowhere pods/resize: UPDATE"
 		Consistently(configuration).Should(BeNil())
@@ -69,7 +69,7 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: Cr
 		Eventually(configuration).Should(BeNil())
 	})
 
-	It("guards the labels of namespaces closed while a freeze that selects by them is guarded, and not else", func() {
+	It("guards the labels of namespaces only while a freeze that selects by them is guarded", func() {
 		guard := func(g Gomega) []string {
 			var policies []string
 			webhooks, _, _ := unstructured.NestedSlice(configuration(g).Object, "webhooks")
@@ -105,7 +105,7 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaceSelector: {ma
 		}
 	})
 
-	It("sends changes from the namespaces that are frozen, and from no others", func() {
+	It("sends changes only from frozen namespaces", func() {
 		shop, blog := newNamespace(), newNamespace()
 		for _, ns := range []string{shop, blog} {
 			Expect(env.Client.Create(ctx, deployment(ns, "web"))).To(Succeed())
@@ -128,7 +128,7 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaceSelector: {ma
 		Expect(drop(shop)()).To(BeRefused("ChangeFreeze/" + shop + "/mine denies Delete"))
 	})
 
-	It("comes back when somebody removes it or cuts its rules", func() {
+	It("is restored after its deletion or an edit of its rules", func() {
 		apply(`
 apiVersion: flyball.dev/v1alpha1
 kind: ClusterChangeFreeze

@@ -64,7 +64,7 @@ var _ = Describe("Enforcement", func() {
 		Expect(env.Client.Create(ctx, web)).To(Succeed())
 	})
 
-	It("Deny counts what it refuses, tells of it on the policy and on the object, and counts no dry run", func() {
+	It("Deny counts refusals, reports them on the policy and on the object, and counts no dry run", func() {
 		// While its controller writes, the API server may ask twice about one change: of what it has cached, and of what is stored.
 		Eventually(func(g Gomega) int64 {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
@@ -124,7 +124,7 @@ spec: {startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z, deny: [Sc
 })
 
 var _ = Describe("The status of a freeze", func() {
-	It("says what it is in and what comes next, and is not rewritten as time goes by", func() {
+	It("has the present state and the next one, and is not rewritten as time goes by", func() {
 		ns := newNamespace()
 		clock.SetTime(noon.Add(-time.Hour))
 		freezing(ns, "inventory", "Scale")
@@ -171,7 +171,7 @@ spec: {startTime: "%s", endTime: "%s", deny: [RollOut, Scale], suspend: [{group:
 `, name, ns, start, end)
 	}
 
-	It("counts references over overlapping freezes and restores exactly; one to come touches nothing", func() {
+	It("counts references over overlapping freezes and restores exactly; a coming freeze touches nothing", func() {
 		ns := newNamespace()
 		cron := specimens()[5].made(ns, "mail")
 		var original batchv1.CronJob

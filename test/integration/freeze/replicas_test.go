@@ -225,7 +225,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Expect(failures).To(BeEmpty())
 	})
 
-	It("lose nothing but what leads to the dead one when one is killed", func() {
+	It("lose only the requests to a replica that is killed", func() {
 		var deaths []death
 		failures := managers.underLoad(func(*harness.Load) {
 			for range 3 {
@@ -240,7 +240,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		}
 	})
 
-	It("let nothing pass that a replica had in its hands when it was killed", func() {
+	It("let no request pass that a killed replica was answering", func() {
 		var d death
 		failures := managers.underLoad(func(load *harness.Load) {
 			d.from = time.Now()
@@ -255,7 +255,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		}
 	})
 
-	It("that are all gone refuse what is frozen, and let everything else and the repair pass", func() {
+	It("that are all gone refuse frozen changes, and let everything else and the repair pass", func() {
 		Expect(managers.env.Apply(ctx, []byte(byLabel))).To(Succeed())
 		Eventually(managers.guard).Should(Equal(admissionregistrationv1.Fail))
 		prod := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod", Labels: map[string]string{"env": "prod"}}}
@@ -288,7 +288,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		}
 	})
 
-	It("come back to a cluster as it was left", func() {
+	It("come back to an unchanged cluster", func() {
 		Expect(managers.env.Client.Create(ctx, deployment("prod", "web"))).To(Succeed())
 		managers.start()
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
@@ -306,7 +306,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 	})
 
-	It("go over to certificates from a directory, and lose nothing while those are renewed", func() {
+	It("switch to certificates from a directory, and lose nothing during their renewal", func() {
 		issuer, err := harness.NewIssuer()
 		Expect(err).NotTo(HaveOccurred())
 		project := func(dir string) {
@@ -340,7 +340,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		managers.terminate()
 	})
 
-	It("give way to a manager without a webhook, which leaves nothing that asks for one", func() {
+	It("give way to a manager without a webhook, which leaves no webhook configuration", func() {
 		managers.kill()
 		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring("failed calling webhook")))
 		m := managers.env.Start(harness.Options{Log: GinkgoWriter})
@@ -350,7 +350,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 	})
 
-	It("that are removed leave nothing that blocks, although the freeze stays", func() {
+	It("that are removed leave no blocking configuration, although the freeze stays", func() {
 		own := managers.env
 		managers.kill()
 		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring("failed calling webhook")))

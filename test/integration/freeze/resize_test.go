@@ -41,7 +41,7 @@ spec:
 		return as("alice").SubResource("resize").Patch(ctx, pod.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch), opts...)
 	}
 
-	It("scales what the pod belongs to, and is no roll-out of it", func() {
+	It("scales the pod's owner, and is no roll-out of it", func() {
 		ns := newNamespace()
 		pod := running(ns)
 		freezing(ns, "releases", "RollOut")

@@ -16,8 +16,8 @@ import (
 )
 
 // Somebody who may write /status, and nothing else of an object.
-var _ = Describe("Who writes a status in a freeze", func() {
-	It("has no object deleted by an owner that does not exist", func() {
+var _ = Describe("A writer of a status in a freeze", func() {
+	It("cannot have an object deleted by an owner that does not exist", func() {
 		ns, alice := newNamespace(), as("alice")
 		var all []*unstructured.Unstructured
 		for _, s := range specimens() {
@@ -42,7 +42,7 @@ var _ = Describe("Who writes a status in a freeze", func() {
 		Expect(refusals).To(BeNumerically(">", 0), "some kinds take owners from a status")
 	})
 
-	It("does not end it by saying of an adapter that its kind is not served", func() {
+	It("cannot end it by writing that an adapter's kind is not served", func() {
 		ns, alice := newNamespace(), as("alice")
 		web := deployment(ns, "web")
 		Expect(env.Client.Create(ctx, web)).To(Succeed())

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-var _ = Describe("What is printed", func() {
+var _ = Describe("The printed output", func() {
 	It("is accepted by the API server, its CEL rules and the webhook: every golden file", func() {
 		ns := suite.Namespace(ctx, env)
 		files, err := filepath.Glob(filepath.Join(env.Root, "cmd/kubectl-flyball/migrate/tools/testdata/*/*.txt"))

@@ -304,14 +304,14 @@ var _ = Describe("A take-over", func() {
 		return p
 	}
 
-	It("leaves alone what no policy of the cluster puts to sleep", func() {
+	It("leaves objects alone that no policy of the cluster puts to sleep", func() {
 		before := versions(owned)
 		got := migrate("", "lightsout", "-n", ns, "--take-over", "--apply")
 		Expect(got.Code).To(Equal(2), got.ErrOut)
 		Expect(got.Out).To(And(ContainSubstring("Deployment.apps/"+ns+"/web: left as it is: no policy puts it to sleep by /spec/replicas: none selects it"),
 			ContainSubstring("to wake it: kubectl patch deployment.apps web -n "+ns)))
 
-		By("the policy that would is printed, and not applied")
+		By("the policy for it is printed, and not applied")
 		tool := fromLightsOut().objects
 		apply(tool, ns)
 		DeferCleanup(func() {
@@ -325,7 +325,7 @@ var _ = Describe("A take-over", func() {
 		Expect(versions(owned)).To(Equal(before))
 	})
 
-	It("names the rights that are missing, to read and to write, and writes nothing", func() {
+	It("names the missing rights, to read and to write, and writes nothing", func() {
 		apply(policies, ns)
 		DeferCleanup(func() { suite.Remove(ctx, env, nights()) })
 		Eventually(func() string { return readiness(scheduleIn(ns)) }).Should(Equal("True"))
@@ -344,7 +344,7 @@ var _ = Describe("A take-over", func() {
 		Expect(versions(owned)).To(Equal(before))
 	})
 
-	It("is refused where the object has changed since it was read", func() {
+	It("is refused if the object has changed since it was read", func() {
 		apply(policies, ns)
 		DeferCleanup(func() { suite.Remove(ctx, env, nights()) })
 		Eventually(func() string { return readiness(scheduleIn(ns)) }).Should(Equal("True"))
@@ -361,7 +361,7 @@ var _ = Describe("A take-over", func() {
 		Expect(current(owned[0]).GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationLedger))
 	})
 
-	It("is refused by a freeze that is in force, until an exception lets it through", func() {
+	It("is refused by a freeze in force, until an exception lets it through", func() {
 		apply(policies, ns)
 		DeferCleanup(func() { suite.Remove(ctx, env, nights()) })
 		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {namespace: %[1]s, name: sale}, spec: {target: {}, startTime: "2026-03-02T00:00:00Z", endTime: "2026-03-04T00:00:00Z"}}`, ns)

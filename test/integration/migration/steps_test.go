@@ -80,8 +80,8 @@ func inhabitants() map[string]inhabitant {
 	}
 }
 
-var _ = Describe("The steps that are printed for a live kube-downscaler", func() {
-	It("put nothing to sleep and wake nothing, and the next morning is as it would have been", func() {
+var _ = Describe("The printed steps for a live kube-downscaler", func() {
+	It("put nothing to sleep and wake nothing, and the next morning is as without them", func() {
 		ns := suite.Namespace(ctx, env)
 		alone := ns + "-alone"
 		create := func(text string) *unstructured.Unstructured {
@@ -106,7 +106,7 @@ var _ = Describe("The steps that are printed for a live kube-downscaler", func()
 		clock.SetTime(night)
 		before, written := specs(objects), objects["agent"].GetGeneration()
 
-		By("a dry run before the marks are there names what would go to sleep")
+		By("a dry run before the marks exist names objects that would go to sleep")
 		Expect(migrate("", "kube-downscaler", "-A", "--take-over", "--dry-run").Out).To(And(
 			ContainSubstring("Deployment.apps/"+ns+"/excluded: replicas 2 -> 0"), ContainSubstring("Deployment.apps/"+ns+"/until: replicas 2 -> 0"),
 			ContainSubstring("Deployment.apps/"+ns+"/payments: replicas 2 -> 0"), ContainSubstring("DaemonSet.apps/"+ns+"/agent: flyball.dev/asleep absent -> "), Not(ContainSubstring("/"+alone+"/"))))
@@ -120,7 +120,7 @@ var _ = Describe("The steps that are printed for a live kube-downscaler", func()
 		Expect(said["--dry-run"]).To(ContainSubstring("No object changes its state."))
 		Expect(said["--apply"]).To(And(ContainSubstring("excluded-asleep: left as it is"), ContainSubstring("to wake it: kubectl patch deployment.apps excluded-asleep")))
 
-		By("nothing has changed but how the DaemonSet sleeps that was taken over, in one write")
+		By("only the field by which the taken over DaemonSet sleeps has changed, in one write")
 		before["agent"] = strings.Replace(before["agent"], "downscaler/match-none", "flyball.dev/asleep", 1)
 		Consistently(func() map[string]string { return specs(objects) }, "2s").Should(Equal(before))
 		Expect(current(objects["agent"]).GetGeneration()).To(Equal(written + 1))

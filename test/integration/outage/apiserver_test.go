@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-var _ = Describe("An API server that is away for 20 s across an edge", func() {
+var _ = Describe("An API server that is away for 20 s across a transition", func() {
 	It("finds everything right after its return", func() {
 		const size = 60
 		monday := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)

@@ -85,7 +85,7 @@ func (c *costed) own(g Gomega) (n int, list []*corev1.Pod) {
 }
 
 var _ = Describe("A manager that is killed in the middle of deletion costs", func() {
-	It("loses none that is not Flyball's, and the next start sets, or removes, every one that is", func() {
+	It("loses no foreign cost, and the next start sets or removes every cost of Flyball", func() {
 		const size, kills = 150, 10
 		c := newCosted(size)
 		policy := zones.Policy(c.namespace, "zones")

@@ -26,7 +26,7 @@ func start(args ...string) *harness.Process {
 }
 
 var _ = Describe("A manager that is killed", func() {
-	It("twenty times in the middle of edges leaves every original intact, and the next start puts every state right", func() {
+	It("twenty times in the middle of transitions leaves every original intact, and the next start corrects every state", func() {
 		const size, kills = 200, 20
 		f := newFleet("crash", size)
 		able := size - int(f.zeros())
@@ -73,7 +73,7 @@ func (f *fleet) changed(asleep bool, able int) func() int {
 	}
 }
 
-var _ = Describe("A manager that is told to stop", func() {
+var _ = Describe("A manager that is asked to stop", func() {
 	It("finishes the writes in flight, begins no others, and ends without an error", func() {
 		const size = 200
 		f := newFleet("sigterm", size)
@@ -99,7 +99,7 @@ var _ = Describe("A manager that is told to stop", func() {
 })
 
 var _ = Describe("Two managers", func() {
-	It("work one at a time: another takes over when the one at work is killed, and at once when it is told to stop", func() {
+	It("work one at a time: the other takes over when the leader is killed, and at once when it is asked to stop", func() {
 		f := newFleet("leader", 20)
 		first := start("--leader-elect=true")
 		f.turn(true)

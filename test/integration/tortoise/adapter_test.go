@@ -32,7 +32,7 @@ func withoutAdapter(name string) (back func()) {
 }
 
 var _ = Describe("A Tortoise whose targets lose their adapter", func() {
-	It("gives back, and goes on from what it has learnt once the adapter is back", func() {
+	It("restores, and continues from its checkpoint once the adapter is back", func() {
 		ns := web()
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)

@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("A Tortoise with a boost for the start of pods", func() {
-	DescribeTable("has them created with more CPU, and come down in place once they are ready", func(apply v1alpha1.VerticalApply) {
+	DescribeTable("creates them with more CPU, and lowers it in place once they are ready", func(apply v1alpha1.VerticalApply) {
 		ns := web()
 		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
@@ -64,7 +64,7 @@ var _ = Describe("A Tortoise with a boost for the start of pods", func() {
 			g.Expect(resizers(ns)(g)).To(HaveLen(len(pods)))
 		}).Should(Succeed())
 
-		By("having no room for a boost in the namespace")
+		By("leaving no room for a boost in the namespace")
 		most := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "most"}}
 		usual := cpu(Default)
 		most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceCPU: usual}}}
@@ -86,7 +86,7 @@ var _ = Describe("A Tortoise with a boost for the start of pods", func() {
 		Entry("the template", v1alpha1.ApplyRollOut),
 	)
 
-	It("says so where nobody could take it back, and what it cannot be", func() {
+	It("reports that it could not be taken back, and refuses invalid values", func() {
 		ns := web()
 		remember(ns, learnt(ns))
 		t := newTortoise(ns, v1alpha1.TortoiseAuto, func(s *v1alpha1.TortoiseSpec) {

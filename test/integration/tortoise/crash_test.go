@@ -170,7 +170,7 @@ func many(ns string, pods int) {
 }
 
 var _ = Describe("A manager that is killed", func() {
-	It("while it changes pods in place, and while it gives them back, leaves none with half of it and loses no original", func() {
+	It("while it changes or restores pods in place leaves no pod half changed and loses no original", func() {
 		const size, kills = 60, 8
 		ns := suite.Namespace(ctx, env)
 		many(ns, size)

@@ -53,7 +53,7 @@ func tunedMemory(m *harness.Manager, namespace, of string) func(Gomega) map[stri
 }
 
 var _ = Describe("A Tortoise", func() {
-	It("loses nothing that it has learnt while its spec cannot be read, also over a restart", func() {
+	It("keeps its learnt state while its spec cannot be read, also over a restart", func() {
 		ns := web()
 		remember(ns, learnt(ns))
 		kept := checkpointOf(ns)(Default)
@@ -62,7 +62,7 @@ var _ = Describe("A Tortoise", func() {
 		m := env.Start(optionsAt(clock))
 		Eventually(phaseOf(ns, "web")).Should(Equal("Working"))
 
-		By("taking its spec for one that contradicts itself, which only the webhook refuses")
+		By("giving it a contradictory spec, which only the webhook refuses")
 		contradict := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resources":[{"container":"main","min":{"cpu":"2"},"max":{"cpu":"1"}}]}}`))
 		Expect(env.Client.Patch(ctx, t, contradict)).To(Succeed())
 		unread := func(g Gomega) {
@@ -77,14 +77,14 @@ var _ = Describe("A Tortoise", func() {
 		Eventually(unread).Should(Succeed())
 		Consistently(checkpointOf(ns)).WithTimeout(3 * time.Second).Should(Equal(kept))
 
-		By("putting it right")
+		By("repairing it")
 		Expect(env.Client.Patch(ctx, t, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resources":null}}`)))).To(Succeed())
 		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
 		Expect(phaseOf(ns, "web")(Default)).To(Equal("Working"))
 		Expect(checkpointOf(ns)(Default)).To(Equal(kept))
 	})
 
-	It("says of a target without pods what is in place, and in which mode", func() {
+	It("reports the applied numbers and the mode of a target without pods", func() {
 		ns := suite.Namespace(ctx, env)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "web"))).To(Succeed())
 		remember(ns, learnt(ns))
@@ -96,11 +96,11 @@ var _ = Describe("A Tortoise", func() {
 			g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
 			g.Expect(st.Mode).To(Equal(v1alpha1.TortoiseAuto))
 		}).Should(Succeed())
-		By("telling it in metrics too, for as long as it is so")
+		By("reporting it in metrics too, for as long as it lasts")
 		Eventually(appliedMemory(m, ns)).Should(BeNumerically(">", 0))
 		Consistently(appliedMemory(m, ns)).WithTimeout(3 * time.Second).Should(Equal(820.0 * (1 << 20)))
 
-		By("scaling it to nothing, and then switching tuning off")
+		By("scaling it to zero, and then switching tuning off")
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
 		Expect(env.Patch(ctx, d, `{"spec":{"replicas":0}}`)).To(Succeed())
 		Eventually(func(g Gomega) { g.Expect(podsOf(ns)(g)).To(BeEmpty()) }).Should(Succeed())

@@ -186,7 +186,7 @@ func isKnown(f *v1alpha1.ChangeFreeze) {
 }
 
 var _ = Describe("A Tortoise that changes pods in place", func() {
-	It("changes those that run, leaves the template alone, and gives back what the template asks for when it is deleted", func() {
+	It("changes running pods, leaves the template alone, and restores the template's requests when it is deleted", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		before := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		first := uids(ns)(Default)
@@ -206,7 +206,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 			g.Expect(t.Status.Pods.Resized).To(Equal(t.Status.Pods.Total))
 		}).Should(Succeed())
 
-		By("resizing a pod that comes")
+		By("resizing a new pod")
 		// The autoscaler takes pods away meanwhile, for its minimum is lower than before: then none comes for one that goes.
 		Eventually(func(g Gomega) {
 			var old corev1.Pod
@@ -238,7 +238,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Expect(owned(d, ns, "web")(Default)).To(Equal(before))
 	})
 
-	It("tells what nodes say, and rolls nothing out for it", func() {
+	It("reports the nodes' answers, without a roll-out", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		manage(clock, t)
 		inPlaceOn(ns)
@@ -255,7 +255,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
 	})
 
-	It("changes the template where a node cannot, and stays with that", func() {
+	It("changes the template if a node cannot change a pod, and stays with the template", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlaceOrRollOut, nobody)
 		m := manage(clock, t)
 		inPlaceOn(ns)
@@ -281,7 +281,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Consistently(inTemplate).WithTimeout(5 * time.Second).Should(Succeed())
 	})
 
-	It("gives pods back with mode Off, and where it selects them no more", func() {
+	It("restores pods with mode Off, and when it no longer selects them", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		manage(clock, t)
 		inPlaceOn(ns)
@@ -306,7 +306,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Eventually(back).Should(Succeed())
 	})
 
-	It("names pods whose nodes do not support it, and changes the template where that is asked for", func() {
+	It("names pods whose nodes do not support it, and changes the template if the spec asks for it", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, func(corev1.Pod) bool { return true })
 		manage(clock, t)
 		Eventually(resized(ns)).Should(And(HaveField("Infeasible", BeNumerically(">", 0)), HaveField("Resized", BeZero()), HaveField("Waiting", BeZero()),
@@ -325,7 +325,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Expect(requests(ns, "web")(Default)).NotTo(HaveKeyWithValue("memory", "1Gi"))
 	})
 
-	It("names pods that the API server refuses to change, changes all others, and goes without them", func() {
+	It("names pods that the API server refuses to change, changes all others, and is deleted without them", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		small := shrink(ns)
 		manage(clock, t)
@@ -347,7 +347,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		Expect(asked(ns)(Default)).To(Equal(map[string]int{own: len(podsOf(ns)(Default))}))
 	})
 
-	It("knows what nodes have still to carry out, also after a restart", func() {
+	It("knows the outstanding work of nodes, also after a restart", func() {
 		var released atomic.Bool
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
 		m := manage(clock, t)
@@ -374,7 +374,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		inPlaceOn(ns)
 	})
 
-	It("waits for a freeze that denies Scale, changing and giving back, and for no other", func() {
+	It("waits only for a freeze that denies Scale, with changes and with the restore", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		frozen(ns, "releases", v1alpha1.ActionRollOut)
 		sizes := frozen(ns, "sizes", v1alpha1.ActionScale)

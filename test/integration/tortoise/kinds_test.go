@@ -92,7 +92,7 @@ func made(namespace, manifest string, above *unstructured.Unstructured) *unstruc
 	return obj
 }
 
-var _ = Describe("A Tortoise over kinds that only their adapters know", func() {
+var _ = Describe("A Tortoise over kinds that only adapters describe", func() {
 	resources := func(obj *unstructured.Unstructured, path ...string) map[string]any {
 		GinkgoHelper()
 		spec, _, err := unstructured.NestedMap(obj.Object, path...)
@@ -102,7 +102,7 @@ var _ = Describe("A Tortoise over kinds that only their adapters know", func() {
 		}
 		return spec["resources"].(map[string]any)
 	}
-	DescribeTable("sets what was found, and gives it back exactly",
+	DescribeTable("sets the recommendation, and restores the originals exactly",
 		func(manifest, container, below string, path ...string) {
 			ns := suite.Namespace(ctx, env)
 			obj := made(ns, manifest, nil)

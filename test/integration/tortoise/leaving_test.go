@@ -40,7 +40,7 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(map[string]int{own: len(podsOf(ns)(g))})) }).Should(Succeed())
 	}
 
-	It("are given back after a freeze although its finalizer was taken off", func() {
+	It("are restored after a freeze although its finalizer was removed", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		manage(clock, t)
 		inPlaceOn(ns)
@@ -60,7 +60,7 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		givenBack(ns)
 	})
 
-	It("are given back by the next manager although the policy went without its finalizer while none ran", func() {
+	It("are restored by the next manager although the policy was deleted without its finalizer while none ran", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		m := manage(clock, t)
 		inPlaceOn(ns)
@@ -100,7 +100,7 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		givenBack(ns)
 	})
 
-	It("stay as they are while the adapter goes of what is between them and the target", func() {
+	It("stay as they are while the adapter of a kind between them and the target is deleted", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		manage(clock, t)
 		inPlaceOn(ns)
@@ -116,7 +116,7 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		givenBack(ns)
 	})
 
-	It("say that they keep what they have where nothing owns them any more", func() {
+	It("are reported to keep their requests if nothing owns them any more", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, nobody)
 		m := manage(clock, t)
 		inPlaceOn(ns)

@@ -24,7 +24,7 @@ func limited(limits v1alpha1.VerticalLimits) func(*v1alpha1.TortoiseSpec) {
 }
 
 var _ = Describe("A Tortoise whose limits do not follow requests", func() {
-	It("keeps them in a template whose namespace allows no larger ones, removes them when told so, and gives them back", func() {
+	It("keeps them in a template whose namespace allows no larger ones, removes them on request, and restores them", func() {
 		ns := suite.Namespace(ctx, env)
 		most := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "most"}}
 		most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}
@@ -59,16 +59,16 @@ var _ = Describe("A Tortoise whose limits do not follow requests", func() {
 			}
 		}).Should(Succeed())
 
-		By("refusing what pods that run cannot have")
+		By("refusing a setting that running pods cannot have")
 		Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"apply":"InPlace"}}}`)).To(MatchError(ContainSubstring("vertical.limits None needs vertical.apply RollOut or OnCreate")))
 
-		By("leaving")
+		By("ending")
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
 		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
 		Expect(owned(&appsv1.Deployment{}, ns, "web")(Default)).To(Equal(before))
 	})
 
-	It("keeps them on pods that run and on pods that come, and has pods come without them", func() {
+	It("keeps them on running and on created pods, and creates pods without them", func() {
 		ns := web()
 		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))

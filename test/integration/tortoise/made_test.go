@@ -65,7 +65,7 @@ func warnings() func(Gomega, client.Object) []string {
 	}
 }
 
-var _ = Describe("A Tortoise that makes an autoscaler", func() {
+var _ = Describe("A Tortoise that creates an autoscaler", func() {
 	find := func(namespace, name string) func(Gomega) *autoscalingv2.HorizontalPodAutoscaler {
 		return func(g Gomega) *autoscalingv2.HorizontalPodAutoscaler {
 			h := &autoscalingv2.HorizontalPodAutoscaler{}
@@ -78,7 +78,7 @@ var _ = Describe("A Tortoise that makes an autoscaler", func() {
 		}
 	}
 
-	It("tunes it, and leaves it as it was made when it goes", func() {
+	It("tunes the autoscaler, and leaves it as created when the Tortoise is deleted", func() {
 		ns := suite.Namespace(ctx, env)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "web"))).To(Succeed())
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
@@ -113,7 +113,7 @@ var _ = Describe("A Tortoise that makes an autoscaler", func() {
 		Eventually(owned(&appsv1.Deployment{}, ns, "web")).Should(MatchJSON(ownWeb))
 	})
 
-	It("makes none where one governs the target, makes it when that one goes, and removes it at the end", func() {
+	It("creates none if the target has one, creates it when that is deleted, and removes it at the end", func() {
 		ns := web()
 		remember(ns, learnt(ns))
 		start(clocktesting.NewFakeClock(noon.Add(time.Minute)))

@@ -90,7 +90,7 @@ func unhook() {
 }
 
 var _ = Describe("A Tortoise whose pods are created", func() {
-	It("has them start with what is recommended and leaves what runs alone, until the policy goes", func() {
+	It("starts them with the recommended requests and leaves running pods alone, until the policy is deleted", func() {
 		ns, other := web(), web()
 		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
@@ -105,13 +105,13 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		m := env.Start(o)
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 
-		By("recommending, with nothing changed that runs")
+		By("recommending, without a change of running pods")
 		Eventually(namespacesSent).Should(Equal([]string{ns}))
 		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).NewPods).NotTo(BeNil()) }).Should(Succeed())
 		Expect(owned(&appsv1.Deployment{}, ns, "web")(Default)).To(Equal(before))
 		Consistently(asked(ns)).WithTimeout(2 * time.Second).Should(And(HaveLen(1), HaveKey(own)))
 
-		By("having somebody edit and delete the configuration")
+		By("editing and deleting the configuration")
 		comesBack(func(c *admissionregistrationv1.MutatingWebhookConfiguration) error {
 			c.Webhooks[0].FailurePolicy, c.Webhooks[0].NamespaceSelector = new(admissionregistrationv1.Fail), nil
 			return env.Client.Update(ctx, c)
@@ -128,7 +128,7 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		}
 		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).Containers[0].CPU.Applied).To(BeTrue()) }).Should(Succeed())
 
-		By("creating pods that only look as if they were of web")
+		By("creating pods that only look like pods of web")
 		for reason, forge := range map[string]func(*corev1.Pod){
 			"labels alone":               func(p *corev1.Pod) { p.OwnerReferences = nil },
 			"the name, of another UID":   func(p *corev1.Pod) { p.OwnerReferences[0].UID = "forged" },
@@ -143,7 +143,7 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 			Expect(pod.Annotations).NotTo(HaveKey("flyball.dev/tuned-by"), reason)
 		}
 
-		By("creating pods that a LimitRange, or a quota, has no room for with what is recommended")
+		By("creating pods whose recommended requests do not fit a LimitRange or a quota")
 		least := corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}}
 		fitsAsItIs(ns, "2Gi", &corev1.LimitRange{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{least}}})
 		most := resource.MustParse("1Mi")
@@ -160,7 +160,7 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 			Expect(p.Spec.Containers[0].Env).To(BeEmpty())
 		}
 
-		By("creating pods while nobody answers")
+		By("creating pods while no manager answers")
 		Expect(m.Stop()).To(Succeed())
 		roll(ns, "two")
 		Expect(asked(ns)(Default)).To(And(HaveLen(1), HaveKey(own)))
@@ -182,7 +182,7 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		Expect(m.Stop()).To(Succeed())
 	})
 
-	It("has pods start so as well that it changes in place, and keeps to that in a freeze that denies Scale", func() {
+	It("starts pods that it changes in place with the same requests, also in a freeze that denies Scale", func() {
 		ns := web()
 		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
@@ -220,7 +220,7 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 		suite.Remove(ctx, env, t)
 		Expect(m.Stop()).To(Succeed())
 	})
-	It("removes the webhook configuration where no pods are changed as they are created", func() {
+	It("removes the webhook configuration if no created pods are changed", func() {
 		options := withPods(clocktesting.NewFakeClock(noon))
 		DeferCleanup(unhook)
 		for reason, webhook := range map[string]app.WebhookOptions{

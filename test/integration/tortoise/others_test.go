@@ -44,7 +44,7 @@ func notes(namespace, reason string) func(Gomega) []string {
 }
 
 var _ = Describe("A Tortoise beside other policies", func() {
-	It("lets a Trigger and a Schedule have their way on one autoscaler, and all give back what was theirs", func() {
+	It("lets a Trigger and a Schedule win on one autoscaler, and each restores its own changes", func() {
 		ns := web()
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
@@ -115,7 +115,7 @@ var _ = Describe("A Tortoise beside other policies", func() {
 		Eventually(owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")).Should(MatchJSON(ownHPA))
 	})
 
-	It("tunes what another Tortoise selects too only if its priority is higher, and takes over when that one goes", func() {
+	It("tunes a target of another Tortoise only with a higher priority, and takes over when the other is deleted", func() {
 		ns := web()
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		start(clocktesting.NewFakeClock(noon.Add(time.Minute)))
@@ -139,7 +139,7 @@ var _ = Describe("A Tortoise beside other policies", func() {
 })
 
 var _ = Describe("A Tortoise with the profile Tortoise", func() {
-	It("brings a Deployment and its autoscaler to the numbers of the formulas, and gives everything back", func() {
+	It("brings a Deployment and its autoscaler to the numbers of the formulas, and restores everything", func() {
 		ns := web()
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
@@ -181,7 +181,7 @@ var _ = Describe("A Tortoise with the profile Tortoise", func() {
 })
 
 var _ = Describe("A Tortoise that sees pods start", func() {
-	It("learns how long that takes", func() {
+	It("learns the start time", func() {
 		ns := suite.Namespace(ctx, env)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "web"))).To(Succeed())
 		clock := clocktesting.NewFakeClock(noon)
@@ -206,7 +206,7 @@ var _ = Describe("A Tortoise that sees pods start", func() {
 })
 
 var _ = Describe("A Tortoise whose autoscaler cannot read its metrics", func() {
-	It("holds what is there, and does not touch a target that is well", func() {
+	It("keeps the present capacity, and does not touch a healthy target", func() {
 		ns := web()
 		Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "plain"))).To(Succeed())
 		remember(ns, learnt(ns))

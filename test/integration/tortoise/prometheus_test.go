@@ -104,7 +104,7 @@ func backfilled(text []byte) (url string, stop func()) {
 }
 
 var _ = Describe("A Tortoise whose source is a real Prometheus", Label("prometheus"), func() {
-	It("gives the numbers that the series give without a cluster, goes on with what is recorded now, and names a server that is away", func() {
+	It("computes the same numbers from the series as without a cluster, goes on with new samples, and names a server that is away", func() {
 		ns := web()
 		pods := recordedOf(ns, "web", noon, nil).Pods
 		Eventually(pods).Should(HaveLen(5))
@@ -113,7 +113,7 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 		Expect(err).NotTo(HaveOccurred())
 		cpu := scrapedCPU()
 
-		By("asking for the present, which has the pods of the namespaces asked for and no others")
+		By("asking for present usage, which has only the pods of the given namespaces")
 		near := cmpopts.EquateApprox(1e-9, 0)
 		want := map[types.NamespacedName]usage.Pod{}
 		for p, pod := range pods() {
@@ -162,7 +162,7 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 		}).Should(Succeed())
 		Expect(found.Containers[0].Memory.Recommended.Value()).To(BeNumerically(">=", 180<<20), "the kill at 150Mi counts as 180Mi")
 
-		By("waiting until the pods have been ready for long enough: until then what they use says nothing of demand")
+		By("waiting until the pods have been ready for long enough: before, their usage is no measure of demand")
 		Eventually(func(g Gomega) {
 			var list corev1.PodList
 			g.Expect(env.Client.List(ctx, &list, client.InNamespace(ns))).To(Succeed())
@@ -175,7 +175,7 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 			}
 		}).Should(Succeed())
 
-		By("going on: without what is recorded now ten minutes of silence would be an emergency")
+		By("going on: without new samples, ten minutes of silence would be an emergency")
 		for range 10 {
 			clock.Step(time.Minute)
 			Consistently(phaseOf(ns, "web")).WithTimeout(1500 * time.Millisecond).Should(Equal("Working"))

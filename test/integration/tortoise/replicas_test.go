@@ -188,7 +188,7 @@ func podsPath(g Gomega) string {
 }
 
 var _ = Describe("A replica that does not lead", func() {
-	It("has pods created as the leader would, after each change of what is recommended, and after the leader was killed", func() {
+	It("changes created pods like the leader, after each change of the recommendation, and after the leader was killed", func() {
 		ns := web()
 		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
@@ -238,7 +238,7 @@ var _ = Describe("A replica that does not lead", func() {
 			Eventually(toldOfNew(ns)).Should(ContainSubstring(" " + memory + " "))
 			told = append(told, toldOfNew(ns)(Default))
 		}
-		By("changing what is recommended")
+		By("changing the recommendation")
 		change("800Mi")
 		Eventually(same).Should(Succeed())
 		created(ns, "changed", told[1])

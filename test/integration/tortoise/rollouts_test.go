@@ -24,7 +24,7 @@ import (
 )
 
 var _ = Describe("A Tortoise over several targets", func() {
-	It("rolls out one after the other, goes on when one takes too long, and says so", func() {
+	It("rolls out one after the other, continues when one takes too long, and reports it", func() {
 		ns := suite.Namespace(ctx, env)
 		names := []string{"a", "b", "c"}
 		pause := func(name, paused string) {
@@ -72,7 +72,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		}).Should(Succeed())
 		first := changed(Default)
 		Expect(first).To(HaveLen(1))
-		By("counting nothing as applied or saved that no pod has")
+		By("counting nothing as applied or saved before a pod has it")
 		var t v1alpha1.Tortoise
 		Eventually(func(g Gomega) {
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
@@ -89,7 +89,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		Eventually(changed).Should(HaveLen(3))
 		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring("its pods with other requests are not ready after 10m0s"))))
 
-		By("taking no second step while pods have not had the first, whoever looks later")
+		By("taking no second step before all pods have had the first, also after a restart")
 		Expect(m.Stop()).To(Succeed())
 		m = manage(clocktesting.NewFakeClock(noon.Add(3*time.Hour)), tuned)
 		Eventually(tunedMemory(m, ns, "proposed")).Should(HaveLen(len(names))) // it has looked at all of them
@@ -120,7 +120,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		}).Should(Succeed())
 	})
 
-	It("restarts pods in place of one target after the other, and one pod of it after the other, also giving back", func() {
+	It("restarts pods in place target by target, and pod by pod, also for the restore", func() {
 		ns := suite.Namespace(ctx, env)
 		names := []string{"a", "b"}
 		restarted := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
@@ -166,18 +166,18 @@ var _ = Describe("A Tortoise over several targets", func() {
 		}).Should(Succeed())
 		Consistently(changed).WithTimeout(3 * time.Second).Should(Equal([]string{first}))
 
-		By("restarting the manager while the node is at it")
+		By("restarting the manager while the node changes a pod")
 		Expect(m.Stop()).To(Succeed())
 		manage(clock, t)
 		Eventually(func(g Gomega) { g.Expect(recommendation(ns, second)(g).Waiting).To(ContainSubstring(others)) }).Should(Succeed())
 		Consistently(changed).WithTimeout(3 * time.Second).Should(Equal([]string{first}))
 
-		By("letting the nodes go on")
+		By("letting the nodes continue")
 		released.Store(true)
 		Eventually(changed).Should(HaveLen(10))
 		Eventually(func(g Gomega) { g.Expect(readyOf(ns)(g).Status).To(Equal(metav1.ConditionTrue)) }).Should(Succeed())
 
-		By("giving back")
+		By("restoring")
 		released.Store(false)
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
 		Eventually(changed).Should(HaveLen(8))
@@ -187,7 +187,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		Expect(changed(Default)).To(BeEmpty())
 	})
 
-	It("waits for PodDisruptionBudgets that allow nothing, by name, in roll-outs and restarts in place, and for none that is for others", func() {
+	It("waits for PodDisruptionBudgets of its pods that allow nothing, by name, in roll-outs and restarts in place", func() {
 		ns := suite.Namespace(ctx, env)
 		budget := func(name, app string, unavailable int) *policyv1.PodDisruptionBudget {
 			GinkgoHelper()
@@ -254,7 +254,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		Expect(env.Client.Delete(ctx, open)).To(Succeed())
 		Eventually(asked(ns)).ShouldNot(HaveKey(own))
 
-		By("leaving, which waits for none")
+		By("ending, without a wait for budgets")
 		budget("late", "web", 0)
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
 		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())

@@ -19,7 +19,7 @@ import (
 )
 
 var _ = Describe("A Tortoise whose namespace has bounds", func() {
-	It("makes no template whose pods a LimitRange or a ResourceQuota would refuse, names it, and goes on once there is room", func() {
+	It("writes no template whose pods a LimitRange or a ResourceQuota would refuse, names the object, and continues once there is room", func() {
 		ns := suite.Namespace(ctx, env)
 		memory := func(of string) corev1.ResourceList {
 			return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(of)}
@@ -58,7 +58,7 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 		}
 		waitsFor("container main: 125Mi of memory, limited to 2000Mi, above the 1Gi of LimitRange most")
 
-		By("having a quota for the pods as they are in its place")
+		By("replacing it by a quota for the present pods")
 		share := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "share"}}
 		share.Spec.Hard = corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse("6Gi")}
 		Expect(env.Client.Create(ctx, share)).To(Succeed())
@@ -80,7 +80,7 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 		}).Should(Succeed())
 	})
 
-	It("makes no template of a StatefulSet whose limits would be too many times the requests", func() {
+	It("writes no template of a StatefulSet with limits too far above the requests", func() {
 		ns := suite.Namespace(ctx, env)
 		ratio := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ratio"}}
 		ratio.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, MaxLimitRequestRatio: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2")}}}
@@ -98,7 +98,7 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 		Eventually(waits(ns)).Should(ContainElement(ContainSubstring("container main: 820Mi of memory, limited to 2Gi, more than 2 times that, which LimitRange ratio allows")))
 		Consistently(uids(ns)).WithTimeout(2 * time.Second).Should(Equal(before))
 
-		By("having limits follow")
+		By("letting limits follow")
 		Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"limits":"Ratio"}}}`)).To(Succeed())
 		Eventually(func(g Gomega) {
 			pods := podsOf(ns)(g)

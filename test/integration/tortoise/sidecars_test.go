@@ -42,7 +42,7 @@ spec: {policyName: inject}
 `
 
 var _ = Describe("Sidecars of a target that is tuned in place", func() {
-	It("are tuned where they are of the template, and left alone where they were injected", func() {
+	It("are tuned if they belong to the template, and left alone if they were injected", func() {
 		ns := suite.Namespace(ctx, env, "inject", "yes")
 		Expect(env.Apply(ctx, []byte(injecting))).To(Succeed())
 		DeferCleanup(func() {

@@ -72,7 +72,7 @@ func both(from time.Time, silent *atomic.Bool) (namespace string, fake *recorded
 }
 
 var _ = Describe("A Tortoise whose source is Prometheus", func() {
-	It("brings a Deployment with an autoscaler and one without to the numbers that the same weeks give without a cluster, and reads them once", func() {
+	It("brings a Deployment with an autoscaler and one without to the same numbers as the same weeks without a cluster, and reads them once", func() {
 		ns, fake := both(noon.Add(-14*24*time.Hour), new(atomic.Bool))
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
@@ -120,7 +120,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		Expect(m.Stop()).To(Succeed())
 	})
 
-	It("takes both through all phases as the history grows, stops and goes on, and reads what was recorded while nobody looked", func() {
+	It("takes both through all phases as the history grows, stops and goes on, and reads the samples recorded during a gap", func() {
 		silent := new(atomic.Bool)
 		ns, fake := both(noon.Add(-10*time.Minute), silent)
 		clock := clocktesting.NewFakeClock(noon)
@@ -187,7 +187,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		Eventually(readyOf(ns)).Should(HaveField("Status", BeEquivalentTo("True")))
 	})
 
-	It("says so where the manager knows none", func() {
+	It("reports that the manager has no server", func() {
 		ns := web()
 		start(clocktesting.NewFakeClock(noon))
 		newTortoise(ns, v1alpha1.TortoiseOff, fromPrometheus)

@@ -73,7 +73,7 @@ func (w tunedWorkload) read(g Gomega, ns string) (template corev1.PodSpec, avail
 }
 
 var _ = Describe("A roll-out of requests that does not become ready", func() {
-	DescribeTable("is taken back after ten minutes, tells by what pods were refused, and is not tried again until somebody says so", func(w tunedWorkload) {
+	DescribeTable("is taken back after ten minutes, names the cause of the refusal, and is not tried again until the policy changes", func(w tunedWorkload) {
 		ns := suite.Namespace(ctx, env)
 		Expect(env.Apply(ctx, []byte(w.manifest(ns)))).To(Succeed())
 		memory := func(g Gomega) string {
@@ -95,7 +95,7 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 		m := manage(clock, t)
 		Eventually(memory).Should(Equal("125Mi"))
 		Eventually(available).Should(BeNumerically("<", 5))
-		By("waiting for ten minutes since a pod was through last")
+		By("waiting for ten minutes since the last pod became ready")
 		Eventually(func(g Gomega) {
 			clock.Step(time.Minute)
 			g.Expect(memory(g)).To(Equal("64Mi"))
@@ -111,7 +111,7 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 		}
 		Eventually(isTold).Should(Succeed())
 
-		By("having another manager look, once a cooldown is over")
+		By("starting another manager after a cooldown")
 		Expect(m.Stop()).To(Succeed())
 		m = harnessAt(clock.Now().Add(3*time.Hour), t)
 		Eventually(isTold).Should(Succeed())

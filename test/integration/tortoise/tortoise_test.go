@@ -97,7 +97,7 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 		t = newTortoise(ns, v1alpha1.TortoiseAuto)
 	})
 
-	It("brings a Deployment and its autoscaler to the numbers that the same history gives without a cluster", func() {
+	It("brings a Deployment and its autoscaler to the same numbers as the same history without a cluster", func() {
 		m := env.Start(optionsAt(clock))
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		Eventually(phaseOf(ns, "web")).Should(Equal("Working"))
@@ -156,7 +156,7 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 		Expect(m.Stop()).To(Succeed())
 	})
 
-	It("never takes capacity away while the metrics server is gone, and says so", func() {
+	It("never reduces capacity while the metrics server is away, and reports it", func() {
 		m := env.Start(optionsAt(clock))
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
@@ -183,7 +183,7 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 		Expect(m.Stop()).To(Succeed())
 	})
 
-	It("gives everything back when it is deleted, also while no manager runs, and leaves nothing behind", func() {
+	It("restores everything when it is deleted, also while no manager runs, and leaves nothing behind", func() {
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
 		m := env.Start(optionsAt(clock))
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
@@ -199,7 +199,7 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 	})
 })
 
-var _ = Describe("What a Tortoise cannot be asked for", func() {
+var _ = Describe("An invalid Tortoise", func() {
 	DescribeTable("is refused by the API server, which names the field",
 		func(edit func(*v1alpha1.TortoiseSpec), message string) {
 			t := tortoiseOf("default", v1alpha1.TortoiseOff)
@@ -232,7 +232,7 @@ var _ = Describe("What a Tortoise cannot be asked for", func() {
 		Entry("a history of the metrics API", func(s *v1alpha1.TortoiseSpec) { s.History.Window = "7d" }, "history.window is for the source Prometheus"),
 	)
 
-	It("is named in its status where only the cluster can tell", func() {
+	It("is reported in its status if only the cluster shows the error", func() {
 		ns := web()
 		start(clocktesting.NewFakeClock(noon))
 		newTortoise(ns, v1alpha1.TortoiseAuto, func(s *v1alpha1.TortoiseSpec) {

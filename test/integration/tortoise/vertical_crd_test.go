@@ -60,7 +60,7 @@ var _ = Describe("A Tortoise that loses the kind VerticalPodAutoscaler", Label("
 		}
 	}
 
-	It("says so, keeps what is in place, and goes on by itself once the kind is back", func() {
+	It("reports it, keeps the applied requests, and continues by itself once the kind is back", func() {
 		ns, other := web(), web()
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
@@ -82,7 +82,7 @@ var _ = Describe("A Tortoise that loses the kind VerticalPodAutoscaler", Label("
 		Eventually(sized).WithPolling(time.Second).Should(Succeed())
 		before := made(ns)(Default)
 
-		By("taking the kind away")
+		By("removing the kind")
 		back := withoutVerticals()
 		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "NoVerticalPodAutoscalers"), HaveField("Message", ContainSubstring("the cluster does not have that kind"))))
 		Expect(readyOf(other)(Default)).To(HaveField("Status", BeEquivalentTo("True")), "it needs none")
@@ -95,7 +95,7 @@ var _ = Describe("A Tortoise that loses the kind VerticalPodAutoscaler", Label("
 		}).WithTimeout(5 * time.Second).WithPolling(time.Second).Should(Succeed())
 		Expect(inPlace).NotTo(Equal("1Gi"))
 
-		By("putting it back")
+		By("restoring it")
 		back()
 		Eventually(made(ns)).ShouldNot(Equal(before))
 		Eventually(func(g Gomega) {

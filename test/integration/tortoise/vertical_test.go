@@ -45,7 +45,7 @@ func fromVertical(create bool) func(*v1alpha1.TortoiseSpec) {
 
 // The recommender is the real one; see the level of the cluster.
 var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), func() {
-	It("makes one that only recommends, sizes requests by what it recommends, and takes it away at the end", func() {
+	It("creates a recommending one, sizes requests by its recommendation, and deletes it at the end", func() {
 		ns := web()
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
@@ -61,7 +61,7 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		Expect(err).NotTo(HaveOccurred())
 		Expect(mode).To(Equal("Off"))
 
-		By("following what the recommender says, by steps")
+		By("following the recommender, by steps")
 		Eventually(func(g Gomega) {
 			clock.Step(time.Second)
 			st := recommendation(ns, "web")(g)
@@ -83,14 +83,14 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		Expect(said.Lower.MemoryBytes).To(And(BeNumerically(">", 0), BeNumerically("<=", said.Target.MemoryBytes)))
 		Expect(said.Uncapped.MilliCPU).To(BeNumerically(">", 0))
 
-		By("giving back")
+		By("restoring")
 		suite.Remove(ctx, env, t)
 		Eventually(verticals(ns)).Should(BeEmpty())
 		Eventually(owned(&appsv1.Deployment{}, ns, "web")).Should(MatchJSON(ownWeb))
 		Eventually(owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")).Should(MatchJSON(ownHPA))
 	})
 
-	It("gives the numbers that the pure packages give for what is recommended, and changes nothing with mode Off", func() {
+	It("has the numbers of the pure packages for the recommendation, and changes nothing with mode Off", func() {
 		ns := web()
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 		remember(ns, learnt(ns))
@@ -116,7 +116,7 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		Consistently(names).WithTimeout(3 * time.Second).Should(ConsistOf("theirs"))
 	})
 
-	It("names one of somebody else that acts, leaves requests to it, and tunes them once it does not", func() {
+	It("names an acting one of another owner, leaves requests to it, and tunes them once it stops acting", func() {
 		ns := web()
 		foreign(ns, "Recreate")
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
@@ -131,7 +131,7 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		Eventually(readyOf(ns)).Should(HaveField("Status", BeEquivalentTo("True")))
 	})
 
-	It("says so where none is there, and makes none unasked", func() {
+	It("reports that none exists, and creates none unasked", func() {
 		ns := web()
 		remember(ns, learnt(ns))
 		start(clocktesting.NewFakeClock(noon.Add(time.Minute)))

@@ -30,7 +30,7 @@ var _ = Describe("The size that a Trigger reports as applied", func() {
 			create(t)
 			clock.SetTime(hour(8))
 			Eventually(appliedReplicas(t)).Should(Equal([]int64{6}))
-			By("the autoscaler goes on from there")
+			By("the autoscaler continues from there")
 			scale(ns, 9)
 			Eventually(appliedReplicas(t)).Should(BeEmpty())
 			scale(ns, 6)
@@ -47,7 +47,7 @@ var _ = Describe("The size that a Trigger reports as applied", func() {
 		})
 	}
 
-	It("is the one inside the autoscaler's bounds", func() {
+	It("is the size inside the autoscaler's bounds", func() {
 		start(9)
 		ns := newNamespace()
 		create(deployment(ns, 3), autoscaler(ns, 1, 4))
@@ -60,7 +60,7 @@ var _ = Describe("The size that a Trigger reports as applied", func() {
 			{Kind: "HorizontalPodAutoscaler.autoscaling", Namespace: ns, Name: "web", Min: n(2)}})), "the bound is in place, the size is not")
 	})
 
-	It("is the one held where nothing governs the object", func() {
+	It("is the held size if the object has no autoscaler", func() {
 		start(9)
 		ns := newNamespace()
 		create(deployment(ns, 3))

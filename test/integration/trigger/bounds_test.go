@@ -29,7 +29,7 @@ var _ = Describe("Min and max", func() {
 		Eventually(f.states).Should(Equal([][2]int32{{4, 6}, {10, 20}, {1, 2}, {4, 6}}))
 	})
 
-	It("keep the end that a trigger leaves out, and stay in order with it", func() {
+	It("keep an omitted end, and stay in order with it", func() {
 		clock := start(7)
 		ns := newNamespace()
 		create(autoscaler(ns, 4, 6))
@@ -47,7 +47,7 @@ var _ = Describe("Min and max", func() {
 		}
 	})
 
-	It("are corrected when somebody else changes them", func() {
+	It("are corrected after a change by another writer", func() {
 		clock := start(10)
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))
@@ -71,7 +71,7 @@ var _ = Describe("Min and max", func() {
 		Expect(bounds(ns)(Default)).To(Equal([2]int32{1, 4}))
 	})
 
-	It("that the API server refuses are told with the field that asks for them, the object and its reason", func() {
+	It("that the API server refuses are reported with the field, the object and the reason", func() {
 		start(10)
 		ns := newNamespace()
 		hpa := autoscaler(ns, 1, 4)
@@ -117,8 +117,8 @@ var _ = Describe("A ClusterTrigger", func() {
 	})
 })
 
-var _ = Describe("A Trigger that makes no sense", func() {
-	It("is refused at once where the schema can tell, with the field", func() {
+var _ = Describe("An invalid Trigger", func() {
+	It("is refused at once by the schema, with the field", func() {
 		ns := newNamespace()
 		peak := daily("peak", 1, "08:00", "12:00", values(5, 20))
 		for _, tc := range []struct {
@@ -141,7 +141,7 @@ var _ = Describe("A Trigger that makes no sense", func() {
 		}
 	})
 
-	It("says so with the field, and changes nothing, where only Flyball can tell", func() {
+	It("is reported with the field, and changes nothing, if only Flyball sees the error", func() {
 		start(10)
 		for _, tc := range []struct {
 			field  string
@@ -163,7 +163,7 @@ var _ = Describe("A Trigger that makes no sense", func() {
 		}
 	})
 
-	It("keeps what it has set while it is broken", func() {
+	It("keeps its values while it is broken", func() {
 		start(10)
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))

@@ -94,7 +94,7 @@ var _ = Describe("Every kind with bounds", Ordered, func() {
 		Eventually(specOf(service)).Should(Equal(map[string]any{"template": map[string]any{"spec": map[string]any{}}}))
 	})
 
-	It("is refused what its adapter says that the kind refuses, before and after the adapter is known", func() {
+	It("refuses the values that its adapter excludes, before and after the adapter is known", func() {
 		start(9)
 		ns := newNamespace()
 		obj := makeOne(`{apiVersion: example.com/v1, kind: Ranged, metadata: {namespace: ` + ns + `, name: web}, spec: {low: 2, high: 4}}`)

@@ -11,7 +11,7 @@ var _ = Describe("Overlapping windows", func() {
 	low := daily("low", 1, "08:00", "12:00", values(2, 6))
 	high := daily("high", 9, "09:00", "11:00", values(5, 20))
 
-	It("hands over to the higher one and back without a dip, and gives the original back", func() {
+	It("hands over to the higher trigger and back without a dip, and restores the original", func() {
 		clock := start(7)
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))
@@ -32,7 +32,7 @@ var _ = Describe("Overlapping windows", func() {
 		Eventually(f.states).Should(Equal([][2]int32{{1, 4}, {2, 6}, {5, 20}, {2, 6}, {1, 4}}), "no state in between")
 	})
 
-	It("changes nothing where a lower one starts and ends under a higher one", func() {
+	It("changes nothing if a lower trigger starts and ends under a higher trigger", func() {
 		clock := start(8)
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))
@@ -49,7 +49,7 @@ var _ = Describe("Overlapping windows", func() {
 		Expect(reasons(t)(Default)).NotTo(HaveKey("HandedOver"))
 	})
 
-	It("applies after when the only one ends, until the next window starts", func() {
+	It("applies after when the only window ends, until the next window starts", func() {
 		clock := start(10)
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))
@@ -68,7 +68,7 @@ var _ = Describe("Overlapping windows", func() {
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 	})
 
-	It("hands back to the after of a lower one that ended under a higher one", func() {
+	It("hands back to the after of a lower trigger that ended under a higher trigger", func() {
 		clock := start(10)
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))
@@ -79,7 +79,7 @@ var _ = Describe("Overlapping windows", func() {
 		clock.SetTime(hour(11))
 		Eventually(bounds(ns)).Should(Equal([2]int32{2, 3}))
 		Eventually(shown(t)).Should(Equal([2]string{"After", "low"}))
-		By("an edit takes the after away")
+		By("an edit removes the after")
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].After = nil })
 		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
 	})
@@ -144,7 +144,7 @@ var _ = Describe("A change of a trigger", func() {
 		By("the removal of every trigger, which is refused: delete the Trigger, or suspend it")
 		Expect(env.Patch(ctx, t, `{"spec":{"triggers":[]}}`)).To(MatchError(ContainSubstring("spec.triggers")))
 		Expect(bounds(ns)(Default)).To(Equal([2]int32{2, 6}))
-		By("the removal of every trigger but one that is not in force")
+		By("the removal of every trigger but one inactive one")
 		edit(t, func(s *v1alpha1.TriggerSpec) {
 			s.Triggers = []v1alpha1.TimeTrigger{daily("later", 1, "20:00", "21:00", values(3, 3))}
 		})
@@ -152,7 +152,7 @@ var _ = Describe("A change of a trigger", func() {
 		Eventually(ledger(autoscaler(ns, 1, 4))).Should(BeEmpty())
 	})
 
-	It("of the selection gives back what is not selected any more", func() {
+	It("of the selection restores objects that are no longer selected", func() {
 		start(10)
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))
@@ -165,7 +165,7 @@ var _ = Describe("A change of a trigger", func() {
 })
 
 var _ = Describe("A restart", func() {
-	It("inside and outside a window finds what should be", func() {
+	It("inside and outside a window finds the right values", func() {
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))
 		night := daily("night", 1, "22:00", "06:00", values(2, 6))

@@ -135,7 +135,7 @@ const quantities = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscal
 var _ = Describe("The object of a template", func() {
 	peak := daily("peak", 1, "08:00", "11:00", values(5, 20))
 
-	It("costs no request while nothing of it changes, however its values are spelled", func() {
+	It("costs no request without a change, in any spelling of its values", func() {
 		ns := newNamespace()
 		clock, sent := startCounted(7, ns, "horizontalpodautoscalers")
 		t := templated(ns, autoscalers, quantities, peak)
@@ -155,7 +155,7 @@ var _ = Describe("The object of a template", func() {
 		drift(ns, "never")
 		Expect(sent.take()).To(costs(0, 0))
 
-		By("a window sets the bounds and gives them back")
+		By("a window sets the bounds and restores them")
 		for i, want := range [][2]int32{{5, 20}, {1, 4}} {
 			clock.SetTime(hour(float64(8 + 3*i)))
 			Eventually(bounds(ns)).Should(Equal(want))

@@ -49,7 +49,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 }
 
 var _ = Describe("A size that the API server refuses", func() {
-	It("is named as what the bounds of the autoscaler wait for, and they follow once it is taken", func() {
+	It("is named as the reason why the autoscaler's bounds wait, and they follow once it is accepted", func() {
 		clock := start(7)
 		ns := newNamespace()
 		create(deployment(ns, 2), autoscaler(ns, 2, 4))

@@ -42,9 +42,9 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	}).Should(MatchError(ContainSubstring("year-end freeze")))
 }
 
-var _ = Describe("What was made for a Trigger and may not be deleted", func() {
+var _ = Describe("An object that was created for a Trigger and may not be deleted", func() {
 	for _, reason := range []string{"Forbidden", "Invalid"} {
-		It("does not keep the Trigger from going, answered with "+reason, func() {
+		It("does not block the Trigger's deletion, answered with "+reason, func() {
 			start(9)
 			ns := newNamespace()
 			t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), daily("peak", 1, "08:00", "11:00", values(5, 20)))

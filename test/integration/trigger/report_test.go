@@ -44,11 +44,11 @@ func labelOf(s *dto.Metric, name string) string {
 	return ""
 }
 
-var _ = Describe("What a Trigger reports", func() {
+var _ = Describe("The report of a Trigger", func() {
 	low := daily("low", 1, "08:00", "12:00", values(2, 6))
 	high := daily("high", 9, "09:00", "11:00", values(5, 20))
 
-	It("is the active trigger, the next edge and the values in place", func() {
+	It("is the active trigger, the next transition and the values in place", func() {
 		clock := start(7)
 		ns := newNamespace()
 		create(autoscaler(ns, 1, 4))
@@ -88,7 +88,7 @@ var _ = Describe("What a Trigger reports", func() {
 		Eventually(reasons(t)).Should(HaveKeyWithValue("HandedOver", 2))
 	})
 
-	It("is counted by metrics, which go with the Trigger", func() {
+	It("is counted by metrics, which are deleted with the Trigger", func() {
 		m := env.Start(harness.Options{Clock: suite.NewClock(hour(10)), Log: GinkgoWriter})
 		DeferCleanup(func() { Expect(m.Stop()).To(Succeed()) })
 		ns := newNamespace()

@@ -10,7 +10,7 @@ import (
 func size(replicas int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Replicas: &replicas} }
 
 var _ = Describe("Replicas", func() {
-	It("are held where nothing governs the object, and given back", func() {
+	It("are held if the object has no autoscaler, and restored", func() {
 		clock := start(7)
 		ns := newNamespace()
 		create(deployment(ns, 3), trigger(ns, deployments, daily("peak", 1, "08:00", "11:00", size(6))))
@@ -81,7 +81,7 @@ var _ = Describe("Replicas", func() {
 		seen := sizesSeen(ns)
 		clock.SetTime(hour(8))
 		Eventually(seen).Should(HaveExactElements("2 in 2..4", "2 in 2..5", "5 in 2..5", "5 in 3..11"))
-		By("the window ends: what comes back is the autoscaler's, and no size")
+		By("the window ends: the autoscaler's bounds are restored, and no size")
 		clock.SetTime(hour(11))
 		Eventually(seen).Should(HaveExactElements("2 in 2..4", "2 in 2..5", "5 in 2..5", "5 in 3..11", "5 in 2..4"))
 	})
@@ -106,7 +106,7 @@ var _ = Describe("Replicas", func() {
 		Eventually(replicas(ns)).Should(BeEquivalentTo(9))
 	})
 
-	It("are not set once more after a restart or when the Trigger goes", func() {
+	It("are not set once more after a restart or when the Trigger is deleted", func() {
 		ns := newNamespace()
 		create(deployment(ns, 3), autoscaler(ns, 1, 10))
 		t := trigger(ns, autoscalers, daily("peak", 1, "08:00", "11:00", size(6)))
@@ -177,7 +177,7 @@ var _ = Describe("A Trigger and a Schedule on a Deployment and its autoscaler", 
 		Eventually(replicas(ns)).Should(BeEquivalentTo(0))
 	})
 
-	It("compete by the merge rule where nothing governs the Deployment", func() {
+	It("compete by the merge rule if the Deployment has no autoscaler", func() {
 		clock := start(19)
 		ns := newNamespace()
 		t := trigger(ns, deployments, daily("late", 0, "19:00", "23:00", size(6)))

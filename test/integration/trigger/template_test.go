@@ -41,7 +41,7 @@ func vanished(obj client.Object) func() error {
 var _ = Describe("A template", func() {
 	peak := daily("peak", 1, "08:00", "11:00", values(5, 20))
 
-	It("makes the missing object, owned by the Trigger, and removes it with it", func() {
+	It("creates the missing object, owned by the Trigger, and deletes it with the Trigger", func() {
 		clock := start(7)
 		ns := newNamespace()
 		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
@@ -57,7 +57,7 @@ var _ = Describe("A template", func() {
 		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa)).To(MatchError(ContainSubstring("not found")))
 	})
 
-	It("keeps its own fields in place, and leaves those to the triggers that they set", func() {
+	It("keeps its own fields in place, and leaves the triggers' fields to them", func() {
 		clock := start(7)
 		ns := newNamespace()
 		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
@@ -82,7 +82,7 @@ var _ = Describe("A template", func() {
 		Expect(f.states()[:2]).To(Equal([][2]int32{{1, 4}, {5, 20}}), "no state in between")
 	})
 
-	It("makes the object again when somebody deletes it, and after a restart", func() {
+	It("creates the object again after its deletion, and after a restart", func() {
 		ns := newNamespace()
 		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
 		Expect(env.Client.Create(ctx, t)).To(Succeed())
@@ -97,7 +97,7 @@ var _ = Describe("A template", func() {
 		remove(t)
 	})
 
-	It("removes what it had made once it names another object or is taken out, also after a restart", func() {
+	It("deletes its object once it names another object or is removed, also after a restart", func() {
 		ns := newNamespace()
 		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
 		t.Spec.Target.Names = nil
@@ -119,7 +119,7 @@ var _ = Describe("A template", func() {
 		remove(t)
 	})
 
-	It("uses an object that somebody else made as it is, and leaves it when the Trigger goes", func() {
+	It("uses an existing object as it is, and leaves it when the Trigger is deleted", func() {
 		start(9)
 		ns := newNamespace()
 		create(autoscaler(ns, 2, 3))
@@ -158,7 +158,7 @@ var _ = Describe("A template", func() {
 		Consistently(replicas(ns)).Should(BeEquivalentTo(5))
 	})
 
-	It("that makes no sense is refused with the field", func() {
+	It("that is invalid is refused with the field", func() {
 		start(9)
 		for field, text := range map[string]string{
 			"spec.template.spec: Required value":          `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"web"},"spec":{"maxReplicas":4}}`,
@@ -186,7 +186,7 @@ var _ = Describe("A template", func() {
 		Eventually(bounds(ns)).Should(Equal([2]int32{0, 4}))
 	})
 
-	It("that the API server refuses is told with its reason, and made once that is put right", func() {
+	It("that the API server refuses is reported with the reason, and its object is created once the error is fixed", func() {
 		start(9)
 		ns := newNamespace()
 		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 0), peak)
@@ -197,7 +197,7 @@ var _ = Describe("A template", func() {
 		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("True", "AsExpected", Not(BeEmpty())))
 	})
 
-	It("does not come back while its Trigger goes", func() {
+	It("is not created again while its Trigger is being deleted", func() {
 		start(9)
 		ns := newNamespace()
 		create(deployment(ns, 3))

@@ -8,7 +8,7 @@ import (
 )
 
 var _ = Describe("Sizes that several Triggers set once", func() {
-	It("are those of the one that comes into force, whenever its window began, and are not set again when it hands back", func() {
+	It("are those of the Trigger that comes into force, whenever its window began, and are not set again when it hands back", func() {
 		clock := start(9)
 		ns := newNamespace()
 		create(deployment(ns, 3), autoscaler(ns, 1, 40))
@@ -17,7 +17,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		Eventually(replicas(ns)).Should(BeEquivalentTo(6))
 		scale(ns, 8)
 		clock.SetTime(hour(10))
-		By("a Trigger of higher priority is made, whose window began earlier")
+		By("a Trigger of higher priority is created, whose window began earlier")
 		incident := trigger(ns, autoscalers, daily("all day", 99, "00:00", "24:00", size(30)))
 		incident.Name = "incident"
 		create(incident)
@@ -26,7 +26,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		Eventually(appliedReplicas(peaks)).Should(BeEmpty())
 		scale(ns, 20)
 		Consistently(replicas(ns)).Should(BeEquivalentTo(20), "the autoscaler has control")
-		By("it is taken away again")
+		By("it is deleted again")
 		remove(incident)
 		Consistently(replicas(ns)).Should(BeEquivalentTo(20), "the size of the first one was set at nine")
 		By("the next day")
@@ -78,7 +78,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		Eventually(replicas(ns)).Should(BeEquivalentTo(7))
 	})
 
-	It("are remembered over a restart, also by the one that was interrupted", func() {
+	It("are remembered over a restart, also by the interrupted Trigger", func() {
 		ns := newNamespace()
 		create(deployment(ns, 3), autoscaler(ns, 1, 40))
 		low, high := trigger(ns, autoscalers, daily("low", 1, "09:00", "18:00", size(6))), trigger(ns, autoscalers, daily("high", 5, "10:00", "12:00", size(12)))

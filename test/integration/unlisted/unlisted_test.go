@@ -23,7 +23,7 @@ import (
 func TestUnlisted(t *testing.T) { suite.Run(t, "Kinds that cannot be listed") }
 
 var _ = Describe("A manager that cannot read an object of Flyball's own", func() {
-	It("says of which kind and why, by readiness and by a metric, until the object is gone", func() {
+	It("names the kind and the reason, by readiness and by a metric, until the object is gone", func() {
 		ctx := context.Background()
 		env := suite.Up(ctx, local.Options{Level: local.LevelAPI, Log: GinkgoWriter}, "deployments.apps")
 		unchecked(ctx, env, "schedules.flyball.dev")
@@ -59,7 +59,7 @@ var _ = Describe("A manager that cannot read an object of Flyball's own", func()
 		Eventually(get("/readyz")).Should(HavePrefix("200 "))
 		Eventually(listed(m, "Schedule.flyball.dev")).Should(BeEquivalentTo(1))
 
-		By("one that comes later")
+		By("a later object")
 		Expect(env.Client.Create(ctx, bad.DeepCopy())).To(Succeed())
 		Eventually(listed(m, "Schedule.flyball.dev")).Should(BeEquivalentTo(0))
 		Expect(get("/readyz")()).To(HavePrefix("200 "), "the webhook has to let the repair through")

@@ -61,7 +61,7 @@ var _ = Describe("A schedule over everything in a namespace", func() {
 	})
 })
 
-var _ = Describe("Deleting a namespace whose workloads sleep", func() {
+var _ = Describe("The deletion of a namespace with sleeping workloads", func() {
 	It("ends, with the schedule in it, and leaves its neighbour asleep", func() {
 		clock := startManager()
 		newNamespace("goes", map[string]string{"env": "dev"})

@@ -17,8 +17,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-var _ = Describe("What Flyball itself runs in", func() {
-	It("is acted on by no policy, and neither is its autoscaler, and status says why", func() {
+var _ = Describe("Flyball's own Deployment", func() {
+	It("is changed by no policy, nor is its autoscaler, and status has the reason", func() {
 		ns := harness.Namespace
 		err := env.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
 		Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue())

@@ -205,7 +205,7 @@ var _ = Describe("The autoscaler's controller", func() {
 		Eventually(replicas(ns)).Should(BeEquivalentTo(1))
 	})
 
-	It("leaves a sleeping target alone whose minimum is raised, and the target wakes inside the bounds at once", func() {
+	It("leaves a sleeping target with a raised minimum alone, and the target wakes inside the bounds at once", func() {
 		clock := start(7)
 		const ns = "asleep"
 		apply(ns, web+autoscaler+peaks+`
@@ -229,7 +229,7 @@ spec:
 		Eventually(f.counts).Should(Equal([]int32{0, 5}))
 	})
 
-	It("scales by a template's autoscaler, which goes with its Trigger", func() {
+	It("scales by a template's autoscaler, which is deleted with its Trigger", func() {
 		start(9)
 		const ns = "template"
 		apply(ns, web+`
