@@ -1,0 +1,121 @@
+package engine_test
+
+import (
+	"cmp"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// style is a count of words that make sentences hard to read, per 1,000 words of a text.
+type style struct {
+	name     string
+	word     *regexp.Regexp
+	comments [2]float64 // least and most
+	docs     [2]float64
+}
+
+// styles are the counts of the style in CONTRIBUTING.md. A sentence with a noun in the place of a pronoun is easier to read.
+var styles = []style{
+	{"what", regexp.MustCompile(`(?i)^(what|whatever|whom|whoever|nobody|somebody|whose)$`), [2]float64{0, 3}, [2]float64{0, 3}},
+	{"tell", regexp.MustCompile(`(?i)^(tell|tells|told|telling)$`), [2]float64{0, 0.4}, [2]float64{0, 0.4}},
+	{"that", regexp.MustCompile(`(?i)^(that|those|ones?|its?|they|them|this|these|others?|another|there|who|which|such)$`), [2]float64{0, 55}, [2]float64{0, 50}},
+	{"returns", regexp.MustCompile(`(?i)^(returns?|reports?)$`), [2]float64{5, 1000}, [2]float64{0, 1000}},
+}
+
+// mostWords limits the words of all documents outside docs/cli, without code, and readmeWords those of README.md.
+const mostWords, readmeWords = 40_000, 1_600
+
+var (
+	wordRE    = regexp.MustCompile(`[A-Za-z']+`)
+	commentRE = regexp.MustCompile(`^\s*//\s?(.*)`)
+	directive = regexp.MustCompile(`^(nolint|\+|go:)`)
+	codeRE    = regexp.MustCompile("`[^`]*`")
+)
+
+// TestProse holds the style of comments and documents, and the length of documents.
+func TestProse(t *testing.T) {
+	comments := texts(t, ".go", commentsOf, "../engine", "../cmd", "../crds")
+	docs := texts(t, ".md", proseOf, "../docs", "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md")
+	for _, s := range styles {
+		s.check(t, "comments", comments, s.comments)
+		s.check(t, "documents", docs, s.docs)
+	}
+	total := 0
+	for file, words := range docs {
+		if !strings.HasPrefix(file, "../docs/cli/") {
+			total += len(words)
+		}
+	}
+	if total > mostWords || len(docs["../README.md"]) > readmeWords {
+		t.Errorf("the documents have %d words, at most %d are wanted; README.md has %d of %d", total, mostWords, len(docs["../README.md"]), readmeWords)
+	}
+}
+
+// check compares the share of a style's words with its bounds, and names the files with most of them.
+func (s style) check(t *testing.T, of string, all map[string][]string, bounds [2]float64) {
+	found, total := map[string]int{}, 0
+	sum := 0
+	for file, words := range all {
+		total += len(words)
+		for _, w := range words {
+			if s.word.MatchString(w) {
+				found[file]++
+				sum++
+			}
+		}
+	}
+	share := 1000 * float64(sum) / float64(total)
+	if total > 10_000 && bounds[0] <= share && share <= bounds[1] {
+		return
+	}
+	files := slices.SortedFunc(maps.Keys(found), func(a, b string) int { return cmp.Compare(found[b], found[a]) })
+	t.Errorf("%s: %.1f of 1,000 words are like %q, wanted are %v to %v; most are in %v", of, share, s.name, bounds[0], bounds[1], files[:min(5, len(files))])
+}
+
+// texts returns the words of each file with a suffix, by its path.
+func texts(t *testing.T, suffix string, linesOf func(text string) []string, roots ...string) map[string][]string {
+	all := map[string][]string{}
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(file, suffix) || strings.HasSuffix(file, "_test.go") || strings.HasPrefix(d.Name(), "zz_") {
+				return err
+			}
+			raw, err := os.ReadFile(file)
+			all[filepath.ToSlash(file)] = wordRE.FindAllString(strings.Join(linesOf(string(raw)), "\n"), -1)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// commentsOf returns the lines of a Go file that are comments, without directives.
+func commentsOf(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if m := commentRE.FindStringSubmatch(line); m != nil && !directive.MatchString(m[1]) {
+			lines = append(lines, m[1])
+		}
+	}
+	return lines
+}
+
+// proseOf returns the lines of a document outside of code.
+func proseOf(text string) (lines []string) {
+	code := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			code = !code
+		} else if !code {
+			lines = append(lines, codeRE.ReplaceAllString(line, ""))
+		}
+	}
+	return lines
+}
