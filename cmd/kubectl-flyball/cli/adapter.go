@@ -29,7 +29,7 @@ func newAdapterNew(s *session) *cobra.Command {
 		Use:   "new RESOURCE",
 		Short: "Draft an adapter from the CustomResourceDefinition of a kind",
 		Long: `Drafts an adapter from the CustomResourceDefinition of a kind, named by its plural and group or by its kind: counts, switches, bounds,
-the pod template. Comments say what was guessed and why, what was not found, and which numbers and switches nothing was made of. With -f
+the pod template. Comments mark guesses with their reasons, missing parts, and unused numbers and switches. With -f
 the definition is read from files. With --into, a directory gets the draft and a test case for each capability: adapter test DIR --update
 runs them and writes their golden files.`,
 		Example: "  kubectl flyball adapter new rayclusters.ray.io > adapter.yaml\n  kubectl flyball adapter new rayclusters.ray.io --into adapters/raycluster\n  kubectl flyball adapter new RayCluster -f crds/",
@@ -102,10 +102,10 @@ func newAdapterCheck(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check an adapter: its spec, and against a cluster its paths, their types, /scale and your own rights",
-		Long: `Checks an adapter: that its spec compiles, with the line of each fault; and against a cluster that its kind is served, that each path
-is in the schema with its type, that /scale exists where it is used, and that you hold the rights that writing the adapter takes.
+		Long: `Checks an adapter: whether its spec compiles, with the line of each fault; and against a cluster whether its kind is served, each path
+has its type in the schema, a used /scale exists, and you have the rights of an author of the adapter.
 
-Exit codes: 0 nothing is wrong, 1 something is.`,
+Exit codes: 0 no fault, 1 a fault.`,
 		Example: "  kubectl flyball adapter check adapter.yaml\n  kubectl flyball adapter check --offline adapter.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

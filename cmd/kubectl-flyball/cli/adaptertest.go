@@ -12,7 +12,7 @@ func newAdapterTest(s *session) *cobra.Command {
 		Use:   "test DIR...",
 		Short: "Run the golden cases of adapters, as the library runs its own",
 		Long: `Runs the golden cases of every adapter.yaml in the directories. Each folder of testdata beside it is a case: object.yaml is put to
-sleep and woken in memory as case.yaml asks, and what is written is compared with the golden files. docs/adapters.md describes them.
+sleep and woken in memory by case.yaml, and the writes are compared with the golden files. docs/adapters.md describes them.
 
 A capability of an adapter that no case exercises is a failure. No cluster is needed.
 

@@ -23,15 +23,15 @@ func newExplain(s *session) *cobra.Command {
 	v := &explainVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME",
-		Short: "Tell the whole story of one object: who decides about it and why, what was there before, what comes next; or of one policy",
-		Long: `Tells the whole story of one object: each policy that selects it with its reasoning step by step, each that nearly does
-with the term that fails, who wins and why, what was there before, autoscalers in the relation, what a write waits for, the
-next three changes, and for each action whether a freeze refuses it now and until when.
+		Short: "Explain one object: the deciding policies with their reasons, the originals and the next changes; or one policy",
+		Long: `Explains one object: each selecting policy with its reasoning step by step, each policy that nearly selects it with the failed term,
+the winner and the reason, the originals, related autoscalers, the reason for a waiting write, the next three changes, and for each
+action whether a freeze refuses it now and until when.
 
-Of a policy, such as schedule/nights, it tells the state and why, the next transitions, and what each target is.
+For a policy, such as schedule/nights, it prints the state and the reason, the next transitions, and the state of each target.
 
-Where --at is in the future, the time until then is simulated first (five weeks of it at most). Where it is in the past, the story is
-hypothetical: the policies and objects of now, applied to that time.`,
+If --at is in the future, the time until then is simulated first (at most five weeks). If --at is in the past, the answer is
+hypothetical: the present policies and objects, applied to that time.`,
 		Example:           "  kubectl flyball explain deployment/web\n  kubectl flyball explain schedule/office-hours\n  kubectl flyball explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: v.completeArg,

@@ -33,18 +33,17 @@ func newMigrate(s *session) *cobra.Command {
 	v := &migrateVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "migrate [TOOL...]",
-		Short: "Turn the objects of other tools into Flyball's, and take over what they keep asleep",
+		Short: "Convert the objects of other tools to Flyball's, and take over their sleeping objects",
 		Long: fmt.Sprintf(`Reads the objects of other tools, from the cluster or from files, and prints Flyball's objects for them as YAML, with a comment on
-every difference, on what is left behind and on what is to be done by hand. Every object printed is checked as the manager checks it.
-Without names all tools are looked for. They are: %s.
+every difference, every part left behind and every manual step. Every printed object is checked as in the manager.
+Without names, all tools are looked for: %s.
 
-The steps in the comments at the top are complete and in order, with commands that are ready to paste. Followed, they put nothing to sleep and
-wake nothing.
+The comments at the top are the complete steps in order, with commands to paste. They put nothing to sleep and wake nothing.
 
-With --take-over, the originals that a tool keeps of sleeping workloads (in annotations or Secrets) move into Flyball's ledger, in one
-patch each, and the tool's marks go. Stop the tool first, and apply what is printed: what no policy puts to sleep is left as it is. It is
-a dry run unless --apply is given, which takes the printed policies for applied and lists the objects whose state would change. A field that
-somebody has changed since stays as it is. A second run finds nothing to do.
+With --take-over, a tool's originals of sleeping workloads (in annotations or Secrets) move into Flyball's ledger, in one patch each,
+and the tool's marks are removed. Stop the tool first, and apply the printed objects: an object that no policy puts to sleep is left
+alone. Without --apply it is a dry run, which treats the printed policies as applied and lists the objects that would change their
+state. A field that was changed since stays. A second run finds nothing to do.
 
 Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`, strings.Join(migrate.Names(tools.All()), ", ")),
 		Example:   "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline -f manifests/\n  kubectl flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",

@@ -35,22 +35,21 @@ func newPlan(s *session) *cobra.Command {
 	v := &planVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "plan [KIND/NAME...]",
-		Short: "List every write before it happens, and what the policies save",
-		Long: `Lists every write that the policies make in a span of time, before it happens: when, on which object, which field, from what to
-what, and on behalf of which policy. It is a simulation by the manager's own code, from one instant at which something can change
-to the next.
+		Short: "List every write before it happens, and the savings of the policies",
+		Long: `Lists every write of the policies in a span of time, before it happens: the time, the object, the field, the old and the new value,
+and the policy. It is a simulation by the manager's own code, from one possible change to the next.
 
-Where --from is in the future, the time until then is simulated first (five weeks of it at most) and not listed. Where it is in the
-past, the plan is hypothetical: the policies and objects of now, applied to that time.
+If --from is in the future, the time until then is simulated first (at most five weeks) and not listed. If --from is in the past,
+the plan is hypothetical: the present policies and objects, applied to that time.
 
-Some things are taken as given:
-- What templates of Triggers ask for is made, or put back, at the beginning. An object that is made has only the fields of its template.
-- A batch of a rate limit that is open counts as used up.
+Assumptions:
+- Objects of Triggers' templates are created, or restored, at the beginning. A created object has only the fields of its template.
+- An open batch of a rate limit counts as used up.
 
-Some things are not part of the plan: deletion costs, which follow pods as they come and go; fields that were taken out of a template;
-autoscalers; and people who deploy. Notes name the policies concerned.
+Not part of the plan are deletion costs, which follow pods; fields that were removed from a template; autoscalers; and deployments
+by people. Notes name the affected policies.
 
-With -f, policies and adapters that are not applied yet are added or put in place of those of their names (with --delete,
+With -f, policies and adapters that are not applied yet are added or replace those of their names (with --delete, they are
 removed), and the difference is shown.
 
 Offline, -f has the manifests of the world, and --edit those of the edit.

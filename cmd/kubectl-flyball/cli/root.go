@@ -71,7 +71,7 @@ func Run(ctx context.Context, args []string, env Env) int {
 const longRoot = `Flyball governs when and how much workloads run. This plugin answers the questions that kubectl get cannot:
 
   why is this at zero?       kubectl flyball explain deployment/web
-  what will happen tonight?  kubectl flyball plan --for 12h
+  which changes tonight?     kubectl flyball plan --for 12h
   may I deploy now?          kubectl flyball can-i rollout deployment/web
 
 The answers come from the manager's own code. Verbs that only read need only rights to read what they show, and name a

@@ -30,11 +30,11 @@ func newStatus(s *session) *cobra.Command {
 	v := &statusVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List every policy: its state, since when, until when, its targets, and what is wrong",
-		Long: `Lists every policy with its state, when that began and ends, what has become of its targets, and what is wrong.
+		Short: "List every policy with its state, begin, end, targets and faults",
+		Long: `Lists every policy with its state, the begin and end of the state, its targets by state, and its faults.
 
-States are computed here, from the policies; the counts of targets and the failures are those that the manager reports.
-Offline, targets are counted as they would be decided now. Of Cluster policies, those are listed that reach the namespace; with -A all.`,
+States are computed from the policies; counts of targets and failures come from the manager's report. Offline, targets are
+counted by a decision now. Cluster policies are listed if they reach the namespace; with -A all of them.`,
 		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline -f manifests/",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },

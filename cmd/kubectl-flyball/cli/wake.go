@@ -35,14 +35,14 @@ func newWake(s *session) *cobra.Command {
 	v := &wakeVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "wake {TARGET... | -l LABELS} --for 2h",
-		Short: "Keep objects, a namespace or a schedule's targets awake for some time, whatever schedules say",
+		Short: "Keep objects, a namespace or a schedule's targets awake for some time, in spite of schedules",
 		Long: `Keeps objects (KIND/NAME), a namespace (namespace/NAME) or all targets of a schedule (schedule/NAME) awake until an instant, by the
-annotation flyball.dev/awake-until, and says what wakes. What a freeze suspends is not woken. With -l, the objects with these labels that
-schedules select are kept awake.
+annotation flyball.dev/awake-until, and prints the objects that wake. Objects suspended by a freeze do not wake. With -l, the selected
+objects of schedules with these labels are kept awake.
 
-It takes the right to patch what is annotated. Without rights to read policies too, what wakes is not shown.
+It takes the right to patch the annotated objects. Without rights to read policies too, the objects that wake are not shown.
 
-Exit codes: 0 done, 1 an error, and with --wait what was not ready in time.`,
+Exit codes: 0 done, 1 an error, or with --wait an object that was not ready in time.`,
 		Example: "  kubectl flyball wake deployment/web --for 2h --reason \"demo for a customer\" --wait\n  kubectl flyball wake namespace/shop --until 22:00\n  kubectl flyball wake -l team=search --until \"tomorrow 08:00\"\n  kubectl flyball wake schedule/office-hours --for 1d --dry-run",
 		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 

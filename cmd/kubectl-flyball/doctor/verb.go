@@ -44,7 +44,7 @@ func New(s Surroundings) *cobra.Command {
 		Long: `Checks the installation: whether the manager runs and the webhook answers with a certificate that lasts, adapters that are not ready,
 policies that cannot be read or select nothing, ledgers that cannot be read, and objects that other schedulers write.
 
-What you have no right to look at is named and counts neither as well nor as ill.
+Parts that you may not read are named and count neither as good nor as bad.
 
 Exit codes: 0 no problem was found, 1 a problem, or an error.`,
 		Example: "  kubectl flyball doctor -A\n  kubectl flyball doctor --offline -f manifests/",

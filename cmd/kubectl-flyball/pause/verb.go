@@ -39,10 +39,10 @@ func New(s Surroundings) *cobra.Command {
 	return (&verb{Surroundings: s, paused: true}).command(&cobra.Command{
 		Use:   "pause POLICY...",
 		Short: "Suspend schedules or deletion costs, and show the effect",
-		Long: `Sets spec.suspend on policies (KIND/NAME, such as schedule/nights). A schedule that is paused leaves everything as it is: what sleeps stays
-asleep, and what is awake stays awake. The costs that a paused DeletionCost has set are removed.
+		Long: `Sets spec.suspend on policies (KIND/NAME, such as schedule/nights). A paused schedule leaves everything as it is: sleeping
+objects stay asleep, and awake objects stay awake. The costs of a paused DeletionCost are removed.
 
-Where a policy comes from Git, pause it there: the next synchronisation would undo this.`,
+Pause a policy from Git in Git, because the next synchronisation would undo this.`,
 		Example: "  kubectl flyball pause schedule/nights\n  kubectl flyball pause schedule/office-hours --dry-run",
 	})
 }
@@ -52,7 +52,7 @@ func NewResume(s Surroundings) *cobra.Command {
 	return (&verb{Surroundings: s}).command(&cobra.Command{
 		Use:     "resume POLICY...",
 		Short:   "Undo pause, so that the policies act again",
-		Long:    `Removes spec.suspend from policies (KIND/NAME, such as schedule/nights). A schedule then does at once what its window says.`,
+		Long:    `Removes spec.suspend from policies (KIND/NAME, such as schedule/nights). A schedule then follows its window at once.`,
 		Example: "  kubectl flyball resume schedule/nights",
 	})
 }

@@ -12,21 +12,20 @@ const examples = `  kubectl flyball recommend deployment/web --usage web.csv
   kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.jsonl --profile Lean -o json`
 
 // long is the help of the verb, before its flags.
-const long = `Says what requests, bounds by hour and target utilisation a workload should have, with the reasons of every number. Nothing is
-changed, and nothing has to be installed. The workload and its autoscaler come from manifests (--offline -f) or from the cluster; what it
-used comes from files (--usage) or from a Prometheus server (--prometheus). The history is replayed through the manager's own code, as if a
-Tortoise in mode Auto had been there since the first sample: the numbers are those that it would have arrived at. A Tortoise that selects the
-workload says how it is tuned, and flags that are given go before it. The profile Tortoise has the formulas of mercari/tortoise instead; what
-its VPA would recommend is made of the same samples.
+const long = `Recommends requests, bounds by hour and target utilisation for a workload, with the reasons of every number. It changes and installs
+nothing. The workload and its autoscaler come from manifests (--offline -f) or from the cluster; its usage comes from files (--usage)
+or from a Prometheus server (--prometheus). The manager's own code replays the history as a Tortoise in mode Auto since the first
+sample, and the final numbers are printed. The rules are those of the Tortoise that selects the workload, overridden by flags. The
+profile Tortoise has the formulas of mercari/tortoise instead; its VPA recommendation is computed from the same samples.
 
-The back-test takes the numbers as they were after two thirds of the history, and plays the rest of it through the autoscaler's rules: with the
-setting that there is, as recommended then, and with the best setting that is the same at all hours. Cores are those of the scaled container;
-a violation is a minute in which demand was above 85 % of what the ready pods request. There is none for less than three days, or without an
-autoscaler for CPU.
+The back-test takes the numbers after two thirds of the history, and plays the rest through the autoscaler's rules: with the present
+setting, with the recommended one, and with the best constant setting. Cores are those of the scaled container; a violation is a
+minute with demand above 85 % of the ready pods' requests. A history of less than three days, or no autoscaler for CPU, has no
+back-test.
 
 The columns of files and the queries of Prometheus are below the flags.
 
-Exit codes: 0 success, 1 an error, 2 too little was seen to recommend anything.`
+Exit codes: 0 success, 1 an error, 2 too little history for a recommendation.`
 
 // reference is the text below the flags. It has the default queries, so that a reader can change them.
 func reference() string {

@@ -76,7 +76,7 @@ func New(s Surroundings) *cobra.Command {
 	v := &verb{Surroundings: s}
 	cmd := &cobra.Command{
 		Use:               "recommend KIND/NAME",
-		Short:             "Say what requests, bounds and target utilisation a workload should have, from what it used",
+		Short:             "Recommend requests, bounds and target utilisation for a workload from its usage",
 		Long:              long,
 		Example:           examples,
 		Args:              cobra.ExactArgs(1),

@@ -25,7 +25,7 @@ type scheduleVerb struct {
 func newSchedule(s Surroundings) *cobra.Command {
 	v := &scheduleVerb{verb: verb{Surroundings: s}}
 	cmd := &cobra.Command{
-		Use: "schedule KIND/NAME", Short: "Propose a Schedule with windows in which nobody uses a workload", Long: longSchedule,
+		Use: "schedule KIND/NAME", Short: "Propose a Schedule for the unused hours of a workload", Long: longSchedule,
 		Example: "  kubectl flyball suggest schedule deployment/web --usage weeks.csv --time-zone Europe/Berlin\n" +
 			"  kubectl flyball suggest schedule deployment/web --offline -f manifests/ --usage weeks.csv --time-zone Europe/Berlin -o json",
 		RunE: func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },

@@ -45,7 +45,7 @@ type Surroundings struct {
 
 // New returns the verb.
 func New(s Surroundings) *cobra.Command {
-	cmd := &cobra.Command{Use: "suggest", Short: "Propose a Schedule or a Trigger for a workload, from what it used", Long: long}
+	cmd := &cobra.Command{Use: "suggest", Short: "Propose a Schedule or a Trigger for a workload from its usage", Long: long}
 	cmd.AddCommand(newSchedule(s), newTrigger(s))
 	return cmd
 }

@@ -39,11 +39,11 @@ func New(s Surroundings) *cobra.Command {
 	v := &verb{Surroundings: s}
 	cmd := &cobra.Command{
 		Use:   "targets [POLICY]",
-		Short: "List the objects that policies act on, and which of them sleep now",
-		Long: `Lists the objects that policies act on, with their state under each policy. With POLICY (KIND/NAME, such as schedule/nights) only the
-objects of that policy; for a freeze or a maintenance window these are the objects whose changes it judges.
+		Short: "List the targets of policies with their state",
+		Long: `Lists the targets of policies, with their state under each policy. With POLICY (KIND/NAME, such as schedule/nights) only its targets;
+for a freeze or a maintenance window these are the objects with judged changes.
 
-States are those that status counts: asleep, awake, already asleep, pending, overridden, failed, set, unable; and judged.`,
+The states are those of status: asleep, awake, already asleep, pending, overridden, failed, set, unable; and judged.`,
 		Example:           "  kubectl flyball targets\n  kubectl flyball targets --asleep -A\n  kubectl flyball targets schedule/nights",
 		Args:              cobra.MaximumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
