@@ -24,7 +24,7 @@ type style struct {
 var styles = []style{
 	{"what", regexp.MustCompile(`(?i)^(what|whatever|whom|whoever|nobody|somebody|whose)$`), [2]float64{0, 3}, [2]float64{0, 3}},
 	{"tell", regexp.MustCompile(`(?i)^(tell|tells|told|telling)$`), [2]float64{0, 0.4}, [2]float64{0, 0.4}},
-	{"that", regexp.MustCompile(`(?i)^(that|those|ones?|its?|they|them|this|these|others?|another|there|who|which|such)$`), [2]float64{0, 55}, [2]float64{0, 50}},
+	{"that", regexp.MustCompile(`(?i)^(that|those|ones?|its?|they|them|this|these|others?|another|there|who|which|such)$`), [2]float64{0, 55}, [2]float64{0, 60}},
 	{"returns", regexp.MustCompile(`(?i)^(returns?|reports?)$`), [2]float64{5, 1000}, [2]float64{0, 1000}},
 }
 
