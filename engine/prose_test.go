@@ -20,16 +20,21 @@ type style struct {
 	docs     [2]float64
 }
 
+var pronouns = regexp.MustCompile(`(?i)^(that|those|ones?|its?|they|them|this|these|others?|another|there|who|which|such)$`)
+
 // styles are the counts of the style in CONTRIBUTING.md. A sentence with a noun in the place of a pronoun is easier to read.
 var styles = []style{
 	{"what", regexp.MustCompile(`(?i)^(what|whatever|whom|whoever|nobody|somebody|whose)$`), [2]float64{0, 3}, [2]float64{0, 3}},
 	{"tell", regexp.MustCompile(`(?i)^(tell|tells|told|telling)$`), [2]float64{0, 0.4}, [2]float64{0, 0.4}},
-	{"that", regexp.MustCompile(`(?i)^(that|those|ones?|its?|they|them|this|these|others?|another|there|who|which|such)$`), [2]float64{0, 55}, [2]float64{0, 60}},
+	{"that", pronouns, [2]float64{0, 55}, [2]float64{0, 60}},
 	{"returns", regexp.MustCompile(`(?i)^(returns?|reports?)$`), [2]float64{5, 1000}, [2]float64{0, 1000}},
 }
 
-// mostWords limits the words of all documents outside docs/cli, without code, and readmeWords those of README.md.
-const mostWords, readmeWords = 40_000, 1_600
+// mostWords limits the words of all written documents, without code, and readmeWords those of README.md. Each fact needs one place.
+const mostWords, readmeWords = 42_000, 1_600
+
+// generated are the documents that make generate writes.
+var generated = regexp.MustCompile(`^\.\./docs/(cli/|kinds\.md$)`)
 
 var (
 	wordRE    = regexp.MustCompile(`[A-Za-z']+`)
@@ -48,12 +53,15 @@ func TestProse(t *testing.T) {
 	}
 	total := 0
 	for file, words := range docs {
-		if !strings.HasPrefix(file, "../docs/cli/") {
+		if !generated.MatchString(file) {
 			total += len(words)
 		}
 	}
-	if total > mostWords || len(docs["../README.md"]) > readmeWords {
-		t.Errorf("the documents have %d words, at most %d are wanted; README.md has %d of %d", total, mostWords, len(docs["../README.md"]), readmeWords)
+	if total > mostWords {
+		t.Errorf("the documents have %d words, at most %d are wanted", total, mostWords)
+	}
+	if n := len(docs["../README.md"]); n > readmeWords {
+		t.Errorf("README.md has %d words, at most %d are wanted", n, readmeWords)
 	}
 }
 
@@ -75,7 +83,8 @@ func (s style) check(t *testing.T, of string, all map[string][]string, bounds [2
 		return
 	}
 	files := slices.SortedFunc(maps.Keys(found), func(a, b string) int { return cmp.Compare(found[b], found[a]) })
-	t.Errorf("%s: %.1f of 1,000 words are like %q, wanted are %v to %v; most are in %v", of, share, s.name, bounds[0], bounds[1], files[:min(5, len(files))])
+	t.Errorf("%s: %.1f of 1,000 words are like %q, wanted are %v to %v; most are in %v",
+		of, share, s.name, bounds[0], bounds[1], files[:min(5, len(files))])
 }
 
 // texts returns the words of each file with a suffix, by its path.
@@ -83,7 +92,8 @@ func texts(t *testing.T, suffix string, linesOf func(text string) []string, root
 	all := map[string][]string{}
 	for _, root := range roots {
 		err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(file, suffix) || strings.HasSuffix(file, "_test.go") || strings.HasPrefix(d.Name(), "zz_") {
+			isText := strings.HasSuffix(file, suffix) && !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(d.Name(), "zz_")
+			if err != nil || d.IsDir() || !isText {
 				return err
 			}
 			raw, err := os.ReadFile(file)
