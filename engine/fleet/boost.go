@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// LongestBoost is the largest length in bytes of a note on a boost.
+const LongestBoost = 1024
+
 // UntilReady is the Until of a boost that ends once the pod is ready.
 const UntilReady = "Ready"
 

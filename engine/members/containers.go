@@ -99,9 +99,6 @@ func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 	return restarts, killed
 }
 
-// longestBoost is the kept length in bytes of the note on a boost for the start.
-const longestBoost = 1024
-
 // longestResize is the kept length in bytes of the reason why an in-place change is unfinished.
 const longestResize = 256
 
@@ -112,7 +109,7 @@ func (p pods) resizeOf(values []gjson.Result) fleet.Resize {
 		r.State, r.Message = fleet.ResizeInProgress, "its node has not looked at the change yet"
 	}
 	r.Unsupported, r.Made = !supportsResize(values[atStatuses]), values[atTunedBy].Str != ""
-	r.Boost = workload.OneLine(values[atBoost].Str, longestBoost)
+	r.Boost = workload.OneLine(values[atBoost].Str, fleet.LongestBoost)
 	return r
 }
 

@@ -43,6 +43,15 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 		cmp.Or(strings.TrimPrefix(st.PhaseReason, st.Phase+": "), "no reason"))
 }
 
+// announceTakenBack sends an event on a roll-out that was taken back, but not if a new manager finds it so.
+func (l *Loop) announceTakenBack(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
+	if t := st.TakenBack; t == nil || x.phase == "" || t.Time.Equal(&x.takenBack) || l.opts.Events == nil {
+		return
+	}
+	l.opts.Events.Eventf(p.Object, l.reference(ref), corev1.EventTypeWarning, "TakenBack", "TakeBack",
+		"%s: a roll-out of requests did not become ready and was taken back: %s", ref, st.TakenBack.Message)
+}
+
 // announceChanges sends an event on the numbers that have been put in place, or removed, since the last event. Numbers
 // that a new manager finds make no event.
 func (l *Loop) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {

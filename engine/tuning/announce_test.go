@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -98,6 +99,35 @@ func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
 		}
 	}
 	if want := "Deployment web: Deployment.apps/shop/web: " + why + ", for an hour"; len(events.notes) == 0 || events.notes[0] != want {
+		t.Errorf("it is told as %q", events.notes)
+	}
+}
+
+// TestARollOutThatIsTakenBackIsToldOnce, but not by a manager that finds it so.
+func TestARollOutThatIsTakenBackIsToldOnce(t *testing.T) {
+	events := &heard{}
+	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{})}
+	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	var st v1alpha1.RecommendationStatus
+	var x subject
+	for _, step := range []struct {
+		phase    string
+		told, at time.Duration // 0: never
+		events   int
+	}{{"", 0, 1, 0}, {"Working", 1, 1, 0}, {"Working", 1, 0, 0}, {"Working", 0, 2, 1}, {"Working", 2, 2, 1}, {"Working", 2, 3, 2}} {
+		x.reported, st.TakenBack = reported{phase: step.phase}, nil
+		if step.told > 0 {
+			x.takenBack.Time = noon.Add(step.told)
+		}
+		if step.at > 0 {
+			st.TakenBack = &v1alpha1.TakenBack{Time: metav1.Time{Time: noon.Add(step.at)}, Message: "no room"}
+		}
+		if l.announceTakenBack(ref, &world.Policy{}, &x, st); len(events.notes) != step.events {
+			t.Errorf("%+v: %q", step, events.notes)
+		}
+	}
+	const want = "Deployment web: Deployment.apps/shop/web: a roll-out of requests did not become ready and was taken back: no room"
+	if len(events.notes) == 0 || events.notes[0] != want {
 		t.Errorf("it is told as %q", events.notes)
 	}
 }

@@ -35,7 +35,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			append(target, "number", "of")...),
 		phase: gauge("flyball_tuned_targets", "Targets of a policy by phase.", "policy_kind", "policy", "phase"),
 		loss:  gauge("flyball_tuned_forecast_loss", "By how much the peaks of hours of a target's demand differ from those of the days before: the mean pinball loss of logarithms.", target...),
-		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that PodDisruptionBudgets, LimitRanges or ResourceQuotas keep from it (held), and that take too long (late).",
+		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that PodDisruptionBudgets, LimitRanges or ResourceQuotas keep from it (held), that take too long (late), and whose last roll-out was taken back (taken_back).",
 			"policy_kind", "policy", "state"),
 		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds", Help: "Time from the creation of a pod of a tuned target until it was ready.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12)}, []string{"policy_kind", "policy"}),
@@ -88,15 +88,18 @@ func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts 
 			m.ready.DeleteLabelValues(id.Kind, id.Label())
 		}
 	}
-	held := map[workload.Policy]int{}
+	held, back := map[workload.Policy]int{}, map[workload.Policy]int{}
 	for _, x := range subjects {
 		if !x.held.since.IsZero() {
 			held[x.policy]++
 		}
+		if x.found.Report.TakenBack != nil {
+			back[x.policy]++
+		}
 	}
 	for id, s := range b.sums {
 		running, waiting, late := rollouts(id)
-		for state, n := range map[string]int{"running": running, "waiting": waiting, "held": held[id], "late": late} {
+		for state, n := range map[string]int{"running": running, "waiting": waiting, "held": held[id], "late": late, "taken_back": back[id]} {
 			m.rollouts.WithLabelValues(id.Kind, id.Label(), state).Set(float64(n))
 		}
 		for name, n := range s.Phases {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
@@ -25,6 +27,8 @@ type reported struct {
 	made         bool
 	// newPods are the reported numbers for created pods.
 	newPods *v1alpha1.NewPods
+	// takenBack is when the roll-out was taken back that was last told of; zero: none was.
+	takenBack metav1.Time
 }
 
 // reportEvery is the least time between two reports with the same numbers.
@@ -65,7 +69,11 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 		return
 	}
 	l.announcePhase(ref, p, x, st)
+	l.announceTakenBack(ref, p, x, st)
 	x.reported = reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true, newPods: st.NewPods}
+	if st.TakenBack != nil {
+		x.takenBack = st.TakenBack.Time
+	}
 }
 
 // numbersOf returns the parts of a status that are reported at once.

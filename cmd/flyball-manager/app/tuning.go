@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/engine/decide"
@@ -49,7 +50,7 @@ func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disrupti
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
 	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
-		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes, Refusals: refusal.Reader{Client: uncached}, Events: recorder, Log: log})
+		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes, Refusals: refusal.Reader{Client: uncached, Clock: clock.RealClock{}}, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
 	return tuned, nil

@@ -27,8 +27,10 @@ func EndBoosts(f *fleet.Fleet, now time.Time, o Options, refused Refusals) (chan
 			continue
 		}
 		want := Want{}
-		for name, to := range b.After {
-			want[name] = fleet.Resources{CPU: to.CPU, CPULimit: to.CPULimit}
+		for _, c := range pod.Containers {
+			if to, noted := b.After[c.Name]; noted && to.CPU < c.CPU && to.CPULimit <= c.CPULimit { // who writes a note gives no pod more
+				want[c.Name] = fleet.Resources{CPU: to.CPU, CPULimit: to.CPULimit}
+			}
 		}
 		if c := changeOf(pod, want); len(c.Containers) > 0 && c.impossible(o) == "" && refused.of(c) == "" && !c.Restarts {
 			changes = append(changes, c)

@@ -77,12 +77,13 @@ func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	restarting := false
 	for _, pod := range pods {
 		p.Pods++
-		if _, boosted := pod.Boosted(); boosted {
+		change := changeOf(pod, want)
+		// One that is short of memory may never be ready: it does not wait, and its boost ends with that.
+		if _, boosted := pod.Boosted(); boosted && !change.MoreMemory {
 			p.Waiting++
 			p.say(pod, "it has more CPU for its start")
 			continue
 		}
-		change := changeOf(pod, want)
 		why := cmp.Or(change.impossible(o), refused.of(change))
 		switch {
 		case len(change.Containers) == 0:

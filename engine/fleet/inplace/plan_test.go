@@ -263,6 +263,7 @@ func TestBoostsEnd(t *testing.T) {
 	pods := []*fleet.Pod{
 		pod("ready", owner, boosted("Ready main=500/1000")), pod("starting", owner, boosted("Ready main=500/1000", unready)), pod("later", owner, boosted("60s main=500/1000")),
 		pod("over", owner, boosted("50s main=400/800", unready)), pod("down", owner, boosted("Ready main=500/1000", by("flyball"))), pod("unable", owner, boosted("Ready main=500/1000", unsupported)),
+		pod("forged", owner, boosted("Ready main=9000/9000")), pod("half forged", owner, boosted("Ready main=500/9000")),
 		pod("restarting", owner, boosted("Ready main=500/1000", func(p *fleet.Pod) { p.Containers[0].RestartsForCPU = true })), pod("usual", owner),
 	}
 	changes, next := inplace.EndBoosts(&fleet.Fleet{Pods: pods, Own: "flyball"}, now, inplace.Options{}, nil)
@@ -279,5 +280,9 @@ func TestBoostsEnd(t *testing.T) {
 	plan := inplace.For(&fleet.Fleet{Pods: pods[1:2], Own: "flyball"}, inplace.Want{"main": {CPU: 500}}, inplace.Options{}, nil)
 	if len(plan.Changes) > 0 || plan.Waiting != 1 || plan.Message != "pod starting: it has more CPU for its start" {
 		t.Errorf("a pod that starts is changed: %+v", plan)
+	}
+	plan = inplace.For(&fleet.Fleet{Pods: pods[1:2], Own: "flyball"}, inplace.Want{"main": {CPU: 500, Memory: 2 * gi}}, inplace.Options{}, nil)
+	if len(plan.Changes) != 1 || plan.Changes[0].Containers[0].Memory != 2*gi {
+		t.Errorf("a pod that is killed for lack of memory before it is ready gets none: %+v", plan)
 	}
 }

@@ -90,8 +90,11 @@ func (s *start) of(name string, usual fleet.Resources, rule workload.LimitRule) 
 	return full
 }
 
-// isTooMuch reports whether no node has room for the boosted pod.
+// isTooMuch reports whether no node has room for the boosted pod, or its annotation no room for the note.
 func (s *start) isTooMuch(spec gjson.Result) bool {
+	if len(s.text()) > fleet.LongestBoost {
+		return true
+	}
 	if s.more == 0 || s.boost.Most == 0 {
 		return false
 	}

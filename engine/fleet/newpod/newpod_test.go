@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
+	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/fleet/newpod"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -138,6 +139,10 @@ func TestBoostsForTheStart(t *testing.T) {
 		{"as much as the largest node has", container(owner), with("2x", node(800)), started(of("800m", "1600m"), "Ready main=400/800")},
 		{"more than it has", container(owner), with("2x", node(799)), ""},
 		{"a container that would be restarted to come down", container(owner + `,"resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]`), with("2x"), ""},
+		{"containers with names that no note has room for", strings.ReplaceAll(container(owner), "main", strings.Repeat("m", fleet.LongestBoost)), with("2x", func(w *newpod.Want) {
+			w.Containers = []newpod.Container{{Name: strings.Repeat("m", fleet.LongestBoost), CPU: 400}}
+			w.Boost.Containers = []string{w.Containers[0].Name}
+		}), ""},
 		{"a container that is none of them", strings.ReplaceAll(container(owner), "main", "other"), with("2x"), ""},
 	} {
 		patch, err := newpod.Patch(gjson.Parse(test.pod), test.want)

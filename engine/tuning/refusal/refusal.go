@@ -7,12 +7,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/engine/fleet"
@@ -20,7 +22,15 @@ import (
 )
 
 // Reader reads the answers of the API server and the scheduler.
-type Reader struct{ Client client.Reader }
+type Reader struct {
+	Client client.Reader
+	// Clock is the cluster's clock.
+	Clock clock.PassiveClock
+}
+
+// toldWithin is the largest age of an event: controllers try again after a quarter of an hour at the latest, so an older
+// event belongs to another roll-out.
+const toldWithin = 20 * time.Minute
 
 // longest is the number of bytes kept of an answer.
 const longest = 512
@@ -72,23 +82,32 @@ func (r Reader) event(ctx context.Context, ref workload.Ref, uid string) (string
 	if err := r.Client.List(ctx, &list, client.InNamespace(ref.Namespace), of); err != nil {
 		return "", fmt.Errorf("read the events of %s: %w", ref, err)
 	}
-	if len(list.Items) == 0 {
-		return "", nil
+	return newest(list.Items, r.Clock.Now().Add(-toldWithin)), nil
+}
+
+// newest returns what the newest event tells; empty: all are older than since.
+func newest(all []corev1.Event, since time.Time) string {
+	all = slices.DeleteFunc(all, func(e corev1.Event) bool { return last(&e).Time.Before(since) })
+	if len(all) == 0 {
+		return ""
 	}
-	newest := slices.MaxFunc(list.Items, func(a, b corev1.Event) int { return last(&a).Compare(last(&b).Time) })
-	return refused(newest.Message), nil
+	e := slices.MaxFunc(all, func(a, b corev1.Event) int { return last(&a).Compare(last(&b).Time) })
+	return refused(e.Message)
 }
 
 func last(e *corev1.Event) metav1.Time {
-	if !e.LastTimestamp.IsZero() {
+	switch {
+	case !e.LastTimestamp.IsZero():
 		return e.LastTimestamp
+	case e.Series != nil:
+		return metav1.Time{Time: e.Series.LastObservedTime.Time}
 	}
 	return metav1.Time{Time: e.EventTime.Time}
 }
 
 func refused(message string) string { return "pods are refused: " + workload.OneLine(message, longest) }
 
-// ofPod returns the reason why a pod is not ready, or "" if it is gone.
+// ofPod returns the reason why a pod is not ready, or "" if it is gone or if its requests have no part in the reason.
 func (r Reader) ofPod(ctx context.Context, p *fleet.Pod) (string, error) {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(p.Namespace), named(p.Name)); err != nil {
@@ -97,18 +116,31 @@ func (r Reader) ofPod(ctx context.Context, p *fleet.Pod) (string, error) {
 	if len(list.Items) == 0 {
 		return "", nil
 	}
-	status := list.Items[0].Status
+	return unready(p.Name, &list.Items[0].Status), nil
+}
+
+// others are reasons for which a container waits whatever it requests: its image, or what its owner has it configured by.
+var others = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed",
+	"CreateContainerConfigError"}
+
+// unready says why a pod is not ready.
+func unready(name string, status *corev1.PodStatus) string {
 	for _, c := range status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("pod %s is not scheduled: %s", p.Name, workload.OneLine(cmp.Or(c.Message, c.Reason), longest)), nil
+			return fmt.Sprintf("pod %s is not scheduled: %s", name, workload.OneLine(cmp.Or(c.Message, c.Reason), longest))
+		}
+	}
+	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && slices.Contains(others, w.Reason) {
+			return ""
 		}
 	}
 	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil {
-			return fmt.Sprintf("pod %s: container %s waits: %s", p.Name, c.Name, workload.OneLine(w.Reason+" "+w.Message, longest)), nil
+			return fmt.Sprintf("pod %s: container %s waits: %s", name, c.Name, workload.OneLine(w.Reason+" "+w.Message, longest))
 		}
 	}
-	return fmt.Sprintf("pod %s is not ready", p.Name), nil
+	return fmt.Sprintf("pod %s is not ready", name)
 }
 
 func named(name string) client.MatchingFieldsSelector {

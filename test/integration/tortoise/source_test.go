@@ -146,7 +146,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 			Eventually(func(g Gomega) {
 				clock.Step(time.Minute)
 				check(g)
-			}).WithPolling(3 * time.Second).Should(Succeed())
+			}).WithTimeout(4 * time.Minute).WithPolling(3 * time.Second).Should(Succeed())
 		}
 		is := func(name, want string) func(Gomega) {
 			return func(g Gomega) { g.Expect(phaseOf(ns, name)(g)).To(Equal(want)) }
@@ -162,7 +162,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		stepUntil(is("plain", "Emergency"))
 		Expect(*hpa(ns)(Default).MinReplicas).To(BeNumerically(">=", floor))
 		silent.Store(false)
-		// Its minimum falls by steps, which takes minutes. Without an autoscaler there is nothing that has to fall.
+		// Nothing falls until all has been well for half an hour.
 		stepUntil(enters("web", "BackToNormal"))
 		stepUntil(is("web", "Working"))
 		stepUntil(is("plain", "Working"))

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -108,6 +109,9 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 			g.Expect(st.TakenBack.Containers).To(HaveLen(1))
 			g.Expect(st.TakenBack.Containers[0].Memory.String()).To(Equal("125Mi"))
 			g.Expect(readyOf(ns)(g)).To(And(HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring(w.why))))
+			var events eventsv1.EventList
+			g.Expect(env.Client.List(ctx, &events, client.InNamespace(ns))).To(Succeed())
+			g.Expect(events.Items).To(ContainElement(And(HaveField("Reason", "TakenBack"), HaveField("Note", ContainSubstring(w.why)))))
 		}
 		Eventually(isTold).Should(Succeed())
 

@@ -4,6 +4,7 @@
 package autoscaler
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -90,17 +91,22 @@ func tolerated(ratio float64) bool { return 1-Tolerance <= ratio && ratio <= 1+T
 // stabilise returns the wanted replicas where those are not fewer than the current ones, and otherwise the largest recommendation of the
 // window, up to the current number.
 func (s *Scaler) stabilise(now time.Duration, current, wanted int) int {
-	window := s.Window
-	if window == 0 {
-		window = Window
-	}
 	expired := 0
-	for expired < len(s.recent) && s.recent[expired].at <= now-window {
+	for expired < len(s.recent) && s.recent[expired].at <= now-s.window() {
 		expired++
 	}
-	s.recent = s.recent[:copy(s.recent, s.recent[expired:])]
+	if expired > 0 {
+		s.recent = s.recent[:copy(s.recent, s.recent[expired:])]
+	}
 	s.recommend(now, wanted)
 	return max(wanted, min(current, s.recent[0].replicas))
+}
+
+func (s *Scaler) window() time.Duration { return cmp.Or(s.Window, Window) }
+
+// Forgets reports whether a recommendation of the window is too old at an instant.
+func (s *Scaler) Forgets(now time.Duration) bool {
+	return len(s.recent) > 0 && s.recent[0].at <= now-s.window()
 }
 
 // recommend adds a recommendation. Earlier ones that are not larger will never count again.

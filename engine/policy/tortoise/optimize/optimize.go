@@ -97,7 +97,7 @@ const (
 
 // Choose returns the aim of the lowest cost in the replay, or the present aim if no other is better by the margin.
 func Choose(in Input) Choice {
-	s := search{in: in, seen: map[Aim]Result{}}
+	s := search{in: in, seen: map[played]Result{}}
 	s.owner = s.play(in.Owner)
 	c := Choice{Aim: in.Now, Owner: s.result(in.Owner), Before: s.result(in.Now)}
 	kept := s.best(in.Now, []float64{1})
@@ -117,7 +117,17 @@ func Choose(in Input) Choice {
 type search struct {
 	in    Input
 	owner Result
-	seen  map[Aim]Result
+	seen  map[played]Result
+}
+
+// played is all of an aim that its replay depends on: several aims may come to the same minimum.
+type played struct {
+	replay.Setting
+	share float64
+}
+
+func (s *search) setting(a Aim) replay.Setting {
+	return replay.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds), Max: s.in.Bounds.MaxFor(a.Request)}
 }
 
 // shares are the tried shares of a peak for a minimum by hour, and floors those of the owner's minimum for a constant
@@ -137,7 +147,7 @@ var (
 func (s *search) best(from Aim, factors []float64) Aim {
 	best := from
 	try := func(a Aim) {
-		if s.result(a).score < s.result(best).score {
+		if score := s.result(best).score; s.least(a) < score && s.result(a).score < score {
 			best = a
 		}
 	}
@@ -176,7 +186,8 @@ func (s *search) targets(now int) []int {
 
 // result returns the result of an aim, with its price.
 func (s *search) result(a Aim) Result {
-	r, known := s.seen[a]
+	as := played{s.setting(a), a.Share}
+	r, known := s.seen[as]
 	if known {
 		return r
 	}
@@ -186,13 +197,12 @@ func (s *search) result(a Aim) Result {
 	if more := r.Minutes - s.owner.Minutes - spare*of/week; more > 0 {
 		r.score += beyond * more / of * s.owner.Cost
 	}
-	s.seen[a] = r
+	s.seen[as] = r
 	return r
 }
 
 // play replays an aim.
 func (s *search) play(a Aim) Result {
-	set := replay.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds), Max: s.in.Bounds.MaxFor(a.Request)}
 	var minima []int
 	if a.Share > 0 {
 		minima = make([]int, len(s.in.Peaks))
@@ -200,13 +210,35 @@ func (s *search) play(a Aim) Result {
 			minima[i] = a.Minimum(peak, a.Request, s.in.Bounds)
 		}
 	}
-	o := replay.Total(replay.Play(s.in.Load, s.in.System, set, minima))
+	o := replay.Total(replay.Play(s.in.Load, s.in.System, s.setting(a), minima))
+	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * replay.Step.Minutes()}
+}
+
+// cost is that of so many pods of an aim on average, in milli-CPU.
+func (s *search) cost(a Aim, pods float64) float64 {
 	pod := float64(a.Request)*(1+s.in.Beside) + max(s.in.PerPod+s.in.PerCPU*float64(a.Request-s.in.Known), 0)
-	pods := o.Pods()
 	if most := float64(s.in.Bounds.PreferredMax); most > 0 {
 		pods += over * max(pods-most, 0)
 	}
-	return Result{Cost: pod * pods, Minutes: o.Minutes(), Known: float64(o.Steps) * replay.Step.Minutes()}
+	return pod * pods
+}
+
+// least is about the least that an aim costs: with the pods at which its autoscaler starts no more, at once. It tells without a replay that an
+// aim is dearer than another one.
+func (s *search) least(a Aim) float64 {
+	set, sum, known := s.setting(a), 0.0, 0.0
+	served := float64(set.Request) * float64(set.Target) / 100 * (1 + s.in.Tolerance)
+	for _, demand := range s.in.Load.Demand {
+		if demand < 0 {
+			continue
+		}
+		if known++; set.Target == 0 {
+			sum += float64(set.Min)
+		} else {
+			sum += min(max(float64(demand)/served, float64(set.Min)), float64(set.Max))
+		}
+	}
+	return s.cost(a, sum/max(known, 1))
 }
 
 // Utilisation returns the highest target at which the autoscaler acts before the headroom is used up, tolerance

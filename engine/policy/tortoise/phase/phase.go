@@ -19,7 +19,7 @@ const (
 	Working Phase = "Working"
 	// Emergency: capacity never falls.
 	Emergency Phase = "Emergency"
-	// BackToNormal: metrics are back, and the bounds go down in steps.
+	// BackToNormal: metrics are back, and capacity does not fall yet.
 	BackToNormal Phase = "BackToNormal"
 )
 
@@ -37,16 +37,15 @@ type Seen struct {
 	Silent, Stuck, Steady time.Duration
 	// Seasonal is true once a whole season was seen.
 	Seasonal bool
-	// Level is true if the bounds have reached their values without an emergency.
-	Level bool
 }
 
 // Durations of the table.
 const (
 	// LostAfter is the longest time without samples or the autoscaler's metrics.
 	LostAfter = 5 * time.Minute
-	// SteadyFor is the time for which both must be well before an emergency ends.
-	SteadyFor = 10 * time.Minute
+	// SteadyFor is the time for which both must be well before an emergency ends, and LevelAfter the time before capacity
+	// may fall: gaps of metrics move no bounds.
+	SteadyFor, LevelAfter = 10 * time.Minute, 30 * time.Minute
 	// EnoughAfter is the time with samples before anything is tuned.
 	EnoughAfter = 30 * time.Minute
 )
@@ -70,8 +69,8 @@ var table = []rule{
 	{tuned, Emergency, "metrics are lost", Seen.Lost},
 	{[]Phase{Emergency}, BackToNormal, "metrics are back and steady", func(s Seen) bool { return s.Steady >= SteadyFor && s.Span >= EnoughAfter }},
 	{[]Phase{Emergency}, GatheringData, "nobody asks for it any more, and too little was seen", func(s Seen) bool { return !s.Lost() && s.Span < EnoughAfter }},
-	{[]Phase{BackToNormal}, Working, "the bounds are level again, and a whole season was seen", func(s Seen) bool { return s.Level && s.Seasonal }},
-	{[]Phase{BackToNormal}, PartlyWorking, "the bounds are level again", func(s Seen) bool { return s.Level }},
+	{[]Phase{BackToNormal}, Working, "all is well, and a whole season was seen", func(s Seen) bool { return s.Steady >= LevelAfter && s.Seasonal }},
+	{[]Phase{BackToNormal}, PartlyWorking, "all is well", func(s Seen) bool { return s.Steady >= LevelAfter }},
 	{[]Phase{Initializing, GatheringData, PartlyWorking}, Working, "a whole season was seen", func(s Seen) bool { return s.Seasonal && !s.Lost() }},
 	{[]Phase{Initializing, GatheringData}, PartlyWorking, "enough was seen for wide margins", func(s Seen) bool { return s.Span >= EnoughAfter && !s.Lost() }},
 	{[]Phase{Initializing}, GatheringData, "there are samples", func(s Seen) bool { return s.Span > 0 }},
@@ -114,7 +113,7 @@ func (p Phase) Allowed() May {
 	case Emergency:
 		return May{Raise: true}
 	case BackToNormal:
-		return May{Lower: true, Raise: true, Seasons: true}
+		return May{Raise: true, Seasons: true}
 	}
 	return May{}
 }

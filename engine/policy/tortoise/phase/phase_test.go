@@ -28,14 +28,14 @@ func TestWalk(t *testing.T) {
 		{Seen{Span: time.Hour, Steady: SteadyFor}, BackToNormal},
 		{Seen{Span: time.Hour, Stuck: LostAfter}, Emergency}, // once more, on the way back
 		{Seen{Span: time.Hour, Steady: SteadyFor}, BackToNormal},
-		{Seen{Span: time.Hour, Level: true}, PartlyWorking},
+		{Seen{Span: time.Hour, Steady: LevelAfter}, PartlyWorking},
 		{Seen{Span: day, Seasonal: true}, Working},
 		{Seen{Span: day, Seasonal: true, Stuck: LostAfter}, Emergency},
 		{Seen{Span: day, Seasonal: true, Steady: SteadyFor}, BackToNormal},
-		{Seen{Span: day, Seasonal: true, Steady: day}, BackToNormal},
-		{Seen{Span: day, Seasonal: true, Steady: day, Level: true}, Working},
+		{Seen{Span: day, Seasonal: true, Steady: LevelAfter - 1}, BackToNormal},
+		{Seen{Span: day, Seasonal: true, Steady: LevelAfter}, Working},
 		{Seen{Span: day, Seasonal: true, Manual: true}, Emergency},
-		{Seen{Span: day, Seasonal: true, Manual: true, Steady: day, Level: true}, Emergency},
+		{Seen{Span: day, Seasonal: true, Manual: true, Steady: day}, Emergency},
 		{Seen{Span: day, Seasonal: true, Steady: day}, BackToNormal},
 		{Seen{Span: day, Seasonal: true, Manual: true}, Emergency},
 		{Seen{Span: time.Minute, Steady: day}, GatheringData}, // the history was reset meanwhile
@@ -66,10 +66,10 @@ func TestEveryPhaseIsReachedAndLeft(t *testing.T) {
 // TestTheTableDoesNotFlap: with the same things seen, there are at most three steps, and then none.
 func TestTheTableDoesNotFlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		age := rapid.SampledFrom([]time.Duration{0, time.Minute, LostAfter, SteadyFor, EnoughAfter, 24 * time.Hour})
+		age := rapid.SampledFrom([]time.Duration{0, time.Minute, LostAfter, SteadyFor, EnoughAfter, LevelAfter, 24 * time.Hour})
 		s := Seen{
 			Manual: rapid.Bool().Draw(t, "manual"), Span: age.Draw(t, "span"), Silent: age.Draw(t, "silent"), Stuck: age.Draw(t, "stuck"),
-			Seasonal: rapid.Bool().Draw(t, "seasonal"), Level: rapid.Bool().Draw(t, "level"),
+			Seasonal: rapid.Bool().Draw(t, "seasonal"),
 		}
 		if !s.Lost() {
 			s.Steady = age.Draw(t, "steady")

@@ -24,8 +24,8 @@ func TestEachRuleAtItsBoundary(t *testing.T) {
 		{"enough at once", Initializing, Seen{Span: EnoughAfter}, PartlyWorking},
 		{"a season at once", Initializing, Seen{Span: 24 * time.Hour, Seasonal: true}, Working},
 		{"a season that is lost again", GatheringData, Seen{Span: 24 * time.Hour, Seasonal: true, Silent: LostAfter}, GatheringData},
-		{"level without a season", BackToNormal, Seen{Span: time.Hour, Level: true}, PartlyWorking},
-		{"a season, and not level", BackToNormal, Seen{Span: time.Hour, Seasonal: true}, BackToNormal},
+		{"well for long enough, without a season", BackToNormal, Seen{Span: time.Hour, Steady: LevelAfter}, PartlyWorking},
+		{"a season, and not well for long enough", BackToNormal, Seen{Span: time.Hour, Seasonal: true, Steady: LevelAfter - 1}, BackToNormal},
 	} {
 		if got, why := Next(tc.from, tc.seen); got != tc.want || (why != "") != (got != tc.from) {
 			t.Errorf("%s: from %s to %s (%q), want %s", tc.reason, tc.from, got, why, tc.want)
@@ -40,7 +40,7 @@ func TestWhatEachPhaseAllows(t *testing.T) {
 		PartlyWorking: {Lower: true, Raise: true, Tune: true},
 		Working:       {Lower: true, Raise: true, Tune: true, Seasons: true},
 		Emergency:     {Raise: true},
-		BackToNormal:  {Lower: true, Raise: true, Seasons: true},
+		BackToNormal:  {Raise: true, Seasons: true},
 	} {
 		if got := p.Allowed(); got != want {
 			t.Errorf("%s allows %+v, want %+v", p, got, want)

@@ -185,7 +185,10 @@ func (c *Cluster) scale(s Setting) {
 	to := autoscaler.Setting{Min: s.Min, Max: s.Max, Target: s.Target}
 	for at := time.Duration(0); at < Step; at += autoscaler.SyncPeriod {
 		r.Unready = max(c.all-r.Ready, 0)
-		c.resize(c.scaler.Sync(time.Duration(c.now)*Step+at, c.all, to, r))
+		before, now := c.all, time.Duration(c.now)*Step+at
+		if c.resize(c.scaler.Sync(now, c.all, to, r)); c.all == before && !c.scaler.Forgets(now+autoscaler.SyncPeriod) {
+			return // the next decision sees the same
+		}
 	}
 }
 

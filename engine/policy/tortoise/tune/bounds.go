@@ -8,12 +8,6 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// The steps back from an emergency.
-const (
-	backEvery = 5 * time.Minute
-	backShare = 0.1
-)
-
 // planned returns the chosen minimum of this hour, for pods with a request. Before the first choice, it is the present
 // minimum.
 func (t *Tuner) planned(spec Spec, o Observed, request int64) int {
@@ -32,7 +26,7 @@ func (t *Tuner) soon(spec Spec, now time.Time) float64 {
 // minimum returns the minimum of the autoscaler: the chosen minimum of this hour, and at least enough for a request
 // that is to fall. While pods request less than the new request, until a roll-out is complete, the minimum is for their
 // present requests. In an emergency the minimum covers the possible demand, never falls, and keeps every present pod;
-// on the way back it falls by a tenth every five minutes.
+// on the way back it does not fall either, and then falls in one step: the autoscaler knows the need again.
 func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may phase.May) int {
 	until := ""
 	if has := max(o.Requested, spec.Bounds.MinRequest); o.Requested > 0 && has < request {
@@ -44,18 +38,15 @@ func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may ph
 	most := spec.Bounds.MaxFor(request)
 	current := min(o.Setting.Min, most)
 	switch {
-	case !may.Lower:
+	case t.State.Phase == phase.Emergency:
 		could := t.hours(spec, o.Now).most(o.Now)
 		needed = max(needed, optimize.Replicas(max(could, t.Usage.Demand(spec.Scaled).Latest()), request, spec.Profile, spec.Bounds))
 		held := max(needed, current, min(o.Replicas, most))
 		t.say("min", "%d: it never falls in an emergency, and demand has been %.0fm at this time of a day", held, could)
 		return held
-	case needed < current && t.State.Phase == phase.BackToNormal:
-		if o.Now.Sub(t.State.Lowered) < backEvery {
-			return current
-		}
-		t.State.Lowered = o.Now
-		return max(needed, current-max(1, int(backShare*float64(current))))
+	case needed < current && !may.Lower:
+		t.say("min", "%d: it does not fall until all has been well for half an hour", current)
+		return current
 	}
 	return needed
 }

@@ -129,6 +129,9 @@ func (t *Tuner) findShares(spec Spec, now time.Time) {
 	t.shared = now
 }
 
+// shareEvery is the distance of the minutes that shares are taken from: it divides no hour.
+const shareEvery = 7
+
 // share returns the usage of another container for each milli-CPU of the scaled one: a quantile over the week before a
 // minute.
 func (t *Tuner) share(spec Spec, name string, until int64) float64 {
@@ -137,7 +140,7 @@ func (t *Tuner) share(spec Spec, name string, until int64) float64 {
 		return 0
 	}
 	var h usage.Histogram
-	for minute := max(until-int64(replayed/time.Minute), 0); minute < until; minute++ {
+	for minute := max(until-int64(replayed/time.Minute), 0); minute < until; minute += shareEvery {
 		if a, b := own.At(minute), other.At(minute); a.Known && b.Known && a.Mean > 0 {
 			h.Add(1e4*b.Mean/a.Mean, 1, time.Unix(1, 0), time.Hour)
 		}

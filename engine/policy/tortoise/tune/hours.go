@@ -53,13 +53,15 @@ type hours struct {
 	peaks []float64
 	zone  *time.Location
 	daily bool
+	// known are usual peaks that were looked for, by hours from first.
+	known map[int]float64
 }
 
 // hoursOf returns the hours of a series that ended before the hour of an instant.
 func hoursOf(s *usage.Series, spec Spec, now time.Time) hours {
 	end := HourOf(now, spec.Zone)
 	n := usage.Points / 60
-	h := hours{first: end.Add(-time.Duration(n) * time.Hour), peaks: make([]float64, n), zone: spec.Zone, daily: spec.Daily}
+	h := hours{first: end.Add(-time.Duration(n) * time.Hour), peaks: make([]float64, n), zone: spec.Zone, daily: spec.Daily, known: map[int]float64{}}
 	if h.zone == nil {
 		h.zone = time.UTC
 	}
@@ -73,10 +75,13 @@ func hoursOf(s *usage.Series, spec Spec, now time.Time) hours {
 	return h
 }
 
+// index returns the number of the hour of an instant.
+func (h hours) index(at time.Time) int { return int(math.Floor(at.Sub(h.first).Hours())) }
+
 // days yields the peaks of an instant's hour on the days before, by local time.
 func (h hours) days(at time.Time, yield func(day int, peak float64)) {
 	for day := 1; day <= daysBefore; day++ {
-		i := int(math.Floor(at.In(h.zone).AddDate(0, 0, -day).Sub(h.first).Hours()))
+		i := h.index(at.In(h.zone).AddDate(0, 0, -day))
 		if i >= 0 && i < len(h.peaks) && h.peaks[i] >= 0 {
 			yield(day, h.peaks[i])
 		}
@@ -86,6 +91,10 @@ func (h hours) days(at time.Time, yield func(day int, peak float64)) {
 // usual returns the usual peak of an instant's hour from the days before, in milli-CPU; 0: unknown. The last days count
 // most.
 func (h hours) usual(at time.Time) float64 {
+	i := h.index(at)
+	if peak, known := h.known[i]; known {
+		return peak
+	}
 	sum, total := 0.0, 0.0
 	h.days(at, func(day int, peak float64) {
 		weight := math.Pow(fade, float64(day))
@@ -94,10 +103,11 @@ func (h hours) usual(at time.Time) float64 {
 		}
 		sum, total = sum+weight*peak, total+weight
 	})
-	if total == 0 {
-		return 0
+	if total > 0 {
+		sum /= total
 	}
-	return sum / total
+	h.known[i] = sum
+	return sum
 }
 
 // most returns the largest peak of the days before in an instant's hour and the next.

@@ -153,8 +153,8 @@ type Recommendation struct {
 type State struct {
 	Phase phase.Phase
 	// Resized is the last change of requests, Raised the last rise of a short one, Behind the last time at which some
-	// pod requested more than the setting, Lowered the last fall of the minimum on the way back from an emergency.
-	Resized, Raised, Behind, Lowered time.Time
+	// pod requested more than the setting.
+	Resized, Raised, Behind time.Time
 	// StuckSince and WellSince are the times since which the autoscaler has been blind, and since which all has been
 	// well.
 	StuckSince, WellSince time.Time
@@ -182,7 +182,7 @@ func NotAfter(now time.Time, instants ...*time.Time) {
 // until moves later instants back: after a clock that was ahead, everything would otherwise wait for that time to come
 // again.
 func (s *State) until(now time.Time) {
-	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.Lowered, &s.StuckSince, &s.WellSince, &s.Chosen, &s.Moved, &s.Awaiting)
+	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.StuckSince, &s.WellSince, &s.Chosen, &s.Moved, &s.Awaiting)
 }
 
 // Tuner tunes one target.
@@ -331,9 +331,6 @@ func (t *Tuner) advance(spec Spec, o Observed) {
 	}
 	if !s.WellSince.IsZero() {
 		seen.Steady = o.Now.Sub(s.WellSince)
-	}
-	if s.Phase == phase.BackToNormal {
-		seen.Level = o.Setting.Min <= t.planned(spec, o, o.Setting.Requests[spec.Scaled].CPU)
 	}
 	next, why := phase.Next(s.Phase, seen)
 	if why != "" {
