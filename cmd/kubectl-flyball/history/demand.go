@@ -135,11 +135,15 @@ func totalHead(head []string) error {
 		head[i] = strings.TrimSpace(strings.TrimPrefix(head[i], "\ufeff"))
 		if !slices.Contains(totals, head[i]) {
 			faults = append(faults, fmt.Errorf("there is no field %q of the demand of all pods together%s", head[i], spelling.Hint(head[i], totals)))
+		} else if slices.Contains(head[:i], head[i]) {
+			faults = append(faults, fmt.Errorf("the column %s is there twice", head[i]))
 		}
 	}
 	has := func(name string) bool { return slices.Contains(head, name) }
 	isComplete := has(Time) && has(CPU) || has(minuteColumn) && has(coresColumn)
-	if !isComplete {
+	if has(Time) && has(minuteColumn) || has(CPU) && has(coresColumn) {
+		faults = append(faults, errors.New("there are two columns for the same: give time and cpu, or minute and cores"))
+	} else if !isComplete {
 		faults = append(faults, errors.New("give the columns time and cpu, or minute and cores, of all pods together; or time, container, replicas and cpu"))
 	}
 	return errors.Join(faults...)

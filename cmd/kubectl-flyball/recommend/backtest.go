@@ -117,7 +117,7 @@ func loadOf(samples []usage.Sample, container string, from, to time.Time) (load 
 
 // play plays a setting.
 func play(load scaler.Load, s scaler.Setting, minima []int) Played {
-	o := scaler.Total(scaler.Play(load, scaler.Default(), s, minima))
+	o := scaler.Play(load, scaler.Default(), s, minima)
 	const week = 7 * 24 * time.Hour
 	weeks := max(float64(o.Steps)*scaler.Step.Hours()/week.Hours(), 1e-9)
 	p := Played{Request: cpuText(s.Request), Utilisation: s.Target, Min: s.Min, Max: s.Max, Cores: tenths(o.Pods() * float64(s.Request) / 1000), ViolationMinutes: tenths(o.Minutes() / weeks)}

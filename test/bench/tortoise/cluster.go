@@ -1,6 +1,7 @@
 package tortoise
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -33,16 +34,17 @@ type cluster struct {
 	recent [4]sample
 	t      int
 	tally  tally
-	// kills are the OOM kills up to now.
-	kills int
+	// kills are the OOM kills up to now, killed the largest memory of a pod among the last of them in MiB.
+	kills  int
+	killed float64
 }
 
 // sample is what can be seen of one tick, late by the lag of the metrics.
 type sample struct {
 	// app and side are the mean usage of the ready pods in milli-CPU, memory the largest usage in MiB; throttled is the share of
-	// the app's demand that was not served; kills are those since the beginning.
-	app, side, memory, throttled float64
-	ready, kills                 int
+	// the app's demand that was not served; kills are those since the beginning, killed the largest memory of a pod among the last of them in MiB.
+	app, side, memory, throttled, killed float64
+	ready, kills                         int
 }
 
 // tally is what is measured once the world has taught.
@@ -234,11 +236,11 @@ func (c *cluster) load() {
 
 // serve lets each ready pod serve its part of the demand, kills those whose memory is too small, and returns what can be seen of that.
 func (c *cluster) serve(perWeight float64, ready int) sample {
-	s := sample{ready: ready, kills: c.kills}
+	s := sample{ready: ready, kills: c.kills, killed: c.killed}
 	if ready == 0 {
 		return s
 	}
-	wanted, day := 0.0, float64(ticksPerDay)
+	wanted, killed, day := 0.0, 0.0, float64(ticksPerDay)
 	base := c.memoryBase + c.grown*float64(c.t)/day
 	for i := range c.pods {
 		p := &c.pods[i]
@@ -255,6 +257,7 @@ func (c *cluster) serve(perWeight float64, ready int) sample {
 		if used > p.memory {
 			p.born, p.readyAt = c.t, c.t+c.ready
 			c.kills++
+			killed = max(killed, p.memory)
 			if c.measured() {
 				c.tally.Kills++
 				c.tally.Restarts++
@@ -266,7 +269,8 @@ func (c *cluster) serve(perWeight float64, ready int) sample {
 	}
 	s.app /= float64(ready)
 	s.side /= float64(ready)
-	s.kills = c.kills
+	c.killed = cmp.Or(killed, c.killed)
+	s.kills, s.killed = c.kills, c.killed
 	return s
 }
 

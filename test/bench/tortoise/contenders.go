@@ -142,7 +142,7 @@ func (v *vpa) tune(c *cluster) {
 	}
 	now, killed := c.at(c.t), s.kills-v.kills
 	v.kills = s.kills
-	v.Observe(usage.Sample{At: now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: killed, MemoryLimit: c.set.memory * mebi})
+	v.Observe(usage.Sample{At: now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: killed, MemoryLimit: s.killed * mebi})
 	v.Observe(usage.Sample{At: now, Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
 	if c.t < ticksPerDay || c.t-v.last < ticksPerDay/2 && killed == 0 {
 		return

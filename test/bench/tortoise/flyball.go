@@ -65,7 +65,7 @@ func (m *mind) tune(c *cluster) {
 	m.look(c)
 	if s := c.look(); s != nil && (s.ready > 0 || s.kills > m.kills) {
 		sample := policy.Sample{
-			At: m.seen.Now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: s.kills - m.kills, MemoryLimit: c.set.memory * mebi,
+			At: m.seen.Now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: s.kills - m.kills, MemoryLimit: s.killed * mebi,
 		}
 		m.kills = s.kills
 		if m.throttling {

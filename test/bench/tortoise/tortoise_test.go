@@ -307,3 +307,16 @@ func TestFigures(t *testing.T) {
 		}
 	}
 }
+
+// TestAKillTellsOfThePod: what a pod was killed at is its own memory, and not what is rolled out meanwhile.
+func TestAKillTellsOfThePod(t *testing.T) {
+	w := newWorld("weekly", 1, 2)
+	small := w.owner
+	small.memory = 300
+	c := newCluster(w, true, small)
+	c.rollOut(small.app, small.side, 2048)
+	c.step()
+	if s := c.recent[0]; s.kills == 0 || s.killed != small.memory {
+		t.Errorf("%d kills, of %g MiB", s.kills, s.killed)
+	}
+}

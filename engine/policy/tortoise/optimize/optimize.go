@@ -210,7 +210,7 @@ func (s *search) play(a Aim) Result {
 			minima[i] = a.Minimum(peak, a.Request, s.in.Bounds)
 		}
 	}
-	o := replay.Total(replay.Play(s.in.Load, s.in.System, s.setting(a), minima))
+	o := replay.Play(s.in.Load, s.in.System, s.setting(a), minima)
 	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * replay.Step.Minutes()}
 }
 

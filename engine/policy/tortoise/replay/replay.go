@@ -2,11 +2,10 @@
 // which demand would have been above the headroom of the ready pods. Pods are counts and not objects, so that ten days
 // take a few milliseconds, and hundreds of settings can be compared. The package is pure: no client, no clock.
 //
-// A Load is the demand by the minute. Play replays it for one Setting and returns an Outcome for each day:
+// A Load is the demand by the minute. Play replays it for one Setting and returns an Outcome:
 //
-//	days := replay.Play(load, replay.Default(), replay.Setting{Request: 500, Target: 65, Min: 3, Max: 20}, nil)
-//	all := replay.Total(days)
-//	fmt.Println(all.Pods()*500, all.Minutes())
+//	o := replay.Play(load, replay.Default(), replay.Setting{Request: 500, Target: 65, Min: 3, Max: 20}, nil)
+//	fmt.Println(o.Pods()*500, o.Minutes())
 package replay
 
 import (
@@ -40,8 +39,6 @@ type System struct {
 	Lag, Start time.Duration
 	// Headroom is the share of the ready capacity above which demand is a violation.
 	Headroom float64
-	// Burst is the factor of its request that a pod can use at most, by its limit; 0: no limit.
-	Burst float64
 }
 
 // Default returns a system without any measurements.
@@ -52,16 +49,6 @@ type Outcome struct {
 	// Steps are the steps with known demand, Violations those with demand above the headroom, PodSteps the sum of their
 	// pods.
 	Steps, Violations, PodSteps int
-	// Demand is the sum of the demand, in milli-CPU.
-	Demand float64
-}
-
-// Add adds another outcome.
-func (o *Outcome) Add(p Outcome) {
-	o.Steps += p.Steps
-	o.Violations += p.Violations
-	o.PodSteps += p.PodSteps
-	o.Demand += p.Demand
 }
 
 // Pods returns the mean number of pods.
@@ -70,33 +57,22 @@ func (o Outcome) Pods() float64 { return float64(o.PodSteps) / float64(max(o.Ste
 // Minutes returns the minutes with demand above the headroom.
 func (o Outcome) Minutes() float64 { return float64(o.Violations) * Step.Minutes() }
 
-// Total returns the sum of outcomes.
-func Total(all []Outcome) Outcome {
-	var sum Outcome
-	for _, o := range all {
-		sum.Add(o)
-	}
-	return sum
-}
-
 // Step is the time between two looks at the pods; the autoscaler decides at each SyncPeriod of it.
 const Step = 30 * time.Second
 
 const (
 	stepsPerMinute = int(time.Minute / Step)
 	minutesPerHour = 60
-	minutesPerDay  = 24 * minutesPerHour
 )
 
 // Early returns the time by which the minimum of an hour is set ahead, in whole minutes, so that pods are ready when
 // the hour begins.
 func (s System) Early() time.Duration { return (s.Start + 2*time.Minute - 1).Truncate(time.Minute) }
 
-// Play replays a load and returns an outcome for each of its days. minima are the minima by hour of the load, or nil.
+// Play replays a load. minima are the minima by hour of the load, or nil.
 // Each counts if it is above the setting's minimum, from Early before its hour. The replay begins with the pods for the
 // first known demand.
-func Play(l Load, sys System, s Setting, minima []int) []Outcome {
-	days := make([]Outcome, (len(l.Demand)+minutesPerDay-1)/minutesPerDay)
+func Play(l Load, sys System, s Setting, minima []int) (o Outcome) {
 	var c *Cluster
 	now, early := s, int(sys.Early().Minutes())
 	for i, demand := range l.Demand {
@@ -109,11 +85,11 @@ func Play(l Load, sys System, s Setting, minima []int) []Outcome {
 		}
 		for range stepsPerMinute {
 			if c != nil {
-				c.Next(now, float64(demand), &days[i/minutesPerDay])
+				c.Next(now, float64(demand), &o)
 			}
 		}
 	}
-	return days
+	return o
 }
 
 // start returns the number of pods that serve a demand at the target.
@@ -160,12 +136,8 @@ func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
 		capacity := float64(c.ready) * float64(s.Request)
 		o.Steps++
 		o.PodSteps += c.all
-		o.Demand += demand
 		if demand > c.system.Headroom*capacity {
 			o.Violations++
-		}
-		if c.system.Burst > 0 {
-			demand = min(demand, c.system.Burst*capacity)
 		}
 		c.seen[slot] = autoscaler.Reading{OK: c.ready > 0, Usage: demand / float64(max(c.ready, 1)), Request: float64(s.Request), Ready: c.ready}
 	}
