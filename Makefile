@@ -65,10 +65,10 @@ run: ## Run the manager against the cluster of KUBECONFIG, without admission web
 	$(GO) run ./cmd/flyball-manager --leader-elect=false --webhook=false --namespace flyball-system
 
 .PHONY: install
-install: ## Install the CRDs and the shipped adapters, that of pods aside, into the cluster of KUBECONFIG.
+install: ## Install the CRDs and the shipped adapters, those of pods and PodDisruptionBudgets aside, into the cluster of KUBECONFIG.
 	$(KUBECTL) apply --server-side -f crds/
 	$(KUBECTL) wait --for=condition=Established --timeout=30s -f crds/
-	find adapters -name adapter.yaml -not -path 'adapters/core/*' -print0 | xargs -0 -n1 $(KUBECTL) apply --server-side -f
+	find adapters -name adapter.yaml -not -path 'adapters/core/*' -not -path 'adapters/policy/*' -print0 | xargs -0 -n1 $(KUBECTL) apply --server-side -f
 
 .PHONY: cluster-up
 cluster-up: ## Start a local control plane: NAME=dev LEVEL=api|workloads|metrics.
@@ -79,7 +79,7 @@ cluster-down: ## Stop the local control plane NAME.
 	@cd $(CONTROL_PLANE) && $(GO) run ./cmd/flyball-cluster down --name $(NAME)
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, JSON Schemas, the chart's copies and docs/cli from the API types, the adapters and the commands.
+generate: ## Generate deep copies, CRDs, JSON Schemas, the chart's copies, docs/cli and docs/kinds.md from the API types, the adapters and the commands.
 	$(GO) tool -modfile=$(TOOLS)/go.mod controller-gen object crd:headerFile= paths=./crds/v1alpha1 output:crd:dir=crds
 	$(GO) run ./deploy/generate
 	$(GO) run ./docs/generate

@@ -1,4 +1,4 @@
-// Command generate writes docs/cli from the commands of kubectl flyball.
+// Command generate writes docs/cli from the commands of kubectl flyball, and docs/kinds.md and the README's table of kinds from the adapters.
 package main
 
 import (
@@ -16,6 +16,10 @@ import (
 
 func main() {
 	if err := write(filepath.Join("docs", "cli")); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+	if err := writeKinds("docs", "README.md"); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}

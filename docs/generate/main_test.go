@@ -23,6 +23,34 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
+// TestKindsAreCurrent compares docs/kinds.md and the README's table with the adapters.
+func TestKindsAreCurrent(t *testing.T) {
+	dir := t.TempDir()
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "README.md"), readme, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeKinds(dir, filepath.Join(dir, "README.md")); err != nil {
+		t.Fatal(err)
+	}
+	for name, now := range map[string]string{"kinds.md": filepath.Join("..", "kinds.md"), "README.md": filepath.Join("..", "..", "README.md")} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		have, err := os.ReadFile(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(have), string(want)); diff != "" {
+			t.Errorf("run make generate; %s (-) and the adapters (+) differ:\n%s", name, diff)
+		}
+	}
+}
+
 func pages(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.md"))

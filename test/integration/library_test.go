@@ -107,19 +107,22 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 })
 
 // installCustomKinds installs the CRDs of the shipped adapters' kinds: the projects' own where they are at hand beside the
-// repository, else generated ones that accept any field.
+// repository, else crd.yaml beside the adapter, else generated ones that accept any field.
 func installCustomKinds(lib *harness.Env, shipped []v1alpha1.Adapter) {
 	GinkgoHelper()
-	own := filepath.Join(lib.Root, "..", "shared", "third-party-crds")
 	for i := range shipped {
 		target := shipped[i].Spec.Target
 		if !strings.Contains(target.Group, ".") {
 			continue // served by every API server
 		}
 		plural, _, _ := strings.Cut(shipped[i].Name, ".")
-		file := filepath.Join(own, target.Group+"_"+plural+".yaml")
-		if _, err := os.Stat(own); err == nil {
-			Expect(lib.ApplyFiles(ctx, file)).To(Succeed())
+		files := []string{
+			filepath.Join(lib.Root, "..", "shared", "third-party-crds", target.Group+"_"+plural+".yaml"),
+			filepath.Join(lib.Root, "adapters", target.Group, target.Kind, "crd.yaml"),
+		}
+		at := slices.IndexFunc(files, func(file string) bool { _, err := os.Stat(file); return err == nil })
+		if at >= 0 {
+			Expect(lib.ApplyFiles(ctx, files[at])).To(Succeed())
 			continue
 		}
 		text, err := yaml.Marshal(anyCRD(plural, target))
@@ -165,7 +168,13 @@ type libraryCase struct {
 
 	lib       *harness.Env
 	before    *unstructured.Unstructured
-	schedules []*v1alpha1.Schedule
+	schedules []libraryPolicy
+}
+
+// libraryPolicy is a Schedule, or a ClusterSchedule where the kind lives outside namespaces.
+type libraryPolicy struct {
+	client.Object
+	status *v1alpha1.PolicyStatus
 }
 
 func libraryCases(folder string) []*libraryCase {
@@ -214,6 +223,11 @@ func (c *libraryCase) begin(lib *harness.Env) {
 	obj := &unstructured.Unstructured{}
 	Expect(obj.UnmarshalJSON(c.given)).To(Succeed(), c.name)
 	obj.SetNamespace(ns.Name)
+	namespaced, err := lib.Client.IsObjectNamespaced(obj)
+	Expect(err).NotTo(HaveOccurred(), c.name)
+	if !namespaced {
+		obj.SetNamespace("")
+	}
 	stripServed(obj)
 	status, hasStatus := obj.Object["status"]
 	Expect(lib.Client.Create(ctx, obj)).To(Succeed(), c.name)
@@ -225,12 +239,22 @@ func (c *libraryCase) begin(lib *harness.Env) {
 	}
 	c.before = obj
 	for i, level := range c.levels() {
-		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: []string{"nights", "notes"}[i]}}
 		gvk := obj.GroupVersionKind()
-		s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: gvk.Group, Kind: gvk.Kind}}
-		s.Spec.Upscale, s.Spec.Downscale, s.Spec.AsleepAs = "0 8 * * *", "0 20 * * *", level
-		Expect(lib.Client.Create(ctx, s)).To(Succeed(), c.name)
-		c.schedules = append(c.schedules, s)
+		target := v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: gvk.Group, Kind: gvk.Kind}}, Names: []string{obj.GetName()}}
+		rules := v1alpha1.ScheduleRules{Upscale: "0 8 * * *", Downscale: "0 20 * * *", AsleepAs: level}
+		meta := metav1.ObjectMeta{Namespace: ns.Name, Name: []string{"nights", "notes"}[i]}
+		var made libraryPolicy
+		if namespaced {
+			s := &v1alpha1.Schedule{ObjectMeta: meta, Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}
+			made = libraryPolicy{s, &s.Status}
+		} else {
+			meta.Namespace, meta.Name = "", ns.Name+"-"+meta.Name
+			s := &v1alpha1.ClusterSchedule{ObjectMeta: meta}
+			s.Spec = v1alpha1.ClusterScheduleSpec{Target: v1alpha1.ClusterTargetSelector{TargetSelector: target}, ScheduleRules: rules}
+			made = libraryPolicy{s, &s.Status}
+		}
+		Expect(lib.Client.Create(ctx, made.Object)).To(Succeed(), c.name)
+		c.schedules = append(c.schedules, made)
 	}
 }
 
@@ -280,9 +304,9 @@ func (c *libraryCase) checkAsleep() {
 	GinkgoHelper()
 	for _, s := range c.schedules {
 		Eventually(func(g Gomega) {
-			g.Expect(c.lib.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
-			g.Expect(s.Status.Targets).NotTo(BeNil())
-			g.Expect(s.Status.Targets.Pending + s.Status.Targets.Failed).To(BeZero())
+			g.Expect(c.lib.Client.Get(ctx, client.ObjectKeyFromObject(s), s.Object)).To(Succeed())
+			g.Expect(s.status.Targets).NotTo(BeNil())
+			g.Expect(s.status.Targets.Pending + s.status.Targets.Failed).To(BeZero())
 		}).Should(Succeed(), c.name)
 	}
 	if c.asleep == nil {
@@ -313,7 +337,7 @@ func (c *libraryCase) checkAwake() {
 func (c *libraryCase) end() {
 	GinkgoHelper()
 	for _, s := range c.schedules {
-		Expect(c.lib.Client.Delete(ctx, s)).To(Succeed(), c.name)
+		Expect(c.lib.Client.Delete(ctx, s.Object)).To(Succeed(), c.name)
 	}
 }
 
