@@ -78,6 +78,9 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 	return edits, scale
 }
 
+// ledgerMap is the place of the annotations, among which the ledger is.
+const ledgerMap = "/metadata/annotations"
+
 // widenRemovalsIn edits the edits: the removal of a field becomes the removal of the outermost container around it that
 // Flyball made and that has neither content of other writers nor remaining values of Flyball. The rest of its content
 // came with Flyball's write: defaults of the schema, or additions of a webhook.
@@ -101,8 +104,9 @@ func (e *edit) widenTo(depth int) {
 
 // staying returns the containers into which a value is written, or that keep a value that Flyball has set, or that a
 // policy leaves to the owner.
+// The map of annotations always is one: the ledger in it has a write of its own. The API server drops it once it is empty.
 func staying(edits []edit, decisions []decision) map[path.Pointer]bool {
-	stays := map[path.Pointer]bool{}
+	stays := map[path.Pointer]bool{ledgerMap: true}
 	for i := range edits {
 		if e := &edits[i]; e.value != "" {
 			addContainers(stays, e.pointer())
@@ -154,7 +158,7 @@ func (v *view) removeEmptied(edits []edit) []edit {
 	for widened := true; widened; {
 		edits = outermost(edits)
 		// removed counts the removed members of a container; touched are the containers with other writes.
-		removed, touched := map[path.Pointer]int{}, map[path.Pointer]bool{}
+		removed, touched := map[path.Pointer]int{}, map[path.Pointer]bool{ledgerMap: true}
 		for i := range edits {
 			p := edits[i].pointer()
 			if edits[i].value == "" {
@@ -335,14 +339,13 @@ func (s *steps) addEdit(e *edit) {
 
 // addLedger writes the ledger annotation, after the map of annotations if the object has none.
 func (s *steps) addLedger(text string, hasAnnotations bool) {
-	const annotations = "/metadata/annotations"
-	pointer := string(path.Pointer(annotations).Append(v1alpha1.AnnotationLedger))
+	pointer := string(path.Pointer(ledgerMap).Append(v1alpha1.AnnotationLedger))
 	if text == "" {
 		s.add("remove", pointer, "")
 		return
 	}
 	if !hasAnnotations {
-		s.addContainer(annotations)
+		s.addContainer(ledgerMap)
 	}
 	s.add("add", pointer, quoted(text))
 }
