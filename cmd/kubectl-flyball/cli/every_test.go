@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 )
 
-// shownElsewhere are flags that need a cluster, tested in test/integration/cli, and flags that write files.
+// shownElsewhere are flags that need a cluster, tested in test/integration/cli, flags that write files, and flags of a server.
 var shownElsewhere = map[string][]string{
 	"status": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"}, "resume": {"dry-run"},
 	"adapter test": {"update"}, "adapter new": {"into"},
@@ -35,11 +35,13 @@ func TestEveryVerb(t *testing.T) {
 				}
 			}
 			answers := func(_, outcome string) bool { return strings.Contains(outcome, "--- standard output\n") }
+			if words[0] == "ui" { // it serves until it is told to end: see TestUI
+				has("an error", isError)
+				return
+			}
 			has("its output as a table", func(line, outcome string) bool { return answers(line, outcome) && !strings.Contains(line, " -o ") })
 			has("its output as JSON", func(line, outcome string) bool { return answers(line, outcome) && strings.Contains(line, " -o json") })
-			has("an error", func(_, outcome string) bool {
-				return !strings.HasPrefix(outcome, "exit code 0\n") && strings.Contains(outcome, "--- standard error\nerror: ")
-			})
+			has("an error", isError)
 			verb.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 				if f.Name == "help" || slices.Contains(shownElsewhere[strings.Join(words, " ")], f.Name) {
 					return
@@ -53,6 +55,10 @@ func TestEveryVerb(t *testing.T) {
 	if seen < 15 {
 		t.Errorf("%d verbs were looked at", seen)
 	}
+}
+
+func isError(_, outcome string) bool {
+	return !strings.HasPrefix(outcome, "exit code 0\n") && strings.Contains(outcome, "--- standard error\nerror: ")
 }
 
 // verbsOf returns the leaf commands below a command, except the built-in commands of cobra.

@@ -20,7 +20,7 @@ func TestHostileFiles(t *testing.T) {
 		"can-i rollout deployment/web --offline --world FILE", "can-i -f FILE WORLD", "freezes --offline -f FILE",
 		"wake deployment/web --for 1h --offline -f FILE", "sleep deployment/web --offline -f FILE",
 		"except deployment/web --allow rollout --for 1h --reason x --offline -f FILE", "adapter new gizmo -f FILE", "adapter check FILE --offline",
-		"adapter try testdata/edits/gizmo-adapter.yaml gizmo/a --offline -f FILE", "adapter rbac FILE", "migrate --offline -f FILE", "doctor --offline -f FILE", "report --offline -f FILE",
+		"adapter try testdata/edits/gizmo-adapter.yaml gizmo/a --offline -f FILE", "adapter rbac FILE", "migrate --offline -f FILE", "doctor --offline -f FILE", "report --offline -f FILE", "ui --offline --no-browser -f FILE",
 	}
 	for name, text := range map[string]string{
 		"aliases":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + bomb,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
@@ -169,16 +170,18 @@ func (e *Explanation) occasion(en *workload.Entry, obj *workload.Object) string 
 
 var instants = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})`)
 
-// local returns a text of the engine with its instants in the requested zone.
-func (e *Explanation) local(text string) string {
+// Local returns a text of the engine with its instants in a zone.
+func Local(text string, zone *time.Location) string {
 	return instants.ReplaceAllStringFunc(text, func(found string) string {
 		t, err := time.Parse(time.RFC3339, found)
 		if err != nil {
 			return found
 		}
-		return e.when(t)
+		return instant.Text(t, zone)
 	})
 }
+
+func (e *Explanation) local(text string) string { return Local(text, e.zone) }
 
 // Names implements report.Finding.
 func (e *Explanation) Names() []string { return []string{e.Target} }

@@ -265,15 +265,15 @@ func (v Overview) row(p Policy, wide bool) []report.Cell {
 	if !p.Next.IsZero() {
 		next = instant.Text(p.Next, v.zone)
 	}
-	row := append(report.Row(p.id(), p.State, since, next, counts(p.Targets)), problem)
+	row := append(report.Row(p.id(), p.State, since, next, Counts(p.Targets)), problem)
 	if wide {
 		row = append(row, report.Cell{Text: p.Message})
 	}
 	return row
 }
 
-// counts formats the number of targets, in total and per state.
-func counts(n *v1alpha1.TargetCounts) string {
+// Counts formats the number of targets, in total and per state.
+func Counts(n *v1alpha1.TargetCounts) string {
 	if n == nil {
 		return "-"
 	}

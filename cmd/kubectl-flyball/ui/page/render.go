@@ -12,6 +12,8 @@ import (
 	"unicode"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
+	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -34,6 +36,8 @@ type view struct {
 	// Nav is the address of the view, and Query the choices that its links keep. Both are empty in a file on its own.
 	Nav   string
 	Query Query
+	// Zones are those of policies.
+	Zones []string
 	Body  any
 }
 
@@ -58,7 +62,7 @@ func (v *view) Link(path string, pairs ...string) string {
 }
 
 var functions = template.FuncMap{
-	"listed": listed, "states": week.States, "count": workload.Count[int], "policyID": policyID, "slug": slug,
+	"listed": listed, "states": week.States, "count": workload.Count[int], "policyID": policyID, "brief": plan.Brief, "counts": overview.Counts, "slug": slug,
 	"tenth": func(f float64) string { return fmt.Sprintf("%.1f", f) },
 }
 

@@ -208,3 +208,28 @@ func (w *Week) explainEmpty(memory *world.Memory) {
 		w.Empty = "There are policies and objects, but no policy that can be read selects an object here. Page Policies names the problems."
 	}
 }
+
+// Filter keeps the rows with a text in their kind, name, namespace, policies or a state now or later. The totals stay those of all rows.
+func (w *Week) Filter(text string) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if text == "" {
+		return
+	}
+	had := len(w.Groups) > 0
+	var kept []Group
+	for _, g := range w.Groups {
+		all := strings.ToLower(g.Namespace + " " + strings.Join(g.Policies, " "))
+		g.Rows = slices.DeleteFunc(g.Rows, func(r Row) bool {
+			return !strings.Contains(all, text) && !strings.Contains(strings.ToLower(r.Kind+"/"+r.Name), text) &&
+				!slices.ContainsFunc(r.Bars, func(b Bar) bool { return string(b.State) == text })
+		})
+		if len(g.Rows) > 0 {
+			g.Summary = nil
+			g.summarize()
+			kept = append(kept, g)
+		}
+	}
+	if w.Groups = kept; len(kept) == 0 && had {
+		w.Empty = fmt.Sprintf("No target has %q in its kind, name, namespace, policies or states.", text)
+	}
+}

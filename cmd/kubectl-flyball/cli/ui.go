@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+)
+
+type uiVerb struct {
+	*session
+	manifests
+	port      uint16
+	noBrowser bool
+}
+
+func newUI(s *session) *cobra.Command {
+	v := &uiVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Show the week, policies, freezes, savings and health as pages in the browser",
+		Long: `Starts a server on this machine's loopback address and opens the browser. Pages show the week of each target, the story of one target,
+policies, freezes, savings and checks, and preview a change of a policy. Nothing is written.
+
+The server reads with your rights and names those that are missing. It lets one browser in: the printed address works once.
+The server ends with Ctrl-C.`,
+		Example: "  kubectl flyball ui -A\n  kubectl flyball ui --offline -f manifests/ --no-browser",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
+	}
+	v.addAllFlag(cmd)
+	v.addFlags(cmd, offlineFiles)
+	cmd.Flags().Uint16Var(&v.port, "port", 0, "Port of the loopback address; 0 takes a free one")
+	cmd.Flags().BoolVar(&v.noBrowser, "no-browser", false, "Print the address, and open no browser")
+	return cmd
+}
+
+func (v *uiVerb) run(ctx context.Context) error {
+	namespace := v.within()
+	load := func(ctx context.Context) (*source.World, error) {
+		return v.read(ctx, source.Query{Namespace: namespace}, v.paths)
+	}
+	if _, err := v.load(ctx, source.Query{Namespace: namespace}, v.paths); err != nil {
+		return err // before a browser opens
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(v.port))))
+	if err != nil {
+		return fmt.Errorf("listen on the loopback address: %w; choose another --port", err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	server := serve.New(port, serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace, Live: !v.offline})
+	address := server.Address()
+	_, _ = fmt.Fprintln(v.Out, address)
+	if !v.noBrowser {
+		done, err := openBrowser(ctx, address)
+		if err != nil {
+			_, _ = fmt.Fprintln(v.ErrOut, "note: open the address yourself, because no browser could be started:", err)
+		}
+		defer done()
+	}
+	return server.Serve(ctx, l)
+}
+
+// openBrowser opens an address by a file that only this user can read: every user of the machine can read the arguments of a process.
+func openBrowser(ctx context.Context, address string) (done func(), err error) {
+	file, err := os.CreateTemp("", "flyball-*.html")
+	if err != nil {
+		return func() {}, err
+	}
+	done = func() { _ = os.Remove(file.Name()) }
+	_, err = fmt.Fprintf(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>Flyball</title>\n", address)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return done, err
+	}
+	line := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if line == nil {
+		line = []string{"xdg-open"}
+	}
+	return done, exec.CommandContext(ctx, line[0], append(line[1:], file.Name())...).Start()
+}

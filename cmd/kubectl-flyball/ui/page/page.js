@@ -1,0 +1,62 @@
+// The pages are complete without this module. It follows changes, offers the browser's zone, and moves between bars by keys.
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const select = "select[name=zone]";
+
+function offerZone() {
+  const list = document.querySelector(select);
+  if (!list || [...list.options].some((o) => o.value === zone)) return;
+  list.add(new Option(`${zone} (this browser)`, zone));
+}
+
+// Choices take effect at once, without the button.
+document.addEventListener("change", (event) => {
+  if (event.target.closest("form.choices")) event.target.form.requestSubmit();
+});
+
+// A page that changes keeps its open groups, its place, and the focus.
+async function refresh() {
+  if (document.activeElement?.matches("input, textarea, select")) return;
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (answer.status === 401) return;
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
+  const main = document.querySelector("main");
+  if (!next || next.innerHTML === main.innerHTML) return;
+  const open = [...main.querySelectorAll("details")].map((d) => d.open);
+  const folds = next.querySelectorAll("details");
+  if (folds.length === open.length) folds.forEach((d, i) => { d.open = open[i]; });
+  const at = [...main.querySelectorAll("a, summary")].indexOf(document.activeElement);
+  main.replaceWith(next);
+  if (at >= 0) next.querySelectorAll("a, summary")[at]?.focus({ preventScroll: true });
+  offerZone();
+}
+
+let last = "";
+function follow() {
+  const stream = new EventSource("/events");
+  stream.addEventListener("version", (event) => {
+    if (last && last !== event.data) refresh().catch(() => {});
+    last = event.data;
+  });
+}
+
+// j and k move between groups and targets, / goes to the filter, ? is not needed: the pages say it.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+  if (event.key === "/") {
+    const filter = document.querySelector("input[name=q]");
+    if (filter) { event.preventDefault(); filter.focus(); }
+    return;
+  }
+  const step = { j: 1, k: -1 }[event.key];
+  if (!step) return;
+  const stops = [...document.querySelectorAll(".group > summary, .group[open] .name a")];
+  if (stops.length === 0) return;
+  const at = stops.indexOf(document.activeElement);
+  const next = stops[at < 0 ? (step > 0 ? 0 : stops.length - 1) : Math.min(Math.max(at + step, 0), stops.length - 1)];
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+});
+
+offerZone();
+follow();

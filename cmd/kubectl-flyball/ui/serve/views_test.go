@@ -1,0 +1,136 @@
+package serve_test
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// TestViews holds that each view has its content without a script.
+func TestViews(t *testing.T) {
+	o := open(t).enter()
+	for path, want := range map[string][]string{
+		"/":                         {"Schedule/shop/office-hours", "ChangeFreeze/shop/holiday", ">web</a>", "replica hours saved"},
+		"/?zone=America%2FNew_York": {"America/New_York", "EDT"},
+		"/?from=2037-10-25&span=day&zone=Europe%2FBerlin": {"the time from 02:00 to 03:00 comes twice"},
+		"/?from=2038-03-27&zone=Europe%2FBerlin":          {"goes from 02:00 to 03:00: the time between is skipped"},
+		"/?q=search":                                      {"Schedule/shop/search-nights", "1 target"},
+		"/?q=nothing+of+the+kind":                         {"No target has &#34;nothing of the kind&#34;"},
+		"/policies":                                       {"Schedule/shop/data-first", "Asleep", "FreezeException/shop/hotfix"},
+		"/freezes":                                        {"denies Create, Delete, RollOut, Scale: no changes around the holiday", "Fri 2037-05-15 10:00 UTC"},
+		"/savings":                                        {"Memory GiB hours", "Compared with a world without policies"},
+		"/health":                                         {"policies", "ok"},
+		"/preview":                                        {"It applies nothing", "<textarea"},
+		"/target/Deployment.apps/shop/web":                {"because of Schedule/shop/office-hours", "replicas", "refused", "Next changes"},
+		"/style.css":                                      {"prefers-color-scheme: dark"},
+		"/page.js":                                        {"EventSource"},
+	} {
+		got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK)
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s has no %q", path, w)
+			}
+		}
+	}
+	if got := o.text(o.request(http.MethodGet, "/?q=search", ""), http.StatusOK); strings.Contains(got, ">web</a>") {
+		t.Error("the filter keeps a target that does not match")
+	}
+	for path, want := range map[string]string{
+		"/target/Deployment.apps/shop/wbe": "did you mean web?", "/target/Deploymet.apps/shop/web": "no adapter for a kind", "/?zone=Mars": "read the time zone",
+		"/?from=yesterday": "read the day", "/?from=2036-01-01": "is over",
+	} {
+		if got := o.text(o.request(http.MethodGet, path, ""), http.StatusUnprocessableEntity); !strings.Contains(got, want) {
+			t.Errorf("%s: %.600s", path, got)
+		}
+	}
+}
+
+// TestEveryLink follows each link of each page.
+func TestEveryLink(t *testing.T) {
+	o := open(t).enter()
+	seen := map[string]bool{}
+	for queue := []string{"/"}; len(queue) > 0; queue = queue[1:] {
+		path, _, _ := strings.Cut(queue[0], "#")
+		if path == "" || seen[path] {
+			continue
+		}
+		seen[path] = true
+		for _, found := range regexp.MustCompile(` href="(/[^"]*)"`).FindAllStringSubmatch(o.text(o.request(http.MethodGet, path, ""), http.StatusOK), -1) {
+			queue = append(queue, html.UnescapeString(found[1]))
+		}
+	}
+	if len(seen) < 15 {
+		t.Errorf("only %d pages are linked", len(seen))
+	}
+}
+
+// TestPreview shows the difference of a policy, and the fault of one that cannot be read.
+func TestPreview(t *testing.T) {
+	o := open(t).enter()
+	before := len(o.world.Policies)
+	edit := "apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {name: search-nights, namespace: shop}\nspec:\n" +
+		"  target: {kinds: [{group: apps, kind: Deployment}], names: [search]}\n  timeZone: Europe/Berlin\n  asleep: [{name: nights, from: \"20:00\", to: \"08:00\"}]\n"
+	got := o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(edit)), http.StatusOK)
+	for _, want := range []string{"Deployment.apps/shop/search", "added", "removed", "name: search-nights", "replica hours saved in comparison"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the preview has no %q", want)
+		}
+	}
+	if len(o.world.Policies) != before {
+		t.Error("the preview has changed the world")
+	}
+	got = o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(strings.Replace(edit, "asleep:", "aslep:", 1))), http.StatusUnprocessableEntity)
+	if !strings.Contains(got, "spec.aslep is no field of Schedule") {
+		t.Errorf("%.600s", got)
+	}
+}
+
+// TestHostileAnnotations shows a world whose names, labels, annotations and messages are scripts.
+func TestHostileAnnotations(t *testing.T) {
+	const text = `'</title><script>alert(1)</script><img src=x onerror=alert(1)>`
+	quoted := `"` + text + `"`
+	manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: shop, name: web, labels: {team: " + quoted + "}, annotations: {flyball.dev/awake-until: " + quoted +
+		", flyball.dev/awake-reason: " + quoted + "}}\nspec: {replicas: 2, template: {spec: {containers: [{name: web, image: " + quoted + "}]}}}\n---\n" +
+		"apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {namespace: shop, name: nights}\nspec: {timeZone: Europe/Berlin, asleep: [{name: " + quoted + ", from: \"20:00\", to: \"08:00\"}]}\n---\n" +
+		"apiVersion: flyball.dev/v1alpha1\nkind: ChangeFreeze\nmetadata: {namespace: shop, name: sale}\nspec: {target: {}, startTime: \"2037-05-13T00:00:00Z\", endTime: \"2037-05-14T00:00:00Z\", message: {reason: " + quoted +
+		", contact: " + quoted + "}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: shop, name: " + quoted + "}\nspec: {replicas: 2}\n"
+	file := filepath.Join(t.TempDir(), "hostile.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := open(t, file).enter()
+	told := 0
+	for _, path := range []string{"/", "/policies", "/freezes", "/savings", "/health", "/target/Deployment.apps/shop/web", "/target/Deployment.apps/shop/" + url.PathEscape(text[1:9]),
+		"/?q=" + url.QueryEscape(text), "/?zone=" + url.QueryEscape(text), "/?from=" + url.QueryEscape(text), "/?group=" + url.QueryEscape(text)} {
+		answer := o.send(o.request(http.MethodGet, path, ""))
+		tree, err := html.Parse(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range tree.Descendants() {
+			if n.Type == html.TextNode && strings.Contains(n.Data, "alert(1)") {
+				told++
+			}
+			if n.Type != html.ElementNode {
+				continue
+			}
+			if n.Data == "img" || n.Data == "script" && n.FirstChild != nil {
+				t.Errorf("%s has an element %s", path, n.Data)
+			}
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") || strings.HasPrefix(a.Val, "javascript:") {
+					t.Errorf("%s: %s has %s=%q", path, n.Data, a.Key, a.Val)
+				}
+			}
+		}
+	}
+	if told < 8 {
+		t.Errorf("only %d hostile texts are shown", told)
+	}
+}
