@@ -15,9 +15,6 @@ import (
 // foldAbove is the number of rows in a picture above which groups without a choice are folded.
 const foldAbove = 150
 
-// tableAbove is the number of rows of a group above which the text beside its picture is left to the page of each target.
-const tableAbove = 60
-
 // chart is a week with the geometry of its picture. Distances are per cent of the width, in proportion to elapsed time.
 type chart struct {
 	*week.Week
@@ -241,9 +238,6 @@ func (c *chart) Shows(g *week.Group) bool {
 
 // Unfolded reports whether a group is open at first.
 func (c *chart) Unfolded(g *week.Group) bool { return c.Open == c.Key(g) || c.rowsInAll() <= foldAbove }
-
-// Told reports whether each bar of a group has a line of text on the page.
-func (c *chart) Told(g *week.Group) bool { return len(g.Rows) <= tableAbove }
 
 // View returns the view, for links.
 func (c *chart) View() *view { return c.v }

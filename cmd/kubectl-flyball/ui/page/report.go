@@ -208,8 +208,13 @@ func nowText(bars []week.Bar, t time.Time) string {
 // nextText returns the next change after now.
 func (r *Report) nextText(bars []week.Bar) string { return nextText(bars, r.At, r.Week.To, r.zone) }
 
-// shortLayout is the format of an instant beside a picture that shows its zone.
-const shortLayout = "Mon 2 Jan 15:04"
+// short formats an instant beside a picture that shows its zone: by the day of the week if that is the next of its name.
+func short(t, now time.Time, zone *time.Location) string {
+	if t.Sub(now) < 6*24*time.Hour {
+		return t.In(zone).Format("Mon 15:04")
+	}
+	return t.In(zone).Format("2 Jan 15:04")
+}
 
 func nextText(bars []week.Bar, t, end time.Time, zone *time.Location) string {
 	for b := at(bars, t); b != nil; {
@@ -218,7 +223,7 @@ func nextText(bars []week.Bar, t, end time.Time, zone *time.Location) string {
 			break
 		}
 		if next.State != b.State || next.Text != b.Text {
-			return nowText(bars, b.To) + " from " + b.To.In(zone).Format(shortLayout)
+			return nowText(bars, b.To) + " from " + short(b.To, t, zone)
 		}
 		b = next
 	}

@@ -132,7 +132,7 @@ func TestPictureIsTold(t *testing.T) {
 	if rows < 10 || len(patterns) < 8 {
 		t.Errorf("%d rows and %d patterns", rows, len(patterns))
 	}
-	for _, want := range []string{"ChangeFreeze/shop/holiday", "no changes around the holiday", "CVE fix", "prefers-color-scheme: dark", "@media print"} {
+	for _, want := range []string{"ChangeFreeze/shop/holiday", "no changes around the holiday", "CVE fix", "@media screen and (prefers-color-scheme: dark)", "@media print"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

@@ -65,8 +65,9 @@ var names = map[string]string{"/": "week", "/policies": "policies", "/freezes": 
 // View writes a view of the report.
 func (r *Report) View(out io.Writer, path string, q Query, zones []string) error {
 	v := &view{Title: "Flyball: " + r.Scope, Zone: r.zone, Nav: path, Query: q, Zones: zones}
-	r.Week.Filter(q["q"])
-	v.Body = body{Report: r, v: v, open: q["group"]}
+	filtered := *r // a report may be shown again
+	filtered.Week = r.Week.Filter(q["q"])
+	v.Body = body{Report: &filtered, v: v, open: q["group"]}
 	return execute(out, names[path], v)
 }
 

@@ -12,7 +12,7 @@ import (
 const maxStreams = 32
 
 // lookEvery is the interval at which a stream looks for a new world, and writeWithin the time in which a client must take an event.
-const lookEvery, writeWithin = fresh, 10 * time.Second
+const lookEvery, writeWithin = 30 * time.Second, 10 * time.Second
 
 // events tells a page when its content has changed: when the world is another, and each minute, because now is another.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
@@ -26,6 +26,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
+	_ = out.SetReadDeadline(time.Time{}) // that of requests would end the stream
 	for last := ""; ; {
 		now := ""
 		if err := s.with(r.Context(), func(_ *source.World, version string) error { now = version; return nil }); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
@@ -47,8 +48,15 @@ type Server struct {
 	mu    sync.Mutex
 	world *source.World
 	read  time.Time
-	// version is the digest of the world.
+	// version is the digest of the world, and reports are those made of it, by their choices.
 	version string
+	reports map[string]made
+}
+
+// made is a report and the instant at which it was made.
+type made struct {
+	*page.Report
+	at time.Time
 }
 
 // New returns a server for a port of the loopback address.
@@ -77,6 +85,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stopped()
+	go s.warm(ctx)
 	if err := server.Serve(l); ctx.Err() == nil {
 		return fmt.Errorf("serve the pages: %w", err)
 	}
@@ -92,11 +101,43 @@ func (s *Server) with(ctx context.Context, f func(*source.World, string) error) 
 		if err != nil {
 			return err
 		}
-		s.world, s.read, s.version = w, now, version(w)
+		s.world, s.read = w, now
+		if v := version(w); v != s.version {
+			s.version, s.reports = v, map[string]made{}
+		}
 	}
 	own := *s.world
 	own.Notes = append([]string(nil), s.world.Notes...)
 	return f(&own, s.version)
+}
+
+// kept is the time for which a report is shown again while its world is the same, and maxReports the number that is kept: to simulate a week of
+// thousands of targets takes seconds.
+const kept, maxReports = time.Minute, 8
+
+// report returns the report of some choices, made anew or kept. The world is taken.
+func (s *Server) report(ctx context.Context, w *source.World, q request) (*page.Report, error) {
+	key := q.zone.String() + " " + q.query["from"] + " " + q.query["span"]
+	if r, ok := s.reports[key]; ok && time.Since(r.at) < kept {
+		return r.Report, nil
+	}
+	r, err := q.report(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.reports) >= maxReports {
+		clear(s.reports)
+	}
+	s.reports[key] = made{r, time.Now()}
+	return r, nil
+}
+
+// warm makes the report of the first page while the browser starts. A request names an error.
+func (s *Server) warm(ctx context.Context) {
+	_ = s.with(ctx, func(w *source.World, _ string) error {
+		_, err := s.report(ctx, w, request{s, page.Query{}, s.Zone})
+		return err
+	})
 }
 
 // version returns the digest of a world.

@@ -121,7 +121,7 @@ func (q request) report(ctx context.Context, w *source.World) (*page.Report, err
 func (s *Server) view(path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, r, func(ctx context.Context, q request, world *source.World, out io.Writer) error {
-			found, err := q.report(ctx, world)
+			found, err := s.report(ctx, world, q)
 			if err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ func TestViews(t *testing.T) {
 		t.Error("the filter keeps a target that does not match")
 	}
 	for path, want := range map[string]string{
-		"/target/Deployment.apps/shop/wbe": "did you mean web?", "/target/Deploymet.apps/shop/web": "no adapter for a kind", "/?zone=Mars": "read the time zone",
+		"/target/Deployment.apps/shop/wbe": "did you mean web?", "/target/Deploymet.apps/shop/web": "no adapter for a kind", "/?zone=Mars": "read the time zone", "/?zone=..%2F..%2F..%2Fetc%2Fpasswd": "read the time zone",
 		"/?from=yesterday": "read the day", "/?from=2036-01-01": "is over",
 	} {
 		if got := o.text(o.request(http.MethodGet, path, ""), http.StatusUnprocessableEntity); !strings.Contains(got, want) {

@@ -209,27 +209,28 @@ func (w *Week) explainEmpty(memory *world.Memory) {
 	}
 }
 
-// Filter keeps the rows with a text in their kind, name, namespace, policies or a state now or later. The totals stay those of all rows.
-func (w *Week) Filter(text string) {
+// Filter returns the week with the rows that have a text in their kind, name, namespace, policies or a state. The totals stay those of all rows.
+func (w *Week) Filter(text string) *Week {
 	text = strings.ToLower(strings.TrimSpace(text))
-	if text == "" {
-		return
+	if text == "" || len(w.Groups) == 0 {
+		return w
 	}
-	had := len(w.Groups) > 0
-	var kept []Group
+	kept := *w
+	kept.Groups = nil
 	for _, g := range w.Groups {
 		all := strings.ToLower(g.Namespace + " " + strings.Join(g.Policies, " "))
-		g.Rows = slices.DeleteFunc(g.Rows, func(r Row) bool {
+		g.Rows = slices.DeleteFunc(slices.Clone(g.Rows), func(r Row) bool {
 			return !strings.Contains(all, text) && !strings.Contains(strings.ToLower(r.Kind+"/"+r.Name), text) &&
 				!slices.ContainsFunc(r.Bars, func(b Bar) bool { return string(b.State) == text })
 		})
 		if len(g.Rows) > 0 {
 			g.Summary = nil
 			g.summarize()
-			kept = append(kept, g)
+			kept.Groups = append(kept.Groups, g)
 		}
 	}
-	if w.Groups = kept; len(kept) == 0 && had {
-		w.Empty = fmt.Sprintf("No target has %q in its kind, name, namespace, policies or states.", text)
+	if len(kept.Groups) == 0 {
+		kept.Empty = fmt.Sprintf("No target has %q in its kind, name, namespace, policies or states.", text)
 	}
+	return &kept
 }
