@@ -78,7 +78,7 @@ func TestCalendarsOverruleTheWindow(t *testing.T) {
 
 func TestCalendarsAreChecked(t *testing.T) {
 	for want, tr := range map[string]v1alpha1.TimeTrigger{
-		`spec.triggers[0].window: Required value: give window, or a calendar with the effect Open`: using(v1alpha1.TimeTrigger{Name: "a", During: values(1, 2)},
+		`spec.triggers[0].window: Required value: set from and to, days, cron with duration or until, or start and end, or add a calendar with the effect Open`: using(v1alpha1.TimeTrigger{Name: "a", During: values(1, 2)},
 			v1alpha1.WindowCalendar{Name: "holidays", Effect: v1alpha1.EffectClosed}),
 		`spec.triggers[0].calendars[0].effect: Unsupported value: "Asleep": supported values: "Open", "Closed"`: using(daily("a", 0, "08:00", "12:00", values(1, 2)),
 			v1alpha1.WindowCalendar{Name: "holidays", Effect: "Asleep"}),

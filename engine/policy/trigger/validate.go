@@ -70,7 +70,7 @@ func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars when.Cale
 	case !equality.Semantic.DeepEqual(t.Window, v1alpha1.Window{}):
 		window, errs = when.Window(t.Window, loc, at.Child("window"))
 	case !opens:
-		errs = field.ErrorList{field.Required(at.Child("window"), "give window, or a calendar with the effect Open: the trigger has no time at which it begins")}
+		errs = field.ErrorList{field.Required(at.Child("window"), "set from and to, days, cron with duration or until, or start and end, or add a calendar with the effect Open")}
 	}
 	effects, es := when.Effects(t.Calendars, v1alpha1.EffectOpen, v1alpha1.EffectClosed, calendars, at.Child("calendars"))
 	if errs = append(errs, es...); len(errs) > 0 || len(effects) == 0 {
