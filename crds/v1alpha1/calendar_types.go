@@ -82,8 +82,68 @@ type CalendarYearly struct {
 	Name string `json:"name,omitempty"`
 }
 
-// CalendarSpec is a set of days in a time zone.
-// +kubebuilder:validation:XValidation:rule="has(self.dates) || has(self.yearly)",message="give dates, yearly or both"
+// CalendarHolidays are the public holidays of a country, by the rules of the library github.com/rickar/cal. They are known from 1970 to 2199.
+// +kubebuilder:validation:XValidation:rule="!(has(self.only) && has(self.except))",message="give only or except, and not both: the names that count, or those that do not"
+type CalendarHolidays struct {
+	// Country is a code of ISO 3166-1, such as DE.
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=2
+	Country string `json:"country"`
+	// Subdivisions are the second parts of codes of ISO 3166-2, such as BY for DE-BY. Default: the holidays of the whole country.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=8
+	// +listType=set
+	Subdivisions []string `json:"subdivisions,omitempty"`
+	// Only takes the holidays of these names, as the country writes them.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	Only []string `json:"only,omitempty"`
+	// Except leaves out the holidays of these names.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	Except []string `json:"except,omitempty"`
+}
+
+// ConfigMapKey names one key of a ConfigMap.
+type ConfigMapKey struct {
+	// Namespace of the ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+	// Name of the ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Key of its data.
+	// +optional
+	// +kubebuilder:default=calendar.ics
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// CalendarICS is a calendar file of RFC 5545.
+// +kubebuilder:validation:XValidation:rule="has(self.inline) != has(self.configMap)",message="give inline or configMap, and not both"
+type CalendarICS struct {
+	// Inline is the file itself.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=262144
+	Inline string `json:"inline,omitempty"`
+	// ConfigMap has the file. The manager looks at it once a minute, and needs the right to get it.
+	// +optional
+	ConfigMap *ConfigMapKey `json:"configMap,omitempty"`
+}
+
+// CalendarSpec is a set of days in a time zone, and of events.
+// +kubebuilder:validation:XValidation:rule="has(self.dates) || has(self.yearly) || has(self.holidays) || has(self.ics) || has(self.include)",message="give dates, yearly, holidays, ics, include or several of them"
 type CalendarSpec struct {
 	// TimeZone is an IANA name. Default: UTC.
 	// +optional
@@ -100,6 +160,32 @@ type CalendarSpec struct {
 	// +kubebuilder:validation:MaxItems=366
 	// +listType=atomic
 	Yearly []CalendarYearly `json:"yearly,omitempty"`
+	// Holidays are the public holidays of a country.
+	// +optional
+	Holidays *CalendarHolidays `json:"holidays,omitempty"`
+	// ICS is a calendar file, of which all events count.
+	// +optional
+	ICS *CalendarICS `json:"ics,omitempty"`
+	// Include names other Calendars, of which all days and events count.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	Include []string `json:"include,omitempty"`
+}
+
+// CalendarComing is a day of a calendar, or several days in a row, to come.
+type CalendarComing struct {
+	// Date is the day, or the first of several, as YYYY-MM-DD in the calendar's time zone.
+	Date string `json:"date"`
+	// Until is the last of several days.
+	// +optional
+	Until string `json:"until,omitempty"`
+	// Name of the day or the event.
+	// +optional
+	Name string `json:"name,omitempty"`
 }
 
 // CalendarStatus reports whether a calendar is valid and in use.
@@ -114,12 +200,16 @@ type CalendarStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Coming lists the first 100 days of the next 400 days, with those that are going on.
+	// +optional
+	// +listType=atomic
+	Coming []CalendarComing `json:"coming,omitempty"`
 	// UsedBy is the number of policies that name the calendar.
 	// +optional
 	UsedBy int32 `json:"usedBy,omitempty"`
 }
 
-// Calendar is a set of days, such as public holidays, that policies refer to by name.
+// Calendar is a set of days and events, such as public holidays, that policies refer to by name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

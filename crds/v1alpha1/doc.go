@@ -80,6 +80,9 @@ const (
 	// ConditionAnnotationIgnored (negative): annotations for the policy are invalid and ignored. The condition exists
 	// only as long as that is so.
 	ConditionAnnotationIgnored = "AnnotationIgnored"
+	// ConditionEventsIgnored (negative): events of a calendar's file cannot be read and are ignored. The condition exists
+	// only while it is true.
+	ConditionEventsIgnored = "EventsIgnored"
 	// ConditionSelecting is false if a policy selects nothing. The message has the selector term without a match.
 	ConditionSelecting = "Selecting"
 

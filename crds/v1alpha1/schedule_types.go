@@ -37,6 +37,12 @@ const (
 	OtherwiseNothing Otherwise = "Nothing"
 )
 
+// AgeRule is a rule by the age of each target.
+type AgeRule struct {
+	// AsleepAfter is the age from which on a target sleeps, for example 48h.
+	AsleepAfter Duration `json:"asleepAfter"`
+}
+
 // BoundsValue is a range for an autoscaler; an omitted end keeps the object's own, and none is raised above the object's own.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not be above max"
@@ -144,6 +150,12 @@ type ScheduleRules struct {
 	// awake. With Nothing, this schedule's changes are restored, unless another policy asks for the same.
 	// +optional
 	Otherwise Otherwise `json:"otherwise,omitempty"`
+	// Age puts targets to sleep by their own age, whatever windows and calendars say.
+	// +optional
+	Age *AgeRule `json:"age,omitempty"`
+	// GracePeriod is how long an object that has just appeared is left alone, for example 15m.
+	// +optional
+	GracePeriod Duration `json:"gracePeriod,omitempty"`
 	// Calendars overrule the rest on their days.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -176,7 +188,9 @@ type ScheduleRules struct {
 }
 
 // ScheduleSpec puts the selected objects of its own namespace to sleep and wakes them.
-// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1",message="give exactly one of: downscale with or without upscale, asleep, awake"
+// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1 || has(self.age) && !has(self.upscale) && !has(self.downscale) && !has(self.asleep) && !has(self.awake)",message="give exactly one of: downscale with or without upscale, asleep, awake; only age may stand without them"
+// +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
+// +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || has(self.downscale) || has(self.asleep) || has(self.awake)",message="calendars need windows or upscale and downscale to overrule: age alone has neither"
 // +kubebuilder:validation:XValidation:rule="!has(self.upscale) || has(self.downscale)",message="upscale needs downscale: write when the targets go to sleep"
 // +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || !has(self.downscale)",message="calendars do not go with downscale alone, which has no state for them to overrule: write upscale too, or windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || has(self.asleep) || has(self.awake)",message="otherwise is for the time outside of windows: write asleep or awake, or leave it out"
@@ -190,7 +204,9 @@ type ScheduleSpec struct {
 }
 
 // ClusterScheduleSpec puts the selected objects of many namespaces to sleep and wakes them.
-// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1",message="give exactly one of: downscale with or without upscale, asleep, awake"
+// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1 || has(self.age) && !has(self.upscale) && !has(self.downscale) && !has(self.asleep) && !has(self.awake)",message="give exactly one of: downscale with or without upscale, asleep, awake; only age may stand without them"
+// +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
+// +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || has(self.downscale) || has(self.asleep) || has(self.awake)",message="calendars need windows or upscale and downscale to overrule: age alone has neither"
 // +kubebuilder:validation:XValidation:rule="!has(self.upscale) || has(self.downscale)",message="upscale needs downscale: write when the targets go to sleep"
 // +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || !has(self.downscale)",message="calendars do not go with downscale alone, which has no state for them to overrule: write upscale too, or windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || has(self.asleep) || has(self.awake)",message="otherwise is for the time outside of windows: write asleep or awake, or leave it out"

@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// CalendarSpec is a set of days, in a zone of its own.
+// CalendarSpec is a set of days in a zone of its own, and of events, which may have other zones and times.
 type CalendarSpec struct {
 	// TimeZone is an IANA name. Empty: UTC.
 	TimeZone string
@@ -18,6 +18,18 @@ type CalendarSpec struct {
 	Dates []DateSpec
 	// Yearly are days that come back every year.
 	Yearly []face.Yearly
+	// Days are days that were found out elsewhere, such as the holidays of a country.
+	Days []NamedDays
+	// Events are those of a calendar file.
+	Events []Event
+	// Include are other calendars, on during which this one is on too.
+	Include []Timeline
+}
+
+// NamedDays are days with a name for messages.
+type NamedDays struct {
+	Days face.Set
+	Name string
 }
 
 // DateSpec is one day (Date) or a range of days (Start to End, both included), written 2006-01-02.
@@ -28,7 +40,8 @@ type DateSpec struct {
 }
 
 // ParseCalendar returns the timeline that is on during the calendar's days, each from midnight to midnight of the
-// calendar's own zone. A state's name is "name: entry", or the name alone for an entry without one. Errors name the
+// calendar's own zone, and during its events. A state's name is "name: entry", or the name alone for an entry without
+// one. Errors name the
 // fields of CalendarSpec in lower case under fldPath.
 func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timeline, field.ErrorList) {
 	var errs field.ErrorList
@@ -37,30 +50,32 @@ func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timelin
 		errs = append(errs, field.Invalid(fldPath.Child("timeZone"), spec.TimeZone, err.Error()))
 	}
 	var dates []span
-	yearly := &yearlyDays{}
-	var sets []face.Set
 	for i, d := range spec.Dates {
 		s, dateErrs := parseDate(d, fldPath.Child("dates").Index(i))
 		errs = append(errs, dateErrs...)
 		s.label = entryLabel(name, d.Name)
 		dates = append(dates, s)
 	}
+	var named []NamedDays
 	for i, y := range spec.Yearly {
 		days, yearlyErrs := face.ParseYearly(y, fldPath.Child("yearly").Index(i))
 		errs = append(errs, yearlyErrs...)
-		yearly.named = append(yearly.named, namedDays{days, entryLabel(name, y.Name)})
-		sets = append(sets, days)
+		named = append(named, NamedDays{days, y.Name})
 	}
 	if len(errs) > 0 {
 		return Timeline{}, errs
 	}
-	yearly.set = face.Any(sets...)
-	yearly.others = face.Others(yearly.set)
-	days := []node{&stretches{merged: mergeSpans(dates), named: dates}, yearly}
-	return Timeline{
-		root: &wall{zone: zoneOf(loc), set: settle(newUnion(days, days))},
-		text: fmt.Sprintf("calendar %s %s", name, loc),
-	}, nil
+	days := []node{&stretches{merged: mergeSpans(dates), named: dates}, newYearlyDays(name, append(named, spec.Days...))}
+	parts := []node{&wall{zone: zoneOf(loc), set: settle(newUnion(days, days))}}
+	parts = append(parts, eventNodes(name, spec.Events, loc)...)
+	for _, other := range spec.Include {
+		parts = append(parts, other.node())
+	}
+	root := parts[0]
+	if len(parts) > 1 {
+		root = settle(newUnion(parts, parts))
+	}
+	return Timeline{root: root, text: fmt.Sprintf("calendar %s %s", name, loc)}, nil
 }
 
 func entryLabel(calendar, entry string) string {
@@ -157,12 +172,19 @@ func (r *stretches) look(at int64, d direction) (bool, int64) {
 type yearlyDays struct {
 	// set holds the days of all entries, others all other days.
 	set, others face.Set
-	named       []namedDays // as written
+	named       []NamedDays // as written, with the names of states
 }
 
-type namedDays struct {
-	days  face.Set
-	label string
+func newYearlyDays(calendar string, named []NamedDays) *yearlyDays {
+	y := &yearlyDays{}
+	var sets []face.Set
+	for _, n := range named {
+		y.named = append(y.named, NamedDays{n.Days, entryLabel(calendar, n.Name)})
+		sets = append(sets, n.Days)
+	}
+	y.set = face.Any(sets...)
+	y.others = face.Others(y.set)
+	return y
 }
 
 func (y *yearlyDays) state(reading int64) (bool, string) {
@@ -171,8 +193,8 @@ func (y *yearlyDays) state(reading int64) (bool, string) {
 		return false, ""
 	}
 	for _, n := range y.named {
-		if face.Has(n.days, day) {
-			return true, n.label
+		if face.Has(n.Days, day) {
+			return true, n.Name
 		}
 	}
 	return false, ""

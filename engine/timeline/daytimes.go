@@ -21,13 +21,13 @@ func (n *dayTimes) state(reading int64) (bool, string) {
 
 func (n *dayTimes) look(reading int64, d direction) (bool, int64) {
 	on, day := n.candidate(reading)
-	switch { // there always is a next opening, and one before: the days come back for ever
+	switch {
 	case !on && d == forward:
-		next, _ := face.From(n.days, day+1)
-		return false, n.opening(next)
+		next, ok := face.From(n.days, day+1)
+		return false, orFarthest(n.opening(next), ok, d)
 	case !on:
-		last, _ := face.UpTo(n.days, day)
-		return false, n.opening(last) + n.length
+		last, ok := face.UpTo(n.days, day)
+		return false, orFarthest(n.opening(last)+n.length, ok, d)
 	case n.length == daySeconds:
 		return true, n.row(day, d)
 	case d == forward:

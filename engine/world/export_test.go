@@ -5,17 +5,17 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/policy/when"
 )
 
 // PanicOver makes the reading of every Calendar and Adapter with this name panic.
 func (w *World) PanicOver(name string) {
 	read := w.read
-	w.read.calendar = func(n string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList) {
+	w.read.calendar = func(n string, spec v1alpha1.CalendarSpec, from when.Sources, at *field.Path) (when.CompiledCalendar, field.ErrorList) {
 		if n == name {
 			panic("a stone in the works")
 		}
-		return read.calendar(n, spec, at)
+		return read.calendar(n, spec, from, at)
 	}
 	w.read.adapter = func(n string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList) {
 		if n == name {

@@ -27,6 +27,8 @@ type Lists struct {
 	Scope     target.Scope
 	Adapters  []*v1alpha1.Adapter
 	Calendars []*v1alpha1.Calendar
+	// Texts are the files of calendars that lie in ConfigMaps.
+	Texts map[v1alpha1.ConfigMapKey]string
 	// Policies are objects of any policy kind. Their finalizers do not matter.
 	Policies   []policy.Object
 	Namespaces []*workload.Object
@@ -78,6 +80,9 @@ func NewMemory(in Lists) (*Memory, error) {
 		}
 		tx.SetNamespaces(namespaces)
 		tx.SetOwn(in.Own)
+		for key, text := range in.Texts {
+			tx.SetText(key, text, nil)
+		}
 		for _, c := range in.Calendars {
 			tx.SetCalendar(c)
 		}

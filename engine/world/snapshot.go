@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
@@ -14,15 +15,17 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/target"
-	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Snapshot is the state at one moment. It is immutable except for the objects in its stores.
 type Snapshot struct {
 	policies  policyIndex
-	calendars map[string]calendar
-	kinds     map[schema.GroupKind]*Kind
+	calendars map[string]Calendar
+	// texts are the files of calendars that lie in ConfigMaps.
+	texts map[v1alpha1.ConfigMapKey]text
+	kinds map[schema.GroupKind]*Kind
 	// governing are the kinds in use whose objects can be autoscalers, in order of their names.
 	governing  []*Kind
 	adapters   map[schema.GroupResource]*Adapter
@@ -37,13 +40,63 @@ type Snapshot struct {
 	own sets.Set[workload.Ref]
 }
 
-// calendar is a Calendar object.
-type calendar struct {
+// Calendar is a Calendar object.
+type Calendar struct {
+	when.CompiledCalendar
+	// Generation is that of the spec.
+	Generation int64
+	// Invalid are the errors of the spec and of what it names.
+	Invalid field.ErrorList
+
+	object *v1alpha1.Calendar
 	// revision identifies the form of the object.
 	revision string
-	days     timeline.Timeline
-	// valid is false if the days are unreadable.
-	valid bool
+}
+
+// text is the value of a key of a ConfigMap, or why there is none.
+type text struct {
+	value string
+	err   error
+}
+
+// Calendar returns a Calendar object; false: there is none.
+func (s *Snapshot) Calendar(name string) (Calendar, bool) {
+	c, ok := s.calendars[name]
+	return c, ok
+}
+
+// IncludedBy returns the names of the calendars that a calendar includes.
+func (s *Snapshot) IncludedBy(name string) []string {
+	if c, known := s.calendars[name]; known {
+		return c.object.Spec.Include
+	}
+	return nil
+}
+
+// Texts returns the keys of ConfigMaps that calendars name, sorted.
+func (s *Snapshot) Texts() []v1alpha1.ConfigMapKey {
+	wanted := sets.New[v1alpha1.ConfigMapKey]()
+	for _, c := range s.calendars {
+		if key := textOf(c.object); key != nil {
+			wanted.Insert(*key)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(wanted), func(a, b v1alpha1.ConfigMapKey) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
+	})
+}
+
+// Text returns the value of a key of a ConfigMap as it was read last; false: it has not been read.
+func (s *Snapshot) Text(key v1alpha1.ConfigMapKey) (value string, known bool) {
+	found, known := s.texts[key]
+	return found.value, known
+}
+
+func textOf(c *v1alpha1.Calendar) *v1alpha1.ConfigMapKey {
+	if c.Spec.ICS == nil {
+		return nil
+	}
+	return c.Spec.ICS.ConfigMap
 }
 
 // Adapter is an Adapter object, whether its kind is in use or not.
@@ -76,7 +129,7 @@ const (
 
 func emptySnapshot() *Snapshot {
 	return &Snapshot{
-		policies: newPolicyIndex(), calendars: map[string]calendar{}, kinds: map[schema.GroupKind]*Kind{},
+		policies: newPolicyIndex(), calendars: map[string]Calendar{}, texts: map[v1alpha1.ConfigMapKey]text{}, kinds: map[schema.GroupKind]*Kind{},
 		adapters: map[schema.GroupResource]*Adapter{}, set: &freeze.Set{}, advice: &advice{},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -29,7 +30,7 @@ type Change struct {
 	Kinds []schema.GroupKind
 	// Dropped lists the kinds no longer in use, with their former objects.
 	Dropped []*Kind
-	// Calendars lists the calendars used by more or fewer policies than before.
+	// Calendars lists the calendars that were compiled, or that are used by more or fewer policies than before.
 	Calendars []string
 	// Judging is true if an input of admission verdicts has changed.
 	Judging bool
@@ -54,6 +55,8 @@ type Tx struct {
 	change       Change
 	// touched holds the policies as they were before the transaction.
 	touched map[workload.Policy]*Policy
+	// compiled holds the names of the calendars that were compiled in this transaction.
+	compiled map[string]bool
 	// At the end of the transaction, rules and exceptions are added to the set and gone are removed.
 	rules      map[workload.Policy]*freeze.Rule
 	exceptions map[workload.Policy]*freeze.Exception
@@ -62,16 +65,17 @@ type Tx struct {
 
 // readers compile the specs of objects other than policies. Tests replace them.
 type readers struct {
-	calendar func(name string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList)
+	calendar func(name string, spec v1alpha1.CalendarSpec, from when.Sources, at *field.Path) (when.CompiledCalendar, field.ErrorList)
 	adapter  func(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList)
 }
 
 func newTx(scope target.Scope, read readers, before *Snapshot) *Tx {
 	tx := &Tx{
-		scope: scope, read: read, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{},
+		scope: scope, read: read, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{}, compiled: map[string]bool{},
 		rules: map[workload.Policy]*freeze.Rule{}, exceptions: map[workload.Policy]*freeze.Exception{}, gone: sets.New[workload.Policy](),
 	}
 	tx.next.calendars, tx.next.kinds, tx.next.adapters = maps.Clone(before.calendars), maps.Clone(before.kinds), maps.Clone(before.adapters)
+	tx.next.texts = maps.Clone(before.texts)
 	return tx
 }
 
@@ -80,7 +84,7 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	tx.next.policies = tx.policies.done()
 	tx.commitSet()
 	tx.next.findGoverning()
-	used := map[string]bool{}
+	used := tx.compiled
 	for id, old := range tx.touched {
 		now := tx.policies.all[id]
 		if old == nil && now == nil {
@@ -217,8 +221,7 @@ func (tx *Tx) context() policy.Context {
 		Stored: true,
 		Scope:  tx.scope,
 		Calendars: func(name string) (timeline.Timeline, bool) {
-			c := tx.next.calendars[name]
-			return c.days, c.valid
+			return tx.daysOf(name)
 		},
 		Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 			k := tx.next.kinds[gk]
@@ -242,33 +245,6 @@ func (tx *Tx) recompile(pick func(*Policy) bool) {
 	for _, p := range again {
 		tx.setPolicy(p.Kind, p.Object, p.Refused)
 	}
-}
-
-// SetCalendar stores a new or changed calendar and compiles again the policies that name it. It returns the errors of
-// the calendar's days.
-func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
-	var days timeline.Timeline
-	var errs field.ErrorList
-	if fault := safely(func() { days, errs = tx.read.calendar(c.Name, c.Spec, field.NewPath("spec")) }); fault != nil {
-		errs = field.ErrorList{fault}
-	}
-	revision := revisionOf(c.UID, c.Generation)
-	if tx.next.calendars[c.Name].revision == revision {
-		return errs
-	}
-	// Policies that name an unreadable calendar become invalid, which changes nothing on their targets.
-	tx.next.calendars[c.Name] = calendar{revision: revision, days: days, valid: len(errs) == 0}
-	tx.recompile(func(p *Policy) bool { return slices.Contains(p.Calendars, c.Name) })
-	return errs
-}
-
-// RemoveCalendar removes a deleted calendar.
-func (tx *Tx) RemoveCalendar(name string) {
-	if _, known := tx.next.calendars[name]; !known {
-		return
-	}
-	delete(tx.next.calendars, name)
-	tx.recompile(func(p *Policy) bool { return slices.Contains(p.Calendars, name) })
 }
 
 func revisionOf(uid types.UID, generation int64) string { return fmt.Sprintf("%s/%d", uid, generation) }

@@ -126,7 +126,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 // finalizers.
 func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, policies *policycontroller.Controllers, adapters *adaptercontroller.Controller, loop *target.Loop) error {
 	log, cached := opts.Log.WithName("engine"), mgr.GetClient()
-	inbound, err := feed.New(config, mgr.GetCache(), w, loop.NamespaceChanged, log)
+	inbound, err := feed.New(config, mgr.GetCache(), mgr.GetAPIReader(), w, loop.NamespaceChanged, log)
 	if err != nil {
 		return err
 	}

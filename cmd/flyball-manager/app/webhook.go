@@ -23,7 +23,6 @@ import (
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -126,8 +125,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []adm
 	list := []admit.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
 		{Kind: "Calendar", Resource: "calendars", Validator: check(func(c *v1alpha1.Calendar) field.ErrorList {
-			_, errs := when.Calendar(c.Name, c.Spec, field.NewPath("spec"))
-			return errs
+			return w.Snapshot().CheckCalendar(c)
 		})},
 	}
 	for _, kind := range kinds.All() {

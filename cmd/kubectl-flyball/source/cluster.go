@@ -216,6 +216,7 @@ func (r *reading) policies(ctx context.Context) (err error) {
 		}
 	}
 	r.world.Calendars, err = typed[v1alpha1.Calendar](ctx, r, "calendars", "")
+	r.texts(ctx)
 	return err
 }
 

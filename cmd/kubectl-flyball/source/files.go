@@ -218,6 +218,7 @@ func (f Files) World(m *Manifests) (*World, error) {
 	})
 	w.setScope(f.FlyballNamespace)
 	w.Policies, w.Calendars, w.Recommendations = m.Policies, m.Calendars, m.Recommendations
+	w.Texts = m.texts(f.Namespace)
 	if err := w.takeObjects(m, f.Namespace); err != nil {
 		return nil, err
 	}
@@ -354,6 +355,13 @@ func (w *World) Check(m *Manifests) error {
 	memory, err := w.Memory()
 	if err != nil {
 		return err
+	}
+	for _, c := range m.Calendars {
+		known, _ := memory.Calendar(c.Name)
+		report(m.docs[any(c)], known.Invalid)
+		for _, ignored := range known.Ignored {
+			w.Note("Calendar/%s: an event is ignored: %s", c.Name, ignored)
+		}
 	}
 	for _, p := range m.Policies {
 		if known := memory.Find(IDOf(p)); known != nil {

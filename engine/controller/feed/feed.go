@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,7 @@ type Feed struct {
 	world   *world.World
 	cache   cache.Cache
 	watches *watch.Manager
+	reader  client.Reader
 	log     logr.Logger
 	// namespaceChanged is called with the name of a namespace after a change of labels, annotations or deletion state.
 	namespaceChanged func(name string)
@@ -46,15 +48,15 @@ type Feed struct {
 // Names of kinds other than policies.
 const kindCalendar, kindAdapter = "Calendar", "Adapter"
 
-// New returns a Feed that reads Flyball's own objects from a cache and namespaces with the given configuration.
+// New returns a Feed that reads Flyball's own objects from a cache, namespaces with the given configuration, and the files of calendars through the reader.
 // namespaceChanged is called with the name of a namespace after a change of labels, annotations or deletion state.
-func New(config *rest.Config, cached cache.Cache, w *world.World, namespaceChanged func(string), log logr.Logger) (*Feed, error) {
+func New(config *rest.Config, cached cache.Cache, reader client.Reader, w *world.World, namespaceChanged func(string), log logr.Logger) (*Feed, error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the watch of namespaces: %w", err)
 	}
 	return &Feed{
-		world: w, cache: cached, watches: watches, log: log, namespaceChanged: namespaceChanged,
+		world: w, cache: cached, reader: reader, watches: watches, log: log, namespaceChanged: namespaceChanged,
 		pending: map[workload.Policy]client.Object{}, changed: make(chan struct{}, 1),
 	}, nil
 }
@@ -84,13 +86,20 @@ func (f *Feed) Start(ctx context.Context) error {
 	}
 	f.world.Update(func(tx *world.Tx) { tx.SetNamespaces(namespaces) })
 	f.takeOver()
+	f.readTexts(ctx)
 	f.world.MarkLoaded()
+	again := time.NewTicker(textsEvery)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-again.C:
+			f.readTexts(ctx)
 		case <-f.changed:
-			f.takeOver()
+			if f.takeOver() {
+				f.readTexts(ctx)
+			}
 		}
 	}
 }
@@ -156,8 +165,8 @@ func (f *Feed) gather(kind string, obj client.Object, gone bool) {
 	poke.Poke(f.changed)
 }
 
-// takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them.
-func (f *Feed) takeOver() {
+// takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them. It reports whether a calendar was among them.
+func (f *Feed) takeOver() (calendars bool) {
 	f.mu.Lock()
 	pending := f.pending
 	f.pending = map[workload.Policy]client.Object{}
@@ -165,6 +174,7 @@ func (f *Feed) takeOver() {
 	change := f.world.Update(func(tx *world.Tx) {
 		for id, obj := range pending {
 			takeOverDependency(tx, id, obj)
+			calendars = calendars || id.Kind == kindCalendar
 		}
 		for id, obj := range pending {
 			kind, ok := kinds.Find(id.Kind)
@@ -182,6 +192,7 @@ func (f *Feed) takeOver() {
 			f.log.V(1).Info("Failed to read a policy", "policy", c.ID.String(), "reason", c.New.Invalid.ToAggregate().Error())
 		}
 	}
+	return calendars
 }
 
 // takeOverDependency applies a calendar or an adapter.

@@ -55,6 +55,10 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 		return policy.Broken(id, errs), errs
 	}
 	s := &schedule{id: id, rules: rules, times: times, zone: zone}
+	s.grace, _ = timeline.ParseDurationOrZero(string(rules.GracePeriod)) // validate reports unreadable durations
+	if rules.Age != nil {
+		s.asleepAfter, _ = timeline.ParseDuration(string(rules.Age.AsleepAfter))
+	}
 	s.times.created = meta.CreationTimestamp.Time
 	own := meta.Annotations[v1alpha1.AnnotationAwakeUntil]
 	if _, err := timeline.ParseUntil(own, zone); err != nil && !ctx.Stored {
@@ -80,6 +84,8 @@ type schedule struct {
 	times      times
 	zone       *time.Location
 	awakeUntil time.Time
+	// asleepAfter is the age from which on a target sleeps, grace the age until which it is left alone. Zero: none.
+	asleepAfter, grace time.Duration
 	// unreadable is the reason why the policy's own awake-until is ignored; empty: not ignored.
 	unreadable string
 }
@@ -132,10 +138,15 @@ func (s *schedule) keptAwake(f *pipeline.Frame) error {
 func (s *schedule) window(f *pipeline.Frame) error {
 	st, says := s.times.at(f.Input.Now)
 	f.Decision.WakeAt(st.Until)
+	st, says = s.byAge(f, st, says)
 	if f.Tracing() {
 		f.Sayf("%s", describe(st, says))
 	}
 	if !says {
+		s.keepAsleep(f)
+		return nil
+	}
+	if st.Active && s.isGraced(f) {
 		s.keepAsleep(f)
 		return nil
 	}
@@ -156,6 +167,35 @@ func (s *schedule) window(f *pipeline.Frame) error {
 	f.Decision.Intents = append(f.Decision.Intents, in)
 	f.Done = !st.Active
 	return nil
+}
+
+// byAge returns the state of a target that sleeps from an age on, given the state of the schedule.
+func (s *schedule) byAge(f *pipeline.Frame, st timeline.State, says bool) (timeline.State, bool) {
+	made := f.Input.Target.Created
+	if s.asleepAfter == 0 || made.IsZero() {
+		return st, says
+	}
+	from := made.Add(s.asleepAfter)
+	if f.Input.Now.Before(from) {
+		f.Decision.WakeAt(from)
+		return st, says
+	}
+	if !says || !st.Active || st.Since.After(from) {
+		st.Since = from
+	}
+	return timeline.State{Active: true, Since: st.Since, Name: "age"}, true
+}
+
+// isGraced reports whether a target has just appeared and is left alone for that.
+func (s *schedule) isGraced(f *pipeline.Frame) bool {
+	made := f.Input.Target.Created
+	until := made.Add(s.grace)
+	if s.grace == 0 || made.IsZero() || made.After(f.Input.Now.Add(maxSkew)) || !f.Input.Now.Before(until) {
+		return false
+	}
+	f.Decision.WakeAt(until)
+	f.Sayf("left alone until %s: it was made at %s, and gracePeriod is %s", until.Format(time.RFC3339), made.Format(time.RFC3339), s.rules.GracePeriod)
+	return true
 }
 
 // keepAsleep ends the pipeline without asking for anything. Where nothing but people wakes, what sleeps already, as after a take-over, goes on sleeping.
@@ -244,7 +284,11 @@ func (s *schedule) state(now time.Time) policy.State {
 	case st.Active:
 		name = "Asleep"
 	}
-	return policy.State{Name: name, Asleep: st.Active, Since: s.since(st), Next: st.Until, Message: describe(st, says)}
+	message := describe(st, says)
+	if s.rules.Age != nil {
+		message += "; each target sleeps from " + string(s.rules.Age.AsleepAfter) + " after it was made"
+	}
+	return policy.State{Name: name, Asleep: st.Active, Since: s.since(st), Next: st.Until, Message: message}
 }
 
 func describe(st timeline.State, says bool) string {

@@ -29,8 +29,8 @@ func calendars(name string) (timeline.Timeline, bool) {
 	if name != "holidays" {
 		return timeline.Timeline{}, false
 	}
-	days, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2026-03-03"}}}, field.NewPath("spec"))
-	return days, len(errs) == 0
+	c, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2026-03-03"}}}, when.Sources{}, field.NewPath("spec"))
+	return c.Days, len(errs) == 0
 }
 
 func compile(rules v1alpha1.ScheduleRules, annotations map[string]string) (*policy.Policy, field.ErrorList) {

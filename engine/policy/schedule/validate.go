@@ -25,8 +25,10 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 		}
 	}
 	switch {
+	case forms == 0 && rules.Age != nil:
+		return byAgeAlone(rules, at)
 	case forms != 1:
-		return times{}, field.ErrorList{field.Invalid(at, forms, "give exactly one of: downscale with or without upscale, asleep, awake")}
+		return times{}, field.ErrorList{field.Invalid(at, forms, "give exactly one of: downscale with or without upscale, asleep, awake; only age may stand without them")}
 	case loc == nil:
 		return times{}, nil
 	case rules.Downscale != "" && rules.Upscale == "":
@@ -70,6 +72,15 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 	return out, nil
 }
 
+// byAgeAlone returns the times of a schedule that asks for nothing but by the age of each target.
+func byAgeAlone(rules v1alpha1.ScheduleRules, at *field.Path) (times, field.ErrorList) {
+	errs := validateOtherwise(rules, at.Child("otherwise"))
+	if len(rules.Calendars) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("calendars"), "need windows or upscale and downscale to overrule: age alone has neither"))
+	}
+	return times{says: &timeline.Timeline{}}, errs
+}
+
 // compilePair compiles a cron pair into the timeline that is on while targets sleep.
 func compilePair(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) (timeline.Timeline, field.ErrorList) {
 	if rules.Downscale == "" {
@@ -91,6 +102,9 @@ func compileFirings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.
 	errs := validateOtherwise(rules, at.Child("otherwise"))
 	if len(rules.Calendars) > 0 {
 		errs = append(errs, field.Forbidden(at.Child("calendars"), "downscale alone has no state for them to overrule: write upscale too, or windows"))
+	}
+	if rules.Age != nil {
+		errs = append(errs, field.Forbidden(at.Child("age"), "does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"))
 	}
 	firings, es := timeline.ParseFirings(rules.Downscale, loc, at.Child(timeline.Downscale))
 	return times{firings: &firings}, append(errs, es...)
@@ -120,6 +134,12 @@ func validate(rules v1alpha1.ScheduleRules, authorsAsked bool, at *field.Path) f
 	errs = append(errs, validateLevel(rules.AsleepAs, authorsAsked, at.Child("asleepAs"))...)
 	errs = append(errs, validateLimit(rules.UpscaleRateLimit, at.Child("upscaleRateLimit"))...)
 	errs = append(errs, validateLimit(rules.DownscaleRateLimit, at.Child("downscaleRateLimit"))...)
+	if rules.GracePeriod != "" {
+		errs = append(errs, validateDuration(rules.GracePeriod, at.Child("gracePeriod"))...)
+	}
+	if rules.Age != nil {
+		errs = append(errs, validateDuration(rules.Age.AsleepAfter, at.Child("age", "asleepAfter"))...)
+	}
 	return errs
 }
 
@@ -131,10 +151,14 @@ func validateLimit(r *v1alpha1.RateLimit, at *field.Path) field.ErrorList {
 	if r.BatchSize < 1 {
 		errs = append(errs, field.Invalid(at.Child("batchSize"), r.BatchSize, "must be at least 1"))
 	}
-	if _, err := timeline.ParseDuration(string(r.DelayBetweenBatches)); err != nil {
-		errs = append(errs, field.Invalid(at.Child("delayBetweenBatches"), r.DelayBetweenBatches, err.Error()))
+	return append(errs, validateDuration(r.DelayBetweenBatches, at.Child("delayBetweenBatches"))...)
+}
+
+func validateDuration(d v1alpha1.Duration, at *field.Path) field.ErrorList {
+	if _, err := timeline.ParseDuration(string(d)); err != nil {
+		return field.ErrorList{field.Invalid(at, d, err.Error())}
 	}
-	return errs
+	return nil
 }
 
 func validateLevel(as *v1alpha1.AsleepAs, authorsAsked bool, at *field.Path) field.ErrorList {

@@ -16,11 +16,11 @@ func calendarsOf(t *testing.T) when.Calendars {
 	t.Helper()
 	all := map[string]timeline.Timeline{}
 	for name, date := range map[string]string{"holidays": "2026-03-02", "sales": "2026-03-03"} {
-		days, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: date, Name: "a day"}}}, field.NewPath("spec"))
+		days, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: date, Name: "a day"}}}, when.Sources{}, field.NewPath("spec"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		all[name] = days
+		all[name] = days.Days
 	}
 	return func(name string) (timeline.Timeline, bool) {
 		days, ok := all[name]

@@ -121,43 +121,6 @@ func EveryWindow(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]ti
 	return out, errs
 }
 
-// Calendar compiles a calendar; its timeline is on during the calendar's days.
-func Calendar(name string, spec v1alpha1.CalendarSpec, at *field.Path) (timeline.Timeline, field.ErrorList) {
-	in := timeline.CalendarSpec{TimeZone: spec.TimeZone}
-	for _, d := range spec.Dates {
-		in.Dates = append(in.Dates, timeline.DateSpec{Date: d.Date, Start: d.Start, End: d.End, Name: d.Name})
-	}
-	var errs field.ErrorList
-	for i, y := range spec.Yearly {
-		if y.InLieu != "" && y.InLieu != v1alpha1.InLieuMonday {
-			errs = append(errs, field.NotSupported(at.Child("yearly").Index(i).Child("inLieu"), y.InLieu, []v1alpha1.InLieu{v1alpha1.InLieuMonday}))
-		}
-		in.Yearly = append(in.Yearly, yearly(y))
-	}
-	days, es := timeline.ParseCalendar(name, in, at)
-	if errs = append(errs, es...); len(errs) > 0 {
-		return timeline.Timeline{}, errs
-	}
-	return days, nil
-}
-
-func yearly(y v1alpha1.CalendarYearly) face.Yearly {
-	out := face.Yearly{Month: int(y.Month), Day: int(y.Day), InLieu: y.InLieu == v1alpha1.InLieuMonday, Name: y.Name}
-	if y.Until != nil {
-		out.Until = &face.MonthDay{Month: int(y.Until.Month), Day: int(y.Until.Day)}
-	}
-	if y.Nth != nil {
-		out.Nth = &face.Nth{Week: int(y.Nth.Week), Day: string(y.Nth.Day)}
-	}
-	if y.Easter != nil {
-		out.Easter = new(int(*y.Easter))
-	}
-	return out
-}
-
-// Calendars finds a compiled calendar by name.
-type Calendars func(name string) (timeline.Timeline, bool)
-
 // Effects compiles the calendars of a policy for timeline.Override. on is the effect that turns the policy's timeline on, off the one that turns it off. Without
 // calendars to look in, which is so at apply, only the references are checked.
 func Effects[R interface{ Use() (string, E) }, E ~string](refs []R, on, off E, calendars Calendars, at *field.Path) ([]timeline.Effect, field.ErrorList) {

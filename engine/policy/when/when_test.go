@@ -120,14 +120,15 @@ func TestWindowsNameTheField(t *testing.T) {
 
 // A calendar is on during its days, each from midnight to midnight of its zone.
 func TestCalendar(t *testing.T) {
-	days, errs := when.Calendar("holidays", v1alpha1.CalendarSpec{
+	compiled, errs := when.Calendar("holidays", v1alpha1.CalendarSpec{
 		TimeZone: "Europe/Berlin",
 		Dates:    []v1alpha1.CalendarDate{{Date: "2026-04-03", Name: "Good Friday"}, {Start: "2026-12-27", End: "2026-12-29", Name: "works holidays"}},
 		Yearly:   []v1alpha1.CalendarYearly{{Month: 5, Day: 1, Name: "Labour Day"}},
-	}, at)
+	}, when.Sources{}, at)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	days := compiled.Days
 	var got []string
 	now := instant("2026-01-01T00:00:00Z")
 	for range 8 {
@@ -148,11 +149,11 @@ func TestCalendar(t *testing.T) {
 	for _, spec := range []v1alpha1.CalendarSpec{
 		{TimeZone: "Nowhere"}, {Dates: []v1alpha1.CalendarDate{{Date: "2026-02-30"}}}, {Yearly: []v1alpha1.CalendarYearly{{Month: 13, Day: 1}}},
 	} {
-		if _, errs := when.Calendar("holidays", spec, at); len(errs) == 0 || !slices.ContainsFunc(errs, func(e *field.Error) bool { return strings.HasPrefix(e.Field, "spec.windows") }) {
+		if _, errs := when.Calendar("holidays", spec, when.Sources{}, at); len(errs) == 0 || !slices.ContainsFunc(errs, func(e *field.Error) bool { return strings.HasPrefix(e.Field, "spec.windows") }) {
 			t.Errorf("%+v: %v", spec, errs)
 		}
 	}
-	if _, errs := when.Calendar("holidays", v1alpha1.CalendarSpec{}, at); len(errs) > 0 {
+	if _, errs := when.Calendar("holidays", v1alpha1.CalendarSpec{}, when.Sources{}, at); len(errs) > 0 {
 		t.Error(errs)
 	}
 	var _ when.Calendars = func(string) (timeline.Timeline, bool) { return days, true }
@@ -176,15 +177,16 @@ func TestCronsAreLimited(t *testing.T) {
 // Entries of a calendar that come back every year, in each of their forms.
 func TestYearly(t *testing.T) {
 	two := int32(-2)
-	days, errs := when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{
+	compiled, errs := when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{
 		{Easter: &two, Name: "Good Friday"},
 		{Month: 5, Nth: &v1alpha1.NthDay{Week: -1, Day: "Mon"}, Name: "Spring"},
 		{Month: 8, Day: 1, InLieu: v1alpha1.InLieuMonday, Name: "August"},
 		{Month: 12, Day: 24, Until: &v1alpha1.CalendarDay{Month: 1, Day: 2}, Name: "Christmas"},
-	}}, at)
+	}}, when.Sources{}, at)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	days := compiled.Days
 	var got []string
 	for now := instant("2026-01-10T00:00:00Z"); len(got) < 8; {
 		now = days.At(now).Until
@@ -195,7 +197,7 @@ func TestYearly(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	_, errs = when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Month: 8, Day: 1, InLieu: "Friday"}}}, at)
+	_, errs = when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Month: 8, Day: 1, InLieu: "Friday"}}}, when.Sources{}, at)
 	if len(errs) != 1 || errs[0].Field != "spec.windows.yearly[0].inLieu" {
 		t.Errorf("moved to a Friday: %v", errs)
 	}

@@ -169,16 +169,22 @@ func (a anyDays) mask(m month) (mask uint32) {
 	return mask
 }
 
-// Any returns the days of any of several sets. Dates of the year are joined, so that any number of them costs no more than one.
+// Any returns the days of any of several sets. Dates of the year are joined, and listed days too, so that any number of them costs no more than one.
 func Any(sets ...Set) Set {
-	dates := &yearDays{}
+	dates, listed := &yearDays{}, Listed{}
 	all := anyDays{dates}
 	for _, s := range sets {
-		if d, ok := s.(*yearDays); ok {
-			dates.add(d)
-		} else {
+		switch s := s.(type) {
+		case *yearDays:
+			dates.add(s)
+		case Listed:
+			listed = append(listed, s...)
+		default:
 			all = append(all, s)
 		}
+	}
+	if len(listed) > 0 {
+		all = append(all, NewListed(listed...))
 	}
 	if len(all) == 1 {
 		return dates

@@ -3,6 +3,7 @@ package downscaler
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
 )
 
 // placement is the place and the selection of a policy.
@@ -51,8 +53,9 @@ func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope
 			break
 		}
 	}
-	if grace != "0" && grace != "0s" {
-		notes = append(notes, "a new object is left alone for "+grace+" there; here it sleeps at once")
+	var unread string
+	if rules.GracePeriod, unread = gracePeriod(grace); unread != "" {
+		notes = append(notes, unread)
 	}
 	if own["scale-children"] != "" {
 		notes = append(notes, "scale-children is dropped: children follow the object that controls them")
@@ -60,6 +63,21 @@ func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope
 	at.notes = slices.Concat(at.notes, notes)
 	w.emitLevels(from, at, rules, replicas)
 	return true
+}
+
+// gracePeriod returns how long new objects are left alone, which is written as a duration or in seconds there.
+func gracePeriod(text string) (grace v1alpha1.Duration, unread string) {
+	if _, err := strconv.Atoi(text); err == nil {
+		text += "s"
+	}
+	d, err := timeline.ParseDurationOrZero(text)
+	switch {
+	case err != nil:
+		return "", fmt.Sprintf("grace-period is %q, which cannot be read: new objects sleep at once", text)
+	case d == 0:
+		return "", ""
+	}
+	return v1alpha1.Duration(text), ""
 }
 
 // times returns the rules of a scope.

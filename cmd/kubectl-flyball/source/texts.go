@@ -1,0 +1,49 @@
+package source
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// texts returns the values of all ConfigMaps among the manifests, for calendars whose file lies in one.
+func (m *Manifests) texts(namespace string) map[v1alpha1.ConfigMapKey]string {
+	all := map[v1alpha1.ConfigMapKey]string{}
+	for _, raw := range m.Others {
+		if root := gjson.ParseBytes(raw); root.Get("kind").Str == "ConfigMap" && root.Get("apiVersion").Str == "v1" {
+			addTexts(all, root, cmp.Or(root.Get("metadata.namespace").Str, namespace))
+		}
+	}
+	return all
+}
+
+func addTexts(all map[v1alpha1.ConfigMapKey]string, configMap gjson.Result, namespace string) {
+	for key, value := range configMap.Get("data").Map() {
+		all[v1alpha1.ConfigMapKey{Namespace: namespace, Name: configMap.Get("metadata.name").Str, Key: key}] = value.Str
+	}
+}
+
+// texts reads the ConfigMaps that calendars name. A calendar whose ConfigMap cannot be read is not valid, and its policies say so.
+func (r *reading) texts(ctx context.Context) {
+	r.world.Texts = map[v1alpha1.ConfigMapKey]string{}
+	for _, c := range r.world.Calendars {
+		if c.Spec.ICS == nil || c.Spec.ICS.ConfigMap == nil {
+			continue
+		}
+		key := *c.Spec.ICS.ConfigMap
+		found, err := r.Client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		if err != nil {
+			r.world.Note("the file of the calendar %s cannot be read: %v", c.Name, err)
+			continue
+		}
+		raw, err := found.MarshalJSON()
+		if err == nil {
+			addTexts(r.world.Texts, gjson.ParseBytes(raw), key.Namespace)
+		}
+	}
+}

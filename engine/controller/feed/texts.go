@@ -1,0 +1,70 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/world"
+)
+
+const (
+	// textsEvery is how often the ConfigMaps of calendars are read. To watch them would take the right to list all ConfigMaps of their namespaces.
+	textsEvery = time.Minute
+	// textsWithin bounds one read: other changes wait for it.
+	textsWithin = 5 * time.Second
+)
+
+// readTexts reads the files of calendars that lie in ConfigMaps. A read that fails for a reason that may pass leaves the file as it is.
+func (f *Feed) readTexts(ctx context.Context) {
+	wanted := f.world.Snapshot().Texts()
+	if len(wanted) == 0 {
+		return
+	}
+	type read struct {
+		value string
+		err   error
+	}
+	found := map[v1alpha1.ConfigMapKey]read{}
+	for _, key := range wanted {
+		value, err, passes := f.readText(ctx, key)
+		if passes {
+			f.log.Error(err, "Failed to read the file of a calendar, and will try again", "configMap", key.Namespace+"/"+key.Name)
+			if _, known := f.world.Snapshot().Text(key); known {
+				continue
+			}
+		}
+		found[key] = read{value, err}
+	}
+	f.world.Update(func(tx *world.Tx) {
+		for key, r := range found {
+			tx.SetText(key, r.value, r.err)
+		}
+		tx.DropTexts()
+	})
+}
+
+// readText reads one file. passes reports that the error may be gone soon.
+func (f *Feed) readText(ctx context.Context, key v1alpha1.ConfigMapKey) (value string, err error, passes bool) {
+	ctx, cancel := context.WithTimeout(ctx, textsWithin)
+	defer cancel()
+	var cm corev1.ConfigMap
+	switch err := f.reader.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, &cm); {
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("there is no ConfigMap %s in the namespace %s", key.Name, key.Namespace), false
+	case apierrors.IsForbidden(err):
+		return "", fmt.Errorf("Flyball may not read this ConfigMap: list it under calendars.configMaps of the chart, or give the manager the right to get it"), false
+	case err != nil:
+		return "", fmt.Errorf("read the ConfigMap: %w", err), true
+	}
+	value, ok := cm.Data[key.Key]
+	if !ok {
+		return "", fmt.Errorf("the ConfigMap has no key %s", key.Key), false
+	}
+	return value, nil, false
+}

@@ -1,0 +1,106 @@
+package schedule_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// days are what a schedule asks for of a target in each hour from Monday 00:00 on, for so many days: S sleep, A awake, - nothing. Each change is announced before.
+func ofAge(t *testing.T, rules v1alpha1.ScheduleRules, made time.Time, runs bool, hours int) string {
+	t.Helper()
+	p, errs := compile(rules, nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	text, wake := "", time.Time{}
+	for h := range hours {
+		now := time.Date(2026, 3, 2, h, 0, 0, 0, time.UTC)
+		in := target()
+		in.Created, in.RunsToCompletion = made, runs
+		d, err := p.Pipeline.Run(pipeline.Input{Now: now, Target: in}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		letter := "-"
+		if len(d.Intents) == 1 {
+			letter = map[workload.Class]string{workload.ClassSleep: "S", workload.ClassAwake: "A", workload.ClassKeep: "k"}[d.Intents[0].Class]
+		}
+		if h > 0 && !strings.HasSuffix(text, letter) && (wake.IsZero() || wake.After(now)) {
+			t.Errorf("made %s: turns to %s at %s, and is looked at again at %s only", made, letter, now, wake)
+		}
+		text, wake = text+letter, d.Wake
+	}
+	return text
+}
+
+func TestAge(t *testing.T) {
+	nightly := []v1alpha1.Window{{From: "20:00", To: "06:00"}}
+	six := &v1alpha1.AgeRule{AsleepAfter: "6h"}
+	made := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		reason string
+		rules  v1alpha1.ScheduleRules
+		want   string
+	}{
+		{"age alone has no say before", v1alpha1.ScheduleRules{Age: six}, "---------------SSSSSSSSS"},
+		{"with nights", v1alpha1.ScheduleRules{Age: six, Asleep: nightly}, "SSSSSSAAAAAAAAASSSSSSSSS"},
+		{"with days awake", v1alpha1.ScheduleRules{Age: six, Awake: []v1alpha1.Window{{From: "06:00", To: "20:00"}}}, "SSSSSSAAAAAAAAASSSSSSSSS"},
+		{"in the night already", v1alpha1.ScheduleRules{Age: &v1alpha1.AgeRule{AsleepAfter: "13h"}, Asleep: nightly}, "SSSSSSAAAAAAAAAAAAAASSSS"},
+	} {
+		if got := ofAge(t, tc.rules, made, false, 24); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
+		}
+	}
+	p, _ := compile(v1alpha1.ScheduleRules{Age: six}, nil)
+	if st := p.State(made); st.Name != "Idle" || st.Message != "asks for nothing, no further edge; each target sleeps from 6h after it was made" {
+		t.Errorf("%+v", st)
+	}
+}
+
+// What has just appeared is left alone: before the night and in it, and a Job until it is over or the night after.
+func TestGracePeriod(t *testing.T) {
+	rules := v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}, GracePeriod: "2h"}
+	at := func(h int) time.Time { return time.Date(2026, 3, 2, h, 0, 0, 0, time.UTC) }
+	for _, tc := range []struct {
+		reason string
+		made   time.Time
+		job    bool
+		want   string
+	}{
+		{"long before", at(-30), false, "SSSSSSAAAAAAAAAAAAAASSSS"},
+		{"an hour before the night", at(19), false, "SSSSSSAAAAAAAAAAAAAA-SSS"},
+		{"in the night", at(21), false, "SSSSSSAAAAAAAAAAAAAA---S"},
+		{"a Job, an hour before the night", at(19), true, "------AAAAAAAAAAAAAA-SSS"},
+		{"a Job, in the night", at(21), true, "------AAAAAAAAAAAAAA----"},
+	} {
+		got := ofAge(t, rules, tc.made, tc.job, 24)
+		if tc.made.After(at(0)) { // before it was made, there is nothing to say
+			got, tc.want = got[tc.made.Hour():], tc.want[tc.made.Hour():]
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
+		}
+	}
+}
+
+func TestAgeIsChecked(t *testing.T) {
+	day := &v1alpha1.AgeRule{AsleepAfter: "1d"}
+	nights := []v1alpha1.Window{{From: "20:00", To: "06:00"}}
+	for want, rules := range map[string]v1alpha1.ScheduleRules{
+		"spec.age.asleepAfter: Invalid value: \"soon\"":           {Age: &v1alpha1.AgeRule{AsleepAfter: "soon"}},
+		"spec.gracePeriod: Invalid value: \"-5m\"":                {Asleep: nights, GracePeriod: "-5m"},
+		"spec.age: Forbidden: does not go with downscale alone":   {Age: day, Downscale: "0 20 * * *"},
+		"spec.calendars: Forbidden: need windows":                 {Age: day, Calendars: []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}},
+		"spec.otherwise: Forbidden: is for the time outside":      {Age: day, Otherwise: v1alpha1.OtherwiseNothing},
+		"spec: Invalid value: 0: give exactly one of: downscale ": {},
+	} {
+		if _, errs := compile(rules, nil); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
+			t.Errorf("%v, want %s", errs, want)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package when
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/holidays"
+	"flyball.dev/flyball/engine/timeline/ical"
+)
+
+// Calendars finds a compiled calendar by name.
+type Calendars func(name string) (timeline.Timeline, bool)
+
+// Sources are what a calendar is made of besides its spec. At apply both are nil: what is not there yet may come.
+type Sources struct {
+	// Calendars finds included calendars.
+	Calendars Calendars
+	// Text returns the value of a key of a ConfigMap.
+	Text func(v1alpha1.ConfigMapKey) (string, error)
+}
+
+// CompiledCalendar is a compiled calendar.
+type CompiledCalendar struct {
+	// Days is on during the calendar's days and events.
+	Days timeline.Timeline
+	// Ignored names the events of its file that are left out.
+	Ignored []string
+}
+
+// Calendar compiles a calendar.
+func Calendar(name string, spec v1alpha1.CalendarSpec, from Sources, at *field.Path) (CompiledCalendar, field.ErrorList) {
+	in := timeline.CalendarSpec{TimeZone: spec.TimeZone}
+	for _, d := range spec.Dates {
+		in.Dates = append(in.Dates, timeline.DateSpec{Date: d.Date, Start: d.Start, End: d.End, Name: d.Name})
+	}
+	var errs field.ErrorList
+	for i, y := range spec.Yearly {
+		if y.InLieu != "" && y.InLieu != v1alpha1.InLieuMonday {
+			errs = append(errs, field.NotSupported(at.Child("yearly").Index(i).Child("inLieu"), y.InLieu, []v1alpha1.InLieu{v1alpha1.InLieuMonday}))
+		}
+		in.Yearly = append(in.Yearly, yearly(y))
+	}
+	if h := spec.Holidays; h != nil {
+		days, es := holidays.Parse(holidays.Spec{Country: h.Country, Subdivisions: h.Subdivisions, Only: h.Only, Except: h.Except}, at.Child("holidays"))
+		errs = append(errs, es...)
+		for _, d := range days {
+			in.Days = append(in.Days, timeline.NamedDays{Days: d.Days, Name: d.Name})
+		}
+	}
+	events, ignored, es := readFile(spec, from, at.Child("ics"))
+	errs, in.Events = append(errs, es...), events
+	in.Include, es = included(spec.Include, from, at.Child("include"))
+	errs = append(errs, es...)
+	days, es := timeline.ParseCalendar(name, in, at)
+	if errs = append(errs, es...); len(errs) > 0 {
+		return CompiledCalendar{}, errs
+	}
+	return CompiledCalendar{Days: days, Ignored: ignored}, nil
+}
+
+// readFile reads the calendar file of a spec.
+func readFile(spec v1alpha1.CalendarSpec, from Sources, at *field.Path) (events []timeline.Event, ignored []string, errs field.ErrorList) {
+	loc, err := timeline.LoadZone(spec.TimeZone)
+	if spec.ICS == nil || err != nil { // an unknown zone is an error of its own
+		return nil, nil, nil
+	}
+	text, shown := spec.ICS.Inline, "the file"
+	switch key := spec.ICS.ConfigMap; {
+	case (key != nil) == (text != ""):
+		return nil, nil, field.ErrorList{field.Required(at, "give inline or configMap, and not both")}
+	case key != nil && from.Text == nil:
+		return nil, nil, nil
+	case key != nil:
+		at, shown = at.Child("configMap"), fmt.Sprintf("%s/%s %s", key.Namespace, key.Name, key.Key)
+		if text, err = from.Text(*key); err != nil {
+			return nil, nil, field.ErrorList{field.Invalid(at, shown, err.Error())}
+		}
+	default:
+		at = at.Child("inline")
+	}
+	events, ignored, err = ical.Parse(text, loc)
+	if err != nil {
+		return nil, nil, field.ErrorList{field.Invalid(at, shown, err.Error())}
+	}
+	return events, ignored, nil
+}
+
+// included finds the included calendars.
+func included(names []string, from Sources, at *field.Path) (all []timeline.Timeline, errs field.ErrorList) {
+	if from.Calendars == nil {
+		return nil, nil
+	}
+	for i, name := range names {
+		days, ok := from.Calendars(name)
+		if !ok {
+			errs = append(errs, field.Invalid(at.Index(i), name, "there is no valid Calendar of this name"))
+		}
+		all = append(all, days)
+	}
+	return all, errs
+}
+
+// Cycle returns the way from a calendar over included calendars back to itself; nil: there is none.
+func Cycle(name string, includes func(name string) []string) (way []string) {
+	seen := map[string]bool{}
+	var visit func(from string, above []string) []string
+	visit = func(from string, above []string) []string {
+		above = append(above, from)
+		for _, next := range includes(from) {
+			if next == name {
+				return append(above, name)
+			}
+			if !seen[next] {
+				seen[next] = true
+				if found := visit(next, above); found != nil {
+					return found
+				}
+			}
+		}
+		return nil
+	}
+	return slices.Clip(visit(name, nil))
+}
+
+// CycleError is the error of a calendar that includes itself by way of others.
+func CycleError(way []string, at *field.Path) *field.Error {
+	return field.Invalid(at.Child("include"), strings.Join(way, " -> "), "the calendar would include itself: take one of these includes out")
+}
+
+func yearly(y v1alpha1.CalendarYearly) face.Yearly {
+	out := face.Yearly{Month: int(y.Month), Day: int(y.Day), InLieu: y.InLieu == v1alpha1.InLieuMonday, Name: y.Name}
+	if y.Until != nil {
+		out.Until = &face.MonthDay{Month: int(y.Until.Month), Day: int(y.Until.Day)}
+	}
+	if y.Nth != nil {
+		out.Nth = &face.Nth{Week: int(y.Nth.Week), Day: string(y.Nth.Day)}
+	}
+	if y.Easter != nil {
+		out.Easter = new(int(*y.Easter))
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package timeline
+
+import "time"
+
+// Run is one day on which a timeline is on, or several in a row under one name.
+type Run struct {
+	// First and Last are midnights.
+	First, Last time.Time
+	Name        string
+}
+
+// Coming lists the days on which the timeline is on for a while, from a midnight on for so many days: at most so many runs.
+func (t Timeline) Coming(midnight time.Time, days, most int) (runs []Run) {
+	for range days {
+		tomorrow := midnight.AddDate(0, 0, 1)
+		for _, name := range t.names(midnight, tomorrow) {
+			if last := len(runs) - 1; last >= 0 && runs[last].Name == name && !runs[last].Last.AddDate(0, 0, 1).Before(midnight) {
+				runs[last].Last = midnight
+				continue
+			}
+			if len(runs) == most {
+				return runs
+			}
+			runs = append(runs, Run{First: midnight, Last: midnight, Name: name})
+		}
+		midnight = tomorrow
+	}
+	return runs
+}
+
+// maxNames is how many names of one day are listed.
+const maxNames = 4
+
+// names returns the names of the states in which the timeline is on between two instants.
+func (t Timeline) names(from, to time.Time) (names []string) {
+	for at := from; at.Before(to) && len(names) < maxNames; {
+		st := t.At(at)
+		if st.Active && (len(names) == 0 || names[len(names)-1] != st.Name) {
+			names = append(names, st.Name)
+		}
+		if st.Until.IsZero() {
+			break
+		}
+		at = st.Until
+	}
+	return names
+}

@@ -1,0 +1,51 @@
+package face
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Listed are single days, by number, ascending.
+type Listed []int64
+
+// NewListed returns the days of a list in any order.
+func NewListed(days ...int64) Listed {
+	sorted := slices.Clone(days)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}
+
+func (l Listed) mask(m month) (mask uint32) {
+	i, _ := slices.BinarySearchFunc(l, m.first, func(day, first int64) int { return cmp.Compare(day, first) })
+	for ; i < len(l) && l[i] < m.first+int64(m.length); i++ {
+		mask |= 1 << (l[i] - m.first + 1)
+	}
+	return mask
+}
+
+// Without returns the days of one set that are not in the other.
+func Without(set, other Set) Set { return daysWithout{set, other} }
+
+// MaxShift is the largest number of days by which Later moves a set: no month is shorter than that and a day.
+const MaxShift = 27
+
+// Later returns the days so many days after those of a set, at most MaxShift.
+func Later(set Set, by int) Set {
+	if by == 0 {
+		return set
+	}
+	return laterDays{set, by}
+}
+
+type laterDays struct {
+	set Set
+	by  int
+}
+
+func (d laterDays) mask(m month) uint32 {
+	before := m.previous()
+	moved := uint64(d.set.mask(m)) << d.by
+	// Bit 1 of this month is bit length+1 of the month before.
+	moved |= uint64(d.set.mask(before)) << d.by >> before.length
+	return uint32(moved) & m.all()
+}

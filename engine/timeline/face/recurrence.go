@@ -1,0 +1,199 @@
+package face
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Frequency is the period that a Recurrence counts.
+type Frequency uint8
+
+// These are the periods of which each gives whole days.
+const (
+	Daily Frequency = iota
+	Weekly
+	Monthly
+	Annual
+)
+
+// Place is a weekday (0 for Sunday), and where Nth is not 0 its place in the month or the year, from the end if negative.
+type Place struct{ Weekday, Nth int }
+
+// Recurrence is a recurrence rule of RFC 5545, section 3.3.10, that says on which days something begins. It has no end: UNTIL and COUNT are the caller's.
+type Recurrence struct {
+	Frequency Frequency
+	// Interval is the number of periods from one that counts to the next; 0: 1.
+	Interval int
+	// Start is the day, by number, of the first period.
+	Start int64
+	// WeekStart is the weekday on which weeks begin, 0 for Sunday.
+	WeekStart int
+	// Months, MonthDays (from the end if negative) and Weekdays take some of the days of a period. None of them: the day of Start.
+	Months, MonthDays []int
+	Weekdays          []Place
+	// Positions take some of the days that are left in a month, from the end if negative.
+	Positions []int
+}
+
+// Parse returns the days of the rule, before its start too.
+func (r Recurrence) Parse() (Set, error) {
+	r.Interval = max(r.Interval, 1)
+	placed := slices.ContainsFunc(r.Weekdays, func(p Place) bool { return p.Nth != 0 })
+	switch {
+	case r.Interval > maxInterval:
+		return nil, fmt.Errorf("INTERVAL may be at most %d", maxInterval)
+	case r.Interval > maxWeeks && r.Frequency <= Weekly && len(r.Months)+len(r.MonthDays) > 0:
+		return nil, fmt.Errorf("INTERVAL may be at most %d with BYMONTH or BYMONTHDAY: the next day would be decades away", maxWeeks)
+	case placed && (r.Frequency == Daily || r.Frequency == Weekly):
+		return nil, errors.New("BYDAY has a number only with FREQ=MONTHLY or YEARLY")
+	case len(r.Positions) > 0 && r.Frequency != Monthly:
+		return nil, errors.New("BYSETPOS is read with FREQ=MONTHLY only")
+	}
+	m, dom := monthOf(r.Start)
+	if len(r.MonthDays)+len(r.Weekdays) == 0 {
+		switch r.Frequency {
+		case Annual:
+			if len(r.Months) == 0 {
+				r.Months = []int{m.number}
+			}
+			r.MonthDays = []int{dom}
+		case Monthly:
+			r.MonthDays = []int{dom}
+		case Weekly:
+			r.Weekdays = []Place{{Weekday: weekdayOf(r.Start)}}
+		}
+	}
+	days := &recurringDays{rule: r, start: m, byMonth: maskOf(r.Months)}
+	for _, n := range r.MonthDays {
+		if n > 0 {
+			days.dates |= 1 << n
+		} else {
+			days.datesFromEnd |= 1 << -n
+		}
+	}
+	if _, ok := From(days, r.Start); !ok {
+		return nil, errors.New("no day is like that")
+	}
+	return days, nil
+}
+
+// maxInterval keeps the searches for the next day of a rule short.
+const maxInterval = 366
+
+// Count returns the last of the first so many days of a set from a day on, and false if there are not so many before the year 10000.
+func Count(s Set, from int64, count int) (last int64, ok bool) {
+	m, dom := monthOf(from)
+	mask := s.mask(m) >> dom << dom
+	for m.year < 10000 {
+		if n := bits.OnesCount32(mask); n < count {
+			count -= n
+			m = m.next()
+			mask = s.mask(m)
+			continue
+		}
+		for ; count > 1; count-- {
+			mask &= mask - 1
+		}
+		return m.first + int64(bits.TrailingZeros32(mask)) - 1, true
+	}
+	return 0, false
+}
+
+type recurringDays struct {
+	rule                Recurrence
+	start               month
+	byMonth             uint32
+	dates, datesFromEnd uint32
+}
+
+func maskOf(list []int) (mask uint32) {
+	for _, n := range list {
+		mask |= 1 << n
+	}
+	return mask
+}
+
+func weekdayOf(day int64) int {
+	const thursday = 4
+	return int(FloorMod(day+thursday, 7))
+}
+
+func (d *recurringDays) mask(m month) (mask uint32) {
+	r := &d.rule
+	switch {
+	case d.byMonth != 0 && d.byMonth>>m.number&1 == 0:
+		return 0
+	case r.Frequency == Annual && (m.year-d.start.year)%r.Interval != 0:
+		return 0
+	case r.Frequency == Monthly && ((m.year-d.start.year)*12+m.number-d.start.number)%r.Interval != 0:
+		return 0
+	}
+	weekday := m.weekday()
+	for dom := 1; dom <= m.length; dom++ {
+		if d.inPeriod(m.first+int64(dom)-1) && d.isDate(m, dom) && d.isWeekday(m, dom, (weekday+dom-1)%7) {
+			mask |= 1 << dom
+		}
+	}
+	return d.positions(mask)
+}
+
+func (d *recurringDays) inPeriod(day int64) bool {
+	r := &d.rule
+	switch r.Frequency {
+	case Daily:
+		return (day-r.Start)%int64(r.Interval) == 0
+	case Weekly:
+		return (d.week(day)-d.week(r.Start))%int64(r.Interval) == 0
+	default:
+		return true
+	}
+}
+
+// week returns the number of the week of a day. Day 0 is a Thursday.
+func (d *recurringDays) week(day int64) int64 {
+	const thursday = 4
+	return FloorDiv(day+thursday-int64(d.rule.WeekStart), 7)
+}
+
+func (d *recurringDays) isDate(m month, dom int) bool {
+	return len(d.rule.MonthDays) == 0 || d.dates>>dom&1 == 1 || d.datesFromEnd>>(m.length+1-dom)&1 == 1
+}
+
+func (d *recurringDays) isWeekday(m month, dom, weekday int) bool {
+	if len(d.rule.Weekdays) == 0 {
+		return true
+	}
+	place, fromEnd := (dom+6)/7, (m.length-dom)/7+1
+	if d.rule.Frequency == Annual && len(d.rule.Months) == 0 {
+		before, length := dayOfYear(m, dom), 365+monthLength(m.year, 2)-28
+		place, fromEnd = (before+6)/7, (length-before)/7+1
+	}
+	return slices.ContainsFunc(d.rule.Weekdays, func(p Place) bool {
+		return p.Weekday == weekday && (p.Nth == 0 || p.Nth == place || p.Nth == -fromEnd)
+	})
+}
+
+func dayOfYear(m month, dom int) int {
+	for number := 1; number < m.number; number++ {
+		dom += monthLength(m.year, number)
+	}
+	return dom
+}
+
+// positions takes the days at the rule's positions.
+func (d *recurringDays) positions(mask uint32) (taken uint32) {
+	if len(d.rule.Positions) == 0 {
+		return mask
+	}
+	count := bits.OnesCount32(mask)
+	for i := 1; mask != 0; i++ {
+		day := mask & -mask
+		mask &^= day
+		if slices.Contains(d.rule.Positions, i) || slices.Contains(d.rule.Positions, i-count-1) {
+			taken |= day
+		}
+	}
+	return taken
+}

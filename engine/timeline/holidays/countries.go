@@ -1,0 +1,93 @@
+package holidays
+
+import (
+	"github.com/rickar/cal/v2"
+	"github.com/rickar/cal/v2/ar"
+	"github.com/rickar/cal/v2/at"
+	"github.com/rickar/cal/v2/au"
+	"github.com/rickar/cal/v2/be"
+	"github.com/rickar/cal/v2/bg"
+	"github.com/rickar/cal/v2/br"
+	"github.com/rickar/cal/v2/ca"
+	"github.com/rickar/cal/v2/ch"
+	"github.com/rickar/cal/v2/cz"
+	"github.com/rickar/cal/v2/de"
+	"github.com/rickar/cal/v2/dk"
+	"github.com/rickar/cal/v2/es"
+	"github.com/rickar/cal/v2/fr"
+	"github.com/rickar/cal/v2/gb"
+	"github.com/rickar/cal/v2/gr"
+	"github.com/rickar/cal/v2/hr"
+	"github.com/rickar/cal/v2/ie"
+	"github.com/rickar/cal/v2/it"
+	"github.com/rickar/cal/v2/jp"
+	"github.com/rickar/cal/v2/lt"
+	"github.com/rickar/cal/v2/lv"
+	"github.com/rickar/cal/v2/mw"
+	"github.com/rickar/cal/v2/nc"
+	"github.com/rickar/cal/v2/nl"
+	"github.com/rickar/cal/v2/no"
+	"github.com/rickar/cal/v2/nz"
+	"github.com/rickar/cal/v2/pl"
+	"github.com/rickar/cal/v2/ro"
+	"github.com/rickar/cal/v2/ru"
+	"github.com/rickar/cal/v2/se"
+	"github.com/rickar/cal/v2/si"
+	"github.com/rickar/cal/v2/sk"
+	"github.com/rickar/cal/v2/ua"
+	"github.com/rickar/cal/v2/us"
+	"github.com/rickar/cal/v2/za"
+)
+
+// country is what the library has of one.
+type country struct {
+	// national are the holidays of the whole country, or those that are common to most of it; none: it only has those of its subdivisions.
+	national []*cal.Holiday
+	// subdivisions are all holidays of a part of the country, by the second part of its code in ISO 3166-2.
+	subdivisions map[string][]*cal.Holiday
+}
+
+// countries are by their codes in ISO 3166-1.
+var countries = map[string]country{
+	"AR": {national: ar.Holidays},
+	"AT": {national: at.Holidays},
+	"AU": {subdivisions: map[string][]*cal.Holiday{
+		"ACT": au.HolidaysACT, "NSW": au.HolidaysNSW, "NT": au.HolidaysNT, "QLD": au.HolidaysQLD, "SA": au.HolidaysSA, "TAS": au.HolidaysTAS, "VIC": au.HolidaysVIC, "WA": au.HolidaysWA,
+	}},
+	"BE": {national: be.Holidays},
+	"BG": {national: bg.Holidays},
+	"BR": {national: br.Holidays},
+	"CA": {national: ca.Holidays},
+	"CH": {national: ch.Holidays, subdivisions: map[string][]*cal.Holiday{
+		"ZH": ch.HolidaysZH, "BE": ch.HolidaysBE, "LU": ch.HolidaysLU, "UR": ch.HolidaysUR, "SZ": ch.HolidaysSZ, "OW": ch.HolidaysOW, "NW": ch.HolidaysNW, "GL": ch.HolidaysGL, "ZG": ch.HolidaysZG, "FR": ch.HolidaysFR, "SO": ch.HolidaysSO, "BS": ch.HolidaysBS, "BL": ch.HolidaysBL, "SH": ch.HolidaysSH, "AR": ch.HolidaysAR, "AI": ch.HolidaysAI, "SG": ch.HolidaysSG, "GR": ch.HolidaysGR, "AG": ch.HolidaysAG, "TG": ch.HolidaysTG, "VD": ch.HolidaysVD, "TI": ch.HolidaysTI, "VS": ch.HolidaysVS, "NE": ch.HolidaysNE, "GE": ch.HolidaysGE, "JU": ch.HolidaysJU,
+	}},
+	"CZ": {national: cz.Holidays},
+	"DE": {national: de.Holidays, subdivisions: map[string][]*cal.Holiday{
+		"BW": de.HolidaysBW, "BY": de.HolidaysBY, "BE": de.HolidaysBE, "BB": de.HolidaysBB, "HB": de.HolidaysHB, "HH": de.HolidaysHH, "HE": de.HolidaysHE, "MV": de.HolidaysMV, "NI": de.HolidaysNI, "NW": de.HolidaysNW, "RP": de.HolidaysRP, "SL": de.HolidaysSL, "SN": de.HolidaysSN, "ST": de.HolidaysST, "SH": de.HolidaysSH, "TH": de.HolidaysTH,
+	}},
+	"DK": {national: dk.Holidays},
+	"ES": {national: es.Holidays},
+	"FR": {national: fr.Holidays},
+	"GB": {national: gb.Holidays},
+	"GR": {national: gr.Holidays},
+	"HR": {national: hr.Holidays},
+	"IE": {national: ie.Holidays},
+	"IT": {national: it.Holidays},
+	"JP": {national: jp.Holidays},
+	"LT": {national: lt.Holidays},
+	"LV": {national: lv.Holidays},
+	"MW": {national: mw.Holidays},
+	"NC": {national: nc.Holidays},
+	"NL": {national: nl.Holidays},
+	"NO": {national: no.Holidays},
+	"NZ": {national: nz.Holidays},
+	"PL": {national: pl.Holidays},
+	"RO": {national: ro.Holidays},
+	"RU": {national: ru.Holidays},
+	"SE": {national: se.Holidays},
+	"SI": {national: si.Holidays},
+	"SK": {national: sk.Holidays},
+	"UA": {national: ua.Holidays},
+	"US": {national: us.Holidays},
+	"ZA": {national: za.Holidays},
+}

@@ -1,0 +1,137 @@
+// Package holidays knows the public holidays of countries and of their subdivisions, as days of the calendar. The rules are those of github.com/rickar/cal.
+//
+// Decisions (docs/decisions): 0080.
+package holidays
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rickar/cal/v2"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/timeline/face"
+)
+
+func init() {
+	cal.DefaultLoc = time.UTC // a midnight that the machine's own zone skips would be another day
+}
+
+// Years in which holidays are known. The library's rules are right for today; nobody knows the laws of later centuries.
+const (
+	FirstYear = 1970
+	LastYear  = 2199
+)
+
+// Spec takes some holidays of a country.
+type Spec struct {
+	// Country is a code of ISO 3166-1, Subdivisions the second parts of codes of ISO 3166-2: DE and BY. Without subdivisions: the holidays of the whole country.
+	Country      string
+	Subdivisions []string
+	// Only takes the holidays of these names, Except all others.
+	Only, Except []string
+}
+
+// Holiday is one holiday with all of its days.
+type Holiday struct {
+	Name string
+	Days face.Set
+}
+
+// Countries returns the codes of all countries, sorted.
+func Countries() []string { return slices.Sorted(maps.Keys(countries)) }
+
+// Subdivisions returns the codes of a country's subdivisions, sorted.
+func Subdivisions(country string) []string {
+	return slices.Sorted(maps.Keys(countries[country].subdivisions))
+}
+
+// Parse returns the holidays in the order of the library. A day that is kept in place of a holiday at the weekend counts as well as the holiday. Errors name the
+// fields of Spec in lower case under path.
+func Parse(spec Spec, path *field.Path) ([]Holiday, field.ErrorList) {
+	all, errs := find(spec, path)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	days := map[string][]int64{}
+	var names []string
+	for _, h := range all {
+		if _, known := days[h.Name]; !known {
+			names = append(names, h.Name)
+		}
+		days[h.Name] = append(days[h.Name], daysOf(h)...)
+	}
+	if len(spec.Only) > 0 && len(spec.Except) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("except"), "does not go with only: give the names that count, or those that do not"))
+	}
+	errs = append(errs, unknown(spec.Only, names, path.Child("only"))...)
+	errs = append(errs, unknown(spec.Except, names, path.Child("except"))...)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	var taken []Holiday
+	for _, name := range names {
+		if len(spec.Only) > 0 && !slices.Contains(spec.Only, name) || slices.Contains(spec.Except, name) {
+			continue
+		}
+		taken = append(taken, Holiday{Name: name, Days: face.NewListed(days[name]...)})
+	}
+	if len(taken) == 0 {
+		return nil, field.ErrorList{field.Invalid(path.Child("except"), strings.Join(spec.Except, ", "), "leaves no holiday")}
+	}
+	return taken, nil
+}
+
+// find returns the holidays of the country or its subdivisions.
+func find(spec Spec, path *field.Path) (all []*cal.Holiday, errs field.ErrorList) {
+	at := path.Child("subdivisions")
+	c, known := countries[spec.Country]
+	switch {
+	case !known:
+		return nil, field.ErrorList{field.Invalid(path.Child("country"), spec.Country,
+			"is no country of ISO 3166-1 whose holidays are known; there are "+strings.Join(Countries(), ", "))}
+	case len(spec.Subdivisions) == 0 && c.national == nil:
+		return nil, field.ErrorList{field.Required(at, fmt.Sprintf("the holidays of %s are known by subdivision: give some of %s", spec.Country,
+			strings.Join(Subdivisions(spec.Country), ", ")))}
+	case len(spec.Subdivisions) > 0 && len(c.subdivisions) == 0:
+		return nil, field.ErrorList{field.Forbidden(at, fmt.Sprintf("the holidays of %s are known for the whole country only: leave subdivisions out, and list the others under yearly", spec.Country))}
+	case len(spec.Subdivisions) == 0:
+		return c.national, nil
+	}
+	for i, code := range spec.Subdivisions {
+		holidays, known := c.subdivisions[code]
+		if !known {
+			errs = append(errs, field.Invalid(at.Index(i), code, fmt.Sprintf("is no subdivision of %s; there are %s", spec.Country, strings.Join(Subdivisions(spec.Country), ", "))))
+		}
+		all = append(all, holidays...)
+	}
+	return all, errs
+}
+
+// unknown returns an error for each name that no holiday has.
+func unknown(given, names []string, path *field.Path) (errs field.ErrorList) {
+	for i, name := range given {
+		if !slices.Contains(names, name) {
+			errs = append(errs, field.Invalid(path.Index(i), name, "no holiday there has this name"+spelling.Hint(name, names)))
+		}
+	}
+	return errs
+}
+
+// daysOf returns the days of a holiday, and the days on which it is kept.
+func daysOf(h *cal.Holiday) (days []int64) {
+	for year := FirstYear; year <= LastYear; year++ {
+		actual, observed := h.Calc(year)
+		for _, at := range []time.Time{actual, observed} {
+			if !at.IsZero() {
+				y, m, d := at.Date()
+				days = append(days, time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix()/face.DaySeconds)
+			}
+		}
+	}
+	return days
+}

@@ -1,0 +1,140 @@
+package ical
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// property is one content line of RFC 5545, section 3.1.
+type property struct {
+	name, value string
+	params      map[string]string
+	line        int // where it begins, from 1
+}
+
+// component is what is between a BEGIN and its END.
+type component struct {
+	name     string
+	line     int
+	props    []property
+	children []*component
+	// broken is the first fault of a line inside; nil: none.
+	broken error
+}
+
+func (c *component) first(name string) (property, bool) {
+	for _, p := range c.props {
+		if p.name == name {
+			return p, true
+		}
+	}
+	return property{}, false
+}
+
+func (c *component) text(name string) string {
+	p, _ := c.first(name)
+	return p.value
+}
+
+// maxDepth is how deep components lie in each other: VCALENDAR, VTIMEZONE, STANDARD.
+const maxDepth = 8
+
+// read returns the components of a file, one of which usually is the VCALENDAR. A line that cannot be read breaks the component that it is in.
+func read(text string) (*component, error) {
+	root := &component{}
+	open := []*component{root}
+	for _, l := range unfold(text) {
+		here := open[len(open)-1]
+		p, err := parseLine(l.text)
+		p.line = l.number
+		switch {
+		case err != nil:
+			here.breaks(fmt.Errorf("line %d: %w", l.number, err))
+		case p.name == "BEGIN" && len(open) > maxDepth:
+			return nil, fmt.Errorf("line %d: components lie more than %d deep in each other", l.number, maxDepth)
+		case p.name == "BEGIN":
+			inner := &component{name: strings.ToUpper(p.value), line: l.number}
+			here.children = append(here.children, inner)
+			open = append(open, inner)
+		case p.name == "END" && strings.ToUpper(p.value) != here.name:
+			here.breaks(fmt.Errorf("line %d: END:%.32s does not end the %s of line %d", l.number, p.value, here.name, here.line))
+		case p.name == "END":
+			open = open[:len(open)-1]
+		default:
+			here.props = append(here.props, p)
+		}
+	}
+	for _, c := range open[1:] {
+		c.breaks(fmt.Errorf("line %d: the %s has no END", c.line, c.name))
+	}
+	return root, nil
+}
+
+func (c *component) breaks(err error) {
+	if c.broken == nil {
+		c.broken = err
+	}
+}
+
+type line struct {
+	text   string
+	number int
+}
+
+// unfold joins lines that were broken: those that begin with a space or a tabulator go on with the one before.
+func unfold(text string) (lines []line) {
+	number := 0
+	var long []string // a line in pieces, joined once
+	flush := func() {
+		if len(long) > 1 {
+			lines[len(lines)-1].text = strings.Join(long, "")
+		}
+	}
+	for text := range strings.SplitSeq(text, "\n") {
+		number++
+		text = strings.TrimSuffix(text, "\r")
+		switch {
+		case text == "":
+		case (text[0] == ' ' || text[0] == '\t') && len(lines) > 0:
+			long = append(long, text[1:])
+		default:
+			flush()
+			lines, long = append(lines, line{text, number}), []string{text}
+		}
+	}
+	flush()
+	return lines
+}
+
+// parseLine reads NAME;PARAM=value;PARAM="value":value.
+func parseLine(text string) (property, error) {
+	p := property{params: map[string]string{}}
+	end := strings.IndexAny(text, ";:")
+	if end < 1 {
+		return p, fmt.Errorf("%.40q is no property: write NAME:value", text)
+	}
+	p.name = strings.ToUpper(text[:end])
+	for rest := text[end:]; ; {
+		if rest[0] == ':' {
+			p.value = strings.TrimSpace(rest[1:])
+			return p, nil
+		}
+		name, value, ok := strings.Cut(rest[1:], "=")
+		if !ok {
+			return p, errors.New("a parameter has no value")
+		}
+		end := 0
+		if strings.HasPrefix(value, `"`) {
+			if end = strings.IndexByte(value[1:], '"') + 2; end == 1 {
+				return p, errors.New("a quoted parameter has no end")
+			}
+		}
+		more := strings.IndexAny(value[end:], ";:")
+		if more < 0 {
+			return p, errors.New("the property has no value")
+		}
+		p.params[strings.ToUpper(name)] = strings.Trim(value[:end+more], `"`)
+		rest = value[end+more:]
+	}
+}

@@ -1,0 +1,164 @@
+package ical
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/teambition/rrule-go"
+
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
+)
+
+// maxRule is the length of the longest RRULE that is read.
+const maxRule = 1024
+
+// recurring adds the recurrence to an event.
+func (f *file) recurring(c *component, rule property, e timeline.Event) (timeline.Event, error) {
+	fail := func(err error) (timeline.Event, error) {
+		return e, fmt.Errorf("line %d: RRULE: %w", rule.line, err)
+	}
+	if f.rules++; f.rules > MaxRecurring {
+		return fail(fmt.Errorf("more than %d events recur: make another Calendar, and include it", MaxRecurring))
+	}
+	start := moment{reading: e.Start, zone: e.Zone}
+	from := e.Start - start.day()*face.DaySeconds
+	if touched := face.FloorDiv(from+e.End-e.Start-1, face.DaySeconds) + 1; touched > timeline.MaxRecurringDays {
+		return fail(fmt.Errorf("an event that recurs may touch at most %d days, and this one touches %d", timeline.MaxRecurringDays, touched))
+	}
+	opt, err := options(c, rule, from)
+	if err != nil {
+		return fail(err)
+	}
+	days, err := ruleOf(opt, start.day()).Parse()
+	if err != nil {
+		return fail(err)
+	}
+	first, _ := face.From(days, start.day())
+	if second, ok := face.From(days, first+1); ok && from != 0 && e.End-e.Start > face.DaySeconds && (second-first)*face.DaySeconds <= e.End-e.Start {
+		return fail(errors.New("an event that lasts more than a day has to end before it begins again: write a shorter DTEND"))
+	}
+	last, err := f.last(opt, rule, days, first, e)
+	if err != nil {
+		return fail(err)
+	}
+	if e.Days, err = f.without(days, c, e.Zone); err != nil {
+		return e, err
+	}
+	// What the set has outside of the first and the last occurrence must not show in them.
+	first, found := face.From(e.Days, first)
+	if last != noLast {
+		last, _ = face.UpTo(e.Days, last)
+	}
+	if !found || last < first {
+		return fail(errors.New("no occurrence is left"))
+	}
+	e.Start, e.End = first*face.DaySeconds+from, first*face.DaySeconds+from+e.End-e.Start
+	if last != noLast {
+		e.Last = last
+	}
+	return e, nil
+}
+
+// without returns the days less those of occurrences that are taken out, moved or cancelled.
+func (f *file) without(days face.Set, c *component, zone *time.Location) (face.Set, error) {
+	left, err := f.moments(c, "EXDATE")
+	if err != nil {
+		return nil, err
+	}
+	if left = append(left, f.moved[c.text("UID")]...); len(left) == 0 {
+		return days, nil
+	}
+	var out []int64
+	for _, m := range left {
+		out = append(out, face.FloorDiv(m.in(zone, f.own), face.DaySeconds))
+	}
+	return face.Without(days, face.NewListed(out...)), nil
+}
+
+// options reads the rule, and refuses what does not give whole days.
+func options(c *component, rule property, from int64) (*rrule.ROption, error) {
+	rules := 0
+	for _, p := range c.props {
+		if p.name == "RRULE" {
+			rules++
+		}
+	}
+	switch {
+	case rules > 1:
+		return nil, errors.New("there are several, where one is read: make an event of each")
+	case len(rule.value) > maxRule:
+		return nil, fmt.Errorf("has %d bytes, where at most %d are read", len(rule.value), maxRule)
+	}
+	opt, err := rrule.StrToROption(strings.ToUpper(rule.value))
+	if err != nil {
+		return nil, err
+	}
+	clock := [][]int{opt.Byhour, opt.Byminute, opt.Bysecond}
+	for i, want := range []int64{from / 3600, from / 60 % 60, from % 60} {
+		if len(clock[i]) > 1 || len(clock[i]) == 1 && int64(clock[i][0]) != want {
+			return nil, errors.New("BYHOUR, BYMINUTE and BYSECOND are not read: an event begins at the time of its DTSTART, once a day at most")
+		}
+	}
+	switch {
+	case opt.Freq > rrule.DAILY:
+		return nil, fmt.Errorf("FREQ=%s is not read: an event begins once a day at most", opt.Freq)
+	case len(opt.Byyearday)+len(opt.Byweekno)+len(opt.Byeaster) > 0:
+		return nil, errors.New("BYYEARDAY, BYWEEKNO and BYEASTER are not read: write BYMONTH, BYMONTHDAY and BYDAY")
+	case opt.Count != 0 && !opt.Until.IsZero():
+		return nil, errors.New("give COUNT or UNTIL, and not both")
+	case opt.Count < 0:
+		return nil, errors.New("COUNT must be positive")
+	}
+	if _, err := rrule.NewRRule(*opt); err != nil { // it checks the bounds of the numbers
+		return nil, err
+	}
+	return opt, nil
+}
+
+func ruleOf(opt *rrule.ROption, start int64) face.Recurrence {
+	weekday := func(w rrule.Weekday) int { return (w.Day() + 1) % 7 }
+	r := face.Recurrence{
+		Frequency: map[rrule.Frequency]face.Frequency{rrule.YEARLY: face.Annual, rrule.MONTHLY: face.Monthly, rrule.WEEKLY: face.Weekly, rrule.DAILY: face.Daily}[opt.Freq],
+		Interval:  opt.Interval, Start: start, WeekStart: weekday(opt.Wkst),
+		Months: opt.Bymonth, MonthDays: opt.Bymonthday, Positions: opt.Bysetpos,
+	}
+	for _, w := range opt.Byweekday {
+		r.Weekdays = append(r.Weekdays, face.Place{Weekday: weekday(w), Nth: w.N()})
+	}
+	return r
+}
+
+// noLast is the last day of an event that recurs for ever.
+const noLast = int64(math.MaxInt64)
+
+// last returns the last day on which the event begins.
+func (f *file) last(opt *rrule.ROption, rule property, days face.Set, first int64, e timeline.Event) (int64, error) {
+	switch {
+	case opt.Count > 0:
+		if last, ok := face.Count(days, first, opt.Count); ok {
+			return last, nil
+		}
+		return noLast, nil
+	case opt.Until.IsZero():
+		return noLast, nil
+	}
+	until := moment{reading: opt.Until.Unix(), zone: e.Zone}
+	_, text, _ := strings.Cut(strings.ToUpper(rule.value), "UNTIL=")
+	text, _, _ = strings.Cut(text, ";")
+	switch {
+	case len(text) == len(dateForm):
+		until.reading += face.DaySeconds - 1
+	case strings.HasSuffix(text, "Z"):
+		until.zone = time.UTC
+	}
+	from := e.Start - moment{reading: e.Start}.day()*face.DaySeconds
+	last, ok := face.UpTo(days, face.FloorDiv(until.in(e.Zone, f.own)-from, face.DaySeconds))
+	if !ok || last < first {
+		return 0, errors.New("UNTIL is before the first occurrence")
+	}
+	return last, nil
+}

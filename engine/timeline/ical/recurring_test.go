@@ -1,0 +1,166 @@
+package ical_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teambition/rrule-go"
+	"pgregory.net/rapid"
+
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/ical"
+)
+
+const day = 24 * time.Hour
+
+// world is every quarter of an hour of some months in a zone, with the highest reading that the zone's clock has shown until then.
+type world struct {
+	at   []time.Time
+	high []time.Time // as if the clock were one of UTC
+}
+
+func worldOf(t *testing.T, zone string) world {
+	t.Helper()
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w world
+	var high time.Time
+	for at := time.Date(2025, 12, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2027 || at.Month() < 3; at = at.Add(15 * time.Minute) {
+		l := at.In(loc)
+		if shown := time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), 0, 0, time.UTC); shown.After(high) {
+			high = shown
+		}
+		w.at, w.high = append(w.at, at), append(w.high, high)
+	}
+	return w
+}
+
+// on reports for each instant whether an occurrence holds it.
+func (w world) on(starts []time.Time, length time.Duration) []bool {
+	on := make([]bool, len(w.at))
+	for _, s := range starts {
+		i, _ := slices.BinarySearchFunc(w.high, s, time.Time.Compare)
+		for ; i < len(on) && w.high[i].Before(s.Add(length)); i++ {
+			on[i] = true
+		}
+	}
+	return on
+}
+
+// TestRulesAgainstAnotherLibrary draws rules and compares the timeline of the event, over both changes of the clock, with the occurrences that rrule-go lists.
+func TestRulesAgainstAnotherLibrary(t *testing.T) {
+	zones := []string{"Europe/Berlin", "America/Santiago", "Africa/Cairo", "UTC"}
+	worlds := map[string]world{}
+	for _, z := range zones {
+		worlds[z] = worldOf(t, z)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		zone := rapid.SampledFrom(zones).Draw(t, "zone")
+		start := time.Date(2025, 12, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 300*96).Draw(t, "start")) * 15 * time.Minute)
+		length := time.Duration(rapid.IntRange(1, 3*96).Draw(t, "length")) * 15 * time.Minute
+		rule := drawRule(t, start)
+		opt, err := rrule.StrToROption(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt.Dtstart = start
+		all, err := rrule.NewRRule(*opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		starts := all.Between(start, time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC), true)
+		var left []string
+		for len(starts) > 1 && rapid.IntRange(0, 2).Draw(t, "leave out") == 0 {
+			i := rapid.IntRange(0, len(starts)-1).Draw(t, "which")
+			left, starts = append(left, starts[i].Format("20060102T150405")), slices.Delete(slices.Clone(starts), i, i+1)
+		}
+		text := event("DTSTART;TZID="+zone+":"+start.Format("20060102T150405"), "DURATION:PT"+fmt.Sprint(int(length.Minutes()))+"M", "RRULE:"+rule)
+		if len(left) > 0 {
+			text = event("DTSTART;TZID="+zone+":"+start.Format("20060102T150405"), "DURATION:PT"+fmt.Sprint(int(length.Minutes()))+"M", "RRULE:"+rule, "EXDATE;TZID="+zone+":"+strings.Join(left, ","))
+		}
+		events, problems, err := ical.Parse(text, time.UTC)
+		if err != nil || len(problems) > 0 {
+			if len(starts) == 0 || len(problems) == 1 && strings.Contains(problems[0], "end before it begins again") {
+				return // no day is like that, or events overlap
+			}
+			t.Fatal(rule, problems, err)
+		}
+		line, errs := timeline.ParseCalendar("c", timeline.CalendarSpec{Events: events}, nil)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		w := worlds[zone]
+		want := w.on(starts, length)
+		for i, at := range w.at {
+			edge := i > 0 && want[i] != want[i-1] || i+1 < len(want) && want[i] != want[i+1]
+			if !edge && i%397 != 0 {
+				continue
+			}
+			if line.At(at).Active != want[i] {
+				t.Fatalf("%s from %s for %s without %v: at %s is %v", rule, start, length, left, at, !want[i])
+			}
+			if i%5 != 0 {
+				continue
+			}
+			next := i + slices.Index(want[i:], !want[i])
+			if until, _ := line.Next(at); next >= i && !until.Equal(w.at[next]) {
+				t.Fatalf("%s from %s for %s without %v: at %s, the next change is %s, want %s", rule, start, length, left, at, until, w.at[next])
+			}
+		}
+	})
+}
+
+// drawRule draws a rule of the sort that people make. Of BYDAY with and without numbers, and of weeks of the year, rrule-go has other opinions than RFC 5545.
+func drawRule(t *rapid.T, start time.Time) string {
+	numbers := func(low, high int) string {
+		var parts []string
+		for range rapid.IntRange(1, 3).Draw(t, "how many") {
+			parts = append(parts, fmt.Sprint(rapid.IntRange(low, high).Filter(func(n int) bool { return n != 0 }).Draw(t, "number")))
+		}
+		return strings.Join(parts, ",")
+	}
+	days := func(places []string) string {
+		var parts []string
+		for range rapid.IntRange(1, 3).Draw(t, "days") {
+			parts = append(parts, rapid.SampledFrom(places).Draw(t, "place")+rapid.SampledFrom([]string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}).Draw(t, "day"))
+		}
+		return strings.Join(parts, ",")
+	}
+	freq := rapid.SampledFrom([]string{"DAILY", "WEEKLY", "MONTHLY", "YEARLY"}).Draw(t, "freq")
+	rule := fmt.Sprintf("FREQ=%s;INTERVAL=%d;WKST=%s", freq, rapid.IntRange(1, 4).Draw(t, "interval"), rapid.SampledFrom([]string{"MO", "SU", "WE"}).Draw(t, "wkst"))
+	maybe := func() bool { return rapid.IntRange(0, 2).Draw(t, "maybe") == 0 }
+	if maybe() {
+		rule += ";BYMONTH=" + numbers(1, 12)
+	}
+	switch {
+	case freq == "WEEKLY" || freq == "DAILY":
+		if maybe() {
+			rule += ";BYDAY=" + days([]string{""})
+		}
+	case maybe():
+		rule += ";BYMONTHDAY=" + numbers(-31, 31)
+	case maybe():
+		rule += ";BYDAY=" + days([]string{"1", "2", "-1", "-2", "5"})
+	case maybe():
+		rule += ";BYDAY=" + days([]string{""})
+		if freq == "MONTHLY" {
+			rule += ";BYSETPOS=" + numbers(-4, 4)
+		}
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "ends") {
+	case 0:
+		rule += fmt.Sprintf(";COUNT=%d", rapid.IntRange(1, 40).Draw(t, "count"))
+	case 1:
+		rule += ";UNTIL=" + start.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "until"))*day).Format("20060102T150405")
+	}
+	return rule
+}
+
+func event(lines ...string) string {
+	return "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:a\r\n" + strings.Join(lines, "\r\n") + "\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+}

@@ -1,0 +1,155 @@
+package ical
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teambition/rrule-go"
+
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// zone returns the time zone of a TZID: the IANA zone of that name, or the one that the file's VTIMEZONE names or describes.
+func (f *file) zone(id string) (*time.Location, error) {
+	if known, ok := f.zones[id]; ok {
+		return known.loc, known.err
+	}
+	loc, err := timeline.LoadZone(strings.TrimPrefix(id, "/"))
+	if err != nil {
+		loc, err = f.described(id)
+	}
+	f.zones[id] = loaded{loc, err}
+	return loc, err
+}
+
+type loaded struct {
+	loc *time.Location
+	err error
+}
+
+func (f *file) described(id string) (*time.Location, error) {
+	for _, c := range f.calendar.children {
+		if c.name != "VTIMEZONE" || c.text("TZID") != id {
+			continue
+		}
+		if name := c.text("X-LIC-LOCATION"); name != "" {
+			if loc, err := timeline.LoadZone(name); err == nil {
+				return loc, nil
+			}
+		}
+		rules, err := posix(c)
+		if err != nil {
+			return nil, fmt.Errorf("the time zone %.64q of line %d: %w", id, c.line, err)
+		}
+		return locationOf(id, rules)
+	}
+	return nil, fmt.Errorf("the time zone %.64q is no IANA name, and the file has no VTIMEZONE of that name", id)
+}
+
+// posix returns the rules of a VTIMEZONE as those of the variable TZ (POSIX, section 8.3). They are the ones that came into force last.
+func posix(c *component) (string, error) {
+	var standard, daylight *component
+	for _, rule := range c.children {
+		switch {
+		case rule.name == "STANDARD" && (standard == nil || rule.text("DTSTART") > standard.text("DTSTART")):
+			standard = rule
+		case rule.name == "DAYLIGHT" && (daylight == nil || rule.text("DTSTART") > daylight.text("DTSTART")):
+			daylight = rule
+		}
+	}
+	if standard == nil {
+		return "", fmt.Errorf("it has no STANDARD")
+	}
+	text, err := offsetOf("S", standard)
+	if err != nil || daylight == nil || daylight.text("RRULE") == "" || strings.Contains(daylight.text("RRULE"), "UNTIL") {
+		return text, err
+	}
+	summer, err := offsetOf("D", daylight)
+	if err != nil {
+		return "", err
+	}
+	begins, err := changeOf(daylight)
+	if err != nil {
+		return "", err
+	}
+	ends, err := changeOf(standard)
+	return text + summer + "," + begins + "," + ends, err
+}
+
+// offsetOf returns a name and an offset, west of UTC as POSIX counts.
+func offsetOf(name string, rule *component) (string, error) {
+	text := rule.text("TZOFFSETTO")
+	hours, err := strconv.Atoi(text[min(1, len(text)):min(3, len(text))])
+	minutes, err2 := strconv.Atoi(text[min(3, len(text)):min(5, len(text))])
+	if err != nil || err2 != nil || hours > 24 || minutes > 59 || text[0] != '+' && text[0] != '-' {
+		return "", fmt.Errorf("TZOFFSETTO is %.16q: write one such as +0100", text)
+	}
+	sign := "-"
+	if text[0] == '-' {
+		sign = "+"
+	}
+	return fmt.Sprintf("<%s%s>%s%d:%02d", name, "TZ", sign, hours, minutes), nil
+}
+
+// changeOf returns when the clock is changed, such as M3.5.0/2:00:00 for the last Sunday of March.
+func changeOf(rule *component) (string, error) {
+	const last = 5
+	opt, err := rrule.StrToROption(rule.text("RRULE"))
+	at, timeErr := time.Parse(clockForm, rule.text("DTSTART"))
+	if err != nil || timeErr != nil || opt.Freq != rrule.YEARLY || len(opt.Bymonth) != 1 || len(opt.Byweekday) != 1 || len(opt.Bymonthday) > 0 {
+		return "", fmt.Errorf("its rule %.64q is not of the form FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU", rule.text("RRULE"))
+	}
+	week := opt.Byweekday[0].N()
+	if week == -1 {
+		week = last
+	}
+	if week < 1 || week > last {
+		return "", fmt.Errorf("its rule %.64q has a week other than 1 to 5 and -1", rule.text("RRULE"))
+	}
+	return fmt.Sprintf("M%d.%d.%d/%d:%02d:%02d", opt.Bymonth[0], week, (opt.Byweekday[0].Day()+1)%7, at.Hour(), at.Minute(), at.Second()), nil
+}
+
+// made are the locations made so far, by their rules: package timeline keeps a table of each.
+var made sync.Map
+
+// locationOf makes a location of rules, in the form of a zone file (RFC 8536) without changes of its own.
+func locationOf(id, rules string) (*time.Location, error) {
+	if known, ok := made.Load(rules); ok {
+		return known.(*time.Location), nil
+	}
+	seconds, err := secondsEast(rules)
+	if err != nil {
+		return nil, err
+	}
+	block := []byte("TZif2" + strings.Repeat("\x00", 15))
+	for _, count := range []uint32{0, 0, 0, 0, 1, 1} { // one kind of time, one byte of names
+		block = binary.BigEndian.AppendUint32(block, count)
+	}
+	block = binary.BigEndian.AppendUint32(block, uint32(seconds))
+	block = append(block, 0, 0, 0)
+	data := append(append(block[:len(block):len(block)], block...), "\n"+rules+"\n"...)
+	loc, err := time.LoadLocationFromTZData(id, data)
+	if err != nil {
+		return nil, fmt.Errorf("the time zone %.64q cannot be made: %w", id, err)
+	}
+	shared, _ := made.LoadOrStore(rules, loc)
+	return shared.(*time.Location), nil
+}
+
+// secondsEast returns the offset of standard time.
+func secondsEast(rules string) (int32, error) {
+	var sign byte
+	var hours, minutes int32
+	if _, err := fmt.Sscanf(rules, "<STZ>%c%d:%d", &sign, &hours, &minutes); err != nil {
+		return 0, fmt.Errorf("read the offset of %q: %w", rules, err)
+	}
+	seconds := (hours*60 + minutes) * 60
+	if sign == '+' {
+		return -seconds, nil
+	}
+	return seconds, nil
+}

@@ -1,0 +1,140 @@
+package world
+
+import (
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// SetCalendar stores a new or changed calendar, and compiles again the calendars that include it and the policies that name one of them. It returns the
+// errors of the calendar.
+func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
+	revision := revisionOf(c.UID, c.Generation)
+	if old, known := tx.next.calendars[c.Name]; !known || old.revision != revision {
+		tx.next.calendars[c.Name] = Calendar{object: c, revision: revision, Generation: c.Generation}
+		tx.compileCalendars(c.Name)
+	}
+	return tx.next.calendars[c.Name].Invalid
+}
+
+// CheckCalendar returns the errors of a new or changed calendar. Calendars and ConfigMaps that it names and that are not there may come later.
+func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) field.ErrorList {
+	at := field.NewPath("spec")
+	_, errs := when.Calendar(c.Name, c.Spec, when.Sources{}, at)
+	way := when.Cycle(c.Name, func(name string) []string {
+		if name == c.Name {
+			return c.Spec.Include
+		}
+		return s.IncludedBy(name)
+	})
+	if way != nil {
+		errs = append(errs, when.CycleError(way, at))
+	}
+	return errs
+}
+
+// RemoveCalendar removes a deleted calendar.
+func (tx *Tx) RemoveCalendar(name string) {
+	if _, known := tx.next.calendars[name]; !known {
+		return
+	}
+	delete(tx.next.calendars, name)
+	tx.compileCalendars(name)
+}
+
+// SetText stores the value of a key of a ConfigMap, or why there is none, and compiles again the calendars that name it.
+func (tx *Tx) SetText(key v1alpha1.ConfigMapKey, value string, err error) {
+	old, known := tx.next.texts[key]
+	if known && old.value == value && (err == nil) == (old.err == nil) && (err == nil || err.Error() == old.err.Error()) {
+		return
+	}
+	tx.next.texts[key] = text{value, err}
+	var naming []string
+	for name, c := range tx.next.calendars {
+		if named := textOf(c.object); named != nil && *named == key {
+			naming = append(naming, name)
+		}
+	}
+	tx.compileCalendars(naming...)
+}
+
+// DropTexts forgets the texts that no calendar names any more.
+func (tx *Tx) DropTexts() {
+	wanted := sets.New(tx.next.Texts()...)
+	for key := range tx.next.texts {
+		if !wanted.Has(key) {
+			delete(tx.next.texts, key)
+		}
+	}
+}
+
+// compileCalendars compiles some calendars and all that include them, the included ones first, and then the policies that name one of them.
+func (tx *Tx) compileCalendars(changed ...string) {
+	affected := sets.New(changed...)
+	for grown := true; grown; {
+		grown = false
+		for name := range tx.next.calendars {
+			if !affected.Has(name) && affected.HasAny(tx.next.IncludedBy(name)...) {
+				affected.Insert(name)
+				grown = true
+			}
+		}
+	}
+	left := affected.Clone()
+	var compile func(name string)
+	compile = func(name string) {
+		if !left.Has(name) {
+			return
+		}
+		left.Delete(name)
+		for _, inner := range tx.next.IncludedBy(name) {
+			compile(inner)
+		}
+		tx.compileCalendar(name)
+		tx.compiled[name] = true
+	}
+	for _, name := range sets.List(affected) {
+		compile(name)
+	}
+	tx.recompile(func(p *Policy) bool { return slices.ContainsFunc(p.Calendars, affected.Has) })
+}
+
+// compileCalendar compiles one calendar. Policies that name an unreadable one become invalid, which changes nothing on their targets.
+func (tx *Tx) compileCalendar(name string) {
+	c, known := tx.next.calendars[name]
+	if !known {
+		return
+	}
+	at := field.NewPath("spec")
+	c.CompiledCalendar, c.Invalid = when.CompiledCalendar{}, nil
+	if way := when.Cycle(name, tx.next.IncludedBy); way != nil {
+		c.Invalid = field.ErrorList{when.CycleError(way, at)}
+	} else if fault := safely(func() { c.CompiledCalendar, c.Invalid = tx.read.calendar(name, c.object.Spec, tx.sources(), at) }); fault != nil {
+		c.Invalid = field.ErrorList{fault}
+	}
+	tx.next.calendars[name] = c
+}
+
+var errNotRead = errors.New("the ConfigMap has not been read; offline, give its manifest as well")
+
+func (tx *Tx) sources() when.Sources {
+	return when.Sources{Calendars: tx.daysOf, Text: func(key v1alpha1.ConfigMapKey) (string, error) {
+		found, known := tx.next.texts[key]
+		if !known {
+			return "", errNotRead
+		}
+		return found.value, found.err
+	}}
+}
+
+// daysOf implements when.Calendars.
+func (tx *Tx) daysOf(name string) (timeline.Timeline, bool) {
+	c, known := tx.next.calendars[name]
+	return c.Days, known && len(c.Invalid) == 0
+}
