@@ -92,3 +92,20 @@ func TestClusterReaders(t *testing.T) {
 		}
 	}
 }
+
+// The manager may get the ConfigMaps of calendars that a value lists, by name, and no others.
+func TestConfigMapsOfCalendars(t *testing.T) {
+	all := render(t, "--set-json", `calendars.configMaps=[{"namespace":"ops","name":"company"}]`)
+	role := find(t, all, "Role", "flyball-calendar-0")
+	got := rules(t, role)
+	if len(got) != 1 || !slices.Equal(got[0].Resources, []string{"configmaps"}) || !slices.Equal(got[0].ResourceNames, []string{"company"}) ||
+		!slices.Equal(got[0].Verbs, []string{"get"}) || role.GetNamespace() != "ops" {
+		t.Errorf("%s/%s: %+v", role.GetNamespace(), role.GetName(), got)
+	}
+	find(t, all, "RoleBinding", "flyball-calendar-0")
+	for _, o := range render(t) {
+		if strings.Contains(o.GetName(), "-calendar-") {
+			t.Errorf("without the value there is the %s %s", o.GetKind(), o.GetName())
+		}
+	}
+}

@@ -172,12 +172,16 @@ var unescape = strings.NewReplacer(`\\`, `\`, `\n`, " ", `\N`, " ", `\;`, ";", `
 func title(c *component) string {
 	text := strings.ToValidUTF8(unescape.Replace(c.text("SUMMARY")), "")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
+	if len(text) <= maxTitle {
+		return text
+	}
+	end := 0
 	for i := range text {
-		if i > maxTitle-len("…") && len(text) > maxTitle {
-			return text[:i-1] + "…"
+		if i <= maxTitle-len("…") {
+			end = i
 		}
 	}
-	return text
+	return text[:end] + "…"
 }
 
 // nameOf returns the beginning of a problem: the name of the event, if it has one.

@@ -141,6 +141,23 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A file has few time zones, and a long name is cut between letters.
+func TestZonesAndNamesAreBounded(t *testing.T) {
+	zones, events := "", []string{}
+	for i := range 40 {
+		id := fmt.Sprintf("zone %d", i)
+		zones += fmt.Sprintf("BEGIN:VTIMEZONE\r\nTZID:%s\r\nBEGIN:STANDARD\r\nDTSTART:16010101T000000\r\nTZOFFSETTO:+01%02d\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n", id, i)
+		events = append(events, "SUMMARY:"+strings.Repeat("ö", 40)+" | DTSTART;TZID="+id+":20370511T100000 | DURATION:PT1H")
+	}
+	got, problems, err := ical.Parse(calendarOf(zones, events...), time.UTC)
+	if err != nil || len(got) != 32 || len(problems) != 8 || !strings.Contains(problems[0], "more than 32 time zones") {
+		t.Errorf("%d events, %q, %v", len(got), problems, err)
+	}
+	if want := strings.Repeat("ö", 30) + "…"; got[0].Name != want {
+		t.Errorf("the name is %q", got[0].Name)
+	}
+}
+
 // FuzzParse: no file makes the reader fail in another way than by an error.
 func FuzzParse(f *testing.F) {
 	f.Add(calendarOf("", "SUMMARY;A=\"b\":a | DTSTART;VALUE=DATE:20370511 | RRULE:FREQ=MONTHLY;BYDAY=-1FR;BYSETPOS=1 | EXDATE:20370512", "DTSTART;TZID=x:20370511T000000"))

@@ -13,10 +13,16 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
+// maxZones bounds the time zones of a file: package timeline keeps a table of each.
+const maxZones = 32
+
 // zone returns the time zone of a TZID: the IANA zone of that name, or the one that the file's VTIMEZONE names or describes.
 func (f *file) zone(id string) (*time.Location, error) {
 	if known, ok := f.zones[id]; ok {
 		return known.loc, known.err
+	}
+	if len(f.zones) == maxZones {
+		return nil, fmt.Errorf("the file uses more than %d time zones", maxZones)
 	}
 	loc, err := timeline.LoadZone(strings.TrimPrefix(id, "/"))
 	if err != nil {
