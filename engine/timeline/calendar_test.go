@@ -36,6 +36,14 @@ func TestRandomCalendarsAgainstAWalkOverEveryDay(t *testing.T) {
 				listed[day] = listed[day] || d.Month() == of.Month() && d.Day() == of.Day()
 			}
 		}
+		for range rapid.IntRange(0, 3).Draw(t, "holidays") {
+			var numbers []int64
+			for _, day := range rapid.SliceOfN(rapid.IntRange(0, days-1), 1, 5).Draw(t, "days of one") {
+				numbers = append(numbers, first.AddDate(0, 0, day).Unix()/face.DaySeconds)
+				listed[day] = true
+			}
+			spec.Days = append(spec.Days, timeline.NamedDays{Days: face.NewListed(numbers...), Name: "holiday"})
+		}
 		line := mustCalendar(t, "c", spec)
 		for day := range days - 1 {
 			at := first.AddDate(0, 0, day).Add(time.Hour)
