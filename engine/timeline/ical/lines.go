@@ -58,7 +58,7 @@ func read(text string) (*component, error) {
 			here.children = append(here.children, inner)
 			open = append(open, inner)
 		case p.name == "END" && strings.ToUpper(p.value) != here.name:
-			here.breaks(fmt.Errorf("line %d: END:%.32s does not end the %s of line %d", l.number, p.value, here.name, here.line))
+			here.breaks(fmt.Errorf("line %d: END:%.32s does not end the %.32s of line %d", l.number, p.value, here.name, here.line))
 		case p.name == "END":
 			open = open[:len(open)-1]
 		default:
@@ -66,7 +66,7 @@ func read(text string) (*component, error) {
 		}
 	}
 	for _, c := range open[1:] {
-		c.breaks(fmt.Errorf("line %d: the %s has no END", c.line, c.name))
+		c.breaks(fmt.Errorf("line %d: the %.32s has no END", c.line, c.name))
 	}
 	return root, nil
 }
