@@ -87,7 +87,7 @@ const (
 	// worth is the share of the cost that a change of target and minimum must save.
 	worth = 0.02
 	// spare is the number of minutes of violations in a week by which a setting may exceed the owner's.
-	spare = 4.0
+	spare = 1.0
 	week  = 7 * 24 * 60.0
 	// beyond is the price of violations beyond the owner's.
 	beyond = 1000
