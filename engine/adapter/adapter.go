@@ -91,7 +91,7 @@ type variant struct {
 	rollout bool
 }
 
-// write is one field to set; an empty value removes it.
+// write is a field to set; an empty value removes it.
 type write struct {
 	slot  *slot
 	value string
@@ -105,7 +105,7 @@ type bound struct {
 	unlimited *int64
 }
 
-// governs is the place of a reference to another object.
+// governs is the place of a reference to a different object.
 type governs struct {
 	apiVersion, kind, name *slot
 	assumed                *v1alpha1.KindRef

@@ -213,7 +213,7 @@ func ofObjects(amounts map[workload.Amount]workload.Claim[int64]) map[workload.A
 	return amounts
 }
 
-// wantAmount returns the want of a value on one amount.
+// wantAmount returns the want of a value on an amount.
 func (v *view) wantAmount(f *amountField, c workload.Claim[int64], value int64) want {
 	var n want
 	if f.element < 0 {
@@ -231,7 +231,7 @@ func (v *view) wantAmount(f *amountField, c workload.Claim[int64], value int64) 
 	return claimedBy(n, &c)
 }
 
-// addLimit adds the limit beside a request. While another writer's request is respected, the limit stays.
+// addLimit adds the limit beside a request. While a different writer's request is respected, the limit stays.
 func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *want, c workload.Claim[int64]) {
 	limit := findAmount(all, f.key, true)
 	if f.part.kind != workload.AmountRequest || limit == nil || c.Limits == workload.LimitsStay {

@@ -15,7 +15,7 @@ import (
 // amountElements is the Element.Component of the first amount, above those of scale and below those of ranges.
 const amountElements = 32
 
-// amount is one number besides counts and bounds that a policy can set, or one per element if each is set: a request,
+// amount is a number besides counts and bounds that a policy can set, or one per element if each is set: a request,
 // the limit that follows it, or a target utilisation.
 type amount struct {
 	kind  workload.AmountKind
@@ -75,7 +75,7 @@ func (c *compiler) resources(at *field.Path, spec v1alpha1.AdapterSpec) {
 }
 
 // containerAmounts compiles the default: the amounts of the containers in the pod template, and of init containers that
-// run beside them. It adds no uses, because a kind with another form of template is valid and merely has no components.
+// run beside them. It adds no uses, because a kind with a different form of template is valid and merely has no components.
 func (c *compiler) containerAmounts(pods *v1alpha1.Pods) {
 	if pods == nil || pods.Immutable || c.a.template.Len() == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 // writers are the managed fields of an object, sorted by their evidence. A manager owns the fields that its last write
-// has left; a writer of another value takes the field from all others. So a field with another owner was written after
+// has left; a writer of a different value takes the field from all others. So a field with a different owner was written after
 // Flyball's own write of it, which the ledger proves.
 type writers struct {
 	// places are the looked-up places, by pointer.

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Classify returns the set of actions of a change from one object to another; the empty set means no change. No object
+// Classify returns the set of actions of a change from an object to another; the empty set means no change. No object
 // before is a creation, none after a deletion. It compares texts first and parses only the differences. The order of
 // keys and the spelling of numbers make no difference, and null equals absence.
 func (a *Adapter) Classify(before, after []byte) workload.Change {
@@ -31,7 +31,7 @@ func (a *Adapter) Classify(before, after []byte) workload.Change {
 // ledgerPath is the gjson path of the ledger.
 var ledgerPath = "metadata.annotations." + strings.ReplaceAll(v1alpha1.AnnotationLedger, ".", `\.`)
 
-// LedgerEditMeans returns the set of actions of another writer's edit of the ledger: its author orders Flyball to
+// LedgerEditMeans returns the set of actions of a different writer's edit of the ledger: its author orders Flyball to
 // restore values, in any field that the adapter sets. The empty set: the ledger is unchanged, or removed, and nothing
 // is restored.
 func LedgerEditMeans(before, after []byte) workload.Change {

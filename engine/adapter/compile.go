@@ -107,7 +107,7 @@ func (c *compiler) use(at *field.Path, p path.Path, written bool, types ...path.
 	c.a.uses = append(c.a.uses, Use{Field: at.String(), Path: p, Write: written, Types: types})
 }
 
-// lastUse returns the last noted use, so that it can be extended.
+// lastUse returns the last noted use, so it can be extended.
 func (c *compiler) lastUse() *Use { return &c.a.uses[len(c.a.uses)-1] }
 
 // parse compiles a path that is not the whole object.

@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// decision is the outcome for one field and its ledger entry.
+// decision is the outcome for a field and its ledger entry.
 type decision struct {
 	label    string
 	pointer  string
@@ -25,7 +25,7 @@ type decision struct {
 	made, alone uint8
 	// viaScale is true if the write goes through /scale.
 	viaScale bool
-	// overridden is true if another writer's value is respected; corrected, if it is overwritten.
+	// overridden is true if a different writer's value is respected; corrected, if it is overwritten.
 	overridden, corrected bool
 	direction             workload.Direction
 }
@@ -176,7 +176,7 @@ func (v *view) clampedOriginal(l *ledgerField, within *workload.Bounds) string {
 	return l.entry.Was
 }
 
-// respected leaves another writer's value until the next transition. The entry goes to the policy that claims the field
+// respected leaves a different writer's value until the next transition. The entry goes to the policy that claims the field
 // now, because the finalizer of the old one waits for that. If managed fields cannot prove the other writer, the entry
 // records it.
 func respected(w *want, l *ledgerField) decision {
@@ -190,7 +190,7 @@ func respected(w *want, l *ledgerField) decision {
 	return d
 }
 
-// corrected writes the claimed value again, over another writer's.
+// corrected writes the claimed value again, over a different writer's.
 func corrected(w *want, l *ledgerField) decision {
 	d := respected(w, l)
 	d.overridden, d.corrected, d.after.Adopted = false, true, false
@@ -294,7 +294,7 @@ func (d *decision) result() string {
 	return d.value
 }
 
-// towards returns the direction from one value to another. Only numbers and quantities can go up.
+// towards returns the direction from a value to another. Only numbers and quantities can go up.
 func towards(from, to string) workload.Direction {
 	if x, ok := quantity(from); ok {
 		if y, ok := quantity(to); ok && x.Cmp(y) < 0 {
@@ -308,7 +308,7 @@ func towards(from, to string) workload.Direction {
 }
 
 // outermostMade returns the Made of a new entry: the number of tokens of the outermost missing parent; 0: none is
-// missing. Parents that exist only because of an earlier entry count as missing, so that the last entry to go removes
+// missing. Parents that exist only because of an earlier entry count as missing, so the last entry to go removes
 // them. A parent with other content is its owner's, unless managed fields prove that the content came with Flyball's
 // write.
 func (v *view) outermostMade(pointer string, f workload.Field) uint8 {

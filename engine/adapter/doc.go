@@ -2,7 +2,7 @@
 // makes the small Object that is kept of each watched object. Observe returns the owner's wishes. Render turns a merged
 // plan into at most one patch, together with the ledger. Classify returns the actions of an edit. The package
 // guarantees that every value written by Render is restored exactly, absent fields and absent parents included, unless
-// another writer changed it meanwhile; that an object with an unreadable ledger is never written; and that a value of
+// a different writer changed it meanwhile; that an object with an unreadable ledger is never written; and that a value of
 // an unexpected type makes a facet unavailable and is never guessed. It is pure: no client, no clock.
 //
 // # How one field is decided
@@ -16,7 +16,7 @@
 // # The author of a field
 //
 // A field with the value that Flyball has set is Flyball's, unless managed fields or the entry's Adopted mark prove a
-// later write by another manager (authors.go): then that is the owner's last word. Managed fields also prove whether a
+// later write by a different manager (authors.go): then that is the owner's last word. Managed fields also prove whether a
 // container that Flyball made has content of others. For a restored object they prove nothing.
 //
 // # List elements
@@ -34,7 +34,7 @@
 // # A count behind /scale
 //
 // The /scale subresource carries no annotations, so the ledger and the count are two writes, whichever way the count
-// goes. The ledger comes first, and the entry's Pending mark means that the other write may be missing:
+// goes. The ledger comes first, and the entry's Pending mark means the other write may be missing:
 //
 //	claim          ledger{was, set, pending}         then  /scale := set     (Patch, Next)
 //	another value  ledger{was, set, prior, pending}  then  /scale := set     prior: the value set before

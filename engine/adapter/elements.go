@@ -162,7 +162,7 @@ func elementLabel(e *workload.Element) string {
 // must fit into the annotation.
 const maxElements = 1024
 
-// crowdFault returns a sentence if an object has too many elements of one kind. Elements that filters leave out do not
+// crowdFault returns a sentence if an object has too many elements of a kind. Elements that filters leave out do not
 // count.
 func (v *view) crowdFault(isOfKind func(*workload.Element) bool) string {
 	n := 0

@@ -255,7 +255,7 @@ func undo(raw string, s *slot, l *ledgerField) string {
 }
 
 // isAround reports whether a place is in a container, or is one, that came with the entry's field and has no content of
-// other writers.
+// foreign writers.
 func (l *ledgerField) isAround(tokens []string) bool {
 	alone := int(l.author.Alone)
 	return alone > 0 && commonTokens(tokens, path.Pointer(l.entry.Pointer).Tokens()) >= alone

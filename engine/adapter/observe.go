@@ -167,7 +167,7 @@ func (l *ledgerField) isOwners() bool {
 }
 
 // hasMade reports whether a container, with a pointer of depth tokens, came with the field of an entry. If managed
-// fields have authors, a container with another writer's content is the owner's.
+// fields have authors, a container with a different writer's content is the owner's.
 func (v *view) hasMade(l *ledgerField, container path.Pointer, depth int) bool {
 	if len(v.obj.Notes().Authors) > 0 {
 		return l.state == fieldSet && l.author.Alone > 0 && l.isAround(container.Tokens())

@@ -18,7 +18,7 @@ type edit struct {
 	value  string
 	field  workload.Field
 	// made is the number of tokens of the outermost container that Flyball made for the field; alone, of the outermost
-	// such container without content of other writers. 0: none.
+	// such container without content of foreign writers. 0: none.
 	made  uint8
 	alone int
 	// listed is true if the way goes through a list, which a merge patch would replace as a whole.
@@ -82,7 +82,7 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 const ledgerMap = "/metadata/annotations"
 
 // widenRemovalsIn edits the edits: the removal of a field becomes the removal of the outermost container around it that
-// Flyball made and that has neither content of other writers nor remaining values of Flyball. The rest of its content
+// Flyball made and that has neither content of foreign writers nor remaining values of Flyball. The rest of its content
 // came with Flyball's write: defaults of the schema, or additions of a webhook.
 func widenRemovalsIn(edits []edit, decisions []decision) {
 	stays := staying(edits, decisions)
@@ -248,7 +248,7 @@ func putInto(root map[string]any, tokens []string, value any) {
 	root[tokens[len(tokens)-1]] = value
 }
 
-// merge returns the merge patch from one value to another: a merge patch keeps members that it does not name.
+// merge returns the merge patch from a value to another: a merge patch keeps members that it does not name.
 func merge(from, to string) any {
 	var old, next map[string]json.RawMessage
 	if json.Unmarshal([]byte(from), &old) != nil || json.Unmarshal([]byte(to), &next) != nil {
@@ -270,7 +270,7 @@ func merge(from, to string) any {
 	return patch
 }
 
-// operation is one step of RFC 6902.
+// operation is a step of RFC 6902.
 type operation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`

@@ -133,8 +133,8 @@ const maxEntries = 2 * maxElements
 // maxTokens is the longest pointer of a ledger: in a list, the path of the elements and that of the value are joined.
 const maxTokens = 2 * maxSteps
 
-// dropLedgerOfAnother drops a ledger of another object. An object of the same kind with the values that Flyball had set
-// on the other one is a copy, and gets LedgerNotes.CopyOf. An object of another kind is none, because controllers copy
+// dropLedgerOfAnother drops a ledger of a different object. An object of the same kind with the values that Flyball had set
+// on the other one is a copy, and gets LedgerNotes.CopyOf. An object of a different kind is none, because controllers copy
 // annotations to the objects that they create. On an object that a controller has created, only its own UID counts: any
 // ledger can come out of a template, and the template's author does not know that UID.
 func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
@@ -231,7 +231,7 @@ func (r *reading) setDepths() {
 	}
 }
 
-// addUnwritten adds the fields that the ledger lists but an edited adapter no longer knows, so that they too are
+// addUnwritten adds the fields that the ledger lists but an edited adapter no longer knows, so they too are
 // restored. They come after the adapter's own fields, in the order of the ledger.
 func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 	var pointers []path.Pointer
@@ -343,5 +343,5 @@ func fieldOf(f *path.Found) workload.Field {
 	}
 }
 
-// mayEqual reports whether a JSON text is short enough to equal another value, with any escaping.
+// mayEqual reports whether a JSON text is short enough to equal a different value, with any escaping.
 func mayEqual(text []byte, other string) bool { return len(text) <= 6*len(other)+64 }

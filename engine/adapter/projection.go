@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// slot is one value kept of every object. index is its place in Object.Fields.
+// slot is a value kept of every object. index is its place in Object.Fields.
 type slot struct {
 	path    path.Path
 	pointer string // of a plain path

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Result is the effect of a plan on one object.
+// Result is the effect of a plan on an object.
 type Result struct {
 	// Patch is the write to make; nil if nothing changes.
 	Patch *workload.Patch
@@ -23,9 +23,9 @@ type Result struct {
 	// By is the policy that the write is counted for: the claimant of the first written field, or the policy of the
 	// restored entry.
 	By workload.Policy
-	// Overridden are the JSON pointers of fields with respected values of other writers.
+	// Overridden are the JSON pointers of fields with respected values of foreign writers.
 	Overridden []string
-	// Corrected is true if another writer's change is overwritten.
+	// Corrected is true if a different writer's change is overwritten.
 	Corrected bool
 	// Impact is Rollout if a written field restarts pods.
 	Impact v1alpha1.Impact
@@ -53,7 +53,7 @@ type Result struct {
 	Message string
 }
 
-// Edit is one field that a patch writes.
+// Edit is a field that a patch writes.
 type Edit struct {
 	// Pointer is the JSON pointer of the field, and Label its name in messages.
 	Pointer, Label string
@@ -145,7 +145,7 @@ func (w *wants) has(at location) bool {
 	return slices.ContainsFunc(w.list, func(n want) bool { return n.location == at })
 }
 
-// touchesAny reports whether a field lies inside another field that is written or stays in the ledger, or around it.
+// touchesAny reports whether a field lies inside a different field that is written or stays in the ledger, or around it.
 func touchesAny(pointer string, decisions []decision) bool {
 	for i := range decisions {
 		d := &decisions[i]

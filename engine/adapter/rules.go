@@ -207,7 +207,7 @@ func (c *compiler) compileRules(template path.Path) *rule {
 	return root
 }
 
-// actionsOf returns the actions of one write, by the rules of Classify, as far as the object is not needed. Suspending
+// actionsOf returns the actions of a write, by the rules of Classify, as far as the object is not needed. Suspending
 // or holding only stops work; their restore can let a waiting roll-out go.
 func (v *view) actionsOf(d *decision) workload.Change {
 	all := v.a.changes.actionsAt(path.Pointer(d.pointer).Tokens(), v.a.changes.action)

@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Saving is the saving of one policy on an object.
+// Saving is the saving of a policy on an object.
 type Saving struct {
 	By workload.Policy
 	// Replicas is the number of replicas below the owner's count.

@@ -2,7 +2,7 @@ package adapter
 
 import "flyball.dev/flyball/engine/workload"
 
-// situation has everything that determines the outcome for one field. Its parts are bits, so that one row of the
+// situation has everything that determines the outcome for a field. Its parts are bits, so that one row of the
 // decision table can stand for several situations.
 type situation struct {
 	claim  claimKind
@@ -66,7 +66,7 @@ const (
 	rememberOnce                // leaves the field, which was set once; the entry goes to the claim
 )
 
-// row is one line of the decision table. A part that is zero stands for every value.
+// row is a line of the decision table. A part that is zero stands for every value.
 type row struct {
 	claim                       claimKind
 	state                       fieldState
@@ -77,7 +77,7 @@ type row struct {
 
 // decisionTable has exactly one row for every situation.
 var decisionTable = []row{
-	// Without a claim the original is restored, unless another writer has changed the field since.
+	// Without a claim the original is restored, unless a different writer has changed the field since.
 	{claim: claimOrphaned, outcome: dropEntry},
 	{claim: claimKept, state: fieldGone, outcome: dropEntry},
 	{claim: claimKept, state: ^fieldGone, outcome: keepEntry},
@@ -158,7 +158,7 @@ func claimedSituation(w *want, l *ledgerField) situation {
 	return s
 }
 
-// renews reports whether a claim is new: it began after the entry was made, or wants another value than the entry has
+// renews reports whether a claim is new: it began after the entry was made, or wants a different value than the entry has
 // set.
 func (w *want) renews(l *ledgerField) bool {
 	return w.since.After(l.entry.Since) || !same(w.valueForWas, l.entry.Set)

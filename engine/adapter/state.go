@@ -55,7 +55,7 @@ const (
 	writerAdopted                        // another manager, by the entry
 )
 
-// stateRow is one line of the state table. A part that is zero stands for every value.
+// stateRow is a line of the state table. A part that is zero stands for every value.
 type stateRow struct {
 	evidence
 	state fieldState

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// want is one field with the claimed value.
+// want is a field with the claimed value.
 type want struct {
 	// label names the field in messages: replicas, hot count.
 	label    string
@@ -29,7 +29,7 @@ type want struct {
 
 	// value is the wanted JSON text; empty: none. original is the owner's.
 	value, original string
-	// valueForWas is the wanted value if the original is the entry's Was. It differs from value if another writer has
+	// valueForWas is the wanted value if the original is the entry's Was. It differs from value if a different writer has
 	// changed the original since.
 	valueForWas string
 
@@ -42,7 +42,7 @@ type want struct {
 	resumed bool
 }
 
-// wants has all wanted fields of one object.
+// wants has all wanted fields of an object.
 type wants struct {
 	list []want
 	// values are the wanted values by facet, for status.

@@ -10,13 +10,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// BatchKey identifies the batches of one policy in one direction.
+// BatchKey identifies the batches of a policy in one direction.
 type BatchKey struct {
 	Policy    workload.Policy
 	Direction workload.Direction
 }
 
-// Batches limits the changes of a batch. A batch is recorded before its first change, so that a crash can make a pause
+// Batches limits the changes of a batch. A batch is recorded before its first change, so a crash can make a pause
 // longer but never let a second batch through early. Batches of different keys are independent, and no caller sleeps: a
 // refused caller gets the time of its next try.
 type Batches struct {
@@ -59,13 +59,13 @@ func (b *Batches) Forget(p workload.Policy) {
 	delete(b.open, BatchKey{p, workload.DirectionUp})
 }
 
-// Place is room for one change in a batch. The zero Place is in none.
+// Place is room for a change in a batch. The zero Place is in none.
 type Place struct {
 	key    BatchKey
 	opened time.Time
 }
 
-// Take reserves room for one change. Without room, again is the time of the next try. size is the largest number of
+// Take reserves room for a change. Without room, again is the time of the next try. size is the largest number of
 // changes in a batch and delay the time from one opening to the next. The error is ErrOpening, or that of the record.
 func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.Duration, now time.Time) (place Place, again time.Time, err error) {
 	b.mu.Lock()

@@ -18,12 +18,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// giveUpTries is the number of tries for a write of managedFields: another writer, such as a controller that writes its
+// giveUpTries is the number of tries for a write of managedFields: a different writer, such as a controller that writes its
 // status, moves the entries.
 const giveUpTries = 5
 
 // giveUp removes restored fields from Flyball's managed fields. The API server makes every writer of a field its owner,
-// also for a restore, and would refuse the next server-side apply of another value. meta is the object after the write.
+// also for a restore, and would refuse the next server-side apply of a different value. meta is the object after the write.
 // Without server-side appliers, nothing is written. Fields left by a failure go with the next write of a ledger.
 func (w *Writer) giveUp(ctx context.Context, resource schema.GroupVersionResource, meta *metav1.PartialObjectMetadata) error {
 	if resource.Group == "" && resource.Resource == "pods" {

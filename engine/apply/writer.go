@@ -71,7 +71,7 @@ func (o Outcome) PodError(err error) error {
 	return err
 }
 
-// Writer patches objects of any kind. It asks only for metadata in the answer, so that an answer is small.
+// Writer patches objects of any kind. It asks only for metadata in the answer, so an answer is small.
 type Writer struct {
 	// Log receives failures beside a successful write.
 	Log    logr.Logger

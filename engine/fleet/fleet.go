@@ -1,4 +1,4 @@
-// Package fleet describes the pods of one target and their nodes for planners, and knows the order in which the
+// Package fleet describes the pods of a target and their nodes for planners, and knows the order in which the
 // ReplicaSet controller deletes pods.
 package fleet
 
@@ -139,16 +139,16 @@ type Container struct {
 	Restarts, KilledAt int64
 }
 
-// Fleet has the pods of one target at one moment.
+// Fleet has the pods of a target at one moment.
 type Fleet struct {
 	Pods []*Pod
 	// Own is the field manager with the costs that may be changed.
 	Own string
-	// Moved is the last time at which a pod came, went or changed its readiness.
+	// Moved is the last time when a pod came, went or changed its readiness.
 	Moved time.Time
 }
 
-// IsForeign reports whether another writer has set the cost of a pod.
+// IsForeign reports whether a different writer has set the cost of a pod.
 func (f *Fleet) IsForeign(p *Pod) bool { return p.Writer != "" && p.Writer != f.Own }
 
 // Change is a cost to set on a pod.
@@ -161,7 +161,7 @@ type Change struct {
 type Plan struct {
 	// Changes are ordered by their use: the pods to be deleted first come first.
 	Changes []Change
-	// Again is the time at which time alone may change the answer; zero: never.
+	// Again is the time when time alone may change the answer; zero: never.
 	Again time.Time
 	// RollingOut is true if a roll-out prevents changes.
 	RollingOut bool

@@ -45,7 +45,7 @@ func (h History) IdleBelow(p Part) (below, most float64) {
 
 // hour has the data of an hour of the week.
 type hour struct {
-	// seen is the number of times at which the hour was seen, used the number of used minutes, and peaks the largest
+	// seen is the number of times when the hour was seen, used the number of used minutes, and peaks the largest
 	// demand of each time.
 	seen, used int
 	peaks      []float64
@@ -81,7 +81,7 @@ func (h History) week(p Part, below float64) (week [hoursOfWeek]hour) {
 	return week
 }
 
-// evidence returns the number of times at which an hour of the week must be seen in a part.
+// evidence returns the number of times when an hour of the week must be seen in a part.
 func (p Part) evidence() int { return max(min(p.Days()/daysOfWeek, 2), 1) }
 
 // IdleWindows returns the windows without use on the teaching days.

@@ -205,7 +205,7 @@ func (l *Loop) mayBeOwed(group workload.Ref) bool {
 	return err != nil || len(o.changes) > 0 || l.isUntold(group, o)
 }
 
-// groups returns the direct owners of pods that Flyball has changed in place, in one namespace or in all.
+// groups returns the direct owners of pods that Flyball has changed in place, in a namespace or in all.
 func (l *Loop) groups(namespace string) []workload.Ref {
 	return slices.DeleteFunc(l.members.Resized(), func(ref workload.Ref) bool {
 		return namespace != "" && ref.Namespace != namespace || len(l.members.ResizedPods(ref)) == 0
@@ -246,7 +246,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	return text
 }
 
-// ResizedOn returns the number of objects of a kind with pods to restore. Pods that another kind above them holds count
+// ResizedOn returns the number of objects of a kind with pods to restore. Pods that a different kind above them holds count
 // too, because this kind can restore them as well.
 func (l *Loop) ResizedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}

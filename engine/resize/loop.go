@@ -82,7 +82,7 @@ type Options struct {
 const (
 	// parallel is the number of targets worked on at once.
 	parallel = 4
-	// calm is the delay after a change of a target's pods, so that changes at the same time are planned together.
+	// calm is the delay after a change of a target's pods, so changes at the same time are planned together.
 	calm = 250 * time.Millisecond
 	// writesPerSecond limits the pods changed in a second, over all targets, and so paces the work of nodes.
 	writesPerSecond = 20
@@ -302,7 +302,7 @@ func (l *Loop) forget(ref workload.Ref, f *fleet.Fleet) {
 	}
 }
 
-// process brings the pods of one target to its merged plan. It returns an error if another try is needed.
+// process brings the pods of a target to its merged plan. It returns an error if another try is needed.
 func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	f, known := l.members.Fleet(ref)
 	if !known {

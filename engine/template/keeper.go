@@ -116,7 +116,7 @@ func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, 
 	case live == nil:
 		owner = wanted[0]
 	case owner == nil || live.GetDeletionTimestamp() != nil:
-		// An object of another owner is used as it is.
+		// An object of a different owner is used as it is.
 		t := wanted[0].Template()
 		k.agree(ref, agreed{template: t, form: visible(seen, t)})
 		return false, nil

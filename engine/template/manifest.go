@@ -54,7 +54,7 @@ func sameTemplate(a, b *policy.Template) bool {
 }
 
 // visible returns a fingerprint of the parts of a watched object that a template can set: while it is the same, nothing
-// in the template's reach has changed. Status does not count, nor labels and annotations of other writers. For a kind
+// in the template's reach has changed. Status does not count, nor labels and annotations of foreign writers. For a kind
 // without generations, and for a template that sets other metadata, every version has its own fingerprint.
 func visible(obj *workload.Object, t *policy.Template) string {
 	var b strings.Builder
@@ -78,7 +78,7 @@ func visible(obj *workload.Object, t *policy.Template) string {
 }
 
 // answerOf returns the API server's spelling of an applied template, as far as the object shows it. Labels and
-// annotations are spelled as they were sent, and may have additions of other writers. Claimed fields have the
+// annotations are spelled as they were sent, and may have additions of foreign writers. Claimed fields have the
 // template's value.
 func answerOf(got, sent *unstructured.Unstructured, t *policy.Template, claims []claimed) map[string]any {
 	answer := runtime.DeepCopyJSON(got.Object)

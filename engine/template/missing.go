@@ -18,7 +18,7 @@ import (
 )
 
 // PutBack returns the edits that a Keeper will make on an existing object, and the edited object. Without edits, the
-// object fits its template, or belongs to another owner. Only the API server knows whether fields that left a template
+// object fits its template, or belongs to a different owner. Only the API server knows whether fields that left a template
 // go.
 func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
 	t := owner.Template()

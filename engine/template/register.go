@@ -29,7 +29,7 @@ type agreed struct {
 	template *policy.Template
 	// form is the fingerprint of the watched object; see visible.
 	form string
-	// answer is the API server's spelling of the applied template. It is nil for an object of another owner.
+	// answer is the API server's spelling of the applied template. It is nil for an object of a different owner.
 	answer map[string]any
 }
 
@@ -40,7 +40,7 @@ func newRegister() *register {
 	}
 }
 
-// set stores the template of a policy; nil means that the policy is gone. A policy without a template, in deletion or
+// set stores the template of a policy; nil means the policy is gone. A policy without a template, in deletion or
 // broken wants nothing. It returns the objects to reconcile.
 func (r *register) set(id workload.Policy, p *world.Policy) []workload.Ref {
 	r.mu.Lock()

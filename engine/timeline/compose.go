@@ -34,7 +34,7 @@ func Any(ts ...Timeline) Timeline {
 
 // Effect is the state that rules while a timeline, usually a calendar, is on.
 type Effect struct {
-	// During is the time in which the effect rules.
+	// During is the time when the effect rules.
 	During Timeline
 	// Active is the imposed state.
 	Active bool

@@ -5,7 +5,7 @@
 // change of the merged result: windows that touch or overlap have no edge between them. Intervals are half-open,
 // [start, end). The package has no clock: the instant is always an argument.
 //
-// Local wall-clock rules. An edge named by a wall-clock reading happens at the first instant at which the zone's clock
+// Local wall-clock rules. An edge named by a wall-clock reading happens at the first instant when the zone's clock
 // shows that reading or a later one. So an edge inside a spring-forward gap happens at the end of the gap, and an edge
 // inside a fall-back fold happens once, at its first occurrence. Edges that the gap pushes to the same instant keep
 // their wall-clock order: the last of them decides. The one exception is a window whose cron names every hour of the
@@ -68,7 +68,7 @@ func (t Timeline) node() node {
 	return t.root
 }
 
-// node is one rule of a timeline. Instants are seconds since the Unix epoch. A rule of the clock face, which a wall turns
+// node is a rule of a timeline. Instants are seconds since the Unix epoch. A rule of the clock face, which a wall turns
 // into one of instants, takes wall-clock readings in their place.
 type node interface {
 	// state returns whether the rule is on at the instant, and the responsible label.

@@ -31,7 +31,7 @@ func ParseUntil(text string, loc *time.Location) (time.Time, error) {
 		"or a date, of which the whole day is meant (2026-03-02)", text, loc)
 }
 
-// first returns the first instant at which the zone's clock shows the reading or a later one.
+// first returns the first instant when the zone's clock shows the reading or a later one.
 func (z *zone) first(reading int64) time.Time {
 	at, _ := z.instant(reading)
 	return time.Unix(at, 0).UTC()

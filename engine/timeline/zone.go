@@ -55,7 +55,7 @@ var locations sync.Map
 // the same date and time.
 type zone struct {
 	loc *time.Location
-	// starts are the instants at which the offset from UTC changes, ascending; the first is always. offsets are those from then on.
+	// starts are the instants when the offset from UTC changes, ascending; the first is always. offsets are those from then on.
 	starts  []int64
 	offsets []int32
 	// repeats is true if the clock still changes after steady, and so for ever, in the Gregorian cycle.
@@ -145,7 +145,7 @@ func (z *zone) high(at int64) int64 {
 	return reading
 }
 
-// instant returns the first instant at which the zone's clock shows the reading or a later one. It is the inverse of
+// instant returns the first instant when the zone's clock shows the reading or a later one. It is the inverse of
 // high. exact is false if the clock never shows the reading because a gap skips it.
 func (z *zone) instant(reading int64) (at int64, exact bool) {
 	from := reading - maxOffset // too early to show the reading in any zone

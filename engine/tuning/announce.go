@@ -19,7 +19,7 @@ import (
 // one after the other: an event about the target must not suppress the event about the autoscaler.
 type announced struct{ target, autoscaler told }
 
-// told has the announced numbers of one object.
+// told has the announced numbers of an object.
 type told struct {
 	// values are the last announced numbers by their subject; nil: none yet. A number that is unknown for a while, for
 	// example while pods differ in it, keeps its value. at is the time of the announcement.
@@ -27,7 +27,7 @@ type told struct {
 	at     time.Time
 }
 
-// announceEvery is the least time between two events on the changes of one target. Changes in between make one event.
+// announceEvery is the least time between two events on the changes of a target. Changes in between make one event.
 const announceEvery = 10 * time.Minute
 
 // announcePhase sends an event on a change of phase.
@@ -70,7 +70,7 @@ func (l *Loop) announceChange(changed workload.Ref, p *world.Policy, news []stri
 }
 
 // reference returns the related object of an event. Without it, client-go's recorder takes events of one reason and
-// action on one policy for repetitions, whatever their object, and keeps only the first note.
+// action on a policy for repetitions, whatever their object, and keeps only the first note.
 func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
 	related := &corev1.ObjectReference{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 	if k := l.world.Snapshot().Kind(ref.GroupKind); k != nil {

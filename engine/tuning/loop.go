@@ -238,7 +238,7 @@ func precedes(a, b *world.Policy) bool {
 	return a.ID.Compare(b.ID) < 0
 }
 
-// tend works on one target. A panic stays that target's.
+// tend works on a target. A panic stays that target's.
 func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy, measured map[types.NamespacedName]usage.Pod) {
 	defer func() {
 		if r := recover(); r != nil {

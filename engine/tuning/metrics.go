@@ -60,7 +60,7 @@ func (m *Metrics) started(id workload.Policy, took []time.Duration) {
 	}
 }
 
-// whole collects series only while they are not being rebuilt, so that no scrape sees half of them.
+// whole collects series only while they are not being rebuilt, so no scrape sees half of them.
 type whole struct {
 	making *sync.Mutex
 	prometheus.Collector

@@ -38,7 +38,7 @@ func (l *Loop) noNewPods(x *subject) string {
 	return ""
 }
 
-// toldBefore returns the last reported numbers for new pods, also of an earlier manager. Numbers of another object of
+// toldBefore returns the last reported numbers for new pods, also of an earlier manager. Numbers of a different object of
 // that name do not count.
 func (l *Loop) toldBefore(ctx context.Context, ref workload.Ref, x *subject) (*v1alpha1.NewPods, error) {
 	if x.made {

@@ -22,7 +22,7 @@ const (
 	recallStep = time.Minute
 	// longGap is the time without samples after which recorded samples are asked for.
 	longGap = 15 * time.Minute
-	// recallTime is the time for the history of one target, from its start. gapTime is the time for samples recorded
+	// recallTime is the time for the history of a target, from its start. gapTime is the time for samples recorded
 	// during a gap, including the wait; then learning goes on without them.
 	recallTime = 10 * time.Minute
 	gapTime    = 2 * time.Minute
@@ -32,7 +32,7 @@ const (
 	retryRecall, retryAtMost = time.Minute, 30 * time.Minute
 )
 
-// recall is the running read of one target's history.
+// recall is the running read of a target's history.
 type recall struct {
 	// gap is true if only the samples since the newest known sample are read.
 	gap bool
@@ -49,7 +49,7 @@ type recall struct {
 
 // recalled is the state of a target's history.
 type recalled struct {
-	// at is the time at which the history was taken over; zero: never.
+	// at is the time when the history was taken over; zero: never.
 	at time.Time
 	// running is the read under way; nil: none. failure is the error of the last read, after the time of the next try,
 	// and pause the pause before it.

@@ -23,7 +23,7 @@ import (
 type Recorder interface {
 	// Read returns the usage of the pods of some namespaces at an instant.
 	Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]usage.Pod, error)
-	// History returns the recorded samples of the pods of one target, the oldest first.
+	// History returns the recorded samples of the pods of a target, the oldest first.
 	History(ctx context.Context, r recorded.Range) ([]policy.Sample, error)
 	// Host returns the server's address without credentials.
 	Host() string

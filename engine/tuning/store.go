@@ -43,7 +43,7 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 	}}}, nil
 }
 
-// Kept is the content of a checkpoint: the learnt state of a mind, and the time at which the recorded history was taken
+// Kept is the content of a checkpoint: the learnt state of a mind, and the time when the recorded history was taken
 // over; zero: never.
 type Kept struct {
 	Data     []byte
@@ -51,7 +51,7 @@ type Kept struct {
 }
 
 // Kept returns the checkpoint of a target for a policy. It returns nothing if the checkpoint is missing, or belongs to
-// another object of that name.
+// a different object of that name.
 func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workload.Policy) (Kept, error) {
 	c := &v1alpha1.UsageCheckpoint{}
 	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}, c)

@@ -189,7 +189,7 @@ type sum struct {
 	young       bool
 }
 
-// add adds the container's usage in one pod. Unknown usage does not count.
+// add adds the container's usage in a pod. Unknown usage does not count.
 func (s *sum) add(c usage.Container) {
 	s.memory = max(s.memory, c.MemoryBytes)
 	if c.MilliCPU >= 0 {

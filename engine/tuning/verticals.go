@@ -44,7 +44,7 @@ func (l *Loop) makeVertical(ctx context.Context, s *world.Snapshot, ref workload
 }
 
 // tidyVerticals removes created VerticalPodAutoscalers that no policy asks for any more, or that stand beside one of
-// another writer. It reports whether no created one is left.
+// a different writer. It reports whether no created one is left.
 func (l *Loop) tidyVerticals(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) (none bool) {
 	if l.verticals == nil {
 		return false

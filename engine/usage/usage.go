@@ -21,14 +21,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Pod is the usage of the containers of one pod.
+// Pod is the usage of the containers of a pod.
 type Pod struct {
 	// Stamp is the time of the measurement in the server's words. Another stamp is another measurement.
 	Stamp      string
 	Containers []Container
 }
 
-// Container is the usage of one container.
+// Container is the usage of a container.
 type Container struct {
 	Name string
 	// MilliCPU is the mean over the window of the measurement, in thousandths of a core. Negative: unknown.
@@ -84,7 +84,7 @@ type list struct {
 	} `json:"items"`
 }
 
-// amounts are decoded leniently: an invalid amount is unknown. A fault in one container must not hide the usage of all
+// amounts are decoded leniently: an invalid amount is unknown. A fault in a container must not hide the usage of all
 // others.
 type amounts map[string]json.RawMessage
 

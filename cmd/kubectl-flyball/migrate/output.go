@@ -22,7 +22,7 @@ type own interface {
 	runtime.Object
 }
 
-// Emitted is one object of Flyball's with its notes.
+// Emitted is an object of Flyball's with its notes.
 type Emitted struct {
 	// From names its source objects.
 	From string

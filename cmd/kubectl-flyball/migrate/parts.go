@@ -75,7 +75,7 @@ func SortedKeys(object gjson.Result) []string {
 	return slices.Sorted(maps.Keys(object.Map()))
 }
 
-// Decoded decodes a part of an object; nil if it is absent or of another form.
+// Decoded decodes a part of an object; nil if it is absent or of a different form.
 func Decoded[T any](part gjson.Result) *T {
 	if !part.IsObject() {
 		return nil
@@ -98,7 +98,7 @@ func AnnotationPointer(key string) string {
 // LabelPointer returns the JSON pointer of a label.
 func LabelPointer(key string) string { return string(path.Pointer("/metadata/labels").Append(key)) }
 
-// Command returns a kubectl command on objects of one kind in one namespace; an empty namespace means none.
+// Command returns a kubectl command on objects of a kind in a namespace; an empty namespace means none.
 func Command(verb string, gk schema.GroupKind, namespace string, names []string, more string) string {
 	words := []string{"kubectl", verb, strings.ToLower(gk.String())}
 	for _, name := range names {

@@ -55,12 +55,12 @@ func (w *takeover) diff(after []byte) error {
 	return err
 }
 
-// replaces reports whether the object sleeps by another field than before.
+// replaces reports whether the object sleeps by a different field than before.
 func (w *takeover) replaces() bool {
 	return slices.ContainsFunc(w.open, func(o Original) bool { return o.Replaced })
 }
 
-// withVersionOf returns an object with the resourceVersion of another form of it.
+// withVersionOf returns an object with the resourceVersion of a different form of it.
 func withVersionOf(raw []byte, live Object) ([]byte, error) {
 	var version any
 	if v := live.Get("metadata.resourceVersion"); v.Exists() {

@@ -18,7 +18,7 @@ type Finding struct {
 	Looked []string `json:"-"`
 }
 
-// FindingObject is one object of Flyball's.
+// FindingObject is an object of Flyball's.
 type FindingObject struct {
 	From   string         `json:"from"`
 	Notes  []string       `json:"differences,omitempty"`

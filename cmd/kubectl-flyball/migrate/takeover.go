@@ -29,7 +29,7 @@ type Sleeper struct {
 	Notes, ByHand []string
 }
 
-// Original is one field that a tool has changed.
+// Original is a field that a tool has changed.
 type Original struct {
 	// Pointer is the JSON pointer of the field; every token is a member's name.
 	Pointer string
@@ -45,7 +45,7 @@ type Original struct {
 	Made bool
 }
 
-// Handover is the write to one object.
+// Handover is the write to an object.
 type Handover struct {
 	Target string `json:"target"`
 	// By is the policy that keeps the object asleep from now on; empty if only marks are removed.
@@ -76,14 +76,14 @@ type Handover struct {
 	changes []StateChange
 }
 
-// Taken is one field in the ledger.
+// Taken is a field in the ledger.
 type Taken struct {
 	Pointer string `json:"pointer"`
 	Was     string `json:"was,omitempty"`
 	Set     string `json:"set,omitempty"`
 }
 
-// takeover is the work on one object.
+// takeover is the work on an object.
 type takeover struct {
 	Handover
 	live    Object

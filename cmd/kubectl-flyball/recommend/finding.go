@@ -24,7 +24,7 @@ type Quantity struct {
 	Reasons     []string `json:"reasons"`
 }
 
-// Container has the requests of one container.
+// Container has the requests of a container.
 type Container struct {
 	Name string `json:"name"`
 	// Scaled is true for the container whose CPU is scaled by replicas.
@@ -33,7 +33,7 @@ type Container struct {
 	Memory Quantity `json:"memory"`
 }
 
-// Number is one number of an autoscaler.
+// Number is a number of an autoscaler.
 type Number struct {
 	// Own is absent without an owner's number.
 	Own         *int64   `json:"own,omitempty"`

@@ -27,7 +27,7 @@ The columns of files and the queries of Prometheus are below the flags.
 
 Exit codes: 0 success, 1 an error, 2 too little history for a recommendation.`
 
-// reference is the text below the flags. It has the default queries, so that a reader can change them.
+// reference is the text below the flags. It has the default queries, so a reader can change them.
 func reference() string {
 	var queries strings.Builder
 	for _, name := range history.Queried() {

@@ -52,7 +52,7 @@ type Surroundings struct {
 	Complete cobra.CompletionFunc
 }
 
-// verb is one run.
+// verb is a run.
 type verb struct {
 	Surroundings
 	paths                    []string

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// scheduleVerb is one run of suggest schedule.
+// scheduleVerb is a run of suggest schedule.
 type scheduleVerb struct {
 	verb
 	below, tolerate, lead, shortest string

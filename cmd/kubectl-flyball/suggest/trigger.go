@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// triggerVerb is one run of suggest trigger.
+// triggerVerb is a run of suggest trigger.
 type triggerVerb struct {
 	verb
 	container, request string

@@ -1,4 +1,4 @@
-// Package newpods changes pods on creation, so that they start with the requests recommended for their owner. It denies
+// Package newpods changes pods on creation, so they start with the requests recommended for their owner. It denies
 // nothing, sends no requests, and has no effect besides its answer. A pod with an unknown owner, or an unreadable pod,
 // passes unchanged.
 //

@@ -323,7 +323,7 @@ func (x *Index) inForce(e *entry, namespace string) bool {
 	return p.State(x.opts.Clock.Now()).Active != ""
 }
 
-// wantOf returns the requests for pods of an owner. An entry for another object of the same name is not used.
+// wantOf returns the requests for pods of an owner. An entry for a different object of the same name is not used.
 func (x *Index) wantOf(e *entry, owner workload.Ref, uid string) (newpod.Want, newpods.Result) {
 	switch {
 	case e.target != targetText(owner.Group, owner.Kind, owner.Name) || uid != "" && uid != e.uid || !x.inForce(e, owner.Namespace):
@@ -343,7 +343,7 @@ var errNoName = errors.New("project a recommendation: it has no name")
 
 // Project implements watch.Projector.
 func (projector) Project(raw []byte) (*workload.Object, error) {
-	// Each value is a copy, so that the document is not kept.
+	// Each value is a copy, so the document is not kept.
 	text := func(path string) string { return gjson.GetBytes(raw, path).String() }
 	obj := &workload.Object{Namespace: text("metadata.namespace"), Name: text("metadata.name"), UID: text("metadata.uid"), ResourceVersion: text("metadata.resourceVersion")}
 	if obj.Name == "" {

@@ -42,7 +42,7 @@ func (r Refusals) of(c Change) string {
 	return ""
 }
 
-// Change is a write to one pod, with the containers that change.
+// Change is a write to a pod, with the containers that change.
 type Change struct {
 	Pod        *fleet.Pod
 	Containers []fleet.Container
@@ -69,7 +69,7 @@ func IsRestarting(f *fleet.Fleet) bool {
 	})
 }
 
-// For returns the plan for the pods of a target. Pods that another writer has changed in place are left alone.
+// For returns the plan for the pods of a target. Pods that a different writer has changed in place are left alone.
 func For(f *fleet.Fleet, want Want, o Options, refused Refusals) Plan {
 	var p Plan
 	pods := slices.Clone(f.Pods)

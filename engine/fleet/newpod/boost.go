@@ -45,7 +45,7 @@ func BoostOf(cpu, until string, containers []string) *Boost {
 	return b
 }
 
-// start is the boost of one pod.
+// start is the boost of a pod.
 type start struct {
 	boost *Boost
 	after map[string]fleet.Resources

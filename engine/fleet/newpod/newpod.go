@@ -167,7 +167,7 @@ func containerOf(value gjson.Result) (c container) {
 	return c
 }
 
-// mark notes the policy on the pod, so that the pod can be restored to its template, and the requests after the boost,
+// mark notes the policy on the pod, so the pod can be restored to its template, and the requests after the boost,
 // if the pod has one.
 func mark(pod gjson.Result, policy, boost string) []operation {
 	notes := map[string]string{v1alpha1.AnnotationTunedBy: policy}

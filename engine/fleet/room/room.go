@@ -1,5 +1,5 @@
 // Package room checks whether pods fit into the LimitRanges of their namespace and into the rest of its ResourceQuotas.
-// It checks CPU and memory with the rules of the API server for created pods, for one pod and for a changed template of
+// It checks CPU and memory with the rules of the API server for created pods, for a pod and for a changed template of
 // a target. Quotas with scopes count only for some pods and are not checked.
 package room
 

@@ -43,7 +43,7 @@ type asked struct {
 	Min, Max         *int64
 }
 
-// amount is one value of an advice.
+// amount is a value of an advice.
 type amount struct {
 	workload.Amount
 	Value int64

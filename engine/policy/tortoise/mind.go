@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// tuner learns from one target, and decides by a profile.
+// tuner learns from a target, and decides by a profile.
 type tuner interface {
 	Observe(samples ...usage.Sample)
 	// Learnt returns the instants of the first and of the newest sample. Forget drops all samples, and nothing else.
@@ -29,7 +29,7 @@ type tuner interface {
 	Hours(spec tune.Spec, now time.Time, request int64) []int
 }
 
-// mind learns from one target and decides for it.
+// mind learns from a target and decides for it.
 type mind struct {
 	rules *rules
 	tuner tuner

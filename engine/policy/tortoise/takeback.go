@@ -67,7 +67,7 @@ func (m *mind) isBack() bool {
 	return n > 0 && maps.Equal(m.Refused[n-1].Back, m.Setting.Requests)
 }
 
-// narrowed narrows the bounds of requests: by limits that stay, and by roll-outs that were taken back, so that no
+// narrowed narrows the bounds of requests: by limits that stay, and by roll-outs that were taken back, so no
 // refused request is tried again.
 func (m *mind) narrowed(name string, l tune.Limits) tune.Limits {
 	for _, of := range []struct {

@@ -103,7 +103,7 @@ func (t *tortoise) mode(f *pipeline.Frame) error {
 }
 
 // known ends the pipeline if no result can be carried out yet: then earlier values stay, on the target and its
-// autoscaler. If another policy tunes the target, this policy claims nothing.
+// autoscaler. If a different policy tunes the target, this policy claims nothing.
 func (t *tortoise) known(f *pipeline.Frame) error {
 	keep := []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForGovernors: true}}
 	switch a := f.Input.Advice; {
@@ -125,7 +125,7 @@ func (t *tortoise) known(f *pipeline.Frame) error {
 	return nil
 }
 
-// requests claims the recommended requests of the target itself. Later changes by other writers are respected.
+// requests claims the recommended requests of the target itself. Later changes by foreign writers are respected.
 func (t *tortoise) requests(f *pipeline.Frame) error {
 	a := f.Input.Advice
 	amounts := a.Amounts

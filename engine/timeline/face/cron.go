@@ -13,7 +13,7 @@ import (
 )
 
 // Cron is a standard five-field expression as a set of wall-clock readings. Its searches work on the bits of the
-// fields, so that the distance to the next firing does not matter.
+// fields, so the distance to the next firing does not matter.
 type Cron struct {
 	minutes uint64 // bits 0 to 59
 	hours   uint32 // bits 0 to 23

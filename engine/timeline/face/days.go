@@ -1,5 +1,5 @@
 // Package face knows the clock face: the readings of wall clocks that crons name, and the days of the Gregorian calendar. Sets of days and
-// crons are searched by bits of their fields, so that the distance to the next one does not matter. It knows neither zones nor instants: a
+// crons are searched by bits of their fields, so the distance to the next one does not matter. It knows neither zones nor instants: a
 // reading is the number of seconds that UTC would need to show the same date and time.
 package face
 

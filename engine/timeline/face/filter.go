@@ -147,7 +147,7 @@ func (p *monthPlaces) addNth(n Nth, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// maxWeeks is how far apart the weeks of a Weeks are at most. One of them comes in each month within a few years, so that the search for it is
+// maxWeeks is how far apart the weeks of a Weeks are at most. One of them comes in each month within a few years, so the search for it is
 // short; every 52 weeks, none comes in some months for 270 years.
 const maxWeeks = 12
 

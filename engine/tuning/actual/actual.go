@@ -45,7 +45,7 @@ func Of(pods []*fleet.Pod, known bool) State {
 // then return unknown.
 func (h *State) ForgetPods() { h.pods, h.known = nil, false }
 
-// span is the range of the pods' requests of one resource for one container, in milli-CPU or bytes.
+// span is the range of the pods' requests of one resource for a container, in milli-CPU or bytes.
 type span struct {
 	least, most, sum int64
 	// pods is the number of pods with the container, none the number of those without a request.

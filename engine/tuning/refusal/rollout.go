@@ -11,7 +11,7 @@ import (
 type Rollout struct {
 	// since is the time since which the requests are claimed.
 	since time.Time
-	// through is the largest number of pods that were ready with the requests at once, and moved the time at which it
+	// through is the largest number of pods that were ready with the requests at once, and moved the time when it
 	// was reached.
 	through int
 	moved   time.Time

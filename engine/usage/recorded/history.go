@@ -45,7 +45,7 @@ type Nothing struct {
 // Error implements error.
 func (n *Nothing) Error() string { return n.What.Error() }
 
-// History returns the recorded samples of the pods of one target, the oldest first. Its error is a *Nothing if the
+// History returns the recorded samples of the pods of a target, the oldest first. Its error is a *Nothing if the
 // server has no data.
 func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) {
 	var all []policy.Sample
@@ -56,7 +56,7 @@ func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) 
 	return all, nil
 }
 
-// Each passes the samples of History to take part by part, so that only one part is in memory.
+// Each passes the samples of History to take part by part, so only one part is in memory.
 func (s *Server) Each(ctx context.Context, r Range, take func([]policy.Sample)) error {
 	if r.Progress == nil {
 		r.Progress = func(int, int) {}
@@ -130,7 +130,7 @@ func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Ti
 	return points, nil
 }
 
-// values are the values of one container at one instant, by the place of their query; NaN means unknown.
+// values are the values of a container at one instant, by the place of their query; NaN means unknown.
 type values [6]float64
 
 // unknown are values without any known value.

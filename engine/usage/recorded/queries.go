@@ -107,7 +107,7 @@ func PodsOf(kind, name string) string {
 	return name + "-.+"
 }
 
-// Filled returns the default query of a history for the pods of one target.
+// Filled returns the default query of a history for the pods of a target.
 func Filled(name string, of Range) string { return fill(DefaultQueries[name], of) }
 
 func fill(query string, of Range) string {

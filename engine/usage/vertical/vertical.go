@@ -176,7 +176,7 @@ func (a *All) add(raw []byte) (next string, err error) {
 			continue // it selects nothing
 		}
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: o.Spec.TargetRef.Kind}, Namespace: o.Metadata.Namespace, Name: o.Spec.TargetRef.Name}
-		// A copy by another writer has the label, too, and must not be removed.
+		// A copy by a different writer has the label, too, and must not be removed.
 		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" && o.Metadata.Name == workload.CompanionName(ref) {
 			a.Made = append(a.Made, Made{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
 			a.made[ref]++

@@ -157,7 +157,7 @@ func isAsleep(o migrate.Object) bool {
 	return ok
 }
 
-// isControlled reports whether another object controls this one: the tool and policies act on the controller.
+// isControlled reports whether a different object controls this one: the tool and policies act on the controller.
 func isControlled(o migrate.Object) bool {
 	return o.Get("metadata.ownerReferences.#(controller==true)").Exists()
 }

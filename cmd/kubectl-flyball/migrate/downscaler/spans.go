@@ -17,7 +17,7 @@ type spans struct {
 	// windows by time zone, in the order of zones; instants are in no zone and stand in the first.
 	windows map[string][]v1alpha1.Window
 	zones   []string
-	// starts are the days and times at which weekly spans begin, by zone; dates is true if a span has dates.
+	// starts are the days and times when weekly spans begin, by zone; dates is true if a span has dates.
 	starts map[string][]start
 	dates  bool
 	// ignored has the spans that do not count, with the reasons.

@@ -134,7 +134,7 @@ func (u *tuned) of(container string) *v1alpha1.TunedResources {
 	return &u.containers[i]
 }
 
-// policy adds the policy of one container. A resource that a policy does not name is Off.
+// policy adds the policy of a container. A resource that a policy does not name is Off.
 func (u *tuned) policy(p gjson.Result) {
 	name := p.Get("containerName").Str
 	c := u.of(name)
@@ -190,7 +190,7 @@ func (u *tuned) quantities(v gjson.Result) *v1alpha1.Quantities {
 	return q
 }
 
-// convertSlots makes Triggers of the bounds that a Tortoise recommends now, for the time in which the new one learns.
+// convertSlots makes Triggers of the bounds that a Tortoise recommends now, for the time when the new one learns.
 func convertSlots(t migrate.Object, out *migrate.Output) {
 	byZone, zones := slotsOf(t.Get("status.recommendations.horizontal"))
 	for _, z := range zones {

@@ -96,7 +96,7 @@ func repeatsWeekly(cron string) bool {
 	return len(fields) == 5 && fields[2] == "*" && fields[3] == "*"
 }
 
-// InZone returns the windows in a zone, for a policy with another zone: they name theirs if it differs.
+// InZone returns the windows in a zone, for a policy with a different zone: they name theirs if it differs.
 func InZone(all []v1alpha1.Window, zone, policy string) []v1alpha1.Window {
 	if zone == policy {
 		return all

@@ -40,7 +40,7 @@ type Input struct {
 	Samples []usage.Sample
 	// At is the instant of the wanted numbers. Later samples are ignored.
 	At time.Time
-	// Border is the instant at which the recommendation is kept too; zero: none.
+	// Border is the instant when the recommendation is kept too; zero: none.
 	Border time.Time
 	// Progress is called with the done share, from 0 to 1.
 	Progress func(share float64)
@@ -55,7 +55,7 @@ type Number struct {
 	Reasons          []string
 }
 
-// Container has the requests of one container.
+// Container has the requests of a container.
 type Container struct {
 	Name string
 	// CPU is in milli-CPU, Memory in bytes.

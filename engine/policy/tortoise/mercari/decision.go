@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// Resource is one resource of one container, with its known numbers. Sizes are in thousandths.
+// Resource is one resource of a container, with its known numbers. Sizes are in thousandths.
 type Resource struct {
 	Container string
 	// Memory is true for memory, false for CPU.
@@ -74,7 +74,7 @@ func NewFormulas(c Config, zone *time.Location) *Formulas {
 }
 
 // Decide returns the numbers to set at an instant. In an emergency, and on the way back from it, recommendations stay.
-// Before every slot has a value, an emergency sets no bounds, so that no way back is needed: slots are filled as soon
+// Before every slot has a value, an emergency sets no bounds, so no way back is needed: slots are filled as soon
 // as it is over.
 func (f *Formulas) Decide(s Seen) Decision {
 	d := Decision{Targets: f.targets(s), Bound: f.Low.Filled()}

@@ -24,7 +24,7 @@ type Config struct {
 	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent; NewMetric is the first target of a
 	// metric.
 	MinUtilisation, MaxUtilisation, NewMetric int32
-	// MaxIncrease is the largest growth of the target in one change, in percent points; UtilisationInterval is the time
+	// MaxIncrease is the largest growth of the target in a change, in percent points; UtilisationInterval is the time
 	// between two changes.
 	MaxIncrease         int32
 	UtilisationInterval time.Duration
@@ -115,7 +115,7 @@ func (c Config) Vertical(request, stored int64, l Limits) Sized {
 // Pressure notes that the replicas reached the preferred number.
 type Pressure struct {
 	Noted bool
-	// Since is the last time at which it was noted or acted upon.
+	// Since is the last time when it was noted or acted upon.
 	Since time.Time
 }
 

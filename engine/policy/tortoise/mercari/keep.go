@@ -66,7 +66,7 @@ type KeptUsage struct {
 	Containers map[string]KeptContainer
 }
 
-// KeptContainer is the learnt state of one container.
+// KeptContainer is the learnt state of a container.
 type KeptContainer struct {
 	CPU, Memory []byte
 	Peak        float64

@@ -20,7 +20,7 @@ const (
 // Scalings are the ways for both resources of a container. Empty means unnamed.
 type Scalings struct{ CPU, Memory Scaling }
 
-// Container is one container of a target: the resources that it requests, and those with a ContainerResource metric of
+// Container is a container of a target: the resources that it requests, and those with a ContainerResource metric of
 // an attached autoscaler.
 type Container struct {
 	Name                    string

@@ -15,7 +15,7 @@ type Profile struct {
 	Name string
 	// Headroom is the share of the ready capacity that demand should not exceed.
 	Headroom float64
-	// Violation is the price of the share of time in which demand is above the headroom, in shares of the cost of the
+	// Violation is the price of the share of time when demand is above the headroom, in shares of the cost of the
 	// owner's setting.
 	Violation float64
 	// Memory is the price of a GiB of memory in milli-CPU.
@@ -37,7 +37,7 @@ var Profiles = map[string]Profile{
 type Bounds struct {
 	// Min, Max and PreferredMax are replicas.
 	Min, Max, PreferredMax int
-	// Reach is the total request of the owner's maximum in milli-CPU: Max grows as a request shrinks, so that the total
+	// Reach is the total request of the owner's maximum in milli-CPU: Max grows as a request shrinks, so the total
 	// stays within reach. Zero: Max stays.
 	Reach int64
 	// MinRequest and MaxRequest are milli-CPU of the scaled container.

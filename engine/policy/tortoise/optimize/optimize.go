@@ -56,7 +56,7 @@ type Input struct {
 	Peaks []float64
 	// Owner is the owner's setting, and Now the present aim.
 	Owner, Now Aim
-	// Resizing is the share of the cost that another request must save, because all pods change for it; 0: it may not
+	// Resizing is the share of the cost that a different request must save, because all pods change for it; 0: it may not
 	// change.
 	Resizing float64
 	// Beside is the CPU of other containers for each milli-CPU of the request. PerPod is the other cost of a pod with

@@ -65,7 +65,7 @@ const (
 	minutesPerHour = 60
 )
 
-// Early returns the time by which the minimum of an hour is set ahead, in whole minutes, so that pods are ready when
+// Early returns the time by which the minimum of an hour is set ahead, in whole minutes, so pods are ready when
 // the hour begins.
 func (s System) Early() time.Duration { return (s.Start + 2*time.Minute - 1).Truncate(time.Minute) }
 

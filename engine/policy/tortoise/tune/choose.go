@@ -15,7 +15,7 @@ const (
 	// chooseEvery is the time between two choices, and resizeEvery the least time between two choices of the request,
 	// because all pods change for it.
 	chooseEvery, resizeEvery = 24 * time.Hour, 7 * 24 * time.Hour
-	// worthInTime is the share of the cost that another request must save when it is due for choice, and worthAtOnce
+	// worthInTime is the share of the cost that a different request must save when it is due for choice, and worthAtOnce
 	// before.
 	worthInTime, worthAtOnce = 0.05, 0.2
 	// unknownTarget is the target of an autoscaler with an unknown target.

@@ -70,7 +70,7 @@ func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
 	}
 }
 
-// beside returns the CPU request of another container: its usage beside a fully used pod of the scaled container. If
+// beside returns the CPU request of a different container: its usage beside a fully used pod of the scaled container. If
 // the request differs, why has the reason.
 func (t *Tuner) beside(spec Spec, name string, request int64) (wanted int64, why string) {
 	l := spec.limits(name)
@@ -135,7 +135,7 @@ const haste = 4
 // over, and behind if falls wait for pods.
 type pace struct{ fall, rise, due, behind bool }
 
-// pace returns the present pace. A fall has a cooldown from the last pod's step before, so that its effect shows before
+// pace returns the present pace. A fall has a cooldown from the last pod's step before, so its effect shows before
 // the next, and pods do not get several steps at once.
 func (t *Tuner) pace(spec Spec, o Observed) pace {
 	since := func(at time.Time) time.Duration { return o.Now.Sub(at) }

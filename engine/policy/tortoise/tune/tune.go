@@ -158,7 +158,7 @@ type State struct {
 	// StuckSince and WellSince are the times since which the autoscaler has been blind, and since which all has been
 	// well.
 	StuckSince, WellSince time.Time
-	// Aim is the choice made at Chosen; Moved is the time at which its request was due for choice. Loss is the error of
+	// Aim is the choice made at Chosen; Moved is the time when its request was due for choice. Loss is the error of
 	// the usual peaks.
 	Aim           optimize.Aim
 	Chosen, Moved time.Time

@@ -11,7 +11,7 @@ const (
 	Points = int(10 * 24 * time.Hour / Step)
 )
 
-// Point is one step of the demand of a whole target, in milli-CPU, if Known.
+// Point is a step of the demand of a whole target, in milli-CPU, if Known.
 type Point struct {
 	Mean  float64
 	Known bool

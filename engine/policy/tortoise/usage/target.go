@@ -31,7 +31,7 @@ const (
 	oomBump, oomWeight = 1.2, 400
 )
 
-// container has the learnt usage of one container.
+// container has the learnt usage of a container.
 type container struct {
 	memory Histogram
 	demand Series
@@ -56,7 +56,7 @@ func (k kill) then(later kill) kill {
 	return k
 }
 
-// Target has the learnt usage of one target.
+// Target has the learnt usage of a target.
 type Target struct {
 	names      []string
 	containers []*container
