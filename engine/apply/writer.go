@@ -107,7 +107,7 @@ func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource
 		version = got.GetResourceVersion()
 		if p.Keeps != nil && p.Next == nil {
 			if err := w.giveUp(ctx, resource, got); err != nil {
-				w.Log.Error(err, "Failed to give up the ownership of what was given back", "kind", resource.GroupResource().String(), "object", name(obj))
+				w.Log.Error(err, "Failed to give up the ownership of restored fields", "kind", resource.GroupResource().String(), "object", name(obj))
 			}
 		}
 	}

@@ -63,7 +63,7 @@ func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 
 // leave reports that an object outlives its policy.
 func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
-	k.Log.Info("left to the garbage collector", "policy", p.ID.String(), "object", ref.String(), "reason", why.Error())
+	k.Log.Info("Left an object of a template to the garbage collector", "policy", p.ID.String(), "object", ref.String(), "reason", why.Error())
 	if k.Recorder != nil {
 		k.Recorder.Eventf(p.Object, nil, corev1.EventTypeWarning, "NotRemoved", "Delete",
 			"%s was made for this %s and is left to the garbage collector: %s", ref, p.ID.Kind, workload.OneLine(why.Error(), 512))

@@ -91,7 +91,7 @@ func (k *Keeper) makeGovernors(ctx context.Context, s *world.Snapshot, ref workl
 			continue
 		}
 		if _, _, err := k.Keep(ctx, governor); err != nil {
-			k.Log.V(1).Info("will be made later", "object", governor.String(), "reason", err.Error())
+			k.Log.V(1).Info("Failed to create an autoscaler of a template; will retry", "object", governor.String(), "reason", err.Error())
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 			continue
 		}
 		if err := l.store.Remove(ctx, ref); err != nil {
-			l.opts.Log.V(1).Info("what was learnt will be removed later", "target", ref.String(), "reason", err.Error())
+			l.opts.Log.V(1).Info("Failed to delete the objects of an untuned target; will retry", "target", ref.String(), "reason", err.Error())
 			continue
 		}
 		l.subjects[ref].recalled.drop()
@@ -71,7 +71,7 @@ func (l *Loop) rest(ctx context.Context, s *world.Snapshot, x *subject) {
 		err = l.store.Untell(ctx, x.ref)
 	}
 	if err != nil {
-		l.opts.Log.V(1).Info("what was learnt will be put aside later", "target", x.ref.String(), "reason", err.Error())
+		l.opts.Log.V(1).Info("Failed to set a target without an adapter aside; will retry", "target", x.ref.String(), "reason", err.Error())
 		return
 	}
 	x.recalled.drop()
@@ -109,7 +109,7 @@ func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.
 	}
 	found, err := l.store.Told(ctx)
 	if err != nil {
-		l.opts.Log.V(1).Info("what was left behind will be looked for later", "reason", err.Error())
+		l.opts.Log.V(1).Info("Failed to list earlier recommendations; will retry", "reason", err.Error())
 		return
 	}
 	waiting, all := unreadable(s), true
@@ -133,7 +133,7 @@ func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.
 			remove = l.store.Untell
 		}
 		if err := remove(ctx, t.Ref); err != nil {
-			l.opts.Log.V(1).Info("what was left behind will be removed later", "target", t.String(), "reason", err.Error())
+			l.opts.Log.V(1).Info("Failed to delete an earlier recommendation; will retry", "target", t.String(), "reason", err.Error())
 			return
 		}
 	}

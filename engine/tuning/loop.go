@@ -244,7 +244,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 		if r := recover(); r != nil {
 			err := fmt.Errorf("panic: %v", r)
 			l.audience.Fault()
-			l.opts.Log.Error(err, "a target could not be tuned because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
+			l.opts.Log.Error(err, "Failed to tune a target because of a fault in Flyball", "target", ref.String(), "stack", string(debug.Stack()))
 			l.note(ref, p.ID, "a fault in Flyball, please report it: "+err.Error())
 		}
 	}()
@@ -356,7 +356,7 @@ func (l *Loop) keep(ctx context.Context, all []*subject) {
 	for _, x := range all {
 		writers.Go(func() error {
 			if err := l.store.Keep(ctx, x.ref, x.uid, x.policy, Kept{x.mind.Keep(), x.recalled.at}); err != nil {
-				l.opts.Log.V(1).Info("what was learnt will be kept later", "target", x.ref.String(), "reason", err.Error())
+				l.opts.Log.V(1).Info("Failed to write the usage checkpoint; will retry", "target", x.ref.String(), "reason", err.Error())
 				return nil
 			}
 			x.kept = now

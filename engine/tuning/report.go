@@ -47,7 +47,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	}
 	v := decide.Target(l.world.Snapshot(), ref, l.opts.Clock.Now(), nil)
 	if err := l.addNewPods(ctx, ref, &v, x, &st); err != nil {
-		l.opts.Log.V(1).Info("the recommendation will be written later", "target", ref.String(), "reason", err.Error())
+		l.opts.Log.V(1).Info("Failed to read the last recommendation; will retry", "target", ref.String(), "reason", err.Error())
 		return
 	}
 	x.has = l.markApplied(ref, p.ID, &v, &st, note)
@@ -65,7 +65,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	}
 	if err := l.store.Tell(ctx, ref, x.uid, p.ID, st, x.made); err != nil {
 		x.made = false
-		l.opts.Log.V(1).Info("the recommendation will be written again", "target", ref.String(), "reason", err.Error())
+		l.opts.Log.V(1).Info("Failed to write the recommendation; will retry", "target", ref.String(), "reason", err.Error())
 		return
 	}
 	l.announcePhase(ref, p, x, st)

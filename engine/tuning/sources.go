@@ -59,7 +59,7 @@ func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
 		if !needed {
 			b.Drop()
 		} else if err := b.Need(ctx); err != nil {
-			l.opts.Log.Error(err, "Failed to watch what bounds pods: it is tried again")
+			l.opts.Log.Error(err, "Failed to watch the bounds of pods; will retry")
 		}
 	}
 	if needed {
@@ -69,7 +69,7 @@ func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
 		return ""
 	}
 	if err := l.members.DropContainers(ctx); err != nil {
-		l.opts.Log.Error(err, "pods are watched anew")
+		l.opts.Log.Error(err, "Failed to end the watch of pods with their containers")
 	}
 	return ""
 }

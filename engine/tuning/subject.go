@@ -93,7 +93,7 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	mind, err := p.Tuner().NewMind(kept.Data)
 	if err != nil {
 		kept.Recalled = time.Time{}
-		l.opts.Log.Error(err, "what was learnt cannot be read: it begins anew", "target", ref.String())
+		l.opts.Log.Error(err, "Failed to read the usage checkpoint; learning begins anew", "target", ref.String())
 		if mind, err = p.Tuner().NewMind(nil); err != nil {
 			return nil, err
 		}

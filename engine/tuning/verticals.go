@@ -58,7 +58,7 @@ func (l *Loop) tidyVerticals(ctx context.Context, s *world.Snapshot, tuned map[w
 			continue
 		}
 		if err := l.opts.Verticals.Remove(ctx, m); err != nil {
-			l.opts.Log.V(1).Info("what was made will be removed later", "object", m.Namespace+"/"+m.Name, "reason", err.Error())
+			l.opts.Log.V(1).Info("Failed to delete a VerticalPodAutoscaler; will retry", "object", m.Namespace+"/"+m.Name, "reason", err.Error())
 		}
 	}
 	return len(l.verticals.Made) == 0

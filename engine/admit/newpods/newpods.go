@@ -81,7 +81,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.Note(result)
 	}
 	if err := (limits.Answer{Allowed: true, Patch: patch}).Write(w, r.uid.Str); err != nil {
-		h.Log.V(1).Info("the API server has not waited for the answer", "reason", err.Error())
+		h.Log.V(1).Info("Failed to answer: the API server has not waited", "reason", err.Error())
 	}
 }
 
@@ -132,14 +132,14 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	patch, err := newpod.Patch(r.object, want)
 	switch {
 	case err != nil:
-		h.Log.V(1).Info("a pod is created as it is", "owner", owner.String(), "reason", err.Error())
+		h.Log.V(1).Info("Failed to read or change a pod; it is created unchanged", "owner", owner.String(), "reason", err.Error())
 		return nil, Unreadable
 	case patch == nil:
 		return nil, Right
 	}
 	why, err := h.refuses(r, patch)
 	if why != "" && want.Boost != nil {
-		h.Log.Info("a pod starts without a boost: its namespace has no room for it", "owner", owner.String(), "reason", why)
+		h.Log.Info("A pod starts without a boost: its namespace has no room for the boost", "owner", owner.String(), "reason", why)
 		want.Boost = nil
 		if patch, err = newpod.Patch(r.object, want); patch == nil || err != nil {
 			return nil, Right
@@ -150,7 +150,7 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	case err != nil:
 		return nil, Unreadable
 	case why != "":
-		h.Log.Info("a pod is created with what its template requests: its namespace has no room for what is recommended", "owner", owner.String(), "reason", why)
+		h.Log.Info("A pod keeps its template's requests: its namespace has no room for the recommended ones", "owner", owner.String(), "reason", why)
 		patch, err = newpod.Patch(r.object, want.Variables())
 		if err != nil {
 			return nil, Unreadable

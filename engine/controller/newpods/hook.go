@@ -101,7 +101,7 @@ func (h *Hook) keep(ctx context.Context) error {
 // NewNote returns a function that counts the results for pods in a registry. Call it once per process.
 func NewNote(r prometheus.Registerer) (func(newpods.Result), error) {
 	pods := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_new_pods_total",
-		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unfit, unknown, unreadable). The requests of all but tuned pods stay as they are. Dry runs do not count."}, []string{"result"})
+		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unfit, unknown, unreadable). Only tuned pods were changed. Dry runs do not count."}, []string{"result"})
 	if err := r.Register(pods); err != nil {
 		return nil, err
 	}
