@@ -72,7 +72,7 @@ func TestLimitsFollowTheirRequests(t *testing.T) {
 	}
 }
 
-// TestDirections: only what is a number or a quantity on both sides, and grows, goes up.
+// TestDirections: only a growing number or quantity goes up.
 func TestDirections(t *testing.T) {
 	for _, tc := range []struct {
 		from, to string

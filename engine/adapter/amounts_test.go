@@ -23,7 +23,7 @@ func asking(key workload.Amount, n int64) workload.Plan {
 	return workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{key: {Value: n, By: peaks, Since: monday}}}
 }
 
-// pod is the spec of a Deployment with one container, whose resources are given.
+// pod returns the spec of a Deployment with one container of the given resources.
 func pod(resources string) string {
 	return fmt.Sprintf(`{"template":{"spec":{"containers":[{"name":"web","resources":%s}]}}}`, resources)
 }
@@ -77,8 +77,8 @@ func TestInRatio(t *testing.T) {
 	}
 }
 
-// TestWhoseRequest respects the request that somebody else has written, and the limit with it, until the next transition. The same amount
-// in another spelling is nobody else's.
+// TestWhoseRequest respects a foreign writer's request, and the limit with it, until the next transition. The same
+// amount in another spelling is no foreign one.
 func TestWhoseRequest(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	const at = "/spec/template/spec/containers/0/resources/requests/cpu"
@@ -118,7 +118,7 @@ func TestWhoseRequest(t *testing.T) {
 	}
 }
 
-// TestACorrectedRequestKeepsTheOwnersRatio writes request and limit at once, by what both were before.
+// TestACorrectedRequestKeepsTheOwnersRatio writes request and limit at once, from the originals of both.
 func TestACorrectedRequestKeepsTheOwnersRatio(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	const at = "/spec/template/spec/containers/0/resources/requests/cpu"
@@ -142,8 +142,8 @@ func TestACorrectedRequestKeepsTheOwnersRatio(t *testing.T) {
 	}
 }
 
-// TestAmountsAreKeptWhereTheyAreAskedFor keeps nothing of containers where no policy sets requests, and gives back all the same: containers
-// are found by their names then.
+// TestAmountsAreKeptWhereTheyAreAskedFor keeps no containers if no policy sets requests, and restores all the same:
+// containers are then found by name.
 func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	asked, unasked := compiled(t, deploymentYAML, Keys{Amounts: true}), compiled(t, deploymentYAML, Keys{})
 	const before = `{"template":{"spec":{"containers":[{"name":"a","resources":{}},{"name":"web","resources":{"requests":{"cpu":"250m"}}}]}}}`
@@ -236,7 +236,7 @@ func TestAmountsThatCannotBeSet(t *testing.T) {
 	}
 }
 
-// TestHeldAmounts keeps what is set, with its original, while one amount of the object cannot be read.
+// TestHeldAmounts keeps set amounts, with their originals, while one amount of the object cannot be read.
 func TestHeldAmounts(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	s := newServer(object(pod(`{"requests":{"cpu":"250m"}}`)))
@@ -300,7 +300,7 @@ func TestCompileErrorsOfAmounts(t *testing.T) {
 	}
 }
 
-// TestSettledTargets: whether a target has settled is known where somebody sets what it requests, and nothing of that is kept elsewhere.
+// TestSettledTargets: the settled state is known if a policy sets requests, and costs no memory otherwise.
 func TestSettledTargets(t *testing.T) {
 	tuned, plain := compiled(t, deploymentYAML, Keys{Amounts: true}), compiled(t, deploymentYAML, Keys{})
 	for status, want := range map[string]bool{

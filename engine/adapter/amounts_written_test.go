@@ -8,7 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestAmountsOneByOne writes one amount in the spelling of its kind, and gives it back. It says which it is and whether that restarts pods.
+// TestAmountsOneByOne writes one amount in the spelling of its kind, and restores it. It checks its label and whether
+// the write restarts pods.
 func TestAmountsOneByOne(t *testing.T) {
 	const numbersYAML = `
 target: {group: example.com, kind: Cores, versions: [v1]}
@@ -47,7 +48,7 @@ utilisation: [{resource: cpu, percent: .spec.target}]
 	}
 }
 
-// TestTwinsWithoutTheAmount are in nobody's way: what only one element has is set there.
+// TestTwinsWithoutTheAmount do not matter: an amount of only one element is set there.
 func TestTwinsWithoutTheAmount(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Pool, versions: [v1]}
@@ -76,7 +77,8 @@ func TestALimitThatSomebodyChanges(t *testing.T) {
 	}
 }
 
-// TestTheLimitOfAnAdoptedRequestStays: somebody has written the request that Flyball had set, and may rely on the limit beside it.
+// TestTheLimitOfAnAdoptedRequestStays: a foreign writer has written Flyball's request again, and may rely on the limit
+// beside it.
 func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	request := entry("/spec/template/spec/containers/0/resources/requests/cpu", `"250m"`, `"1"`)
@@ -89,8 +91,8 @@ func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
 	}
 }
 
-// TestLimitsThatDoNotFollow: one that stays bounds the request and is its owner's, one that goes comes back, and who changes the rule gets what it
-// says.
+// TestLimitsThatDoNotFollow: a limit that stays is the owner's and bounds the request, a removed limit comes back, and
+// a change of the rule takes effect.
 func TestLimitsThatDoNotFollow(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	own := pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m","memory":"1Gi"}}`)

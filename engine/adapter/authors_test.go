@@ -28,7 +28,7 @@ hold: [{set: [{path: .spec.worker.paused, value: true}]}]
 bounds: {min: {path: .spec.worker.min}}
 `
 
-// managed is one entry of .metadata.managedFields.
+// managed is an entry of .metadata.managedFields.
 type managed struct {
 	Manager    string          `json:"manager"`
 	APIVersion string          `json:"apiVersion"`
@@ -53,7 +53,8 @@ func written(t *testing.T, spec, uid string, e workload.Entry, managers ...manag
 	return must(jsonpatch.MergePatch(object(spec, v1alpha1.AnnotationLedger, text), patch))
 }
 
-// TestAuthors says what managed fields tell of a count that Flyball has set to 0, or of a container that it has made.
+// TestAuthors returns the author, by managed fields, of a count that Flyball has set to 0, or of a container that it
+// has made.
 func TestAuthors(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
@@ -122,7 +123,7 @@ suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on,
 	}
 }
 
-// TestMadeContainersGo gives back a field whose container was made, and in which defaults are by now.
+// TestMadeContainersGo restores a field in a made container that has defaults by now.
 func TestMadeContainersGo(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	const full = `{"kept":1,"power":{"on":false,"level":3,"fan":{"speed":2}}}`
@@ -136,7 +137,7 @@ func TestMadeContainersGo(t *testing.T) {
 			t.Errorf("given back in %d writes: %s", back.writes, back.spec())
 		}
 	}
-	// What Flyball has still to do with in there keeps it.
+	// A remaining value of Flyball keeps the container.
 	held := newServer(doc)
 	held.settle(t, a, workload.Plan{Size: sleep().Size, Hold: holding().Hold, Min: number(5)})
 	if spec := held.spec(); !path.Equal(spec, `{"kept":1,"power":{"on":false,"level":5,"fan":{"speed":2,"lock":true}}}`) {
@@ -168,7 +169,7 @@ func TestAMadeContainerGoesFromOneThatStays(t *testing.T) {
 	}
 }
 
-// TestAContainerThatIsTheOwnersNow is counted as made for no entry any more: what an orphaned value is in stays.
+// TestAContainerThatIsTheOwnersNow is no longer made for any entry: the container of an orphaned value stays.
 func TestAContainerThatIsTheOwnersNow(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	bounded := workload.Plan{Min: &workload.Claim[int64]{Value: 9, By: nights, Since: monday}}
@@ -192,7 +193,7 @@ func TestAContainerThatIsTheOwnersNow(t *testing.T) {
 	}
 }
 
-// TestADefaultThatIsClaimedStays although the container goes that it came with: to claim what is there is a claim as well.
+// TestADefaultThatIsClaimedStays although its container goes: a claim of the present value is a claim as well.
 func TestADefaultThatIsClaimedStays(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	s := newTrackingServer(object(`{}`), worlds["Powered"].defaults)
@@ -232,15 +233,15 @@ func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
 	}
 }
 
-// TestAnOwnersValueKeepsTheContainerItIsIn has Flyball set, and give back, what an owner has put into a container that Flyball made.
-// Flyball has then written that value last, and it is the owner's all the same.
+// TestAnOwnersValueKeepsTheContainerItIsIn lets Flyball set and restore an owner's value in a container that Flyball
+// made. Flyball has then written the value last, and it is the owner's all the same.
 func TestAnOwnersValueKeepsTheContainerItIsIn(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	held, both := holding(), workload.Plan{Hold: holding().Hold, Min: number(9)}
 	orphaned := workload.Plan{Hold: holding().Hold, Orphan: map[workload.Policy]bool{peaks: true}}
 	for _, c := range []struct {
 		name string
-		// level is what the owner puts into the container after the first plan; empty: nothing.
+		// level is the owner's value in the container after the first plan; empty: none.
 		level string
 		plans []workload.Plan
 		want  string
@@ -324,7 +325,7 @@ bounds: {each: '.spec.pools[*]', nameFrom: .name, min: {path: .size.min}}
 	}
 }
 
-// TestWhatIsLeftToTheOwnerKeepsItsContainer: two policies go at once, and only one of them gives back.
+// TestWhatIsLeftToTheOwnerKeepsItsContainer: two policies end at once, and only one of them restores.
 func TestWhatIsLeftToTheOwnerKeepsItsContainer(t *testing.T) {
 	a := compiled(t, partYAML, Keys{})
 	for _, c := range []struct {

@@ -15,7 +15,7 @@ const (
 	deleted = workload.ChangeDelete
 )
 
-// guestYAML is a kind whose objects come and go with their hosts, unless they have none.
+// guestYAML is a kind with objects that come and go with their hosts, if they have one.
 const guestYAML = `
 target: {group: example.com, kind: Guest, versions: [v1]}
 changes:
@@ -70,7 +70,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What is asked of whole objects is kept by no watch.
+// Predicates on whole objects are in no watch.
 func TestLifecycleIsNotWatched(t *testing.T) {
 	with := compiled(t, guestYAML, Keys{})
 	without := compiled(t, "target: {group: example.com, kind: Guest, versions: [v1]}", Keys{})

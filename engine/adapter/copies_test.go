@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestACopyIsNotWoken has objects with the ledger of another one, or of the template that a controller made them of: whoever writes the
-// template can put any ledger there, and does not know the UID that an object will have.
+// TestACopyIsNotWoken has objects with the ledger of another one, or of the template from which a controller created
+// them: the template's author can put any ledger there, and does not know the UID of a later object.
 func TestACopyIsNotWoken(t *testing.T) {
 	const owned = `,"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Shop","name":"a","uid":"9"}]`
 	controlled := strings.Replace(owned, `"uid"`, `"controller":true,"uid"`, 1)
@@ -23,7 +23,7 @@ func TestACopyIsNotWoken(t *testing.T) {
 		spec   string
 		copyOf string
 		wakes  bool
-		// owner is the metadata of who controls the object; empty: nobody.
+		// owner is the metadata of the object's controller; empty: none.
 		owner string
 	}{
 		{"its own", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "", true, ""},
@@ -63,7 +63,7 @@ func TestACopyIsNotWoken(t *testing.T) {
 	}
 }
 
-// TestACopyOfWhatWasTakenAway is one, too: the field is absent, or a null.
+// TestACopyOfWhatWasTakenAway is a copy, too: the field is absent, or a null.
 func TestACopyOfWhatWasTakenAway(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	text := must(workload.Ledger{entry("/spec/other", `{"a":1}`, "")}.Encode(workload.Origin{Of: "Deployment/api", Namespace: "shop", UID: "1"}))

@@ -93,7 +93,7 @@ suspend: [{when: [%s], set: [{path: .spec.off, value: true}]}]
 	}
 }
 
-// TestWhatTheOwnerPutBesideIsLeft gives a field back whose parents were made, after its owner has put something into one.
+// TestWhatTheOwnerPutBesideIsLeft restores a field with made parents after its owner has added a field to one.
 func TestWhatTheOwnerPutBesideIsLeft(t *testing.T) {
 	a := compiled(t, "target: {kind: K, versions: [v1]}\nhold: [{set: [{path: .spec.a.b.c, value: 1}]}]", Keys{})
 	s := newServer(object(`{"kept":1}`))
@@ -105,7 +105,7 @@ func TestWhatTheOwnerPutBesideIsLeft(t *testing.T) {
 	}
 }
 
-// TestAnOwnersZeroStays gives a count of 0 back, whatever the bounds of its governor are.
+// TestAnOwnersZeroStays restores a count of 0, for any bounds of its autoscaler.
 func TestAnOwnersZeroStays(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	s := newServer(object(`{"replicas":0}`))
@@ -174,7 +174,7 @@ func TestImpactOfWhatIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestBothWaysIsDown has a write that takes one thing and gives another back.
+// TestBothWaysIsDown has a write that reduces one value and restores another.
 func TestBothWaysIsDown(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	r := rendered(t, a, withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), holding())

@@ -143,8 +143,8 @@ func TestPathsThroughLists(t *testing.T) {
 	}
 }
 
-// TestEditedLists edits lists while they sleep. It says what each edit leaves once nobody asks for anything: the counts, and whether a person
-// is asked for help. Of what is not given back then, the original is in the ledger.
+// TestEditedLists edits lists while they sleep. Each case has the counts after the last claim, and whether a person is
+// needed. An original that is not restored stays in the ledger.
 func TestEditedLists(t *testing.T) {
 	const kind = `
 target: {group: example.com, kind: Any, versions: [v1]}
@@ -305,7 +305,7 @@ scale:
 - {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n, minimum: 1}
 `
 
-// TestOneNameUnderTwoFiltersIsRefused: nothing is set that could not be told apart in the morning.
+// TestOneNameUnderTwoFiltersIsRefused: a value that could not be identified in the morning is not set.
 func TestOneNameUnderTwoFiltersIsRefused(t *testing.T) {
 	a := compiled(t, twoFiltersYAML, Keys{})
 	doc := object(`{"pools":[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]}`)

@@ -19,7 +19,7 @@ func noting(key, value string) workload.Plan {
 	return workload.Plan{Annotations: map[string]workload.Claim[string]{key: {Value: value, By: peaks, Since: monday}}}
 }
 
-// TestFacets writes one facet, and gives it back.
+// TestFacets writes one facet, and restores it.
 func TestFacets(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -159,7 +159,7 @@ func TestFacetsTogether(t *testing.T) {
 	if r.By != nights || r.State != workload.StateAsleep || r.Direction != workload.DirectionDown {
 		t.Errorf("got %s, %s, %s", r.By, r.State, r.Direction)
 	}
-	// One facet ends: what it made stays as long as others are in it.
+	// One facet ends: its containers stay while others are in them.
 	plan.Size = nil
 	s.settle(t, a, plan)
 	if want := `{"mode":"switch","pool":{"min":1,"max":4,"notes":{"n":"v"}},"power":{"lock":{"by":"flyball"}}}`; !path.Equal(want, s.spec()) {
@@ -180,7 +180,7 @@ func TestAnnotationsThatCannotBeSet(t *testing.T) {
 	}
 }
 
-// TestAnAdapterEditedMeanwhile gives back fields that the adapter does not know any more.
+// TestAnAdapterEditedMeanwhile restores fields that the adapter no longer knows.
 func TestAnAdapterEditedMeanwhile(t *testing.T) {
 	before := compiled(t, nestedYAML, Keys{Set: []string{"n"}})
 	after := compiled(t, "target: {group: example.com, kind: Nested, versions: [v1]}", Keys{})
@@ -197,7 +197,7 @@ func TestAnAdapterEditedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestAForgedLedger does not lend Flyball's rights to who may edit annotations.
+// TestAForgedLedger does not lend Flyball's rights to editors of annotations.
 func TestAForgedLedger(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	for _, pointer := range []string{"/spec", "/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1awake-until", "/metadata/ownerReferences/0",
@@ -215,7 +215,7 @@ func TestAForgedLedger(t *testing.T) {
 	if r.Patch == nil || len(r.Changed) > 0 || r.Message == "" {
 		t.Errorf("an element: got %v, %v, %q", r.Patch, r.Changed, r.Message)
 	}
-	// What an adapter may have written before it was edited is given back, also under a name that looks like an index.
+	// A field that the adapter may have written before its edit is restored, also under a name like an index.
 	r = rendered(t, a, withLedger(t, `{"x":{"0":2}}`, entry("/spec/x/0", "1", "2")), workload.Plan{})
 	if len(r.Changed) != 1 || len(r.Ignored) > 0 {
 		t.Errorf("a field: got %v, ignored %v", r.Changed, r.Ignored)
@@ -257,7 +257,7 @@ func TestRulesWithHeldBackNeighbours(t *testing.T) {
 	}
 }
 
-// TestKept names what an object is that a suspended policy keeps as it left it.
+// TestKept returns the state of an object that a suspended policy keeps.
 func TestKept(t *testing.T) {
 	element := entry("/spec/nodeSets/0/count", "3", "1")
 	element.Element = "hot"
@@ -332,7 +332,7 @@ hold:
 		if r := s.settle(t, a, c.plan); s.writes != c.writes || r.State != c.state {
 			t.Errorf("%s: %d writes, %s", c.name, s.writes, r.State)
 		}
-		// What Flyball has set is not taken for the owner's.
+		// Flyball's values do not count as the owner's.
 		if got := a.Observe(projected(t, a, s.doc)).Suspended; got != c.suspended {
 			t.Errorf("%s, carried out: suspended %t", c.name, got)
 		}

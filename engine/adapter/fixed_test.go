@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// setYAML is a kind that loses data when its count goes down, unless told to keep it. It can sleep, in its own way.
+// setYAML is a kind that loses data when its count falls, unless it is configured to keep it. It has a switch to sleep.
 const setYAML = `
 target: {group: example.com, kind: Set, versions: [v1]}
 scale:
@@ -80,7 +80,7 @@ func TestFixedCounts(t *testing.T) {
 	}
 }
 
-// TestACountBecomesFixed: the condition is judged on what the owner has, at all times.
+// TestACountBecomesFixed: the condition is always judged on the owner's object.
 func TestACountBecomesFixed(t *testing.T) {
 	a := compiled(t, setYAML, Keys{})
 	s := newServer(object(`{"claims":"Keep","replicas":3}`))
@@ -127,7 +127,7 @@ func TestObserveFixedCounts(t *testing.T) {
 	}
 }
 
-// TestWhyACountIsFixed: the reason is what was found.
+// TestWhyACountIsFixed: the reason has the found value.
 func TestWhyACountIsFixed(t *testing.T) {
 	for _, test := range []struct{ when, own, why string }{
 		{"{path: .spec.free, op: Exists}", `{"replicas":3}`, ".spec.free is absent"},

@@ -205,7 +205,7 @@ type server struct {
 	// scalePath is the pointer of the count behind /scale.
 	scalePath string
 	writes    int
-	// tracked is who has written which field, by manager and pointer; nil: the server keeps no managed fields.
+	// tracked has the author of each field, by manager and pointer; nil: the server keeps no managed fields.
 	tracked map[string]map[string]bool
 	// defaults are the members that the schema puts into an object, by its pointer, as a merge patch.
 	defaults map[string]string
@@ -309,7 +309,7 @@ func edited(pointer, value string) []byte {
 	return text
 }
 
-// set is a change by somebody else: it replaces or removes (empty value) what is at the pointer.
+// set is a change by a foreign writer: it replaces or removes (empty value) the field at the pointer.
 func (s *server) set(pointer, value string) {
 	var doc any
 	if err := json.Unmarshal(s.doc, &doc); err != nil {
@@ -364,7 +364,7 @@ func (s *server) value(pointer string) string {
 	return found.Value.Raw()
 }
 
-// settle renders and applies until nothing is left to write, and gives the first result.
+// settle renders and applies until nothing is left to write, and returns the first result.
 func (s *server) settle(t testing.TB, a *Adapter, plan workload.Plan) Result {
 	t.Helper()
 	first := rendered(t, a, s.doc, plan)
@@ -382,7 +382,7 @@ func (s *server) settle(t testing.TB, a *Adapter, plan workload.Plan) Result {
 	return first
 }
 
-// ledger is what the object's ledger says.
+// ledger returns the object's ledger.
 func (s *server) ledger(t testing.TB, a *Adapter) workload.Ledger {
 	t.Helper()
 	return projected(t, a, s.doc).Ledger

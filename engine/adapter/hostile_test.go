@@ -63,9 +63,9 @@ func TestVeryManyMembers(t *testing.T) {
 	}
 }
 
-// TestFilledObjects: whoever may write an object may fill it, and its ledger. To read it, and to say what is to be done, takes a time that grows with
-// its size, and not with how many entries there are times how large it is: that would not end for some of these, and the other
-// objects of the kind wait meanwhile.
+// TestFilledObjects: a writer of an object may fill it, and its ledger. Reading and deciding it takes time in
+// proportion to its size, and not to entries times size, which would not end for some of these while other objects of
+// the kind wait.
 func TestFilledObjects(t *testing.T) {
 	a := compiled(t, elasticYAML, Keys{})
 	text := strings.Repeat("x", 1<<20)
@@ -132,7 +132,7 @@ func TestFilledObjects(t *testing.T) {
 	}
 }
 
-// TestLedgersOfWhichNothingIsRead name what they have too much of. Nothing of the object is kept that is larger than the object.
+// TestLedgersOfWhichNothingIsRead name the exceeded limit. Nothing larger than the object is kept.
 func TestLedgersOfWhichNothingIsRead(t *testing.T) {
 	a := compiled(t, elasticYAML, Keys{})
 	for _, c := range []struct {

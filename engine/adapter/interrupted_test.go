@@ -144,7 +144,7 @@ func TestInterruptedWritesThatWereLost(t *testing.T) {
 	})
 }
 
-// TestManyInterruptionsStaySmall bounds what an entry remembers.
+// TestManyInterruptionsStaySmall bounds the memory of an entry.
 func TestManyInterruptionsStaySmall(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	s := newServer(object(`{"replicas":3}`))

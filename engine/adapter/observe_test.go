@@ -231,7 +231,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestReadyKeepsNothing: what only ready reads costs no memory in an object.
+// TestReadyKeepsNothing: fields that only ready reads cost no memory in an object.
 func TestReadyKeepsNothing(t *testing.T) {
 	spec := specOf(t, deploymentYAML)
 	spec.Ready = nil
@@ -296,7 +296,7 @@ func madeEntry(pointer, set string, made uint8) workload.Entry {
 	return e
 }
 
-// TestZeroMeansMore puts an object to sleep whose count is 0, and gives the 0 back.
+// TestZeroMeansMore puts an object with a count of 0 to sleep, and restores the 0.
 func TestZeroMeansMore(t *testing.T) {
 	a := compiled(t, zeroYAML, Keys{})
 	s := newServer(object(`{"n":0}`))
@@ -308,7 +308,7 @@ func TestZeroMeansMore(t *testing.T) {
 	}
 }
 
-// TestACountBesideWhatFlyballMadeSettles: its part is its owner's, who gets it back as it was.
+// TestACountBesideWhatFlyballMadeSettles: its part is the owner's and is restored unchanged.
 func TestACountBesideWhatFlyballMadeSettles(t *testing.T) {
 	a := compiled(t, nestedYAML, Keys{})
 	for _, part := range []string{`{"x":1}`, `{}`, `{"count":null}`} {

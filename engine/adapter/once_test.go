@@ -21,7 +21,7 @@ func inside(p workload.Plan, low, high int64) workload.Plan {
 	return p
 }
 
-// TestSetOnce plays claims and what an autoscaler does in between.
+// TestSetOnce plays claims and the autoscaler's changes in between.
 func TestSetOnce(t *testing.T) {
 	type step struct {
 		reason string
@@ -191,7 +191,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsWithoutALimit: what the kind reads as no limit is none, whether it is the owner's or a policy's.
+// TestBoundsWithoutALimit: the kind's value for no limit is no limit, from the owner or from a policy.
 func TestBoundsWithoutALimit(t *testing.T) {
 	a := compiled(t, knativeYAML, Keys{})
 	for text, want := range map[string]*int64{"0": nil, "5": ptr(5)} {
@@ -203,7 +203,7 @@ func TestBoundsWithoutALimit(t *testing.T) {
 	}
 }
 
-// TestHoldComesBeforeBounds has a kind whose switch to hold it is its lower bound.
+// TestHoldComesBeforeBounds has a kind with its lower bound as the switch to hold it.
 func TestHoldComesBeforeBounds(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Bounded, versions: [v1]}
@@ -231,7 +231,7 @@ hold: [{set: [{path: .spec.min, value: 0}]}]
 	}
 }
 
-// TestHoldGoesByTheBoundsInForce: an autoscaler that a policy lets go to zero has to be held as one whose owner does.
+// TestHoldGoesByTheBoundsInForce: an autoscaler that may go to zero by a policy is held like one that may by its owner.
 func TestHoldGoesByTheBoundsInForce(t *testing.T) {
 	a := compiled(t, hpaYAML+`
 hold:
@@ -262,7 +262,7 @@ hold:
 	}
 }
 
-// TestAClaimIsHonouredOnce walks what an entry can remember of a claim, and whether its write to /scale came.
+// TestAClaimIsHonouredOnce walks through the memory of an entry and the outcome of its write to /scale.
 func TestAClaimIsHonouredOnce(t *testing.T) {
 	claim := workload.Once{By: peaks.String(), Since: monday, Asked: "6"}
 	other := workload.Once{By: nights.String(), Since: monday, Asked: "9"}
@@ -273,7 +273,7 @@ func TestAClaimIsHonouredOnce(t *testing.T) {
 		"an older one of it":  workload.Entry{}.HandOnce(workload.Once{By: claim.By, Since: monday.Add(-time.Hour), Asked: "6"}, true),
 		"it with another ask": workload.Entry{}.HandOnce(workload.Once{By: claim.By, Since: monday, Asked: "7"}, true),
 	}
-	// honoured lists what needs no setting: by what is remembered, then by whether the write came.
+	// honoured lists the cases without a need to set: by the memory, then by whether the write succeeded.
 	honoured := map[string]map[bool]bool{
 		"it as its own":     {true: true, false: false},
 		"it as interrupted": {true: true, false: true},

@@ -177,7 +177,8 @@ func TestMembersAreCountedWhereGivingBackAsks(t *testing.T) {
 	}
 }
 
-// TestFieldsAt says what a field holds, how deep the containers on the way to it are there, and whether they could hold it.
+// TestFieldsAt returns the value of a field, the depth of existing containers around it, and whether they could hold
+// it.
 func TestFieldsAt(t *testing.T) {
 	raw := []byte(`{"spec":{"a":{"x":1,"n":null},"t":"text","z":null,"l":[{"x":1},null]}}`)
 	for pointer, want := range map[string]workload.Field{

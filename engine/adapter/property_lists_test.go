@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// nodeSet draws an element of the list. What it holds cannot be taken for what Flyball has set elsewhere.
+// nodeSet draws an element of the list, with values that differ from Flyball's elsewhere.
 func (x *trial) nodeSet() map[string]any {
 	x.fresh++
 	set := map[string]any{"role": "data"}
@@ -29,8 +29,8 @@ func (x *trial) isSetSomewhere(raw string) bool {
 	return x.real != nil && slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return sameValue(e.Set, raw, len(x.w.amounts) > 0) })
 }
 
-// editList is an owner's change of the list as a whole. Elements without names, and those that had none when Flyball wrote, only change
-// places by leaving: their places are all that tells them apart.
+// editList is an owner's change of the list as a whole. Elements without names, and those without one at Flyball's
+// write, change places only when one leaves: only their places identify them.
 func (x *trial) editList() {
 	op := rapid.SampledFrom([]string{"reverse", "remove", "add", "count", "rename", "repeat"}).Draw(x.T, "op")
 	element, added, n := rapid.IntRange(0, 3).Draw(x.T, "element"), x.nodeSet(), rapid.IntRange(0, 6).Draw(x.T, "n")
@@ -79,7 +79,7 @@ func (x *trial) editList() {
 	}
 }
 
-// applyWhole writes the whole list as its owner has it, as who applies a manifest does: his own counts come with it.
+// applyWhole writes the owner's whole list, as an apply of a manifest does, with the owner's counts.
 func (x *trial) applyWhole(whole bool) {
 	if !whole {
 		return
@@ -87,8 +87,8 @@ func (x *trial) applyWhole(whole bool) {
 	x.real.set("/spec/nodeSets", x.shadow.value("/spec/nodeSets"))
 }
 
-// isOneTooMany says of a change of the list that there was one before it, since Flyball wrote, and that names do not tell the elements apart. Two
-// such changes can leave the same list behind as an owner who has set a count.
+// isOneTooMany reports whether the list was changed before, since Flyball's write, and names do not identify the
+// elements. Two such changes can leave the same list as an owner who has set a count.
 func (x *trial) isOneTooMany(op string) bool {
 	obj, names := x.object(x.real), map[string]bool{}
 	if !slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.IsInList() }) {
@@ -108,7 +108,7 @@ func (x *trial) isOneTooMany(op string) bool {
 	return false
 }
 
-// isUnclear says whether the real object waits for a person to tell its list elements apart.
+// isUnclear reports whether the real object waits for a person to identify its list elements.
 func (x *trial) isUnclear() bool { return x.a.view(x.object(x.real)).unclearFault() != "" }
 
 // compareUnclear checks that of every count that is not its owner's the original is in the ledger still.

@@ -16,16 +16,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// world is a kind for the property test: its adapter, and the fields that its owner edits with the values he gives them
-// (empty: absent).
+// world is a kind for the property test: its adapter, and the owner's fields with their values (empty: absent).
 type world struct {
 	adapter string
 	keys    Keys
 	fields  map[string][]string
 	// lists says that the owner also reorders, adds and removes elements of .spec.nodeSets.
 	lists bool
-	// defaults are those of the schema (server.defaults). With them the server keeps managed fields, too, and an owner's last word counts
-	// even if it repeats Flyball's.
+	// defaults are those of the schema (server.defaults). With them the server keeps managed fields, too, and an
+	// owner's last word counts even if it repeats Flyball's.
 	defaults map[string]string
 	// amounts are those that plans ask for.
 	amounts []workload.Amount
@@ -130,8 +129,8 @@ var worlds = map[string]world{
 	}},
 }
 
-// TestEverythingIsGivenBack runs plans, owners' edits, lost writes and crashes over one object, beside a shadow that only
-// its owner touches. What policies see is the shadow at all times, and when all claims have ended the object is the shadow.
+// TestEverythingIsGivenBack runs plans, owners' edits, lost writes and crashes over one object, beside a shadow that
+// only its owner touches. Policies always see the shadow, and after the end of all claims the object equals the shadow.
 func TestEverythingIsGivenBack(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(worlds)) {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +151,8 @@ type trial struct {
 	plan   workload.Plan
 	fresh  int
 	edited bool
-	// moved and vague are those of isOneTooMany: the list was changed since Flyball wrote, and names did not tell its elements apart.
+	// moved and vague are those of isOneTooMany: the list was changed since Flyball wrote, and names did not identify
+	// its elements.
 	moved, vague bool
 }
 
@@ -297,7 +297,7 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 	if !r.Corrected {
 		return
 	}
-	// What an owner changed and enforcement wrote over is lost to him, too: his shadow goes back.
+	// An owner's change that enforcement has overwritten is lost to him, too: his shadow goes back.
 	now := x.a.view(x.object(x.real))
 	for _, l := range x.a.view(old).entries {
 		if now.holds(l.entry) && l.state != fieldSet && slices.Contains(r.Changed, l.entry.Pointer) {
@@ -323,7 +323,7 @@ func (x *trial) edit() {
 	now := must(path.Probe(x.real.doc, path.Pointer(pointer))).Value.Raw()
 	e := x.object(x.real).Ledger.Find(pointer)
 	if e != nil && e.Pending && same(e.Prior, value) {
-		return // it cannot be told from a write that did not come
+		return // it equals a lost write
 	}
 	if x.w.defaults != nil {
 		hasDefault := pointer == "/spec/power/level" || pointer == "/spec/power/fan/speed" // removed, it may come back as it was
@@ -335,19 +335,19 @@ func (x *trial) edit() {
 		return
 	}
 	if same(now, value) || e != nil && sameValue(e.Set, value, len(x.w.amounts) > 0) {
-		return // no change, or one that cannot be told from Flyball's own
+		return // no change, or one that equals Flyball's own
 	}
 	x.real.set(pointer, value)
 	x.shadow.set(pointer, value)
 }
 
-// compareObserved checks that policies see what the owner wants.
+// compareObserved checks that policies see the owner's wishes.
 func (x *trial) compareObserved() {
 	if x.w.lists && x.isUnclear() {
-		return // it is not known what the owner wants there
+		return // the owner's wish there is unknown
 	}
 	if x.w.defaults != nil && x.edited {
-		return // what the schema would put beside an owner's field is not known
+		return // the schema's default beside an owner's field is unknown
 	}
 	got, want := x.a.Observe(x.object(x.real)), x.a.Observe(x.object(x.shadow))
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -56,7 +56,7 @@ bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, defau
 	}
 }
 
-// TestOneEndOfRanges has kinds whose elements have one end of a range: what is asked of the other one is left alone.
+// TestOneEndOfRanges has kinds with elements with one end of a range: a claim for the other end is ignored.
 func TestOneEndOfRanges(t *testing.T) {
 	const own = `{"groups":[{"name":"a","n":2},{"name":"b","n":3}]}`
 	for _, c := range []struct {
@@ -80,7 +80,8 @@ func TestOneEndOfRanges(t *testing.T) {
 	}
 }
 
-// TestHeldRanges keeps the ranges that are set, with their originals, while one of the object cannot be read. What else was set goes back.
+// TestHeldRanges keeps the set ranges, with their originals, while one range of the object cannot be read. Other
+// changes are restored.
 func TestHeldRanges(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Cluster, versions: [v1]}

@@ -263,8 +263,8 @@ func TestRenderRefusesObjectsOfAnotherProjection(t *testing.T) {
 	}
 }
 
-// Whoever can edit an object can edit its ledger. What no adapter can have written is not given back, and what holds a pod
-// template is a roll-out.
+// An editor of an object can edit its ledger. A value that no adapter can have written is not restored, and a restored
+// pod template is a roll-out.
 func TestForgedLedger(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	const template = `{"spec":{"containers":[{"image":"a:1"}]}}`

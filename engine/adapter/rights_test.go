@@ -64,7 +64,7 @@ func TestAnnotationMeans(t *testing.T) {
 	}
 }
 
-// Objects that the API server judges by the rights of who writes them are not Flyball's to write.
+// Flyball does not write objects that the API server judges by the rights of their author.
 func TestGroupsThatFlyballDoesNotWrite(t *testing.T) {
 	for _, group := range []string{"flyball.dev", "rbac.authorization.k8s.io"} {
 		_, errs := Compile("x", v1alpha1.AdapterSpec{Target: v1alpha1.AdapterTarget{Group: group, Kind: "Role", Versions: []string{"v1"}}}, Keys{})

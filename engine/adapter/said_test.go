@@ -21,7 +21,7 @@ func TestWhoseRequestsAreThoseOfPods(t *testing.T) {
 	}
 }
 
-// TestWhatKeepsAmountsFromBeingRead is told by what it is, and nothing is of an object that can be.
+// TestWhatKeepsAmountsFromBeingRead: the fault names its cause, and a readable object has none.
 func TestWhatKeepsAmountsFromBeingRead(t *testing.T) {
 	for _, tc := range []struct{ adapter, spec, want string }{
 		{deploymentYAML, pod(`{"requests":{"cpu":"100m"}}`), ""},
@@ -39,7 +39,8 @@ func TestWhatKeepsAmountsFromBeingRead(t *testing.T) {
 	}
 }
 
-// TestWhoHasSetTheSize is told from who has set anything else, each once; who set it once and left it to others does not count.
+// TestWhoHasSetTheSize: policies of the size and of other fields are separate, each once. A size that was set once does
+// not count.
 func TestWhoHasSetTheSize(t *testing.T) {
 	entry := func(pointer, was, set string, by workload.Policy) workload.Entry {
 		return workload.Entry{Pointer: pointer, Was: was, Set: set, By: by.String(), Since: monday}

@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// play carries out a plan as the engine does, but for no more than a number of writes, each of the two behind one patch
-// counted: then the process is gone. It gives the number of writes made, and calls after with each.
+// play carries out a plan like the engine, but at most a number of writes, counting each of the two behind one patch:
+// then the process is gone. It returns the number of writes, and calls after with each.
 func (s *server) play(t testing.TB, a *Adapter, plan workload.Plan, writes int, after func()) (made int) {
 	t.Helper()
 	for range 8 {
@@ -80,8 +80,7 @@ func TestACrashBetweenTheWrites(t *testing.T) {
 	}
 }
 
-// expect settles a plan and checks that the count is what it leaves of three replicas, and that no change is taken for
-// somebody else's.
+// expect settles a plan and checks its count from three replicas, and that no change counts as a foreign one.
 func (s *server) expect(t *testing.T, a *Adapter, plan workload.Plan) {
 	t.Helper()
 	if c := a.Observe(projected(t, a, s.doc)).Components; len(c) != 1 || c[0].Replicas != 3 {
@@ -104,7 +103,8 @@ func (s *server) expect(t *testing.T, a *Adapter, plan workload.Plan) {
 	}
 }
 
-// TestAManualChangeBetweenTheWrites has somebody scale the object while the manager is gone: that count is the owner's.
+// TestAManualChangeBetweenTheWrites: a person scales the object while the manager is gone, and that count is the
+// owner's.
 func TestAManualChangeBetweenTheWrites(t *testing.T) {
 	a := compiled(t, scaledYAML, Keys{})
 	resize := size(workload.SizeAtMost, 2)
@@ -195,15 +195,15 @@ type scaleModel struct {
 	// owner is the count as its owner would have it, empty for absent.
 	owner string
 	now   time.Time
-	// plan is what is claimed, and before what was claimed before.
+	// plan is the present claim, and before the earlier one.
 	plan, before workload.Plan
-	// touched is the last transition before somebody changed the count; zero where nothing is left of that.
+	// touched is the last transition before a manual change of the count; zero without its effect.
 	touched time.Time
 }
 
 func (m *scaleModel) count() string { return m.server.value("/spec/replicas") }
 
-// claim changes what is claimed. The manager does not run meanwhile.
+// claim changes the claim while no manager runs.
 func (m *scaleModel) claim() {
 	m.before = m.plan
 	if rapid.Bool().Draw(m.T, "next transition") {
@@ -235,8 +235,8 @@ func (m *scaleModel) claim() {
 	}
 }
 
-// run has the manager make a number of writes. What is set once is the owner's from then on, and so is a count that was
-// given back inside bounds.
+// run lets the manager make a number of writes. A size that is set once is the owner's from then on, and so is a count
+// restored inside bounds.
 func (m *scaleModel) run(writes int) {
 	m.server.play(m.tb, m.a, m.plan, writes, func() {
 		switch now := m.count(); {
@@ -259,13 +259,13 @@ func (m *scaleModel) run(writes int) {
 	}
 }
 
-// replicas is what the owner's count means.
+// replicas returns the meaning of the owner's count.
 func (m *scaleModel) replicas() int64 {
 	n, _ := m.a.components[0].read(m.owner)
 	return n
 }
 
-// edit is a manual change, unless it cannot be told from what Flyball does.
+// edit is a manual change that differs from Flyball's writes.
 func (m *scaleModel) edit() {
 	value := rapid.SampledFrom(ownCounts).Draw(m.T, "value")
 	if e := m.server.ledger(m.tb, m.a).Find("/spec/replicas"); value == m.count() || e != nil && (value == e.Set || e.Pending && value == e.Prior) {

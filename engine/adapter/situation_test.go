@@ -90,7 +90,7 @@ func TestStateTableHasOneRowForEveryEvidence(t *testing.T) {
 	}
 }
 
-// TestDecisionTableKeepsItsPromises states what must hold of every situation, whatever the rows say.
+// TestDecisionTableKeepsItsPromises states the rules for every situation.
 func TestDecisionTableKeepsItsPromises(t *testing.T) {
 	writes := []outcome{takeOver, replace, restore, correct, finish, setOnce}
 	forgets := []outcome{dropEntry, takeOver, rememberOnce}
@@ -179,7 +179,7 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// TestFieldStates walks every combination of a place, an entry, a value and what is known of its author.
+// TestFieldStates walks through every combination of a place, an entry, a value and the knowledge of its author.
 func TestFieldStates(t *testing.T) {
 	places := map[string]location{"slot": {kind: inSlot}, "element": {kind: inElement}, "unwritten": {kind: inUnwritten}, "foreign": {kind: inUnwritten},
 		"nowhere": {kind: nowhere}, "unclear": {kind: unclear}}
@@ -237,8 +237,8 @@ func stateByHand(place string, l *ledgerField) fieldState {
 	return fieldChanged
 }
 
-// TestEveryCombinationOnAnObject plays every ledger entry with every value in the object under every kind of claim, and checks
-// what the count is then, and what it is once nobody claims it any more.
+// TestEveryCombinationOnAnObject plays every ledger entry with every value in the object under every kind of claim, and
+// checks the count then, and after the end of the claim.
 func TestEveryCombinationOnAnObject(t *testing.T) {
 	counts := []string{"", "0", "1", "2", "3", "4"}
 	plans := []struct {

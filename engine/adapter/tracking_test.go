@@ -20,7 +20,7 @@ func newTrackingServer(doc []byte, defaults map[string]string) *server {
 	return s
 }
 
-// written fills in defaults and notes who has changed what since a document.
+// written fills in defaults and records the authors of changes since a document.
 func (s *server) written(manager string, before []byte) {
 	if s.tracked != nil {
 		for range 2 { // one default may ask for another
@@ -58,7 +58,7 @@ func decoded(doc []byte) (v any) {
 	return v
 }
 
-// leaves are the values of a document that are no objects, by pointer. What the server fills in is left out.
+// leaves returns the values of a document that are no objects, by pointer, without the server's defaults.
 func leaves(doc []byte) map[string]string {
 	all := map[string]string{}
 	var add func(pointer path.Pointer, v any)
@@ -135,8 +135,9 @@ func (v *view) holds(e workload.Entry) bool {
 	})
 }
 
-// dropMade takes the container that Flyball made for an entry out of the shadow, unless it has fields of its owner, who has written those that are
-// given, or the ledger has one of his. A server that keeps no managed fields does not know what else is the owner's.
+// dropMade removes the container that Flyball made for an entry from the shadow, unless it has fields of its owner, the
+// author of the given ones, or the ledger has an entry in it. A server without managed fields does not know the owner's
+// other fields.
 func (x *trial) dropMade(e workload.Entry, owners []string) {
 	parent := madeParent(e)
 	if parent == "" || slices.ContainsFunc(owners, func(p string) bool { return strings.HasPrefix(p, parent+"/") }) ||
@@ -148,8 +149,8 @@ func (x *trial) dropMade(e workload.Entry, owners []string) {
 	}
 }
 
-// dropUndone takes a container that Flyball made out of the shadow where its owner has removed the last field that he had put there: nothing
-// tells that he ever did.
+// dropUndone removes a container that Flyball made from the shadow once its owner has removed his last field in it:
+// nothing proves that he ever set one.
 func (x *trial) dropUndone(pointer, value string) {
 	if value != "" {
 		return

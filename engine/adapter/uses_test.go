@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// usesOf gives, by path, what an adapter says of the paths that it uses.
+// usesOf returns the uses of an adapter's paths, by path.
 func usesOf(t *testing.T, text string) map[string]Use {
 	t.Helper()
 	all := map[string]Use{}
@@ -16,7 +16,7 @@ func usesOf(t *testing.T, text string) map[string]Use {
 	return all
 }
 
-// TestValuesThatAreUsed: what is written, and what is compared with; another field that is compared with is no value.
+// TestValuesThatAreUsed: written and compared values; another compared field is no value.
 func TestValuesThatAreUsed(t *testing.T) {
 	uses := usesOf(t, `
 target: {group: example.com, kind: Shop, versions: [v1]}
@@ -37,7 +37,7 @@ ready:
 	}
 }
 
-// TestListsThatAreUsedByPosition are those whose elements have no names.
+// TestListsThatAreUsedByPosition are lists of elements without names.
 func TestListsThatAreUsedByPosition(t *testing.T) {
 	for facet, each := range map[string]string{
 		"scale: [{each: '.spec.pools[*]', %s replicas: .size}]":                       ".spec.pools[*]",
@@ -52,7 +52,7 @@ func TestListsThatAreUsedByPosition(t *testing.T) {
 	}
 }
 
-// TestWhatEachHasToEndIn, and what zeroMeans may be.
+// TestWhatIsRefusedOfComponents: the required end of each, and the range of zeroMeans.
 func TestWhatIsRefusedOfComponents(t *testing.T) {
 	head := "target: {group: example.com, kind: Shop, versions: [v1]}\n"
 	for text, want := range map[string]string{
@@ -76,7 +76,7 @@ func TestWhatIsRefusedOfComponents(t *testing.T) {
 	}
 }
 
-// TestReferences: a manifest that names what it governs, one that does not, and what is no object.
+// TestReferences: a manifest with its target, one without, and a text that is no object.
 func TestReferences(t *testing.T) {
 	a := compiled(t, hpaYAML, Keys{})
 	for spec, want := range map[string]bool{

@@ -68,8 +68,8 @@ func TestBatchReturnMakesRoom(t *testing.T) {
 	}
 }
 
-// TestBatchTakesBackOnlyItsOwnPlaces: a write can take longer than a batch. What comes back then belongs to a batch that is
-// over, and makes no room in the one that is open.
+// TestBatchTakesBackOnlyItsOwnPlaces: a write can take longer than a batch. A place returned then belongs to the old
+// batch, and makes no room in the open one.
 func TestBatchTakesBackOnlyItsOwnPlaces(t *testing.T) {
 	b := apply.NewBatches(func(context.Context, apply.BatchKey, time.Time) error { return nil })
 	late, _ := takePlace(t, b, key("a"), noon)
@@ -151,8 +151,8 @@ func TestBatchBeingOpenedLetsOthersAskAgain(t *testing.T) {
 	}
 }
 
-// TestBatchNeverExceedsSize plays random arrivals, restarts and places that are given back, early or late, and counts, for
-// every batch length, what was let through and not given back.
+// TestBatchNeverExceedsSize plays random arrivals, restarts and returned places, early or late, and counts, for every
+// batch length, the places taken and not returned.
 func TestBatchNeverExceedsSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 4).Draw(t, "size")

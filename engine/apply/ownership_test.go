@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// TestGivenUp: Flyball stays the owner of what its ledger lists, and of the ledger, and of nothing else.
+// TestGivenUp: Flyball owns only the fields of its ledger, and the ledger.
 func TestGivenUp(t *testing.T) {
 	const (
 		apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate

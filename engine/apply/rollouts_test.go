@@ -17,7 +17,7 @@ func rollOut(name string) apply.Turn { return apply.Turn{Ref: named(name)} }
 
 func inPlace(name string) apply.Turn { return apply.Turn{Ref: named(name), InPlace: true} }
 
-// asks is a Rollouts with what it has asked for again since the last look.
+// asks is a Rollouts with its requests for another try since the last look.
 type asks struct {
 	*apply.Rollouts
 	again []string
@@ -44,7 +44,7 @@ func (a *asks) called(t *testing.T, want ...string) {
 func yes() bool { return true }
 func no() bool  { return false }
 
-// TestRolloutsInTurn: what is short of memory comes first, then what has waited longest; the place of one goes to the next.
+// TestRolloutsInTurn: a shortage of memory comes first, then the longest wait; a freed place goes to the next.
 func TestRolloutsInTurn(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	take := func(name string, memory bool, since time.Duration) bool {

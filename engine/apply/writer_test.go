@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// answers is an API server that gives one prepared answer a write, in order.
+// answers is an API server with one prepared answer for each write, in order.
 type answers struct {
 	mu    sync.Mutex
 	next  []answer

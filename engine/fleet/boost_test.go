@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// TestBoosts: what is noted on a pod is read as it was written, and nothing else is a boost.
+// TestBoosts: a note on a pod is parsed as it was written, and no other text is a boost.
 func TestBoosts(t *testing.T) {
 	b := fleet.Boost{Until: "60s", After: map[string]fleet.Resources{"main": {CPU: 500}, "proxy": {CPU: 100, CPULimit: 200}}}
 	const text = "60s main=500 proxy=100/200"
@@ -24,7 +24,8 @@ func TestBoosts(t *testing.T) {
 	}
 }
 
-// TestPodsThatStart: a boost lasts until the pod is ready, or for its time and until the pod runs, and has no part in what the pod usually has.
+// TestPodsThatStart: a boost lasts until the pod is ready, or for its time and until the pod runs, and does not count
+// in the pod's usual requests.
 func TestPodsThatStart(t *testing.T) {
 	created := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {

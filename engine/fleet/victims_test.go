@@ -39,7 +39,7 @@ func TestVictims(t *testing.T) {
 	}
 }
 
-// TestCrowdedNodesAreThinnedOut: of pods that cost as much, those go first whose nodes have more pods of the target.
+// TestCrowdedNodesAreThinnedOut: of pods of equal cost, those on nodes with more pods of the target go first.
 func TestCrowdedNodesAreThinnedOut(t *testing.T) {
 	crowded, other := node("a1"), node("b1")
 	group := []*Pod{

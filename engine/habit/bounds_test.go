@@ -50,7 +50,7 @@ func TestHourlyBoundsOfAnOffice(t *testing.T) {
 	}
 }
 
-// TestAnHourThatEveryDayHas is one for all days.
+// TestAnHourThatEveryDayHas is joined for all days.
 func TestAnHourThatEveryDayHas(t *testing.T) {
 	h := history(t, monday, 21, func(local time.Time) float64 {
 		if local.Hour() == 12 {
@@ -81,8 +81,8 @@ func TestCountsAreRoundedUp(t *testing.T) {
 	}
 }
 
-// TestMaximaServeWhatWasSeen: in the days that teach, no minute of any zone needs more pods than the bounds in force allow. Bounds that are the
-// owner's at all hours come to what the owner's do.
+// TestMaximaServeWhatWasSeen: on the teaching days, no minute of any zone needs more pods than the bounds in force
+// allow. The owner's bounds at all hours have the owner's outcome.
 func TestMaximaServeWhatWasSeen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, loc := drawn(t)

@@ -23,7 +23,7 @@ func zone(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-// history has the demand that a function gives of each local minute, from an instant on; below 0: nothing was read.
+// history returns a history with a function's demand for each local minute, from an instant on; negative: not read.
 func history(t *testing.T, from time.Time, days int, demand func(local time.Time) float64) History {
 	t.Helper()
 	var all []Reading
@@ -39,7 +39,7 @@ func history(t *testing.T, from time.Time, days int, demand func(local time.Time
 	return h
 }
 
-// office is one core in use from 8 to 18 on weekdays, and 10m otherwise.
+// office returns one core in use from 8 to 18 on weekdays, and 10m otherwise.
 func office(local time.Time) float64 {
 	if weekend := local.Weekday() == time.Saturday || local.Weekday() == time.Sunday; !weekend && local.Hour() >= 8 && local.Hour() < 18 {
 		return 1
@@ -76,7 +76,7 @@ func TestReadingsHold(t *testing.T) {
 	}
 }
 
-// TestRefusals: where a history does not say enough, the error says what is missing.
+// TestRefusals: the error for a poor history names the missing part.
 func TestRefusals(t *testing.T) {
 	gone := func(local time.Time) float64 {
 		if local.Hour() < 4 {
@@ -142,7 +142,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestAnOffice: nights and the weekend, and a back-test in which somebody came on a Saturday.
+// TestAnOffice: nights and the weekend, and a back-test with use on a Saturday.
 func TestAnOffice(t *testing.T) {
 	h := history(t, monday, 28, func(local time.Time) float64 {
 		if local.Day() == 30 && local.Month() == 5 && local.Hour() == 11 { // a Saturday

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestPodsThatKeepTheirRequestsAreToldOnce, and not while what owned them may have taken them along.
+// TestPodsThatKeepTheirRequestsAreToldOnce, and not while they may be deleted with their former owner.
 func TestPodsThatKeepTheirRequestsAreToldOnce(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	told := ""

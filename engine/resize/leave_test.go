@@ -37,7 +37,7 @@ func (b belowWeb) ResizedPods(ref workload.Ref) []*fleet.Pod {
 	return b.pods
 }
 
-// adapterOf gives one of the library, edited.
+// adapterOf returns an edited adapter of the library.
 func adapterOf(t *testing.T, name string, edits ...func(*v1alpha1.Adapter)) *v1alpha1.Adapter {
 	t.Helper()
 	library, err := adapters.All()
@@ -56,14 +56,14 @@ func adapterOf(t *testing.T, name string, edits ...func(*v1alpha1.Adapter)) *v1a
 	return nil
 }
 
-// silent has an adapter say nothing of pods and what they request any more.
+// silent removes pods and resources from an adapter.
 func silent(a *v1alpha1.Adapter) { a.Spec.Pods, a.Spec.Resources, a.Spec.Ready = nil, nil, nil }
 
 func going(a *v1alpha1.Adapter) {
 	a.DeletionTimestamp, a.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{v1alpha1.FinalizerRestore}
 }
 
-// unreadable is a Tortoise whose spec contradicts itself.
+// unreadable returns a Tortoise with a contradictory spec.
 func unreadable(edits ...func(*v1alpha1.Tortoise)) policy.Object {
 	p := &v1alpha1.Tortoise{}
 	p.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tortoise"))
@@ -75,14 +75,15 @@ func unreadable(edits ...func(*v1alpha1.Tortoise)) policy.Object {
 	return p
 }
 
-// TestWhoKeepsTheRequestsOfPods: what nobody asks for is given back by the nearest template. What somebody may have asked for stays, and nothing is
-// told of it: as long as a policy there cannot be read, and where an adapter that was edited, or is going, leaves nobody to ask.
+// TestWhoKeepsTheRequestsOfPods: requests without a claim are restored from the nearest template. Requests that a
+// policy may have claimed stay without an event: while a policy there cannot be read, or if an edited or deleted
+// adapter hides the claims.
 func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 	elsewhere := func(p *v1alpha1.Tortoise) { p.Namespace = "other" }
 	deleted := func(p *v1alpha1.Tortoise) {
 		p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{v1alpha1.FinalizerRestore}
 	}
-	// Templates are read as long as somebody tunes.
+	// Templates are read while a policy tunes.
 	another := unreadable(elsewhere, func(p *v1alpha1.Tortoise) { p.Name, p.Spec = "another", v1alpha1.TortoiseSpec{} })
 	const template = `"template":{"spec":{"containers":[{"name":"app","resources":{"requests":{"memory":"256"}}}]}}`
 	// Its owner has edited the Deployment a moment ago.
@@ -94,7 +95,7 @@ func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 		reason            string
 		deployments, sets func(*v1alpha1.Adapter)
 		policies          []policy.Object
-		// back is how much memory the pod gets back; 0: it keeps what it has, and told is whether that is told.
+		// back is the restored memory of the pod; 0: it keeps its own, and told is true if an event reports that.
 		back int64
 		told int
 		owes bool

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatIsRefusedForGood: what is about the pod or its node, and no quota, webhook or right.
+// TestWhatIsRefusedForGood: refusals about the pod or its node, and not by a quota, a webhook or a missing right.
 func TestWhatIsRefusedForGood(t *testing.T) {
 	forbidden := func(text string, cause ...metav1.CauseType) error {
 		err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(text))
@@ -50,7 +50,7 @@ func TestWhatIsRefusedForGood(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreForgotten after a while, also those of targets that nobody asks for.
+// TestRefusalsAreForgotten after a while, also those of targets without a claim.
 func TestRefusalsAreForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	l := &Loop{refused: map[workload.Ref]map[string]refusal{}, watch: clock,

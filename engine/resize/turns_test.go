@@ -21,7 +21,7 @@ const own = "flyball"
 
 var web = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 
-// resized is a ready pod that somebody has changed in place, in a container that is restarted for its memory.
+// resized returns a ready pod that a manager has changed in place, with a container that restarts for memory.
 func resized(by string, edits ...func(*fleet.Pod)) *fleet.Pod {
 	p := &fleet.Pod{Namespace: "shop", Name: "a", UID: "a", Ready: true, Resize: fleet.Resize{By: by},
 		Containers: []fleet.Container{{Name: "app", Resources: fleet.Resources{Memory: 512}, RestartsForMemory: true}}}
@@ -37,7 +37,7 @@ func failing(p *fleet.Pod)   { p.Resize.State = fleet.ResizeFailing }
 func deferred(p *fleet.Pod)  { p.Resize.State = fleet.ResizeDeferred }
 func unnoticed(p *fleet.Pod) { p.Containers[0].RestartsForMemory = false }
 
-// underTest are targets whose pods are known, or not.
+// underTest are targets with their pods, if known.
 type underTest map[workload.Ref]*fleet.Fleet
 
 func (m underTest) Fleet(ref workload.Ref) (*fleet.Fleet, bool) { return m[ref], m[ref] != nil }
@@ -47,7 +47,7 @@ func (underTest) Groups(workload.Ref) []workload.Ref            { return nil }
 func (underTest) Above(workload.Ref) ([]workload.Ref, bool)     { return nil, true }
 func (underTest) Trouble() string                               { return "" }
 
-// looked are what the turns were told: whether a target has settled.
+// looked records the calls of the turns: whether a target has settled.
 type looked struct{ settled []bool }
 
 func (*looked) TakeRestart(context.Context, workload.Ref, workload.Policy, apply.Need) string {
@@ -55,8 +55,9 @@ func (*looked) TakeRestart(context.Context, workload.Ref, workload.Policy, apply
 }
 func (l *looked) LookRestart(_ workload.Ref, settled bool) { l.settled = append(l.settled, settled) }
 
-// TestATargetKeepsItsTurnWhilePodsAreRestarted, also where nobody asks for anything: after a start of the manager nobody may have done so yet,
-// and its turn must not go to another target while a node is still at it. While its pods are not known nothing is said.
+// TestATargetKeepsItsTurnWhilePodsAreRestarted, also without a claim: after a start of the manager the claim may be
+// unknown, and the turn must not go to another target while a node is still restarting pods. While pods are unknown,
+// nothing is recorded.
 func TestATargetKeepsItsTurnWhilePodsAreRestarted(t *testing.T) {
 	for _, tc := range []struct {
 		reason     string

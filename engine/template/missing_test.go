@@ -27,7 +27,7 @@ func live(apiVersion, metadata, spec string) string {
 		`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"behavior":{},"metrics":[{"type":"Pods","pods":{"target":{"type":"AverageValue","averageValue":"1000m"}}}]}}`, apiVersion, metadata, spec)
 }
 
-// TestPutBack foresees what the keeper puts back: what differs from the template, and nothing that others decide.
+// TestPutBack returns the keeper's later edits: the differences from the template, without fields that others decide.
 func TestPutBack(t *testing.T) {
 	const ours = `"labels":{"team":"back","more":"x"},"ownerReferences":[{"apiVersion":"flyball.dev/v1alpha1","kind":"Trigger","name":"peaks","uid":"11","controller":true}]`
 	const ledger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":4,\"set\":20,\"by\":\"Trigger/shop/peaks\"},\"of\":\"HorizontalPodAutoscaler/web\",\"namespace\":\"shop\",\"uid\":\"7\"}"}`

@@ -160,7 +160,7 @@ func TestRandomFiltersAgainstAWalkOverEveryMinute(t *testing.T) {
 	})
 }
 
-// valid keeps what lies between the bounds of a window: from a date on, and until an instant.
+// valid keeps the part between the bounds of a window: from a date on, and until an instant.
 func (w *world) valid(t track, spec timeline.WindowSpec) track {
 	from, to := 0, len(t.on)
 	if date, err := time.Parse(time.DateOnly, spec.ValidFrom); err == nil {

@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// fataler is what testing.TB and *rapid.T share.
+// fataler is the common part of testing.TB and *rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)

@@ -21,8 +21,9 @@ func (c counted) look(at int64, d direction) (bool, int64) {
 	return c.node.look(at, d)
 }
 
-// TestEndlessWindowsAreNotSearched: whoever writes windows of ten years must not keep the others waiting for where they end. Those whose
-// openings overlap whatever the clock does are known to be endless, and a union of many short runs stops after a bounded number of looks.
+// TestEndlessWindowsAreNotSearched: windows of ten years must not delay others by a search for their end. Windows with
+// overlapping openings in any zone are known to be endless, and a union of many short runs stops after a bounded number
+// of looks.
 func TestEndlessWindowsAreNotSearched(t *testing.T) {
 	berlin, err := LoadZone("Europe/Berlin")
 	if err != nil {
@@ -52,8 +53,8 @@ func TestEndlessWindowsAreNotSearched(t *testing.T) {
 	}
 }
 
-// Of many unions, and of what calendars overrule, no ends are searched until somebody asks: a policy may have as many as windows, each of which would take as
-// many looks.
+// The ends of many unions, and of timelines below calendars, are searched only on demand: a policy may have as many as
+// windows, each with as many looks.
 func TestWhatIsAskedRarelyIsNotSearched(t *testing.T) {
 	looks := 0
 	part := func(on ...string) Timeline {

@@ -22,7 +22,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestChangesAreToldTogether: what is found at first is no news, and what changes within ten minutes of an event waits for the next.
+// TestChangesAreToldTogether: the first numbers are no news, and changes within ten minutes of an event wait for the
+// next.
 func TestChangesAreToldTogether(t *testing.T) {
 	var a told
 	for _, step := range []struct {
@@ -50,8 +51,8 @@ func TestChangesAreToldTogether(t *testing.T) {
 	}
 }
 
-// TestAnAutoscalerIsToldBesideItsTarget: they are written one after the other, and each change is told with the object that it is of, once all pods
-// have it.
+// TestAnAutoscalerIsToldBesideItsTarget: the two are written one after the other, and each change is announced for its
+// object once all pods have it.
 func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	events := &heard{}
 	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{})}

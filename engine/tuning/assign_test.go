@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// tortoise is one of the namespace shop that selects some names; without any, all.
+// tortoise returns a policy of the namespace shop that selects some names, or all.
 func tortoise(name string, priority int32, names ...string) policy.Object {
 	p := &v1alpha1.Tortoise{}
 	p.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tortoise"))
@@ -22,8 +22,8 @@ func tortoise(name string, priority int32, names ...string) policy.Object {
 	return p
 }
 
-// TestWhatIsTuned: objects of any kind whose adapter says where it requests resources (fault 9), in the namespace of the policy, each by the one
-// of the highest priority. Autoscalers and what sleeps by itself are none.
+// TestWhatIsTuned: objects of any kind with resources in its adapter (fault 9), in the namespace of the policy, each by
+// the policy of the highest priority. Autoscalers and sleeping objects are not tuned.
 func TestWhatIsTuned(t *testing.T) {
 	library, err := adapters.All()
 	if err != nil {
@@ -65,7 +65,7 @@ func TestWhatIsTuned(t *testing.T) {
 
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
-// TestNobodyIsToldOfHalfARound: a status that is written while targets are looked at has what the last round found of all.
+// TestNobodyIsToldOfHalfARound: a status that is written during a round has the totals of the last complete one.
 func TestNobodyIsToldOfHalfARound(t *testing.T) {
 	m, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}}, Policies: []policy.Object{tortoise("tuned", 0)}})
 	if err != nil {

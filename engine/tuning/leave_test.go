@@ -40,8 +40,9 @@ type scholar struct {
 
 func (s scholar) Keep() []byte { return []byte(s.knows) }
 
-// TestWhatIsKeptOfATargetThatIsNotTunedAnyMore: where its adapter has gone or is going, and its policy stands, what was learnt is kept, and what was
-// told is not. Once the policy goes, or the adapter is back and the target is still not tuned, nothing is.
+// TestWhatIsKeptOfATargetThatIsNotTunedAnyMore: without its adapter, and with its policy, the checkpoint is kept and
+// the Recommendation deleted. Once the policy is deleted, or the adapter is back and the target is still not tuned,
+// both are deleted.
 func TestWhatIsKeptOfATargetThatIsNotTunedAnyMore(t *testing.T) {
 	const before, learnt = "before", "learnt"
 	for _, tc := range []struct {
@@ -86,7 +87,7 @@ func TestWhatIsKeptOfATargetThatIsNotTunedAnyMore(t *testing.T) {
 	}
 }
 
-// leaving is a loop that has told of web and kept something of it.
+// leaving returns a loop with a Recommendation and a checkpoint of web.
 func leaving(t *testing.T, kept string) *Loop {
 	t.Helper()
 	scheme := runtime.NewScheme()

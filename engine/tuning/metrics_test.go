@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// seriesOf gives the values of gauges, and the counts of histograms, by the value of one label.
+// seriesOf returns the values of gauges, and the counts of histograms, by the value of one label.
 func seriesOf(t *testing.T, r *prometheus.Registry, name, label string) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
@@ -41,7 +41,7 @@ func seriesOf(t *testing.T, r *prometheus.Registry, name, label string) map[stri
 	return all
 }
 
-// TestSeriesGoWithTheirPolicies: how far roll-outs are, and how long pods take to start, is told of policies that there are.
+// TestSeriesGoWithTheirPolicies: series of roll-outs and start times exist only for existing policies.
 func TestSeriesGoWithTheirPolicies(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry)
@@ -68,7 +68,7 @@ func TestSeriesGoWithTheirPolicies(t *testing.T) {
 	check(map[string]float64{}, map[string]float64{})
 }
 
-// TestSeriesOfWhatIsAway: a source that does not answer, and an autoscaler that cannot read its metrics, are told apart from those that do.
+// TestSeriesOfWhatIsAway: a source without an answer, and a blind autoscaler, differ from healthy ones.
 func TestSeriesOfWhatIsAway(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry)
@@ -105,8 +105,8 @@ func TestSeriesOfWhatIsAway(t *testing.T) {
 	check(map[string]float64{}, map[string]float64{})
 }
 
-// TestNumbersAreToldApart: what the owner has, what pods and autoscaler have, what is proposed and what is applied, each under its own name, and
-// savings with the sign of a saving. The system that Flyball can replace has its counters the wrong way round (fault 8).
+// TestNumbersAreToldApart: the owner's, actual, proposed and applied numbers have names of their own, and savings the
+// sign of a saving. The system that Flyball can replace has its counters reversed (fault 8).
 func TestNumbersAreToldApart(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry)
@@ -132,7 +132,7 @@ func TestNumbersAreToldApart(t *testing.T) {
 	check("flyball_tuned_saved", "resource", map[string]float64{"cpu": 1.5, "memory": -1 << 20})
 	x.found.Report.Containers[0].CPU.Applied = true
 	check("flyball_tuned_request", "of", map[string]float64{"owner": 1, "actual": 0.8, "proposed": 0.5, "applied": 0.5})
-	x.found.Report.Autoscaler.Max.Recommended = 3 // so that the two differ in what the owner has only
+	x.found.Report.Autoscaler.Max.Recommended = 3 // only the owner's number differs
 	x.has.Numbers["max"] = 4
 	check("flyball_tuned_autoscaler", "of", map[string]float64{"owner": 5, "actual": 4, "proposed": 3})
 	x.found.Report.Autoscaler.Min.Applied = true

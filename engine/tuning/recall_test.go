@@ -107,8 +107,8 @@ func (s *stand) round(t *testing.T, now time.Time) (waited int) {
 	}
 }
 
-// TestAHistoryIsTakenOverOnce: of a new target nothing is learnt until it is there, what was recorded later is added where much is missing, and
-// containers that it does not have are left out.
+// TestAHistoryIsTakenOverOnce: a new target learns nothing before its history, later samples fill a long gap, and
+// foreign containers are left out.
 func TestAHistoryIsTakenOverOnce(t *testing.T) {
 	s := newStand(noon.Add(-24*time.Hour), noon.Add(24*time.Hour))
 	if waited := s.round(t, noon); waited != 1 {
@@ -135,8 +135,8 @@ func TestAHistoryIsTakenOverOnce(t *testing.T) {
 	}
 }
 
-// TestAHistoryThatCannotBeRead is named and tried again later; meanwhile learning goes on, and what it learns gives way to a history that
-// reaches further back.
+// TestAHistoryThatCannotBeRead is reported and tried again later. Meanwhile learning goes on, and yields to a history
+// that reaches further back.
 func TestAHistoryThatCannotBeRead(t *testing.T) {
 	s := newStand(noon.Add(-24*time.Hour), noon.Add(24*time.Hour))
 	s.tapes.err = errors.New("it is down")
@@ -162,7 +162,8 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWhatWasLearntStays where a server has less, or nothing. A new target has no history, and that is no fault; without replicas it is one.
+// TestWhatWasLearntStays if a server has less, or nothing. A new target without a history is no fault; a history
+// without replicas is.
 func TestWhatWasLearntStays(t *testing.T) {
 	s := newStand(noon.Add(-time.Hour), noon)
 	s.pupil.Observe(policy.Sample{At: noon.Add(-90 * time.Minute)}, policy.Sample{At: noon})

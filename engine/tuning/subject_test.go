@@ -40,7 +40,7 @@ func at(pods map[string]usage.Pod) map[types.NamespacedName]usage.Pod {
 	return all
 }
 
-// TestSamples: what of a measurement a mind learns from.
+// TestSamples: the samples of a measurement.
 func TestSamples(t *testing.T) {
 	hour := noon.Add(-time.Hour).Unix()
 	killed := fleet.Container{Name: "app", Resources: fleet.Resources{MemoryLimit: 1 << 30}, KilledAt: noon.Unix()}

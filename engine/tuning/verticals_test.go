@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// sourced is what a policy is that has a source.
+// sourced is a policy with a source.
 type sourced struct {
 	policy.Tuner
 	source policy.Source
@@ -23,14 +23,14 @@ type sourced struct {
 // Source implements policy.Tuner.
 func (s sourced) Source() policy.Source { return s.source }
 
-// TestVerticalsAreRead by pages. A cluster that does not have them is no fault, but to who needs them; while they cannot be read, those read
-// last count.
+// TestVerticalsAreRead by pages. Without the kind, only policies that need it have a fault; while they cannot be read,
+// the last ones count.
 func TestVerticalsAreRead(t *testing.T) {
 	const item = `{"metadata": {"namespace": "shop", "name": "NAME"}, "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`
 	code, pages := http.StatusOK, true
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if code == http.StatusNotFound { // what an API server says of a group that it does not have
+		if code == http.StatusNotFound { // the API server's answer for an unknown group
 			http.NotFound(w, r)
 			return
 		}

@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
-	// What a server leaves out or gets wrong is not known, and not zero.
+	// A value that a server omits or gets wrong is unknown, and not zero.
 	got, err = parse([]byte(`{"items":[{"metadata":{"name":"web-1","namespace":"shop"},"containers":[{"name":"app","usage":{"cpu":"-5m"}},{"name":"proxy"},{"name":"idle","usage":{"cpu":"0","memory":"0"}}]}]}`))
 	want = map[types.NamespacedName]Pod{{Namespace: "shop", Name: "web-1"}: {Containers: []Container{{"app", -1, -1}, {"proxy", -1, -1}, {"idle", 0, 0}}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

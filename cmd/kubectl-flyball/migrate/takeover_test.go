@@ -58,7 +58,7 @@ func TestTakeOver(t *testing.T) {
 		world  func(*v1alpha1.Schedule)
 		lists  func(*world.Lists)
 		edit   func(*migrate.Sleeper)
-		// want is what the ledger has for the field; empty: the object is left, for the reason that left begins with.
+		// want is the ledger's value for the field; empty: the object is left, for the reason that left begins with.
 		want, left, note string
 	}{
 		{reason: "asleep", object: plain, want: `{"was":3,"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
@@ -126,7 +126,7 @@ func TestTakeOverLeavesOtherFields(t *testing.T) {
 	}
 }
 
-// TestTakeOverTwice finds nothing to do on what a first one has left.
+// TestTakeOverTwice finds nothing to do after a first take-over.
 func TestTakeOverTwice(t *testing.T) {
 	object := strings.Replace(web, "%s", `,"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"`, 1)
 	object = strings.Replace(object, `"tool":"3",`, "", 1)
@@ -136,7 +136,7 @@ func TestTakeOverTwice(t *testing.T) {
 	}
 }
 
-// TestStateChanges lists what goes to sleep or wakes because of a migration, and nothing that stays as it is.
+// TestStateChanges lists only the objects that go to sleep or wake because of a migration.
 func TestStateChanges(t *testing.T) {
 	plain := strings.Replace(web, "%s", "", 1)
 	other := strings.NewReplacer(`"name":"web"`, `"name":"other"`, `"tool":"3"`, `"a":"b"`, `"replicas":0`, `"replicas":2`).Replace(plain)

@@ -42,7 +42,8 @@ func TestWhereAHistoryIsParted(t *testing.T) {
 	}
 }
 
-// TestTheBestFixedSetting: no other one of the grid has as few violations for less, and none reaches less capacity than what there is.
+// TestTheBestFixedSetting: no other setting of the grid has as few violations for less, and none reaches less capacity
+// than the present one.
 func TestTheBestFixedSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		load := scaler.Load{Demand: make([]float32, 24*60)}

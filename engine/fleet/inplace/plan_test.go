@@ -12,7 +12,7 @@ import (
 
 const gi = 1 << 30
 
-// owner is what a container has as its template says, and want what it is to have.
+// owner has the template's resources of a container, and want the wanted ones.
 var (
 	owner = fleet.Resources{CPU: 1000, Memory: gi, MemoryLimit: 2 * gi}
 	want  = inplace.Want{"main": {CPU: 400, Memory: gi / 2, MemoryLimit: gi}}
@@ -104,7 +104,7 @@ func TestPlans(t *testing.T) {
 		if got := names(p.Changes); got != test.changed || p.Resizing != test.counts {
 			t.Errorf("%s: %q are changed, %+v; want %q, %+v", test.reason, got, p.Resizing, test.changed, test.counts)
 		}
-		// What is planned is right once it is written.
+		// A written plan leaves nothing to change.
 		for _, c := range p.Changes {
 			c.Pod.Containers = c.Containers
 		}
@@ -147,7 +147,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	}
 }
 
-// TestGivingBackInTurn: what restarts a container comes one pod after the other, and does not wait for ever.
+// TestGivingBackInTurn: restarting changes come one pod after the other, and do not wait for ever.
 func TestGivingBackInTurn(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	since := func(d time.Duration) func(*fleet.Pod) {
@@ -249,7 +249,7 @@ func TestGivingBackWhatWasCreated(t *testing.T) {
 	}
 }
 
-// TestBoostsEnd: what is noted on a pod is what its CPU comes down to, with its limit, and nothing else changes.
+// TestBoostsEnd: CPU falls to the noted request, with its limit, and nothing else changes.
 func TestBoostsEnd(t *testing.T) {
 	now := time.Unix(1000, 0)
 	boosted := func(text string, edit ...func(*fleet.Pod)) func(*fleet.Pod) {

@@ -31,7 +31,7 @@ func tuned(more string) string {
 	return strings.Replace(container(more), `"a":"b"`, `"a":"b","flyball.dev/tuned-by":"Tortoise/shop/web"`, 1)
 }
 
-// TestPatches: what is not asked for stays, and variables of the owner do (fault 10).
+// TestPatches: values without a wish stay, and so do variables of the owner (fault 10).
 func TestPatches(t *testing.T) {
 	const owner = `,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"memory":"2Gi"}}`
 	const done = `,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"1Gi"}}`
@@ -99,7 +99,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestBoostsForTheStart: CPU grows from what is recommended, or from what the template has, and what it comes down to is noted.
+// TestBoostsForTheStart: CPU grows from the recommendation, or from the template, and the later requests are noted.
 func TestBoostsForTheStart(t *testing.T) {
 	started := func(more, boost string) string {
 		return strings.Replace(tuned(more), `"flyball.dev/tuned-by"`, `"flyball.dev/startup-boost":"`+boost+`","flyball.dev/tuned-by"`, 1)
@@ -219,7 +219,7 @@ func parsed(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// amounts are what containers may request or be limited to; the first is none.
+// amounts are requests or limits of containers; the first means none.
 var amounts = map[string][]string{
 	"cpu":    {"", "0", "1m", "3m", "100m", "999m", "1", "1500m", "2", "64", "1k"},
 	"memory": {"", "0", "1", "3", "999", "64Mi", "100Mi", "1Gi", "1000000001", "7e9"},
@@ -252,8 +252,8 @@ func quantity(c gjson.Result, at string) resource.Quantity {
 	return resource.Quantity{}
 }
 
-// TestPodsStayValid: whatever a pod has and gets, no limit comes below its request, nothing is added or taken away, its class of service stays,
-// and what was given is what is wanted.
+// TestPodsStayValid: for any pod and wish, no limit falls below its request, nothing is added or removed, the class of
+// service stays, and the pod has the wanted values.
 func TestPodsStayValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := newpod.Want{Policy: "p", GoMaxProcs: rapid.Bool().Draw(t, "procs"), GoMemLimit: rapid.Bool().Draw(t, "memory")}

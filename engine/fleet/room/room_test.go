@@ -29,7 +29,8 @@ func in(t *testing.T, kind, limits, quota string) room.Room {
 }
 
 func TestRoom(t *testing.T) {
-	// Two containers and a sidecar at once, and before them a container that initializes: 400m and 700Mi, limited to 1500m and 1400Mi; and what the pod itself takes.
+	// Two containers and a sidecar at once, and an initializing container before them: 400m and 700Mi, limited to 1500m
+	// and 1400Mi; plus the overhead of the pod.
 	const pod = `{"spec":{"containers":[
 	  {"name":"a","resources":{"requests":{"cpu":"100m","memory":"200Mi","ephemeral-storage":"9Gi"},"limits":{"cpu":"500m","memory":"400Mi"}}},
 	  {"name":"b","resources":{"requests":{"cpu":"200m","memory":"400Mi"},"limits":{"cpu":"500m","memory":"800Mi"}}}],

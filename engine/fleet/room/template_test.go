@@ -31,7 +31,7 @@ func running(count int) (pods []*fleet.Pod) {
 
 func TestTemplates(t *testing.T) {
 	const none = `{}`
-	twice := main(200, 2000, 128, 2048) // what is recommended: limits follow requests
+	twice := main(200, 2000, 128, 2048) // the recommendation: limits follow requests
 	for _, test := range []struct {
 		reason, kind, limits, quota string
 		to                          workload.Allocations

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhereRequestsChange walks through what is seen of pods, one look after the other.
+// TestWhereRequestsChange walks through states of pods, one after the other.
 func TestWhereRequestsChange(t *testing.T) {
 	able, refused, written := policy.SeenPods{Able: true}, policy.SeenPods{Able: true, Refused: true}, policy.SeenPods{Able: true, InTemplate: true}
 	for _, test := range []struct {
@@ -80,7 +80,7 @@ func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestSettingsOfRuntimes: nobody gets variables who has not asked for them (fault 10).
+// TestSettingsOfRuntimes: variables are set only on request (fault 10).
 func TestSettingsOfRuntimes(t *testing.T) {
 	m := &mind{rules: &rules{mode: v1alpha1.TortoiseAuto}, memory: memory{Own: map[string]tune.Request{"side": {}, "main": {}}}}
 	if got := m.newPods(); got != nil {

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
-// TestWhoWritesACheckpointDecidesNothing: numbers that nobody writes are refused, and those that the spec does not permit, and the owner does not
-// have, are brought within.
+// TestWhoWritesACheckpointDecidesNothing: impossible numbers are refused, and numbers beyond the spec and the owner's
+// are limited.
 func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 	m := mindOf(t, `{resources: [{container: app, min: {cpu: 500m, memory: 100Mi}, max: {cpu: "2", memory: 1Gi}}]}`)
 	m.Own = map[string]tune.Request{"app": {CPU: 3000, Memory: 64 << 20}}
@@ -68,7 +68,7 @@ func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 	}
 }
 
-// TestNumbersAtTheirLimits are taken over: what is refused lies beyond.
+// TestNumbersAtTheirLimits are accepted; numbers beyond are refused.
 func TestNumbersAtTheirLimits(t *testing.T) {
 	m := mindOf(t, `{}`)
 	for what, edit := range map[string]func(*kept){
@@ -103,7 +103,7 @@ func TestMindsOfOtherPolicies(t *testing.T) {
 	}
 }
 
-// TestWordsOfACheckpoint: what nobody writes is not told, however little room it takes.
+// TestWordsOfACheckpoint: impossible texts are not reported, however short.
 func TestWordsOfACheckpoint(t *testing.T) {
 	m := mindOf(t, `{}`)
 	k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}

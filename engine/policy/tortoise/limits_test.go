@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
-// TestNoLimitOfOurOwn: what was not given as a maximum bounds nothing, however large, and what was given does.
+// TestNoLimitOfOurOwn: only a given maximum limits requests.
 func TestNoLimitOfOurOwn(t *testing.T) {
 	const gib = 1 << 30
 	own := tune.Request{CPU: 20_000, Memory: 20 * gib}

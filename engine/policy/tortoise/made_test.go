@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// scaling knows Deployments in a version, and Services, which nobody scales.
+// scaling knows Deployments in a version, and Services, which cannot be scaled.
 var scaling = tortoise.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 	return policy.AdaptedKind{Requests: true, Scales: gk.Kind == "Deployment", Version: "v1"}, true
 }}

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// mindOf is one whose target has three containers; the last has no requests.
+// mindOf returns a mind of a target with three containers; the last has no requests.
 func mindOf(t *testing.T, text string) *mind {
 	t.Helper()
 	r, errs := rulesOf(t, text)
@@ -42,7 +42,8 @@ func cpuOf(container string, percent int64) workload.Utilisation {
 	return workload.Utilisation{Resource: workload.CPU, Container: container, Percent: percent}
 }
 
-// TestWhichIsScaled: what the spec says, what the autoscaler looks at, what it was, what requests most; each only with a request for CPU.
+// TestWhichIsScaled: the container of the spec, of the autoscaler, of the last decision, or with the largest request;
+// each only with a request for CPU.
 func TestWhichIsScaled(t *testing.T) {
 	horizontal := `{resources: [{container: %s, cpu: Horizontal}]}`
 	memory := workload.Utilisation{Resource: workload.Memory, Container: "app", Percent: 60}
@@ -131,7 +132,7 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-// TestSaved: what the owner requests less what is recommended, times the replicas; more that is requested counts against it.
+// TestSaved: the owner's requests less the recommended ones, times the replicas; larger requests count against it.
 func TestSaved(t *testing.T) {
 	if got := mindOf(t, `{}`).saved(policy.Seen{Replicas: 3}); got != (workload.Requests{MilliCPU: 3 * (300 - 100), MemoryBytes: 3 * (10 + 50)}) {
 		t.Errorf("it saves %+v", got)
@@ -205,7 +206,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldOfAnAutoscaler: why its maximum is what it is, and a target only where it has a metric for CPU.
+// TestWhatIsToldOfAnAutoscaler: the reason for its maximum, and a target only with a metric for CPU.
 func TestWhatIsToldOfAnAutoscaler(t *testing.T) {
 	for spec, want := range map[string]string{`{}`: "what the owner has", `{replicas: {max: 9}}`: "spec.replicas.max"} {
 		m := mindOf(t, spec)
@@ -226,7 +227,7 @@ func TestWhatIsToldOfAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestBoundsStayWhereCPUIsNotHorizontal: the autoscaler is told of as its owner has it.
+// TestBoundsStayWhereCPUIsNotHorizontal: the autoscaler is reported with the owner's numbers.
 func TestBoundsStayWhereCPUIsNotHorizontal(t *testing.T) {
 	m := mindOf(t, `{resources: [{container: app, cpu: Vertical}]}`)
 	m.Scaled, m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = "app", 2, 4, 66
@@ -263,7 +264,7 @@ func TestHistoriesThatCannotBeRead(t *testing.T) {
 func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	m := mindOf(t, `{}`)
 	m.Scaled = "app"
-	noisy := rand.New(rand.NewPCG(1, 2)) // what cannot be told in fewer bytes
+	noisy := rand.New(rand.NewPCG(1, 2)) // incompressible data
 	for i := range 10 * 24 * 60 {
 		at := time.Date(2037, 5, 4, 0, i, 0, 0, time.UTC)
 		m.Observe(policy.Sample{At: at, Container: "a", CPU: 100 * noisy.Float64(), Memory: -1, Replicas: 5})
@@ -288,7 +289,7 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	}
 }
 
-// TestWhetherPodsAreBehind: some pod requests more than was recommended, of what is tuned.
+// TestWhetherPodsAreBehind: some pod requests more than recommended, among tuned requests.
 func TestWhetherPodsAreBehind(t *testing.T) {
 	set := workload.Requests{MilliCPU: 700, MemoryBytes: 90}
 	for _, tc := range []struct {
@@ -315,8 +316,8 @@ func TestWhetherPodsAreBehind(t *testing.T) {
 	}
 }
 
-// TestLimits: what was given counts, what is Off or changed by a VerticalPodAutoscaler is held where its owner has it, and only what was given
-// is a floor, which what requests less is short of.
+// TestLimits: explicit limits count. A request that is Off, or changed by a VerticalPodAutoscaler, is held at the
+// owner's value. Only an explicit minimum is a floor for short requests.
 func TestLimits(t *testing.T) {
 	const mib = 1 << 20
 	given := `{resources: [{container: app, min: {cpu: 600m, memory: 512Mi}, max: {cpu: "2", memory: 2Gi}%s}]}`

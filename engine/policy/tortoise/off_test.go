@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestOffAndLimits: what is Off, or not requested by the owner, stays, and limits hold.
+// TestOffAndLimits: requests that are Off, or that the owner does not set, stay, and limits hold.
 func TestOffAndLimits(t *testing.T) {
 	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, min: {memory: 700Mi, cpu: 800m}}]}`)
 	seen := own()
@@ -38,7 +38,7 @@ func TestOffAndLimits(t *testing.T) {
 	}
 }
 
-// TestWhatIsOffHoldsNothingUp: what the tuner would change, and may not, is no change that others wait for.
+// TestWhatIsOffHoldsNothingUp: other changes do not wait for a change that is Off.
 func TestWhatIsOffHoldsNothingUp(t *testing.T) {
 	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, memory: "Off"}]}`)
 	a := live(t, mind(t, p), own(), 3*24*time.Hour).Advice
@@ -50,7 +50,7 @@ func TestWhatIsOffHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestAnEditByTheOwnerCounts: tuning begins anew from what the owner asks for now.
+// TestAnEditByTheOwnerCounts: tuning begins again from the owner's present requests.
 func TestAnEditByTheOwnerCounts(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := mind(t, p)

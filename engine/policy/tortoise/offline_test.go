@@ -26,7 +26,7 @@ func TestRulesOfAPolicy(t *testing.T) {
 	}
 }
 
-// TestATunerOfRulesAlone needs no policy, and refuses what one would.
+// TestATunerOfRulesAlone needs no policy, and refuses the same rules as a policy.
 func TestATunerOfRulesAlone(t *testing.T) {
 	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto, Priority: 7})
 	if len(errs) > 0 || tuner.Mode() != v1alpha1.TortoiseAuto || tuner.Precedence() != 7 {

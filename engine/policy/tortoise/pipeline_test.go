@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestPipeline: advice becomes what is asked of the target and of its autoscaler; Off asks for nothing whatever is advised; without
-// advice what was set stays.
+// TestPipeline: advice becomes claims for the target and its autoscaler; Off claims nothing; without advice earlier
+// values stay.
 func TestPipeline(t *testing.T) {
 	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 	advice := &workload.Advice{By: id, Amounts: map[workload.Amount]int64{amountOf("app", workload.CPU): 300}, Min: ptr.To(int64(2)), Max: ptr.To(int64(9)),
@@ -63,7 +63,8 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestRights: one that recommends takes none; one that carries out takes that to patch its targets and what governs them.
+// TestRights: a recommending policy takes none; an acting one takes the right to patch its targets and their
+// autoscalers.
 func TestRights(t *testing.T) {
 	row := tortoise.Kinds()[0]
 	if rights := row.RightsOf(read(t, `{}`)); len(rights) > 0 {
@@ -75,7 +76,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestStatus tells what was found for all targets.
+// TestStatus: the totals over all targets.
 func TestStatus(t *testing.T) {
 	obj := read(t, `{mode: Auto}`)
 	p := compile(t, `{mode: Auto}`)

@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatTheOwnerAllowsStaysWithinReach: whatever is used and whatever is asked for, as many replicas as there may be request no less together than
-// those that the owner allows, at each step. A maximum that the spec gives, and requests that it bounds, are what it says.
+// TestWhatTheOwnerAllowsStaysWithinReach: for any usage and spec, the largest number of replicas requests at least the
+// owner's total at each step. An explicit maximum, and the requests that it limits, are as given.
 func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		request, most := int64(rapid.IntRange(60, 8000).Draw(rt, "request")), int64(rapid.IntRange(1, 200).Draw(rt, "maximum"))

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// TestReasonsAreOfWhatThereIs: what a container was told goes with it, and a request that begins anew is not explained by what it was before.
+// TestReasonsAreOfWhatThereIs: the reasons of a container go with it, and a restarted request has no old reason.
 func TestReasonsAreOfWhatThereIs(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := mind(t, p)
@@ -55,7 +55,7 @@ func TestAMinimumOfZeroIsTold(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasAhead: what was set by it counts as of now.
+// TestAClockThatWasAhead: its times count as now.
 func TestAClockThatWasAhead(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := mind(t, p)
@@ -72,7 +72,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 	}
 }
 
-// TestNumbersBeyondMeasure: whatever is measured, what is told is no number below zero.
+// TestNumbersBeyondMeasure: for any measurement, no reported number is negative.
 func TestNumbersBeyondMeasure(t *testing.T) {
 	m := mind(t, compile(t, `{}`))
 	seen := own()
@@ -92,7 +92,8 @@ func TestNumbersBeyondMeasure(t *testing.T) {
 	}
 }
 
-// TestAMaximumWithoutEnd: some owners write a maximum that is none. It is as it is, and what was learnt survives a restart.
+// TestAMaximumWithoutEnd: some owners write a maximum that limits nothing. It stays, and the learnt state survives a
+// restart.
 func TestAMaximumWithoutEnd(t *testing.T) {
 	for most, want := range map[int64]int32{999_999: 999_999, math.MaxInt32: math.MaxInt32, math.MaxInt64: math.MaxInt32} {
 		p := compile(t, `{mode: Auto}`)

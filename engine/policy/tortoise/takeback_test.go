@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestRollOutsThatAreTakenBack walks through what is seen of pods: requests go back to what all pods had, else to the owner's, and what was refused is a
-// bound, also for the next manager, until the owner or the policy changes.
+// TestRollOutsThatAreTakenBack walks through states of pods: requests return to those of all pods, else to the owner's,
+// and a refused request is a bound, also for the next manager, until the owner or the policy changes.
 func TestRollOutsThatAreTakenBack(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	m := mindOf(t, `{mode: Auto}`)

@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// requesting knows Deployments, whose requests are known, and Services, whose are not.
+// requesting knows Deployments, with requests, and Services, without.
 var requesting = tortoise.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 	return policy.AdaptedKind{Requests: gk.Kind == "Deployment"}, true
 }}
@@ -97,7 +97,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// own is what the owner of a target with an autoscaler asks for.
+// own returns the owner's setting of a target with an autoscaler.
 func own() policy.Seen {
 	return policy.Seen{Replicas: 5, Ready: 5,
 		Own: workload.Allocations{
@@ -119,7 +119,7 @@ func observe(m policy.Mind, at time.Time) {
 		policy.Sample{At: at, Container: "proxy", CPU: 4 - 2*math.Cos(day), Memory: 30 << 20, Replicas: 5})
 }
 
-// live lets a mind see some time, up to noon, and gives what it found last.
+// live shows a mind some time, up to noon, and returns its last result.
 func live(t *testing.T, m policy.Mind, seen policy.Seen, long time.Duration) policy.Found {
 	t.Helper()
 	var found policy.Found
@@ -181,7 +181,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestARestartChangesNothing: a mind that is made anew from what was kept finds the same.
+// TestARestartChangesNothing: a mind from a checkpoint has the same result.
 func TestARestartChangesNothing(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	kept := mind(t, p)
@@ -220,7 +220,7 @@ func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {
 		seen.Own = append(seen.Own, workload.Allocation{Component: name, Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 128 << 20}})
 	}
-	noisy := rand.New(rand.NewPCG(1, 2)) // what cannot be told in fewer bytes
+	noisy := rand.New(rand.NewPCG(1, 2)) // incompressible data
 	for at := noon.Add(-10 * 24 * time.Hour); !at.After(noon); at = at.Add(time.Minute) {
 		for _, name := range []string{"app", "b", "c", "d", "e", "f", "g", "h"} {
 			noise := 100 * noisy.Float64()
@@ -261,7 +261,7 @@ func TestWithoutAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestFromOffToAuto: Off says where it would end, and Auto begins from what there is, by steps.
+// TestFromOffToAuto: Off shows the final values, and Auto begins from the present ones, by steps.
 func TestFromOffToAuto(t *testing.T) {
 	off := compile(t, `{}`)
 	m := mind(t, off)
@@ -285,7 +285,8 @@ func TestFromOffToAuto(t *testing.T) {
 	}
 }
 
-// TestSilenceWhileNobodyLooksIsNoEmergency: not after a night at zero, nor after a restart. Real silence is one.
+// TestSilenceWhileNobodyLooksIsNoEmergency: not after a night at zero, nor after a restart. A real silence is an
+// emergency.
 func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := mind(t, p)
@@ -307,7 +308,7 @@ func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
 	}
 }
 
-// reaching is as many replicas as request so much together, in milli-CPU, of what is advised.
+// reaching returns the replicas of an advice that request that much together, in milli-CPU.
 func reaching(milli int64, a *workload.Advice) int64 {
 	request := a.Amounts[amountOf("app", workload.CPU)]
 	return (milli + request - 1) / request
@@ -332,8 +333,8 @@ func TestBoundsOfTheOwner(t *testing.T) {
 	}
 }
 
-// TestReplicasAreForWhatPodsHave: while pods request less than is recommended, the minimum is for those. Where nothing is changed, what they have
-// says nothing.
+// TestReplicasAreForWhatPodsHave: while pods request less than recommended, the minimum is for their present requests.
+// In mode Off, present requests do not count.
 func TestReplicasAreForWhatPodsHave(t *testing.T) {
 	for mode, more := range map[string]bool{"Auto": true, `"Off"`: false} {
 		spec := fmt.Sprintf("{mode: %s}", mode)

@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatWasOnlyRecommendedIsNotCarriedOut: with mode Off a recommendation says where it would end. Turned on, the first step is one of those that
-// the spec allows, and until that is chosen what is there stays.
+// TestWhatWasOnlyRecommendedIsNotCarriedOut: with mode Off a recommendation shows its final values. Turned on, the
+// first step is an allowed one, and before it the present values stay.
 func TestWhatWasOnlyRecommendedIsNotCarriedOut(t *testing.T) {
 	off, auto := compile(t, `{}`), compile(t, `{mode: Auto}`)
 	m := mind(t, off)

@@ -10,7 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// recommending is a VerticalPodAutoscaler that recommends half of what the app and its proxy request of memory, and some CPU.
+// recommending returns a VerticalPodAutoscaler that recommends half of the memory requests of the app and its proxy,
+// and some CPU.
 func recommending(mode string, edit ...func(*policy.SeenVertical)) policy.SeenVertical {
 	of := func(cpu, mib int64) policy.VerticalRequests {
 		return policy.VerticalRequests{Target: workload.Requests{MilliCPU: cpu, MemoryBytes: mib << 20},
@@ -23,7 +24,7 @@ func recommending(mode string, edit ...func(*policy.SeenVertical)) policy.SeenVe
 	return v
 }
 
-// found is what a mind with a spec finds after two days beside VerticalPodAutoscalers.
+// found returns the result of a mind after two days beside VerticalPodAutoscalers.
 func found(t *testing.T, spec string, governed bool, all ...policy.SeenVertical) policy.Found {
 	t.Helper()
 	p, errs := tortoise.Compile(read(t, spec), requesting)
@@ -43,7 +44,8 @@ func asked(f policy.Found, container string, of workload.Resource) (int64, bool)
 	return n, ok
 }
 
-// TestRequestsFromAVertical: requests reach what it recommends, but for the CPU that is chosen together with replicas.
+// TestRequestsFromAVertical: requests reach its recommendation, except for the CPU that is chosen together with
+// replicas.
 func TestRequestsFromAVertical(t *testing.T) {
 	const source = `{mode: Auto, history: {source: VerticalPodAutoscaler}}`
 	for _, governed := range []bool{true, false} {
@@ -96,7 +98,7 @@ func TestWithoutARecommendation(t *testing.T) {
 	}
 }
 
-// TestAVerticalThatActs has its way with what it changes, and is named. All else is tuned.
+// TestAVerticalThatActs: its requests are left to it, and it is named. Everything else is tuned.
 func TestAVerticalThatActs(t *testing.T) {
 	memory := func(v *policy.SeenVertical) {
 		v.Containers = []policy.VerticalRule{{Container: "app", Resources: []workload.Resource{workload.Memory}}, {Container: "*", Off: true}}

@@ -53,7 +53,7 @@ func written(t *testing.T, kind, manifest string, asked map[workload.Amount]int6
 	return v
 }
 
-// Objects whose template asks for 500m and 256Mi, one that rolls out and others that do not.
+// Objects with requests of 500m and 256Mi in the template: one that rolls out and others that do not.
 const (
 	settledDeployment = `{metadata: {namespace: shop, name: web, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2}}`
 	pausedDeployment  = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, paused: true}, status: {observedGeneration: 3, replicas: 2, availableReplicas: 2}}`
@@ -74,7 +74,8 @@ func in(state fleet.ResizeState, p *fleet.Pod) *fleet.Pod {
 	return p
 }
 
-// TestAppliedIsWhatPodsHave: a number is applied once every pod has it, not once it is written; and it is said what keeps pods from it.
+// TestAppliedIsWhatPodsHave: a number is applied once every pod has it, not once it is written; Behind names the
+// obstacle.
 func TestAppliedIsWhatPodsHave(t *testing.T) {
 	const deployments, statefulSets, clusters = "deployments.apps", "statefulsets.apps", "clusters.postgresql.cnpg.io"
 	const unmoved = " of 2 pods have other requests than were set: the roll-out has not come to them, or is paused"
@@ -140,7 +141,7 @@ func found() v1alpha1.RecommendationStatus {
 	return v1alpha1.RecommendationStatus{Containers: []v1alpha1.RecommendedContainer{{Name: "app", CPU: request("1", "500m"), Memory: request("1Gi", "256Mi")}}}
 }
 
-// TestSavedIsWhatPodsHave: what was written into a template saves nothing before pods have it.
+// TestSavedIsWhatPodsHave: a written request saves nothing before pods have it.
 func TestSavedIsWhatPodsHave(t *testing.T) {
 	const clusters = "clusters.postgresql.cnpg.io"
 	cpu, memory := request("app", workload.CPU), request("app", workload.Memory)
@@ -174,7 +175,8 @@ func TestSavedIsWhatPodsHave(t *testing.T) {
 	}
 }
 
-// TestWhatIsInUse: what all pods have; what they differ in is not known; what no pod tells is what is recommended where that is applied.
+// TestWhatIsInUse: requests that all pods have. Differing requests are unknown, and a request of no pod is the
+// recommended one if applied.
 func TestWhatIsInUse(t *testing.T) {
 	st := found()
 	check := func(reason string, want map[string]string, pods ...*fleet.Pod) {
@@ -191,7 +193,8 @@ func TestWhatIsInUse(t *testing.T) {
 	check("no pod tells", map[string]string{"app cpu": "500m", "app memory": "1Gi"}, requesting("other", 1, 1))
 }
 
-// TestWhatAnAutoscalerHas: as it is, also where Flyball has set it; what another policy has set is not told as news of this one.
+// TestWhatAnAutoscalerHas: its present numbers, also those set by Flyball. Numbers of other policies are no news of
+// this one.
 func TestWhatAnAutoscalerHas(t *testing.T) {
 	const manifest = `{metadata: {namespace: shop, name: web, annotations: {flyball.dev/ledger: '{"/spec/minReplicas":{"was":5,"set":3,"by":"Tortoise/shop/tuned","since":"2037-01-05T12:00:00Z"},"of":"HorizontalPodAutoscaler/web"}'}},
   spec: {minReplicas: 3, maxReplicas: 20, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [

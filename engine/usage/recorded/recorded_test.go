@@ -94,7 +94,7 @@ func TestNowIsAsTheMetricsAPITellsIt(t *testing.T) {
 	}
 }
 
-// TestWhatTheServerDoesNotKnow is told apart: nothing of the pods, and pods without replicas.
+// TestWhatTheServerDoesNotKnow: unknown pods differ from pods without replicas.
 func TestWhatTheServerDoesNotKnow(t *testing.T) {
 	var none *recorded.Nothing
 	fake := &recordedtest.Fake{}
@@ -121,7 +121,7 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 			_, _ = w.Write([]byte(strings.Repeat(" ", 3000) + `{"status":"success","data":{"resultType":"matrix","result":[]}}`))
 		}, "too long"},
 		"late": {func(_ http.ResponseWriter, r *http.Request) {
-			_ = r.ParseForm() // a server sees that its client has gone once it has read what that sent
+			_ = r.ParseForm() // a server notices a gone client once it has read the request
 			<-r.Context().Done()
 		}, "deadline exceeded"},
 		"no JSON": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "ask Prometheus at"},

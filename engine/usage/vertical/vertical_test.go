@@ -26,8 +26,8 @@ const page = `{"metadata": {"continue": "next"}, "items": [
   {"metadata": {"namespace": "shop", "name": "none"}, "spec": {"targetRef": ["web"]}}, 3
 ]}`
 
-// TestAPageIsRead: by target, whatever version of its kind is named, and by name. What is no amount is not known, and what is
-// no VerticalPodAutoscaler stops no other from being read.
+// TestAPageIsRead: by target, for any version of its kind, and by name. An invalid amount is unknown, and an invalid
+// object does not hide others.
 func TestAPageIsRead(t *testing.T) {
 	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	if next, err := all.add([]byte(page)); err != nil || next != "next" {
@@ -67,7 +67,7 @@ func TestAPageIsRead(t *testing.T) {
 	}
 }
 
-// TestOneThatWasMadeAndActs is seen as it acts, like any other. Without the label it is somebody else's.
+// TestOneThatWasMadeAndActs is seen to act, like any other. Without the label it is a foreign one.
 func TestOneThatWasMadeAndActs(t *testing.T) {
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	for labels, mine := range map[string]int{`{"flyball.dev/made": "true"}`: 1, `{}`: 0} {

@@ -58,7 +58,7 @@ func run(t *testing.T, in Input) *Output {
 	return o
 }
 
-// TestNumbersAreThoseOfTheManager: what its mind arrives at, decision by decision.
+// TestNumbersAreThoseOfTheManager: the final values of its mind, decision by decision.
 func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	in := recorded(t, "Balanced", 2*24*time.Hour)
 	o := run(t, in)
@@ -187,7 +187,7 @@ func TestNumbersAgree(t *testing.T) {
 	}
 }
 
-// TestAtTheBorder there is what a history that ends there comes to.
+// TestAtTheBorder: the recommendation equals that of a history that ends there.
 func TestAtTheBorder(t *testing.T) {
 	in := recorded(t, "Balanced", 40*time.Hour)
 	in.Border = monday.Add(30 * time.Hour)

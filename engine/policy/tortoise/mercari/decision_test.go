@@ -24,7 +24,7 @@ func cpu(request, target int64, horizontal bool) Resource {
 	return Resource{Container: "app", Horizontal: horizontal, Request: request, Target: target, Upper: 2 * target, Limits: c.CPU(0, 0), Utilisation: 70}
 }
 
-// TestTunerAppliesTheFormulas: what each formula gives is what is set, in the modes in which it is.
+// TestTunerAppliesTheFormulas: the result of each formula is set, in its modes.
 func TestTunerAppliesTheFormulas(t *testing.T) {
 	k := week(t)
 	memory := Resource{Container: "app", Memory: true, Request: 1 << 30 * thousandth, Target: 400 << 20 * thousandth, Upper: 1 << 30 * thousandth, Limits: c.Memory(0, 0)}

@@ -19,7 +19,7 @@ var (
 	scaled = tune.Defaults(optimize.Profiles["Balanced"], "app")
 )
 
-// TestParameters: those of the original, but for what the spec says.
+// TestParameters: those of the original, overridden by the spec.
 func TestParameters(t *testing.T) {
 	if diff := cmp.Diff(Default(), New().config()); diff != "" {
 		t.Errorf("without rules: %s", diff)
@@ -34,7 +34,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestSinceWhenMetricsAreLost: from the newest sample, or from when somebody looked; with an autoscaler that is blind, from now.
+// TestSinceWhenMetricsAreLost: from the newest sample, or from the begin of measuring; with a blind autoscaler, from
+// now.
 func TestSinceWhenMetricsAreLost(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
@@ -60,7 +61,7 @@ func TestSinceWhenMetricsAreLost(t *testing.T) {
 	}
 }
 
-// TestWhileNobodyLooksNothingIsLost: what was lost before a restart, and is after it, may have been there in between.
+// TestWhileNobodyLooksNothingIsLost: metrics lost before and after a restart may have been there in between.
 func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
 	for since, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, 16 * time.Minute: 16 * time.Minute} {
 		k := New()
@@ -71,7 +72,7 @@ func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestWhatTheFormulasSee: requests that there are, with what a VPA would recommend, memory in thousandths of a byte.
+// TestWhatTheFormulasSee: existing requests, with the VPA's recommendation, memory in thousandths of a byte.
 func TestWhatTheFormulasSee(t *testing.T) {
 	k := New()
 	k.formulas.Config = k.config()

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestWhatNobodyKeeps is told from what is kept.
+// TestWhatNobodyKeeps: impossible state is recognised.
 func TestWhatNobodyKeeps(t *testing.T) {
 	if !New().Keep().IsSound() {
 		t.Error("what was kept of nothing is not sound")

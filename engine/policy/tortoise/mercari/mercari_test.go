@@ -33,12 +33,12 @@ func samples(at time.Time) []usage.Sample {
 	}
 }
 
-// observed is what there is at an instant for ten replicas, with an autoscaler, all as the owner has it.
+// observed returns the state at an instant with ten replicas and an autoscaler, all as set by the owner.
 func observed(at time.Time) tune.Observed {
 	return tune.Observed{Now: at, Since: sunday, Setting: tune.Setting{Requests: own, Min: 5, Max: 20, Utilisation: 70}, Replicas: 10, Ready: 10, Own: own, Attached: true, Targets: onPods}
 }
 
-// live has a tuner see some time, carries out what it says, and gives what it said last, with what there was then.
+// live shows a tuner some time, carries its results out, and returns the last one with its input.
 func live(k *mercari.Tuner, s tune.Spec, from time.Time, long time.Duration, edit func(*tune.Observed)) (tune.Recommendation, tune.Observed) {
 	var r tune.Recommendation
 	o := observed(from)
@@ -125,7 +125,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestWaysOfScaling: what of the autoscaler and the spec follows for each container, read off the reasons.
+// TestWaysOfScaling: the way of each container from the autoscaler and the spec, read off the reasons.
 func TestWaysOfScaling(t *testing.T) {
 	for _, tc := range []struct {
 		reason  string
@@ -164,7 +164,7 @@ func TestWaysOfScaling(t *testing.T) {
 	}
 }
 
-// TestWhatTheSpecSays goes before what the original has.
+// TestWhatTheSpecSays overrides the original's parameters.
 func TestWhatTheSpecSays(t *testing.T) {
 	k := mercari.New()
 	k.Rules = mercari.Rules{Min: 12, Max: 15, PreferredMax: 14, StepDown: 0.5, Cooldown: 24 * time.Hour, Least: map[string]tune.Request{"app": {Memory: 600 << 20}}}
@@ -197,7 +197,7 @@ func TestAnOwnersEditWaits(t *testing.T) {
 	}
 }
 
-// TestDryIsOneStepFromWhatIs: what is only recommended never adds up.
+// TestDryIsOneStepFromWhatIs: dry recommendations never add up.
 func TestDryIsOneStepFromWhatIs(t *testing.T) {
 	dry := spec
 	dry.Dry = true
@@ -297,7 +297,7 @@ func TestOnTheWayBackMetricsThatAreLostAreNoEmergency(t *testing.T) {
 	}
 }
 
-// TestARestartChangesNothing: what was kept decides as what kept it, and what was damaged is refused.
+// TestARestartChangesNothing: restored state decides like the old one, and damaged state is refused.
 func TestARestartChangesNothing(t *testing.T) {
 	k := mercari.New()
 	_, o := live(k, spec, sunday, 8*24*time.Hour+50*time.Minute, nil)

@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// bucket gives the value at a place on the scale of the histograms, whose buckets grow by 12 %: what lies in bucket i has the quantile
-// q at i + q.
+// bucket returns the value at a place on the scale of the histograms, with buckets that grow by 12 %: a value in bucket
+// i has the quantile q at i + q.
 func bucket(place float64) float64 { return math.Pow(1.12, place) }
 
 func equal(got, want float64) bool { return math.Abs(got-want) <= 1e-6*math.Abs(want) }
@@ -48,8 +48,8 @@ func TestTheUpperBoundOfMemoryComesNearer(t *testing.T) {
 	}
 }
 
-// TestADayThatIsOverIsAPeakOfTheHistory: 300 MiB are in bucket 50, as 1.12^50 = 289 and 1.12^51 = 324; the day that begins starts at
-// what it used itself. The day that is over has half its weight, so a third of all.
+// TestADayThatIsOverIsAPeakOfTheHistory: 300 MiB are in bucket 50, as 1.12^50 = 289 and 1.12^51 = 324; the new day
+// starts with its own usage. The day before has half its weight, so a third of all.
 func TestADayThatIsOverIsAPeakOfTheHistory(t *testing.T) {
 	var r Recommender
 	r.Observe(usage.Sample{At: start, Container: "app", CPU: -1, Memory: 300 * mebi, Replicas: 1})

@@ -10,7 +10,7 @@ import (
 
 var start = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
-// within says that a value is one that buckets of 12 % may give for another.
+// within reports whether two values differ by less than buckets of 12 % can cause.
 func within(got, want float64) bool { return math.Abs(math.Log(got/want)) < math.Log(1.13) }
 
 // TestCPU: nine of ten samples are within the target but for the margin; the upper bound comes nearer with every day.

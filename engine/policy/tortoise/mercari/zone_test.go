@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 )
 
-// TestSlotsOfAnotherZoneBeginAnew: they are of local hours, and what was kept says of which.
+// TestSlotsOfAnotherZoneBeginAnew: slots are local hours, and the checkpoint names their zone.
 func TestSlotsOfAnotherZoneBeginAnew(t *testing.T) {
 	tokyo := time.FixedZone("Asia/Tokyo", 9*60*60)
 	s := spec

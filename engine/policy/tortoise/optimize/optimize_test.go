@@ -122,7 +122,7 @@ func TestNoMoreViolationsThanTheOwner(t *testing.T) {
 	}
 }
 
-// TestATargetThatIsNone: where nothing scales, the request is what the demand needs.
+// TestATargetThatIsNone: without an autoscaler, the request follows the demand.
 func TestATargetThatIsNone(t *testing.T) {
 	in := input(900, 2)
 	in.Bounds.Min, in.Bounds.Max, in.Owner.Target, in.Now.Target = 3, 3, 0, 0
@@ -217,7 +217,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStepsArriveAndDoNotSaw: step by step a request comes within what is worth a step, without turning round.
+// TestStepsArriveAndDoNotSaw: step by step a request comes within the smallest useful step, without turning round.
 func TestStepsArriveAndDoNotSaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := DefaultGuard()
@@ -254,7 +254,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkChoose is what a choice takes that a target makes once a day.
+// BenchmarkChoose is the daily choice of a target.
 func BenchmarkChoose(b *testing.B) {
 	in := input(8000, 7)
 	for b.Loop() {

@@ -128,7 +128,7 @@ func (p *pods) next(s replay.Setting, demand float64) {
 	p.readings = append(p.readings, autoscaler.Reading{OK: p.ready() > 0, Usage: demand / float64(max(p.ready(), 1)), Request: float64(s.Request), Ready: p.ready()})
 }
 
-// BenchmarkPlay is what ten days of one setting take.
+// BenchmarkPlay replays ten days of one setting.
 func BenchmarkPlay(b *testing.B) {
 	l := flat(10*24*60, 0)
 	r := rand.New(rand.NewPCG(1, 2))

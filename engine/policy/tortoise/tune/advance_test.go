@@ -30,7 +30,7 @@ func TestSinceWhenAllIsWell(t *testing.T) {
 	}
 }
 
-// TestSilenceCountsFromWhenSomebodyLooks: where nobody did, there could be no sample.
+// TestSilenceCountsFromWhenSomebodyLooks: before the first measurement, samples were impossible.
 func TestSilenceCountsFromWhenSomebodyLooks(t *testing.T) {
 	for since, well := range map[time.Duration]bool{0: false, 57 * time.Minute: false, 58 * time.Minute: true, time.Hour: true} {
 		tuner := New()

@@ -17,7 +17,8 @@ func half() Spec {
 	return spec
 }
 
-// steady has seen 1000m of app, and 20m of proxy, in every minute of two days, and has chosen pods of 100m. It gives the instant after.
+// steady returns a tuner that has seen 1000m of app, and 20m of proxy, in every minute of two days, and has chosen pods
+// of 100m. It also returns the instant after.
 func steady() (*Tuner, time.Time) {
 	t := New()
 	until := monday.Add(2 * 24 * time.Hour)

@@ -36,7 +36,8 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	}
 }
 
-// TestTheChoiceTellsTheReplay: what the replay of the history came to, with the setting that was chosen, with the one before and with the owner's.
+// TestTheChoiceTellsTheReplay: the reasons have the replayed outcome of the chosen, the earlier and the owner's
+// setting.
 func TestTheChoiceTellsTheReplay(t *testing.T) {
 	tuner, now := taught(8, func(at time.Time) float64 { return 2500 - 1500*math.Cos(2*math.Pi*float64(at.Hour())/24) })
 	s := newScene()

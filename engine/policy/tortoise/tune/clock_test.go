@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// TestAClockThatWasAheadStopsNothing: what it has written down as yet to come has just been.
+// TestAClockThatWasAheadStopsNothing: its future times count as now.
 func TestAClockThatWasAheadStopsNothing(t *testing.T) {
 	tuner, now := steady()
 	later := now.Add(48 * time.Hour)
@@ -27,7 +27,7 @@ func TestAClockThatWasAheadStopsNothing(t *testing.T) {
 	}
 }
 
-// TestALearntHistory: from when to when it is, room in it for what the target has, and nothing once it was forgotten.
+// TestALearntHistory: its first and last instant, its room for the target's containers, and its loss.
 func TestALearntHistory(t *testing.T) {
 	tuner, now := steady()
 	first, newest := tuner.Learnt()

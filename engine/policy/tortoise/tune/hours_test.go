@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// TestALoadHoldsForTenMinutes: what is unknown for longer is unknown.
+// TestALoadHoldsForTenMinutes: a longer gap is unknown.
 func TestALoadHoldsForTenMinutes(t *testing.T) {
 	s := &usage.Series{}
 	s.Add(100, monday)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestASeasonThatIsOverHoldsNothing: after three weeks demand falls to a fiftieth for good. Two days later, and at all times after, no more is held than
-// a tenth of what was held on the last day.
+// TestASeasonThatIsOverHoldsNothing: after three weeks demand falls to a fiftieth for good. From two days later on, at
+// most a tenth of the last day's capacity is held.
 func TestASeasonThatIsOverHoldsNothing(t *testing.T) {
 	s := newScene()
 	usual, end := s.demand, monday.Add(22*24*time.Hour+7*time.Hour)

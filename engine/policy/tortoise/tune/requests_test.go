@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
-// TestAStepOfARequest: down by a fifth, a cooldown after the last change and after the last pod had that; up only what is short, at once, and
-// again after a quarter of the cooldown, whatever pods have.
+// TestAStepOfARequest: down by a fifth, a cooldown after the last change and after the last pod had it; up only a short
+// request, at once, and again after a quarter of the cooldown, whatever pods have.
 func TestAStepOfARequest(t *testing.T) {
 	const long, behind, quarter = 24 * time.Hour, 0, 15 * time.Minute
 	spec := half()
@@ -44,8 +44,8 @@ func TestAStepOfARequest(t *testing.T) {
 	}
 }
 
-// TestTheShareOfTheLastWeek: 0.02 of a week is in the bucket of 200 ten-thousandths, from 1.12^46 on. What is older, or newer, or has no
-// demand of the scaled container does not count.
+// TestTheShareOfTheLastWeek: 0.02 of a week is in the bucket of 200 ten-thousandths, from 1.12^46 on. Older or newer
+// samples, and samples without demand of the scaled container, do not count.
 func TestTheShareOfTheLastWeek(t *testing.T) {
 	tuner, spec := New(), half()
 	spec.Profile.Share = 0.5
@@ -118,15 +118,15 @@ func TestVerticalRequests(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsShort: it rises once more than 0.92 of it is used, or where less is requested than somebody has asked for; at the maximum
-// there is nothing to wait for.
+// TestMemoryThatIsShort: it rises above a usage of 0.92, or if the request is below an explicit minimum; at the maximum
+// it waits for nothing.
 func TestMemoryThatIsShort(t *testing.T) {
 	const long, short = 24 * time.Hour, "; it is short, and rises again 15m0s after it last did"
 	for _, tc := range []struct {
 		reason string
-		used   float64 // as a share of what is requested
+		used   float64 // as a share of the request
 		raised time.Duration
-		// How much more than what is requested is asked for at least, and may be requested; no: there is no such end.
+		// The explicit minimum and the maximum relative to the request; no: none.
 		least, most int64
 		rises, says bool
 	}{
@@ -192,7 +192,7 @@ func TestCPUThatIsShortWaits(t *testing.T) {
 	}
 }
 
-// TestWhatFallsWaitsForPods, and only what falls.
+// TestWhatFallsWaitsForPods: only falls wait for pods.
 func TestWhatFallsWaitsForPods(t *testing.T) {
 	for _, tc := range []struct {
 		behind bool

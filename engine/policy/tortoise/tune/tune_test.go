@@ -16,7 +16,7 @@ import (
 
 var monday = time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// scene is a target with an autoscaler that follows at once: enough to see what the tuner does, minute by minute.
+// scene is a target with an autoscaler that follows at once, which shows the tuner's work minute by minute.
 type scene struct {
 	*Tuner
 	spec     Spec
@@ -24,9 +24,9 @@ type scene struct {
 	replicas int
 	now      time.Time
 	demand   func(at time.Time) float64
-	// grows is what memory and what the other container uses is multiplied by; nil: it stays.
+	// grows is the factor of the usage of memory and of the other container; nil: 1.
 	grows func(at time.Time) float64
-	// pods are what they request. They get what is set, but while they stay as they are; nil: they never do.
+	// pods are the requests of pods. They follow the setting, except while stay is true; nil: they never follow.
 	pods  map[string]Request
 	stays func(at time.Time) bool
 	// blind has no samples.
@@ -45,7 +45,7 @@ func newScene() *scene {
 	return s
 }
 
-// minute goes on by a minute, and applies what is recommended.
+// minute advances by a minute, and applies the recommendation.
 func (s *scene) minute() Recommendation {
 	s.now = s.now.Add(time.Minute)
 	demand := s.demand(s.now) * math.Exp(0.03*s.random.NormFloat64())
@@ -147,7 +147,7 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 			t.Fatalf("%s: it is %s", name, s.last.Phase)
 		}
 		low, replicas, request := s.setting.Min, s.replicas, s.setting.Requests["app"]
-		for range 6 * 60 { // into the night, when nobody needs so many
+		for range 6 * 60 { // into the night, with little demand
 			s.minute()
 			if s.setting.Min < low || s.replicas < replicas || s.setting.Requests["app"] != request || s.setting.Max < s.setting.Min {
 				t.Fatalf("%s: from %d to %+v with %d replicas", name, low, s.setting, s.replicas)
@@ -231,8 +231,8 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 	}
 }
 
-// TestFallsWaitUntilPodsHaveThem: while pods stay as they are, one step down is recommended and no second one, so that they do not get several
-// at once; a cooldown after they have it falls go on. What is short rises meanwhile.
+// TestFallsWaitUntilPodsHaveThem: while pods do not change, one step down is recommended and no second one; a cooldown
+// after they have it, falls go on. Short requests rise meanwhile.
 func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 	s := newScene()
 	s.run(24*time.Hour + 30*time.Minute) // requests are on their way down
@@ -285,7 +285,7 @@ func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 	}
 }
 
-// TestWhatIsAskedForAtLeast: memory rises to a minimum that somebody has asked for, however little is used, and not to one that nobody has.
+// TestWhatIsAskedForAtLeast: memory rises to an explicit minimum, however little is used, and not to a default one.
 func TestWhatIsAskedForAtLeast(t *testing.T) {
 	for floor, want := range map[int64]int64{0: 1 << 30, 3 << 30: 3 << 30} {
 		s := newScene()
@@ -297,8 +297,8 @@ func TestWhatIsAskedForAtLeast(t *testing.T) {
 	}
 }
 
-// TestWhatIsShortRisesWithPauses: what memory and the containers beside need grows from minute to minute, and requests grow at once, but not
-// from minute to minute (fault 6). All that is short rises together.
+// TestWhatIsShortRisesWithPauses: the need of memory and of other containers grows every minute, and requests grow at
+// once, but not every minute (fault 6). All short requests rise together.
 func TestWhatIsShortRisesWithPauses(t *testing.T) {
 	s := newScene()
 	s.run(2 * 24 * time.Hour)

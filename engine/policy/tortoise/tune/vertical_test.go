@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// TestWhatAVerticalRecommends is followed: up at once where the request is below what it would leave, down by steps after the cooldown.
+// TestWhatAVerticalRecommends is followed: up at once below its range, down by steps after the cooldown.
 func TestWhatAVerticalRecommends(t *testing.T) {
 	const mib = 1 << 20
 	within := Limits{Min: Request{CPU: 50, Memory: 100 * mib}, Max: Request{CPU: 2000, Memory: 4096 * mib}}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAClockThatWasAhead: within an hour what is older is dropped; beyond, what the wrong clock has written is, however far ahead it was, and
+// TestAClockThatWasAhead: within an hour older samples are dropped; beyond, the samples of the wrong clock are, and
 // learning goes on.
 func TestAClockThatWasAhead(t *testing.T) {
 	for _, jump := range []int{1, int(ahead), int(ahead) + 1, 500, Points, 20 * Points} {
@@ -52,7 +52,8 @@ func TestAClockThatWasAhead(t *testing.T) {
 	}
 }
 
-// TestRewindForgetsWhatIsAfter a step, and nothing before: what is left in the ring would come back as demand of four weeks ago.
+// TestRewindForgetsWhatIsAfter a step, and nothing before: leftovers in the ring would come back as demand of four
+// weeks ago.
 func TestRewindForgetsWhatIsAfter(t *testing.T) {
 	newest := stepOf(at(2 * Points))
 	for _, back := range []int64{1, 2, int64(Points) - 1, int64(Points), 2 * int64(Points)} {

@@ -152,7 +152,7 @@ func TestSeriesAreChecked(t *testing.T) {
 	}
 }
 
-// TestANewestStepWithoutSamples, which only a history has that was tampered with, is what the ring says of it: no mean of nothing.
+// TestANewestStepWithoutSamples, which only a manipulated history has, is the value of the ring and no mean of nothing.
 func TestANewestStepWithoutSamples(t *testing.T) {
 	s := &Series{ring: make([]packed, Points), last: stepOf(monday)}
 	if got := s.At(s.last); got != (Point{}) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// place gives the value at a place on the scale of buckets: 1.12^40 = 93, 1.12^41 = 104, 1.12^60 = 898 and 1.12^61 = 1005.
+// place returns the value at a place on the scale of buckets: 1.12^40 = 93, 1.12^41 = 104, 1.12^60 = 898 and 1.12^61 =
+// 1005.
 func place(p float64) float64 { return math.Pow(1.12, p) }
 
 // total is the weight of all values.

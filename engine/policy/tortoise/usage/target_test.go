@@ -38,7 +38,8 @@ func TestHowLongAKillSpeaks(t *testing.T) {
 		if got := target.Memory("app", 0); tc.want > 0 && got != tc.want*mebi {
 			t.Errorf("%s: memory is %v MiB, want %v", tc.reason, got/mebi, tc.want)
 		}
-		// Without what speaks, the lowest quantile of the histogram is the edge of the lowest bucket, and no whole number of MiB.
+		// Without a kill, the lowest quantile of the histogram is the edge of the lowest bucket, and no whole number of
+		// MiB.
 		if got := target.Memory("app", 0) / mebi; tc.want == 0 && got == math.Trunc(got) {
 			t.Errorf("%s: a kill speaks still, for %v MiB", tc.reason, got)
 		}
@@ -153,7 +154,7 @@ func TestResetForgetsOneContainer(t *testing.T) {
 	}
 }
 
-// TestNumbersThatSayNothing are not known: below zero, beyond what any container uses, or none at all.
+// TestNumbersThatSayNothing are unknown: negative, beyond any usage, or NaN.
 func TestNumbersThatSayNothing(t *testing.T) {
 	for v, want := range map[float64]float64{0: 0, 5: 5, 1 << 60: 1 << 60, 1<<60 + 1<<10: -1, -1: -1, math.Inf(1): -1, math.NaN(): -1} {
 		got := Sample{CPU: v, Memory: v, MemoryLimit: v}.Finite()
