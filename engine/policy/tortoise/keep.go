@@ -173,7 +173,7 @@ func (k *kept) isSound() bool {
 // maxReason is the longest accepted reason in bytes.
 const maxReason = 4 << 10
 
-// maxUtilisation is above every target utilisation, in percent: owners may ask for more than the request.
+// maxUtilisation is the largest target utilisation, in percent: owners may ask for more than the request.
 const maxUtilisation = 1_000_000
 
 // bound limits the recommended numbers to the spec, or to the owner's.

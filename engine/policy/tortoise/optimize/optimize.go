@@ -23,7 +23,7 @@ func (a Aim) IsSound() bool {
 	return a.Request >= 0 && a.Request <= most && a.Target >= 0 && a.Target <= mostTarget && a.Floor >= 0 && a.Floor <= most*mostReplicas && a.Share >= 0 && a.Share <= 100
 }
 
-// mostTarget is above every target, in percent: owners may ask for more than the request.
+// mostTarget is the largest target, in percent: owners may ask for more than the request.
 const mostTarget = 1_000_000
 
 // Minimum returns the minimum for pods of a request in an hour with a usual peak, in milli-CPU.

@@ -24,7 +24,7 @@ type Setting struct {
 	Min, Max, Utilisation int
 }
 
-// Unbounded is above every request: a million cores, or a pebibyte.
+// Unbounded is the largest request: a million cores, or a pebibyte.
 const Unbounded = 1 << 50
 
 // Limits bound the requests of a container; Max is Unbounded without a maximum. Floor is the explicitly given part of
