@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Exempt returns the namespaces in which changes are never judged, so that the cluster and Flyball itself can be
+// Exempt returns the namespaces in which changes are never judged, so the cluster and Flyball itself can be
 // repaired. namespace is the namespace of Flyball.
 func Exempt(namespace string) []string { return []string{metav1.NamespaceSystem, namespace} }
 

@@ -25,7 +25,7 @@ const VerbUse = "use"
 
 const (
 	// reviewTime limits all checks for one request together. It is shorter than the API server's timeout for the
-	// webhook, so that a refusal arrives in time.
+	// webhook, so a refusal arrives in time.
 	reviewTime = 3 * time.Second
 	// maxAsking is the number of kinds checked in parallel for one request.
 	maxAsking = 8
@@ -37,7 +37,7 @@ type Adapted interface {
 	EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool)
 }
 
-// Authors checks that the author of a policy holds the rights that Flyball uses for the policy, so that a policy cannot
+// Authors checks that the author of a policy holds the rights that Flyball uses for the policy, so a policy cannot
 // do more than its author. The rights are checked on creation and on every edit that changes selection or effect. Edits
 // of metadata and status need no rights.
 type Authors struct {

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// claim is one right on one kind.
+// claim is one right on a kind.
 type claim struct {
 	verb  string
 	kind  schema.GroupKind
@@ -24,7 +24,7 @@ type claim struct {
 	selected, named bool
 	// namespace is the namespace in which the right is used. Empty means all namespaces.
 	namespace string
-	// scale means that the right on /scale is sufficient too, and use that the right to use the adapter is.
+	// scale means the right on /scale is sufficient too, and use that the right to use the adapter is.
 	scale, use bool
 }
 
@@ -80,7 +80,7 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 	return all
 }
 
-// addClaim adds a claim to a list. Of two claims on the same kind and verb, the stricter one is kept, so that every
+// addClaim adds a claim to a list. Of two claims on the same kind and verb, the stricter one is kept, so every
 // accepted right satisfies both.
 func addClaim(all []claim, c claim) []claim {
 	same := slices.IndexFunc(all, func(o claim) bool { return o.verb == c.verb && o.kind == c.kind })

@@ -61,7 +61,7 @@ type Judgement struct {
 	Object *corev1.ObjectReference
 	// Escaped are the policies that no longer select the object, or the namespace, because of an edit of labels.
 	Escaped []workload.Policy
-	// Overridden means that the user has the right to do so.
+	// Overridden means the user has the right to do so.
 	Overridden bool
 	Took       time.Duration
 	// Err is the reason why there is no verdict.
@@ -91,7 +91,7 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	begin := j.Clock.Now()
 	if j.Ready != nil {
 		if err := j.Ready(req); err != nil {
-			// API servers retry only after this response. On a new connection the retry may reach another replica.
+			// API servers retry only after this response. On a new connection the retry may reach a different replica.
 			w.Header().Set("Retry-After", "1")
 			w.Header().Set("Connection", "close")
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -127,7 +127,7 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// judge returns the verdict on one review.
+// judge returns the verdict on a review.
 func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (limits.Answer, Judgement) {
 	set := j.Freezes.Set()
 	req, uid, err := j.request(ctx, r, set, now)

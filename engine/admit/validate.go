@@ -43,7 +43,7 @@ type Request struct {
 	DryRun bool
 }
 
-// Validator judges the objects of one kind.
+// Validator judges the objects of a kind.
 type Validator interface {
 	// Validate returns warnings for an admitted request, and the faults of the object with their fields. Other faults
 	// are errors: an error with an API status (apierrors.NewForbidden) becomes the answer, any other is an internal
@@ -66,7 +66,7 @@ type Kind struct {
 	Validator      Validator
 	// Operations are the operations to validate. Empty means CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
-	// Creator means that the status has the creator of the object, and that the validator sees changes of the creator.
+	// Creator means the status has the creator of the object, and that the validator sees changes of the creator.
 	Creator bool
 }
 

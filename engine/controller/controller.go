@@ -38,7 +38,7 @@ func Options(n int, retry Retry) controller.Options {
 	}
 }
 
-// PerNamespace limits the concurrent reconciliations in one namespace and requeues the others: hanging writes in a
+// PerNamespace limits the concurrent reconciliations in a namespace and requeues the others: hanging writes in a
 // namespace do not delay other namespaces.
 func PerNamespace(n int, next reconcile.Reconciler) reconcile.Reconciler {
 	return &perNamespace{Reconciler: next, n: n, running: map[string]int{}}

@@ -17,14 +17,14 @@ import (
 // Note is the state of a target's pods under the winning policy. Empty texts do not apply.
 type Note struct {
 	Policy workload.Policy
-	// Failure is the error, Waiting the obstacle of costs, Foreign the other writers of costs, Yields the reason why
+	// Failure is the error, Waiting the obstacle of costs, Foreign the foreign writers of costs, Yields the reason why
 	// another mechanism orders the pods.
 	Failure, Waiting, Foreign, Yields string
-	// Undone is the number of pods with a cost removed again and again by another writer.
+	// Undone is the number of pods with a cost removed again and again by a different writer.
 	Undone int
 }
 
-// Contested returns the other writers as text; empty: none.
+// Contested returns the foreign writers as text; empty: none.
 func (n Note) Contested() string {
 	parts := []string{}
 	if n.Foreign != "" {
@@ -36,7 +36,7 @@ func (n Note) Contested() string {
 	return strings.Join(parts, "; ")
 }
 
-// foreignIn returns the other writers of costs in a fleet.
+// foreignIn returns the foreign writers of costs in a fleet.
 func foreignIn(f *fleet.Fleet) string {
 	count := countForeign(f)
 	var parts []string
@@ -61,7 +61,7 @@ type stats struct {
 	// pods is the number of pods; spread is the difference between the fullest and the emptiest domain, now and after
 	// half of the pods are deleted.
 	pods, spread, spreadAtHalf int
-	// foreign counts the pods with a cost of another writer, by writer.
+	// foreign counts the pods with a cost of a different writer, by writer.
 	foreign map[string]int
 }
 
@@ -76,7 +76,7 @@ func statsOf(f *fleet.Fleet, label string, now time.Time) stats {
 type book struct {
 	mu     sync.Mutex
 	claims map[workload.Ref]struct{}
-	// lost is the time at which targets being deleted lost their claim, for recent losses.
+	// lost is the time when targets being deleted lost their claim, for recent losses.
 	lost    map[workload.Ref]time.Time
 	notes   map[workload.Ref]Note
 	stats   map[workload.Policy]map[workload.Ref]stats

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// clean removes Flyball's costs without a claim from the pods of a target. A failure on one pod does not
+// clean removes Flyball's costs without a claim from the pods of a target. A failure on a pod does not
 // affect the others.
 func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
 	var failures []error
@@ -161,7 +161,7 @@ func (l *Loop) CostedOn(gk schema.GroupKind) int {
 	return len(found)
 }
 
-// costedGroups returns the direct owners, in one namespace or all, of pods with a cost of Flyball.
+// costedGroups returns the direct owners, in a namespace or all, of pods with a cost of Flyball.
 func (l *Loop) costedGroups(namespace string) []workload.Ref {
 	return slices.DeleteFunc(l.members.Costed(), func(ref workload.Ref) bool {
 		return namespace != "" && ref.Namespace != namespace || len(l.members.CostedPods(ref)) == 0

@@ -56,7 +56,7 @@ type Writer interface {
 
 // Audience is notified of the results for targets.
 type Audience struct {
-	// Requeue queues targets of the main loop, which updates their marks. Dirty schedules another look at the
+	// Requeue queues targets of the main loop, which updates their marks. Dirty schedules a new look at the
 	// status of a policy.
 	Requeue func(refs ...workload.Ref)
 	Dirty   func(workload.Policy)
@@ -66,7 +66,7 @@ type Audience struct {
 
 // Keeper protects adapters from deletion.
 type Keeper interface {
-	// PutFinalizer adds the finalizer to the adapter of a kind, so that the adapter stays until everything is restored.
+	// PutFinalizer adds the finalizer to the adapter of a kind, so the adapter stays until everything is restored.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
@@ -174,7 +174,7 @@ func (l *Loop) MembersSettled() {
 // unknownRetry is the pause before the reason for unknown pods is reported again.
 const unknownRetry = 5 * time.Second
 
-// process brings the costs of one target's pods to its plan. It returns an error if the work must be retried.
+// process brings the costs of a target's pods to its plan. It returns an error if the work must be retried.
 func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	p := l.claimOn(ref)
 	f, known := l.members.Fleet(ref)
@@ -286,7 +286,7 @@ func (l *Loop) Summary(id workload.Policy) policy.PodSummary {
 	return s
 }
 
-// age schedules another look at statuses with writes older than an hour.
+// age schedules a new look at statuses with writes older than an hour.
 func (l *Loop) age(ctx context.Context) {
 	for {
 		select {

@@ -64,7 +64,7 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// write sets or removes the cost of a pod. The pod must be unchanged since it was read, because another writer
+// write sets or removes the cost of a pod. The pod must be unchanged since it was read, because a different writer
 // may have set a cost.
 func (l *Loop) write(ctx context.Context, id workload.Policy, pod *fleet.Pod, cost *string) error {
 	value, kept := "null", workload.Kept{Key: fleet.CostAnnotation}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// tries is the number of times that one cost is set on one pod within patience, before Flyball gives in to a writer
+	// tries is the number of times that one cost is set on a pod within patience, before Flyball gives in to a writer
 	// that removes it.
 	tries    = 3
 	patience = 10 * time.Minute
@@ -94,7 +94,7 @@ func (w *written) sweep(now time.Time) {
 	w.swept = now
 }
 
-// isUndone reports whether a change was repeated so often that another writer must be at work.
+// isUndone reports whether a change was repeated so often that a different writer must be at work.
 func (w *written) isUndone(c fleet.Change, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +121,7 @@ func (w *written) refusalOf(pods []*fleet.Pod) string {
 	return ""
 }
 
-// sortRefusedIn moves recently refused changes to the end, the oldest refusal first, so that they do not block
+// sortRefusedIn moves recently refused changes to the end, the oldest refusal first, so they do not block
 // the others.
 func (w *written) sortRefusedIn(changes []fleet.Change, now time.Time) {
 	w.mu.Lock()

@@ -128,9 +128,9 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 }
 
 // onBehalf returns the claims on an autoscaler because its target sleeps. Before the target goes to zero, the
-// autoscaler is held, so that it does not wake the target. At a lower size above zero, the bounds are set to that size,
+// autoscaler is held, so it does not wake the target. At a lower size above zero, the bounds are set to that size,
 // but only after the size is in the target's ledger: a faster autoscaler would scale the target itself, and no ledger
-// would keep the original. Both claims last until the target is restored or has another size.
+// would keep the original. Both claims last until the target is restored or has a different size.
 func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
 	if k.Releasing || obj.Deleting {
 		return nil, wake
@@ -273,7 +273,7 @@ func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 }
 
 // onceSizes returns, by policy, the sizes set once and still in place, on an object and on its autoscaler's target. A
-// size is no longer in place once the autoscaler has scaled further or another policy has set the size.
+// size is no longer in place once the autoscaler has scaled further or a different policy has set the size.
 func (d decider) onceSizes(k *Kind, obj *workload.Object) map[workload.Policy]string {
 	sizes := addOnceSizes(nil, k, obj)
 	if tk, governed := d.governed(k, obj); governed != nil {

@@ -176,7 +176,7 @@ func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool, template
 	return waits
 }
 
-// begin records a target as waiting, so that a change from now on is not missed. A former obstacle stays until
+// begin records a target as waiting, so a change from now on is not missed. A former obstacle stays until
 // the new answer.
 func (b *Budgets) begin(ref workload.Ref) (*watch.Watch, *rooms.Rooms) {
 	b.mu.Lock()

@@ -79,7 +79,7 @@ func (c *Inspector) allowed(ctx context.Context, rule Rule, verb string) (bool, 
 }
 
 // RulesOf returns the rights that Flyball needs for an adapter of a served kind: to watch the kind, to read one object
-// when another writer has to be named, to write the object, and to write its /scale if the adapter uses it.
+// when a different writer has to be named, to write the object, and to write its /scale if the adapter uses it.
 func RulesOf(a *adapter.Adapter, served Served) []Rule {
 	group, resource := served.GVR.Group, served.GVR.Resource
 	rules := []Rule{{Group: group, Resource: resource, Verbs: []string{"get", "list", "watch", "patch"}}}

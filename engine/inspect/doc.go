@@ -2,7 +2,7 @@
 // whether each of its paths exists with the right type in the published OpenAPI schema (MatchSchema), and whether
 // Flyball holds the needed rights (Authorize).
 //
-// Each fault is data with the adapter's field and the remedy; an error means that the server could not be asked. A
+// Each fault is data with the adapter's field and the remedy; an error means the server could not be asked. A
 // request touches only its own API group, so a broken aggregated API elsewhere does not matter. Answers are kept only
 // as long as the server vouches for them. A Watcher reports possible changes of answers after a
 // CustomResourceDefinition or an APIService was created, changed or deleted.

@@ -50,7 +50,7 @@ type Served struct {
 }
 
 // Serve returns the first of the versions in which the kind is served. An unserved kind is an answer, not an error; an
-// error means that the server could not be asked. Nothing is cached: an answer costs one request for each version up to
+// error means the server could not be asked. Nothing is cached: an answer costs one request for each version up to
 // the first served one.
 func (c *Inspector) Serve(ctx context.Context, group, kind string, versions []string) (Served, error) {
 	for _, version := range versions {

@@ -79,7 +79,7 @@ func (c *Inspector) storedAs(ctx context.Context, served Served, a *adapter.Adap
 	return served, fmt.Sprintf("The adapter cannot speak %s: %s", stored, report.Missing[0]), nil
 }
 
-// lostBy returns the stored version, and the fields that a write through another version removes.
+// lostBy returns the stored version, and the fields that a write through a different version removes.
 func lostBy(crd *apiextensionsv1.CustomResourceDefinition, version string) (stored string, lost []string) {
 	if c := crd.Spec.Conversion; crd.Spec.PreserveUnknownFields || c != nil && c.Strategy == apiextensionsv1.WebhookConverter {
 		return "", nil

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// podChanged applies a change of one pod.
+// podChanged applies a change of a pod.
 func (m *Members) podChanged(ctx context.Context, turn int, old, pod *workload.Object) {
 	now := m.opts.Clock.Now()
 	m.mu.Lock()

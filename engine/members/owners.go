@@ -95,7 +95,7 @@ func (m *Members) Refresh() {
 	}
 }
 
-// ownerChanged moves pods when their owner gets another owner.
+// ownerChanged moves pods when their owner gets a different owner.
 func (m *Members) ownerChanged(gk schema.GroupKind, old, obj *workload.Object) {
 	if obj == nil || old != nil && old.Owner == obj.Owner {
 		return

@@ -46,7 +46,7 @@ type branch struct {
 	parent   *branch
 	children []*branch
 	pods     []*workload.Object
-	// moved is the time at which a pod was last created, deleted or changed its readiness.
+	// moved is the time when a pod was last created, deleted or changed its readiness.
 	moved time.Time
 }
 

@@ -56,7 +56,7 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("read %s: want %s, got %s", e.Path, e.Want, e.Got)
 }
 
-// Value is one value of a document as raw JSON text. It is a copy and keeps no part of the document alive. The zero
+// Value is a value of a document as raw JSON text. It is a copy and keeps no part of the document alive. The zero
 // Value is absent.
 type Value struct {
 	raw string

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Conflict is one claim that lost to another policy's claim.
+// Conflict is one claim that lost to a different policy's claim.
 type Conflict struct {
 	Winner, Loser workload.Policy
 	// Facet is the disputed facet: size, min, max, hold, an amount (workload.Amount.String) or an annotation key.

@@ -28,7 +28,7 @@ type Input struct {
 // Decision is the result of a pipeline.
 type Decision struct {
 	Intents []workload.Intent
-	// Wake is the earliest instant at which the answer can change; zero: never.
+	// Wake is the earliest instant when the answer can change; zero: never.
 	Wake time.Time
 	// Ignored lists unreadable annotations, each with its object, its value and the valid forms.
 	Ignored []string
@@ -104,7 +104,7 @@ func Func(name string, run func(*Frame) error) Step { return stepFunc{name, run}
 // Pipeline is a list of steps, run in order until one is done.
 type Pipeline []Step
 
-// Run decides about one target. trace may be nil. An error names the step; the Decision is then empty, so that a policy
+// Run decides about one target. trace may be nil. An error names the step; the Decision is then empty, so a policy
 // that cannot decide makes no claim.
 func (p Pipeline) Run(in Input, trace *Trace) (Decision, error) {
 	f := Frame{Input: in, Trace: trace}

@@ -164,7 +164,7 @@ func (k Kind) RightsOf(obj Object) []Right {
 	return rights()
 }
 
-// NeedsFinalizer reports whether the object may change targets, so that it must not be removed before
+// NeedsFinalizer reports whether the object may change targets, so it must not be removed before
 // everything is restored.
 func (k Kind) NeedsFinalizer(obj Object) bool {
 	parts := k.Parts(obj)

@@ -12,7 +12,7 @@ import (
 // Tuner is an extra of policies that learn from the usage of their targets' pods. The engine measures usage and keeps a
 // Mind for each target; the result of a Mind reaches the pipeline as advice.
 type Tuner interface {
-	// Precedence orders the tuning policies of one target: the highest wins, and among equals the first name.
+	// Precedence orders the tuning policies of a target: the highest wins, and among equals the first name.
 	Precedence() int32
 	// Mode returns how recommendations are applied.
 	Mode() v1alpha1.TortoiseMode
@@ -20,7 +20,7 @@ type Tuner interface {
 	MaxDisruption() int
 	// Acts reports whether the policy changes targets. It does not if it only recommends.
 	Acts() bool
-	// NewMind returns a Mind for one target, from the kept state of an earlier Mind; empty: a new one. The error means
+	// NewMind returns a Mind for a target, from the kept state of an earlier Mind; empty: a new one. The error means
 	// that the kept state is unreadable.
 	NewMind(kept []byte) (Mind, error)
 	// Adopt returns a Mind that continues an earlier form's Mind with its learnt state.
@@ -42,7 +42,7 @@ type Source struct {
 	Vertical, MakesVertical bool
 }
 
-// Mind learns from one target and decides about it. It calls no clock, so that the same history gives the same numbers.
+// Mind learns from a target and decides about it. It calls no clock, so the same history gives the same numbers.
 type Mind interface {
 	// Observe learns from samples of the target's containers.
 	Observe(samples ...Sample)
@@ -90,7 +90,7 @@ type Seen struct {
 
 // SeenPods is the state of in-place changes.
 type SeenPods struct {
-	// Able is true if requests belong to a pod template, so that pods can be changed in place.
+	// Able is true if requests belong to a pod template, so pods can be changed in place.
 	Able bool
 	// InTemplate is true if the policy has set requests in the pod template. Refused is true if a pod cannot be
 	// changed in place.

@@ -141,7 +141,7 @@ func kept(v *decide.Verdict, o decide.Opinion) State {
 	return Asleep
 }
 
-// appliedBy returns the values of one policy in place on a target: the values that won, once nothing is left to write.
+// appliedBy returns the values of a policy in place on a target: the values that won, once nothing is left to write.
 func appliedBy(v *decide.Verdict, o decide.Opinion, out Outcome) Applied {
 	if !o.Policy.SetsValues() || o.OnBehalf || v.Result.Patch != nil || out.Failure != "" {
 		return Applied{}

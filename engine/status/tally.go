@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// State is the state of one target under one policy.
+// State is the state of a target under one policy.
 type State uint8
 
 // States of a target under a policy.
@@ -32,7 +32,7 @@ const (
 // stateNames are the values of the metric label.
 var stateNames = [stateCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set", "unable"}
 
-// Mark is the record of one target under one policy. Empty texts do not apply.
+// Mark is the record of a target under one policy. Empty texts do not apply.
 type Mark struct {
 	Policy workload.Policy
 	State  State
@@ -177,7 +177,7 @@ func recordUnder(records []record, id workload.Policy) record {
 	return record{}
 }
 
-// tally counts the targets of one policy by state and holds the messages about some of them. Status, metrics, events
+// tally counts the targets of a policy by state and holds the messages about some of them. Status, metrics, events
 // and messages are made from it.
 type tally struct {
 	counts [stateCount]int32
@@ -215,7 +215,7 @@ func (t *tally) total() (n int32) {
 	return n
 }
 
-// inState returns the mark without texts of other states, so that the lists of targets agree with the counts.
+// inState returns the mark without texts of other states, so the lists of targets agree with the counts.
 func (m Mark) inState() Mark {
 	for _, said := range []struct {
 		text *string
@@ -279,7 +279,7 @@ func put[T comparable](m map[workload.Ref]T, ref workload.Ref, said T) bool {
 	return true
 }
 
-// named is one target with its message.
+// named is a target with its message.
 type named[T any] struct {
 	ref  workload.Ref
 	said T

@@ -14,7 +14,7 @@ import (
 const behindMin = 50 * time.Millisecond
 
 // backoff gives each target pauses that double with each retry up to a limit. A random part of up to a fifth is
-// subtracted, so that targets that failed together do not retry together.
+// subtracted, so targets that failed together do not retry together.
 type backoff struct {
 	workqueue.TypedRateLimiter[workload.Ref]
 }

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// drift slows down corrections of a target that another writer keeps changing back: the first correction is immediate,
+// drift slows down corrections of a target that a different writer keeps changing back: the first correction is immediate,
 // the next wait longer and longer, at last one a minute.
 type drift struct {
 	mu       sync.Mutex
@@ -28,7 +28,7 @@ type written struct {
 	at  time.Time
 }
 
-// contest is the record of a target that another writer keeps changing back.
+// contest is the record of a target that a different writer keeps changing back.
 type contest struct {
 	rounds int
 	last   time.Time
@@ -58,7 +58,7 @@ func digest(r adapter.Result) uint64 {
 	return h.Sum64()
 }
 
-// Repeated reports whether a write equals the last write to the target. Then another writer has undone the last write
+// Repeated reports whether a write equals the last write to the target. Then a different writer has undone the last write
 // together with its ledger, so the object itself does not show the correction.
 func (c *drift) Repeated(ref workload.Ref, sum uint64, now time.Time) bool {
 	c.mu.Lock()
@@ -78,7 +78,7 @@ func (c *drift) Wrote(ref workload.Ref, sum uint64, now time.Time) {
 	}
 }
 
-// NotBefore returns the earliest time at which a correction may be written. The zero time means now. Other
+// NotBefore returns the earliest time when a correction may be written. The zero time means now. Other
 // writes never wait.
 func (c *drift) NotBefore(ref workload.Ref, now time.Time, correction bool) time.Time {
 	c.mu.Lock()
@@ -131,7 +131,7 @@ func (c *drift) Undone(ref workload.Ref, now time.Time) {
 	f.rounds = max(f.rounds, contestedAfter)
 }
 
-// Calm ends a contest after a while without overwrites. Otherwise it returns the time at which to look again.
+// Calm ends a contest after a while without overwrites. Otherwise it returns the time when to look again.
 func (c *drift) Calm(ref workload.Ref, now time.Time) (again time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// obstacle is a reason why writes of one kind in one namespace fail.
+// obstacle is a reason why writes of a kind in a namespace fail.
 type obstacle struct {
 	kind      schema.GroupKind
 	namespace string
@@ -35,7 +35,7 @@ const (
 )
 
 // obstacles schedules writes so that failing or hanging writes do not hurt others: a waiting target holds no worker.
-// The targets of one kind in one namespace form a lane with few writes in flight until some succeed. Targets that
+// The targets of a kind in a namespace form a lane with few writes in flight until some succeed. Targets that
 // failed for the same reason share one probe: one of them is tried after growing pauses. When the probe succeeds, the
 // others return to the lane.
 type obstacles struct {
@@ -258,7 +258,7 @@ func (o *obstacles) groupOf(at obstacle) *group {
 // hasRoom reports whether another target of a lane may be written without a pause.
 func (g *group) hasRoom() bool { return g.reason == "" && g.trying < min(g.width, g.credit) }
 
-// move moves a target from its group to the end of another group.
+// move moves a target from its group to the end of a different group.
 func (o *obstacles) move(m *member, to *group) {
 	m.group.size--
 	if m.let {

@@ -18,7 +18,7 @@ type key struct {
 	policy workload.Policy
 }
 
-// timer is a heap of instants at which an answer can next change, at most one for each key. A single timer waits for
+// timer is a heap of instants when an answer can next change, at most one for each key. A single timer waits for
 // the earliest instant, instead of cron jobs or polling.
 type timer struct {
 	clock clock.Clock

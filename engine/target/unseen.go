@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// unseen remembers writes that the watches may not have delivered yet. A write to one object is safe without it,
+// unseen remembers writes that the watches may not have delivered yet. A write to an object is safe without it,
 // because the patch is conditional on the object's version. But a decision also depends on autoscalers and scale
 // targets, and their changes arrive by watches of their own.
 type unseen struct {
@@ -25,7 +25,7 @@ type unseenWrite struct {
 
 func newUnseen() *unseen { return &unseen{wrote: map[workload.Ref]unseenWrite{}} }
 
-// begin records a write to a version of an object before sending. The record is dropped once another version is seen.
+// begin records a write to a version of an object before sending. The record is dropped once a different version is seen.
 func (u *unseen) begin(ref workload.Ref, version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -190,7 +190,7 @@ func (d document) list(raw []byte, l *list) error {
 	return nil
 }
 
-// project returns an *item, or a *rejected if the object cannot be projected. It never fails, so that all
+// project returns an *item, or a *rejected if the object cannot be projected. It never fails, so all
 // objects get through.
 func project(p Projector, raw []byte) runtime.Object {
 	o, err := p.Project(raw)

@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Projector reads the kept fields of one object from its JSON. The raw text is valid only during the call, so kept
+// Projector reads the kept fields of an object from its JSON. The raw text is valid only during the call, so kept
 // texts must be copied. The result belongs to the watch and is immutable; it must have the name, the namespace and the
 // resourceVersion. Objects from a list may lack their kind. Calls may come from several goroutines.
 type Projector interface {

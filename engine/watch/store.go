@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// store holds the objects of one kind by namespace and name. The map is the index: no key text is built for an object,
+// store holds the objects of a kind by namespace and name. The map is the index: no key text is built for an object,
 // and the text of a namespace is stored once.
 type store struct {
 	mu         sync.RWMutex
@@ -146,7 +146,7 @@ func (s *store) all() []*workload.Object {
 	return out
 }
 
-// in returns the objects of one namespace, in no order.
+// in returns the objects of a namespace, in no order.
 func (s *store) in(namespace string) []*workload.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

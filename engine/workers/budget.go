@@ -17,7 +17,7 @@ type Budget struct {
 	// rate is the number of writes per second, saved the number saved until counted.
 	rate, saved float64
 	counted     time.Time
-	// next is the time at which the last waiting target may retry.
+	// next is the time when the last waiting target may retry.
 	next time.Time
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Advice is the tuning result for one target, from the usage of its pods: the values that a policy is to claim for the
+// Advice is the tuning result for a target, from the usage of its pods: the values that a policy is to claim for the
 // target and for its autoscaler. It is immutable.
 type Advice struct {
 	// By is the policy for which the advice was computed.

@@ -66,7 +66,7 @@ func (all Allocations) Set(component string, limit bool, name Resource, n int64)
 	return all
 }
 
-// Utilisation is one target of an autoscaler: the percentage of requests to be used.
+// Utilisation is a target of an autoscaler: the percentage of requests to be used.
 type Utilisation struct {
 	// Container is the measured container; empty: the whole pod.
 	Container string

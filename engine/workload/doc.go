@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Ref names one object of one kind in the cluster. Namespace is empty for cluster-scoped objects.
+// Ref names one object of a kind in the cluster. Namespace is empty for cluster-scoped objects.
 type Ref struct {
 	schema.GroupKind
 	Namespace, Name string
@@ -61,7 +61,7 @@ func (p Policy) Compare(q Policy) int {
 	return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name))
 }
 
-// ParsePolicy is the inverse of String. For a text of another form it returns a Policy with only a Name.
+// ParsePolicy is the inverse of String. For a text of a different form it returns a Policy with only a Name.
 func ParsePolicy(s string) Policy {
 	switch parts := strings.Split(s, "/"); len(parts) {
 	case 2:
@@ -136,7 +136,7 @@ type Object struct {
 	// Owner is the controlling owner; nil: none.
 	Owner *Owner
 	// Fields are the values read by the adapter, in the order of its projection. Values at ledger pointers that the
-	// adapter does not write (any more) follow, so that an original is restored even after an edit of the adapter.
+	// adapter does not write (any more) follow, so an original is restored even after an edit of the adapter.
 	Fields []Field
 	// Elements are the values read under `each`, one for each element and path, in order. Elements of the ledger that
 	// `each` does not yield follow.
@@ -194,7 +194,7 @@ func (o *Object) Notes() LedgerNotes {
 
 // Author is the information in the managed fields about one ledger entry.
 type Author struct {
-	// Known is true if the last writer of the field is known. Other is true if another manager has written the field
+	// Known is true if the last writer of the field is known. Other is true if a different manager has written the field
 	// since Flyball did.
 	Known, Other bool
 	// Alone is the number of tokens of the outermost created parent with no writer except Flyball: its other content
@@ -205,7 +205,7 @@ type Author struct {
 // Exists reports whether the value exists.
 func (f Field) Exists() bool { return f.Raw != "" }
 
-// Element is one value found under `each`.
+// Element is a value found under `each`.
 type Element struct {
 	// Component identifies the adapter's list of the element: the index of its scale component, or a number
 	// above those.
@@ -275,7 +275,7 @@ type Observed struct {
 	Suspended bool
 	// Governed is true if an autoscaler with an adapter scales the object.
 	Governed bool
-	// Governs is true if the object is an autoscaler of another object.
+	// Governs is true if the object is an autoscaler of a different object.
 	Governs bool
 	// Created is the creation time; zero: unknown.
 	Created time.Time

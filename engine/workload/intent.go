@@ -81,7 +81,7 @@ type Intent struct {
 	Mandatory bool
 	// Since is the start of the claim; a later Since than the ledger's is a new transition.
 	Since time.Time
-	// Enforce corrects other writers' changes of the fields. Otherwise such changes stay until the next transition.
+	// Enforce corrects foreign writers' changes of the fields. Otherwise such changes stay until the next transition.
 	Enforce bool
 	// Once sets the size at the start of the claim and never again, and restores nothing at the end: the autoscaler
 	// continues from there. Every lasting size wins against it. The Size must be of mode SizeExactly.
@@ -116,7 +116,7 @@ type Claim[T any] struct {
 	Value T
 	By    Policy
 	Since time.Time
-	// Enforce corrects other writers' changes.
+	// Enforce corrects foreign writers' changes.
 	Enforce bool
 	// Once sets the value once for each Since and then leaves it alone. Resumed: the value was set already.
 	Once, Resumed bool

@@ -34,7 +34,7 @@ type Entry struct {
 	// Place is the index of a list element without a name among the elements yielded by `each`, such as "2 of 3". It
 	// identifies the element as long as the list has this length.
 	Place string `json:"place,omitempty"`
-	// Adopted is true if another writer was seen to write the field after Flyball, and only this entry records it. The
+	// Adopted is true if a different writer was seen to write the field after Flyball, and only this entry records it. The
 	// current value belongs to the other writer, even if equal to Set again.
 	Adopted bool `json:"adopted,omitempty"`
 	// Pending is true while the ledger is written and the result of the /scale write is unknown. That write sets or
@@ -43,7 +43,7 @@ type Entry struct {
 	// Prior is, while Pending, the JSON text of Flyball's former value that Set replaces; empty if Set replaces
 	// the original.
 	Prior string `json:"-"`
-	// Once is the JSON text of the claim if the field was set once and then left to other writers; Set may differ from
+	// Once is the JSON text of the claim if the field was set once and then left to foreign writers; Set may differ from
 	// it because of bounds. Such an entry only records the write, and is dropped without a restore.
 	Once string `json:"once,omitempty"`
 	// Interrupted is, beside Once, the JSON text of a list of claims (type Once) applied to the field before other
@@ -62,7 +62,7 @@ func (e *Entry) Original() string {
 // IsInList reports whether the pointer has a list element that must be found again.
 func (e *Entry) IsInList() bool { return e.Element != "" || e.Place != "" }
 
-// Ledger is the list of changed fields, sorted by pointer. In JSON it is one object keyed by pointer, with up to three
+// Ledger is the list of changed fields, sorted by pointer. In JSON it is an object keyed by pointer, with up to three
 // more keys for its Origin.
 type Ledger []Entry
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Once is a claim for a single write of a field, left to other writers afterwards.
+// Once is a claim for a single write of a field, left to foreign writers afterwards.
 type Once struct {
 	// By is the policy (Policy.String).
 	By string `json:"by"`

@@ -7,7 +7,7 @@ import (
 )
 
 // OneLine returns a text from users as one printable line of limited length in bytes. Line ends, control characters and
-// characters that change the text direction are escaped as in Go, so that no text can forge a log line or hide a part
+// characters that change the text direction are escaped as in Go, so no text can forge a log line or hide a part
 // of a message. A shortened text ends in "...".
 func OneLine(text string, limit int) string {
 	const cut = "..."

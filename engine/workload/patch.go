@@ -63,7 +63,7 @@ const (
 	StateAsleep
 	// StateAlreadyAsleep: the owner has the target at zero or suspended; Flyball leaves it alone.
 	StateAlreadyAsleep
-	// StateOverridden: another writer changed the target while asleep, and Flyball accepts the change.
+	// StateOverridden: a different writer changed the target while asleep, and Flyball accepts the change.
 	StateOverridden
 	// StateSet: the target has values of a policy without sleep.
 	StateSet

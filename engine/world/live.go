@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Objects are the objects of one kind, as a watch keeps them.
+// Objects are the objects of a kind, as a watch keeps them.
 type Objects interface {
 	Get(namespace, name string) *workload.Object
 	Range(yield func(*workload.Object) bool)
@@ -49,7 +49,7 @@ func NewLive(a *adapter.Adapter) *Live {
 	return &Live{gk: a.GroupKind(), adapter: a, ledgers: newLedgerIndex(), governors: newGovernorIndex()}
 }
 
-// Effects are the effects of one object's change on other parts.
+// Effects are the effects of an object's change on other parts.
 type Effects struct {
 	// Targets are the targets to be decided again: the object, and its old and new scale targets as the references name
 	// them (Snapshot.Referent).
@@ -60,7 +60,7 @@ type Effects struct {
 	FirstOrLast bool
 }
 
-// Change applies a change of one object. For an addition old is nil, for a deletion cur is nil.
+// Change applies a change of an object. For an addition old is nil, for a deletion cur is nil.
 func (l *Live) Change(old, cur *workload.Object) Effects {
 	obj := cmp.Or(cur, old)
 	ref := workload.Ref{GroupKind: l.gk, Namespace: obj.Namespace, Name: obj.Name}

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Store keeps objects of one kind in memory, for worlds without an API server. The zero Store is empty and in sync.
+// Store keeps objects of a kind in memory, for worlds without an API server. The zero Store is empty and in sync.
 type Store struct {
 	mu      sync.RWMutex
 	objects map[[2]string]*workload.Object

@@ -31,7 +31,7 @@ type Options struct {
 	// reach it.
 	Namespace string
 	// Pod is the name of the manager's Pod in Namespace. The objects that control the Pod are never targets. Empty
-	// means that the manager runs outside the cluster.
+	// means the manager runs outside the cluster.
 	Pod string
 	// Adapters are the names of the Adapters that the installation contains.
 	Adapters []string
@@ -84,7 +84,7 @@ type WebhookOptions struct {
 	// Host is the address to listen on. Empty means every address.
 	Host string
 	// CertDir is a directory with tls.crt, tls.key and ca.crt from another issuer, for example cert-manager. Empty
-	// means that the manager issues and rotates its own certificates.
+	// means the manager issues and rotates its own certificates.
 	CertDir string
 	// ClientCA is a file with the authorities of the API servers' client certificates. Empty means that clients need no
 	// certificate. ClientNames are the accepted common names; without any, every name is accepted.
@@ -99,13 +99,13 @@ type WebhookOptions struct {
 	// Secret is the name of the Secret with the certificates that the manager issues.
 	Secret string
 	// Owner is the name of the ClusterRole that owns the webhook configuration of freezes, so that uninstalling Flyball
-	// leaves no configuration that blocks changes. Empty means that the CRD of ClusterChangeFreeze is the owner.
+	// leaves no configuration that blocks changes. Empty means the CRD of ClusterChangeFreeze is the owner.
 	Owner string
 	// Pods sets the recommended requests of pods as they are created.
 	Pods bool
 	// Evaluate configures the evaluate API, served on the same port.
 	Evaluate EvaluateOptions
-	// Drain is how long the manager, no longer ready, goes on serving after it was asked to stop, so that no admission
+	// Drain is how long the manager, no longer ready, goes on serving after it was asked to stop, so no admission
 	// request is lost.
 	Drain time.Duration
 }

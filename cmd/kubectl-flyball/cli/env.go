@@ -15,7 +15,7 @@ type Env struct {
 	genericiooptions.IOStreams
 	// Now is the clock.
 	Now func() time.Time
-	// Color means that standard output shows colours. Interactive means that a person reads standard error.
+	// Color means that standard output shows colours. Interactive means a person reads standard error.
 	Color, Interactive bool
 }
 

@@ -132,7 +132,7 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 	return w, targets, err
 }
 
-// explainPolicy explains a policy. It returns false if an adapter has a kind of the same name, so that the argument means an object.
+// explainPolicy explains a policy. It returns false if an adapter has a kind of the same name, so the argument means an object.
 func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy, at time.Time) (bool, error) {
 	w, err := v.load(ctx, source.Query{Namespace: id.Namespace}, v.paths)
 	if err != nil {

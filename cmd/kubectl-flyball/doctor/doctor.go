@@ -62,7 +62,7 @@ func (c *Checkup) Skip(name, why string) {
 	c.Checks = append(c.Checks, Check{name, NotChecked, []string{why}})
 }
 
-// Of checks a world. live means that a manager works on the world, whole that the world has all namespaces.
+// Of checks a world. live means a manager works on the world, whole that the world has all namespaces.
 func Of(w *source.World, live, whole bool) (*Checkup, error) {
 	memory, err := w.Memory()
 	if err != nil {

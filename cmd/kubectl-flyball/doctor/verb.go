@@ -19,7 +19,7 @@ import (
 type Surroundings struct {
 	// Now is the clock.
 	Now func() time.Time
-	// Offline means that no cluster is used. All means that all namespaces are checked.
+	// Offline means no cluster is used. All means all namespaces are checked.
 	Offline, All *bool
 	// FlyballNamespace is the namespace that Flyball runs in. Namespace returns the namespace to check.
 	FlyballNamespace *string

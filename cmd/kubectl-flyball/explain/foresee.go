@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// horizon is the time in which the next changes are searched.
+// horizon is the time when the next changes are searched.
 const horizon = 400 * 24 * time.Hour
 
 // shown is the number of next changes in an explanation.

@@ -26,14 +26,14 @@ type Agenda struct {
 	// About is the namespace or the object. Empty means everything.
 	About   string  `json:"about,omitempty"`
 	Entries []Entry `json:"entries"`
-	// Gaps are the times at which no policy denies changes. Overlaps are the times at which several policies do.
+	// Gaps are the times when no policy denies changes. Overlaps are the times when several policies do.
 	Gaps     []Span `json:"gaps"`
 	Overlaps []Span `json:"overlaps"`
 
 	zone *time.Location
 }
 
-// Entry is one time at which a policy denies changes, or an exception allows them.
+// Entry is one time when a policy denies changes, or an exception allows them.
 type Entry struct {
 	Policy string `json:"policy"`
 	// Effect is denies, warns, records or allows.
@@ -107,7 +107,7 @@ func (o Options) concerns(w *world.Memory, p concerned) bool {
 	return true
 }
 
-// addRule adds every time at which a rule is active.
+// addRule adds every time when a rule is active.
 func (a *Agenda) addRule(r *freeze.Rule) {
 	effect := map[v1alpha1.Enforcement]string{
 		v1alpha1.EnforcementDeny: "denies", v1alpha1.EnforcementWarn: "warns", v1alpha1.EnforcementAudit: "records",

@@ -138,7 +138,7 @@ func count(text string) (int, error) {
 	return int(n), nil
 }
 
-// ordered brings samples into the order of time. Two of one container and one instant are an error.
+// ordered brings samples into the order of time. Two of a container and one instant are an error.
 func ordered(all []sample) ([]usage.Sample, error) {
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Container, b.Container)) })
 	samples := make([]usage.Sample, len(all))

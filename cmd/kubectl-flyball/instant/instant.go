@@ -106,7 +106,7 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("read the time %q: give an RFC 3339 instant (2037-05-11T18:00:00+02:00), a local time (2037-05-11T18:00, tomorrow 18:00), or a distance from now (+2h)", text)
 }
 
-// onlyReading returns the only instant at which the clock of a zone shows a date and time. shown has the date and time
+// onlyReading returns the only instant when the clock of a zone shows a date and time. shown has the date and time
 // in UTC. An instant that the clock shows twice or never is an error.
 func onlyReading(text string, shown time.Time, zone *time.Location) (time.Time, error) {
 	all := readings(shown, zone)
@@ -121,7 +121,7 @@ func onlyReading(text string, shown time.Time, zone *time.Location) (time.Time, 
 		text, zone, all[0].Format(time.RFC3339), all[1].Format(time.RFC3339))
 }
 
-// readings returns, in order, the instants at which the clock of a zone shows a date and time. shown has the date and
+// readings returns, in order, the instants when the clock of a zone shows a date and time. shown has the date and
 // time in UTC.
 func readings(shown time.Time, zone *time.Location) (all []time.Time) {
 	const day = 24 * time.Hour // no offset from UTC is larger

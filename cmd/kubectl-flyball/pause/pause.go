@@ -61,7 +61,7 @@ func among(kinds []policy.Kind, kind policy.Kind) bool {
 	return slices.ContainsFunc(kinds, func(k policy.Kind) bool { return k.Name == kind.Name })
 }
 
-// instead returns the hint how to stop policies of another kind.
+// instead returns the hint how to stop policies of a different kind.
 func instead(kind policy.Kind) string {
 	switch {
 	case kind.Restricts:

@@ -13,7 +13,7 @@ import (
 type Surroundings struct {
 	// Namespace returns the namespace of the policies.
 	Namespace func() string
-	// Offline means that no cluster is used. It is set when the flags have been parsed.
+	// Offline means no cluster is used. It is set when the flags have been parsed.
 	Offline *bool
 	// Load reads the world from files.
 	Load func(ctx context.Context, files []string) (*source.World, error)
@@ -26,7 +26,7 @@ type Surroundings struct {
 	Complete cobra.CompletionFunc
 }
 
-// verb is one run of pause or resume.
+// verb is a run of pause or resume.
 type verb struct {
 	Surroundings
 	paths  []string

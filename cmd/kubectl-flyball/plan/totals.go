@@ -84,7 +84,7 @@ type ledger struct {
 	accounts map[workload.Ref]*account
 }
 
-// account is the account of one target.
+// account is the account of a target.
 type account struct {
 	timeline Timeline
 	counted  bool

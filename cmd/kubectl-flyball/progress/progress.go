@@ -20,7 +20,7 @@ type Progress struct {
 	timer *time.Timer
 }
 
-// Start starts the timer. Progress shows nothing unless read is true, which means that a person reads out.
+// Start starts the timer. Progress shows nothing unless read is true, which means a person reads out.
 func Start(out io.Writer, read bool) *Progress {
 	p := &Progress{out: out}
 	if read {

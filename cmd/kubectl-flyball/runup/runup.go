@@ -8,7 +8,7 @@ import "time"
 // batch is open any more, so a longer run-up would only take more time.
 const Longest = 35 * 24 * time.Hour
 
-// Start returns the instant at which the simulation of an instant begins: now, or the instant itself if it is not later
+// Start returns the instant when the simulation of an instant begins: now, or the instant itself if it is not later
 // than now. With a zero now Start returns the instant itself.
 func Start(now, at time.Time) time.Time {
 	now = now.Truncate(time.Second)

@@ -16,7 +16,7 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 )
 
-// document is one object of a file, with its position.
+// document is an object of a file, with its position.
 type document struct {
 	file string
 	// line is the first line of the document in the file.
@@ -68,7 +68,7 @@ func joined(faults []error) error {
 }
 
 // readDocuments reads files, directories with everything below, and - for standard input. After an error it continues,
-// so that all faults are reported at once.
+// so all faults are reported at once.
 func readDocuments(paths []string, stdin io.Reader) (all []*document, faults []error) {
 	for i, path := range paths {
 		if slices.Contains(paths[:i], path) {
@@ -92,7 +92,7 @@ func readDocuments(paths []string, stdin io.Reader) (all []*document, faults []e
 	return all, faults
 }
 
-// maxFile is the maximum size of a file in bytes: a hundred times the API server's limit for one object.
+// maxFile is the maximum size of a file in bytes: a hundred times the API server's limit for an object.
 const maxFile = 64 << 20
 
 func readFile(file string, stdin io.Reader) (string, error) {

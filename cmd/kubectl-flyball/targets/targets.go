@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Target is one object under one policy.
+// Target is an object under one policy.
 type Target struct {
 	Object string `json:"object"`
 	Policy string `json:"policy"`
@@ -44,7 +44,7 @@ type List struct {
 type Options struct {
 	At   time.Time
 	Zone *time.Location
-	// Policy limits the list to one policy. Zero means every policy with targets.
+	// Policy limits the list to a policy. Zero means every policy with targets.
 	Policy workload.Policy
 	// Asleep limits the list to sleeping targets.
 	Asleep bool

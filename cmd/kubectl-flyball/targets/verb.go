@@ -26,7 +26,7 @@ type Surroundings struct {
 	Complete cobra.CompletionFunc
 }
 
-// verb is one run of targets.
+// verb is a run of targets.
 type verb struct {
 	Surroundings
 	paths  []string

@@ -35,7 +35,7 @@ func OpenDirectory(path string) (*Directory, error) {
 	return d, err
 }
 
-// Bundle returns the content of ca.crt. Empty means that the system authorities of the API servers suffice.
+// Bundle returns the content of ca.crt. Empty means the system authorities of the API servers suffice.
 func (d *Directory) Bundle() ([]byte, error) {
 	bundle, err := os.ReadFile(filepath.Join(d.path, bundleKey))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -68,10 +68,10 @@ func Issue(hosts []string, life time.Duration) (*Pair, error) {
 	return NewPair(cert, key)
 }
 
-// made returns the time at which a certificate was created.
+// made returns the time when a certificate was created.
 func made(p *Pair) time.Time { return p.Serving.Leaf.NotBefore.Add(backdate) }
 
-// renewal returns the time at which a third of a certificate's life is left.
+// renewal returns the time when a third of a certificate's life is left.
 func renewal(p *Pair) time.Time {
 	end := p.Serving.Leaf.NotAfter
 	return end.Add(-end.Sub(made(p)) / 3)
@@ -198,7 +198,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// Wake returns the earliest time at which Next has a step to do.
+// Wake returns the earliest time when Next has a step to do.
 func (r Rotation) Wake(m Material, now, announced time.Time) time.Time {
 	wake := m.Current.Serving.Leaf.NotAfter
 	consider := func(t time.Time) {
@@ -217,7 +217,7 @@ func (r Rotation) Wake(m Material, now, announced time.Time) time.Time {
 	return wake
 }
 
-// ReadMaterial parses the content of a Secret. A missing or unusable part is left out, so that it is created anew, and
+// ReadMaterial parses the content of a Secret. A missing or unusable part is left out, so it is created anew, and
 // the error has the reason. The remaining parts are used.
 func ReadMaterial(data map[string][]byte) (Material, error) {
 	var m Material

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Answer is the verdict on one change.
+// Answer is the verdict on a change.
 type Answer struct {
 	Allowed bool      `json:"allowed"`
 	Target  string    `json:"target"`
@@ -20,7 +20,7 @@ type Answer struct {
 	// Lifts are the exceptions that allow a denied change.
 	Lifts    []Lift   `json:"lifts,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// NextAllowed is the time at which a refused change is first allowed. If no such time was found, NotBefore is the
+	// NextAllowed is the time when a refused change is first allowed. If no such time was found, NotBefore is the
 	// end of the searched period.
 	NextAllowed time.Time `json:"nextAllowed,omitzero"`
 	NotBefore   time.Time `json:"notBefore,omitzero"`
@@ -30,7 +30,7 @@ type Answer struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Denial is the denial of one policy.
+// Denial is the denial of a policy.
 type Denial struct {
 	Policy      string    `json:"policy"`
 	Enforcement string    `json:"enforcement"`

@@ -38,7 +38,7 @@ type Objects interface {
 	Object(ctx context.Context, t Target) ([]byte, error)
 }
 
-// Request asks for the verdict on one change. Exactly one of Action and Manifest is set.
+// Request asks for the verdict on a change. Exactly one of Action and Manifest is set.
 type Request struct {
 	Target Target
 	// Action is an action on the current object.

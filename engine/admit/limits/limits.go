@@ -32,7 +32,7 @@ const (
 	maxSmall    = 128
 	maxLarge    = 2
 	// slotTime is how long a review waits for a place. With BodyTime it is less than the API server's timeout of 5 s,
-	// so that a refusal arrives in time.
+	// so a refusal arrives in time.
 	slotTime = 1500 * time.Millisecond
 	// BodyTime is the time limit for the body of a review.
 	BodyTime = 2 * time.Second
@@ -249,8 +249,8 @@ func (l *Limits) refuse(w http.ResponseWriter, req *http.Request, open bool, bod
 	TurnAway(w, err)
 }
 
-// failedAnswer holds back an error response, so that it can be replaced by a denial. A response with Retry-After
-// passes, because another replica can answer.
+// failedAnswer holds back an error response, so it can be replaced by a denial. A response with Retry-After
+// passes, because a different replica can answer.
 type failedAnswer struct {
 	http.ResponseWriter
 	code int

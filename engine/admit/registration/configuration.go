@@ -35,7 +35,7 @@ type Kind struct {
 	Resource string
 	// Operations are the operations to send. Empty means CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
-	// Creator means that the status has the creator of the object, and that changes of the creator are sent.
+	// Creator means the status has the creator of the object, and that changes of the creator are sent.
 	Creator bool
 }
 

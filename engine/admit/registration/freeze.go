@@ -55,9 +55,9 @@ type FreezeRule struct {
 
 // FreezeScope is the scope of the configuration of freezes, its rules aside.
 type FreezeScope struct {
-	// Exempt are namespaces in which changes are never judged, so that a broken webhook can be repaired.
+	// Exempt are namespaces in which changes are never judged, so a broken webhook can be repaired.
 	Exempt []string
-	// Account and FieldManager identify Flyball's own writes. Both must match: another tool under the same account is
+	// Account and FieldManager identify Flyball's own writes. Both must match: a different tool under the same account is
 	// judged.
 	Account, FieldManager string
 	// Namespaces is the failure policy for label changes of namespaces: Fail while a freeze with a namespace selector
@@ -125,7 +125,7 @@ func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook, failurePol
 	return like
 }
 
-// open adds the suffix for a webhook that fails open to the path, so that the server answers with a denial instead of
+// open adds the suffix for a webhook that fails open to the path, so the server answers with a denial instead of
 // an error.
 func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.WebhookClientConfig {
 	client = *client.DeepCopy()

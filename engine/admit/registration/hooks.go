@@ -20,7 +20,7 @@ import (
 // FieldManager is the field manager of the server's writes.
 const FieldManager = "flyball-webhook"
 
-// ErrConflict means that another replica wrote first. The next attempt reads the new state.
+// ErrConflict means that a different replica wrote first. The next attempt reads the new state.
 var ErrConflict = errors.New("another replica was first")
 
 // Hooks are the ValidatingWebhookConfigurations of this server.
@@ -30,7 +30,7 @@ type Hooks struct {
 	Names []string
 	// Endpoint is the address of the server for API servers.
 	Endpoint Endpoint
-	// Desired returns the configuration to create and maintain as a whole, or is nil if another writer does so.
+	// Desired returns the configuration to create and maintain as a whole, or is nil if a different writer does so.
 	Desired func(ctx context.Context, bundle []byte) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
 	// Author writes the desired configuration.
 	Author Author
@@ -130,7 +130,7 @@ func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.Vali
 	return updated, nil
 }
 
-// failedWrite marks an error as ErrConflict if another replica wrote first.
+// failedWrite marks an error as ErrConflict if a different replica wrote first.
 func failedWrite(verb, name string, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%s the ValidatingWebhookConfiguration %s: %w: %w", verb, name, ErrConflict, err)

@@ -117,7 +117,7 @@ func operationsOf(actions workload.Change) (all operations) {
 	return all
 }
 
-// add adds the requests to send for one kind: the operations that can be a denied action, the updates of judged
+// add adds the requests to send for a kind: the operations that can be a denied action, the updates of judged
 // subresources, /scale if Scale is denied, and /status for changes of metadata.
 func (s sending) add(k FreezeRule) {
 	versions := strings.Join(k.Versions, " ")

@@ -85,7 +85,7 @@ func (k *PolicyKeeper) keepBinding(ctx context.Context, want *admissionregistrat
 	return kept(err, "ValidatingAdmissionPolicyBinding", want.Name)
 }
 
-// kept wraps the error of writing an object. It returns nil if another replica was first.
+// kept wraps the error of writing an object. It returns nil if a different replica was first.
 func kept(err error, kind, name string) error {
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		return nil

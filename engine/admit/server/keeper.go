@@ -45,9 +45,9 @@ type keeper struct {
 	secret   types.NamespacedName
 	hooks    *registration.Hooks
 	rotation credential.Rotation
-	// directory has the certificates of an external issuer. nil means that the keeper issues them.
+	// directory has the certificates of an external issuer. nil means the keeper issues them.
 	directory *credential.Directory
-	// policies keeps Flyball's admission policies. nil means that a chart does.
+	// policies keeps Flyball's admission policies. nil means a chart does.
 	policies *registration.PolicyKeeper
 	log      logr.Logger
 

@@ -37,11 +37,11 @@ type Options struct {
 	// without any, every name is accepted.
 	ClientCA    string
 	ClientNames []string
-	// Configurations are the names of ValidatingWebhookConfigurations of other writers, with the caBundle
+	// Configurations are the names of ValidatingWebhookConfigurations of foreign writers, with the caBundle
 	// maintained by the server.
 	Configurations []string
 	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds, created and corrected by the server.
-	// Empty means that another writer does so and the name is in Configurations.
+	// Empty means that a different writer does so and the name is in Configurations.
 	OwnConfiguration string
 	// Author is the author of that configuration.
 	Author registration.Author

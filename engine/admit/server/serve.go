@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// idleTimeout is much longer than the 90 s for which an API server keeps an unused connection, so that the API
+	// idleTimeout is much longer than the 90 s for which an API server keeps an unused connection, so the API
 	// server closes it. A request sent while the server closes the connection would be lost, because API servers do not
 	// retry it.
 	idleTimeout = 5 * time.Minute

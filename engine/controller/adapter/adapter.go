@@ -61,7 +61,7 @@ type Options struct {
 	Listings *status.Listings
 	// PolicyEmptied is called with a policy that has lost its last ledger on objects of some kind.
 	PolicyEmptied func(id workload.Policy)
-	// PolicyDirty schedules another look at the status of a policy.
+	// PolicyDirty schedules a new look at the status of a policy.
 	PolicyDirty func(id workload.Policy)
 	// Forget is called with the name of a deleted adapter.
 	Forget func(name string)
@@ -181,7 +181,7 @@ func (c *Controller) recheckGroup(ctx context.Context, group string) {
 	}
 }
 
-// firstSync is the time for which the start waits for one kind; a slower kind joins later.
+// firstSync is the time for which the start waits for a kind; a slower kind joins later.
 const firstSync = 30 * time.Second
 
 // Settle reconciles every adapter once and waits until their watches are in sync: a target with an autoscaler must not

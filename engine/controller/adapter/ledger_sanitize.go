@@ -8,7 +8,7 @@ import (
 )
 
 // ownLedgers projects like another projector, and removes the names of policies of other namespaces from ledgers. A
-// namespaced policy never writes in another namespace, so such a name is not Flyball's. The name would block the
+// namespaced policy never writes in a different namespace, so such a name is not Flyball's. The name would block the
 // deletion of the policy and show in the policy's status. The rest of the entry holds: no policy claims the field, so
 // it is restored.
 type ownLedgers struct{ watch.Projector }

@@ -26,7 +26,7 @@ import (
 // idleAfter is the time without any ledger of a kind after which its adapter loses the finalizer.
 const idleAfter = 30 * time.Second
 
-// PutFinalizer adds the finalizer to an adapter before the first write for the kind, so that the adapter stays until
+// PutFinalizer adds the finalizer to an adapter before the first write for the kind, so the adapter stays until
 // everything is restored.
 func (c *Controller) PutFinalizer(ctx context.Context, k *decide.Kind) error {
 	name := k.Adapter.Name()

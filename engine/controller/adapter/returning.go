@@ -30,7 +30,7 @@ type returning struct {
 // comeback is an adapter to recreate.
 type comeback struct {
 	adapter *v1alpha1.Adapter
-	// applier is the field manager of the former apply, kept so that an upgrade of the installation can apply the
+	// applier is the field manager of the former apply, kept so an upgrade of the installation can apply the
 	// adapter as before. Empty: not applied.
 	applier string
 }

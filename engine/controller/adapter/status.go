@@ -78,7 +78,7 @@ func isMissing(a *v1alpha1.Adapter, f *finding) bool {
 	return f.served.Absence.IsGone() || f.served.Absence == inspect.NothingServed && !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore)
 }
 
-// writeStatus writes the status of an adapter, if changed, and schedules another look at affected policies.
+// writeStatus writes the status of an adapter, if changed, and schedules a new look at affected policies.
 func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1alpha1.AdapterStatus) error {
 	if equality.Semantic.DeepEqual(a.Status, st) {
 		return nil
@@ -92,7 +92,7 @@ func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1
 	return nil
 }
 
-// dirtyPolicies schedules another look at the status of policies involved with a kind.
+// dirtyPolicies schedules a new look at the status of policies involved with a kind.
 func (c *Controller) dirtyPolicies(gk schema.GroupKind) {
 	for p := range c.World.Snapshot().Policies {
 		if p.SpeaksOf(gk) {

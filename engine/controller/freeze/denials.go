@@ -54,7 +54,7 @@ func (n *Recorder) get(ctx context.Context, id workload.Policy) (policy.Object, 
 }
 
 // recordCreator writes the creator of an exception and overwrites other values of the field. there reports whether the
-// exception exists. The write is conditional on the version, so that a new exception of the same name is not changed.
+// exception exists. The write is conditional on the version, so a new exception of the same name is not changed.
 func (n *Recorder) recordCreator(ctx context.Context, uid types.UID, c creator) (there bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // others report on it at the same moment
 		obj, err := n.get(ctx, c.exception)

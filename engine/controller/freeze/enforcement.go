@@ -49,7 +49,7 @@ type Enforcement struct {
 	Clock  clock.WithTicker
 	// Hook keeps the checked configuration; nil: no webhook is served.
 	Hook *Hook
-	// Dirty schedules another look at the status of a policy.
+	// Dirty schedules a new look at the status of a policy.
 	Dirty func(workload.Policy)
 	Log   logr.Logger
 
@@ -82,7 +82,7 @@ func (e *Enforcement) Start(ctx context.Context) error {
 	return nil
 }
 
-// nextEdge returns the time at which the next freeze begins or ends; zero: never.
+// nextEdge returns the time when the next freeze begins or ends; zero: never.
 func (e *Enforcement) nextEdge(now time.Time) (next time.Time) {
 	for p := range e.World.Snapshot().Policies {
 		if freeze.RuleOf(p.Policy.Policy) != nil {

@@ -37,7 +37,7 @@ type announcement struct {
 	object *corev1.ObjectReference
 	// kind is Normal or Warning, reason the event's reason, action the requested action.
 	kind, reason, action, text string
-	// same is equal for repetitions: refusals of one object have the same text for all users.
+	// same is equal for repetitions: refusals of an object have the same text for all users.
 	same string
 	// until bounds the wait for the policy: an exception is announced before the API server has stored it.
 	until time.Time

@@ -142,7 +142,7 @@ func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
 	return list
 }
 
-// rulesOf returns the rules of one kind: the actions denied everywhere and additionally in some namespaces, and the
+// rulesOf returns the rules of a kind: the actions denied everywhere and additionally in some namespaces, and the
 // same for its scale targets.
 func rulesOf(kind registration.FreezeRule, use, governed freeze.Use) (list []registration.FreezeRule) {
 	kind.Actions, kind.Governs = use.Everywhere, governed.Everywhere != 0

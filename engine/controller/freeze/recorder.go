@@ -33,7 +33,7 @@ const (
 )
 
 // Recorder records verdicts: metrics at once, and counts in the status of policies and events a moment later, several
-// requests in one write. Every replica has its own counts and adds them to the status.
+// requests in a write. Every replica has its own counts and adds them to the status.
 type Recorder struct {
 	client  client.Client
 	metrics *Metrics

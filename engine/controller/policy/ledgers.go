@@ -18,7 +18,7 @@ import (
 const ledgersPage = 500
 
 // usedBy searches the API server for an object of an adapter's kind with a ledger of a policy, for kinds
-// without a watch. It returns the name of one object; empty: none. An object being deleted does not count,
+// without a watch. It returns the name of an object; empty: none. An object being deleted does not count,
 // because nothing needs to be restored there. Only metadata is read. A policy being deleted gets no new
 // ledgers, so an empty answer stays valid.
 func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id workload.Policy) (string, error) {

@@ -29,7 +29,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// parallel is the number of policies of a kind reconciled at the same time, perNamespace the number in one namespace.
+// parallel is the number of policies of a kind reconciled at the same time, perNamespace the number in a namespace.
 const parallel, perNamespace = 32, 4
 
 // Remover deletes the objects created for a policy.

@@ -35,7 +35,7 @@ func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules
 	}}
 }
 
-// statusOf returns the status of an object; nil for an object of another kind.
+// statusOf returns the status of an object; nil for an object of a different kind.
 func statusOf(obj policy.Object) *v1alpha1.DeletionCostStatus {
 	switch d := obj.(type) {
 	case *v1alpha1.DeletionCost:

@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// entry is one line of an exception's spec.policies with every policy it can ever stand for. Only the text and the
-// exception's own namespace decide this, so that a policy created later never widens an exception.
+// entry is a line of an exception's spec.policies with every policy it can ever stand for. Only the text and the
+// exception's own namespace decide this, so a policy created later never widens an exception.
 type entry struct {
 	text     string
 	policies []workload.Policy

@@ -119,7 +119,7 @@ func (a *annotation) mismatch(have workload.Pairs) string {
 	return fmt.Sprintf("%s is %q, not among %q", a.key, value, a.values)
 }
 
-// unmetAnnotations returns the requirements, of one field or of all (""), that annotations do not meet.
+// unmetAnnotations returns the requirements, of a field or of all (""), that annotations do not meet.
 func (s *Selector) unmetAnnotations(term string, have workload.Pairs) (unmet []*annotation) {
 	for i := range s.annotated {
 		if a := &s.annotated[i]; (term == "" || a.term == term) && !a.matches(have) {
@@ -129,7 +129,7 @@ func (s *Selector) unmetAnnotations(term string, have workload.Pairs) (unmet []*
 	return unmet
 }
 
-// annotationText returns the requirements of one field; empty: it has none.
+// annotationText returns the requirements of a field; empty: it has none.
 func (s *Selector) annotationText(term string) string {
 	var texts []string
 	for i := range s.annotated {

@@ -24,7 +24,7 @@ type Filed interface {
 // Index finds the policies that may select an object, without a look at the others: by kind, by a namespace key and by an object key. It is
 // immutable; Edit begins a changed copy that shares the unchanged parts. The zero Index is empty.
 //
-// Lists are ordered by end, the last first, so that a search stops at the first policy that is over.
+// Lists are ordered by end, the last first, so a search stops at the first policy that is over.
 type Index[T Filed] struct {
 	kinds map[schema.GroupKind]map[key]map[key][]T
 	// spaces and objects are the lengths of the globs' literal ends among the keys.

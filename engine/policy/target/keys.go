@@ -25,7 +25,7 @@ var (
 	anyKind = schema.GroupKind{}
 )
 
-// maxKeys bounds the index keys of one policy. Beyond it the policy gets fewer, broader keys: by namespace only, or by
+// maxKeys bounds the index keys of a policy. Beyond it the policy gets fewer, broader keys: by namespace only, or by
 // kind only. The selection is the same.
 const maxKeys = 4096
 

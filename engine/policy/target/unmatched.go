@@ -128,7 +128,7 @@ func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
 	return all
 }
 
-// MatchesNothing reports whether all terms of some field are unmatched, so that the selection is empty.
+// MatchesNothing reports whether all terms of some field are unmatched, so the selection is empty.
 func (s *Selector) MatchesNothing(unmatched []Unmatched) bool {
 	count := map[string]int{}
 	for _, u := range unmatched {

@@ -85,7 +85,7 @@ type regime struct {
 	since, until time.Time
 	min, max     *int64
 	replicas     *int64
-	// begun is the time at which the size came into force; zero: always. resumed is true if the size was in force
+	// begun is the time when the size came into force; zero: always. resumed is true if the size was in force
 	// before in the same window and was interrupted.
 	begun   time.Time
 	resumed bool
@@ -139,7 +139,7 @@ func (s set) at(now time.Time) regime {
 	return r
 }
 
-// begun returns the time at which a trigger, not covered now, began to decide the size, and whether for the first time
+// begun returns the time when a trigger, not covered now, began to decide the size, and whether for the first time
 // in this window. states are the current states of all triggers.
 func (t *trigger) begun(opened time.Time, states []timeline.State) (at time.Time, first bool) {
 	at = opened

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// Zone loads an IANA time zone; an unknown zone is an error, never silently another zone.
+// Zone loads an IANA time zone; an unknown zone is an error, never silently a different zone.
 func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
 	loc, err := timeline.LoadZone(name)
 	if err != nil {

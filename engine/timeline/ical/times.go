@@ -21,7 +21,7 @@ type moment struct {
 
 func (m moment) day() int64 { return face.FloorDiv(m.reading, face.DaySeconds) }
 
-// in returns the reading of another zone's clock at the moment. Dates and moments of the same clock keep their own. own is the zone of the calendar.
+// in returns the reading of a different zone's clock at the moment. Dates and moments of the same clock keep their own. own is the zone of the calendar.
 func (m moment) in(zone, own *time.Location) int64 {
 	if zone == nil {
 		zone = own

@@ -107,7 +107,7 @@ type Rect struct{ X, Width, Y, Height, Class, Fill, Text string }
 // rowHeight is the height of a bar in pixels.
 const rowHeight = 22
 
-// Rects returns the rectangles of bars. The height is how much runs, so that the states differ in shape too.
+// Rects returns the rectangles of bars. The height is how much runs, so the states differ in shape too.
 func (c *chart) Rects(bars []week.Bar) (all []Rect) {
 	for i := range bars {
 		b := &bars[i]

@@ -45,14 +45,14 @@ type Saving struct {
 
 // Options select the content of a report.
 type Options struct {
-	// Now is the instant at which the objects were read. From and To bound the week.
+	// Now is the instant when the objects were read. From and To bound the week.
 	Now, From, To time.Time
 	// FreezesTo is the end of the list of freezes.
 	FreezesTo time.Time
 	Zone      *time.Location
 	// Namespace is empty for all namespaces.
 	Namespace string
-	// Live means that a manager works on the world.
+	// Live means a manager works on the world.
 	Live bool
 }
 

@@ -103,7 +103,7 @@ func (v *view) Day(t time.Time) string { return t.In(v.Zone).Format(time.DateOnl
 // Local formats the instants in the text of a policy, which are in UTC.
 func (v *view) Local(text string) string { return explain.Local(text, v.Zone) }
 
-// Target writes the page of one target.
+// Target writes the page of a target.
 func Target(out io.Writer, e *explain.Explanation, zone *time.Location, q Query) error {
 	return execute(out, "target", &view{Title: "Flyball: " + e.Target, Zone: zone, Nav: "/", Query: q, Body: e})
 }

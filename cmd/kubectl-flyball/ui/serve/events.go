@@ -11,7 +11,7 @@ import (
 // maxStreams is the number of event streams that are open at a time. A browser opens one for each tab.
 const maxStreams = 32
 
-// lookEvery is the interval at which a stream looks for a new world, and writeWithin the time in which a client must take an event.
+// lookEvery is the interval at which a stream looks for a new world, and writeWithin the time when a client must take an event.
 const lookEvery, writeWithin = 30 * time.Second, 10 * time.Second
 
 // events tells a page when its content has changed: when the world is another, and each minute, because now is another.

@@ -30,7 +30,7 @@ type Options struct {
 	Zone *time.Location
 	// Namespace is empty for all namespaces. FlyballNamespace is the namespace of the manager.
 	Namespace, FlyballNamespace string
-	// Live means that a manager works on the world.
+	// Live means a manager works on the world.
 	Live bool
 }
 
@@ -53,7 +53,7 @@ type Server struct {
 	reports map[string]made
 }
 
-// made is a report and the instant at which it was made.
+// made is a report and the instant when it was made.
 type made struct {
 	*page.Report
 	at time.Time

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 )
 
-// bars returns the bars of one target: the past as its ledger knows it, and the future as the plan has it.
+// bars returns the bars of a target: the past as its ledger knows it, and the future as the plan has it.
 func (w *Week) bars(line *plan.Timeline) (all []Bar) {
 	first := line.Steps[0]
 	if start := first.At; w.From.Before(start) {

@@ -57,7 +57,7 @@ type Bar struct {
 	Text string `json:"text,omitempty"`
 }
 
-// Row is the row of one target.
+// Row is the row of a target.
 type Row struct {
 	Target string `json:"target"`
 	// Kind and Name name the target inside its group.
@@ -115,7 +115,7 @@ func (w *Week) Location() *time.Location { return w.zone }
 
 // Options select the time and the zone.
 type Options struct {
-	// From and To bound the picture. Now is the instant at which the objects were read; the simulation begins there or at From.
+	// From and To bound the picture. Now is the instant when the objects were read; the simulation begins there or at From.
 	From, To, Now time.Time
 	Zone          *time.Location
 	Namespace     string

@@ -1,5 +1,5 @@
 // Package algorithm assigns a deletion cost to each pod of a target, with the fewest changes. It sees a fleet and an
-// instant, and no client. An algorithm is one line in the registry, and a function or a type.
+// instant, and no client. An algorithm is a line in the registry, and a function or a type.
 package algorithm
 
 import (
@@ -83,7 +83,7 @@ func Names() []string {
 func Known(name string) bool { _, ok := registry[name]; return ok }
 
 const (
-	// grace is the time in which an unready pod is expected to become ready.
+	// grace is the time when an unready pod is expected to become ready.
 	grace = 30 * time.Second
 	// settling is the time without changes of pods of several revisions after which a roll-out counts as over.
 	settling = 30 * time.Second
@@ -127,7 +127,7 @@ func Make(name string, f *fleet.Fleet, p Params, duringRollOut bool, now time.Ti
 	return out
 }
 
-// rollOutEnds returns the time at which a roll-out counts as over without further events: pods of several revisions
+// rollOutEnds returns the time when a roll-out counts as over without further events: pods of several revisions
 // exist, and one was created, deleted, changed its readiness a moment ago, or is starting.
 func rollOutEnds(f *fleet.Fleet, now time.Time) time.Time {
 	if f.Revisions() < 2 {

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// jointly assigns costs to the pods of several groups, so that the domains stay even over all groups. It follows a
+// jointly assigns costs to the pods of several groups, so the domains stay even over all groups. It follows a
 // Deployment scaled down in small steps: each step deletes a pod from the largest ReplicaSet, or from the older of two
 // equal ones. Of the possible pods, the step deletes a pod in the domain with the most pods over all groups. Only the
 // first label counts, and each pod of a group has a different cost.

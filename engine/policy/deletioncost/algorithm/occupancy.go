@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 )
 
-// nodeOccupancy empties nearly idle nodes first, so that they can be removed: pods on nodes with few pods are
+// nodeOccupancy empties nearly idle nodes first, so they can be removed: pods on nodes with few pods are
 // deleted first. Nodes with 1, 2 to 3, 4 to 7 pods and so on count as equal; otherwise every new or deleted
 // pod would change the order.
 type nodeOccupancy struct{ byPod }

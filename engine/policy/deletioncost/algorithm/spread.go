@@ -69,9 +69,9 @@ func byDomain(group []*fleet.Pod, label string) map[string][]*fleet.Pod {
 	return out
 }
 
-// stack assigns heights to the pods of one domain, the lowest first, so that the domains of further labels are as even
+// stack assigns heights to the pods of one domain, the lowest first, so the domains of further labels are as even
 // as possible in it. A pod keeps its current height if possible; height returns the current height, 0 for none. A nil
-// height means that all pods are without a height.
+// height means all pods are without a height.
 func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet.Pod) fleet.Class, height func(*fleet.Pod) int) []slot {
 	classes := map[fleet.Class][]*fleet.Pod{}
 	for _, p := range in {

@@ -132,7 +132,7 @@ func (t *Tuner) findShares(spec Spec, now time.Time) {
 // shareEvery is the distance of the minutes that shares are taken from: it divides no hour.
 const shareEvery = 7
 
-// share returns the usage of another container for each milli-CPU of the scaled one: a quantile over the week before a
+// share returns the usage of a different container for each milli-CPU of the scaled one: a quantile over the week before a
 // minute.
 func (t *Tuner) share(spec Spec, name string, until int64) float64 {
 	own, other := t.Usage.Demand(spec.Scaled), t.Usage.Demand(name)

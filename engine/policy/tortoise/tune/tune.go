@@ -152,7 +152,7 @@ type Recommendation struct {
 // State survives a restart, beside the usage.
 type State struct {
 	Phase phase.Phase
-	// Resized is the last change of requests, Raised the last rise of a short one, Behind the last time at which some
+	// Resized is the last change of requests, Raised the last rise of a short one, Behind the last time when some
 	// pod requested more than the setting.
 	Resized, Raised, Behind time.Time
 	// StuckSince and WellSince are the times since which the autoscaler has been blind, and since which all has been
