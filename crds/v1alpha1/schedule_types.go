@@ -116,6 +116,69 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
+// WaitFor is what the next wave waits for.
+// +kubebuilder:validation:Enum=Ready;Written
+type WaitFor string
+
+// What the next wave waits for.
+const (
+	// WaitForReady: every object of the wave is changed and has settled, by the ready predicates of its adapter.
+	WaitForReady WaitFor = "Ready"
+	// WaitForWritten: every object of the wave is changed.
+	WaitForWritten WaitFor = "Written"
+)
+
+// OnTimeout is what to do if a wave is not ready in time.
+// +kubebuilder:validation:Enum=Continue;Stop
+type OnTimeout string
+
+// Answers to a wave that is not ready in time.
+const (
+	// OnTimeoutContinue lets the next wave begin.
+	OnTimeoutContinue OnTimeout = "Continue"
+	// OnTimeoutStop counts the targets of the next waves as failed until the wave is ready.
+	OnTimeoutStop OnTimeout = "Stop"
+)
+
+// Wave is a part of a schedule's targets that wakes together. An object belongs to the first wave that selects it.
+// +kubebuilder:validation:XValidation:rule="has(self.kinds) || has(self.names) || has(self.selector)",message="a wave needs kinds, names or selector: the targets of no wave are the last wave already"
+type Wave struct {
+	// Name of the wave, for messages. Default: its place, such as wave 1.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// Kinds lists kinds of the wave's objects.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Kinds []KindRef `json:"kinds,omitempty"`
+	// Names lists names of the wave's objects, or globs such as db-*.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	Names []string `json:"names,omitempty"`
+	// Selector matches the labels of the wave's objects.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// WaitFor is what the next wave waits for.
+	// +optional
+	// +kubebuilder:default=Ready
+	WaitFor WaitFor `json:"waitFor,omitempty"`
+	// Timeout is how long the next wave waits at most.
+	// +optional
+	// +kubebuilder:default="10m"
+	Timeout Duration `json:"timeout,omitempty"`
+	// OnTimeout says what happens after the timeout: Continue begins with the next wave, Stop goes on waiting and says so.
+	// +optional
+	// +kubebuilder:default=Continue
+	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
+}
+
 // ScheduleRules are the common fields of Schedule and ClusterSchedule.
 type ScheduleRules struct {
 	// TimeZone is an IANA name, for example Europe/Skopje. Default: UTC.
@@ -164,6 +227,13 @@ type ScheduleRules struct {
 	// AsleepAs is the form of sleep. Default: suspended if the kind supports it, else every component at its minimum.
 	// +optional
 	AsleepAs *AsleepAs `json:"asleepAs,omitempty"`
+	// Order lists waves of targets: waking goes through them from first to last, sleeping from last to first, and each waits for the one
+	// before. The targets of no wave are the last wave.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Order []Wave `json:"order,omitempty"`
 	// Priority decides between policies on one target: the higher wins; at equal priority more capacity wins.
 	// +optional
 	// +kubebuilder:default=0

@@ -18,6 +18,9 @@ type Keys struct {
 	Set []string
 	// Amounts is true if policies use requests and utilisations. Otherwise those in lists are not kept.
 	Amounts bool
+	// Ready is true where policies wait until objects have settled. Else the fields of the ready predicates are kept of no object, unless
+	// Amounts asks for them.
+	Ready bool
 }
 
 // Adapter is a compiled v1alpha1.AdapterSpec. It is immutable and safe for concurrent use. Every Adapter with the same

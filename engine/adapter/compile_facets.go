@@ -255,11 +255,12 @@ func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {
 	c.a.blind = c.predicates(at, spec.Blind, c.d)
 }
 
-// ready compiles the predicates of settled objects. Their fields are read on demand, and kept only while a policy sets
-// requests of such objects.
+// ready compiles the predicates of settled objects. Their fields are read on demand, and kept only while a policy waits for
+// such objects or sets their requests.
 func (c *compiler) ready(at *field.Path, spec v1alpha1.AdapterSpec) {
 	d := drafts{}
-	c.a.keepsReady = c.keys.Amounts && slices.ContainsFunc(c.a.amounts, func(x amount) bool { return x.kind == workload.AmountRequest })
+	sizes := slices.ContainsFunc(c.a.amounts, func(x amount) bool { return x.kind == workload.AmountRequest })
+	c.a.keepsReady = c.keys.Ready || c.keys.Amounts && sizes
 	if c.a.keepsReady {
 		d = c.d
 	}

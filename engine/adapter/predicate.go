@@ -6,6 +6,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Ready reports whether a raw JSON object has settled by the adapter's ready predicates, Flyball's changes included.
@@ -27,6 +28,23 @@ func (a *Adapter) Ready(raw []byte) (ready bool, why string) {
 		if p := &a.ready[i]; !p.holds(read) {
 			return false, p.String() + " does not hold: " + p.finding(read)
 		}
+	}
+	return true, ""
+}
+
+// Settled reports whether an object has settled, Flyball's changes included, and names the first predicate that fails. Objects of a kind
+// without ready predicates have always settled. Objects that were read without the fields of the predicates have not.
+func (a *Adapter) Settled(obj *workload.Object) (settled bool, why string) {
+	switch {
+	case len(a.ready) == 0:
+		return true, ""
+	case !a.keepsReady:
+		return false, "its state is not read yet"
+	}
+	v := a.view(obj)
+	read := func(s *slot) string { return v.current(s).Raw }
+	if p := v.failing(a.ready, read); p != nil {
+		return false, p.String() + " does not hold: " + p.finding(read)
 	}
 	return true, ""
 }

@@ -21,6 +21,9 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if k.Blocked != "" && !k.Releasing {
 		return Gate{Kind: GateBlocked, Reason: k.Blocked}
 	}
+	if gate := d.orderGate(k, obj, v); gate.Kind != GateOpen {
+		return gate
+	}
 	if governor, first := d.governorFirst(k, obj, v); first {
 		return Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to be held", governor), First: governor}
 	}

@@ -36,6 +36,10 @@ type Write struct {
 	Message string
 	// Edits are the written fields; empty if only the ledger changes.
 	Edits []adapter.Edit
+	// Wave is the name of the target's wave in the order of the policy, and Place the number of waves before it; empty: the policy has no
+	// order.
+	Wave  string
+	Place int
 }
 
 // ErrRestless is wrapped by the error about a target with endless writes at an instant.
@@ -92,6 +96,8 @@ type simulation struct {
 	stopped bool
 	// batches are the open batches of rate limits, by policy and direction.
 	batches map[batchKey]*batch
+	// waits are the targets that wait for waves.
+	waits Waits
 }
 
 type batchKey struct {
@@ -155,8 +161,9 @@ func (s *simulation) settle(now time.Time) error {
 
 // decide decides about a target and applies the write.
 func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err error) {
-	v := Target(s.w, ref, now, nil)
+	v := s.verdict(ref, now)
 	s.setWake(ref, v.Wake)
+	s.due = append(s.due, s.waits.Looked(ref, &v, now)...)
 	switch {
 	case v.Object == nil || v.Err != nil || v.Result.Patch == nil:
 		return false, nil //nolint:nilerr // only another form of the object can help, so nothing is written
@@ -179,6 +186,15 @@ func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err er
 	return true, nil
 }
 
+// verdict decides about a target. Every object settles as soon as it is written.
+func (s *simulation) verdict(ref workload.Ref, now time.Time) Verdict {
+	k, obj := s.w.Kind(ref.GroupKind), s.w.Object(ref)
+	if k == nil || obj == nil {
+		return Verdict{}
+	}
+	return decider{w: s.w, now: now, waits: &s.waits, settles: true}.target(k, obj, nil)
+}
+
 // write applies the patch of a verdict and makes the affected targets due.
 func (s *simulation) write(ref workload.Ref, v *Verdict, now time.Time) error {
 	concerned, err := s.w.Apply(ref, v.Result.Patch)
@@ -186,7 +202,12 @@ func (s *simulation) write(ref workload.Ref, v *Verdict, now time.Time) error {
 		return fmt.Errorf("simulate %s at %s: %w", ref, now.Format(time.RFC3339), err)
 	}
 	s.due = append(s.due, concerned...)
-	s.stopped = !s.yield(Write{At: now, Target: ref, By: v.Result.By, Direction: v.Result.Direction, Message: v.Result.Message, Edits: v.Result.Edits}, nil)
+	write := Write{At: now, Target: ref, By: v.Result.By, Direction: v.Result.Direction, Message: v.Result.Message, Edits: v.Result.Edits}
+	if p := s.w.Policy(write.By); p != nil && p.Order != nil {
+		place := decider{w: s.w, now: now}.place(p, v.Kind, v.Object)
+		write.Wave, write.Place = p.Order.Waves[place].Name, len(p.Order.After(place, write.Direction))
+	}
+	s.stopped = !s.yield(write, nil)
 	return nil
 }
 

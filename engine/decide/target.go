@@ -23,7 +23,11 @@ func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 	if obj == nil {
 		return Verdict{}
 	}
-	d := decider{w: w, now: now}
+	waits, _ := w.(Standings)
+	return decider{w: w, now: now, waits: waits}.target(k, obj, story)
+}
+
+func (d decider) target(k *Kind, obj *workload.Object, story *Story) Verdict {
 	v := d.render(k, obj, story)
 	v.Kind, v.Object = k, obj
 	v.OnceSizes = d.onceSizes(k, obj)
@@ -38,6 +42,10 @@ func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
 type decider struct {
 	w   World
 	now time.Time
+	// waits keeps the standings of orders; nil: none are known.
+	waits Standings
+	// settles is true where every object settles as soon as it is written, because no controller acts.
+	settles bool
 }
 
 // render merges the claims of all policies on an object and renders the plan.
@@ -356,4 +364,7 @@ func (v *Verdict) addTo(story *Story) {
 	}
 	story.add("render", v.Result.Failure)
 	story.add("wait", v.Gate.Reason)
+	if v.Gate.Order != nil {
+		story.add("wait", v.Gate.Order.Why)
+	}
 }

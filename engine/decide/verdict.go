@@ -45,6 +45,8 @@ const (
 	GateOther
 	// GateFreeze: a freeze refuses the write.
 	GateFreeze
+	// GateOrder: the order of a policy has other objects change first.
+	GateOrder
 )
 
 // Gate is the obstacle of a write, if any.
@@ -54,8 +56,10 @@ type Gate struct {
 	Reason string
 	// First is the object to be written first, for GateOther.
 	First workload.Ref
-	// Until is the time at which the freeze lets the write through; zero: not before policies change.
+	// Until is the time at which the freeze, or the order, lets the write through; zero: not before policies or objects change.
 	Until time.Time
+	// Order is the wave that must change first, for GateOrder.
+	Order *Hold
 }
 
 // Verdict is the answer of all policies about a target, with the resulting patch.

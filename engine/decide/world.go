@@ -2,7 +2,7 @@
 // policies, runs pipelines, relates autoscalers and their targets, merges, renders, and finds the gate of a write. It
 // is pure: the manager, the command line and tests get the same answer for the same World.
 //
-// Decisions (docs/decisions): 0005, 0007, 0027, 0038, 0039.
+// Decisions (docs/decisions): 0005, 0007, 0027, 0038, 0039, 0070.
 package decide
 
 import (
@@ -34,6 +34,8 @@ type World interface {
 	// EachPolicyFor yields the policies that may select an object of a kind in a namespace with some labels: all that do,
 	// and others.
 	EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*Policy))
+	// EachOf yields the objects that a policy selects, in no order.
+	EachOf(p *Policy, yield func(*Kind, *workload.Object))
 	// Policy returns a policy by its name; nil: absent.
 	Policy(workload.Policy) *Policy
 	// Namespace returns the facts about a namespace.

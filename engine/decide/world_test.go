@@ -46,6 +46,14 @@ func (w *small) EachPolicyFor(_ schema.GroupKind, _ *workload.Object, _ workload
 	}
 }
 
+func (w *small) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Object)) {
+	for ref, obj := range w.objects {
+		if k := w.kinds[ref.GroupKind]; k != nil && p.Selects(k, obj, w.namespaces[ref.Namespace].Labels) {
+			yield(k, obj)
+		}
+	}
+}
+
 func (w *small) Policy(id workload.Policy) *decide.Policy {
 	for _, p := range w.policies {
 		if p.ID == id {

@@ -83,6 +83,8 @@ type Policy struct {
 	State func(now time.Time) State
 	// Down and Up limit the changes that reduce capacity and that restore it.
 	Down, Up Limit
+	// Order is the order in which targets wake; nil: all at once.
+	Order *Order
 	// SetAnnotations lists the annotation keys that the policy may set on targets.
 	SetAnnotations []string
 	// Extras implements optional interfaces: any of Reporter, FieldNamer, Maker, Judge, PodOrderer and Tuner.

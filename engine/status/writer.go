@@ -21,6 +21,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workers"
@@ -56,6 +57,12 @@ type Enforcement interface {
 	Unenforced(p *world.Policy) (why string, known, concerned bool)
 }
 
+// Orders returns the waves that targets of policies wait for.
+type Orders interface {
+	// Open returns the wave that targets of a policy wait for, and how many do; zero: none.
+	Open(workload.Policy) (hold decide.Hold, waiting int)
+}
+
 // Options configure a Writer. The zero value of a field means its default.
 type Options struct {
 	// Clock is the clock for decisions. Default: the machine's.
@@ -85,6 +92,7 @@ type Writer struct {
 	transitions Transitions
 	pods        Pods
 	tuned       Tuned
+	orders      Orders
 
 	crew  *workers.Crew
 	mu    sync.Mutex
@@ -130,6 +138,9 @@ func (s *Writer) FollowPods(p Pods) { s.pods = p }
 
 // FollowTuned sets the component that tunes targets. It must be called before Run.
 func (s *Writer) FollowTuned(t Tuned) { s.tuned = t }
+
+// FollowOrders sets the source of waits for waves. It must be called before Run.
+func (s *Writer) FollowOrders(o Orders) { s.orders = o }
 
 // Dirty schedules a policy's status for another look.
 func (s *Writer) Dirty(id workload.Policy) {
@@ -244,6 +255,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	v.prove(s.opts.Enforcement)
 	s.noteUnmatched(id, len(v.unmatched) > 0)
 	v.fill(cur)
+	cur.Order = s.order(p)
 	activeBefore := s.fillOwnPart(obj, p, v.state)
 	s.publish(snapshot, v, cur)
 	if equality.Semantic.DeepEqual(before, obj) {
@@ -262,6 +274,25 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	s.announceTransition(obj, v, v.transition(old, cur, activeBefore))
 	s.announce(obj, v, old, cur)
 	return nil
+}
+
+// order returns the wave that targets of a policy wait for; nil: none.
+func (s *Writer) order(p *world.Policy) *v1alpha1.OrderStatus {
+	if s.orders == nil || p.Order == nil || p.Deleting {
+		return nil
+	}
+	hold, waiting := s.orders.Open(p.ID)
+	if waiting == 0 || hold.Place >= len(p.Order.Waves) {
+		return nil
+	}
+	st := &v1alpha1.OrderStatus{
+		Direction: "Wake", Wave: p.Order.Waves[hold.Place].Name, Place: int32(hold.Place) + 1, Since: metav1.NewMicroTime(hold.Since),
+		WaitsFor: workload.OneLine(hold.Why, 512), Waiting: int32(waiting), Stopped: hold.Stopped,
+	}
+	if hold.Direction == workload.DirectionDown {
+		st.Direction = "Sleep"
+	}
+	return st
 }
 
 // fillOwnPart fills in the fields specific to the policy's kind. It edits the status of the object.

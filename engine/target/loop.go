@@ -156,6 +156,8 @@ type Loop struct {
 	lagging   workqueue.TypedRateLimiter[workload.Ref]
 	obstacles *obstacles
 	unseen    *unseen
+	// orders keeps the targets that wait for waves.
+	orders *orders
 	// rollouts limits how many targets of a policy roll out tuned values at once.
 	rollouts *apply.Rollouts
 	// frozen are the targets (workload.Ref) that wait for the end of a freeze. They are decided again when
@@ -170,13 +172,14 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 	opts.setDefaults()
 	l := &Loop{
 		opts: opts, world: w, writer: writer, batches: batches, status: st, templates: templates, keeper: keeper, metrics: m,
-		timer: newTimer(opts.Clock), drift: newDrift(), unseen: newUnseen(),
+		timer: newTimer(opts.Clock), drift: newDrift(), unseen: newUnseen(), orders: &orders{},
 		queue:   workqueue.NewTypedRateLimitingQueue(newBackoff(opts.RetryMin, opts.RetryMax)),
 		lagging: newBackoff(behindMin, opts.RetryMax),
 	}
 	l.obstacles = newObstacles(opts.RetryMin, opts.RetryMax, l.queue.AddAfter)
 	l.rollouts = apply.NewRollouts(l.Queue)
 	st.Follow(l)
+	st.FollowOrders(l.orders)
 	w.Observe(l)
 	return l
 }

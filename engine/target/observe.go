@@ -100,10 +100,14 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 		l.timer.Set(key{policy: c.ID}, time.Time{})
 		l.batches.Forget(c.ID)
 		l.rollouts.Forget(c.ID)
+		l.orders.forget(c.ID)
 		l.status.Forget(c.ID)
 		l.opts.Savings.ForgetPolicy(c.ID)
 		l.metrics.forgetPolicy(c.ID)
 	} else {
+		if c.Old != nil && c.Old.Object.GetGeneration() != c.New.Object.GetGeneration() {
+			l.orders.forget(c.ID) // its waves may be others
+		}
 		l.status.Dirty(c.ID)
 	}
 	l.Queue(l.templates.Follow(c)...)
@@ -116,11 +120,12 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 	}
 }
 
-// resumeBatches takes over the batches recorded by an earlier run.
+// resumeBatches takes over the batches, and the wait for a wave, recorded by an earlier run.
 func (l *Loop) resumeBatches(p *world.Policy) {
 	if !p.Kind.Acts() {
 		return
 	}
+	l.orders.resume(p)
 	for _, b := range []struct {
 		batch     *v1alpha1.BatchStatus
 		direction workload.Direction

@@ -55,7 +55,8 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	started := time.Now()
 	now, snapshot := l.opts.Clock.Now(), l.world.Snapshot()
 	known := relatives(snapshot, ref)
-	v := decide.Target(snapshot, ref, now, nil)
+	v := decide.Target(ordered{snapshot, l.orders}, ref, now, nil)
+	l.Queue(l.orders.looked(ref, &v, now)...)
 	if l.pods != nil {
 		l.pods.Decided(ref, v.Plan.DeletionCosts != nil)
 	}
@@ -103,6 +104,11 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 		} else {
 			l.queue.Add(v.Gate.First)
 		}
+	case decide.GateOrder:
+		if v.Gate.Order.Stopped {
+			out.Failure = v.Gate.Reason
+		}
+		l.status.Dirty(v.Gate.Order.Policy)
 	case decide.GateFreeze:
 		l.frozen.Store(ref, nil)
 	}

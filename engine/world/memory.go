@@ -229,6 +229,27 @@ func (m *Memory) BatchOpened(id workload.Policy, d workload.Direction) time.Time
 	return last.OpenedAt.Time
 }
 
+// Standing implements decide.Standings. It reads the policy's status.
+func (m *Memory) Standing(id workload.Policy, d workload.Direction) decide.Standing {
+	p := m.Find(id)
+	if p == nil || !p.Kind.Acts() || p.Kind.Status(p.Object).Order == nil {
+		return decide.Standing{}
+	}
+	if dir, at := StandingOf(p.Kind.Status(p.Object).Order); dir == d {
+		return at
+	}
+	return decide.Standing{}
+}
+
+// StandingOf returns the standing in the status of a policy.
+func StandingOf(st *v1alpha1.OrderStatus) (workload.Direction, decide.Standing) {
+	d := workload.DirectionUp
+	if st.Direction == "Sleep" {
+		d = workload.DirectionDown
+	}
+	return d, decide.Standing{Place: int(st.Place) - 1, Since: st.Since.Time}
+}
+
 // EachObject implements decide.Sandbox.
 func (m *Memory) EachObject(yield func(workload.Ref)) {
 	for _, k := range m.kinds {

@@ -136,11 +136,17 @@ func (e *policyEditor) done() policyIndex {
 // contains a space.
 const amountsKey = "requests and utilisation"
 
+// readyKey stands for the fields by which objects have settled, likewise.
+const readyKey = "ready predicates"
+
 // count adds to the counts of a policy's annotation keys.
 func (e *policyEditor) count(p *Policy, by int) {
 	all := [][]string{p.Target.AnnotationKeys(), p.Template().AnnotationKeys(), p.SetAnnotations}
 	if looksAtAmounts(p.Policy.Policy) {
 		all = append(all, []string{amountsKey})
+	}
+	if p.Order.NeedsReady() {
+		all = append(all, []string{readyKey})
 	}
 	for _, keys := range all {
 		for _, key := range keys {

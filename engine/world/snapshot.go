@@ -369,6 +369,13 @@ func (s *Snapshot) EachSelected(p *Policy, k *Kind, yield func(workload.Ref)) {
 	s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) { yield(k.Ref(obj)) })
 }
 
+// EachOf implements decide.World.
+func (s *Snapshot) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Object)) {
+	for _, k := range s.kinds {
+		s.eachSelected(p.Policy, k, func(obj *workload.Object) { yield(k.Kind, obj) })
+	}
+}
+
 // Selects reports whether a policy selects any object of a kind in use.
 func (s *Snapshot) Selects(p *policy.Policy, k *Kind) bool {
 	found := false
@@ -419,6 +426,7 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 			keys.Match = append(keys.Match, p.Target.AnnotationKeys()...)
 			keys.Match = append(keys.Match, p.Template().AnnotationKeys()...)
 			keys.Set = append(keys.Set, p.SetAnnotations...)
+			keys.Ready = keys.Ready || p.Order.NeedsReady()
 		}
 		keys.Amounts = keys.Amounts || s.keepsAmounts(gk, p)
 	}

@@ -89,6 +89,8 @@ type Policy struct {
 	Error string `json:"error,omitempty"`
 	// Batch is the policy's rate limit, in words.
 	Batch string `json:"batch,omitempty"`
+	// Wave is the object's wave in the policy's order.
+	Wave string `json:"wave,omitempty"`
 }
 
 // Line is the trace of one step.
@@ -214,7 +216,7 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 			p.Error = told.Err.Error()
 		}
 		if known := memory.Policy(told.Policy); known != nil {
-			p.Batch = batchText(known)
+			p.Batch, p.Wave = batchText(known), decide.WaveOf(memory, known, v.Kind, v.Object)
 		}
 		if i := slices.IndexFunc(v.Opinions, func(o decide.Opinion) bool { return o.Policy.ID == told.Policy }); i >= 0 {
 			p.Asks = asks(&v.Opinions[i], len(told.Trace.Lines))
@@ -321,6 +323,9 @@ func (e *Explanation) decided(v *decide.Verdict) {
 	}
 	if v.Gate.Kind != decide.GateOpen {
 		e.Waits = &Wait{Reason: v.Gate.Reason, Until: v.Gate.Until}
+		if h := v.Gate.Order; h != nil {
+			e.Waits.Reason += ": " + h.Why
+		}
 	}
 }
 

@@ -52,6 +52,9 @@ type PolicyTarget struct {
 	State   string `json:"state,omitempty"`
 	Pending string `json:"pending,omitempty"`
 	By      string `json:"by,omitempty"`
+	// Wave is the object's wave in the policy's order, and Waits the wave that its writes wait for.
+	Wave  string `json:"wave,omitempty"`
+	Waits string `json:"waits,omitempty"`
 	// Error is the reason why nothing can be decided about the object.
 	Error string `json:"error,omitempty"`
 }
@@ -145,6 +148,12 @@ func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 			case v.Result.Patch != nil:
 				t.Pending = v.Result.Message
 			}
+			if v.Object != nil {
+				t.Wave = decide.WaveOf(memory, &p.Policy, v.Kind, v.Object)
+			}
+			if h := v.Gate.Order; h != nil {
+				t.Waits = v.Gate.Reason + ": " + h.Why
+			}
 			if c := v.Plan.Size; c != nil && c.By != p.ID {
 				t.By = c.By.String()
 			}
@@ -222,6 +231,12 @@ func (s *PolicyStory) textTargets(w *report.Writer) {
 		}
 		if t.By != "" {
 			state += ", as " + t.By + " decides"
+		}
+		if t.Wave != "" {
+			state = strings.TrimSuffix("wave "+t.Wave+": "+state, ": ")
+		}
+		if t.Waits != "" {
+			state += "; " + t.Waits
 		}
 		rows[i] = report.Row(t.Target, state)
 	}

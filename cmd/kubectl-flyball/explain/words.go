@@ -229,6 +229,9 @@ func (e *Explanation) textPolicies(w *report.Writer) {
 		if p.Error != "" {
 			w.Line("    %s", w.Styled("cannot decide: "+p.Error, report.Bad))
 		}
+		if p.Wave != "" {
+			w.Line("    wave: %s", p.Wave)
+		}
 		if p.Batch != "" {
 			w.Line("    batches: %s", p.Batch)
 		}

@@ -29,10 +29,14 @@ type Change struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	By   string `json:"by"`
+	// Wave is the object's wave in the order of the policy. It is empty if the policy has no order.
+	Wave string `json:"wave,omitempty"`
 	// Created is true if the template of a policy creates the object itself.
 	Created bool `json:"created,omitempty"`
 
 	ref workload.Ref
+	// place is the number of waves before that of the object.
+	place int
 }
 
 func (c *Change) compare(o *Change) int {
@@ -127,7 +131,9 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 			p.Timelines = append(p.Timelines, t)
 		}
 	}
-	slices.SortStableFunc(p.Changes, func(a, b Change) int { return a.compare(&b) })
+	slices.SortStableFunc(p.Changes, func(a, b Change) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.place, b.place), a.compare(&b))
+	})
 	return p, nil
 }
 
@@ -137,7 +143,7 @@ func (p *Plan) All() []Timeline { return p.all }
 // take adds the changes of one write.
 func (p *Plan) take(write *decide.Write) {
 	p.Writes++
-	base := Change{At: write.At, Target: write.Target.String(), By: write.By.String(), ref: write.Target}
+	base := Change{At: write.At, Target: write.Target.String(), By: write.By.String(), Wave: write.Wave, ref: write.Target, place: write.Place}
 	if len(write.Edits) == 0 {
 		p.Changes = append(p.Changes, base)
 	}
@@ -153,6 +159,7 @@ func Compare(before, after *Plan) *Plan {
 	d := *after
 	d.Compared, d.Before, d.Changes = true, &before.Totals, []Change{}
 	d.compareTimelines(before, after)
+	before, after = before.byObject(), after.byObject()
 	i, j := 0, 0
 	for i < len(before.Changes) || j < len(after.Changes) {
 		switch {
@@ -171,6 +178,13 @@ func Compare(before, after *Plan) *Plan {
 		}
 	}
 	return &d
+}
+
+// byObject returns the plan with its changes in the order of compare.
+func (p *Plan) byObject() *Plan {
+	sorted := *p
+	sorted.Changes = slices.SortedStableFunc(slices.Values(p.Changes), func(a, b Change) int { return a.compare(&b) })
+	return &sorted
 }
 
 // compareTimelines keeps the timelines of targets of which more or less runs with the edit.

@@ -124,7 +124,7 @@ func (p *Plan) lines(wide bool) []line {
 		c := &p.Changes[i]
 		same := -1
 		for j := len(all) - 1; together && j >= 0 && all[j].At.Equal(c.At); j-- {
-			if o := all[j]; o.Diff == c.Diff && o.By == c.By && o.Field == c.Field && o.Created == c.Created && o.ref.GroupKind == c.ref.GroupKind && o.ref.Namespace == c.ref.Namespace {
+			if o := all[j]; o.Diff == c.Diff && o.By == c.By && o.Wave == c.Wave && o.Field == c.Field && o.Created == c.Created && o.ref.GroupKind == c.ref.GroupKind && o.ref.Namespace == c.ref.Namespace {
 				same = j
 				break
 			}
@@ -164,7 +164,11 @@ func (l *line) text() Line {
 
 // row is one line as cells.
 func (p *Plan) row(l *Line) []report.Cell {
-	row := report.Row(instant.Text(l.At, p.zone), l.Object, l.What, l.Was, l.Becomes, l.By)
+	by := l.By
+	if l.Wave != "" {
+		by += ", " + l.Wave
+	}
+	row := report.Row(instant.Text(l.At, p.zone), l.Object, l.What, l.Was, l.Becomes, by)
 	if p.Compared {
 		style := report.Good
 		if l.Diff == "-" {

@@ -50,6 +50,8 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 	errs = append(errs, es...)
 	times, es := compileTimes(rules, zone, ctx.Calendars, at)
 	errs = append(errs, es...)
+	order, es := compileOrder(rules.Order, at.Child("order"))
+	errs = append(errs, es...)
 	errs = append(errs, validate(rules, ctx.AuthorsAsked, at)...)
 	if len(errs) > 0 {
 		return policy.Broken(id, errs), errs
@@ -74,6 +76,7 @@ func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList
 		State:          s.state,
 		Down:           limit(rules.DownscaleRateLimit),
 		Up:             limit(rules.UpscaleRateLimit),
+		Order:          order,
 		SetAnnotations: annotationKeys(rules.AsleepAs),
 	}, nil
 }

@@ -1,0 +1,194 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// An order (policy.Order) has the writes of a policy's targets wait for each other. The wave that is open follows from the objects: it is
+// the first that is not finished. Only the instant since when others wait for it is kept beside them (Waits), for its timeout.
+
+// Standing is the wave for which the targets of a policy wait, in one direction.
+type Standing struct {
+	// Place is the place of the wave in the order.
+	Place int
+	// Since is the instant since when others wait for it; zero: they do not.
+	Since time.Time
+	// Last is the object that was found unfinished last.
+	Last workload.Ref
+}
+
+// Standings is a World that keeps the standings of policies. In another World every wait begins at the instant of the decision.
+type Standings interface {
+	Standing(workload.Policy, workload.Direction) Standing
+}
+
+// Hold is the wave that has to change before a target.
+type Hold struct {
+	Policy    workload.Policy
+	Direction workload.Direction
+	Standing
+	// Edge is the last transition of the policy. A standing from before it is over.
+	Edge time.Time
+	// Title is the name and the place of the wave.
+	Title string
+	// Why names the object that is not finished, and what it lacks.
+	Why string
+	// Stopped is true after the timeout of a wave whose followers wait on.
+	Stopped bool
+}
+
+// orderGate returns the gate of the orders of all policies that ask for a patch.
+func (d decider) orderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
+	for i := range v.Opinions {
+		if o := &v.Opinions[i]; o.Policy.Order != nil && o.moves(v.Result.Direction) {
+			if hold := d.hold(o.Policy, k, obj, v.Result.Direction); hold != nil {
+				return hold.gate(o.Policy)
+			}
+		}
+	}
+	return Gate{}
+}
+
+// moves reports whether the policy wants its targets to change in a direction: to sleep, or to be as their owners have them.
+func (o *Opinion) moves(d workload.Direction) bool {
+	switch {
+	case o.OnBehalf || o.Left || o.Alone != "" || o.Err != nil:
+		return false
+	case d == workload.DirectionDown:
+		return o.Class == workload.ClassSleep
+	case d == workload.DirectionUp:
+		return o.Class == workload.ClassAwake || o.Silent
+	}
+	return false
+}
+
+// hold returns the first wave that a target has to wait for; nil: none. Waves before the one that was waited for last are over.
+func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Direction) *Hold {
+	before := p.Order.After(d.place(p, k, obj), dir)
+	at := d.standing(p, dir)
+	if i := slices.Index(before, at.Place); i >= 0 && !at.Since.IsZero() {
+		before = before[i:]
+	} else if !at.Since.IsZero() && !slices.Contains(before, at.Place) {
+		return nil // the wave of the target is open, or over
+	}
+	for _, place := range before {
+		wave := &p.Order.Waves[place]
+		h := Hold{Policy: p.ID, Direction: dir, Standing: Standing{Place: place, Since: d.now}, Edge: p.State(d.now).Since, Title: p.Order.Title(place)}
+		if place == at.Place && !at.Since.IsZero() {
+			h.Standing = at
+		}
+		late := !d.now.Before(h.Since.Add(wave.Timeout))
+		if late && !wave.Stop {
+			continue
+		}
+		if h.Last, h.Why = d.unfinished(p, place, dir, h.Last); h.Why != "" {
+			h.Stopped = late
+			return &h
+		}
+	}
+	return nil
+}
+
+// standing returns the standing of a policy. One from before the last transition of the policy does not count.
+func (d decider) standing(p *Policy, dir workload.Direction) Standing {
+	if d.waits == nil {
+		return Standing{}
+	}
+	at := d.waits.Standing(p.ID, dir)
+	if at.Place < 0 || at.Place >= len(p.Order.Waves) || at.Since.Before(p.State(d.now).Since) || at.Since.After(d.now) {
+		return Standing{}
+	}
+	return at
+}
+
+// gate returns the gate for a target that waits for a wave.
+func (h *Hold) gate(p *Policy) Gate {
+	g := Gate{Kind: GateOrder, Order: h, Reason: fmt.Sprintf("waits for wave %s of %s", h.Title, p.ID)}
+	wave := &p.Order.Waves[h.Place]
+	if h.Stopped {
+		g.Reason = fmt.Sprintf("wave %s of %s is not finished after %s, and its onTimeout is Stop", h.Title, p.ID, wave.Timeout)
+		return g
+	}
+	g.Until = h.Since.Add(wave.Timeout)
+	return g
+}
+
+// place returns the place of the wave of an object. An autoscaler belongs to the wave of its target.
+func (d decider) place(p *Policy, k *Kind, obj *workload.Object) int {
+	if tk, governed := d.governed(k, obj); governed != nil && p.Selects(tk, governed, d.namespace(governed.Namespace).Labels) {
+		k, obj = tk, governed
+	}
+	return p.Order.Place(k.GroupKind, obj)
+}
+
+// WaveOf returns the name and the place of an object's wave in the order of a policy; empty: the policy has none.
+func WaveOf(w World, p *Policy, k *Kind, obj *workload.Object) string {
+	if p.Order == nil {
+		return ""
+	}
+	return p.Order.Title(decider{w: w}.place(p, k, obj))
+}
+
+// unfinished returns the first object of a wave that is not finished, and what it lacks; empty: all are finished. The object that was
+// found last is looked at first.
+func (d decider) unfinished(p *Policy, place int, dir workload.Direction, last workload.Ref) (workload.Ref, string) {
+	if k := d.w.Kind(last.GroupKind); k != nil {
+		obj := d.w.Object(last)
+		if obj != nil && p.Selects(k, obj, d.namespace(obj.Namespace).Labels) && d.place(p, k, obj) == place {
+			if why := d.lacks(p, place, dir, k, obj); why != "" {
+				return last, last.String() + " " + why
+			}
+		}
+	}
+	type member struct {
+		k   *Kind
+		obj *workload.Object
+	}
+	var all []member
+	d.w.EachOf(p, func(k *Kind, obj *workload.Object) { all = append(all, member{k, obj}) })
+	all = slices.DeleteFunc(all, func(m member) bool { return d.place(p, m.k, m.obj) != place })
+	slices.SortFunc(all, func(a, b member) int { return a.k.Ref(a.obj).Compare(b.k.Ref(b.obj)) })
+	for _, m := range all {
+		if why := d.lacks(p, place, dir, m.k, m.obj); why != "" {
+			ref := m.k.Ref(m.obj)
+			return ref, ref.String() + " " + why
+		}
+	}
+	return workload.Ref{}, ""
+}
+
+// lacks returns why an object of a wave is not finished; empty: it is, or it is not to change with the wave.
+func (d decider) lacks(p *Policy, place int, dir workload.Direction, k *Kind, obj *workload.Object) string {
+	settled, why := true, ""
+	if p.Order.Waves[place].Ready && !d.settles {
+		settled, why = k.Adapter.Settled(obj)
+	}
+	if settled && dir == workload.DirectionUp && len(obj.Ledger) == 0 && obj.LedgerError == "" {
+		return ""
+	}
+	if d.leavesAlone(k, obj) {
+		return ""
+	}
+	v := d.render(k, obj, nil)
+	i := slices.IndexFunc(v.Opinions, func(o Opinion) bool { return o.Policy.ID == p.ID })
+	if i < 0 || !v.Opinions[i].moves(dir) {
+		return ""
+	}
+	changes := !v.Plan.Asleep() // by another policy
+	if dir == workload.DirectionDown {
+		changes = v.Result.State == workload.StateAsleep || v.Result.State == workload.StateSet
+	}
+	switch {
+	case v.Err != nil:
+		return "cannot be written: " + v.Err.Error()
+	case v.Result.Patch != nil && v.Result.Direction == dir:
+		return "is not written yet"
+	case settled || !changes:
+		return ""
+	}
+	return "has not settled: " + why
+}

@@ -1,0 +1,323 @@
+package decide_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/engine/world/worldtest"
+)
+
+var morning = evening.Add(12 * time.Hour)
+
+// inOrder is a Schedule with the databases (label tier: db) before the caches before the rest.
+func inOrder(change func(*v1alpha1.Schedule)) *v1alpha1.Schedule {
+	s := nightly(0)
+	tier := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"tier": name}}
+	}
+	s.Spec.Order = []v1alpha1.Wave{{Name: "databases", Selector: tier("db")}, {Selector: tier("cache"), WaitFor: v1alpha1.WaitForWritten}}
+	if change != nil {
+		change(s)
+	}
+	return s
+}
+
+// tiered returns the manifest of a Deployment of a tier. It has settled if ready is its number of replicas.
+func tiered(name, tier string, replicas, ready int, ledger string) string {
+	text := worldtest.Deployment(name, replicas, fmt.Sprintf(`,"labels":{"tier":%q}%s`, tier, ledger))
+	return text[:len(text)-1] + fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":%d,"updatedReplicas":%d,"availableReplicas":%d}}`, replicas, ready, ready)
+}
+
+// sleeping is a Deployment that the schedule has put to sleep, from one replica.
+func sleeping(name, tier string) string {
+	return tiered(name, tier, 0, 0, fmt.Sprintf(`,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":1,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},`+
+		`\"of\":\"Deployment/%[1]s\",\"namespace\":\"shop\",\"uid\":\"uid-%[1]s\"}"}`, name))
+}
+
+func deploymentRef(name string) workload.Ref {
+	return workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: name}
+}
+
+func awakeUntil(manifest, until string) string {
+	if !strings.Contains(manifest, `"annotations":{`) {
+		manifest = strings.Replace(manifest, `"generation":1`, `"generation":1,"annotations":{}`, 1)
+	}
+	return strings.Replace(strings.Replace(manifest, `"annotations":{`, fmt.Sprintf(`"annotations":{"flyball.dev/awake-until":%q,`, until), 1), ",}", "}", 1)
+}
+
+func TestOrder(t *testing.T) {
+	db, late, broken := tiered("db", "db", 1, 1, ""), tiered("db", "db", 1, 0, ""), strings.Replace(sleeping("db", "db"), `\"was\":1`, `\"was\":`, 1)
+	status := func(place int32, since time.Time) func(*v1alpha1.Schedule) {
+		return func(s *v1alpha1.Schedule) {
+			s.Status.Order = &v1alpha1.OrderStatus{Direction: "Wake", Place: place, Since: metav1.NewMicroTime(since)}
+		}
+	}
+	for _, tc := range []struct {
+		reason  string
+		change  func(*v1alpha1.Schedule)
+		objects []string
+		of      string
+		now     time.Time
+		// waits is the reason and what is lacking; empty: the write goes through.
+		waits string
+		until time.Time
+	}{
+		{reason: "the first wave wakes at once", objects: []string{sleeping("db", "db"), sleeping("web", "")}, of: "db", now: morning},
+		{reason: "the rest waits until it is written", objects: []string{sleeping("db", "db"), sleeping("web", "")}, of: "web", now: morning,
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db is not written yet", until: morning.Add(10 * time.Minute)},
+		{reason: "and until it is ready", objects: []string{late, sleeping("web", "")}, of: "web", now: morning,
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: " +
+				".status.updatedReplicas Ge .spec.replicas does not hold: .status.updatedReplicas is 0", until: morning.Add(10 * time.Minute)},
+		{reason: "then it wakes", objects: []string{db, sleeping("web", "")}, of: "web", now: morning},
+		{reason: "a wave in between waits too", objects: []string{late, sleeping("redis", "cache")}, of: "redis", now: morning,
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: " +
+				".status.updatedReplicas Ge .spec.replicas does not hold: .status.updatedReplicas is 0", until: morning.Add(10 * time.Minute)},
+		{reason: "Written asks for no more", objects: []string{db, tiered("redis", "cache", 1, 0, ""), sleeping("web", "")}, of: "web", now: morning},
+		{reason: "what has become unready later puts nothing to sleep", objects: []string{late, tiered("web", "", 3, 3, "")}, of: "web", now: morning},
+		{reason: "an object kept awake at night waits for none that goes on sleeping", of: "web", now: morning.Add(-time.Hour),
+			objects: []string{sleeping("db", "db"), awakeUntil(sleeping("web", ""), "2026-03-03T09:00:00Z")}},
+		{reason: "an object that its owner has at zero is ready", objects: []string{tiered("db", "db", 0, 0, ""), sleeping("web", "")}, of: "web", now: morning},
+		{reason: "an object that is being deleted holds up nobody", of: "web", now: morning,
+			objects: []string{strings.Replace(late, `"uid":`, `"deletionTimestamp":"2026-03-03T07:00:00Z","uid":`, 1), sleeping("web", "")}},
+		{reason: "an object that cannot be written is waited for", objects: []string{broken, sleeping("web", "")}, of: "web", now: morning,
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db cannot be written: ", until: morning.Add(10 * time.Minute)},
+
+		{reason: "the timeout counts from the standing in the status", change: status(1, morning.Add(time.Minute)), objects: []string{late, sleeping("web", "")}, of: "web",
+			now:   morning.Add(5 * time.Minute),
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ", until: morning.Add(11 * time.Minute)},
+		{reason: "then the next goes on", change: status(1, morning.Add(time.Minute)), objects: []string{late, sleeping("web", "")}, of: "web", now: morning.Add(11 * time.Minute)},
+		{reason: "a standing of another transition does not count", change: status(1, morning.Add(-24*time.Hour)), objects: []string{late, sleeping("web", "")}, of: "web",
+			now:   morning.Add(11 * time.Minute),
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ", until: morning.Add(21 * time.Minute)},
+		{reason: "waves before the standing are over", change: status(2, morning.Add(time.Minute)), objects: []string{late, tiered("redis", "cache", 1, 0, ""), sleeping("web", "")}, of: "web",
+			now: morning.Add(5 * time.Minute)},
+		{reason: "a standing that no wave has is none", change: status(0, morning.Add(time.Minute)), objects: []string{late, sleeping("web", "")}, of: "web", now: morning.Add(time.Hour),
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ", until: morning.Add(70 * time.Minute)},
+		{reason: "Stop waits on", objects: []string{late, sleeping("web", "")}, of: "web", now: morning.Add(11 * time.Minute),
+			change: func(s *v1alpha1.Schedule) {
+				status(1, morning.Add(time.Minute))(s)
+				s.Spec.Order[0].OnTimeout = v1alpha1.OnTimeoutStop
+			},
+			waits: "wave databases (1 of 3) of Schedule/shop/nights is not finished after 10m0s, and its onTimeout is Stop; Deployment.apps/shop/db has not settled: "},
+
+		{reason: "the rest sleeps at once", objects: []string{db, tiered("web", "", 3, 3, "")}, of: "web", now: evening},
+		{reason: "the first wave sleeps last", objects: []string{db, sleeping("redis", "cache"), tiered("web", "", 3, 3, "")}, of: "db", now: evening,
+			waits: "waits for wave the rest (3 of 3) of Schedule/shop/nights; Deployment.apps/shop/web is not written yet", until: evening.Add(10 * time.Minute)},
+		{reason: "until the pods are gone", objects: []string{db, strings.Replace(sleeping("web", ""), `"replicas":0,"updated`, `"replicas":2,"updated`, 1)}, of: "db", now: evening,
+			waits: "waits for wave the rest (3 of 3) of Schedule/shop/nights; Deployment.apps/shop/web has not settled: " +
+				".status.replicas Eq .spec.replicas does not hold: .status.replicas is 2", until: evening.Add(10 * time.Minute)},
+		{reason: "then it sleeps", objects: []string{db, sleeping("redis", "cache"), sleeping("web", "")}, of: "db", now: evening},
+		{reason: "one kept awake does not keep the first awake", of: "db", now: evening,
+			objects: []string{db, awakeUntil(tiered("web", "", 3, 1, ""), "2026-03-03T09:00:00Z")}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			m := memory(t, []policy.Object{inOrder(tc.change)}, tc.objects...)
+			v := decide.Target(m, deploymentRef(tc.of), tc.now, nil)
+			got := v.Gate.Reason
+			if v.Gate.Order != nil {
+				got += "; " + v.Gate.Order.Why
+			}
+			if (tc.waits == "") != (got == "") || !strings.HasPrefix(got, tc.waits) || !v.Gate.Until.Equal(tc.until) {
+				t.Errorf("waits: %q until %s, want %q until %s", got, v.Gate.Until, tc.waits, tc.until)
+			}
+		})
+	}
+}
+
+// An autoscaler wakes with its target, whatever wave would select it by itself.
+func TestAutoscalersAreInTheWaveOfTheirTargets(t *testing.T) {
+	scaler := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"db","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"scaleTargetRef":{"name":"db"}}}`
+	m := memory(t, []policy.Object{inOrder(nil)}, tiered("db", "db", 1, 1, ""), scaler, tiered("web", "", 3, 3, ""))
+	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, Namespace: "shop", Name: "db"}
+	v := decide.Target(m, ref, evening, nil)
+	if v.Gate.Kind != decide.GateOrder || v.Gate.Order.Last != deploymentRef("web") {
+		t.Errorf("the autoscaler of a database goes to sleep before the rest: %+v", v.Gate)
+	}
+}
+
+// A plan has the waves in their order, and batches hold inside a wave.
+func TestSimulateInOrder(t *testing.T) {
+	objects := []string{tiered("a-web", "", 3, 3, ""), tiered("b-db", "db", 1, 1, ""), tiered("c-redis", "cache", 1, 1, ""), tiered("d-db", "db", 1, 1, "")}
+	for _, tc := range []struct {
+		reason string
+		batch  int32
+		want   []string
+	}{
+		{"all at once", 0, []string{"2 20:00 down web", "2 20:00 down redis", "2 20:00 down db", "2 20:00 down db",
+			"3 08:00 up db", "3 08:00 up db", "3 08:00 up redis", "3 08:00 up web"}},
+		{"one at a time", 1, []string{"2 20:00 down web", "2 20:10 down redis", "2 20:20 down db", "2 20:30 down db",
+			"3 08:00 up db", "3 09:00 up db", "3 10:00 up redis", "3 11:00 up web"}},
+	} {
+		s := inOrder(func(s *v1alpha1.Schedule) {
+			limits := nightly(tc.batch).Spec
+			s.Spec.DownscaleRateLimit, s.Spec.UpscaleRateLimit = limits.DownscaleRateLimit, limits.UpscaleRateLimit
+			for i := range s.Spec.Order {
+				s.Spec.Order[i].Timeout = "5h"
+			}
+		})
+		m := memory(t, []policy.Object{s}, objects...)
+		got := simulated(t, m, noon, morning.Add(6*time.Hour))
+		for i := range got { // which of two databases comes first does not matter
+			got[i] = strings.NewReplacer("a-", "", "b-", "", "c-", "", "d-", "").Replace(got[i])
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+		}
+	}
+}
+
+// crew is a manager with its queue and its workers, beside controllers that make Deployments ready one by one.
+type crew struct {
+	*world.Memory
+	*decide.Waits
+	t     *rapid.T
+	now   time.Time
+	queue []workload.Ref
+	// decided are the verdicts on which workers have not acted yet.
+	decided []decide.Verdict
+	woken   []string
+}
+
+// work decides one target of the queue, or acts on one verdict.
+func (c *crew) work() {
+	if len(c.decided) == 0 || len(c.queue) > 0 && rapid.Bool().Draw(c.t, "decide") {
+		i := rapid.IntRange(0, len(c.queue)-1).Draw(c.t, "next")
+		ref := c.queue[i]
+		c.queue = append(c.queue[:i:i], c.queue[i+1:]...)
+		c.decided = append(c.decided, decide.Target(c, ref, c.now, nil))
+		return
+	}
+	i := rapid.IntRange(0, len(c.decided)-1).Draw(c.t, "act")
+	v := c.decided[i]
+	c.decided = append(c.decided[:i:i], c.decided[i+1:]...)
+	ref := v.Kind.Ref(v.Object)
+	c.queue = append(c.queue, c.Looked(ref, &v, c.now)...)
+	if len(c.queue) > 1000 {
+		c.t.Fatal("targets have each other decided for ever")
+	}
+	if v.Result.Patch == nil || v.Gate.Kind != decide.GateOpen || c.Object(ref).ResourceVersion != v.Object.ResourceVersion {
+		return
+	}
+	if _, err := c.Apply(ref, v.Result.Patch); err != nil {
+		c.t.Fatal(err)
+	}
+	c.woken = append(c.woken, ref.Name)
+	c.queue = append(c.queue, ref)
+}
+
+// Standing hides that of the status.
+func (c *crew) Standing(id workload.Policy, d workload.Direction) decide.Standing {
+	return c.Waits.Standing(id, d)
+}
+
+func (c *crew) busy() bool { return len(c.queue)+len(c.decided) > 0 }
+
+// settle makes a Deployment ready.
+func (c *crew) settle(ref workload.Ref) {
+	replicas := gjson.GetBytes(c.Raw(ref), "spec.replicas").Int()
+	body := fmt.Sprintf(`{"status":{"observedGeneration":9,"replicas":%[1]d,"updatedReplicas":%[1]d,"availableReplicas":%[1]d}}`, replicas)
+	if _, err := c.Apply(ref, &workload.Patch{Body: []byte(body)}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.queue = append(c.queue, ref)
+}
+
+// However targets are queued, decided and become ready, and even if the manager forgets what it knew, no target wakes before the waves
+// before it are ready, and none sleeps on.
+func TestEveryTargetWakesInItsOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		tiers := rapid.SliceOfN(rapid.SampledFrom([]string{"db", "cache", "app"}), 1, 8).Draw(rt, "tiers")
+		var manifests []string
+		for i, tier := range tiers {
+			manifests = append(manifests, sleeping(fmt.Sprintf("%s-%d", tier, i), tier))
+		}
+		s := inOrder(func(s *v1alpha1.Schedule) { s.Spec.Order[1].WaitFor = v1alpha1.WaitForReady })
+		c := &crew{Memory: memory(t, []policy.Object{s}, manifests...), Waits: &decide.Waits{}, t: rt, now: morning}
+		all := func() (refs []workload.Ref) {
+			c.EachObject(func(ref workload.Ref) { refs = append(refs, ref) })
+			return refs
+		}
+		c.queue = all()
+		unready := map[string]bool{}
+		for steps := 0; len(c.woken) < len(tiers) || c.busy(); steps++ {
+			before := len(c.woken)
+			switch action := rapid.IntRange(0, 5).Draw(rt, "action"); {
+			case action == 0 && steps < 200: // a restart
+				c.Waits, c.queue, c.decided = &decide.Waits{}, all(), nil
+			case action <= 1 && len(unready) > 0 || !c.busy():
+				if len(unready) == 0 {
+					rt.Fatalf("nothing is queued, and only %v woke", c.woken)
+				}
+				var names []string
+				for _, ref := range all() {
+					if unready[ref.Name] {
+						names = append(names, ref.Name)
+					}
+				}
+				name := names[rapid.IntRange(0, len(names)-1).Draw(rt, "ready")]
+				delete(unready, name)
+				c.settle(deploymentRef(name))
+			default:
+				c.work()
+			}
+			for _, name := range c.woken[before:] {
+				unready[name] = true
+				checkWaves(rt, tiers, c.woken, unready, name)
+			}
+		}
+	})
+}
+
+// checkWaves fails if a target has woken before the waves before it were ready.
+func checkWaves(t *rapid.T, tiers, woken []string, unready map[string]bool, name string) {
+	rank := map[string]int{"db": 0, "cache": 1, "app": 2}
+	mine := rank[strings.Split(name, "-")[0]]
+	for i, tier := range tiers {
+		other := fmt.Sprintf("%s-%d", tier, i)
+		if rank[tier] < mine && (unready[other] || !strings.Contains(" "+strings.Join(woken, " ")+" ", " "+other+" ")) {
+			t.Fatalf("%s woke before %s was ready", name, other)
+		}
+	}
+}
+
+// Two orders that contradict each other wait for each other until the timeout, without having each other decided for ever.
+func TestContradictingOrders(t *testing.T) {
+	other := inOrder(func(s *v1alpha1.Schedule) {
+		s.Name = "others"
+		s.Spec.Order = []v1alpha1.Wave{{Names: []string{"web"}}}
+	})
+	c := &crew{Memory: memory(t, []policy.Object{inOrder(nil), other}, sleeping("db", "db"), sleeping("web", "")), Waits: &decide.Waits{}, now: morning}
+	rapid.Check(t, func(rt *rapid.T) {
+		c.t, c.queue = rt, []workload.Ref{deploymentRef("db"), deploymentRef("web")}
+		for i := 0; c.busy(); i++ {
+			if c.work(); i > 200 {
+				rt.Fatal("they have each other decided for ever")
+			}
+		}
+		if len(c.woken) > 0 {
+			rt.Fatalf("%v woke before the timeout", c.woken)
+		}
+	})
+	hold, waiting := c.Open(nights)
+	if waiting != 1 || hold.Title != "databases (1 of 3)" {
+		t.Errorf("%d targets wait for %q", waiting, hold.Title)
+	}
+	for _, name := range []string{"db", "web"} {
+		if v := decide.Target(c, deploymentRef(name), morning.Add(10*time.Minute), nil); v.Gate.Kind != decide.GateOpen {
+			t.Errorf("%s still waits after the timeout: %s", name, v.Gate.Reason)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// waveTimeout is the timeout of a wave that names none, and of the last wave.
+const waveTimeout = 10 * time.Minute
+
+// restName is the name of the last wave, which has the targets of no other wave.
+const restName = "the rest"
+
+// compileOrder compiles the waves of a schedule; nil: there are none.
+func compileOrder(waves []v1alpha1.Wave, at *field.Path) (*policy.Order, field.ErrorList) {
+	if len(waves) == 0 {
+		return nil, nil
+	}
+	var errs field.ErrorList
+	o := &policy.Order{}
+	for i := range waves {
+		wave, es := compileWave(&waves[i], i, at.Index(i))
+		o.Waves, errs = append(o.Waves, wave), append(errs, es...)
+	}
+	for i := range waves {
+		for j := range i {
+			if waves[i].Name != "" && waves[i].Name == waves[j].Name {
+				errs = append(errs, field.Duplicate(at.Index(i).Child("name"), waves[i].Name))
+				break
+			}
+		}
+	}
+	o.Waves = append(o.Waves, policy.Wave{Name: restName, Ready: true, Timeout: waveTimeout})
+	return o, errs
+}
+
+func compileWave(w *v1alpha1.Wave, i int, at *field.Path) (policy.Wave, field.ErrorList) {
+	var errs field.ErrorList
+	out := policy.Wave{
+		Name: cmp.Or(w.Name, fmt.Sprintf("wave %d", i+1)), Ready: w.WaitFor != v1alpha1.WaitForWritten,
+		Stop: w.OnTimeout == v1alpha1.OnTimeoutStop, Timeout: waveTimeout,
+	}
+	if len(w.Kinds)+len(w.Names) == 0 && w.Selector == nil {
+		errs = append(errs, field.Required(at, "a wave needs kinds, names or selector: the targets of no wave are the last wave already"))
+	}
+	out.Part, errs = part(w, at, errs)
+	if waits := []v1alpha1.WaitFor{v1alpha1.WaitForReady, v1alpha1.WaitForWritten}; w.WaitFor != "" && w.WaitFor != waits[0] && w.WaitFor != waits[1] {
+		errs = append(errs, field.NotSupported(at.Child("waitFor"), w.WaitFor, waits))
+	}
+	if ends := []v1alpha1.OnTimeout{v1alpha1.OnTimeoutContinue, v1alpha1.OnTimeoutStop}; w.OnTimeout != "" && w.OnTimeout != ends[0] && w.OnTimeout != ends[1] {
+		errs = append(errs, field.NotSupported(at.Child("onTimeout"), w.OnTimeout, ends))
+	}
+	if w.Timeout != "" {
+		d, err := timeline.ParseDuration(string(w.Timeout))
+		if err != nil {
+			errs = append(errs, field.Invalid(at.Child("timeout"), w.Timeout, err.Error()))
+		}
+		out.Timeout = d
+	}
+	return out, errs
+}
+
+func part(w *v1alpha1.Wave, at *field.Path, errs field.ErrorList) (*target.Selector, field.ErrorList) {
+	s, es := target.Part(w.Kinds, w.Names, w.Selector, at)
+	return s, append(errs, es...)
+}

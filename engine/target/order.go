@@ -1,0 +1,66 @@
+package target
+
+import (
+	"sync"
+	"time"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// orders are the waits of targets for the waves of their policies' orders, for many goroutines.
+type orders struct {
+	mu    sync.Mutex
+	waits decide.Waits
+}
+
+var _ status.Orders = (*orders)(nil)
+
+// Standing implements decide.Standings.
+func (o *orders) Standing(id workload.Policy, d workload.Direction) decide.Standing {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waits.Standing(id, d)
+}
+
+// Open implements status.Orders.
+func (o *orders) Open(id workload.Policy) (decide.Hold, int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waits.Open(id)
+}
+
+func (o *orders) looked(ref workload.Ref, v *decide.Verdict, now time.Time) []workload.Ref {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if v.Object == nil {
+		return o.waits.Gone(ref)
+	}
+	return o.waits.Looked(ref, v, now)
+}
+
+func (o *orders) forget(id workload.Policy) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waits.Forget(id)
+}
+
+// resume takes over the standing in the status of a policy.
+func (o *orders) resume(p *world.Policy) {
+	st := p.Kind.Status(p.Object).Order
+	if st == nil || p.Order == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d, at := world.StandingOf(st)
+	o.waits.Resume(p.ID, d, at)
+}
+
+// ordered is a snapshot with the waits of its targets.
+type ordered struct {
+	*world.Snapshot
+	*orders
+}
