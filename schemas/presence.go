@@ -8,14 +8,22 @@ import (
 	"strings"
 )
 
-// require says in JSON Schema what the CEL rules of a schema say of which fields go together, as far as they speak of nothing but that.
+// require says in JSON Schema what the CEL rules of a schema say of which fields go together, or of the form of a text, as far as they speak
+// of nothing but that. Each part of allOf is described by the message of its rule.
 func require(s schema) {
 	var all []schema
 	rules, _ := s["x-kubernetes-validations"].([]any)
 	for _, r := range rules {
 		rule, _ := r.(schema)["rule"].(string)
+		message, _ := r.(schema)["message"].(string)
+		if m := matchRule.FindStringSubmatch(rule); m != nil {
+			all = append(all, schema{"pattern": m[1], "description": message})
+		}
 		if fields, holds, ok := presenceRule(rule); ok {
-			all = append(all, clauses(fields, holds)...)
+			for _, clause := range clauses(fields, holds) {
+				clause["description"] = message
+				all = append(all, clause)
+			}
 		}
 	}
 	if len(all) > 0 {
@@ -83,8 +91,10 @@ func widens(cube, fields int, refused []bool) bool {
 }
 
 var (
-	token   = regexp.MustCompile(`\s*(has\(self\.\w+\)|&&|\|\||==|!=|[-!?:+()\[\],]|\d+|\.filter\(x, x\)\.size\(\)|\S)`)
-	hasCall = regexp.MustCompile(`^has\(self\.(\w+)\)$`)
+	token = regexp.MustCompile(`\s*(has\(self\.\w+\)|&&|\|\||==|!=|[-!?:+()\[\],]|\d+|\.filter\(x, x\)\.size\(\)|\S)`)
+	// matchRule is a rule about the form of a text.
+	matchRule = regexp.MustCompile(`^self\.matches\('([^']*)'\)$`)
+	hasCall   = regexp.MustCompile(`^has\(self\.(\w+)\)$`)
 )
 
 // presenceRule reads a CEL rule that asks of fields only whether they are there; ok is false for another.

@@ -103,7 +103,9 @@ func metadata(namespaced bool) schema {
 		"labels": texts("Labels, by which objects are selected."), "annotations": texts("Annotations."),
 		"finalizers": schema{"type": "array", "items": schema{"type": "string"}},
 	}
-	s := schema{"type": "object", "properties": properties, "anyOf": []schema{{"required": []string{"name"}}, {"required": []string{"generateName"}}}}
+	s := schema{"type": "object", "properties": properties, "allOf": []schema{
+		{"anyOf": []schema{{"required": []string{"name"}}, {"required": []string{"generateName"}}}, "description": "give name or generateName"},
+	}}
 	if namespaced {
 		properties["namespace"] = schema{"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "description": "Default: the current namespace."}
 	} else {

@@ -8,15 +8,18 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type CalendarDate struct {
 	// Date is a single day.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$')",message="write a date as YYYY-MM-DD, such as 2026-12-24",messageExpression="'write a date as YYYY-MM-DD, such as 2026-12-24, and not ' + self"
 	Date string `json:"date,omitempty"`
 	// Start is the first day.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$')",message="write a date as YYYY-MM-DD, such as 2026-12-24",messageExpression="'write a date as YYYY-MM-DD, such as 2026-12-24, and not ' + self"
 	Start string `json:"start,omitempty"`
 	// End is the last day.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$')",message="write a date as YYYY-MM-DD, such as 2026-12-24",messageExpression="'write a date as YYYY-MM-DD, such as 2026-12-24, and not ' + self"
 	End string `json:"end,omitempty"`
 	// Name is used in messages.
 	// +optional

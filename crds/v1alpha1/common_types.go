@@ -119,7 +119,8 @@ type Weeks struct {
 	// +kubebuilder:validation:Maximum=12
 	Every int32 `json:"every"`
 	// Starting is a date (YYYY-MM-DD) of a week that is taken. Weeks before it are counted too.
-	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$')",message="write a date as YYYY-MM-DD, such as 2026-12-24",messageExpression="'write a date as YYYY-MM-DD, such as 2026-12-24, and not ' + self"
 	Starting string `json:"starting"`
 }
 
@@ -165,11 +166,13 @@ type Window struct {
 	Nth []NthDay `json:"nth,omitempty"`
 	// From is the local start, HH:MM. Without from and to, the window is open all day.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')",message="write a time of the day as HH:MM, such as 08:00",messageExpression="'write a time of the day as HH:MM, such as 08:00, and not ' + self"
 	From string `json:"from,omitempty"`
 	// To is the local end, HH:MM, exclusive; at or before from it is on the next day. 24:00 is the end of the day.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$')",message="write a time of the day as HH:MM, such as 08:00, or 24:00",messageExpression="'write a time of the day as HH:MM, such as 08:00, or 24:00, and not ' + self"
 	To string `json:"to,omitempty"`
 	// Cron is a five-field cron expression of the starts. It goes with duration or until.
 	// +optional

@@ -7,7 +7,7 @@ import "encoding/json"
 // affects only this policy: a decoding error would make all policies of the kind unreadable.
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=64
-// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(w|d|h|m|s|ms))+$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(w|d|h|m|s|ms))+$')",message="write a length of time in the units w, d, h, m, s and ms, such as 1d12h",messageExpression="'write a length of time in the units w, d, h, m, s and ms, such as 1d12h, and not ' + self"
 type Duration string
 
 // UnmarshalJSON keeps any value. A value other than a string becomes its JSON text, which is not a valid duration.

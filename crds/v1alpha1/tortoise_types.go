@@ -52,7 +52,7 @@ const (
 
 // Percentage is a whole number of percent as text, for example 20%.
 // +kubebuilder:validation:MaxLength=5
-// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,3})%$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^(0|[1-9][0-9]{0,3})%$')",message="write a percentage, such as 20%",messageExpression="'write a percentage, such as 20%, and not ' + self"
 type Percentage string
 
 // The markers of a quantity stand at each field: controller-gen leaves out those of a type that is an alias of resource.Quantity, and another type

@@ -3,11 +3,9 @@ package source
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
@@ -17,7 +15,7 @@ import (
 )
 
 // admitted validates an object of Flyball's own kinds against its schema and sets the defaults, as an API server does.
-// The CEL rules of CRDs are left to the compilation of the object.
+// The CEL rules of CRDs that the schema does not have are left to the compilation of the object.
 func admitted(d *document, kind string) (raw []byte, faults []error) {
 	s, err := schemaOf(kind)
 	if err != nil {
@@ -28,16 +26,11 @@ func admitted(d *document, kind string) (raw []byte, faults []error) {
 		return nil, []error{d.fault("", "%v", err)}
 	}
 	for _, err := range s.validator.Validate(obj).Errors {
-		at, message := "", err.Error()
-		if v, ok := err.(*openapierrors.Validation); ok { //nolint:errorlint // the library gives it so
-			at = strings.TrimPrefix(v.Name, ".")
-			if word, _, _ := strings.Cut(strings.TrimPrefix(message, "."), " "); strings.HasPrefix(word, at) {
-				at = word // the field itself, if the library names its parent
-			}
-			message = strings.TrimSuffix(strings.Replace(message, " in body", "", 1), ".")
-		}
-		message = strings.Replace(strings.TrimPrefix(message, "."), "is a forbidden property", "is no field of "+kind, 1)
+		at, message := wording(err, kind)
 		faults = append(faults, d.fault(at, "%s", message))
+	}
+	for _, u := range unmetRules(obj, &s.schema, "") {
+		faults = append(faults, d.fault(u.at, "%s: %s", u.at, u.message))
 	}
 	if len(faults) > 0 {
 		return nil, faults
@@ -70,7 +63,8 @@ func schemaOf(kind string) (*compiled, error) {
 	if err := json.Unmarshal(text, &c.schema); err != nil {
 		return nil, fmt.Errorf("read the schema of %s: %w", kind, err)
 	}
-	c.validator = validate.NewSchemaValidator(&c.schema, nil, "", strfmt.Default)
+	bare := withoutRules(c.schema)
+	c.validator = validate.NewSchemaValidator(&bare, nil, "", strfmt.Default)
 	compiledSchemas.Store(kind, c)
 	return c, nil
 }

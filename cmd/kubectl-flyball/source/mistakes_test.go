@@ -1,0 +1,33 @@
+package source_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/test/mistakes"
+)
+
+// The answer to a typical mistake is one sentence that names the field, and speaks of no schema.
+func TestMistakes(t *testing.T) {
+	for _, m := range mistakes.Mistakes {
+		manifest := fmt.Sprintf("{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: a}, spec: %s}", m.Kind, m.Spec)
+		files := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(manifest), Namespace: "shop"}
+		manifests, err := files.Read()
+		if err == nil {
+			var w *source.World
+			if w, err = files.World(manifests); err == nil {
+				err = w.Check(manifests)
+			}
+		}
+		switch {
+		case err == nil:
+			t.Errorf("%s %s is taken", m.Kind, m.Spec)
+		case !strings.Contains(err.Error(), m.Field) || !strings.Contains(err.Error(), m.Says):
+			t.Errorf("%s %s: %v\nwant %s and %q in it", m.Kind, m.Spec, err, m.Field, m.Says)
+		case strings.Contains(err.Error(), "anyOf") || strings.Contains(err.Error(), "should match"):
+			t.Errorf("%s %s: %v", m.Kind, m.Spec, err)
+		}
+	}
+}
