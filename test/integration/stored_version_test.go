@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -62,6 +64,25 @@ func loomAdapter(group string) *v1alpha1.Adapter {
 	return a
 }
 
+// heldWatch keeps back the manager's lists and watches of one resource.
+type heldWatch struct {
+	of    string
+	until chan struct{}
+}
+
+func (h *heldWatch) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && r.URL.Path == h.of {
+			select {
+			case <-h.until:
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		return next.RoundTrip(r)
+	})
+}
+
 var _ = Describe("An adapter of a kind that is stored in another version", func() {
 	It("uses that version, so that a night removes no field", func() {
 		night := managerAtNight()
@@ -90,8 +111,11 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 	})
 
 	It("follows a change of the stored version while objects sleep, and restores fields written through the old version", func() {
-		night := managerAtNight()
 		group := fmt.Sprintf("g%d.example.com", groups.Add(1))
+		held, night := &heldWatch{of: "/apis/" + group + "/v2/looms", until: make(chan struct{})}, &night{config: rest.CopyConfig(env.Config)}
+		night.config.Wrap(held.wrap)
+		night.start()
+		DeferCleanup(night.stop)
 		defineLoomsStored(group, true, "replicas", true)
 		ns := newNamespace()
 		loom := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(3)}}}
@@ -122,7 +146,11 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 		}).Should(Succeed())
 		Eventually(state).Should(Equal("0 red"))
 		night.clock.SetTime(monday.Add(21 * time.Hour))
-		Eventually(state).Should(Equal("3 red"))
+		Eventually(state).Should(Equal("3 red"), "before the watch of the new version is in sync")
+
+		close(held.until)
+		night.clock.SetTime(monday.Add(33 * time.Hour))
+		Eventually(state).Should(Equal("0 red"))
 	})
 
 	DescribeTable("names the fields that its writes would lose if it cannot use that version",

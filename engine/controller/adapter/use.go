@@ -99,7 +99,8 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 }
 
 // ensureWatch starts the watch of an adapter that passed every check, or keeps it if nothing has changed. A changed
-// projection starts a new watch, which takes over once in sync, so that the kind is always watched.
+// projection or version starts a new watch, which takes over once in sync, so that the kind is always watched. Writes go
+// through another version at once: objects are the same in each.
 func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, error) {
 	name, id := f.compiled.Name(), f.served.GVR.String()+" "+f.compiled.ProjectionID()
 	c.mu.RLock()
@@ -123,8 +124,11 @@ func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, err
 		c.mu.Unlock()
 		cur = next
 	}
-	if cur.watch.HasSynced() {
+	switch {
+	case cur.watch.HasSynced():
 		c.putToUse(cur, f)
+	case cur.previous != nil && cur.previous.adapter.ProjectionID() == f.compiled.ProjectionID():
+		c.putToUse(cur.previous, f) // another version: a write through the former one may remove fields
 	}
 	return cur, nil
 }
@@ -185,7 +189,8 @@ func (c *Controller) putToUse(r *running, f *finding) {
 	}
 	gk := r.adapter.GroupKind()
 	old := c.World.Snapshot().InUse(gk)
-	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && old.Releasing == f.releasing && old.NoScale == !f.served.HasScale
+	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && old.Releasing == f.releasing && old.NoScale == !f.served.HasScale &&
+		old.Resource == f.served.GVR
 	if !same {
 		k := decide.NewKind(r.adapter, f.served.GVR)
 		k.NoScale, k.Releasing = !f.served.HasScale, f.releasing
