@@ -2,6 +2,7 @@ package face
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -68,9 +69,9 @@ func parseEaster(y Yearly, path *field.Path) (Set, field.ErrorList) {
 	case offset < -most || offset > most:
 		return nil, field.ErrorList{field.Invalid(path.Child("easter"), offset, fmt.Sprintf("must be -%d to %d days from Easter Sunday", most, most))}
 	case y.InLieu:
-		return movedDays{easterDays(offset)}, nil
+		return movedDays{easterDays{offset}}, nil
 	default:
-		return easterDays(offset), nil
+		return easterDays{offset}, nil
 	}
 }
 
@@ -85,7 +86,9 @@ func parseNthOfYear(y Yearly, path *field.Path) (Set, field.ErrorList) {
 	if errs := p.addNth(*y.Nth, path.Child("nth")); len(errs) > 0 {
 		return nil, errs
 	}
-	return &cronDays{dom: allDates, months: 1 << y.Month, places: p}, nil
+	days := &nthDays{}
+	days[y.Month] = *p
+	return days, nil
 }
 
 func validateDay(d MonthDay, path *field.Path) field.ErrorList {
@@ -120,15 +123,31 @@ func (y *yearDays) addRange(from, to MonthDay) {
 	}
 }
 
-// easterDays are the days so many days from Easter Sunday.
-type easterDays int
+// nthDays are weekdays by their place in the month, by month.
+type nthDays [13]monthPlaces
 
-func (e easterDays) mask(m month) uint32 {
-	dom := easter(m.year) + int64(e) - m.first + 1
-	if dom < 1 || dom > int64(m.length) {
-		return 0
+func (n *nthDays) mask(m month) uint32 { return n[m.number].weekdays(m) & m.all() }
+
+func (n *nthDays) add(other *nthDays) {
+	for i := range n {
+		for place := range n[i].nth {
+			n[i].nth[place] |= other[i].nth[place]
+			n[i].nthLast[place] |= other[i].nthLast[place]
+		}
 	}
-	return 1 << dom
+}
+
+// easterDays are days by their distance from Easter Sunday.
+type easterDays []int
+
+func (e easterDays) mask(m month) (mask uint32) {
+	sunday := easter(m.year) - m.first + 1
+	for _, offset := range e {
+		if dom := sunday + int64(offset); dom >= 1 && dom <= int64(m.length) {
+			mask |= 1 << dom
+		}
+	}
+	return mask
 }
 
 // easter returns the day number of Easter Sunday by the Gregorian reckoning ("anonymous", Meeus, Astronomical Algorithms, chapter 8).
@@ -169,16 +188,23 @@ func (a anyDays) mask(m month) (mask uint32) {
 	return mask
 }
 
-// Any returns the days of any of several sets. Dates of the year are joined, and listed days too, so that any number of them costs no more than one.
+// Any returns the days of any of several sets. Sets of one form are joined, so that any number of them costs no more than a few.
 func Any(sets ...Set) Set {
-	dates, listed := &yearDays{}, Listed{}
-	all := anyDays{dates}
+	dates, nth, easters, listed := &yearDays{}, &nthDays{}, easterDays{}, Listed{}
+	var all anyDays
+	var moved []Set
 	for _, s := range sets {
 		switch s := s.(type) {
 		case *yearDays:
 			dates.add(s)
 		case Listed:
 			listed = append(listed, s...)
+		case *nthDays:
+			nth.add(s)
+		case easterDays:
+			easters = append(easters, s...)
+		case movedDays:
+			moved = append(moved, s.set)
 		default:
 			all = append(all, s)
 		}
@@ -186,8 +212,18 @@ func Any(sets ...Set) Set {
 	if len(listed) > 0 {
 		all = append(all, NewListed(listed...))
 	}
-	if len(all) == 1 {
+	if len(easters) > 0 {
+		slices.Sort(easters)
+		all = append(all, slices.Compact(easters))
+	}
+	if *nth != (nthDays{}) {
+		all = append(all, nth)
+	}
+	if len(moved) > 0 {
+		all = append(all, movedDays{Any(moved...)})
+	}
+	if len(all) == 0 {
 		return dates
 	}
-	return all
+	return append(all, dates)
 }

@@ -1,0 +1,57 @@
+package face
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// TestAnyJoinsSetsOfOneForm: a calendar may have a day of every form for each day of the year, and all of them together are the days of each.
+func TestAnyJoinsSetsOfOneForm(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var sets []Set
+	for range 366 {
+		y := Yearly{Month: 1 + random.IntN(12)}
+		switch random.IntN(4) {
+		case 0:
+			y.Day = 1 + random.IntN(28)
+		case 1:
+			y.Day, y.InLieu = 1+random.IntN(28), true
+		case 2:
+			y.Nth = &Nth{Week: []int{-5, -1, 1, 5}[random.IntN(4)], Day: weekdayNames()[random.IntN(7)]}
+		case 3:
+			y = Yearly{Easter: new(random.IntN(121) - 60), InLieu: random.IntN(2) == 0}
+		}
+		days, errs := ParseYearly(y, field.NewPath("yearly"))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		sets = append(sets, days)
+	}
+	for _, n := range []int{1, 2, 5, 30, len(sets)} {
+		joined := Any(sets[:n]...)
+		for m, _ := monthOf(0); m.year < 2000; m = m.next() {
+			if got, want := joined.mask(m), anyDays(sets[:n]).mask(m); got != want {
+				t.Fatalf("%d sets in %d-%02d: %032b, want %032b", n, m.year, m.number, got, want)
+			}
+		}
+	}
+	forms := 0
+	var count func(Set)
+	count = func(s Set) {
+		switch s := s.(type) {
+		case anyDays:
+			for _, inner := range s {
+				count(inner)
+			}
+		case movedDays:
+			count(s.set)
+		default:
+			forms++
+		}
+	}
+	if count(Any(sets...)); forms > 5 {
+		t.Errorf("%d sets are looked at for each month, want those of five forms", forms)
+	}
+}
