@@ -61,7 +61,7 @@ type call struct {
 }
 
 // NewWatcher returns a Watcher. It calls changed with an API group after a possible change of its kinds
-// (empty: the core group), and with AllGroups once both watches are in sync and at each re-check. The calls
+// (empty: the core group), and with AllGroups once both watches are in sync, at each re-check, and when a watch has recovered. The calls
 // come one at a time, from Start.
 func NewWatcher(config *rest.Config, options WatcherOptions, changed func(group string)) (*Watcher, error) {
 	client, err := metadata.NewForConfig(config)
@@ -98,6 +98,7 @@ func (w *Watcher) Degraded() error {
 func (w *Watcher) Start(ctx context.Context) error {
 	synced := make([]cache.InformerSynced, 0, len(w.sources))
 	for _, s := range w.sources {
+		s.recovered = func() { w.note(AllGroups) }
 		if err := s.start(ctx, w.note); err != nil {
 			return err
 		}
@@ -143,6 +144,8 @@ type source struct {
 	log      logr.Logger
 	// failure is the error of the last attempt to watch; nil for a working watch.
 	failure atomic.Pointer[error]
+	// recovered is called when the watch works again: others may have failed meanwhile, too.
+	recovered func()
 }
 
 func newSource(client metadata.Interface, gvr schema.GroupVersionResource, log logr.Logger) *source {
@@ -207,6 +210,7 @@ func (s *source) fails(cause error) {
 func (s *source) works() {
 	if s.failure.Swap(nil) != nil {
 		s.log.Info("Watching API groups again", "resource", s.resource.String())
+		s.recovered()
 	}
 }
 

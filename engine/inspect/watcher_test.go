@@ -2,7 +2,12 @@ package inspect_test
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,6 +100,52 @@ func published(t *testing.T, inspector *inspect.Inspector, group string) bool {
 	}
 	_, err = inspector.MatchSchema(t.Context(), served.GVK, nil)
 	return err == nil
+}
+
+// gate ends and forbids requests while it is shut.
+type gate struct {
+	shut   atomic.Bool
+	bodies sync.Map
+}
+
+func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if g.shut.Load() {
+			return &http.Response{StatusCode: http.StatusForbidden, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`))}, nil
+		}
+		response, err := next.RoundTrip(r)
+		if err == nil {
+			g.bodies.Store(response.Body, nil)
+		}
+		return response, err
+	})
+}
+
+func (g *gate) close() {
+	g.shut.Store(true)
+	g.bodies.Range(func(body, _ any) bool {
+		_ = body.(io.Closer).Close() // it may have ended
+		return true
+	})
+}
+
+// Whatever could not be read meanwhile is checked again once a watch works again, even if nothing has changed.
+func TestWatcherCallsAfterRecovery(t *testing.T) {
+	g, config := &gate{}, rest.CopyConfig(api.Config())
+	config.Wrap(g.wrap)
+	watcher, calls := watchGroups(t, config, inspect.WatcherOptions{Log: testr.New(t), Repeat: time.Millisecond, Recheck: time.Hour})
+	expect(t, calls, inspect.AllGroups, "once in sync")
+	expect(t, calls, inspect.AllGroups, "repeated")
+	g.close()
+	eventually(t, "the watches fail", func() error {
+		if watcher.Degraded() == nil {
+			return errors.New("they work")
+		}
+		return nil
+	})
+	g.shut.Store(false)
+	expect(t, calls, inspect.AllGroups, "after the recovery")
 }
 
 // Without rights the watcher logs a line and checks periodically; with rights it starts watching.

@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,6 +16,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/customkind"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // defineLooms installs a kind called Loom whose objects are stored as v2, with a field .spec.color that v1 does not have. served says
@@ -151,6 +153,44 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 		close(held.until)
 		night.clock.SetTime(monday.Add(33 * time.Hour))
 		Eventually(state).Should(Equal("0 red"))
+	})
+
+	It("says that it does not know that version while Flyball may not read the definition, and speaks it once Flyball may", func() {
+		const user = "flyball-no-definitions"
+		few := strings.Replace(fmt.Sprintf(clerk, user), "[customresourcedefinitions], verbs: [list, watch]", "[customresourcedefinitions], verbs: [get]", 1)
+		group := fmt.Sprintf("g%d.example.com", groups.Add(1))
+		Expect(env.Apply(ctx, []byte(few))).To(Succeed())
+		suite.AwaitRight(ctx, env, user, "list", "apiextensions.k8s.io", "customresourcedefinitions", false)
+		Expect(env.Apply(ctx, fmt.Appendf(nil, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s-looms}
+rules: [{apiGroups: [%[2]s], resources: [looms], verbs: [get, list, watch, patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s-looms}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s-looms}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
+`, user, group))).To(Succeed())
+		awaitClerk(user)
+		suite.AwaitRight(ctx, env, user, "patch", group, "looms", true)
+		defineLooms(group, true, "replicas")
+		n := &night{config: env.Cluster.Impersonate(user)}
+		n.start()
+		DeferCleanup(n.stop)
+		a := adapt(loomAdapter(group))
+		Eventually(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)).Should(And(beCondition(metav1.ConditionTrue, "FieldsMayBeLost"),
+			HaveField("Message", And(ContainSubstring("whether writes lose fields is not known"), ContainSubstring("cannot list resource \"customresourcedefinitions\"")))))
+		Eventually(adapterCondition(a.Name, v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "Ready"))
+		By("the right is granted")
+		Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, user))).To(Succeed())
+		suite.AwaitRight(ctx, env, user, "list", "apiextensions.k8s.io", "customresourcedefinitions", true)
+		Eventually(func(g Gomega) string {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+			return a.Status.Version
+		}).Should(Equal("v2"))
+		Expect(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)(Default)).To(beCondition(metav1.ConditionTrue, "Matched"))
 	})
 
 	DescribeTable("names the fields that its writes would lose if it cannot use that version",
