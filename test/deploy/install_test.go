@@ -47,6 +47,7 @@ func TestInstallation(t *testing.T) {
 		{"a schedule sleeps and wakes", (*stage).sleepAndWake},
 		{"the webhook answers", (*stage).webhookAnswers},
 		{"a schedule does no more than its author may", (*stage).authors},
+		{"a developer uses the command", (*stage).developer},
 		{"the documented kind works", (*stage).documentedKind},
 		{"pipelines ask the evaluate API", (*stage).pipelinesAsk},
 		{"a freeze denies", (*stage).freeze},

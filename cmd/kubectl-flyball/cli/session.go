@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
@@ -187,11 +188,15 @@ func (s *session) cluster() (source.Cluster, error) {
 	if err != nil {
 		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
+	}
 	mapper, err := s.config.ToRESTMapper()
 	if err != nil {
 		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return source.Cluster{Client: client, Mapper: mapper, FlyballNamespace: s.flyballNamespace}, nil
+	return source.Cluster{Client: client, Mapper: mapper, Metadata: objects, FlyballNamespace: s.flyballNamespace}, nil
 }
 
 // These are the requests per second of a verb, and their burst.

@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -24,6 +25,8 @@ type statusVerb struct {
 	selector string
 	when     string
 	watch    bool
+	// judged has the number of objects that each freeze judges, as the first look has counted them.
+	judged map[workload.Policy]int32
 }
 
 func newStatus(s *session) *cobra.Command {
@@ -33,8 +36,9 @@ func newStatus(s *session) *cobra.Command {
 		Short: "List every policy with its state, begin, end, targets and faults",
 		Long: `Lists every policy with its state, the begin and end of the state, its targets by state, and its faults.
 
-States are computed from the policies; counts of targets and failures come from the manager's report. Offline, targets are
-counted by a decision now. Cluster policies are listed if they reach the namespace; with -A all of them.`,
+States are computed from the policies; counts of targets and failures come from the manager's report. For freezes and
+maintenance windows, the command counts the visible objects with judged changes, with --watch only once. Offline, targets
+are counted by a decision now. Cluster policies are listed if they reach the namespace; with -A all of them.`,
 		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline -f manifests/",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
@@ -80,7 +84,7 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	w, err := v.load(ctx, source.Query{Namespace: v.within(), PoliciesOnly: !v.offline}, v.paths)
+	w, err := v.load(ctx, source.Query{Namespace: v.within(), PoliciesOnly: !v.offline, Judged: v.judged == nil}, v.paths)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +95,10 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	o := overview.Options{At: at, Zone: v.zone, Live: !v.offline, Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
+	if v.judged == nil {
+		v.judged = overview.CountJudged(memory, w.CountsJudged)
+	}
+	o := overview.Options{At: at, Zone: v.zone, Live: !v.offline, Judged: v.judged, Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
 		Unread: func(p *world.Policy) string {
 			if w.HidesCalendarsOf(p) {
 				return "it uses calendars, which you may not list"

@@ -48,7 +48,7 @@ type Policy struct {
 	// Since is the start of the state, absent if none. Next is the end of the state, absent if never.
 	Since time.Time `json:"since,omitzero"`
 	Next  time.Time `json:"next,omitzero"`
-	// Targets is absent for exceptions, for freezes that only judge changes, and until the first count.
+	// Targets is absent for exceptions, and until the first count.
 	Targets *v1alpha1.TargetCounts `json:"targets,omitempty"`
 	// Problem describes the problem. Empty means none.
 	Problem  string                   `json:"problem,omitempty"`
@@ -69,6 +69,8 @@ type Options struct {
 	Namespace string
 	// Namespaces are the namespaces whose annotations are read.
 	Namespaces []string
+	// Judged has the number of objects that a freeze or a maintenance window judges, where it is known.
+	Judged map[workload.Policy]int32
 	// Unread returns why a possibly valid policy could not be read. If nil or "", the policy is invalid.
 	Unread func(*world.Policy) string
 }
@@ -128,20 +130,47 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	_, judges := p.Extras.(policy.Judge)
 	if o.Live && p.Kind.Acts() {
 		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration())
-		if judges && row.Targets != nil && row.Targets.Total == 0 {
-			row.Targets = nil // a freeze without targets only judges changes, and judged objects are not counted
+		if judges {
+			row.Targets = judged(row.Targets, o.Judged, p.ID)
 		}
 		return row
 	}
 	row.Targets = decided.count(w, p, o.At)
 	if judges {
-		row.Targets.Total = 0
-		targets.EachJudged(w, p, func(workload.Ref) { row.Targets.Total++ })
+		row.Targets = judged(row.Targets, o.Judged, p.ID)
 	}
 	if row.Targets.Total == 0 && p.Template() == nil {
 		row.Problem = "it selects nothing"
 	}
 	return row
+}
+
+// CountJudged returns the number of objects that each freeze and each maintenance window judges, except those for which counts returns false.
+func CountJudged(w *world.Memory, counts func(*world.Policy) bool) map[workload.Policy]int32 {
+	all := map[workload.Policy]int32{}
+	w.Policies(func(p *world.Policy) bool {
+		if _, judges := p.Extras.(policy.Judge); judges && !p.IsBroken() && counts(p) {
+			all[p.ID] = 0
+			targets.EachJudged(w, p, func(workload.Ref) { all[p.ID]++ })
+		}
+		return true
+	})
+	return all
+}
+
+// judged returns the counts of a freeze: in total the objects that it judges, and by state those that it puts to sleep. It returns nil if nobody
+// has counted them.
+func judged(acted *v1alpha1.TargetCounts, counted map[workload.Policy]int32, id workload.Policy) *v1alpha1.TargetCounts {
+	total, known := counted[id]
+	if !known {
+		return nil
+	}
+	counts := v1alpha1.TargetCounts{}
+	if acted != nil {
+		counts = *acted
+	}
+	counts.Total = total
+	return &counts
 }
 
 func (o Options) unread(p *world.Policy) string {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -27,6 +28,8 @@ import (
 type Cluster struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
+	// Metadata reads the objects of a Query with Judged.
+	Metadata metadata.Interface
 	// FlyballNamespace is the namespace that Flyball runs in.
 	FlyballNamespace string
 	// Progress is called with the name of each resource before its objects are read. It may be nil.
@@ -274,6 +277,9 @@ func projectNamespace(raw []byte) (*workload.Object, error) {
 }
 
 func (r *reading) objects(ctx context.Context) error {
+	if r.query.PoliciesOnly && r.query.Judged {
+		return r.judged(ctx)
+	}
 	for _, k := range r.world.Kinds {
 		if !r.query.wants(k.GroupKind) {
 			continue

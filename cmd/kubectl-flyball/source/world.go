@@ -35,6 +35,8 @@ type Query struct {
 	Kinds []schema.GroupKind
 	// PoliciesOnly excludes all objects other than policies.
 	PoliciesOnly bool
+	// Judged reads the metadata of the objects that freezes judge, with PoliciesOnly too.
+	Judged bool
 	// Also are adapters missing in the cluster. Objects of their kinds are read too.
 	Also []*v1alpha1.Adapter
 	// Namespaces are used for namespaces missing in the cluster.
@@ -70,6 +72,8 @@ type World struct {
 	Absent []schema.GroupKind
 	// Unseen are missing rights. The objects behind them are left out.
 	Unseen MissingRights
+	// Unlisted are kinds judged by freezes whose objects may not be listed.
+	Unlisted []schema.GroupKind
 }
 
 // Memory compiles the world. Each call returns a new Memory, which a simulation may change. Policies that cannot be

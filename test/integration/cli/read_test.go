@@ -67,6 +67,28 @@ var _ = Describe("Verbs that read", func() {
 		}
 	})
 
+	It("count the objects that a freeze judges, as far as they may be listed", func() {
+		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {name: later, namespace: %s}, spec: {startTime: "2037-01-01T00:00:00Z", endTime: "2037-01-02T00:00:00Z", target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}], names: [web, report, absent]}}}`, ns)
+		row := func(targets string) OmegaMatcher {
+			return MatchRegexp("ChangeFreeze/" + ns + "/later +Scheduled .* 2037-01-01 .* " + targets + "( |\n|$)")
+		}
+		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(row("2"))
+		Expect(run("viewer", "", "status", "-n", ns).Out).To(row("2"))
+		apply(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: policies, namespace: %[1]s}
+rules: [{apiGroups: [flyball.dev], resources: ["*"], verbs: [list]}, {apiGroups: [""], resources: [namespaces], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: policies, namespace: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: policies}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]s}]
+`, ns)
+		Eventually(func() string { return run("policies-"+ns, "", "status", "-n", ns).Out }).Should(row("-"))
+	})
+
 	It("name the missing rights and show nothing", func() {
 		for _, args := range reading() {
 			got := run("nobody", "", args...)

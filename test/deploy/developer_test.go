@@ -1,0 +1,45 @@
+package deploy
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+)
+
+// developer runs kubectl flyball as the user with the cluster's role edit in one namespace, whose rights on Flyball's objects come from the
+// chart alone.
+func (s *stage) developer() {
+	flyball := func(args ...string) (out, errOut string, code int) {
+		var o, e bytes.Buffer
+		args = append(args, "--as=ed", "--kubeconfig="+here.cluster.Kubeconfig, "--cache-dir="+s.TempDir())
+		code = cli.Run(s.ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &o, ErrOut: &e}, Now: s.clock.Now})
+		return o.String(), e.String(), code
+	}
+	// Nobody gave ed a right on Adapters, Calendars and Cluster policies but the chart's role for all.
+	eventually(s.T, func() error {
+		out, errOut, _ := flyball("status", "-n", "shop")
+		if !strings.Contains(out, "Schedule/shop/nights") || errOut != "" {
+			return fmt.Errorf("status: %s%s", out, errOut)
+		}
+		return nil
+	})
+	for _, args := range [][]string{
+		{"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"explain", "schedule/nights"}, {"plan", "--for", "1d"}, {"freezes"}, {"doctor"},
+		{"can-i", "rollout", "deployment/web"}, {"migrate", "kube-downscaler"},
+		{"sleep", "deployment/web", "--dry-run"}, {"pause", "schedule/nights", "--dry-run"}, {"wake", "deployment/web", "--for", "1h"}, {"sleep", "deployment/web"},
+		{"pause", "schedule/nights"}, {"resume", "schedule/nights"},
+	} {
+		out, errOut, code := flyball(append(args, "-n", "shop")...)
+		if code != 0 && code != 2 || errOut != "" {
+			s.Errorf("%v: exit status %d\n%s%s", args, code, out, errOut)
+		}
+	}
+	out, errOut, code := flyball("wake", "ns/default", "--for", "1h")
+	if code != 1 || out != "" || !strings.Contains(errOut, "default") {
+		s.Errorf("in another namespace: exit status %d\n%s%s", code, out, errOut)
+	}
+}
