@@ -113,6 +113,8 @@ type Loop struct {
 	news chan struct{}
 	// recallers has a place for each reader of a history.
 	recallers chan struct{}
+	// recommendations are the reports of this round that are not written yet.
+	recommendations []recommendation
 	// choices is the number of targets with newly chosen numbers in this round.
 	choices int
 	// swept is true once the leftovers of an earlier manager have been removed.
@@ -193,6 +195,7 @@ func (l *Loop) round(ctx context.Context) {
 	for ref, p := range tuned {
 		l.tend(ctx, snapshot, ref, p, m.of(p))
 	}
+	l.recommend(ctx)
 	l.leave(ctx, snapshot, tuned)
 	l.tidyVerticals(ctx, snapshot, tuned)
 	l.tidy = false

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -63,17 +64,41 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 	if x.made && numbers == x.numbers && (all == x.all || now.Sub(x.at) < reportEvery) {
 		return
 	}
-	if err := l.store.Tell(ctx, ref, x.uid, p.ID, st, x.made); err != nil {
-		x.made = false
-		l.opts.Log.V(1).Info("Failed to write the recommendation; will retry", "target", ref.String(), "reason", err.Error())
-		return
+	l.recommendations = append(l.recommendations, recommendation{ref: ref, by: p, of: x, status: st,
+		reported: reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true, newPods: st.NewPods}})
+}
+
+// recommendation is a report to be written at the end of the round.
+type recommendation struct {
+	ref      workload.Ref
+	by       *world.Policy
+	of       *subject
+	status   v1alpha1.RecommendationStatus
+	reported reported
+}
+
+// recommend writes the reports of the round, several at once: a round over thousands of targets must not take longer than the pause between rounds.
+func (l *Loop) recommend(ctx context.Context) {
+	var writers errgroup.Group
+	writers.SetLimit(keepers)
+	for _, r := range l.recommendations {
+		writers.Go(func() error {
+			if err := l.store.Tell(ctx, r.ref, r.of.uid, r.by.ID, r.status, r.of.made); err != nil {
+				r.of.made = false
+				l.opts.Log.V(1).Info("Failed to write the recommendation; will retry", "target", r.ref.String(), "reason", err.Error())
+				return nil
+			}
+			l.announcePhase(r.ref, r.by, r.of, r.status)
+			l.announceTakenBack(r.ref, r.by, r.of, r.status)
+			r.of.reported = r.reported
+			if r.status.TakenBack != nil {
+				r.of.takenBack = r.status.TakenBack.Time
+			}
+			return nil
+		})
 	}
-	l.announcePhase(ref, p, x, st)
-	l.announceTakenBack(ref, p, x, st)
-	x.reported = reported{numbers: numbers, all: all, at: now, phase: st.Phase, made: true, newPods: st.NewPods}
-	if st.TakenBack != nil {
-		x.takenBack = st.TakenBack.Time
-	}
+	_ = writers.Wait() // none gives an error
+	l.recommendations = nil
 }
 
 // numbersOf returns the parts of a status that are reported at once.
