@@ -17,6 +17,8 @@ type explainVerb struct {
 	*session
 	manifests
 	when string
+	// now is the start of the run: to read a cluster may take seconds.
+	now time.Time
 }
 
 func newExplain(s *session) *cobra.Command {
@@ -50,6 +52,7 @@ func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed strin
 }
 
 func (v *explainVerb) run(ctx context.Context, arg string) error {
+	v.now = v.Now()
 	at, err := v.at("at", v.when)
 	if err != nil {
 		return err
@@ -67,7 +70,7 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Now: v.Now(), Zone: v.zone, User: user, FlyballNamespace: v.flyballNamespace})
+	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Now: v.now, Zone: v.zone, User: user, FlyballNamespace: v.flyballNamespace})
 	if err != nil {
 		return err
 	}
@@ -142,7 +145,7 @@ func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload
 	if _, err := w.FindKind(kind); err == nil {
 		return false, nil
 	}
-	story, err := explain.OfPolicy(w, id, explain.Options{At: at, Now: v.Now(), Zone: v.zone})
+	story, err := explain.OfPolicy(w, id, explain.Options{At: at, Now: v.now, Zone: v.zone})
 	if err != nil {
 		return true, err
 	}

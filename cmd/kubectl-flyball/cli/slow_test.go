@@ -1,0 +1,27 @@
+package cli_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+)
+
+// TestNowIsNotThePast: however long it takes to read the cluster, now is no instant of the past, of which everything is hypothetical.
+func TestNowIsNotThePast(t *testing.T) {
+	for _, args := range [][]string{{"explain", "deployment/web"}, {"explain", "schedule/office-hours"}, {"plan", "--for", "1d"}} {
+		var out bytes.Buffer
+		clock := now
+		env := cli.Env{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Now: func() time.Time {
+			clock = clock.Add(3 * time.Second)
+			return clock
+		}}
+		cli.Run(t.Context(), append(args, "--offline", "-f", "testdata/shop", "-n", "shop"), env)
+		if text := out.Bytes(); !bytes.Contains(text, []byte("2037")) || bytes.Contains(text, []byte("hypothetical")) {
+			t.Errorf("%v:\n%s", args, text)
+		}
+	}
+}
