@@ -69,7 +69,8 @@ type Options struct {
 	Namespace string
 	// Namespaces are the namespaces whose annotations are read.
 	Namespaces []string
-	// Judged has the number of objects that a freeze or a maintenance window judges, where it is known.
+	// Judged has the number of objects that a freeze or a maintenance window judges, where it is known. Default, if not Live: as
+	// counted in the world.
 	Judged map[workload.Policy]int32
 	// Unread returns why a possibly valid policy could not be read. If nil or "", the policy is invalid.
 	Unread func(*world.Policy) string
@@ -79,6 +80,9 @@ type Options struct {
 func Of(w *world.Memory, o Options) Overview {
 	v := Overview{At: o.At, Policies: []Policy{}, zone: o.Zone}
 	decided := verdicts{}
+	if o.Judged == nil && !o.Live {
+		o.Judged = CountJudged(w, func(*world.Policy) bool { return true })
+	}
 	w.Policies(func(p *world.Policy) bool {
 		if (o.Keep == nil || o.Keep(p.Object.GetLabels())) && reaches(w, p, o.Namespace) {
 			v.Policies = append(v.Policies, of(w, p, o, decided))
@@ -139,7 +143,7 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	if judges {
 		row.Targets = judged(row.Targets, o.Judged, p.ID)
 	}
-	if row.Targets.Total == 0 && p.Template() == nil {
+	if row.Targets != nil && row.Targets.Total == 0 && p.Template() == nil {
 		row.Problem = "it selects nothing"
 	}
 	return row

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -125,6 +126,9 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 		}
 		if e.Until.IsZero() && !p.isKept(w, now) {
 			e.NotKept = append(e.NotKept, p.String())
+			if until := targets.KeptUntil(memory, p.Namespace, now, e.zone); until != "" && p.ref.Name != "" {
+				e.keptBy = fmt.Sprintf("namespace/%s keeps it awake until %s", p.Namespace, until)
+			}
 		}
 	}
 	e.scheduled = len(reached)

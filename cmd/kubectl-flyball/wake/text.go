@@ -56,6 +56,8 @@ func (e *Effect) noChange() string {
 		return "This changes nothing: no schedule selects what it reaches."
 	case !e.Until.IsZero():
 		return "This changes nothing: what it reaches is awake until then anyway."
+	case e.keptBy != "":
+		return "This changes nothing: " + e.keptBy + "."
 	case len(e.NotKept) == len(e.Places):
 		return "This changes nothing: schedules decide already."
 	}

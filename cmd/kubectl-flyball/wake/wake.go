@@ -137,6 +137,8 @@ type Effect struct {
 
 	// kept are the objects that would otherwise go to sleep at once.
 	kept []string
+	// keptBy is what keeps one of NotKept awake; empty: nothing does.
+	keptBy string
 	// scheduled is the number of reached objects with a schedule.
 	scheduled int
 	zone      *time.Location

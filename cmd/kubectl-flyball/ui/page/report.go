@@ -95,6 +95,7 @@ func StatusOf(w *source.World, memory *world.Memory, at time.Time, o Options) ov
 	}}
 	if o.Live {
 		v.Namespace = o.Namespace
+		v.Judged = overview.CountJudged(memory, func(*world.Policy) bool { return len(w.Unseen) == 0 })
 	}
 	for _, ns := range w.Namespaces {
 		v.Namespaces = append(v.Namespaces, ns.Name)
