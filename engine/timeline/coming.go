@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// Run is one day on which a timeline is on, or several in a row under one name.
+// Run is a day of a timeline, or several days in a row under the same name.
 type Run struct {
 	// First and Last are midnights.
 	First, Last time.Time

@@ -10,20 +10,20 @@ import (
 type Event struct {
 	// Name says what the event is, for messages.
 	Name string
-	// Zone is where its clock is. Nil: the calendar's own.
+	// Zone is the zone of its times. Nil: the calendar's own.
 	Zone *time.Location
-	// Start and End are readings of that clock, in seconds, End excluded. Of an event that recurs they are those of the first occurrence.
+	// Start and End are readings of the zone's clock, in seconds, End excluded. For a recurring event they belong to the first occurrence.
 	Start, End int64
-	// Days are the days on which the event recurs, at the time of its start; nil: it happens once. They come back for ever, before Start too.
+	// Days are the days of a recurring event, before Start too; nil: the event happens once.
 	Days face.Set
-	// Last is the last of the days that counts; 0: there is no last.
+	// Last is the last of the days; 0: no last day.
 	Last int64
 }
 
-// MaxRecurringDays is how many days an event that recurs may touch, with those that it touches in part.
+// MaxRecurringDays is the largest number of days touched by an occurrence of a recurring event.
 const MaxRecurringDays = face.MaxShift + 1
 
-// eventNodes returns the nodes of events. Those that happen once are one node for each zone, whose questions take no longer for many of them.
+// eventNodes returns the nodes of events. All single events of a zone are a node, so that their number costs little.
 func eventNodes(calendar string, events []Event, own *time.Location) (nodes []node) {
 	once := map[*time.Location]*stretches{}
 	for _, e := range events {
@@ -49,7 +49,7 @@ func eventNodes(calendar string, events []Event, own *time.Location) (nodes []no
 	return nodes
 }
 
-// recurring returns the node of an event that recurs. One that lasts over midnight is cut into days, which the union joins again.
+// recurring returns the node of a recurring event. A long event is cut into days, and the union joins the days again.
 func (e Event) recurring(z *zone, label string) node {
 	first := face.FloorDiv(e.Start, daySeconds)
 	from, length := e.Start-first*daySeconds, e.End-e.Start

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// SetCalendar stores a new or changed calendar, and compiles again the calendars that include it and the policies that name one of them. It returns the
+// SetCalendar stores a new or changed calendar and compiles again the including calendars and the policies of each. It returns the
 // errors of the calendar.
 func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	revision := revisionOf(c.UID, c.Generation)
@@ -23,7 +23,7 @@ func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	return tx.next.calendars[c.Name].Invalid
 }
 
-// CheckCalendar returns the errors of a new or changed calendar. Calendars and ConfigMaps that it names and that are not there may come later.
+// CheckCalendar returns the errors of a new or changed calendar. Missing calendars and ConfigMaps are no errors, because they may be created later.
 func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	at := field.NewPath("spec")
 	_, errs := when.Calendar(c.Name, c.Spec, when.Sources{}, at)
@@ -48,7 +48,7 @@ func (tx *Tx) RemoveCalendar(name string) {
 	tx.compileCalendars(name)
 }
 
-// SetText stores the value of a key of a ConfigMap, or why there is none, and compiles again the calendars that name it.
+// SetText stores the value of a key of a ConfigMap, or the reason of its absence, and compiles its calendars again.
 func (tx *Tx) SetText(key v1alpha1.ConfigMapKey, value string, err error) {
 	old, known := tx.next.texts[key]
 	if known && old.value == value && (err == nil) == (old.err == nil) && (err == nil || err.Error() == old.err.Error()) {
@@ -64,7 +64,7 @@ func (tx *Tx) SetText(key v1alpha1.ConfigMapKey, value string, err error) {
 	tx.compileCalendars(naming...)
 }
 
-// DropTexts forgets the texts that no calendar names any more.
+// DropTexts forgets the texts without a calendar.
 func (tx *Tx) DropTexts() {
 	wanted := sets.New(tx.next.Texts()...)
 	for key := range tx.next.texts {
@@ -74,7 +74,7 @@ func (tx *Tx) DropTexts() {
 	}
 }
 
-// compileCalendars compiles some calendars and all that include them, the included ones first, and then the policies that name one of them.
+// compileCalendars compiles calendars and all calendars with includes of them, in the order of includes, and then their policies.
 func (tx *Tx) compileCalendars(changed ...string) {
 	affected := sets.New(changed...)
 	for grown := true; grown; {
@@ -105,7 +105,7 @@ func (tx *Tx) compileCalendars(changed ...string) {
 	tx.recompile(func(p *Policy) bool { return slices.ContainsFunc(p.Calendars, affected.Has) })
 }
 
-// compileCalendar compiles one calendar. Policies that name an unreadable one become invalid, which changes nothing on their targets.
+// compileCalendar compiles a calendar. The policies of an unreadable calendar become invalid, and their targets stay unchanged.
 func (tx *Tx) compileCalendar(name string) {
 	c, known := tx.next.calendars[name]
 	if !known {

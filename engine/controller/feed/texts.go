@@ -20,7 +20,7 @@ const (
 	textsWithin = 5 * time.Second
 )
 
-// readTexts reads the files of calendars that lie in ConfigMaps. A read that fails for a reason that may pass leaves the file as it is.
+// readTexts reads the ConfigMaps of calendars. An error of short duration leaves the known text in place.
 func (f *Feed) readTexts(ctx context.Context) {
 	wanted := f.world.Snapshot().Texts()
 	if len(wanted) == 0 {
@@ -49,7 +49,7 @@ func (f *Feed) readTexts(ctx context.Context) {
 	})
 }
 
-// readText reads one file. passes reports that the error may be gone soon.
+// readText reads a file. passes reports an error of short duration.
 func (f *Feed) readText(ctx context.Context, key v1alpha1.ConfigMapKey) (value string, err error, passes bool) {
 	ctx, cancel := context.WithTimeout(ctx, textsWithin)
 	defer cancel()

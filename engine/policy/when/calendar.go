@@ -17,7 +17,7 @@ import (
 // Calendars finds a compiled calendar by name.
 type Calendars func(name string) (timeline.Timeline, bool)
 
-// Sources are what a calendar is made of besides its spec. At apply both are nil: what is not there yet may come.
+// Sources are the inputs of a calendar besides its spec. At apply both are nil, because a missing object may be created later.
 type Sources struct {
 	// Calendars finds included calendars.
 	Calendars Calendars
@@ -29,7 +29,7 @@ type Sources struct {
 type CompiledCalendar struct {
 	// Days is on during the calendar's days and events.
 	Days timeline.Timeline
-	// Ignored names the events of its file that are left out.
+	// Ignored names the ignored events of the calendar's file.
 	Ignored []string
 }
 
@@ -128,7 +128,7 @@ func Cycle(name string, includes func(name string) []string) (way []string) {
 	return slices.Clip(visit(name, nil))
 }
 
-// CycleError is the error of a calendar that includes itself by way of others.
+// CycleError is the error of a calendar with a cycle of includes.
 func CycleError(way []string, at *field.Path) *field.Error {
 	return field.Invalid(at.Child("include"), strings.Join(way, " -> "), "the calendar would include itself: take one of these includes out")
 }

@@ -23,13 +23,13 @@ func (l Listed) mask(m month) (mask uint32) {
 	return mask
 }
 
-// Without returns the days of one set that are not in the other.
+// Without returns the days of a set without the days of the second set.
 func Without(set, other Set) Set { return daysWithout{set, other} }
 
-// MaxShift is the largest number of days by which Later moves a set: no month is shorter than that and a day.
+// MaxShift is the largest number of days for Later: a day less than the shortest month.
 const MaxShift = 27
 
-// Later returns the days so many days after those of a set, at most MaxShift.
+// Later moves the days of a set by a number of days, at most MaxShift.
 func Later(set Set, by int) Set {
 	if by == 0 {
 		return set

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Frequency is the period that a Recurrence counts.
+// Frequency is the period of a Recurrence.
 type Frequency uint8
 
-// These are the periods of which each gives whole days.
+// These are the periods of at least a day.
 const (
 	Daily Frequency = iota
 	Weekly
@@ -21,10 +21,10 @@ const (
 // Place is a weekday (0 for Sunday), and where Nth is not 0 its place in the month or the year, from the end if negative.
 type Place struct{ Weekday, Nth int }
 
-// Recurrence is a recurrence rule of RFC 5545, section 3.3.10, that says on which days something begins. It has no end: UNTIL and COUNT are the caller's.
+// Recurrence is a recurrence rule of RFC 5545, section 3.3.10: the days on which an event begins. UNTIL and COUNT are left to the caller.
 type Recurrence struct {
 	Frequency Frequency
-	// Interval is the number of periods from one that counts to the next; 0: 1.
+	// Interval is the distance between two counted periods; 0: 1.
 	Interval int
 	// Start is the day, by number, of the first period.
 	Start int64
@@ -33,7 +33,7 @@ type Recurrence struct {
 	// Months, MonthDays (from the end if negative) and Weekdays take some of the days of a period. None of them: the day of Start.
 	Months, MonthDays []int
 	Weekdays          []Place
-	// Positions take some of the days that are left in a month, from the end if negative.
+	// Positions take some of the remaining days of a month, from the end if negative.
 	Positions []int
 }
 

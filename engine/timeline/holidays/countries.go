@@ -39,9 +39,9 @@ import (
 	"github.com/rickar/cal/v2/za"
 )
 
-// country is what the library has of one.
+// country are the holidays of a country in the library.
 type country struct {
-	// national are the holidays of the whole country, or those that are common to most of it; none: it only has those of its subdivisions.
+	// national are the holidays of the whole country; none: only subdivisions have holidays.
 	national []*cal.Holiday
 	// subdivisions are all holidays of a part of the country, by the second part of its code in ISO 3166-2.
 	subdivisions map[string][]*cal.Holiday

@@ -21,7 +21,7 @@ func init() {
 	cal.DefaultLoc = time.UTC // a midnight that the machine's own zone skips would be another day
 }
 
-// Years in which holidays are known. The library's rules are right for today; nobody knows the laws of later centuries.
+// The known years. The library's rules are right for today's laws, not for the laws of later centuries.
 const (
 	FirstYear = 1970
 	LastYear  = 2199
@@ -50,7 +50,7 @@ func Subdivisions(country string) []string {
 	return slices.Sorted(maps.Keys(countries[country].subdivisions))
 }
 
-// Parse returns the holidays in the order of the library. A day that is kept in place of a holiday at the weekend counts as well as the holiday. Errors name the
+// Parse returns the holidays in the order of the library. A day in lieu of a holiday counts besides the holiday. Errors name the
 // fields of Spec in lower case under path.
 func Parse(spec Spec, path *field.Path) ([]Holiday, field.ErrorList) {
 	all, errs := find(spec, path)
@@ -112,7 +112,7 @@ func find(spec Spec, path *field.Path) (all []*cal.Holiday, errs field.ErrorList
 	return all, errs
 }
 
-// unknown returns an error for each name that no holiday has.
+// unknown returns an error for each name without a holiday.
 func unknown(given, names []string, path *field.Path) (errs field.ErrorList) {
 	for i, name := range given {
 		if !slices.Contains(names, name) {
@@ -122,7 +122,7 @@ func unknown(given, names []string, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// daysOf returns the days of a holiday, and the days on which it is kept.
+// daysOf returns the days of a holiday and the days in lieu.
 func daysOf(h *cal.Holiday) (days []int64) {
 	for year := FirstYear; year <= LastYear; year++ {
 		actual, observed := h.Calc(year)

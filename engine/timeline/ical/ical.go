@@ -1,5 +1,5 @@
-// Package ical reads calendar files (RFC 5545) as events of a timeline. It reads a file whole and stays within bounds: an event that recurs is a rule in closed form
-// and never a list, so that one without an end costs no more than one with ten occurrences. An event that cannot be read is named with its line, and the rest holds.
+// Package ical reads calendar files (RFC 5545) as events of a timeline. A recurring event is a rule in closed form
+// and never a list, so that an endless event costs no more than ten occurrences. An unreadable event is named with its line, and the rest holds.
 //
 // Decisions (docs/decisions): 0081.
 package ical
@@ -17,10 +17,10 @@ import (
 const (
 	// MaxBytes is the size of the largest ConfigMap.
 	MaxBytes = 1 << 20
-	// MaxEvents and MaxRecurring bound the events, and those of them that recur.
+	// MaxEvents and MaxRecurring bound the events and the recurring events.
 	MaxEvents    = 2000
 	MaxRecurring = 64
-	// maxProblems bounds what is said about events that cannot be read.
+	// maxProblems bounds the list of unreadable events.
 	maxProblems = 20
 )
 
@@ -28,13 +28,13 @@ type file struct {
 	calendar *component
 	own      *time.Location
 	zones    map[string]loaded
-	// moved are the days of occurrences that an event of their own replaces or cancels, by UID.
+	// moved are the replaced and cancelled occurrences, by UID.
 	moved map[string][]moment
 	rules int
 }
 
-// Parse returns the events of a file. own is the zone of times without one. problems names each event that is left out, with its line. The error is of a file that
-// is no calendar.
+// Parse returns the events of a file. own is the zone of times without a zone. problems names each ignored event with its line. The error means
+// a file without a calendar.
 func Parse(text string, own *time.Location) (events []timeline.Event, problems []string, err error) {
 	if len(text) > MaxBytes {
 		return nil, nil, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxBytes)
@@ -184,7 +184,7 @@ func title(c *component) string {
 	return text[:end] + "…"
 }
 
-// nameOf returns the beginning of a problem: the name of the event, if it has one.
+// nameOf returns the beginning of a problem: the name of the event, or nothing.
 func nameOf(c *component) string {
 	if t := title(c); t != "" {
 		return fmt.Sprintf("%q, ", t)

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// property is one content line of RFC 5545, section 3.1.
+// property is a content line of RFC 5545, section 3.1.
 type property struct {
 	name, value string
 	params      map[string]string
 	line        int // where it begins, from 1
 }
 
-// component is what is between a BEGIN and its END.
+// component is the content between a BEGIN and its END.
 type component struct {
 	name     string
 	line     int
@@ -40,7 +40,7 @@ func (c *component) text(name string) string {
 // maxDepth is how deep components lie in each other: VCALENDAR, VTIMEZONE, STANDARD.
 const maxDepth = 8
 
-// read returns the components of a file, one of which usually is the VCALENDAR. A line that cannot be read breaks the component that it is in.
+// read returns the components of a file, usually a VCALENDAR. An unreadable line breaks its component.
 func read(text string) (*component, error) {
 	root := &component{}
 	open := []*component{root}
@@ -82,7 +82,7 @@ type line struct {
 	number int
 }
 
-// unfold joins lines that were broken: those that begin with a space or a tabulator go on with the one before.
+// unfold joins broken lines: a line with a leading space or tabulator continues the line before.
 func unfold(text string) (lines []line) {
 	number := 0
 	var long []string // a line in pieces, joined once

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// maxRule is the length of the longest RRULE that is read.
+// maxRule is the largest length of an RRULE.
 const maxRule = 1024
 
 // recurring adds the recurrence to an event.
@@ -63,7 +63,7 @@ func (f *file) recurring(c *component, rule property, e timeline.Event) (timelin
 	return e, nil
 }
 
-// without returns the days less those of occurrences that are taken out, moved or cancelled.
+// without returns the days without excluded, moved and cancelled occurrences.
 func (f *file) without(days face.Set, c *component, zone *time.Location) (face.Set, error) {
 	left, err := f.moments(c, "EXDATE")
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *file) without(days face.Set, c *component, zone *time.Location) (face.S
 	return face.Without(days, face.NewListed(out...)), nil
 }
 
-// options reads the rule, and refuses what does not give whole days.
+// options reads the rule and refuses parts below a day.
 func options(c *component, rule property, from int64) (*rrule.ROption, error) {
 	rules := 0
 	for _, p := range c.props {
@@ -132,7 +132,7 @@ func ruleOf(opt *rrule.ROption, start int64) face.Recurrence {
 	return r
 }
 
-// noLast is the last day of an event that recurs for ever.
+// noLast is the last day of an endless event.
 const noLast = int64(math.MaxInt64)
 
 // last returns the last day on which the event begins.

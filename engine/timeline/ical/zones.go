@@ -16,7 +16,7 @@ import (
 // maxZones bounds the time zones of a file: package timeline keeps a table of each.
 const maxZones = 32
 
-// zone returns the time zone of a TZID: the IANA zone of that name, or the one that the file's VTIMEZONE names or describes.
+// zone returns the time zone of a TZID: the IANA zone of the same name, or the zone of the file's VTIMEZONE.
 func (f *file) zone(id string) (*time.Location, error) {
 	if known, ok := f.zones[id]; ok {
 		return known.loc, known.err
@@ -56,7 +56,7 @@ func (f *file) described(id string) (*time.Location, error) {
 	return nil, fmt.Errorf("the time zone %.64q is no IANA name, and the file has no VTIMEZONE of that name", id)
 }
 
-// posix returns the rules of a VTIMEZONE as those of the variable TZ (POSIX, section 8.3). They are the ones that came into force last.
+// posix returns the newest rules of a VTIMEZONE in the form of the variable TZ (POSIX, section 8.3).
 func posix(c *component) (string, error) {
 	var standard, daylight *component
 	for _, rule := range c.children {
