@@ -58,10 +58,26 @@ type FreezeMessage struct {
 	Contact string `json:"contact,omitempty"`
 }
 
+// FreezeSubject is a user, a group or a service account, as in a RoleBinding.
+// +kubebuilder:validation:XValidation:rule="has(self.namespace) == (self.kind == 'ServiceAccount')",message="a ServiceAccount has a namespace, and User and Group have none"
+type FreezeSubject struct {
+	// Kind is User, Group or ServiceAccount.
+	// +kubebuilder:validation:Enum=User;Group;ServiceAccount
+	Kind string `json:"kind"`
+	// Namespace of a service account.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the user, group or service account.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
 // FreezeRules are the common fields of change freezes and maintenance windows of both scopes.
 type FreezeRules struct {
-	// TimeZone is an IANA name, for example Europe/Berlin. A freeze uses it for messages, a maintenance window also for
-	// its windows. Default: UTC.
+	// TimeZone is an IANA name, for example Europe/Berlin. It is used for windows and in messages. Default: UTC.
 	// +optional
 	// +kubebuilder:default=UTC
 	// +kubebuilder:validation:MaxLength=64
@@ -73,6 +89,16 @@ type FreezeRules struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	Deny []Action `json:"deny,omitempty"`
+	// Subjects are the users, groups and service accounts whose changes are judged. Empty: those of everybody.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Subjects []FreezeSubject `json:"subjects,omitempty"`
+	// ExcludeSubjects are the users, groups and service accounts whose changes are not judged. It overrides subjects.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	ExcludeSubjects []FreezeSubject `json:"excludeSubjects,omitempty"`
 	// Enforcement is the response to a denied change.
 	// +optional
 	// +kubebuilder:default=Deny
@@ -100,22 +126,63 @@ type FreezeRules struct {
 	Suspend []KindRef `json:"suspend,omitempty"`
 }
 
-// FreezePeriod is the time of a change freeze, from startTime until just before endTime.
+// FreezePeriod is the time of a change freeze: from startTime until just before endTime, in each of its windows, and on the
+// days of its calendars.
 type FreezePeriod struct {
-	// StartTime is the first frozen instant.
+	// StartTime is the first frozen instant. It goes with endTime.
+	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
-	StartTime metav1.Time `json:"startTime"`
-	// EndTime is the first instant after the freeze.
+	StartTime metav1.Time `json:"startTime,omitzero"`
+	// EndTime is the first instant after the freeze. It goes with startTime.
+	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
-	EndTime metav1.Time `json:"endTime"`
+	EndTime metav1.Time `json:"endTime,omitzero"`
+	// Windows are times at which changes are denied, again and again: every Friday from 15:00, the last days of each month.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Windows []Window `json:"windows,omitempty"`
+	// Calendars overrule startTime, endTime and windows on their days: with Frozen changes are denied, with Open they are not.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Calendars []FreezeCalendar `json:"calendars,omitempty"`
 }
 
-// ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime.
-// +kubebuilder:validation:XValidation:rule="self.endTime > self.startTime",message="endTime must be after startTime"
+// FreezeEffect is the effect of a calendar's days on a freeze or maintenance window.
+// +kubebuilder:validation:Enum=Frozen;Open
+type FreezeEffect string
+
+// These are the effects of a calendar on changes.
+const (
+	// EffectFrozen denies changes.
+	EffectFrozen FreezeEffect = "Frozen"
+	// EffectChangesOpen lets changes through.
+	EffectChangesOpen FreezeEffect = "Open"
+)
+
+// FreezeCalendar uses a Calendar in a freeze or maintenance window. Where two calendars disagree at an instant, Frozen wins.
+type FreezeCalendar struct {
+	// Name of the Calendar.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Effect on the calendar's days, in place of the windows.
+	Effect FreezeEffect `json:"effect"`
+}
+
+// Use returns the name of the Calendar and its effect.
+func (c FreezeCalendar) Use() (name string, effect FreezeEffect) { return c.Name, c.Effect }
+
+// ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime, and at times
+// that recur.
+// +kubebuilder:validation:XValidation:rule="has(self.startTime) == has(self.endTime)",message="startTime and endTime go together"
+// +kubebuilder:validation:XValidation:rule="!has(self.startTime) || !has(self.endTime) || self.endTime > self.startTime",message="endTime must be after startTime"
+// +kubebuilder:validation:XValidation:rule="has(self.startTime) || has(self.endTime) || has(self.windows) && size(self.windows) > 0 || has(self.calendars) && self.calendars.exists(c, c.effect == 'Frozen')",message="give startTime and endTime, windows, or a calendar with the effect Frozen: the freeze has no time at which it denies changes"
 type ChangeFreezeSpec struct {
 	// Target selects the objects. Empty means everything adapted in the namespace.
 	// +optional
@@ -125,8 +192,11 @@ type ChangeFreezeSpec struct {
 	FreezeRules  `json:",inline"`
 }
 
-// ClusterChangeFreezeSpec denies changes to the selected objects of many namespaces from startTime until endTime.
-// +kubebuilder:validation:XValidation:rule="self.endTime > self.startTime",message="endTime must be after startTime"
+// ClusterChangeFreezeSpec denies changes to the selected objects of many namespaces from startTime until endTime, and at
+// times that recur.
+// +kubebuilder:validation:XValidation:rule="has(self.startTime) == has(self.endTime)",message="startTime and endTime go together"
+// +kubebuilder:validation:XValidation:rule="!has(self.startTime) || !has(self.endTime) || self.endTime > self.startTime",message="endTime must be after startTime"
+// +kubebuilder:validation:XValidation:rule="has(self.startTime) || has(self.endTime) || has(self.windows) && size(self.windows) > 0 || has(self.calendars) && self.calendars.exists(c, c.effect == 'Frozen')",message="give startTime and endTime, windows, or a calendar with the effect Frozen: the freeze has no time at which it denies changes"
 type ClusterChangeFreezeSpec struct {
 	// Target selects the objects by namespaces, a namespace selector, or only cluster-scoped kinds, and optionally
 	// more.
@@ -145,7 +215,12 @@ type MaintenanceWindowSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
-	Windows     []Window `json:"windows"`
+	Windows []Window `json:"windows"`
+	// Calendars overrule the windows on their days: with Open changes are allowed, with Frozen they are not.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Calendars   []FreezeCalendar `json:"calendars,omitempty"`
 	FreezeRules `json:",inline"`
 }
 
@@ -158,7 +233,12 @@ type ClusterMaintenanceWindowSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
-	Windows     []Window `json:"windows"`
+	Windows []Window `json:"windows"`
+	// Calendars overrule the windows on their days: with Open changes are allowed, with Frozen they are not.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Calendars   []FreezeCalendar `json:"calendars,omitempty"`
 	FreezeRules `json:",inline"`
 }
 

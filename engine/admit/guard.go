@@ -245,26 +245,45 @@ func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (
 // Adapter guards adapters in addition to another validator. Deleting or editing an adapter needs the verb override on
 // every guarded freeze that depends on the adapter or suspends its kind.
 func (g *Guard) Adapter(inner Validator) Kind {
-	return Kind{Kind: "Adapter", Resource: "adapters", Operations: registration.EveryWrite, Validator: ValidatorFunc(
-		func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
-			var warnings []string
-			if old, ok := req.Old.(*v1alpha1.Adapter); ok && !isDeleting(old) && (req.New == nil || req.SpecChanged) {
-				kind := old.Spec.Target.GroupKind()
-				what := fmt.Sprintf("the adapter %s, on which it depends, is edited or deleted", old.Name)
-				for _, rule := range g.Freezes.Set().Guarding(kind, old.Spec.Governs != "", g.Clock.Now()) {
-					more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)
-					if err != nil {
-						return nil, nil, err
-					}
-					warnings = append(warnings, more...)
+	return g.dependedOn(Kind{Kind: "Adapter", Resource: "adapters", Validator: inner}, func(old any) (string, []*freeze.Rule) {
+		a := old.(*v1alpha1.Adapter)
+		return "the adapter " + a.Name, g.Freezes.Set().Guarding(a.Spec.Target.GroupKind(), a.Spec.Governs != "", g.Clock.Now())
+	})
+}
+
+// Calendar guards calendars in addition to another validator. Deleting or editing a calendar needs the verb override on every guarded
+// freeze that uses it.
+func (g *Guard) Calendar(inner Validator) Kind {
+	return g.dependedOn(Kind{Kind: "Calendar", Resource: "calendars", Validator: inner}, func(old any) (string, []*freeze.Rule) {
+		c := old.(*v1alpha1.Calendar)
+		return "the calendar " + c.Name, g.Freezes.Set().GuardingCalendar(c.Name, g.Clock.Now())
+	})
+}
+
+// dependedOn guards a kind in addition to its validator. dependents returns the name of an object and the guarded freezes that depend on it.
+func (g *Guard) dependedOn(kind Kind, dependents func(old any) (string, []*freeze.Rule)) Kind {
+	inner := kind.Validator
+	kind.Operations = registration.EveryWrite
+	kind.Validator = ValidatorFunc(func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
+		var warnings []string
+		if req.Old != nil && !isDeleting(req.Old) && (req.New == nil || req.SpecChanged) {
+			name, rules := dependents(req.Old)
+			what := name + ", on which it depends, is edited or deleted"
+			for _, rule := range rules {
+				more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)
+				if err != nil {
+					return nil, nil, err
 				}
+				warnings = append(warnings, more...)
 			}
-			if req.New == nil {
-				return warnings, nil, nil
-			}
-			more, errs, err := inner.Validate(ctx, req)
-			return append(warnings, more...), errs, err
-		})}
+		}
+		if req.New == nil {
+			return warnings, nil, nil
+		}
+		more, errs, err := inner.Validate(ctx, req)
+		return append(warnings, more...), errs, err
+	})
+	return kind
 }
 
 // holds reports whether a user has a verb on a policy.

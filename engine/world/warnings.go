@@ -14,6 +14,11 @@ import (
 // policy compiles except for its calendars. No warning is a reason for refusal: the missing object may be created soon.
 func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time) []string {
 	var all []string
+	rule := freeze.RuleOf(p)
+	without := "the policy changes nothing until there is one"
+	if rule != nil {
+		without = "its days do not count until there is one"
+	}
 	for _, name := range calendars {
 		if _, known := s.calendars[name]; !known {
 			var names []string
@@ -21,10 +26,10 @@ func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time)
 				names = append(names, other)
 			}
 			slices.Sort(names)
-			all = append(all, fmt.Sprintf("calendars: there is no Calendar %s%s; the policy changes nothing until there is one", name, spelling.Meant(name, names)))
+			all = append(all, fmt.Sprintf("calendars: there is no Calendar %s%s; %s", name, spelling.Meant(name, names), without))
 		}
 	}
-	if rule := freeze.RuleOf(p); rule != nil {
+	if rule != nil {
 		all = append(all, s.set.Apart(rule, s.Inventory().Namespaces, now)...)
 	}
 	return all

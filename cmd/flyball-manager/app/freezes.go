@@ -90,8 +90,11 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	}
 	kinds = slices.Clone(kinds)
 	for i := range kinds {
-		if kinds[i].Kind == "Adapter" {
+		switch kinds[i].Kind {
+		case "Adapter":
 			kinds[i] = g.Adapter(kinds[i].Validator)
+		case "Calendar":
+			kinds[i] = g.Calendar(kinds[i].Validator)
 		}
 	}
 	return append(kinds, g.Kinds()...)

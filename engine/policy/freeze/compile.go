@@ -3,6 +3,7 @@ package freeze
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -24,29 +25,31 @@ const defaultGuardAhead = 24 * time.Hour
 
 // draft is the common form of the four kinds of rules before compiling.
 type draft struct {
-	id      workload.Policy
-	target  selection
-	rules   v1alpha1.FreezeRules
-	period  *v1alpha1.FreezePeriod
-	windows []v1alpha1.Window
-	status  *v1alpha1.FreezeStatus
+	id     workload.Policy
+	target selection
+	rules  v1alpha1.FreezeRules
+	times  v1alpha1.FreezePeriod
+	status *v1alpha1.FreezeStatus
 }
+
+// isWindow reports whether the draft is a maintenance window, which denies outside of its windows.
+func (d draft) isWindow() bool { return d.id.Kind == WindowKind || d.id.Kind == ClusterWindowKind }
 
 // draftOf returns the draft of a change freeze or maintenance window (a pointer to the API type); false: another type.
 func draftOf(obj any) (draft, bool) {
 	switch o := obj.(type) {
 	case *v1alpha1.ChangeFreeze:
 		return draft{id: workload.Policy{Kind: Kind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
-			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, period: &o.Spec.FreezePeriod}, true
+			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod}, true
 	case *v1alpha1.ClusterChangeFreeze:
 		return draft{id: workload.Policy{Kind: ClusterKind, Name: o.Name}, status: &o.Status,
-			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, period: &o.Spec.FreezePeriod}, true
+			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod}, true
 	case *v1alpha1.MaintenanceWindow:
 		return draft{id: workload.Policy{Kind: WindowKind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
-			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, windows: o.Spec.Windows}, true
+			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
 	case *v1alpha1.ClusterMaintenanceWindow:
 		return draft{id: workload.Policy{Kind: ClusterWindowKind, Name: o.Name}, status: &o.Status,
-			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, windows: o.Spec.Windows}, true
+			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
 	}
 	return draft{}, false
 }
@@ -89,7 +92,8 @@ func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
 
 func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	at := field.NewPath("spec")
-	r := &Rule{filed: filed{id: d.id, end: forever}, enforcement: d.enforcement(), windows: max(1, len(d.windows))}
+	r := &Rule{filed: filed{id: d.id, end: forever}, enforcement: d.enforcement(), calendars: when.Names(d.times.Calendars),
+		recurs: len(d.times.Windows)+len(d.times.Calendars) > 0, windows: max(1, len(d.times.Windows)+len(d.times.Calendars))}
 	var errs field.ErrorList
 	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
@@ -104,9 +108,11 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 		r.message = *d.rules.Message
 		r.why = messageText(r.message)
 	}
-	r.denies, r.end, es = d.times(loc, at)
+	r.judged, es = subjects(d.rules, at)
 	errs = append(errs, es...)
-	if es = when.Repeated(d.windows, at.Child("windows")); !ctx.Stored {
+	r.denies, r.end, r.missing, es = d.denies(loc, ctx.Calendars, at)
+	errs = append(errs, es...)
+	if es = when.Repeated(d.times.Windows, at.Child("windows")); !ctx.Stored {
 		errs = append(errs, es...)
 	} else if len(es) > 0 {
 		r.excused = es.ToAggregate().Error()
@@ -118,7 +124,7 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	r.engine = engine(r, asleep, d.period)
+	r.engine = engine(r, asleep)
 	return r, nil
 }
 
@@ -157,28 +163,57 @@ func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
 	return ahead, nil
 }
 
-// times returns when the rule denies, and the first second after its last denial.
-func (d draft) times(loc *time.Location, at *field.Path) (timeline.Timeline, int64, field.ErrorList) {
-	if d.period != nil {
-		if !d.period.EndTime.After(d.period.StartTime.Time) {
-			return timeline.Timeline{}, 0, field.ErrorList{field.Invalid(at.Child("endTime"), d.period.EndTime.Format(time.RFC3339), "must be after startTime")}
-		}
-		during, errs := timeline.ParseWindow(timeline.WindowSpec{
-			Start: d.period.StartTime.UTC().Format(time.RFC3339), End: d.period.EndTime.UTC().Format(time.RFC3339),
-		}, time.UTC, at)
-		return during, d.period.EndTime.Unix(), errs
-	}
-	if len(d.windows) == 0 {
-		return timeline.Timeline{}, 0, field.ErrorList{field.Required(at.Child("windows"), "give at least one: outside them changes are denied")}
-	}
+// denies returns when the rule denies, the first second after its last denial, and the names of calendars that are missing. A freeze whose
+// calendar is missing still denies at its other times: if it denied nothing, whoever deletes a Calendar would lift it.
+func (d draft) denies(loc *time.Location, calendars when.Calendars, at *field.Path) (denies timeline.Timeline, end int64, missing []string, errs field.ErrorList) {
+	parts, end, errs := d.period(at)
 	if loc == nil {
-		return timeline.Timeline{}, 0, nil // the unknown zone has been reported
+		return denies, 0, nil, errs // the unknown zone has been reported
 	}
-	windows, errs := when.EveryWindow(d.windows, loc, at.Child("windows"))
+	windows, es := when.EveryWindow(d.times.Windows, loc, at.Child("windows"))
+	errs = append(errs, es...)
+	effects, es := when.Effects(d.times.Calendars, v1alpha1.EffectFrozen, v1alpha1.EffectChangesOpen, calendars, at.Child("calendars"))
+	for _, e := range es {
+		if e.Type == field.ErrorTypeNotFound {
+			missing = append(missing, e.BadValue.(string))
+		} else {
+			errs = append(errs, e)
+		}
+	}
 	if len(errs) > 0 {
-		return timeline.Timeline{}, 0, errs
+		return denies, 0, nil, errs
 	}
-	return timeline.Not(timeline.Union(windows...)), forever, nil
+	if len(windows)+len(d.times.Calendars) > 0 {
+		end = forever
+	}
+	denies = timeline.Union(append(parts, windows...)...)
+	if d.isWindow() {
+		denies = timeline.Not(denies)
+	}
+	if len(effects) > 0 {
+		denies = timeline.Override(denies, effects...)
+	}
+	return denies, end, missing, nil
+}
+
+// period returns the time from startTime to endTime, if it is given, and its end.
+func (d draft) period(at *field.Path) (during []timeline.Timeline, end int64, errs field.ErrorList) {
+	start, stop := d.times.StartTime, d.times.EndTime
+	freezes := slices.ContainsFunc(d.times.Calendars, func(c v1alpha1.FreezeCalendar) bool { return c.Effect == v1alpha1.EffectFrozen })
+	switch {
+	case d.isWindow() && len(d.times.Windows) == 0:
+		return nil, 0, field.ErrorList{field.Required(at.Child("windows"), "give at least one: outside them changes are denied")}
+	case start.IsZero() != stop.IsZero():
+		return nil, 0, field.ErrorList{field.Required(at, "startTime and endTime go together")}
+	case start.IsZero() && len(d.times.Windows) == 0 && !freezes:
+		return nil, 0, field.ErrorList{field.Required(at, "give startTime and endTime, windows, or a calendar with the effect Frozen: the freeze has no time at which it denies changes")}
+	case start.IsZero():
+		return nil, 0, nil
+	case !stop.After(start.Time):
+		return nil, 0, field.ErrorList{field.Invalid(at.Child("endTime"), stop.Format(time.RFC3339), "must be after startTime")}
+	}
+	window, errs := timeline.ParseWindow(timeline.WindowSpec{Start: start.UTC().Format(time.RFC3339), End: stop.UTC().Format(time.RFC3339)}, time.UTC, at)
+	return []timeline.Timeline{window}, stop.Unix(), errs
 }
 
 // actions compiles a list of actions. An empty list is an error, because the API server fills in the default.

@@ -169,6 +169,9 @@ func (s *Set) inquire(req *Request) *inquiry {
 	found := s.denies.Find(&q.subject.Query, req.Now.Unix())
 	q.rules = found[:0]
 	for _, r := range found {
+		if !r.judged.judges(req.User, req.Groups) {
+			continue
+		}
 		leaves := r.refusesLeaving && r.reach.isLeftBy(&q.subject)
 		if leaves {
 			q.leaving = append(q.leaving, r)

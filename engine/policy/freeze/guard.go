@@ -31,8 +31,11 @@ func Weakens(old, edited any) ([]string, error) {
 		{"spec.startTime", before.startsBefore(after)},
 		{"spec.endTime", after.endsBefore(before)},
 		{"spec.guardAhead", aheadOf(after) < aheadOf(before)},
-		{"spec.windows", !equality.Semantic.DeepEqual(before.windows, after.windows)},
-		{"spec.timeZone", len(before.windows) > 0 && before.rules.TimeZone != after.rules.TimeZone},
+		{"spec.windows", !equality.Semantic.DeepEqual(before.times.Windows, after.times.Windows)},
+		{"spec.calendars", !equality.Semantic.DeepEqual(before.times.Calendars, after.times.Calendars)},
+		{"spec.timeZone", len(before.times.Windows) > 0 && before.rules.TimeZone != after.rules.TimeZone},
+		{"spec.subjects", !equality.Semantic.DeepEqual(before.rules.Subjects, after.rules.Subjects)},
+		{"spec.excludeSubjects", !equality.Semantic.DeepEqual(before.rules.ExcludeSubjects, after.rules.ExcludeSubjects)},
 		{"spec.deny", lacks(before.rules.Deny, after.rules.Deny)},
 		{"spec.enforcement", strictness(after.enforcement()) < strictness(before.enforcement())},
 		{"spec.labelChanges", before.refusesLeaving() && !after.refusesLeaving()},
@@ -45,12 +48,14 @@ func Weakens(old, edited any) ([]string, error) {
 	return fields, nil
 }
 
+// startsBefore reports whether the period of a draft starts before that of another, or the other has none.
 func (d draft) startsBefore(other draft) bool {
-	return d.period != nil && other.period != nil && d.period.StartTime.Before(&other.period.StartTime)
+	return !d.times.StartTime.IsZero() && (other.times.StartTime.IsZero() || d.times.StartTime.Before(&other.times.StartTime))
 }
 
+// endsBefore reports whether the period of a draft ends before that of another, or it has none.
 func (d draft) endsBefore(other draft) bool {
-	return d.period != nil && other.period != nil && d.period.EndTime.Before(&other.period.EndTime)
+	return !other.times.EndTime.IsZero() && (d.times.EndTime.IsZero() || d.times.EndTime.Before(&other.times.EndTime))
 }
 
 func lacks[T comparable](before, after []T) bool {
@@ -70,6 +75,14 @@ func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Ru
 		guarded, _ := r.Guarded(now)
 		judges := r.enforcement == v1alpha1.EnforcementDeny && (r.reach.selector.MatchesKind(kind) || governs && r.deny.Has(workload.ChangeScale))
 		return !guarded || !judges && !r.engine.Target.MatchesKind(kind)
+	})
+}
+
+// GuardingCalendar returns the rules guarded now that use a calendar: an edit of its days would change when they deny.
+func (s *Set) GuardingCalendar(name string, now time.Time) []*Rule {
+	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
+		guarded, _ := r.Guarded(now)
+		return !guarded || !slices.Contains(r.calendars, name)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/when"
 )
 
 // Kinds returns the rows of freezes, windows and exceptions in the table of policy kinds. The engine executes only
@@ -57,7 +58,7 @@ func parts[PT policy.Object](obj PT) policy.Parts {
 	if !isRule {
 		return policy.Parts{}
 	}
-	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.rules.Suspend) == 0, Rights: d.rights}
+	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.rules.Suspend) == 0, Rights: d.rights, Calendars: when.Names(d.times.Calendars)}
 }
 
 // rights returns the rights needed by a freeze or window: to put the kinds of spec.suspend to sleep. Without such kinds
@@ -68,7 +69,7 @@ func (d draft) rights() []policy.Right {
 	}
 	return []policy.Right{{
 		Verb: "patch", Field: "spec.suspend",
-		Asks: []any{d.target.spec, d.period, d.windows, d.rules.TimeZone, d.rules.Suspend},
+		Asks: []any{d.target.spec, d.times, d.rules.TimeZone, d.rules.Suspend},
 	}}
 }
 

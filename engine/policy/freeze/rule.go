@@ -75,8 +75,15 @@ type Rule struct {
 	guardAhead time.Duration
 	// excused is an error that would refuse the rule at apply now, and is tolerated in a stored rule; empty: none.
 	excused string
+	// missing are the names of calendars that are not there; their days do not count.
+	missing   []string
+	calendars []string
+	// recurs is true if the rule has windows or calendars.
+	recurs  bool
 	windows int
-	engine  *policy.Policy
+	// judged are the subjects whose changes are judged.
+	judged judged
+	engine *policy.Policy
 }
 
 // Enforcement returns the consequence for a denied change.

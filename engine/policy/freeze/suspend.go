@@ -1,6 +1,7 @@
 package freeze
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,13 +45,12 @@ func underSuspend(errs field.ErrorList, at *field.Path) field.ErrorList {
 
 type suspension struct {
 	rule   *Rule
-	period *v1alpha1.FreezePeriod
 	sleeps bool
 }
 
 // engine returns the part of a rule executed by the engine.
-func engine(r *Rule, asleep *target.Selector, period *v1alpha1.FreezePeriod) *policy.Policy {
-	s := suspension{rule: r, period: period, sleeps: len(asleep.Kinds()) > 0}
+func engine(r *Rule, asleep *target.Selector) *policy.Policy {
+	s := suspension{rule: r, sleeps: len(asleep.Kinds()) > 0}
 	return &policy.Policy{
 		ID:       r.id,
 		Target:   asleep,
@@ -93,12 +93,18 @@ func (s suspension) state(now time.Time) policy.State {
 	switch {
 	case st.Active:
 		out.Name, out.Active, out.Message = stateFrozen, s.rule.id.Name, s.outcome()+s.until(st.Until)
-	case s.period != nil && s.rule.Over(now):
+		if s.rule.recurs && !s.rule.isWindow() && st.Name != "" {
+			out.Message += " (" + st.Name + ")"
+		}
+	case !s.rule.isWindow() && s.rule.Over(now):
 		out.Name, out.Message = "Ended", "the freeze is over"
-	case s.period != nil:
+	case !s.rule.isWindow():
 		out.Name, out.Message = "Scheduled", "changes are allowed"+s.until(st.Until)
 	default:
 		out.Name, out.Message = "Open", "changes are allowed in window "+st.Name+s.until(st.Until)
+	}
+	if len(s.rule.missing) > 0 {
+		out.Message += "; there is no Calendar " + strings.Join(s.rule.missing, ", ") + ", so its days do not count: create it, or take it out of spec.calendars"
 	}
 	if s.rule.excused != "" {
 		out.Message += "; this will be refused at the next edit: " + s.rule.excused

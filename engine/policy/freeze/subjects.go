@@ -1,0 +1,58 @@
+package freeze
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+)
+
+// judged says whose changes a rule judges.
+type judged struct{ only, not subjectSet }
+
+// subjectSet is a set of users, service accounts by their names as users, and groups.
+type subjectSet struct{ users, groups sets.Set[string] }
+
+// judges reports whether the changes of a user are judged.
+func (j *judged) judges(user string, groups []string) bool {
+	return (j.only.isEmpty() || j.only.has(user, groups)) && !j.not.has(user, groups)
+}
+
+func (s *subjectSet) isEmpty() bool { return len(s.users)+len(s.groups) == 0 }
+
+func (s *subjectSet) has(user string, groups []string) bool {
+	return s.users.Has(user) || len(s.groups) > 0 && s.groups.HasAny(groups...)
+}
+
+// subjects compiles both lists of subjects.
+func subjects(rules v1alpha1.FreezeRules, at *field.Path) (j judged, errs field.ErrorList) {
+	var es field.ErrorList
+	j.only, errs = subjectsOf(rules.Subjects, at.Child("subjects"))
+	j.not, es = subjectsOf(rules.ExcludeSubjects, at.Child("excludeSubjects"))
+	return j, append(errs, es...)
+}
+
+func subjectsOf(list []v1alpha1.FreezeSubject, at *field.Path) (s subjectSet, errs field.ErrorList) {
+	if len(list) == 0 {
+		return s, nil
+	}
+	s = subjectSet{users: sets.New[string](), groups: sets.New[string]()}
+	for i, of := range list {
+		errs = append(errs, policy.OneOf(at.Index(i).Child("kind"), of.Kind, "User", "Group", "ServiceAccount")...)
+		if (of.Namespace != "") != (of.Kind == "ServiceAccount") {
+			errs = append(errs, field.Invalid(at.Index(i).Child("namespace"), of.Namespace, "a ServiceAccount has a namespace, and User and Group have none"))
+		}
+		switch of.Kind {
+		case "Group":
+			s.groups.Insert(of.Name)
+		case "ServiceAccount":
+			s.users.Insert(fmt.Sprintf("system:serviceaccount:%s:%s", of.Namespace, of.Name))
+		default:
+			s.users.Insert(of.Name)
+		}
+	}
+	return s, errs
+}
