@@ -69,6 +69,44 @@ func matchesAny(all []*regexp.Regexp, text string) bool {
 	return slices.ContainsFunc(all, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }
 
+// literal is the part of a pattern that a glob can have: no character of it has a meaning but "any text" and a dot that is meant.
+var literal = regexp.MustCompile(`^(?:[a-z0-9-]|\.\*|\\\.)*$`)
+
+// globOf returns the glob that matches the same names as a pattern; false: there is none. A pattern matches anywhere in a name, a glob the whole name.
+func globOf(pattern string) (glob string, ok bool) {
+	rest, atStart := strings.CutPrefix(pattern, "^")
+	rest, atEnd := strings.CutSuffix(rest, "$")
+	if rest == "" || !literal.MatchString(rest) {
+		return "", false
+	}
+	glob = strings.NewReplacer(`.*`, "*", `\.`, ".").Replace(rest)
+	if !atStart {
+		glob = "*" + strings.TrimPrefix(glob, "*")
+	}
+	if !atEnd {
+		glob = strings.TrimSuffix(glob, "*") + "*"
+	}
+	return glob, strings.Trim(glob, "*") != ""
+}
+
+// excludedNames returns the globs of the names that the flags leave out.
+func (w *work) excludedNames() (globs []string) {
+	for _, re := range w.notNames {
+		if glob, ok := globOf(re.String()); ok && !slices.Contains(globs, glob) {
+			globs = append(globs, glob)
+		}
+	}
+	return globs
+}
+
+// namedOut reports whether the policies' excludeNames leaves an object out.
+func (w *work) namedOut(o migrate.Object) bool {
+	return slices.ContainsFunc(w.notNames, func(re *regexp.Regexp) bool {
+		_, ok := globOf(re.String())
+		return ok && re.MatchString(o.Name())
+	})
+}
+
 // reaches reports whether the tool looks at a namespace.
 func (w *work) reaches(namespace string) bool {
 	return (len(w.onlyNamespaces) == 0 || slices.Contains(w.onlyNamespaces, namespace)) && !matchesAny(w.notNamespaces, namespace)
@@ -132,7 +170,7 @@ func (w *work) leaveAlone(o migrate.Object, s scope, looksAt bool) bool {
 	missing := !set && w.explicit && !w.included.Has(o.Namespace())
 	at, ok := w.excludeUntil(o, s)
 	if is || w.filtered(o) || ok && at == "" {
-		if looksAt && !inherited && !missing {
+		if looksAt && !inherited && !missing && !w.namedOut(o) {
 			w.label(o)
 		}
 		return true

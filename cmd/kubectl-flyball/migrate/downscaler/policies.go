@@ -197,6 +197,9 @@ func (w *work) emitLevels(from migrate.Object, at placement, rules v1alpha1.Sche
 
 func (w *work) put(from migrate.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules) {
 	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: at.names, Annotations: at.annotations, Selector: at.selector}
+	if len(at.names) == 0 {
+		target.ExcludeNames = w.excludedNames()
+	}
 	var e *migrate.Emitted
 	if at.cluster != nil {
 		c := &v1alpha1.ClusterSchedule{ObjectMeta: migrate.Meta("", at.name+suffix)}

@@ -314,9 +314,14 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 	exclude := sets.List(w.excluded.Union(w.refused))
 	for _, re := range w.notNamespaces {
 		p := re.String()
-		if plainName.MatchString(p) {
+		glob, ok := globOf(p)
+		switch {
+		case plainName.MatchString(p):
 			exclude = append(exclude, p)
-		} else {
+		case ok:
+			exclude = append(exclude, glob)
+			continue
+		default:
 			notes = append(notes, "--exclude-namespaces "+p+" is expanded to the namespaces that there are now"+inFiles(w.in)+": a list of names does not grow")
 		}
 		for _, n := range w.in.Namespaces() {
@@ -328,6 +333,9 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 	slices.Sort(exclude)
 	t.ExcludeNamespaces = slices.Compact(exclude)
 	for _, re := range w.notNames {
+		if _, ok := globOf(re.String()); ok {
+			continue // excludeNames has it
+		}
 		notes = append(notes, "--exclude-deployments "+re.String()+" is expanded to labels of the objects that there are now"+inFiles(w.in)+": label new ones too")
 	}
 	if len(w.onlyLabels) > 0 {

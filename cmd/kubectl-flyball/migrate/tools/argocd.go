@@ -54,7 +54,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 	if in.Files && len(in.Of(migrate.Application)) == 0 {
 		for i, w := range windows {
 			for _, name := range migrate.Texts(w.Get("applications")) {
-				if !strings.ContainsAny(name, "*?[{") && !w.Get("namespaces.0").Exists() && !w.Get("clusters.0").Exists() {
+				if !strings.ContainsAny(name, "?[{") && strings.Trim(name, "*") != "" && !w.Get("namespaces.0").Exists() && !w.Get("clusters.0").Exists() {
 					members.Add(fmt.Sprint(i), name)
 					continue
 				}

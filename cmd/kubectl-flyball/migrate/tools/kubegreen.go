@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 )
@@ -73,19 +72,28 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 	rest := slices.DeleteFunc(slices.Clone(sel.kinds), func(gk schema.GroupKind) bool {
 		return sel.names[gk] != "" || slices.Contains(sel.nothing, gk)
 	})
-	emit := func(name string, kinds []schema.GroupKind, names []string) {
-		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: names, Selector: sel.selector}
+	emit := func(name string, kinds []schema.GroupKind, names, exclude []string) {
+		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: names, ExcludeNames: exclude, Selector: sel.selector}
 		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), name), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
 		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
 		migrate.NoteSpringEdges(e)
 	}
-	exceptNames(s, spec, out) // first, lest objects that it keeps awake go to sleep before it exists
-	if len(rest) > 0 {
-		emit(s.Name(), rest, nil)
+	// An excludeRef names objects of one kind, and excludeNames holds for all kinds of a target.
+	excluded := excludedNames(spec)
+	var alike migrate.Groups[string, schema.GroupKind]
+	for _, gk := range rest {
+		alike.Add(strings.Join(excluded.Of[gk], " "), gk)
+	}
+	for i, key := range alike.Keys {
+		kinds, name := alike.Of[key], s.Name()
+		if i > 0 {
+			name += "-" + migrate.Slug(kinds[0].Kind)
+		}
+		emit(name, kinds, nil, excluded.Of[kinds[0]])
 	}
 	for _, gk := range sel.kinds {
 		if name := sel.names[gk]; name != "" && !slices.Contains(sel.nothing, gk) {
-			emit(s.Name()+"-"+migrate.Slug(gk.Kind), []schema.GroupKind{gk}, []string{name})
+			emit(s.Name()+"-"+migrate.Slug(gk.Kind), []schema.GroupKind{gk}, []string{name}, excluded.Of[gk])
 		}
 	}
 	for _, gk := range sel.nothing {
@@ -133,21 +141,14 @@ func selectionOf(spec gjson.Result) sleepSelection {
 	return sel
 }
 
-// exceptNames keeps the objects of excludeRef awake.
-func exceptNames(s migrate.Object, spec gjson.Result, out *migrate.Output) {
-	var names migrate.Groups[schema.GroupKind, string]
+// excludedNames returns the names in excludeRef, by kind.
+func excludedNames(spec gjson.Result) (names migrate.Groups[schema.GroupKind, string]) {
 	for _, ref := range spec.Get("excludeRef").Array() {
 		if name := ref.Get("name").Str; name != "" {
 			names.Add(migrate.Object{Result: ref}.GroupKind(), name)
 		}
 	}
-	for _, gk := range names.Keys {
-		rules := v1alpha1.ScheduleRules{TimeZone: "UTC", Priority: 1, Awake: []v1alpha1.Window{week.AllDay()}}
-		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(gk), Names: names.Of[gk]}
-		out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), s.Name()+"-except-"+migrate.Slug(gk.Kind)),
-			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
-			Note("excludeRef by name: a selection cannot leave names out, so this keeps them awake, whatever schedules of priority 0 say")
-	}
+	return names
 }
 
 // hourMinute returns a cron of H:M, each a field of a cron, and days.

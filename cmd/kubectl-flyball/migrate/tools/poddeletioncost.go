@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
@@ -36,7 +37,7 @@ func costed(in *migrate.Input) []migrate.Object {
 }
 
 // convertCosts adds one policy for each namespace and node label: Deployments with the label in an annotation are found
-// by it, the others by their names.
+// by it, the others by the lack of that annotation.
 func convertCosts(in *migrate.Input, out *migrate.Output) {
 	type group struct{ namespace, label string }
 	var members migrate.Groups[group, migrate.Object]
@@ -54,20 +55,16 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 		label := g.label
 		if label == "" {
 			label = defaultZone
-			for _, d := range members.Of[g] {
-				c.Spec.Target.Names = append(c.Spec.Target.Names, d.Name())
+			c.Spec.Target.AnnotationSelector = &metav1.LabelSelector{
+				MatchLabels:      map[string]string{costPrefix + "enabled": "true"},
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: costPrefix + "spread-by", Operator: metav1.LabelSelectorOpDoesNotExist}},
 			}
 		} else {
 			c.Name = "spread-by-" + migrate.Slug(label)
 			c.Spec.Target.Annotations = map[string]string{costPrefix + "enabled": "true", costPrefix + "spread-by": label}
 		}
 		c.Spec.SpreadBy = v1alpha1.NodeLabels{label}
-		e := out.Emit(c, members.Of[g]...)
-		if g.label == "" {
-			e.Note("the Deployments are listed by name, since annotations cannot ask that one is absent: add new ones to the list")
-		} else {
-			e.Note("it selects by the tool's own annotations: keep them")
-		}
+		out.Emit(c, members.Of[g]...).Note("it selects by the tool's own annotations: keep them")
 	}
 	if len(members.Keys) > 0 {
 		out.Step("stop its controller")
