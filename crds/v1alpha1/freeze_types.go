@@ -82,13 +82,12 @@ type FreezeRules struct {
 	// +kubebuilder:default=UTC
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
-	// Deny lists the denied actions. Default: all actions.
+	// Deny lists the denied actions. Default: all actions. With an empty list the policy denies nothing and only suspends.
 	// +optional
 	// +kubebuilder:default={Create,Delete,RollOut,Scale}
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
-	Deny []Action `json:"deny,omitempty"`
+	Deny []Action `json:"deny,omitzero"`
 	// Subjects are the users, groups and service accounts whose changes are judged. Empty: those of everybody.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64

@@ -112,6 +112,9 @@ func (a *Agenda) addRule(r *freeze.Rule) {
 	effect := map[v1alpha1.Enforcement]string{
 		v1alpha1.EnforcementDeny: "denies", v1alpha1.EnforcementWarn: "warns", v1alpha1.EnforcementAudit: "records",
 	}[r.Enforcement()]
+	if r.Denies() == 0 {
+		effect = "suspends"
+	}
 	for at := a.From; at.Before(a.To); {
 		active, since, until := r.Active(at)
 		if active {
@@ -178,7 +181,7 @@ func (a Agenda) Text(w *report.Writer) {
 	}
 	rows := make([][]report.Cell, len(a.Entries))
 	for i, e := range a.Entries {
-		rows[i] = report.Row(a.edge(e.Start, "always"), a.edge(e.End, "for ever"), e.Policy, e.Effect+" "+strings.Join(e.Actions, ", "), e.Reason)
+		rows[i] = report.Row(a.edge(e.Start, "always"), a.edge(e.End, "for ever"), e.Policy, strings.TrimSpace(e.Effect+" "+strings.Join(e.Actions, ", ")), e.Reason)
 	}
 	w.Grid("", []string{"FROM", "UNTIL", "POLICY", "EFFECT", "REASON"}, rows)
 	a.spans(w, "Nothing denies changes", a.Gaps)

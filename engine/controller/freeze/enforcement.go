@@ -210,7 +210,7 @@ func resourcesOf(webhooks []admissionregistrationv1.ValidatingWebhook) map[schem
 // unknown. concerned is false for a policy that denies nothing any more.
 func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned bool) {
 	rule := freeze.RuleOf(p.Policy.Policy)
-	if rule == nil || rule.Over(e.Clock.Now()) {
+	if rule == nil || rule.Denies() == 0 || rule.Over(e.Clock.Now()) {
 		return "", true, false
 	}
 	if e.Hook == nil {

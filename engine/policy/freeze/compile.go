@@ -98,12 +98,18 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
 	errs, r.zone = append(errs, es...), loc
-	r.deny, es = actions(d.rules.Deny, at.Child("deny"))
-	errs = append(errs, es...)
+	if d.onlySuspends() {
+		if len(d.rules.Suspend) == 0 {
+			errs = append(errs, field.Required(at.Child("deny"), "with an empty list the policy only suspends, and spec.suspend lists nothing: list the denied actions, or the kinds to suspend"))
+		}
+	} else {
+		r.deny, es = actions(d.rules.Deny, at.Child("deny"))
+		errs = append(errs, es...)
+	}
 	errs = append(errs, policy.OneOf(at.Child("enforcement"), r.enforcement, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit)...)
 	_, es = d.labelChanges(at)
 	errs = append(errs, es...)
-	r.refusesLeaving = d.refusesLeaving() && r.enforcement == v1alpha1.EnforcementDeny
+	r.refusesLeaving = d.refusesLeaving() && r.deny != 0 && r.enforcement == v1alpha1.EnforcementDeny
 	if d.rules.Message != nil {
 		r.message = *d.rules.Message
 		r.why = messageText(r.message)
@@ -127,6 +133,9 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	r.engine = engine(r, asleep)
 	return r, nil
 }
+
+// onlySuspends reports whether the list of denied actions is given and empty.
+func (d draft) onlySuspends() bool { return d.rules.Deny != nil && len(d.rules.Deny) == 0 }
 
 // enforcement returns the consequence for a denied change: the spec's value or the default.
 func (d draft) enforcement() v1alpha1.Enforcement {

@@ -73,7 +73,7 @@ func strictness(e v1alpha1.Enforcement) int {
 func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Rule {
 	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)
-		judges := r.enforcement == v1alpha1.EnforcementDeny && (r.reach.selector.MatchesKind(kind) || governs && r.deny.Has(workload.ChangeScale))
+		judges := r.enforcement == v1alpha1.EnforcementDeny && r.deny != 0 && (r.reach.selector.MatchesKind(kind) || governs && r.deny.Has(workload.ChangeScale))
 		return !guarded || !judges && !r.engine.Target.MatchesKind(kind)
 	})
 }

@@ -271,3 +271,25 @@ func TestCalendarsAreGuarded(t *testing.T) {
 		}
 	}
 }
+
+// A policy that denies nothing only suspends.
+func TestDenyNothing(t *testing.T) {
+	nothing := edited(month, "deny: [Scale]", "deny: []") + `
+  windows: [{from: "00:00", to: "24:00"}]`
+	s := set(t, nothing+`
+  suspend: [{group: batch, kind: CronJob}]`)
+	rule, now := s.Rules()[0], at("2026-12-18T16:00:00Z")
+	st := rule.Policy().State(now)
+	if v := s.Decide(change(workload.ChangeScale | workload.ChangeDelete)); !v.Allowed || len(v.Denials) > 0 {
+		t.Errorf("denies %v", v.Denials)
+	}
+	if !st.Asleep || !strings.HasPrefix(st.Message, "changes pass, and the kinds in spec.suspend sleep") {
+		t.Errorf("state %+v", st)
+	}
+	if len(s.Guarding(deployments, false, now)) > 0 || len(s.Guarding(cronJobs, false, now)) != 1 {
+		t.Error("the adapters that it depends on are not those of the kinds that it suspends")
+	}
+	if _, _, errs := freeze.CompileObject(parse(t, nothing), testContext); len(errs) != 1 || !strings.Contains(errs[0].Error(), "spec.suspend lists nothing") {
+		t.Errorf("a policy that does nothing: %v", errs)
+	}
+}

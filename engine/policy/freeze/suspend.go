@@ -114,6 +114,9 @@ func (s suspension) state(now time.Time) policy.State {
 
 // outcome returns the consequence for changes while the rule is active.
 func (s suspension) outcome() string {
+	if s.rule.deny == 0 {
+		return "changes pass, and the kinds in spec.suspend sleep"
+	}
 	switch s.rule.enforcement {
 	case v1alpha1.EnforcementWarn:
 		return "changes pass with a warning"

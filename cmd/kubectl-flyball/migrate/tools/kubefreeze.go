@@ -104,8 +104,8 @@ func emitFreezes(f migrate.Object, out *migrate.Output, emit func(string, v1alph
 		t := v1alpha1.ClusterTargetSelector{NamespaceSelector: orAll(part.Get("namespaceSelector"))}
 		t.Kinds, t.Selector, t.Exclude = migrate.Refs(gk), migrate.Decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
 		r := rules
-		r.Enforcement, r.Suspend = v1alpha1.EnforcementAudit, migrate.Refs(gk)
-		emit(f.Name()+"-"+suffix, t, r).Note("behavior.gitops selects on its own, so it is a freeze of its own; it has to deny something, and only writes that down")
+		r.Deny, r.Suspend = []v1alpha1.Action{}, migrate.Refs(gk)
+		emit(f.Name()+"-"+suffix, t, r).Note("behavior.gitops selects on its own, so it is a freeze of its own, which denies nothing")
 	}
 	if slices.Contains(providers, "argocd") {
 		more("applications", git.Get("argocd"), "applicationSelector", migrate.Application)
