@@ -41,8 +41,12 @@ type Hold struct {
 	Stopped bool
 }
 
-// orderGate returns the gate of the orders of all policies that ask for a patch.
+// orderGate returns the gate of the orders of all policies that ask for a patch. Values of triggers and tortoises, and the values of deleted
+// policies, do not wait.
 func (d decider) orderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
+	if by := d.w.Policy(v.Result.By); by == nil || by.Deleting || by.SetsValues() {
+		return Gate{}
+	}
 	for i := range v.Opinions {
 		if o := &v.Opinions[i]; o.Policy.Order != nil && o.moves(v.Result.Direction) {
 			if hold := d.hold(o.Policy, k, obj, v.Result.Direction); hold != nil {

@@ -89,6 +89,8 @@ func TestOrder(t *testing.T) {
 		{reason: "what has become unready later puts nothing to sleep", objects: []string{late, tiered("web", "", 3, 3, "")}, of: "web", now: morning},
 		{reason: "an object kept awake at night waits for none that goes on sleeping", of: "web", now: morning.Add(-time.Hour),
 			objects: []string{sleeping("db", "db"), awakeUntil(sleeping("web", ""), "2026-03-03T09:00:00Z")}},
+		{reason: "the values of a deleted policy are given back at once", of: "web", now: morning,
+			objects: []string{late, strings.ReplaceAll(sleeping("web", ""), "Schedule/shop/nights", "Trigger/shop/peak")}},
 		{reason: "an object that its owner has at zero is ready", objects: []string{tiered("db", "db", 0, 0, ""), sleeping("web", "")}, of: "web", now: morning},
 		{reason: "an object that is being deleted holds up nobody", of: "web", now: morning,
 			objects: []string{strings.Replace(late, `"uid":`, `"deletionTimestamp":"2026-03-03T07:00:00Z","uid":`, 1), sleeping("web", "")}},
