@@ -66,7 +66,7 @@ func TestRecurringFreezesEqualAWalkOverTheClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		holidays.TimeZone = zone
-		days, errs := when.Calendar("holidays", holidays, field.NewPath("spec"))
+		days, errs := when.Calendar("holidays", holidays, when.Sources{}, field.NewPath("spec"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -83,7 +83,7 @@ func TestRecurringFreezesEqualAWalkOverTheClock(t *testing.T) {
 			f.Spec.Calendars = []v1alpha1.FreezeCalendar{{Name: "holidays", Effect: effect}}
 		}
 		ctx := testContext
-		ctx.Calendars = func(string) (timeline.Timeline, bool) { return days, true }
+		ctx.Calendars = func(string) (timeline.Timeline, bool) { return days.Days, true }
 		rule, _, errs := freeze.CompileObject(f, ctx)
 		if len(errs) > 0 {
 			t.Fatal(errs)
