@@ -66,7 +66,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 		s.Moved = o.Now
 	}
 	s.Chosen, s.Aim, s.Loss = o.Now, c.Aim, h.loss(from)
-	t.chose = true
+	t.chose, t.known.known = true, map[int]float64{} // those of the week that was replayed take room
 	t.tell(spec, c)
 }
 
