@@ -1,6 +1,6 @@
 // Package holidays knows the public holidays of countries and of their subdivisions, as days of the calendar. The rules are those of github.com/rickar/cal.
 //
-// Decisions (docs/decisions): 0080.
+// Decisions (docs/decisions): 0051.
 package holidays
 
 import (

@@ -1,7 +1,7 @@
 // Package ical reads calendar files (RFC 5545) as events of a timeline. A recurring event is a rule in closed form
 // and never a list, so that an endless event costs no more than ten occurrences. An unreadable event is named with its line, and the rest holds.
 //
-// Decisions (docs/decisions): 0081.
+// Decisions (docs/decisions): 0052.
 package ical
 
 import (
