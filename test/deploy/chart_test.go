@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	stdcmp "cmp"
 	"encoding/json"
 	"flag"
 	"maps"
@@ -266,39 +265,6 @@ func writeBase(t *testing.T, all map[string]map[string]any) {
 	}
 	if err := os.WriteFile("../../deploy/kustomize/base/flyball.yaml", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestReadmeListsTheLibrary compares the README's table of kinds with the library.
-func TestReadmeListsTheLibrary(t *testing.T) {
-	row := regexp.MustCompile(`(?m)^\| (\w+) \| ([a-z0-9.]+) \| (.+) \|$`)
-	note := regexp.MustCompile(` \([^)]*\)`)
-	got := map[string][]string{}
-	for _, m := range row.FindAllStringSubmatch(read(t, "README.md")["../../README.md"], -1) {
-		can := strings.Split(note.ReplaceAllString(m[3], ""), ", ")
-		slices.Sort(can)
-		got[m[2]+"/"+m[1]] = can
-	}
-	want := map[string][]string{}
-	for _, a := range library(t) {
-		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
-		if len(errs) > 0 {
-			t.Fatal(errs.ToAggregate())
-		}
-		var can []string
-		for _, c := range compiled.Capabilities() {
-			if c != v1alpha1.CapabilityAnnotate {
-				can = append(can, string(c))
-			}
-		}
-		if len(can) == 0 {
-			can = []string{string(v1alpha1.CapabilityAnnotate)}
-		}
-		slices.Sort(can)
-		want[stdcmp.Or(a.Spec.Target.Group, "core")+"/"+a.Spec.Target.Kind] = can
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("library (-) and README (+):\n%s", diff)
 	}
 }
 

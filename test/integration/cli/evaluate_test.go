@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,8 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -119,7 +116,7 @@ var _ = Describe("The evaluate API", func() {
 		}{
 			{http.MethodGet, evaluate.Path, "", http.StatusMethodNotAllowed, "post a FreezeReview"},
 			{http.MethodPost, evaluate.Path + "/", "{}", http.StatusNotFound, "404 page not found"},
-			{http.MethodPost, "/judge", "{}", http.StatusNotFound, "404 page not found"},
+			{http.MethodPost, "/elsewhere", "{}", http.StatusNotFound, "404 page not found"},
 			{http.MethodPost, evaluate.Path, "{}", http.StatusBadRequest, `apiVersion and kind are "" and ""`},
 			{http.MethodPost, evaluate.Path, `{"spec": ` + strings.Repeat("[", 2000), http.StatusBadRequest, "nested deeper than"},
 			{http.MethodPost, evaluate.Path, `{"spec": "` + strings.Repeat("x", 4<<20) + `"}`, http.StatusRequestEntityTooLarge, "bytes, more than"},
@@ -145,38 +142,6 @@ var _ = Describe("The evaluate API", func() {
 		Expect(tooOften.Header.Get("Retry-After")).To(Equal("1"))
 		slow.token = pipelines.of(ns, "another").token
 		Expect(slow.ask(rollout(ns, "free")).Code).To(Equal(http.StatusUnprocessableEntity), "another user has not asked yet")
-	})
-
-	It("shares its places by caller", func() {
-		ns := suite.Namespace(ctx, env)
-		var asked atomic.Int32
-		release := make(chan struct{})
-		hanging := served(evaluate.Options{Rate: 1000, KindOf: func(gk schema.GroupKind) (freezecheck.Kind, bool) {
-			if gk.Kind == "Slow" {
-				asked.Add(1)
-				<-release
-			}
-			return freezecheck.Kind{}, false
-		}})
-		greedy, modest := *hanging, *hanging
-		greedy.token, modest.token = pipelines.of(ns, "greedy").token, pipelines.of(suite.Namespace(ctx, env), "modest").token
-		question := func(kind string) []byte {
-			return fmt.Appendf(nil, `{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":{"action":"Scale","object":{"kind":%q,"namespace":%q,"name":"a"}}}`, kind, ns)
-		}
-		var all sync.WaitGroup
-		DeferCleanup(func() { close(release); all.Wait() })
-		var refused atomic.Int32
-		for range 100 {
-			all.Go(func() {
-				defer GinkgoRecover()
-				if greedy.post(http.MethodPost, evaluate.Path, question("Slow")).Code == http.StatusTooManyRequests {
-					refused.Add(1)
-				}
-			})
-		}
-		Eventually(func() int32 { return asked.Load() + refused.Load() }).Should(BeEquivalentTo(100))
-		Expect(asked.Load()).To(And(BeNumerically(">", 0), BeNumerically("<=", 64)), "at most half of the places")
-		Expect(modest.post(http.MethodPost, evaluate.Path, question("Quick")).Code).To(Equal(http.StatusUnprocessableEntity), "another caller gets an answer")
 	})
 
 	It("has a step for pipelines that fails closed", func() {

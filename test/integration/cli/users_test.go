@@ -46,6 +46,7 @@ func everyVerb(ns string) []asked {
 		{[]string{"explain", "deployment/web"}, answered(0, "nights asks: awake"), refused(1, lists)},
 		{[]string{"plan", "--for", "1d"}, answered(2, ".spec.replicas"), refused(1, lists)},
 		{[]string{"can-i", "rollout", "deployment/web"}, answered(0, "yes: RollOut"), refused(2, lists)},
+		{[]string{"report"}, answered(0, "Schedule/"+ns+"/nights"), refused(1, lists)},
 		{[]string{"freezes"}, answered(0, "No freeze and no maintenance window is in force."), refused(1, lists)},
 		{[]string{"wake", "deployment/web", "--for", "1h", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
 		{[]string{"sleep", "deployment/web", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
@@ -73,7 +74,7 @@ var _ = Describe("Every verb", func() {
 		apply(shop, ns)
 		DeferCleanup(removeNights, ns)
 		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2: 2 awake"))
-		var put []string
+		put := []string{"ui"} // serves until it is stopped; TestUI in cmd/kubectl-flyball/cli tries it
 		for _, a := range everyVerb(ns) {
 			args := append(a.args[:len(a.args):len(a.args)], "-n", ns)
 			By(strings.Join(args, " "))

@@ -135,7 +135,7 @@ var _ = Describe("An invalid Trigger", func() {
 			{`spec.triggers[1]: Duplicate value: {"name":"peak"}`, []v1alpha1.TimeTrigger{peak, peak}},
 			{"spec.triggers[0].window.days[0]: Unsupported value", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window.Days = []v1alpha1.Day{"Monday"} })}},
 			{"spec.triggers[0].window.from", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window.From = "08:00:30" })}},
-			{"spec.triggers[0].window: Invalid value: give exactly one form", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window = v1alpha1.Window{} })}},
+			{"spec.triggers[0]: Invalid value: give window, or a calendar with the effect Open", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window = v1alpha1.Window{} })}},
 		} {
 			Expect(env.Client.Create(ctx, trigger(ns, autoscalers, tc.all...))).To(MatchError(ContainSubstring(tc.field)))
 		}
