@@ -124,7 +124,7 @@ func (w *Waits) look(ref workload.Ref, moving map[waitKey]bool, waits bool) (aga
 				delete(w.rooms, key)
 			}
 		}
-		if r.Last == ref && !(waits && moving[key]) {
+		if r.Last == ref && (!waits || !moving[key]) {
 			again = append(again, r.one()...)
 		}
 	}

@@ -99,7 +99,7 @@ func TestPeriodsHaveOneOffset(t *testing.T) {
 		if offset != z.offsetAt(at) || end <= at || start > at {
 			t.Fatalf("%s at %d: offset %d from %d to %d", z.loc, at, offset, start, end)
 		}
-		inside := rapid.Int64Range(max(start, at-400*daySeconds), min(end-1, at+400*daySeconds)).Draw(t, "inside")
+		inside := rapid.Int64Range(max(start, at-400*daySeconds, tableFrom), min(end-1, at+400*daySeconds)).Draw(t, "inside")
 		if got := z.offsetAt(inside); got != offset {
 			t.Fatalf("%s: offset is %d at %d, want %d as at %d", z.loc, got, inside, offset, at)
 		}

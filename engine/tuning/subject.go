@@ -43,7 +43,7 @@ type subject struct {
 	// blind is true while the autoscaler cannot read its metrics.
 	blind bool
 	found policy.Found
-	// has has the present numbers of the pods and the autoscaler.
+	// has holds the present numbers of the pods and the autoscaler.
 	has actual.State
 	// pods is the progress of changes in place.
 	pods fleet.Resizing

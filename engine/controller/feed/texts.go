@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,7 +59,7 @@ func (f *Feed) readText(ctx context.Context, key v1alpha1.ConfigMapKey) (value s
 	case apierrors.IsNotFound(err):
 		return "", fmt.Errorf("there is no ConfigMap %s in the namespace %s", key.Name, key.Namespace), false
 	case apierrors.IsForbidden(err):
-		return "", fmt.Errorf("Flyball may not read this ConfigMap: list it under calendars.configMaps of the chart, or give the manager the right to get it"), false
+		return "", errors.New("no right to read this ConfigMap: list it under calendars.configMaps of the chart, or give the manager the right to get it"), false
 	case err != nil:
 		return "", fmt.Errorf("read the ConfigMap: %w", err), true
 	}

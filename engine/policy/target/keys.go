@@ -68,7 +68,8 @@ func (n *names) keys() []key {
 		out = append(out, key{value: name})
 	}
 	for _, glob := range n.globs {
-		before, after := glob[:strings.Index(glob, "*")], glob[strings.LastIndex(glob, "*")+1:]
+		before, _, _ := strings.Cut(glob, "*")
+		after := glob[strings.LastIndex(glob, "*")+1:]
 		k := key{prefix, before}
 		switch {
 		case before == "" && after == "":

@@ -16,7 +16,7 @@ func NewListed(days ...int64) Listed {
 }
 
 func (l Listed) mask(m month) (mask uint32) {
-	i, _ := slices.BinarySearchFunc(l, m.first, func(day, first int64) int { return cmp.Compare(day, first) })
+	i, _ := slices.BinarySearchFunc(l, m.first, cmp.Compare[int64])
 	for ; i < len(l) && l[i] < m.first+int64(m.length); i++ {
 		mask |= 1 << (l[i] - m.first + 1)
 	}

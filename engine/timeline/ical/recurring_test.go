@@ -137,16 +137,16 @@ func drawRule(t *rapid.T, start time.Time) string {
 	if maybe() {
 		rule += ";BYMONTH=" + numbers(1, 12)
 	}
+	form := rapid.IntRange(0, 3).Draw(t, "form")
 	switch {
+	case form == 0:
 	case freq == "WEEKLY" || freq == "DAILY":
-		if maybe() {
-			rule += ";BYDAY=" + days([]string{""})
-		}
-	case maybe():
+		rule += ";BYDAY=" + days([]string{""})
+	case form == 1:
 		rule += ";BYMONTHDAY=" + numbers(-31, 31)
-	case maybe():
+	case form == 2:
 		rule += ";BYDAY=" + days([]string{"1", "2", "-1", "-2", "5"})
-	case maybe():
+	default:
 		rule += ";BYDAY=" + days([]string{""})
 		if freq == "MONTHLY" {
 			rule += ";BYSETPOS=" + numbers(-4, 4)

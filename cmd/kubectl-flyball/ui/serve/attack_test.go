@@ -81,10 +81,10 @@ func open(t *testing.T, paths ...string) *opened {
 func (o *opened) enter() *opened {
 	o.Helper()
 	answer := o.send(o.request(http.MethodGet, "/?token="+o.token, ""))
-	if answer.StatusCode != http.StatusOK || len(answer.Cookies()) != 1 {
-		o.Fatalf("the token gives status %d and %d cookies", answer.StatusCode, len(answer.Cookies()))
+	if answer.StatusCode != http.StatusOK || len(answer.cookies) != 1 {
+		o.Fatalf("the token gives status %d and %d cookies", answer.StatusCode, len(answer.cookies))
 	}
-	o.cookie = answer.Cookies()[0]
+	o.cookie = answer.cookies[0]
 	return o
 }
 
@@ -106,7 +106,7 @@ func (o *opened) request(method, path, body string) *http.Request {
 }
 
 // send returns the answer to a request. Redirects are not followed. The body is read and can be read again.
-func (o *opened) send(r *http.Request) *http.Response {
+func (o *opened) send(r *http.Request) reply {
 	o.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(r)
@@ -118,19 +118,25 @@ func (o *opened) send(r *http.Request) *http.Response {
 		o.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	answer.Body = io.NopCloser(strings.NewReader(string(text)))
-	return answer
+	return reply{StatusCode: answer.StatusCode, Header: answer.Header, cookies: answer.Cookies(), text: string(text)}
+}
+
+// reply is an answer whose body was read.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	cookies    []*http.Cookie
+	text       string
 }
 
 // text returns the body of an answer with a status.
 func (o *opened) text(r *http.Request, status int) string {
 	o.Helper()
 	answer := o.send(r)
-	text, _ := io.ReadAll(answer.Body)
 	if answer.StatusCode != status {
-		o.Errorf("%s %s: status %d, want %d: %.300s", r.Method, r.URL, answer.StatusCode, status, text)
+		o.Errorf("%s %s: status %d, want %d: %.300s", r.Method, r.URL, answer.StatusCode, status, answer.text)
 	}
-	return string(text)
+	return answer.text
 }
 
 // secret is a text of every view of the demo's world.
@@ -191,10 +197,10 @@ func TestToken(t *testing.T) {
 	linked := o.request(http.MethodGet, "/?token="+o.token, "")
 	linked.Header.Set("Sec-Fetch-Site", "cross-site") // a link in a terminal that is itself a page
 	answer := o.send(linked)
-	if answer.StatusCode != http.StatusOK || len(answer.Cookies()) != 1 {
-		t.Fatalf("status %d, %d cookies", answer.StatusCode, len(answer.Cookies()))
+	if answer.StatusCode != http.StatusOK || len(answer.cookies) != 1 {
+		t.Fatalf("status %d, %d cookies", answer.StatusCode, len(answer.cookies))
 	}
-	c := answer.Cookies()[0]
+	c := answer.cookies[0]
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Value == o.token || len(c.Value) != 64 {
 		t.Errorf("cookie %v", c)
 	}
@@ -228,9 +234,8 @@ func TestPaths(t *testing.T) {
 		r := o.request(http.MethodGet, "/", "")
 		r.URL.Opaque = "//" + o.address.Host + path // sent as it stands
 		answer := o.send(r)
-		text, _ := io.ReadAll(answer.Body)
-		if answer.StatusCode == http.StatusOK || strings.Contains(string(text), "root:") {
-			t.Errorf("%s: status %d: %.200s", path, answer.StatusCode, text)
+		if answer.StatusCode == http.StatusOK || strings.Contains(answer.text, "root:") {
+			t.Errorf("%s: status %d: %.200s", path, answer.StatusCode, answer.text)
 		}
 	}
 	o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape("/etc/passwd")), http.StatusUnprocessableEntity)

@@ -109,7 +109,7 @@ func TestHostileAnnotations(t *testing.T) {
 	for _, path := range []string{"/", "/policies", "/freezes", "/savings", "/health", "/target/Deployment.apps/shop/web", "/target/Deployment.apps/shop/" + url.PathEscape(text[1:9]),
 		"/?q=" + url.QueryEscape(text), "/?zone=" + url.QueryEscape(text), "/?from=" + url.QueryEscape(text), "/?group=" + url.QueryEscape(text)} {
 		answer := o.send(o.request(http.MethodGet, path, ""))
-		tree, err := html.Parse(answer.Body)
+		tree, err := html.Parse(strings.NewReader(answer.text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,9 +43,10 @@ type Seen struct {
 const (
 	// LostAfter is the longest time without samples or the autoscaler's metrics.
 	LostAfter = 5 * time.Minute
-	// SteadyFor is the time for which both must be well before an emergency ends, and LevelAfter the time before capacity
-	// may fall: gaps of metrics move no bounds.
-	SteadyFor, LevelAfter = 10 * time.Minute, 30 * time.Minute
+	// SteadyFor is the time for which both must be well before an emergency ends.
+	SteadyFor = 10 * time.Minute
+	// LevelAfter is the time for which both must be well before capacity may fall: gaps of metrics move no bounds.
+	LevelAfter = 30 * time.Minute
 	// EnoughAfter is the time with samples before anything is tuned.
 	EnoughAfter = 30 * time.Minute
 )
