@@ -140,8 +140,8 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []adm
 	return list
 }
 
-// onceLoaded makes a validator wait until the adapters have been loaded, because they define what a kind accepts. A
-// request whose context ends earlier is refused.
+// onceLoaded returns a validator that waits until the adapters have been loaded, because adapters define the accepted
+// fields of a kind. The end of the context refuses the request.
 func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
 	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		select {

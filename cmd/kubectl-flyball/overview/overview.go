@@ -67,7 +67,7 @@ type Options struct {
 	Keep func(labels map[string]string) bool
 	// Namespace excludes Cluster policies without effect on the namespace. Empty excludes none.
 	Namespace string
-	// Namespaces are the namespaces whose annotations are read.
+	// Namespaces have the annotations to read.
 	Namespaces []string
 	// Judged has the number of objects that a freeze or a maintenance window judges, where it is known. Default, if not Live: as
 	// counted in the world.
@@ -162,8 +162,8 @@ func CountJudged(w *world.Memory, counts func(*world.Policy) bool) map[workload.
 	return all
 }
 
-// judged returns the counts of a freeze: in total the objects that it judges, and by state those that it puts to sleep. It returns nil if nobody
-// has counted them.
+// judged returns the counts of a freeze: Total is the number of judged objects, and the states count the suspended
+// targets. It returns nil without a count.
 func judged(acted *v1alpha1.TargetCounts, counted map[workload.Policy]int32, id workload.Policy) *v1alpha1.TargetCounts {
 	total, known := counted[id]
 	if !known {

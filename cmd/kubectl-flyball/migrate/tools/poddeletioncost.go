@@ -28,7 +28,7 @@ func podDeletionCost() migrate.Tool {
 	}
 }
 
-// costed returns the Deployments whose pods the tool orders.
+// costed returns the Deployments with pod costs from the tool.
 func costed(in *migrate.Input) []migrate.Object {
 	return slices.DeleteFunc(in.Of(migrate.Deployment), func(d migrate.Object) bool {
 		text, _ := d.Annotation(costPrefix + "enabled")
@@ -36,8 +36,8 @@ func costed(in *migrate.Input) []migrate.Object {
 	})
 }
 
-// convertCosts adds one policy for each namespace and node label: Deployments with the label in an annotation are found
-// by it, the others by the lack of that annotation.
+// convertCosts adds one policy for each namespace and node label: a Deployment that names a label in an
+// annotation is selected by the annotation, any other by its absence.
 func convertCosts(in *migrate.Input, out *migrate.Output) {
 	type group struct{ namespace, label string }
 	var members migrate.Groups[group, migrate.Object]
