@@ -17,7 +17,7 @@ const (
 	burst = 10
 )
 
-// limits are the rate limits of users.
+// rates are the rate limits of users.
 type rates struct {
 	rate float64
 	pace clock.PassiveClock

@@ -69,7 +69,7 @@ func (w *writer) series(s *Series) {
 	}
 	gap := int64(0)
 	for n := oldest(s.last); n <= s.last; n++ {
-		p := s.ring[n%int64(Points)]
+		p := *s.ring.at(n)
 		if p == 0 {
 			gap++
 			continue
@@ -224,7 +224,7 @@ func (r *reader) series(s *Series) {
 	if s.last == 0 || r.bad {
 		return
 	}
-	s.ring = make([]packed, Points)
+	s.ring = newRing()
 	for n := oldest(s.last); n <= s.last && !r.bad; n++ {
 		p := packed(r.uint16())
 		if p == 0 {
@@ -235,6 +235,6 @@ func (r *reader) series(s *Series) {
 			n += gap - 1
 			continue
 		}
-		s.ring[n%int64(Points)] = p
+		*s.ring.at(n) = p
 	}
 }

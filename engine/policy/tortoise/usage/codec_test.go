@@ -154,11 +154,11 @@ func TestSeriesAreChecked(t *testing.T) {
 
 // TestANewestStepWithoutSamples, which only a manipulated history has, is the value of the ring and no mean of nothing.
 func TestANewestStepWithoutSamples(t *testing.T) {
-	s := &Series{ring: make([]packed, Points), last: stepOf(monday)}
+	s := &Series{ring: newRing(), last: stepOf(monday)}
 	if got := s.At(s.last); got != (Point{}) {
 		t.Errorf("without a point it is %+v", got)
 	}
-	s.ring[s.last%int64(Points)] = pack(100)
+	*s.ring.at(s.last) = pack(100)
 	if got := s.At(s.last); !got.Known || !near(got.Mean, 100, 1e-3) {
 		t.Errorf("with a point it is %+v", got)
 	}
