@@ -21,6 +21,12 @@ type Standing struct {
 	Last workload.Ref
 }
 
+// isOver reports whether the standing counts no more at an instant, for an order with a number of waves. An instant to come, as after a
+// clock was set back, would never be waited out, and a place may be from an order that had more waves.
+func (s *Standing) isOver(edge, now time.Time, waves int) bool {
+	return s.Since.IsZero() || s.Since.Before(edge) || s.Since.After(now) || s.Place < 0 || s.Place >= waves
+}
+
 // Standings is a World that keeps the standings of policies. In another World every wait begins at the instant of the decision.
 type Standings interface {
 	Standing(workload.Policy, workload.Direction) Standing
@@ -33,6 +39,8 @@ type Hold struct {
 	Standing
 	// Edge is the last transition of the policy. A standing from before it is over.
 	Edge time.Time
+	// Waves is the number of waves in the order.
+	Waves int
 	// Title is the name and the place of the wave.
 	Title string
 	// Why names the object that is not finished, and what it lacks.
@@ -42,8 +50,27 @@ type Hold struct {
 }
 
 // orderGate returns the gate of the orders of all policies that ask for a patch. Values of triggers and tortoises, and the values of deleted
-// policies, do not wait.
+// policies, do not wait. An autoscaler that is to be held before its target sleeps waits with the target: it would not scale until then.
 func (d decider) orderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
+	if gate := d.ownOrderGate(k, obj, v); gate.Kind != GateOpen {
+		return gate
+	}
+	onBehalf := func(o Opinion) bool { return o.OnBehalf && o.Policy.Order != nil }
+	if v.Result.Direction != workload.DirectionDown || !slices.ContainsFunc(v.Opinions, onBehalf) {
+		return Gate{}
+	}
+	tk, governed := d.governed(k, obj)
+	if governed == nil {
+		return Gate{}
+	}
+	next := d.render(tk, governed, nil)
+	if next.Err != nil || next.Result.Patch == nil {
+		return Gate{}
+	}
+	return d.ownOrderGate(tk, governed, &next)
+}
+
+func (d decider) ownOrderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if by := d.w.Policy(v.Result.By); by == nil || by.Deleting || by.SetsValues() {
 		return Gate{}
 	}
@@ -81,7 +108,8 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 	}
 	for _, place := range before {
 		wave := &p.Order.Waves[place]
-		h := Hold{Policy: p.ID, Direction: dir, Standing: Standing{Place: place, Since: d.now}, Edge: p.State(d.now).Since, Title: p.Order.Title(place)}
+		h := Hold{Policy: p.ID, Direction: dir, Standing: Standing{Place: place, Since: d.now}, Edge: p.State(d.now).Since,
+			Waves: len(p.Order.Waves), Title: p.Order.Title(place)}
 		if place == at.Place && !at.Since.IsZero() {
 			h.Standing = at
 		}
@@ -97,13 +125,13 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 	return nil
 }
 
-// standing returns the standing of a policy. One from before the last transition of the policy does not count.
+// standing returns the standing of a policy; zero: none that counts.
 func (d decider) standing(p *Policy, dir workload.Direction) Standing {
 	if d.waits == nil {
 		return Standing{}
 	}
 	at := d.waits.Standing(p.ID, dir)
-	if at.Place < 0 || at.Place >= len(p.Order.Waves) || at.Since.Before(p.State(d.now).Since) || at.Since.After(d.now) {
+	if at.isOver(p.State(d.now).Since, d.now, len(p.Order.Waves)) {
 		return Standing{}
 	}
 	return at

@@ -150,6 +150,38 @@ func TestAutoscalersAreInTheWaveOfTheirTargets(t *testing.T) {
 	}
 }
 
+// An autoscaler that the policy does not select is not held while its target waits: it would not scale for that time.
+func TestAutoscalersAreHeldOnceTheirTargetsMaySleep(t *testing.T) {
+	scaler := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"db","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"scaleTargetRef":{"name":"db"}}}`
+	deployments := inOrder(func(s *v1alpha1.Schedule) {
+		s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	})
+	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, Namespace: "shop", Name: "db"}
+	for web, want := range map[string]decide.GateKind{tiered("web", "", 3, 3, ""): decide.GateOrder, sleeping("web", ""): decide.GateOpen} {
+		m := memory(t, []policy.Object{deployments}, tiered("db", "db", 1, 1, ""), scaler, web)
+		if v := decide.Target(m, ref, evening, nil); v.Result.Patch == nil || v.Gate.Kind != want {
+			t.Errorf("the autoscaler of a database has gate %+v, want %v, beside %s", v.Gate, want, web)
+		}
+	}
+}
+
+// A standing from the status that cannot be, as after a change of the order or of the clock, puts no timeout off for ever.
+func TestStandingsThatCannotBe(t *testing.T) {
+	for _, at := range []decide.Standing{{Place: 7, Since: morning}, {Place: -1, Since: morning}, {Since: morning.Add(24 * time.Hour)}} {
+		c := &crew{Memory: memory(t, []policy.Object{inOrder(nil)}, tiered("db", "db", 1, 0, ""), sleeping("web", "")), Waits: &decide.Waits{}}
+		c.Resume(nights, workload.DirectionUp, at)
+		web := deploymentRef("web")
+		v := decide.Target(c, web, morning, nil)
+		c.Looked(web, &v, morning)
+		if v.Gate.Kind != decide.GateOrder {
+			t.Errorf("%v: the rest does not wait for the database: %+v", at, v.Gate)
+		}
+		if v = decide.Target(c, web, morning.Add(10*time.Minute), nil); v.Gate.Kind != decide.GateOpen {
+			t.Errorf("%v: the rest waits after the timeout: %+v", at, v.Gate)
+		}
+	}
+}
+
 // A plan has the waves in their order, and batches hold inside a wave.
 func TestSimulateInOrder(t *testing.T) {
 	objects := []string{tiered("a-web", "", 3, 3, ""), tiered("b-db", "db", 1, 1, ""), tiered("c-redis", "cache", 1, 1, ""), tiered("d-db", "db", 1, 1, "")}

@@ -91,8 +91,8 @@ func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) 
 	if !waited || r.Last != hold.Last {
 		again = append(again, hold.Last) // it may have changed since it was looked at
 	}
-	switch over := r.Since.IsZero() || r.Since.Before(hold.Edge); {
-	case over || r.isBefore(hold):
+	switch {
+	case r.isOver(hold.Edge, now, hold.Waves) || r.isBefore(hold):
 		r.Standing = Standing{Place: hold.Place, Since: now}
 	case r.Place != hold.Place:
 		return again // the verdict is older than the standing, which has the target decided again
