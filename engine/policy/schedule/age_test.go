@@ -62,6 +62,20 @@ func TestAge(t *testing.T) {
 	}
 }
 
+// A night is a transition for a target past the age too: one that was woken by hand sleeps again then.
+func TestNightsBeginForOldTargetsToo(t *testing.T) {
+	p, _ := compile(v1alpha1.ScheduleRules{Age: &v1alpha1.AgeRule{AsleepAfter: "48h"}, Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}}, nil)
+	in := target()
+	in.Created = time.Date(2026, 2, 20, 9, 0, 0, 0, time.UTC)
+	old := in.Created.Add(48 * time.Hour)
+	for h, want := range map[int]time.Time{12: old, 21: time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)} {
+		d, err := p.Pipeline.Run(pipeline.Input{Now: time.Date(2026, 3, 2, h, 0, 0, 0, time.UTC), Target: in}, nil)
+		if err != nil || len(d.Intents) != 1 || !d.Intents[0].Since.Equal(want) {
+			t.Errorf("at %d: %+v, %v, want asleep since %s", h, d.Intents, err, want)
+		}
+	}
+}
+
 // What has just appeared is left alone: before the night and in it, and a Job until it is over or the night after.
 func TestGracePeriod(t *testing.T) {
 	rules := v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}, GracePeriod: "2h"}

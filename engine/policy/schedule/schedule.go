@@ -183,7 +183,7 @@ func (s *schedule) byAge(f *pipeline.Frame, st timeline.State, says bool) (timel
 		f.Decision.WakeAt(from)
 		return st, says
 	}
-	if !says || !st.Active || st.Since.After(from) {
+	if !says || !st.Active { // the begin of a night stays a transition
 		st.Since = from
 	}
 	return timeline.State{Active: true, Since: st.Since, Name: "age"}, true
