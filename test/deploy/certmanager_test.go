@@ -18,7 +18,7 @@ func TestCertManager(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			certificate := find(t, all, "Certificate", "flyball-webhook")
-			if got := text(t, certificate, "spec", "secretName"); got != "flyball-webhook-cert" {
+			if got := text(t, certificate, "spec", "secretName"); got != "flyball-webhook-tls" {
 				t.Errorf("the certificate is in the Secret %s", got)
 			}
 			hosts, _, err := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
@@ -40,7 +40,7 @@ func TestCertManager(t *testing.T) {
 
 			pod, _, _ := unstructured.NestedMap(find(t, all, "Deployment", "flyball").Object, "spec", "template", "spec")
 			volumes, _, _ := unstructured.NestedSlice(pod, "volumes")
-			if len(volumes) != 1 || text(t, &unstructured.Unstructured{Object: volumes[0].(map[string]any)}, "secret", "secretName") != "flyball-webhook-cert" {
+			if len(volumes) != 1 || text(t, &unstructured.Unstructured{Object: volumes[0].(map[string]any)}, "secret", "secretName") != "flyball-webhook-tls" {
 				t.Errorf("volumes %v", volumes)
 			}
 			containers, _, _ := unstructured.NestedSlice(pod, "containers")
@@ -52,6 +52,9 @@ func TestCertManager(t *testing.T) {
 			if args, _, _ := unstructured.NestedStringSlice(container, "args"); !slices.Contains(args, "--webhook-cert-dir=/certificates") {
 				t.Errorf("arguments %v", args)
 			}
+			// Helm owns the Secret of Flyball's own certificates, and cert-manager this one, so that the chart can be
+			// switched from one to the other.
+			find(t, render(t), "Secret", "flyball-webhook-cert")
 			// The Secret is cert-manager's, and the manager has no right on it.
 			for _, rule := range rules(t, find(t, all, "Role", "flyball")) {
 				if slices.Contains(rule.Resources, "secrets") {
