@@ -48,6 +48,9 @@ func NewPair(cert, key []byte) (*Pair, error) {
 	if err == nil {
 		err = serving.Leaf.CheckSignatureFrom(authority)
 	}
+	if err == nil && authority.NotAfter.Before(serving.Leaf.NotAfter) {
+		err = errors.New("its authority expires before it")
+	}
 	return &Pair{Cert: cert, Key: key, Serving: &serving, Authority: authority}, err
 }
 
@@ -169,6 +172,8 @@ func (r Rotation) unusable(m Material, now time.Time) string {
 		return "there was none"
 	case !now.Before(m.Current.Serving.Leaf.NotAfter):
 		return "the old one had expired"
+	case now.Before(m.Current.Serving.Leaf.NotBefore):
+		return "the old one was not valid yet" // a replica whose clock is far ahead has made it
 	case slices.ContainsFunc(r.Hosts, func(host string) bool { return m.Current.Serving.Leaf.VerifyHostname(host) != nil }):
 		return uncovered
 	default:

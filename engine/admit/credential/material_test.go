@@ -318,3 +318,17 @@ func TestIssue(t *testing.T) {
 		t.Errorf("it lives for %v", end)
 	}
 }
+
+// A certificate made by a replica with a clock far ahead is replaced by a replica on time, and the first one keeps the
+// replacement. Otherwise every API server would refuse it for hours.
+func TestCertificateOfTheFuture(t *testing.T) {
+	r, now := testRotation(), time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
+	ahead := mustNext(t, r, Material{}, now.Add(3*time.Hour), time.Time{})
+	onTime := mustNext(t, r, ahead.Material, now, time.Time{})
+	if !accepted(t, onTime.Material.Trusted, onTime.Material, r.Hosts, now) {
+		t.Errorf("it is not accepted; did %v", onTime.Did)
+	}
+	if again := mustNext(t, r, onTime.Material, now.Add(3*time.Hour), time.Time{}); again.Changed {
+		t.Errorf("the replica ahead has changed it: %v", again.Did)
+	}
+}
