@@ -52,6 +52,8 @@ type keeper struct {
 	log      logr.Logger
 
 	current atomic.Pointer[kept]
+	// failure is the reason why there is no certificate yet, for readiness.
+	failure atomic.Pointer[error]
 	// authority is the newest authority trusted by all configurations, as known to this replica since the time since.
 	authority *x509.Certificate
 	since     time.Time
@@ -130,6 +132,7 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	}
 	next, wake, err := k.step(ctx, now)
 	if err != nil {
+		k.failure.Store(&err)
 		return time.Time{}, err
 	}
 	k.serve(*next)
@@ -233,6 +236,9 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, m credential.
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, registration.ErrConflict)
 	}
+	if apierrors.IsForbidden(err) && secret.ResourceVersion == "" {
+		return fmt.Errorf("the Secret %s is missing, and the manager may not create it; repeat helm upgrade or kubectl apply, which makes it empty: %w", k.secret, err)
+	}
 	if err != nil {
 		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, err)
 	}
@@ -273,6 +279,9 @@ func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (k *keeper) ready() error {
 	now := k.current.Load()
 	if now == nil {
+		if failure := k.failure.Load(); failure != nil {
+			return *failure
+		}
 		return errNotAnnounced
 	}
 	return now.pending
