@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
@@ -245,30 +247,37 @@ func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (
 // Adapter guards adapters in addition to another validator. Deleting or editing an adapter needs the verb override on
 // every guarded freeze that depends on the adapter or suspends its kind.
 func (g *Guard) Adapter(inner Validator) Kind {
-	return g.dependedOn(Kind{Kind: "Adapter", Resource: "adapters", Validator: inner}, func(old any) (string, []*freeze.Rule) {
-		a := old.(*v1alpha1.Adapter)
+	return g.dependedOn(Kind{Kind: "Adapter", Resource: "adapters", Validator: inner}, func(req Request) (string, []*freeze.Rule) {
+		a, ok := req.Old.(*v1alpha1.Adapter)
+		if !ok {
+			return "", nil
+		}
 		return "the adapter " + a.Name, g.Freezes.Set().Guarding(a.Spec.Target.GroupKind(), a.Spec.Governs != "", g.Clock.Now())
 	})
 }
 
-// Calendar guards calendars in addition to another validator. Deleting or editing a calendar needs the verb override on every guarded
-// freeze that uses it.
-func (g *Guard) Calendar(inner Validator) Kind {
-	return g.dependedOn(Kind{Kind: "Calendar", Resource: "calendars", Validator: inner}, func(old any) (string, []*freeze.Rule) {
-		c := old.(*v1alpha1.Calendar)
-		return "the calendar " + c.Name, g.Freezes.Set().GuardingCalendar(c.Name, g.Clock.Now())
+// Calendar guards calendars in addition to another validator. Creating, editing or deleting a calendar needs the verb override on every guarded
+// freeze that uses it, by name or by includes. including returns the names of a calendar and of all that include it.
+func (g *Guard) Calendar(inner Validator, including func(names ...string) sets.Set[string]) Kind {
+	return g.dependedOn(Kind{Kind: "Calendar", Resource: "calendars", Validator: inner}, func(req Request) (string, []*freeze.Rule) {
+		object, ok := cmp.Or(req.Old, req.New).(*v1alpha1.Calendar) // the name of a request is empty for a collection, and with generateName
+		if !ok {
+			return "", nil
+		}
+		name := object.Name
+		return "the calendar " + name, g.Freezes.Set().GuardingCalendar(name, including(name), req.Old == nil, g.Clock.Now())
 	})
 }
 
 // dependedOn guards a kind in addition to its validator. dependents returns the name of an object and the guarded freezes that depend on it.
-func (g *Guard) dependedOn(kind Kind, dependents func(old any) (string, []*freeze.Rule)) Kind {
+func (g *Guard) dependedOn(kind Kind, dependents func(Request) (string, []*freeze.Rule)) Kind {
 	inner := kind.Validator
 	kind.Operations = registration.EveryWrite
 	kind.Validator = ValidatorFunc(func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
 		var warnings []string
-		if req.Old != nil && !isDeleting(req.Old) && (req.New == nil || req.SpecChanged) {
-			name, rules := dependents(req.Old)
-			what := name + ", on which it depends, is edited or deleted"
+		if req.Old == nil || !isDeleting(req.Old) && (req.New == nil || req.SpecChanged) {
+			name, rules := dependents(req)
+			what := name + ", on which it depends, is " + map[bool]string{true: "created", false: "edited or deleted"}[req.Old == nil]
 			for _, rule := range rules {
 				more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)
 				if err != nil {

@@ -26,6 +26,8 @@ type Context struct {
 	Scope target.Scope
 	// Calendars returns the calendars named by a spec. Nil: calendars are not checked.
 	Calendars when.Calendars
+	// Unreadable reports whether a calendar is there and cannot be read. Nil: none is.
+	Unreadable func(name string) bool
 	// Kinds returns the properties of an adapted kind; false: unknown (yet), and checks that depend on them are
 	// skipped. Nil: all kinds are unknown.
 	Kinds func(schema.GroupKind) (AdaptedKind, bool)

@@ -15,6 +15,10 @@ import (
 // SetCalendar stores a new or changed calendar and compiles again the including calendars and the policies of each. It returns the
 // errors of the calendar.
 func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
+	if !c.DeletionTimestamp.IsZero() { // a finalizer must not keep days at hand that their deleter can take away at any moment
+		tx.RemoveCalendar(c.Name)
+		return nil
+	}
 	revision := revisionOf(c.UID, c.Generation)
 	if old, known := tx.next.calendars[c.Name]; !known || old.revision != revision {
 		tx.next.calendars[c.Name] = Calendar{object: c, revision: revision, Generation: c.Generation}
@@ -27,17 +31,37 @@ func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	at := field.NewPath("spec")
 	_, errs := when.Calendar(c.Name, c.Spec, when.Sources{}, at)
-	way := when.Cycle(c.Name, func(name string) []string {
+	return append(errs, when.Includes(c.Name, func(name string) []string {
 		if name == c.Name {
 			return c.Spec.Include
 		}
 		return s.IncludedBy(name)
-	})
-	if way != nil {
-		errs = append(errs, when.CycleError(way, at))
-	}
-	return errs
+	}, at)...)
 }
+
+// Including returns the names of calendars, whether they exist or not, and of all calendars that include one of them, directly or through others.
+func (s *Snapshot) Including(names ...string) sets.Set[string] {
+	all := sets.New(names...)
+	for grown := true; grown; {
+		grown = false
+		for name := range s.calendars {
+			if !all.Has(name) && all.HasAny(s.IncludedBy(name)...) {
+				all.Insert(name)
+				grown = true
+			}
+		}
+	}
+	return all
+}
+
+// Days implements when.Calendars.
+func (s *Snapshot) Days(name string) (timeline.Timeline, bool) {
+	c, known := s.calendars[name]
+	return c.Days, known && len(c.Invalid) == 0
+}
+
+// IsUnreadable reports whether a calendar is there and cannot be read.
+func (s *Snapshot) IsUnreadable(name string) bool { return len(s.calendars[name].Invalid) > 0 }
 
 // RemoveCalendar removes a deleted calendar.
 func (tx *Tx) RemoveCalendar(name string) {
@@ -76,16 +100,7 @@ func (tx *Tx) DropTexts() {
 
 // compileCalendars compiles calendars and all calendars with includes of them, in the order of includes, and then their policies.
 func (tx *Tx) compileCalendars(changed ...string) {
-	affected := sets.New(changed...)
-	for grown := true; grown; {
-		grown = false
-		for name := range tx.next.calendars {
-			if !affected.Has(name) && affected.HasAny(tx.next.IncludedBy(name)...) {
-				affected.Insert(name)
-				grown = true
-			}
-		}
-	}
+	affected := tx.next.Including(changed...)
 	left := affected.Clone()
 	var compile func(name string)
 	compile = func(name string) {
@@ -113,8 +128,8 @@ func (tx *Tx) compileCalendar(name string) {
 	}
 	at := field.NewPath("spec")
 	c.CompiledCalendar, c.Invalid = when.CompiledCalendar{}, nil
-	if way := when.Cycle(name, tx.next.IncludedBy); way != nil {
-		c.Invalid = field.ErrorList{when.CycleError(way, at)}
+	if errs := when.Includes(name, tx.next.IncludedBy, at); len(errs) > 0 {
+		c.Invalid = errs
 	} else if fault := safely(func() { c.CompiledCalendar, c.Invalid = tx.read.calendar(name, c.object.Spec, tx.sources(), at) }); fault != nil {
 		c.Invalid = field.ErrorList{fault}
 	}
@@ -124,17 +139,11 @@ func (tx *Tx) compileCalendar(name string) {
 var errNotRead = errors.New("the ConfigMap has not been read; offline, give its manifest as well")
 
 func (tx *Tx) sources() when.Sources {
-	return when.Sources{Calendars: tx.daysOf, Text: func(key v1alpha1.ConfigMapKey) (string, error) {
+	return when.Sources{Calendars: tx.next.Days, Text: func(key v1alpha1.ConfigMapKey) (string, error) {
 		found, known := tx.next.texts[key]
 		if !known {
 			return "", errNotRead
 		}
 		return found.value, found.err
 	}}
-}
-
-// daysOf implements when.Calendars.
-func (tx *Tx) daysOf(name string) (timeline.Timeline, bool) {
-	c, known := tx.next.calendars[name]
-	return c.Days, known && len(c.Invalid) == 0
 }

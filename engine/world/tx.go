@@ -18,7 +18,6 @@ import (
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/target"
 	"flyball.dev/flyball/engine/policy/when"
-	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -218,11 +217,9 @@ func (tx *Tx) touch(id workload.Policy) {
 // context returns the context of compilation: the state as changed by the transaction so far.
 func (tx *Tx) context() policy.Context {
 	return policy.Context{
-		Stored: true,
-		Scope:  tx.scope,
-		Calendars: func(name string) (timeline.Timeline, bool) {
-			return tx.daysOf(name)
-		},
+		Stored:    true,
+		Scope:     tx.scope,
+		Calendars: tx.next.Days, Unreadable: tx.next.IsUnreadable,
 		Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 			k := tx.next.kinds[gk]
 			if k == nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -26,6 +27,7 @@ import (
 	"flyball.dev/flyball/engine/controller"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -86,7 +88,9 @@ func (j *judging) exempt() []string { return admit.Exempt(j.opts.Namespace) }
 func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	g := &admit.Guard{
 		Freezes: j.world, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(), Clock: j.clock,
-		Context: freeze.Context{Scope: j.world.Scope()}, Exempt: j.exempt(), Account: j.account, Note: j.notes.Guarded,
+		Context: freeze.Context{Scope: j.world.Scope(), Calendars: func(name string) (timeline.Timeline, bool) { return j.world.Snapshot().Days(name) },
+			Unreadable: func(name string) bool { return j.world.Snapshot().IsUnreadable(name) }},
+		Exempt: j.exempt(), Account: j.account, Note: j.notes.Guarded,
 	}
 	kinds = slices.Clone(kinds)
 	for i := range kinds {
@@ -94,10 +98,15 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 		case "Adapter":
 			kinds[i] = g.Adapter(kinds[i].Validator)
 		case "Calendar":
-			kinds[i] = g.Calendar(kinds[i].Validator)
+			kinds[i] = g.Calendar(kinds[i].Validator, func(names ...string) sets.Set[string] { return j.world.Snapshot().Including(names...) })
+			kinds[i].Validator = onceLoaded(j.world, kinds[i].Validator)
 		}
 	}
-	return append(kinds, g.Kinds()...)
+	for _, kind := range g.Kinds() {
+		kind.Validator = onceLoaded(j.world, kind.Validator) // without the calendars a freeze by its days would not be guarded
+		kinds = append(kinds, kind)
+	}
+	return kinds
 }
 
 // owner returns the function that finds the owner of the webhook configurations.

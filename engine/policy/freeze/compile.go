@@ -92,7 +92,7 @@ func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
 
 func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	at := field.NewPath("spec")
-	r := &Rule{filed: filed{id: d.id, end: forever}, enforcement: d.enforcement(), calendars: when.Names(d.times.Calendars),
+	r := &Rule{filed: filed{id: d.id, end: forever}, enforcement: d.enforcement(), calendars: d.times.Calendars,
 		recurs: len(d.times.Windows)+len(d.times.Calendars) > 0, windows: max(1, len(d.times.Windows)+len(d.times.Calendars))}
 	var errs field.ErrorList
 	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
@@ -118,6 +118,7 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	errs = append(errs, es...)
 	r.denies, r.end, r.missing, es = d.denies(loc, ctx.Calendars, at)
 	errs = append(errs, es...)
+	r.distrust(ctx, at.Child("calendars"))
 	if es = when.Repeated(d.times.Windows, at.Child("windows")); !ctx.Stored {
 		errs = append(errs, es...)
 	} else if len(es) > 0 {
@@ -131,6 +132,7 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 		return nil, errs
 	}
 	r.engine = engine(r, asleep)
+	r.engine.Invalid = r.unreadable
 	return r, nil
 }
 
@@ -203,6 +205,22 @@ func (d draft) denies(loc *time.Location, calendars when.Calendars, at *field.Pa
 		denies = timeline.Override(denies, effects...)
 	}
 	return denies, end, missing, nil
+}
+
+// distrust has the rule deny for as long as a calendar with the effect Frozen is there and cannot be read: the days of the freeze are not known, and a
+// broken file or include must not lift it. In the meantime the engine neither suspends nor restores.
+func (r *Rule) distrust(ctx Context, at *field.Path) {
+	for i, c := range r.calendars {
+		if ctx.Unreadable == nil || !ctx.Unreadable(c.Name) {
+			continue
+		}
+		r.missing = slices.DeleteFunc(r.missing, func(name string) bool { return name == c.Name })
+		why := "this Calendar cannot be read, as its status says, so it opens nothing: mend it"
+		if c.Effect == v1alpha1.EffectFrozen {
+			r.denies, why = timeline.Not(timeline.Timeline{}), "this Calendar cannot be read, as its status says, so the freeze holds until it can: mend it"
+		}
+		r.unreadable = append(r.unreadable, field.Invalid(at.Index(i).Child("name"), c.Name, why))
+	}
 }
 
 // period returns the time from startTime to endTime, if it is given, and its end.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/workload"
@@ -78,11 +79,15 @@ func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Ru
 	})
 }
 
-// GuardingCalendar returns the rules guarded now that use a calendar: an edit of its days would change when they deny.
-func (s *Set) GuardingCalendar(name string, now time.Time) []*Rule {
+// GuardingCalendar returns the rules guarded now that use a calendar or one of those that include it: an edit of its days would change when they deny.
+// A new calendar with the effect Frozen only adds days to the rules that name it.
+func (s *Set) GuardingCalendar(name string, including sets.Set[string], isNew bool, now time.Time) []*Rule {
 	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)
-		return !guarded || !slices.Contains(r.calendars, name)
+		return !guarded || !slices.ContainsFunc(r.calendars, func(c v1alpha1.FreezeCalendar) bool {
+			onlyAdds := isNew && c.Name == name && c.Effect == v1alpha1.EffectFrozen
+			return including.Has(c.Name) && !onlyAdds
+		})
 	})
 }
 

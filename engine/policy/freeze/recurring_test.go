@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
 
@@ -266,7 +267,7 @@ func TestCalendarsAreGuarded(t *testing.T) {
 		{"longer before", "holidays", "2026-12-16T12:00:00Z", 0},
 		{"another calendar", "others", "2026-12-18T16:00:00Z", 0},
 	} {
-		if got := len(s.GuardingCalendar(test.calendar, at(test.now))); got != test.want {
+		if got := len(s.GuardingCalendar(test.calendar, sets.New(test.calendar), false, at(test.now))); got != test.want {
 			t.Errorf("%s: %d rules guard it", test.reason, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -76,8 +77,10 @@ type Rule struct {
 	// excused is an error that would refuse the rule at apply now, and is tolerated in a stored rule; empty: none.
 	excused string
 	// missing are the names of calendars that are not there; their days do not count.
-	missing   []string
-	calendars []string
+	missing []string
+	// unreadable says which calendars cannot be read; empty: none.
+	unreadable field.ErrorList
+	calendars  []v1alpha1.FreezeCalendar
 	// recurs is true if the rule has windows or calendars.
 	recurs  bool
 	windows int

@@ -106,6 +106,9 @@ func (s suspension) state(now time.Time) policy.State {
 	if len(s.rule.missing) > 0 {
 		out.Message += "; there is no Calendar " + strings.Join(s.rule.missing, ", ") + ", so its days do not count: create it, or take it out of spec.calendars"
 	}
+	if len(s.rule.unreadable) > 0 {
+		out.Message += "; " + s.rule.unreadable.ToAggregate().Error()
+	}
 	if s.rule.excused != "" {
 		out.Message += "; this will be refused at the next edit: " + s.rule.excused
 	}

@@ -128,9 +128,34 @@ func Cycle(name string, includes func(name string) []string) (way []string) {
 	return slices.Clip(visit(name, nil))
 }
 
-// CycleError is the error of a calendar with a cycle of includes.
-func CycleError(way []string, at *field.Path) *field.Error {
-	return field.Invalid(at.Child("include"), strings.Join(way, " -> "), "the calendar would include itself: take one of these includes out")
+// maxIncluded bounds the calendars that a calendar includes, directly and through others, each as often as it is included: every question about a day
+// asks them all.
+const maxIncluded = 64
+
+// Includes returns the error of a calendar that includes itself, or too many others.
+func Includes(name string, includes func(name string) []string, at *field.Path) field.ErrorList {
+	at = at.Child("include")
+	if way := Cycle(name, includes); way != nil {
+		return field.ErrorList{field.Invalid(at, strings.Join(way, " -> "), "the calendar would include itself: take one of these includes out")}
+	}
+	left, inside := maxIncluded, map[string]bool{}
+	var count func(name string)
+	count = func(name string) {
+		inside[name] = true
+		for _, inner := range includes(name) {
+			if left--; left < 0 {
+				break
+			}
+			if !inside[inner] { // a circle further down is an error of its own calendars
+				count(inner)
+			}
+		}
+		inside[name] = false
+	}
+	if count(name); left < 0 {
+		return field.ErrorList{field.TooMany(at, maxIncluded+1, maxIncluded)}
+	}
+	return nil
 }
 
 func yearly(y v1alpha1.CalendarYearly) face.Yearly {
