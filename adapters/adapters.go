@@ -1,7 +1,7 @@
-// Package adapters is the shipped library of Adapters, one folder per kind: <group>/<Kind>/adapter.yaml with its testdata
-// beside it, where core stands for the group without a name. It promises that every adapter in it decodes strictly, compiles, and gives back exactly what it changed on
-// each object in its testdata; adding a kind is adding a folder. The text of the files is part of the program, so the
-// library needs no files at run time.
+// Package adapters is the shipped library of Adapters, one folder per kind: <group>/<Kind>/adapter.yaml with its testdata beside
+// it, where core stands for the group without a name. It promises that every adapter in it decodes strictly, compiles, and gives
+// back exactly what it changed on each object in its testdata; adding a kind is adding a folder. The text of the files is part of
+// the program, so the library needs no files at run time.
 package adapters
 
 import (

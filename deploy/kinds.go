@@ -22,8 +22,10 @@ var kindLists = []struct {
 	{"policies.cluster", "Those outside namespaces, which govern many of them.", func(k policy.Kind) bool { return k.ClusterScoped }},
 	{"policies.passive", "All others.", func(k policy.Kind) bool { return !k.Acts() }},
 	{"policies.guarded", "Those whose deletion is judged: they restrict who may change workloads, and can be in force.", guarded},
-	{"policies.edit", "Those in namespaces that the role edit gives the right to write.", func(k policy.Kind) bool { return !k.ClusterScoped && !k.Restricts }},
-	{"policies.admin", "Those in namespaces that it takes the role admin to write.", func(k policy.Kind) bool { return !k.ClusterScoped && k.Restricts }},
+	{"policies.edit", "Those in namespaces that the role edit gives the right to write.",
+		func(k policy.Kind) bool { return !k.ClusterScoped && !k.Restricts }},
+	{"policies.admin", "Those in namespaces that it takes the role admin to write.",
+		func(k policy.Kind) bool { return !k.ClusterScoped && k.Restricts }},
 }
 
 func guarded(k policy.Kind) bool { return k.Restricts && k.Acts() }
@@ -39,7 +41,8 @@ func kindsTemplate() []byte {
 			}
 		}
 		slices.Sort(resources)
-		text = fmt.Appendf(text, "\n{{/* %s */}}\n{{- define \"flyball.%s\" -}}\n%s\n{{- end -}}\n", list.comment, list.name, strings.Join(resources, ", "))
+		text = fmt.Appendf(text, "\n{{/* %s */}}\n{{- define \"flyball.%s\" -}}\n%s\n{{- end -}}\n", list.comment, list.name,
+			strings.Join(resources, ", "))
 	}
 	return text
 }

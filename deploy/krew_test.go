@@ -32,7 +32,8 @@ func TestKrewManifest(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(filled), &plugin); err != nil {
 		t.Fatalf("%v in\n%s", err, filled)
 	}
-	if plugin.Kind != "Plugin" || plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Metadata.Name != "flyball" || plugin.Spec.Version != "v1.2.3" {
+	if plugin.Kind != "Plugin" || plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Metadata.Name != "flyball" ||
+		plugin.Spec.Version != "v1.2.3" {
 		t.Errorf("the head is %+v", plugin)
 	}
 	if n := len(plugin.Spec.ShortDescription); n == 0 || n > 50 {

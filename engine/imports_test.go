@@ -18,7 +18,8 @@ import (
 const module = "flyball.dev/flyball/"
 
 // pure are the packages that see no client and call no clock.
-var pure = []string{"engine/path", "engine/timeline", "engine/fleet", "engine/workload", "engine/adapter", "engine/pipeline", "engine/policy", "engine/decide", "engine/spelling", "engine/habit", "engine/tuning/actual"}
+var pure = []string{"engine/path", "engine/timeline", "engine/fleet", "engine/workload", "engine/adapter", "engine/pipeline",
+	"engine/policy", "engine/decide", "engine/spelling", "engine/habit", "engine/tuning/actual"}
 
 // ioPackages are the packages that talk to the network. They import pure ones, never one another.
 var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admit", "engine/usage"}
@@ -27,7 +28,8 @@ var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "eng
 const world = "engine/world"
 
 // joining are the packages that join those that do I/O.
-var joining = []string{"engine/target", "engine/status", "engine/template", "engine/members", "engine/cost", "engine/resize", "engine/disruption", "engine/tuning", "engine/controller", "cmd"}
+var joining = []string{"engine/target", "engine/status", "engine/template", "engine/members", "engine/cost", "engine/resize",
+	"engine/disruption", "engine/tuning", "engine/controller", "cmd"}
 
 type listed struct {
 	ImportPath string
@@ -118,10 +120,12 @@ func TestPurePackagesCallNoClock(t *testing.T) {
 	}
 }
 
-// TestPureImportsGoOneWay checks path <- workload, fleet; spelling, timeline, workload <- adapter <- pipeline <- policy <- decide, habit <- tuning/actual.
+// TestPureImportsGoOneWay checks path <- workload, fleet; spelling, timeline, workload <- adapter <- pipeline <- policy <-
+// decide, habit <- tuning/actual.
 func TestPureImportsGoOneWay(t *testing.T) {
 	layers := map[string]int{
-		"engine/path": 0, "engine/timeline": 0, "engine/spelling": 0, "engine/workload": 1, "engine/fleet": 1, "engine/adapter": 2, "engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5, "engine/habit": 5, "engine/tuning/actual": 6,
+		"engine/path": 0, "engine/timeline": 0, "engine/spelling": 0, "engine/workload": 1, "engine/fleet": 1, "engine/adapter": 2,
+		"engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5, "engine/habit": 5, "engine/tuning/actual": 6,
 	}
 	rank := func(path string) (int, bool) {
 		for p, n := range layers {
@@ -197,14 +201,16 @@ func TestNobodyBelowImportsTheControllers(t *testing.T) {
 	}
 }
 
-// TestMigrationReadsJSONOnly: package migrate works out the meaning of objects from their JSON, and another package reads them from a cluster.
+// TestMigrationReadsJSONOnly: package migrate works out the meaning of objects from their JSON, and another package reads them
+// from a cluster.
 func TestMigrationReadsJSONOnly(t *testing.T) {
 	for _, l := range list(t) {
 		if l.ImportPath != module+"cmd/kubectl-flyball/migrate" && !strings.HasPrefix(l.ImportPath, module+"cmd/kubectl-flyball/migrate/") {
 			continue
 		}
 		for _, imp := range l.Imports {
-			if strings.HasPrefix(imp, "k8s.io/client-go") || strings.HasPrefix(imp, "sigs.k8s.io/controller-runtime") || imp == module+"cmd/kubectl-flyball/source" {
+			if strings.HasPrefix(imp, "k8s.io/client-go") || strings.HasPrefix(imp, "sigs.k8s.io/controller-runtime") || imp == module+
+				"cmd/kubectl-flyball/source" {
 				t.Errorf("%s imports %s", l.ImportPath, imp)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// require says in JSON Schema what the CEL rules of a schema say of which fields go together, or of the form of a text, as far as they speak
-// of nothing but that. Each part of allOf is described by the message of its rule.
+// require says in JSON Schema what the CEL rules of a schema say of which fields go together, or of the form of a text, as far as
+// they speak of nothing but that. Each part of allOf is described by the message of its rule.
 func require(s schema) {
 	var all []schema
 	rules, _ := s["x-kubernetes-validations"].([]any)

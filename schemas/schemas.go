@@ -1,7 +1,7 @@
 // Package schemas turns Flyball's CustomResourceDefinitions into JSON Schemas for editors and CI, one file for each kind and
-// version, and one for files with objects of several kinds. It promises that a schema refuses every field the CRD would drop, knows nothing the CRD does not say, and is the
-// same text for the same CRD. Of what a CRD says in CEL, the schema has which fields go together; the API server and the
-// webhook check the rest.
+// version, and one for files with objects of several kinds. It promises that a schema refuses every field the CRD would drop,
+// knows nothing the CRD does not say, and is the same text for the same CRD. Of what a CRD says in CEL, the schema has which
+// fields go together; the API server and the webhook check the rest.
 package schemas
 
 import (
@@ -107,7 +107,8 @@ func metadata(namespaced bool) schema {
 		{"anyOf": []schema{{"required": []string{"name"}}, {"required": []string{"generateName"}}}, "description": "give name or generateName"},
 	}}
 	if namespaced {
-		properties["namespace"] = schema{"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "description": "Default: the current namespace."}
+		properties["namespace"] = schema{"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+			"description": "Default: the current namespace."}
 	} else {
 		properties["namespace"] = schema{"enum": []string{""}, "description": "The kind lives outside namespaces."}
 	}

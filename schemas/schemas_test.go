@@ -234,7 +234,8 @@ func TestMetadata(t *testing.T) {
 		{"ClusterSchedule", `{"name":"nights"}`, true},
 		{"ClusterSchedule", `{"name":"nights","namespace":"shop"}`, false},
 	} {
-		obj := map[string]any{"apiVersion": "flyball.dev/v1alpha1", "kind": test.kind, "spec": map[string]any{"upscale": "0 8 * * *", "downscale": "0 20 * * *"}}
+		obj := map[string]any{"apiVersion": "flyball.dev/v1alpha1", "kind": test.kind,
+			"spec": map[string]any{"upscale": "0 8 * * *", "downscale": "0 20 * * *"}}
 		if test.kind == "ClusterSchedule" {
 			obj["spec"].(map[string]any)["target"] = map[string]any{"namespaces": []any{"shop"}}
 		}
@@ -274,7 +275,8 @@ func TestOneSchemaForAllKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all.Definitions) != len(made)-1 || len(all.Then.AllOf) != len(made)-1 || len(all.Then.Properties.Kind.Enum) != len(made)-1 {
-		t.Fatalf("%d definitions, %d choices and %d names for %d kinds", len(all.Definitions), len(all.Then.AllOf), len(all.Then.Properties.Kind.Enum), len(made)-1)
+		t.Fatalf("%d definitions, %d choices and %d names for %d kinds", len(all.Definitions), len(all.Then.AllOf),
+			len(all.Then.Properties.Kind.Enum), len(made)-1)
 	}
 	for _, choice := range all.Then.AllOf {
 		kind := choice.If.Properties.Kind.Const

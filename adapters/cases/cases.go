@@ -38,7 +38,9 @@ func Run(dir string, update bool) ([]Result, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "testdata", "*", "case.yaml"))
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s has no cases: each is a folder in testdata with case.yaml and object.yaml; kubectl flyball adapter new RESOURCE --into DIR drafts some", dir)
+		return nil,
+			fmt.Errorf("%s has no cases: each is a folder in testdata with case.yaml and object.yaml; kubectl flyball adapter new RESOURCE "+
+				"--into DIR drafts some", dir)
 	}
 	results := []Result{{Adapter: spec.Name}}
 	var runs []*run

@@ -58,7 +58,8 @@ func (r *run) projection() (projection, error) {
 		r.failf("ready is %t, want %t (%s)", ready, *r.Ready, why)
 	}
 	p := projection{
-		Observed:   observed{observedAmounts: observedAmountsOf(o), CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended, Ready: ready, Blind: o.Blind},
+		Observed: observed{observedAmounts: observedAmountsOf(o), CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended,
+			Ready: ready, Blind: o.Blind},
 		Generation: obj.Generation,
 	}
 	for _, c := range o.Components {

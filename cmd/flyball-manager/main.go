@@ -27,7 +27,8 @@ func run(args []string) error {
 	logging := zap.Options{}
 	flags := pflag.NewFlagSet("flyball-manager", pflag.ContinueOnError)
 	flags.Usage = func() {
-		fmt.Fprint(os.Stderr, "Governs when and how much any Kubernetes workload runs.\n\nUsage:\n  flyball-manager [flags]\n\nFlags:\n", flags.FlagUsages())
+		fmt.Fprint(os.Stderr, "Governs when and how much any Kubernetes workload runs.\n\nUsage:\n  flyball-manager [flags]\n\nFlags:\n",
+			flags.FlagUsages())
 	}
 	opts.AddFlags(flags)
 	showVersion := flags.Bool("version", false, "Print the version and end.")

@@ -46,7 +46,8 @@ type InLieu string
 // InLieuMonday moves a day that falls on a Saturday or Sunday to the Monday after.
 const InLieuMonday InLieu = "Monday"
 
-// CalendarYearly is a day that comes every year: a date, the first day of a range, a weekday by its place in the month, or a distance from Easter.
+// CalendarYearly is a day that comes every year: a date, the first day of a range, a weekday by its place in the month, or a
+// distance from Easter.
 // 29 February comes in leap years only.
 // +kubebuilder:validation:XValidation:rule="has(self.easter) || has(self.month)",message="give month with day, month with nth, or easter"
 // +kubebuilder:validation:XValidation:rule="!has(self.easter) || !(has(self.month) || has(self.day) || has(self.nth) || has(self.until))",message="easter does not go with month, day, nth and until: make two entries"
@@ -85,7 +86,8 @@ type CalendarYearly struct {
 	Name string `json:"name,omitempty"`
 }
 
-// CalendarHolidays are the public holidays of a country, by the rules of the library github.com/rickar/cal. They are known from 1970 to 2199.
+// CalendarHolidays are the public holidays of a country, by the rules of the library github.com/rickar/cal. They are known from
+// 1970 to 2199.
 // +kubebuilder:validation:XValidation:rule="!(has(self.only) && has(self.except))",message="give only or except, and not both: the names that count, or those that do not"
 type CalendarHolidays struct {
 	// Country is a code of ISO 3166-1, such as DE.

@@ -55,8 +55,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.matches('^(0|[1-9][0-9]{0,3})%$')",message="write a percentage, such as 20%",messageExpression="'write a percentage, such as 20%, and not ' + self"
 type Percentage string
 
-// The markers of a quantity stand at each field: controller-gen leaves out those of a type that is an alias of resource.Quantity, and another type
-// would be no quantity in code. A test of package kinds fails for a field without them.
+// The markers of a quantity stand at each field: controller-gen leaves out those of a type that is an alias of resource.Quantity,
+// and another type would be no quantity in code. A test of package kinds fails for a field without them.
 
 // Quantities are an amount of CPU, of memory, or of both.
 type Quantities struct {

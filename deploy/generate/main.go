@@ -1,4 +1,5 @@
-// Command generate writes the JSON Schemas of Flyball's kinds and the files that the Helm chart copies; run it from the root of the repository.
+// Command generate writes the JSON Schemas of Flyball's kinds and the files that the Helm chart copies; run it from the root of
+// the repository.
 package main
 
 import (

@@ -21,7 +21,8 @@ const interval = time.Second
 
 // await takes a step again and again until nothing is left to wait for, and says what that is whenever it changes. Where the context
 // ends before, the error names it.
-func await(ctx context.Context, config *rest.Config, say func(string), step func(context.Context, client.Client) (left string, err error)) error {
+func await(ctx context.Context, config *rest.Config, say func(string),
+	step func(context.Context, client.Client) (left string, err error)) error {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("make the scheme: %w", err)

@@ -79,7 +79,8 @@ func free(ctx context.Context, c client.Client, say func(string)) (freed string,
 				continue
 			}
 			name := strings.TrimPrefix(obj.GetNamespace()+"/"+obj.GetName(), "/")
-			if err := c.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+			if err := c.Patch(ctx, obj, client.MergeFromWithOptions(before,
+				client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
 				return "", fmt.Errorf("take the finalizer off %s %s: %w", kind.Name, name, err)
 			}
 			say("took the finalizer off " + kind.Name + " " + name)

@@ -82,7 +82,8 @@ func kindsPage(library []v1alpha1.Adapter) (string, error) {
 			fmt.Fprintf(&text, "\n## %s\n", cmp.Or(group, "core"))
 		}
 		fmt.Fprintf(&text, "\n### %s\n\n", a.Spec.Target.Kind)
-		fmt.Fprintf(&text, "[%s](../%s), versions %s. Can: %s.\n\n", a.Name, source(a.Spec.Target), strings.Join(a.Spec.Target.Versions, ", "), can)
+		fmt.Fprintf(&text, "[%s](../%s), versions %s. Can: %s.\n\n", a.Name, source(a.Spec.Target), strings.Join(a.Spec.Target.Versions, ", "),
+			can)
 		text.WriteString("| | |\n|---|---|\n")
 		for _, row := range [][2]string{
 			{"Asleep", asleep(&a.Spec)}, {"Held", variants(a.Spec.Hold)}, {"Bounds", bounds(a.Spec.Bounds)}, {"Settled", settled(a.Spec.Ready)},
@@ -184,7 +185,8 @@ func settled(ready []v1alpha1.ReadyPredicate) string {
 
 // signs are the operators as the page writes them.
 var signs = map[v1alpha1.PredicateOp]string{
-	v1alpha1.OpExists: "exists", v1alpha1.OpNotExists: "does not exist", v1alpha1.OpEq: "=", v1alpha1.OpNe: "≠", v1alpha1.OpLt: "<", v1alpha1.OpLe: "≤",
+	v1alpha1.OpExists: "exists", v1alpha1.OpNotExists: "does not exist", v1alpha1.OpEq: "=", v1alpha1.OpNe: "≠", v1alpha1.OpLt: "<",
+	v1alpha1.OpLe: "≤",
 	v1alpha1.OpGt: ">", v1alpha1.OpGe: "≥", v1alpha1.OpIn: "in",
 }
 
@@ -209,11 +211,12 @@ func joinNonEmpty(between string, texts ...string) string {
 
 const kindsIntroduction = `# Kinds
 
-The library has adapters of %d kinds. This page is generated from [adapters/](../adapters), and each adapter's golden cases are tests. The comments in
-an adapter's file say why it is as it is, and what its operator does. All kinds take annotations as well. For a kind of your own, see
+The library has adapters of %d kinds. This page is generated from [adapters/](../adapters), and each adapter's golden cases are
+tests. The comments in an adapter's file say why it is as it is, and what its operator does. All kinds take annotations as well. For a kind of your own, see
 [Adapters](adapters.md).
 
-**Asleep** are the fields that sleep writes, **held** those of a hold, and an object is **settled** once the predicates hold. Waking gives every field back as it was.
+**Asleep** are the fields that sleep writes, **held** those of a hold, and an object is **settled** once the
+predicates hold. Waking gives every field back as it was.
 `
 
 const kindsLeftOut = `

@@ -1,4 +1,5 @@
-// Command generate writes docs/cli from the commands of kubectl flyball, and docs/kinds.md and the README's table of kinds from the adapters.
+// Command generate writes docs/cli from the commands of kubectl flyball, and docs/kinds.md and the README's table of kinds from
+// the adapters.
 package main
 
 import (
@@ -56,7 +57,8 @@ func below(cmd *cobra.Command, dir string) error {
 			return fmt.Errorf("read a page: %w", err)
 		}
 		before, after, _ := strings.Cut(string(page), "### SEE ALSO")
-		if err := os.WriteFile(name, []byte(before+"### Files and queries\n\n```\n"+strings.TrimRight(text, "\n")+"\n```\n\n### SEE ALSO"+after), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(before+"### Files and queries\n\n```\n"+strings.TrimRight(text, "\n")+"\n```\n\n### SEE ALSO"+after),
+			0o644); err != nil {
 			return fmt.Errorf("write a page: %w", err)
 		}
 	}

@@ -36,7 +36,8 @@ func TestKindsAreCurrent(t *testing.T) {
 	if err := writeKinds(dir, filepath.Join(dir, "README.md")); err != nil {
 		t.Fatal(err)
 	}
-	for name, now := range map[string]string{"kinds.md": filepath.Join("..", "kinds.md"), "README.md": filepath.Join("..", "..", "README.md")} {
+	for name, now := range map[string]string{"kinds.md": filepath.Join("..", "kinds.md"),
+		"README.md": filepath.Join("..", "..", "README.md")} {
 		want, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

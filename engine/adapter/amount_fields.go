@@ -35,7 +35,8 @@ func (v *view) amounts() (all []amountField, fault string) {
 		x := &v.a.amounts[i]
 		if x.slot != nil {
 			if v.all(x.when, v.original) {
-				f := amountField{part: x, key: x.key(x.name), element: -1, original: v.original(x.slot), entry: v.entryAt(location{inSlot, x.slot.index})}
+				f := amountField{part: x, key: x.key(x.name), element: -1, original: v.original(x.slot),
+					entry: v.entryAt(location{inSlot, x.slot.index})}
 				all, fault = appendAmount(all, fault, f, v.current(x.slot), x.slot.pointer)
 			}
 			continue
@@ -296,7 +297,8 @@ func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.All
 
 // allocate sets the requests that claims of a kind ask for, and the limits beside them. It reports whether any claim
 // does.
-func allocate(to *workload.Allocation, amounts map[workload.Amount]workload.Claim[int64], kind workload.AmountKind, own workload.Allocation) (any bool) {
+func allocate(to *workload.Allocation, amounts map[workload.Amount]workload.Claim[int64], kind workload.AmountKind,
+	own workload.Allocation) (any bool) {
 	for _, of := range []workload.Resource{workload.CPU, workload.Memory} {
 		claim, asked := amounts[workload.Amount{Kind: kind, Component: own.Component, Resource: of}]
 		if !asked {

@@ -27,8 +27,10 @@ func TestReadAmounts(t *testing.T) {
 		want int64
 		ok   bool
 	}{
-		{&cores, `"250m"`, 250, true}, {&cores, `"1"`, 1000, true}, {&cores, `1.5`, 1500, true}, {&cores, `"0"`, 0, true}, {&cores, `"-1"`, 0, false}, {&cores, ``, 0, false},
-		{&cores, `"x"`, 0, false}, {&cores, `9007199254740992`, 1000 << 53, true}, {&cores, `9007199254740993`, 0, false}, {&withDefault, ``, 2000, true}, {&withDefault, `"3"`, 3000, true},
+		{&cores, `"250m"`, 250, true}, {&cores, `"1"`, 1000, true}, {&cores, `1.5`, 1500, true}, {&cores, `"0"`, 0, true},
+		{&cores, `"-1"`, 0, false}, {&cores, ``, 0, false},
+		{&cores, `"x"`, 0, false}, {&cores, `9007199254740992`, 1000 << 53, true}, {&cores, `9007199254740993`, 0, false},
+		{&withDefault, ``, 2000, true}, {&withDefault, `"3"`, 3000, true},
 		{&bytesOf, `"1Ki"`, 1024, true}, {&bytesOf, `7`, 7, true}, {&bytesOf, `"1500m"`, 2, true},
 		{&share, `70`, 70, true}, {&share, `"70"`, 0, false}, {&shareText, `"70"`, 70, true}, {&shareText, `70`, 0, false},
 	} {
@@ -46,7 +48,8 @@ func TestSpellAmounts(t *testing.T) {
 		known []string
 		want  string
 	}{
-		{&cores, 250, nil, `"250m"`}, {&cores, 1000, nil, `"1"`}, {&cores, 1000, []string{`"2"`, `"1000m"`}, `"1000m"`}, {&cores, 1000, []string{``, `"x"`}, `"1"`},
+		{&cores, 250, nil, `"250m"`}, {&cores, 1000, nil, `"1"`}, {&cores, 1000, []string{`"2"`, `"1000m"`}, `"1000m"`},
+		{&cores, 1000, []string{``, `"x"`}, `"1"`},
 		{&withDefault, 2000, []string{``}, `"2"`},
 		{&bytesOf, 1 << 30, nil, `"1Gi"`}, {&wholeBytes, 1 << 30, nil, `1073741824`},
 		{&wholeCores, 2000, nil, `2`}, {&wholeCores, 2001, nil, `3`}, {&wholeCores, 2999, nil, `3`}, {&wholeCores, 0, nil, `0`},
@@ -61,8 +64,10 @@ func TestSpellAmounts(t *testing.T) {
 // TestLimitsFollowTheirRequests in the ratio that the owner gave them, which they never exceed by rounding, and are never below them.
 func TestLimitsFollowTheirRequests(t *testing.T) {
 	for _, tc := range []struct{ request, ownRequest, ownLimit, want int64 }{
-		{100, 200, 400, 200}, {100, 200, 200, 100}, {100, 3, 4, 133}, {99, 3, 4, 132}, {100, 200, 100, 100}, {100, 0, 400, 400}, {500, 0, 400, 500},
-		{math.MaxInt64, 1, 2, math.MaxInt64}, {math.MaxInt64, 2, 4, math.MaxInt64}, {1 << 62, 1, 1, 1 << 62}, {math.MaxInt64, 1, 1, math.MaxInt64}, {math.MaxInt64 - 1, 1, 1, math.MaxInt64 - 1},
+		{100, 200, 400, 200}, {100, 200, 200, 100}, {100, 3, 4, 133}, {99, 3, 4, 132}, {100, 200, 100, 100}, {100, 0, 400, 400},
+		{500, 0, 400, 500},
+		{math.MaxInt64, 1, 2, math.MaxInt64}, {math.MaxInt64, 2, 4, math.MaxInt64}, {1 << 62, 1, 1, 1 << 62},
+		{math.MaxInt64, 1, 1, math.MaxInt64}, {math.MaxInt64 - 1, 1, 1, math.MaxInt64 - 1},
 		{1 << 62, 1, 4, math.MaxInt64},              // 2 to the 64, which no 64 bits hold
 		{145295143558111, 2, 253921, math.MaxInt64}, // half of 2 to the 65 minus 1
 	} {
@@ -78,8 +83,10 @@ func TestDirections(t *testing.T) {
 		from, to string
 		want     workload.Direction
 	}{
-		{`1`, `2`, workload.DirectionUp}, {`2`, `2`, workload.DirectionDown}, {`3`, `2`, workload.DirectionDown}, {`"1Gi"`, `"2Gi"`, workload.DirectionUp}, {`"1Gi"`, `"1Gi"`, workload.DirectionDown},
-		{`"1Gi"`, `"1024Mi"`, workload.DirectionDown}, {`"a"`, `"b"`, workload.DirectionDown}, {`false`, `true`, workload.DirectionDown}, {``, `1`, workload.DirectionDown},
+		{`1`, `2`, workload.DirectionUp}, {`2`, `2`, workload.DirectionDown}, {`3`, `2`, workload.DirectionDown},
+		{`"1Gi"`, `"2Gi"`, workload.DirectionUp}, {`"1Gi"`, `"1Gi"`, workload.DirectionDown},
+		{`"1Gi"`, `"1024Mi"`, workload.DirectionDown}, {`"a"`, `"b"`, workload.DirectionDown}, {`false`, `true`, workload.DirectionDown},
+		{``, `1`, workload.DirectionDown},
 	} {
 		if got := towards(tc.from, tc.to); got != tc.want {
 			t.Errorf("from %s to %s it goes %s", tc.from, tc.to, got)
@@ -89,7 +96,8 @@ func TestDirections(t *testing.T) {
 
 // TestWhichElementsAreAmounts: those between the components that are counted and the ends of ranges.
 func TestWhichElementsAreAmounts(t *testing.T) {
-	for component, want := range map[uint8]bool{0: false, amountElements - 1: false, amountElements: true, lowEnds - 1: true, lowEnds: false, highEnds: false} {
+	for component, want := range map[uint8]bool{0: false, amountElements - 1: false, amountElements: true, lowEnds - 1: true, lowEnds: false,
+		highEnds: false} {
 		if got := isAmount(&workload.Element{Component: component}); got != want {
 			t.Errorf("component %d: %t", component, got)
 		}
@@ -99,7 +107,8 @@ func TestWhichElementsAreAmounts(t *testing.T) {
 // TestPointersThatCouldMatch: as many tokens as steps, the named ones the same.
 func TestPointersThatCouldMatch(t *testing.T) {
 	p := path.MustParse(".spec.pools[2].name")
-	for pointer, want := range map[string]bool{"/spec/pools/2/name": true, "/spec/pools/3/name": false, "/spec/sets/2/name": false, "/spec/pools/2": false, "/spec/pools/2/name/x": false} {
+	for pointer, want := range map[string]bool{"/spec/pools/2/name": true, "/spec/pools/3/name": false, "/spec/sets/2/name": false,
+		"/spec/pools/2": false, "/spec/pools/2/name/x": false} {
 		if got := fits(p.Steps(), path.Pointer(pointer).Tokens()); got != want {
 			t.Errorf("%s: %t", pointer, got)
 		}

@@ -38,11 +38,15 @@ func TestLimitsFollowRequests(t *testing.T) {
 		{"no limit, and none is made", `{"requests":{"cpu":"100m"}}`, 300, `{"requests":{"cpu":"300m"}}`},
 		{"nothing at all", `{}`, 300, `{"requests":{"cpu":"300m"}}`},
 		{"by the ratio, up", `{"requests":{"cpu":"100m"},"limits":{"cpu":"250m"}}`, 300, `{"requests":{"cpu":"300m"},"limits":{"cpu":"750m"}}`},
-		{"by the ratio, down, rounded down", `{"requests":{"cpu":"300m"},"limits":{"cpu":"1"}}`, 100, `{"requests":{"cpu":"100m"},"limits":{"cpu":"333m"}}`},
-		{"guaranteed stays guaranteed", `{"requests":{"cpu":"1"},"limits":{"cpu":"1"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
+		{"by the ratio, down, rounded down", `{"requests":{"cpu":"300m"},"limits":{"cpu":"1"}}`, 100,
+			`{"requests":{"cpu":"100m"},"limits":{"cpu":"333m"}}`},
+		{"guaranteed stays guaranteed", `{"requests":{"cpu":"1"},"limits":{"cpu":"1"}}`, 700,
+			`{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
 		{"a limit is the request, too", `{"limits":{"cpu":"1"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
-		{"a request of nothing has no ratio", `{"requests":{"cpu":"0"},"limits":{"cpu":"500m"}}`, 700, `{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
-		{"another spelling of the same", `{"requests":{"cpu":"0.5"},"limits":{"cpu":"1000m"}}`, 500, `{"requests":{"cpu":"0.5"},"limits":{"cpu":"1000m"}}`},
+		{"a request of nothing has no ratio", `{"requests":{"cpu":"0"},"limits":{"cpu":"500m"}}`, 700,
+			`{"requests":{"cpu":"700m"},"limits":{"cpu":"700m"}}`},
+		{"another spelling of the same", `{"requests":{"cpu":"0.5"},"limits":{"cpu":"1000m"}}`, 500,
+			`{"requests":{"cpu":"0.5"},"limits":{"cpu":"1000m"}}`},
 		{"whole cores in the usual spelling", `{"requests":{"cpu":"0.5"}}`, 2000, `{"requests":{"cpu":"2"}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -164,7 +168,8 @@ func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	plan := asking(webCPU, 1000)
 	plan.Amounts[workload.Amount{Component: "a", Resource: workload.Memory}] = workload.Claim[int64]{Value: 1 << 20, By: peaks, Since: monday}
 	s.settle(t, asked, plan)
-	s.set("/spec/template/spec/containers", `[{"name":"web","resources":{"requests":{"cpu":"1"}}},{"name":"a","resources":{"requests":{"memory":"1Mi"}}}]`)
+	s.set("/spec/template/spec/containers",
+		`[{"name":"web","resources":{"requests":{"cpu":"1"}}},{"name":"a","resources":{"requests":{"memory":"1Mi"}}}]`)
 	s.stamp()
 	r := s.settle(t, unasked, workload.Plan{})
 	if after := `{"template":{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"250m"}}},{"name":"a","resources":{}}]}}}`; !path.Equal(after, s.spec()) {
@@ -194,7 +199,8 @@ blind:
 		{`{}`, false},
 		{`{"conditions":[{"type":"AbleToScale","status":"False","reason":"FailedGetScale"}]}`, false},
 		{`{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"True","reason":"ValidMetricFound"}]}`, false},
-		{`{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"FailedGetResourceMetric"}]}`, true},
+		{`{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"FailedGetResourceMetric"}]}`,
+			true},
 		{`{"conditions":[{"type":"ScalingActive","status":"False","reason":"ScalingDisabled"}]}`, false},
 	} {
 		raw := []byte(strings.Replace(string(object(`{"minReplicas":1,"maxReplicas":3}`)), `"spec":`, `"status":`+test.status+`,"spec":`, 1))
@@ -205,7 +211,8 @@ blind:
 			t.Errorf("with the status %s it is blind where nobody asks", test.status)
 		}
 	}
-	if _, errs := Compile("x", specOf(t, strings.Replace(adapter, "governs: .spec.scaleTargetRef", "", 1)), Keys{}); !strings.Contains(errs.ToAggregate().Error(), "spec.blind") {
+	if _, errs := Compile("x", specOf(t, strings.Replace(adapter, "governs: .spec.scaleTargetRef", "", 1)),
+		Keys{}); !strings.Contains(errs.ToAggregate().Error(), "spec.blind") {
 		t.Errorf("a kind that governs nothing may be blind: %v", errs)
 	}
 }
@@ -216,13 +223,19 @@ func TestAmountsThatCannotBeSet(t *testing.T) {
 		{"no such container", deploymentYAML, `{"template":{"spec":{"containers":[{"name":"other"}]}}}`, "there is no web cpu request to set"},
 		{"what is no quantity", deploymentYAML, pod(`{"requests":{"cpu":"much"}}`), `web cpu request is "much", which is no amount of 0 or more`},
 		{"a negative one", deploymentYAML, pod(`{"requests":{"cpu":"-1"}}`), `web cpu request is "-1", which is no amount of 0 or more`},
-		{"more than can be counted", deploymentYAML, pod(`{"requests":{"cpu":"9E"}}`), `web cpu request is "9E", which is no amount of 0 or more`},
-		{"no place", deploymentYAML, pod(`{"requests":"none"}`), "web cpu request has no place at /spec/template/spec/containers/0/resources/requests/cpu"},
-		{"two of a name", deploymentYAML, `{"template":{"spec":{"containers":[{"name":"web"},{"name":"web"}]}}}`, "two elements of the list have the name web"},
-		{"two of a name that have it", strings.Replace(allocatedListsYAML, ", default: 0", "", 1), `{"nodeSets":[{"name":"web","count":1},{"name":"web","count":2}]}`,
+		{"more than can be counted", deploymentYAML, pod(`{"requests":{"cpu":"9E"}}`),
+			`web cpu request is "9E", which is no amount of 0 or more`},
+		{"no place", deploymentYAML, pod(`{"requests":"none"}`),
+			"web cpu request has no place at /spec/template/spec/containers/0/resources/requests/cpu"},
+		{"two of a name", deploymentYAML, `{"template":{"spec":{"containers":[{"name":"web"},{"name":"web"}]}}}`,
 			"two elements of the list have the name web"},
-		{"two of a name that have it by default", allocatedListsYAML, `{"nodeSets":[{"name":"web"},{"name":"web"}]}`, "two elements of the list have the name web"},
-		{"an immutable template", "target: {kind: Job, versions: [v1]}\npods: {template: .spec.template, immutable: true}", pod(`{}`), "there is no web cpu request to set"},
+		{"two of a name that have it", strings.Replace(allocatedListsYAML, ", default: 0", "", 1),
+			`{"nodeSets":[{"name":"web","count":1},{"name":"web","count":2}]}`,
+			"two elements of the list have the name web"},
+		{"two of a name that have it by default", allocatedListsYAML, `{"nodeSets":[{"name":"web"},{"name":"web"}]}`,
+			"two elements of the list have the name web"},
+		{"an immutable template", "target: {kind: Job, versions: [v1]}\npods: {template: .spec.template, immutable: true}", pod(`{}`),
+			"there is no web cpu request to set"},
 		{"a template that the adapter writes to itself", "target: {kind: Own, versions: [v1]}\npods: {template: .spec.template}\n" +
 			"suspend: [{set: [{path: .spec.template.spec.containers, value: []}]}]", pod(`{}`), "there is no web cpu request to set"},
 	} {
@@ -260,15 +273,20 @@ func TestCompileErrorsOfAmounts(t *testing.T) {
 	}{
 		{"resources: [{requests: {cpu: {path: .spec.cpu}}}]", []string{"spec.resources[0].name: Required value"}},
 		{"resources: [{name: a, requests: {}}]", []string{"spec.resources[0].requests: Required value"}},
-		{"resources: [{name: a, requests: {cpu: {path: '.a[*]'}}}]", []string{`spec.resources[0].requests.cpu.path: Invalid value: ".a[*]": must name one place`}},
-		{"resources: [{name: a, requests: {cpu: {path: .status.cpu}}}]", []string{`spec.resources[0].requests.cpu.path: Invalid value: ".status.cpu": .status cannot be written`}},
+		{"resources: [{name: a, requests: {cpu: {path: '.a[*]'}}}]",
+			[]string{`spec.resources[0].requests.cpu.path: Invalid value: ".a[*]": must name one place`}},
+		{"resources: [{name: a, requests: {cpu: {path: .status.cpu}}}]",
+			[]string{`spec.resources[0].requests.cpu.path: Invalid value: ".status.cpu": .status cannot be written`}},
 		{"resources: [{name: a, requests: {cpu: {path: .spec.cpu, default: -1, encoding: Cores}}}]", []string{
-			`spec.resources[0].requests.cpu.encoding: Unsupported value: "Cores"`, `spec.resources[0].requests.cpu.default: Invalid value: "-1": must be 0 or more`}},
-		{"resources: [{name: a, requests: {cpu: {path: .spec.cpu}}}, {name: a, requests: {cpu: {path: .spec.x}}}]", []string{`spec.resources[1].name: Duplicate value: "a"`}},
+			`spec.resources[0].requests.cpu.encoding: Unsupported value: "Cores"`,
+			`spec.resources[0].requests.cpu.default: Invalid value: "-1": must be 0 or more`}},
+		{"resources: [{name: a, requests: {cpu: {path: .spec.cpu}}}, {name: a, requests: {cpu: {path: .spec.x}}}]",
+			[]string{`spec.resources[1].name: Duplicate value: "a"`}},
 		{"resources: [{name: a, requests: {cpu: {path: .spec.cpu}}, limits: {cpu: {path: .spec.cpu}}}]", []string{
 			`spec.resources[0].limits.cpu.path: Invalid value: ".spec.cpu": overlaps with .spec.cpu of spec.resources[0].requests.cpu.path`}},
 		{"resources: [{each: '.spec.a[*]', requests: {cpu: {path: .cpu}}}]", []string{"spec.resources[0].nameFrom: Required value"}},
-		{"resources: [{each: .spec.a, nameFrom: .name, requests: {cpu: {path: .cpu}}}]", []string{`spec.resources[0].each: Invalid value: ".spec.a": must end in [*] or a filter`}},
+		{"resources: [{each: .spec.a, nameFrom: .name, requests: {cpu: {path: .cpu}}}]",
+			[]string{`spec.resources[0].each: Invalid value: ".spec.a": must end in [*] or a filter`}},
 		{"resources: [{each: '.spec.a[*]', nameFrom: .name, requests: {cpu: {path: '.b[*].cpu'}}}]", []string{
 			`spec.resources[0].requests.cpu.path: Invalid value: ".b[*].cpu": must name one place in an element: no [*]`}},
 		{"resources: [{each: '.spec.a[*]', nameFrom: .name, when: [{path: .spec.b, op: Exists}], requests: {cpu: {path: .cpu}}}]", []string{
@@ -278,7 +296,8 @@ func TestCompileErrorsOfAmounts(t *testing.T) {
 		{"utilisation: [{resource: cpu, containerFrom: .c, percent: .spec.target}]", []string{
 			`spec.utilisation[0].containerFrom: Invalid value: ".c": goes together with each`}},
 		{"utilisation: [{each: '.spec.a[*]', percent: .target}]", []string{"spec.utilisation[0].resourceFrom: Required value"}},
-		{"utilisation: [{resource: cpu, percent: .spec.a}, {resource: cpu, percent: .spec.b}]", []string{`spec.utilisation[1].resource: Duplicate value: "cpu"`}},
+		{"utilisation: [{resource: cpu, percent: .spec.a}, {resource: cpu, percent: .spec.b}]",
+			[]string{`spec.utilisation[1].resource: Duplicate value: "cpu"`}},
 	} {
 		t.Run(test.spec, func(t *testing.T) {
 			a, errs := Compile("tests", specOf(t, head+test.spec), Keys{})
@@ -316,7 +335,8 @@ func TestSettledTargets(t *testing.T) {
 			t.Errorf("with the status %s it has settled: %t", status, got)
 		}
 	}
-	raw := []byte(strings.Replace(string(object(`{"replicas":3}`)), `"spec":`, `"status":{"observedGeneration":1,"availableReplicas":3},"spec":`, 1))
+	raw := []byte(strings.Replace(string(object(`{"replicas":3}`)), `"spec":`,
+		`"status":{"observedGeneration":1,"availableReplicas":3},"spec":`, 1))
 	if plain.Observe(projected(t, plain, raw)).Settled {
 		t.Error("status is kept of what nobody tunes")
 	}
@@ -331,7 +351,8 @@ func TestMoreMemory(t *testing.T) {
 		want  bool
 	}{{2 << 30, true}, {1536 << 20, false}, {512 << 20, false}, {513 << 20, true}} {
 		plan := asking(webCPU, 10_000-step.bytes>>20) // less where memory is more
-		plan.Amounts[workload.Amount{Component: "web", Resource: workload.Memory}] = workload.Claim[int64]{Value: step.bytes, By: peaks, Since: monday}
+		plan.Amounts[workload.Amount{Component: "web", Resource: workload.Memory}] = workload.Claim[int64]{Value: step.bytes, By: peaks,
+			Since: monday}
 		r, err := a.Render(projected(t, a, s.doc), plan)
 		if err != nil || r.Patch == nil || r.MoreMemory != step.want {
 			t.Errorf("%d bytes are more: %t (%s, %v)", step.bytes, r.MoreMemory, r.Message, err)

@@ -26,12 +26,15 @@ utilisation: [{resource: cpu, percent: .spec.target}]
 	}{
 		{"a quantity", allocatedYAML, `{}`, dbCPU, 1500, `{"resources":{"requests":{"cpu":"1500m"}}}`,
 			`db cpu request absent -> "1500m"`, `db cpu request "1500m" -> absent`, v1alpha1.ImpactRollout},
-		{"another one", allocatedYAML, `{"resources":{"requests":{"memory":1}}}`, dbMemory, 1 << 20, `{"resources":{"requests":{"memory":"1Mi"}}}`,
+		{"another one", allocatedYAML, `{"resources":{"requests":{"memory":1}}}`, dbMemory, 1 << 20,
+			`{"resources":{"requests":{"memory":"1Mi"}}}`,
 			`db memory request 1 -> "1Mi"`, `db memory request "1Mi" -> 1`, v1alpha1.ImpactRollout},
 		{"a share in a text", allocatedYAML, `{"target":{"cpu":"50"}}`, cpuTarget, 70, `{"target":{"cpu":"70"}}`,
 			`cpu utilisation "50" -> "70"`, `cpu utilisation "70" -> "50"`, v1alpha1.ImpactNone},
-		{"a share", numbersYAML, `{"target":50}`, cpuTarget, 70, `{"target":70}`, `cpu utilisation 50 -> 70`, `cpu utilisation 70 -> 50`, v1alpha1.ImpactNone},
-		{"whole cores", numbersYAML, `{"cores":1}`, dbCPU, 1500, `{"cores":2}`, `db cpu request 1 -> 2`, `db cpu request 2 -> 1`, v1alpha1.ImpactRollout},
+		{"a share", numbersYAML, `{"target":50}`, cpuTarget, 70, `{"target":70}`, `cpu utilisation 50 -> 70`, `cpu utilisation 70 -> 50`,
+			v1alpha1.ImpactNone},
+		{"whole cores", numbersYAML, `{"cores":1}`, dbCPU, 1500, `{"cores":2}`, `db cpu request 1 -> 2`, `db cpu request 2 -> 1`,
+			v1alpha1.ImpactRollout},
 		{"of a container", deploymentYAML, pod(`{"requests":{"cpu":"1"}}`), webMemory, 1 << 20, pod(`{"requests":{"cpu":"1","memory":"1Mi"}}`),
 			`web memory request absent -> "1Mi"`, `web memory request "1Mi" -> absent`, v1alpha1.ImpactRollout},
 	} {

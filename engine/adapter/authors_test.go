@@ -69,7 +69,8 @@ suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on,
 	ours, oursIn := managed{"flyball", v1, json.RawMessage(flyballs)}, managed{"flyball", v1, json.RawMessage(flyballsIn)}
 	other := func(fields string) managed { return managed{"kubectl", v1, json.RawMessage(fields)} }
 	named := func(name, fields string) managed { return managed{name, v1, json.RawMessage(fields)} }
-	const leaf, pools, powers = `{"replicas":0}`, `{"pools":[{"name":"a","count":2},{"name":"b","count":0}]}`, `{"power":{"on":false,"level":3,"fan":{"speed":2}}}`
+	const leaf, pools, powers = `{"replicas":0}`, `{"pools":[{"name":"a","count":2},{"name":"b","count":0}]}`,
+		`{"power":{"on":false,"level":3,"fan":{"speed":2}}}`
 	for _, c := range []struct {
 		name  string
 		spec  string
@@ -89,20 +90,26 @@ suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on,
 		{"known before the first apply", leaf, "1", count,
 			[]managed{named("flyball", `{`+ownLedger+`}`), named("before-first-apply", `{"f:spec":{"f:replicas":{}}}`)}, workload.Author{}},
 		{"in another version", leaf, "1", count,
-			[]managed{named("flyball", `{`+ownLedger+`}`), {"kubectl", "example.com/v2", json.RawMessage(`{"f:spec":{"f:replicas":{}}}`)}}, workload.Author{}},
-		{"of Flyball's template", leaf, "1", count, []managed{ours, named("flyball-template", `{"f:spec":{"f:replicas":{}}}`)}, workload.Author{Known: true}},
+			[]managed{named("flyball", `{`+ownLedger+`}`), {"kubectl", "example.com/v2", json.RawMessage(`{"f:spec":{"f:replicas":{}}}`)}},
+			workload.Author{}},
+		{"of Flyball's template", leaf, "1", count, []managed{ours, named("flyball-template", `{"f:spec":{"f:replicas":{}}}`)},
+			workload.Author{Known: true}},
 		{"beside it", leaf, "1", count, []managed{ours, other(`{"f:spec":{"f:paused":{}}}`)}, workload.Author{Known: true}},
 		{"around it", leaf, "1", count, []managed{named("flyball", `{`+ownLedger+`}`), other(`{"f:spec":{}}`)}, workload.Author{}},
 		{"an element, by its key", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{"k:{\"name\":\"b\"}":{"f:count":{}}}}}`)},
 			workload.Author{Known: true, Other: true}},
-		{"another element", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{"k:{\"name\":\"a\"}":{"f:count":{}}}}}`)}, workload.Author{}},
+		{"another element", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{"k:{\"name\":\"a\"}":{"f:count":{}}}}}`)},
+			workload.Author{}},
 		{"a list that is written as a whole", pools, "1", element, []managed{ours, other(`{"f:spec":{"f:pools":{}}}`)}, workload.Author{}},
 		{"a container with defaults", powers, "1", power, []managed{oursIn}, workload.Author{Known: true, Alone: 2}},
-		{"a container, and somebody who has written nothing", powers, "1", power, []managed{oursIn, other(`{}`)}, workload.Author{Known: true, Alone: 2}},
-		{"a container that others put something into", powers, "1", power, []managed{oursIn, other(`{"f:spec":{"f:power":{"f:level":{}}}}`)}, workload.Author{Known: true}},
+		{"a container, and somebody who has written nothing", powers, "1", power, []managed{oursIn, other(`{}`)},
+			workload.Author{Known: true, Alone: 2}},
+		{"a container that others put something into", powers, "1", power, []managed{oursIn, other(`{"f:spec":{"f:power":{"f:level":{}}}}`)},
+			workload.Author{Known: true}},
 		{"a container that others may have put something into", powers, "1", power,
 			[]managed{oursIn, named("ancient-changes", `{"f:spec":{"f:power":{"f:level":{}}}}`)}, workload.Author{Known: true}},
-		{"a container inside what others write as a whole", powers, "1", power, []managed{oursIn, other(`{"f:spec":{}}`)}, workload.Author{Known: true}},
+		{"a container inside what others write as a whole", powers, "1", power, []managed{oursIn, other(`{"f:spec":{}}`)},
+			workload.Author{Known: true}},
 		{"a container of a restored object", powers, "2", power, []managed{oursIn}, workload.Author{}},
 	} {
 		obj := projected(t, a, written(t, c.spec, c.uid, c.entry, c.by...))
@@ -115,7 +122,8 @@ suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on,
 		}
 	}
 	// Whatever stands there does no harm.
-	for _, junk := range []string{`7`, `{}`, `[7,null,{}]`, `[{"manager":7,"fieldsV1":[]}]`, `[{"manager":"flyball","apiVersion":"v","fieldsV1":{"f:metadata":7}}]`} {
+	for _, junk := range []string{`7`, `{}`, `[7,null,{}]`, `[{"manager":7,"fieldsV1":[]}]`,
+		`[{"manager":"flyball","apiVersion":"v","fieldsV1":{"f:metadata":7}}]`} {
 		doc := must(jsonpatch.MergePatch(written(t, leaf, "1", count), []byte(`{"metadata":{"managedFields":`+junk+`}}`)))
 		if obj := projected(t, a, doc); len(obj.Ledger) != 1 || len(obj.Notes().Authors) > 0 {
 			t.Errorf("%s: authors %+v", junk, obj.Notes().Authors)
@@ -269,8 +277,10 @@ func TestAnOwnersValueKeepsTheContainerItIsIn(t *testing.T) {
 func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	for _, c := range []struct{ begun, uid, want string }{{"", "2", ""}, {"1", "2", "1"}, {"2", "2", "2"}} {
-		text := must(workload.Ledger{entry("/spec/replicas", "3", "0")}.Encode(workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: c.begun}))
-		s := newServer(must(jsonpatch.MergePatch(object(`{"replicas":0}`, v1alpha1.AnnotationLedger, text), []byte(`{"metadata":{"uid":"`+c.uid+`"}}`))))
+		text := must(workload.Ledger{entry("/spec/replicas", "3", "0")}.Encode(workload.Origin{Of: "Deployment/web", Namespace: "shop",
+			UID: c.begun}))
+		s := newServer(must(jsonpatch.MergePatch(object(`{"replicas":0}`, v1alpha1.AnnotationLedger, text),
+			[]byte(`{"metadata":{"uid":"`+c.uid+`"}}`))))
 		s.settle(t, a, size(workload.SizeAtMost, 1))
 		if obj := projected(t, a, s.doc); obj.Notes().UID != c.want || len(obj.Ledger) != 1 || obj.Ledger[0].Set != "1" {
 			t.Errorf("begun on %q: says %q, %+v", c.begun, obj.Notes().UID, obj.Ledger)
@@ -278,8 +288,8 @@ func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
 	}
 }
 
-// TestACountInAPartThatFlyballMade is none: its owner has no such part. Else the count, once set, would be without its parent, be given back, be
-// there again, and so on for ever.
+// TestACountInAPartThatFlyballMade is none: its owner has no such part. Else the count, once set, would be without its parent, be
+// given back, be there again, and so on for ever.
 func TestACountInAPartThatFlyballMade(t *testing.T) {
 	a := compiled(t, partYAML, Keys{})
 	listed := compiled(t, `
@@ -298,8 +308,10 @@ bounds: {each: '.spec.pools[*]', nameFrom: .name, min: {path: .size.min}}
 	}{
 		{"an absent part", a, newServer(object(`{"x":1}`)), nil, `{"x":1,"worker":{"paused":true,"min":2}}`},
 		{"an absent part, and managed fields", a, newTrackingServer(object(`{"x":1}`), nil), nil, `{"x":1,"worker":{"paused":true,"min":2}}`},
-		{"a part that has a count by default", a, newTrackingServer(object(`{"x":1}`), defaults), nil, `{"x":1,"worker":{"paused":true,"min":2,"replicas":1}}`},
-		{"a part that is the owner's since", a, newTrackingServer(object(`{"x":1}`), nil), func(s *server) { s.set("/spec/worker/image", `"v1"`) },
+		{"a part that has a count by default", a, newTrackingServer(object(`{"x":1}`), defaults), nil,
+			`{"x":1,"worker":{"paused":true,"min":2,"replicas":1}}`},
+		{"a part that is the owner's since", a, newTrackingServer(object(`{"x":1}`), nil),
+			func(s *server) { s.set("/spec/worker/image", `"v1"`) },
 			`{"x":1,"worker":{"paused":true,"min":2,"image":"v1","replicas":0}}`},
 		{"elements of a list", listed, newServer(object(`{"pools":[{"name":"a","size":{"now":3}},{"name":"b"}]}`)), nil,
 			`{"pools":[{"name":"a","size":{"now":0,"min":2}},{"name":"b","size":{"min":2}}]}`},

@@ -43,22 +43,29 @@ func TestChanges(t *testing.T) {
 		{"a field in two lists", guestYAML, `{"spec":{"both":1}}`, `{"spec":{"both":2}}`, both},
 		{"a life", guestYAML, `{"spec":{}}`, `{"spec":{"ttl":0}}`, deleted},
 		{"a request comes", guestYAML, `{"metadata":{}}`, `{"metadata":{"annotations":{"refresh":"now"}}}`, rollout},
-		{"a request becomes another", guestYAML, `{"metadata":{"annotations":{"refresh":"now"}}}`, `{"metadata":{"annotations":{"refresh":"soon"}}}`, rollout},
-		{"a request goes", guestYAML, `{"metadata":{"annotations":{"refresh":"now","a":"b"}}}`, `{"metadata":{"annotations":{"a":"b"}}}`, nothing},
+		{"a request becomes another", guestYAML, `{"metadata":{"annotations":{"refresh":"now"}}}`,
+			`{"metadata":{"annotations":{"refresh":"soon"}}}`, rollout},
+		{"a request goes", guestYAML, `{"metadata":{"annotations":{"refresh":"now","a":"b"}}}`, `{"metadata":{"annotations":{"a":"b"}}}`,
+			nothing},
 		{"a request goes with all annotations", guestYAML, `{"metadata":{"annotations":{"refresh":"now"}}}`, `{"metadata":{}}`, nothing},
-		{"a request becomes null", guestYAML, `{"metadata":{"annotations":{"refresh":"now"}}}`, `{"metadata":{"annotations":{"refresh":null}}}`, nothing},
+		{"a request becomes null", guestYAML, `{"metadata":{"annotations":{"refresh":"now"}}}`, `{"metadata":{"annotations":{"refresh":null}}}`,
+			nothing},
 		{"an order comes", guestYAML, `{"status":{}}`, `{"status":{"orders":[{"do":"stop"},{"do":"start"}]}}`, rollout},
-		{"the first order goes", guestYAML, `{"status":{"orders":[{"do":"stop"},{"do":"start"}]}}`, `{"status":{"orders":[{"do": "start"}]}}`, nothing},
+		{"the first order goes", guestYAML, `{"status":{"orders":[{"do":"stop"},{"do":"start"}]}}`, `{"status":{"orders":[{"do": "start"}]}}`,
+			nothing},
 		{"all orders go", guestYAML, `{"status":{"orders":[{"do":"stop"}]}}`, `{"status":{"orders":[]}}`, nothing},
-		{"one order goes and another comes", guestYAML, `{"status":{"orders":[{"do":"stop"},{"do":"start"}]}}`, `{"status":{"orders":[{"do":"reset"}]}}`, rollout},
-		{"the orders change places", guestYAML, `{"status":{"orders":[{"do":"stop"},{"do":"start"}]}}`, `{"status":{"orders":[{"do":"start"},{"do":"stop"}]}}`, rollout},
+		{"one order goes and another comes", guestYAML, `{"status":{"orders":[{"do":"stop"},{"do":"start"}]}}`,
+			`{"status":{"orders":[{"do":"reset"}]}}`, rollout},
+		{"the orders change places", guestYAML, `{"status":{"orders":[{"do":"stop"},{"do":"start"}]}}`,
+			`{"status":{"orders":[{"do":"start"},{"do":"stop"}]}}`, rollout},
 		{"the orders become a text", guestYAML, `{"status":{"orders":[{"do":"stop"}]}}`, `{"status":{"orders":"none"}}`, rollout},
 		{"a field that is no request goes", guestYAML, `{"spec":{"both":1}}`, `{"spec":{}}`, both},
 		{"the rest of the status", guestYAML, `{"status":{"a":1}}`, `{"status":{"a":2}}`, nothing},
 
 		{"owners of any kind", deploymentYAML, `{"metadata":{}}`, hosted, deleted},
 		{"the owners of any kind go", deploymentYAML, hosted, `{"metadata":{}}`, deleted},
-		{"the same owners", deploymentYAML, hosted, `{"metadata":{"ownerReferences":[{"uid":"a"},{"controller":true,"uid":"b"}],"labels":{}}}`, nothing},
+		{"the same owners", deploymentYAML, hosted, `{"metadata":{"ownerReferences":[{"uid":"a"},{"controller":true,"uid":"b"}],"labels":{}}}`,
+			nothing},
 		{"owners ignored by the adapter", cronJobYAML + "changes: {ignore: [.metadata.ownerReferences]}", `{"metadata":{}}`, hosted, nothing},
 	}
 	for _, test := range tests {
@@ -99,7 +106,8 @@ changes: {scale: [.spec, ".metadata.annotations['paused']"], ignore: [.spec.note
 	governor := func(more string) string {
 		return `{"metadata":{"namespace":"shop","name":"g"` + more + `}`
 	}
-	web, db := governor(`},"spec":{"ref":{"name":"web"},"max":3}`), governor(`},"spec":{"ref":{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db"},"max":3}`)
+	web, db := governor(`},"spec":{"ref":{"name":"web"},"max":3}`),
+		governor(`},"spec":{"ref":{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db"},"max":3}`)
 	tests := []struct {
 		name, adapter, before, after string
 		want                         []workload.Ref
@@ -107,7 +115,8 @@ changes: {scale: [.spec, ".metadata.annotations['paused']"], ignore: [.spec.note
 		{"a governor comes", governorYAML, ``, web, []workload.Ref{ref("Deployment", "web")}},
 		{"a governor goes", governorYAML, web, ``, []workload.Ref{ref("Deployment", "web")}},
 		{"a bound", governorYAML, web, governor(`},"spec":{"ref":{"name":"web"},"max":9}`), []workload.Ref{ref("Deployment", "web")}},
-		{"an annotation that acts", governorYAML, web, governor(`,"annotations":{"paused":"true"}},"spec":{"ref":{"name":"web"},"max":3}`), []workload.Ref{ref("Deployment", "web")}},
+		{"an annotation that acts", governorYAML, web, governor(`,"annotations":{"paused":"true"}},"spec":{"ref":{"name":"web"},"max":3}`),
+			[]workload.Ref{ref("Deployment", "web")}},
 		{"another target", governorYAML, web, db, []workload.Ref{ref("Deployment", "web"), ref("StatefulSet", "db")}},
 		{"labels", governorYAML, web, governor(`,"labels":{"a":"b"}},"spec":{"ref":{"name":"web"},"max":3}`), nil},
 		{"status", governorYAML, web, governor(`},"spec":{"ref":{"name":"web"},"max":3},"status":{"a":1}`), nil},

@@ -55,7 +55,8 @@ func value(r gjson.Result) string {
 // differ returns the actions of the difference of two values. rules are those for the value, the most specific first;
 // inherited is the action of the deepest rule above.
 func differ(before, after string, rules []*rule, inherited workload.Change) workload.Change {
-	if before == after || isWithdrawn(before, after, rules) || inherited == 0 && !slices.ContainsFunc(rules, func(r *rule) bool { return !r.isLeaf() }) {
+	if before == after || isWithdrawn(before, after, rules) || inherited == 0 &&
+		!slices.ContainsFunc(rules, func(r *rule) bool { return !r.isLeaf() }) {
 		return 0
 	}
 	inner := slices.DeleteFunc(slices.Clone(rules), (*rule).isLeaf)

@@ -296,7 +296,8 @@ func (c *compiler) isScaled(p path.Path) bool {
 
 // finish seals the collected parts.
 func (c *compiler) finish(match []string) {
-	a, listed := c.a, slices.ContainsFunc(c.each, func(e eachPaths) bool { return !e.lazy }) // elements of lazy ones are written only beside a ledger
+	// elements of lazy ones are written only beside a ledger
+	a, listed := c.a, slices.ContainsFunc(c.each, func(e eachPaths) bool { return !e.lazy })
 	for _, s := range c.d {
 		s.rollout = s.rollout || s.written && !s.declared && a.template.Len() > 0 && path.Covers(a.template, s.path)
 		listed = listed || s.written && s.listed

@@ -29,16 +29,20 @@ func TestACopyIsNotWoken(t *testing.T) {
 		{"its own", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "", true, ""},
 		{"its own, of an older version", workload.Origin{Of: "Deployment/web"}, `{"replicas":0}`, "", true, ""},
 		{"its own, restored", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "0"}, `{"replicas":0}`, "", true, ""},
-		{"under another name", workload.Origin{Of: "Deployment/api", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "Deployment shop/api", false, ""},
+		{"under another name", workload.Origin{Of: "Deployment/api", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "Deployment shop/api", false,
+			""},
 		{"under another name, of an older version", workload.Origin{Of: "Deployment/api"}, `{"replicas":0}`, "Deployment api", false, ""},
-		{"in another namespace", workload.Origin{Of: "Deployment/web", Namespace: "bank", UID: "1"}, `{"replicas":0}`, "Deployment bank/web", false, ""},
+		{"in another namespace", workload.Origin{Of: "Deployment/web", Namespace: "bank", UID: "1"}, `{"replicas":0}`, "Deployment bank/web",
+			false, ""},
 		{"a copy that was scaled by hand", workload.Origin{Of: "Deployment/api", Namespace: "shop", UID: "1"}, `{"replicas":2}`, "", false, ""},
 		{"what a controller makes", workload.Origin{Of: "Rollout/web", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "", false, ""},
 		{"its own, under an owner", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "1"}, `{"replicas":0}`, "", true, controlled},
 		{"of a template, without a UID", workload.Origin{Of: "Deployment/web"}, `{"replicas":0}`, "an earlier Deployment web", false, controlled},
 		{"of a template, that says nothing", workload.Origin{}, `{"replicas":0}`, "", false, controlled},
-		{"of an earlier object under an owner", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "0"}, `{"replicas":0}`, "an earlier Deployment shop/web", false, controlled},
-		{"under an owner that does not control", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "0"}, `{"replicas":0}`, "", true, owned},
+		{"of an earlier object under an owner", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "0"}, `{"replicas":0}`,
+			"an earlier Deployment shop/web", false, controlled},
+		{"under an owner that does not control", workload.Origin{Of: "Deployment/web", Namespace: "shop", UID: "0"}, `{"replicas":0}`, "", true,
+			owned},
 	} {
 		text, err := workload.Ledger{e}.Encode(c.on)
 		if err != nil {
@@ -66,7 +70,8 @@ func TestACopyIsNotWoken(t *testing.T) {
 // TestACopyOfWhatWasTakenAway is a copy, too: the field is absent, or a null.
 func TestACopyOfWhatWasTakenAway(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
-	text := must(workload.Ledger{entry("/spec/other", `{"a":1}`, "")}.Encode(workload.Origin{Of: "Deployment/api", Namespace: "shop", UID: "1"}))
+	text := must(workload.Ledger{entry("/spec/other", `{"a":1}`, "")}.Encode(workload.Origin{Of: "Deployment/api", Namespace: "shop",
+		UID: "1"}))
 	for spec, want := range map[string]string{`{}`: "Deployment shop/api", `{"other":null}`: "Deployment shop/api", `{"other":{}}`: ""} {
 		if got := projected(t, a, object(spec, v1alpha1.AnnotationLedger, text)).Notes().CopyOf; got != want {
 			t.Errorf("%s is a copy of %q, want %q", spec, got, want)

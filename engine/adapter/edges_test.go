@@ -157,12 +157,14 @@ func TestImpactOfWhatIsGivenBack(t *testing.T) {
 		entry               workload.Entry
 		want                v1alpha1.Impact
 	}{
-		{"a variant that no longer fits", vmYAML, `{"running":true,"runStrategy":"Halted"}`, entry("/spec/runStrategy", `"Always"`, `"Halted"`), v1alpha1.ImpactRollout},
+		{"a variant that no longer fits", vmYAML, `{"running":true,"runStrategy":"Halted"}`, entry("/spec/runStrategy", `"Always"`, `"Halted"`),
+			v1alpha1.ImpactRollout},
 		{"a variant that restarts nothing", vmYAML, `{"running":false}`, entry("/spec/running", "true", "false"), v1alpha1.ImpactNone},
 		{"no variant fits", strings.ReplaceAll(vmYAML, "- set:", "- when: [{path: .spec.x, op: Exists}]\n  set:"), `{"runStrategy":"Halted"}`,
 			entry("/spec/runStrategy", `"Always"`, `"Halted"`), v1alpha1.ImpactRollout},
 		{"an unwritten field of a kind without a template", cronJobYAML, `{"x":1}`, entry("/spec/x", "2", "1"), v1alpha1.ImpactNone},
-		{"an unwritten field in the template", deploymentYAML, `{"template":{"x":1}}`, entry("/spec/template/x", "2", "1"), v1alpha1.ImpactRollout},
+		{"an unwritten field in the template", deploymentYAML, `{"template":{"x":1}}`, entry("/spec/template/x", "2", "1"),
+			v1alpha1.ImpactRollout},
 		{"the template itself", deploymentYAML, `{"template":1}`, entry("/spec/template", "2", "1"), v1alpha1.ImpactRollout},
 		{"an unwritten field beside the template", deploymentYAML, `{"x":1}`, entry("/spec/x", "2", "1"), v1alpha1.ImpactNone},
 	} {

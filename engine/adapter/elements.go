@@ -36,7 +36,8 @@ func (v *view) index() *elementIndex {
 
 // elementsOf indexes the elements of an object. An element that two components yield counts once.
 func (a *Adapter) elementsOf(obj *workload.Object) *elementIndex {
-	x := &elementIndex{obj: obj, lists: map[uint8]int{}, inside: map[elementName][]int{}, outside: map[elementName][]int{}, places: map[int]string{}}
+	x := &elementIndex{obj: obj, lists: map[uint8]int{}, inside: map[elementName][]int{}, outside: map[elementName][]int{},
+		places: map[int]string{}}
 	for i := range a.projection.each {
 		x.lists[uint8(a.projection.each[i].component)] = a.projection.each[i].list
 	}

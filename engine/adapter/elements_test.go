@@ -36,24 +36,28 @@ func TestElements(t *testing.T) {
 				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"set\":2,` +
 				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\",\"element\":\"hot\"},\"of\":\"Elasticsearch/web\"}"}]`,
 			`{"nodeSets":[{"name":"hot","count":2}]}`, "hot count absent -> 2"},
-		{"moved: given back where it is now", withLedger(t, `{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, hot), workload.Plan{},
+		{"moved: given back where it is now", withLedger(t, `{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, hot),
+			workload.Plan{},
 			`[{"op":"test","path":"/metadata/resourceVersion","value":"8"},` +
 				`{"op":"test","path":"/spec/nodeSets/1/name","value":"hot"},` +
 				`{"op":"replace","path":"/spec/nodeSets/1/count","value":3},` +
 				`{"op":"remove","path":"/metadata/annotations/flyball.dev~1ledger"}]`,
 			`{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":3}]}`, "hot count 1 -> 3"},
-		{"moved: the ledger follows, by a merge patch", withLedger(t, `{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, hot), sleep(),
+		{"moved: the ledger follows, by a merge patch", withLedger(t, `{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, hot),
+			sleep(),
 			`{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/nodeSets/1/count\":{\"was\":3,\"set\":1,\"by\":\"Schedule/shop/nights\",` +
 				`\"since\":\"2026-03-02T20:00:00Z\",\"element\":\"hot\"},\"of\":\"Elasticsearch/web\"}"},"resourceVersion":"8"}}`,
 			`{"nodeSets":[{"name":"new","count":1},{"name":"hot","count":1}]}`, ""},
 		{"gone: the entry goes", withLedger(t, `{"nodeSets":[{"name":"new","count":2}]}`, hot), workload.Plan{},
 			`{"metadata":{"annotations":{"flyball.dev/ledger":null},"resourceVersion":"8"}}`, `{"nodeSets":[{"name":"new","count":2}]}`, ""},
-		{"two of one name: nothing is changed", object(`{"nodeSets":[{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":2}]}`), sleep(),
+		{"two of one name: nothing is changed", object(`{"nodeSets":[{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":2}]}`),
+			sleep(),
 			``, `{"nodeSets":[{"name":"a","count":3},{"name":"a","count":4},{"name":"b","count":2}]}`, "two elements of the list have the name a"},
 		{"no object among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},7]}`), sleep(),
 			``, `{"nodeSets":[{"name":"b","count":2},7]}`, "[1] has no place for a count at /spec/nodeSets/1/count"},
 		{"no number among them: nothing is changed", object(`{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`), sleep(),
-			``, `{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`, `the count of c is "all", which is no whole number of 0 or more`},
+			``, `{"nodeSets":[{"name":"b","count":2},{"name":"c","count":"all"}]}`,
+			`the count of c is "all", which is no whole number of 0 or more`},
 		{"without a name: by its place", object(`{"nodeSets":[{"count":3}]}`), sleep(),
 			`[{"op":"test","path":"/metadata/resourceVersion","value":"8"},` +
 				`{"op":"replace","path":"/spec/nodeSets/0/count","value":1},` +
@@ -61,10 +65,11 @@ func TestElements(t *testing.T) {
 				`{"op":"add","path":"/metadata/annotations/flyball.dev~1ledger","value":"{\"/spec/nodeSets/0/count\":{\"was\":3,\"set\":1,` +
 				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\",\"place\":\"1 of 1\"},\"of\":\"Elasticsearch/web\"}"}]`,
 			`{"nodeSets":[{"count":1}]}`, "[0] count 3 -> 1"},
-		{"an absent count given back is removed", withLedger(t, `{"nodeSets":[{"name":"hot","count":3},{"name":"cold","count":1}]}`, func() workload.Entry {
-			cold.Element = "cold"
-			return cold
-		}()), workload.Plan{},
+		{"an absent count given back is removed", withLedger(t, `{"nodeSets":[{"name":"hot","count":3},{"name":"cold","count":1}]}`,
+			func() workload.Entry {
+				cold.Element = "cold"
+				return cold
+			}()), workload.Plan{},
 			`[{"op":"test","path":"/metadata/resourceVersion","value":"8"},` +
 				`{"op":"test","path":"/spec/nodeSets/1/name","value":"cold"},` +
 				`{"op":"remove","path":"/spec/nodeSets/1/count"},` +
@@ -164,66 +169,92 @@ scale:
 		unclear                  bool
 	}{
 		{"nothing", pools, asleep, pools, false},
-		{"one renamed", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
+		{"one renamed", pools,
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, true},
-		{"all renamed", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"y","role":"head","n":0},{"name":"z","role":"worker","n":0}]}`,
+		{"all renamed", pools,
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"y","role":"head","n":0},{"name":"z","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"y","role":"head","n":0},{"name":"z","role":"worker","n":0}]}`, true},
-		{"renamed and sized", pools, `{"pools":[{"name":"x","role":"worker","n":2},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
+		{"renamed and sized", pools,
+			`{"pools":[{"name":"x","role":"worker","n":2},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"x","role":"worker","n":2},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, false},
-		{"renamed and moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"x","role":"worker","n":0},{"name":"c","role":"worker","n":0}]}`,
+		{"renamed and moved", pools,
+			`{"pools":[{"name":"b","role":"head","n":0},{"name":"x","role":"worker","n":0},{"name":"c","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"b","role":"head","n":5},{"name":"x","role":"worker","n":0},{"name":"c","role":"worker","n":7}]}`, true},
 		{"one removed, another renamed", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"x","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"b","role":"head","n":5},{"name":"x","role":"worker","n":0}]}`, true},
-		{"one of another role", pools, `{"pools":[{"name":"a","role":"none","n":0},{"name":"b","role":"worker","n":0},{"name":"c","role":"head","n":0}]}`,
+		{"one of another role", pools,
+			`{"pools":[{"name":"a","role":"none","n":0},{"name":"b","role":"worker","n":0},{"name":"c","role":"head","n":0}]}`,
 			`{"pools":[{"name":"a","role":"none","n":3},{"name":"b","role":"worker","n":5},{"name":"c","role":"head","n":7}]}`, false},
-		{"one of another role, moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"none","n":0}]}`,
+		{"one of another role, moved", pools,
+			`{"pools":[{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"none","n":0}]}`,
 			`{"pools":[{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"none","n":3}]}`, false},
 		{"one of another role, moved, and a new one in its place", `{"pools":[{"name":"a","role":"worker","n":3}]}`,
 			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"a","role":"none","n":0}]}`,
 			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"a","role":"none","n":3}]}`, false},
-		{"one of another role, in a second list", `{"queues":[{"name":"a","role":"worker","n":3}]}`, `{"queues":[{"name":"a","role":"none","n":0}]}`,
+		{"one of another role, in a second list", `{"queues":[{"name":"a","role":"worker","n":3}]}`,
+			`{"queues":[{"name":"a","role":"none","n":0}]}`,
 			`{"queues":[{"name":"a","role":"none","n":3}]}`, false},
-		{"one removed, and in its place one that is not asked for", `{"pools":[{"name":"a","role":"worker","n":3},{"name":"z","role":"none","n":0}]}`,
+		{"one removed, and in its place one that is not asked for",
+			`{"pools":[{"name":"a","role":"worker","n":3},{"name":"z","role":"none","n":0}]}`,
 			`{"pools":[{"name":"z","role":"none","n":0}]}`, `{"pools":[{"name":"z","role":"none","n":0}]}`, true},
-		{"a name given to another one", pools, `{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"worker","n":6}]}`,
+		{"a name given to another one", pools,
+			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0},{"name":"a","role":"worker","n":6}]}`,
 			`{"pools":[{"name":"x","role":"worker","n":0},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7},{"name":"a","role":"worker","n":6}]}`, false},
-		{"sized by its owner, and one that sleeps in its place", pools, `{"pools":[{"name":"c","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":6}]}`,
+		{"sized by its owner, and one that sleeps in its place", pools,
+			`{"pools":[{"name":"c","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":6}]}`,
 			`{"pools":[{"name":"c","role":"worker","n":7},{"name":"b","role":"head","n":5},{"name":"a","role":"worker","n":6}]}`, false},
 		{"two of a name, one sized", pools, `{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":0}]}`, true},
-		{"two of a name, both at 0 and moved", pools, `{"pools":[{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":0},{"name":"a","role":"worker","n":0}]}`,
+		{"two of a name, both at 0 and moved", pools,
+			`{"pools":[{"name":"b","role":"head","n":0},{"name":"a","role":"worker","n":0},{"name":"a","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"b","role":"head","n":5},{"name":"a","role":"worker","n":0},{"name":"a","role":"worker","n":0}]}`, true},
 		{"two of a name, both sized", pools, `{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":6}]}`,
 			`{"pools":[{"name":"a","role":"worker","n":4},{"name":"a","role":"worker","n":6}]}`, false},
 		{"without the list", pools, `{}`, `{}`, false},
 		{"the list is no list any more", pools, `{"pools":"none"}`, `{"pools":"none"}`, false},
-		{"an element that had the value of its own stays, another goes", `{"pools":[{"name":"z","role":"worker","n":0},{"name":"a","role":"worker","n":3}]}`,
+		{"an element that had the value of its own stays, another goes",
+			`{"pools":[{"name":"z","role":"worker","n":0},{"name":"a","role":"worker","n":3}]}`,
 			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, true},
-		{"one that had the value stays behind another without a name", `{"pools":[{"name":"a","role":"worker","n":3},{"role":"worker","n":0},{"name":"z","role":"worker","n":0}]}`,
+		{"one that had the value stays behind another without a name",
+			`{"pools":[{"name":"a","role":"worker","n":3},{"role":"worker","n":0},{"name":"z","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"z","role":"worker","n":0}]}`, `{"pools":[{"name":"z","role":"worker","n":0}]}`, true},
-		{"a count in another spelling", pools, `{"pools":[{"name":"a","role":"worker","n":"0"},{"name":"b","role":"head","n":0.0},{"name":"c","role":"worker","n":0}]}`, pools, false},
-		{"a count that is gone", pools, `{"pools":[{"name":"a","role":"worker"},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
+		{"a count in another spelling", pools,
+			`{"pools":[{"name":"a","role":"worker","n":"0"},{"name":"b","role":"head","n":0.0},{"name":"c","role":"worker","n":0}]}`, pools, false},
+		{"a count that is gone", pools,
+			`{"pools":[{"name":"a","role":"worker"},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`,
 			`{"pools":[{"name":"a","role":"worker"},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`, false},
 		{"quantities", `{"pools":[{"name":"a","role":"worker","n":"40Gi"},{"name":"b","role":"worker","n":"1.5"}]}`,
-			`{"pools":[{"name":"b","role":"worker","n":0},{"name":"a","role":"worker","n":"0"}]}`, `{"pools":[{"name":"b","role":"worker","n":"1.5"},{"name":"a","role":"worker","n":"40Gi"}]}`, false},
+			`{"pools":[{"name":"b","role":"worker","n":0},{"name":"a","role":"worker","n":"0"}]}`,
+			`{"pools":[{"name":"b","role":"worker","n":"1.5"},{"name":"a","role":"worker","n":"40Gi"}]}`, false},
 		{"places, the same", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0,"x":1},{"n":0}]}`, `{"places":[{"n":3,"x":1},{"n":5}]}`, false},
 		{"places, one sized", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":2}]}`, `{"places":[{"n":3},{"n":2}]}`, false},
-		{"places, one named and sized", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"name":"x","n":2},{"n":0}]}`, `{"places":[{"name":"x","n":2},{"n":5}]}`, false},
-		{"places, one more", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, true},
+		{"places, one named and sized", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"name":"x","n":2},{"n":0}]}`,
+			`{"places":[{"name":"x","n":2},{"n":5}]}`, false},
+		{"places, one more", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`, `{"places":[{"n":0},{"n":0},{"n":1}]}`,
+			true},
 		{"places, one less", `{"places":[{"n":3},{"n":5}]}`, `{"places":[{"n":0}]}`, `{"places":[{"n":0}]}`, true},
 		{"places, none", `{"places":[{"n":3},{"n":5}]}`, `{"places":[]}`, `{"places":[]}`, false},
-		{"places, and one that is not asked for moves", `{"rows":[{"role":"worker","n":3},{"n":5},{"role":"worker","n":7}]}`, `{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`,
+		{"places, and one that is not asked for moves", `{"rows":[{"role":"worker","n":3},{"n":5},{"role":"worker","n":7}]}`,
+			`{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`,
 			`{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, false},
-		{"places, and one that is not asked for comes", `{"rows":[{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`,
+		{"places, and one that is not asked for comes", `{"rows":[{"role":"worker","n":3},{"role":"worker","n":7}]}`,
+			`{"rows":[{"n":5},{"role":"worker","n":0},{"role":"worker","n":0}]}`,
 			`{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, false},
-		{"places, and one that is not asked for goes", `{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"role":"worker","n":0},{"role":"worker","n":0}]}`,
+		{"places, and one that is not asked for goes", `{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`,
+			`{"rows":[{"role":"worker","n":0},{"role":"worker","n":0}]}`,
 			`{"rows":[{"role":"worker","n":3},{"role":"worker","n":7}]}`, false},
-		{"places, and one that is not asked for stays", `{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`, `{"rows":[{"n":6},{"role":"worker","n":0},{"role":"worker","n":2}]}`,
+		{"places, and one that is not asked for stays", `{"rows":[{"n":5},{"role":"worker","n":3},{"role":"worker","n":7}]}`,
+			`{"rows":[{"n":6},{"role":"worker","n":0},{"role":"worker","n":2}]}`,
 			`{"rows":[{"n":6},{"role":"worker","n":3},{"role":"worker","n":2}]}`, false},
-		{"a map, one removed and one more", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":2},"y":{"n":0}}}`, `{"map":{"z":{"n":2},"y":{"n":5}}}`, false},
-		{"a map with numbers as keys, one removed", `{"map":{"0":{"n":3},"1":{"n":5},"2":{"n":7}}}`, `{"map":{"0":{"n":0},"2":{"n":0}}}`, `{"map":{"0":{"n":3},"2":{"n":7}}}`, false},
-		{"a map with numbers as keys, one more", `{"map":{"0":{"n":3}}}`, `{"map":{"1":{"n":0},"0":{"n":0}}}`, `{"map":{"1":{"n":0},"0":{"n":3}}}`, false},
-		{"a map, one under another key", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":0},"y":{"n":0}}}`, `{"map":{"z":{"n":0},"y":{"n":5}}}`, true},
+		{"a map, one removed and one more", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":2},"y":{"n":0}}}`,
+			`{"map":{"z":{"n":2},"y":{"n":5}}}`, false},
+		{"a map with numbers as keys, one removed", `{"map":{"0":{"n":3},"1":{"n":5},"2":{"n":7}}}`, `{"map":{"0":{"n":0},"2":{"n":0}}}`,
+			`{"map":{"0":{"n":3},"2":{"n":7}}}`, false},
+		{"a map with numbers as keys, one more", `{"map":{"0":{"n":3}}}`, `{"map":{"1":{"n":0},"0":{"n":0}}}`,
+			`{"map":{"1":{"n":0},"0":{"n":3}}}`, false},
+		{"a map, one under another key", `{"map":{"x":{"n":3},"y":{"n":5}}}`, `{"map":{"z":{"n":0},"y":{"n":0}}}`,
+			`{"map":{"z":{"n":0},"y":{"n":5}}}`, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newServer(object(c.spec))
@@ -286,7 +317,8 @@ scale: [{name: w, each: '.spec.pools[*]', nameFrom: .name, replicas: .n}, {name:
 		})
 	}
 	for was, e := range map[string]workload.Entry{"5": entry("/spec/gone", "5", "7"), "null": wasNull(entry("/spec/gone", "", "7"))} {
-		want := "/spec/gone is not in the object any more, so its original is kept: it was " + was + " before it was set to 7. Put it back as it was, " +
+		want := "/spec/gone is not in the object any more, so its original is kept: it was " + was +
+			" before it was set to 7. Put it back as it was, " +
 			"or set the value yourself and run: " + drop
 		if r := rendered(t, a, withLedger(t, `{}`, e), workload.Plan{}); r.Failure != want {
 			t.Errorf("a field: %s", r.Failure)
@@ -309,7 +341,8 @@ scale:
 func TestOneNameUnderTwoFiltersIsRefused(t *testing.T) {
 	a := compiled(t, twoFiltersYAML, Keys{})
 	doc := object(`{"pools":[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]}`)
-	if r := rendered(t, a, doc, sleep()); r.Patch != nil || r.State != workload.StateUnable || r.Message != "two elements of the list have the name a" {
+	if r := rendered(t, a, doc, sleep()); r.Patch != nil || r.State != workload.StateUnable ||
+		r.Message != "two elements of the list have the name a" {
 		t.Errorf("%s, %q, %v", r.State, r.Message, r.Patch)
 	}
 }
@@ -367,7 +400,8 @@ func TestAnAppliedManifestWithANewElementLeavesNothing(t *testing.T) {
 		t.Errorf("failure %q", r.Failure)
 	}
 	s.settle(t, a, workload.Plan{})
-	if got, left := s.value("/spec/nodeSets"), s.ledger(t, a); !path.Equal(got, `[{"name":"master","count":1},{"name":"hot","count":3}]`) || len(left) > 0 {
+	if got, left := s.value("/spec/nodeSets"), s.ledger(t, a); !path.Equal(got, `[{"name":"master","count":1},{"name":"hot","count":3}]`) ||
+		len(left) > 0 {
 		t.Errorf("given back %s, left %+v", got, left)
 	}
 }

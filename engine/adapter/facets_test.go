@@ -59,26 +59,34 @@ func TestFacets(t *testing.T) {
 		{name: "an object as value replaces", adapter: nestedYAML, doc: object(`{"power":{"lock":{"by":"me","at":1}}}`), plan: holding(),
 			want: `{"power":{"lock":{"by":"flyball"}}}`, state: workload.StateSet, message: `lock {"at":1,"by":"me"} -> {"by":"flyball"}`,
 			values: map[string]string{"hold": "true"}},
-		{name: "both bounds", adapter: hpaYAML, doc: object(`{"minReplicas":2,"maxReplicas":6}`), plan: workload.Plan{Min: number(5), Max: number(20)},
+		{name: "both bounds", adapter: hpaYAML, doc: object(`{"minReplicas":2,"maxReplicas":6}`),
+			plan: workload.Plan{Min: number(5), Max: number(20)},
 			want: `{"minReplicas":5,"maxReplicas":20}`, state: workload.StateSet, message: "minReplicas 2 -> 5, maxReplicas 6 -> 20",
 			values: map[string]string{"min": "5", "max": "20"}},
 		{name: "min stays below the owner's max", adapter: hpaYAML, doc: object(`{"maxReplicas":6}`), plan: workload.Plan{Min: number(8)},
-			want: `{"minReplicas":6,"maxReplicas":6}`, state: workload.StateSet, message: "minReplicas absent -> 6", values: map[string]string{"min": "6"}},
-		{name: "max stays above the owner's min", adapter: hpaYAML, doc: object(`{"minReplicas":4,"maxReplicas":6}`), plan: workload.Plan{Max: number(2)},
-			want: `{"minReplicas":4,"maxReplicas":4}`, state: workload.StateSet, message: "maxReplicas 6 -> 4", values: map[string]string{"max": "4"}},
-		{name: "claims that cross leave more capacity", adapter: hpaYAML, doc: object(`{"maxReplicas":6}`), plan: workload.Plan{Min: number(5), Max: number(3)},
+			want: `{"minReplicas":6,"maxReplicas":6}`, state: workload.StateSet, message: "minReplicas absent -> 6",
+			values: map[string]string{"min": "6"}},
+		{name: "max stays above the owner's min", adapter: hpaYAML, doc: object(`{"minReplicas":4,"maxReplicas":6}`),
+			plan: workload.Plan{Max: number(2)},
+			want: `{"minReplicas":4,"maxReplicas":4}`, state: workload.StateSet, message: "maxReplicas 6 -> 4",
+			values: map[string]string{"max": "4"}},
+		{name: "claims that cross leave more capacity", adapter: hpaYAML, doc: object(`{"maxReplicas":6}`),
+			plan: workload.Plan{Min: number(5), Max: number(3)},
 			want: `{"minReplicas":5,"maxReplicas":5}`, state: workload.StateSet, message: "minReplicas absent -> 5, maxReplicas 6 -> 5",
 			values: map[string]string{"min": "5", "max": "5"}},
-		{name: "the kind's minimum", adapter: hpaYAML, doc: object(`{"minReplicas":2,"maxReplicas":6}`), plan: workload.Plan{Min: number(0), Max: number(0)},
+		{name: "the kind's minimum", adapter: hpaYAML, doc: object(`{"minReplicas":2,"maxReplicas":6}`),
+			plan: workload.Plan{Min: number(0), Max: number(0)},
 			want: `{"minReplicas":1,"maxReplicas":1}`, state: workload.StateSet, message: "minReplicas 2 -> 1, maxReplicas 6 -> 1",
 			values: map[string]string{"min": "1", "max": "1"}},
 		{name: "the default is the owner's already", adapter: hpaYAML, doc: object(`{"maxReplicas":6}`), plan: workload.Plan{Min: number(1)},
 			want: `{"maxReplicas":6}`, state: workload.StateSet, values: map[string]string{"min": "1"}},
-		{name: "bounds as strings, parents made", adapter: knativeYAML, doc: object(`{"template":{}}`), plan: workload.Plan{Min: number(2), Max: number(4)},
+		{name: "bounds as strings, parents made", adapter: knativeYAML, doc: object(`{"template":{}}`),
+			plan:  workload.Plan{Min: number(2), Max: number(4)},
 			want:  `{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/min-scale":"2","autoscaling.knative.dev/max-scale":"4"}}}}`,
 			state: workload.StateSet, impact: v1alpha1.ImpactRollout, values: map[string]string{"min": "2", "max": "4"},
 			message: `autoscaling.knative.dev/min-scale absent -> "2", autoscaling.knative.dev/max-scale absent -> "4"`},
-		{name: "no limit does not limit", adapter: knativeYAML, doc: object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/max-scale":"0"}}}}`),
+		{name: "no limit does not limit", adapter: knativeYAML,
+			doc:  object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/max-scale":"0"}}}}`),
 			plan: workload.Plan{Min: number(7)}, state: workload.StateSet, impact: v1alpha1.ImpactRollout,
 			want:    `{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/min-scale":"7","autoscaling.knative.dev/max-scale":"0"}}}}`,
 			message: `autoscaling.knative.dev/min-scale absent -> "7"`, values: map[string]string{"min": "7"}},
@@ -86,7 +94,8 @@ func TestFacets(t *testing.T) {
 			plan: workload.Plan{Max: number(0)}, state: workload.StateSet, impact: v1alpha1.ImpactRollout,
 			want:    `{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/max-scale":"1"}}}}`,
 			message: `autoscaling.knative.dev/max-scale absent -> "1"`, values: map[string]string{"max": "1"}},
-		{name: "an ill-typed bound is left alone", adapter: knativeYAML, doc: object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/min-scale":"few"}}}}`),
+		{name: "an ill-typed bound is left alone", adapter: knativeYAML,
+			doc:  object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/min-scale":"few"}}}}`),
 			plan: workload.Plan{Min: number(7)}, state: workload.StateUnable,
 			want:    `{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/min-scale":"few"}}}}`,
 			message: "nothing on this object can be set that way"},
@@ -96,10 +105,12 @@ func TestFacets(t *testing.T) {
 			want: `{"pool":{"notes":{"a/b":"1"}}}`, state: workload.StateSet, message: `a/b absent -> "1"`, values: map[string]string{"a/b": "1"}},
 		{name: "a parent that is no object", adapter: nestedYAML, keys: Keys{Set: []string{"a/b"}}, doc: object(`{"pool":"none"}`),
 			plan: noting("a/b", "1"), want: `{"pool":"none"}`, state: workload.StateUnable, message: "nothing on this object can be set that way"},
-		{name: "a parent that is null", adapter: nestedYAML, keys: Keys{Set: []string{"a/b"}}, doc: object(`{"pool":{"notes":null}}`), plan: noting("a/b", "1"),
+		{name: "a parent that is null", adapter: nestedYAML, keys: Keys{Set: []string{"a/b"}}, doc: object(`{"pool":{"notes":null}}`),
+			plan: noting("a/b", "1"),
 			want: `{"pool":{"notes":{"a/b":"1"}}}`, state: workload.StateSet, message: `a/b absent -> "1"`, values: map[string]string{"a/b": "1"}},
 		{name: "the default of a count", adapter: nestedYAML, doc: object(`{"pool":{"size":{}}}`), plan: sleep(),
-			want: `{"pool":{"size":{"count":0}}}`, state: workload.StateAsleep, message: "count absent -> 0", values: map[string]string{"replicas/main": "0"}},
+			want: `{"pool":{"size":{"count":0}}}`, state: workload.StateAsleep, message: "count absent -> 0",
+			values: map[string]string{"replicas/main": "0"}},
 		{name: "a part that is not there is not made", adapter: nestedYAML, doc: object(`{"pool":{}}`), plan: sleep(),
 			want: `{"pool":{}}`, state: workload.StateUnable, message: "nothing on this object can be set that way"},
 	}
@@ -152,7 +163,8 @@ func TestFacetsTogether(t *testing.T) {
 	if !path.Equal(want, s.spec()) || s.writes != 1 {
 		t.Fatalf("want %s in one write, got %s in %d", want, s.spec(), s.writes)
 	}
-	wantChanged := []string{"/spec/power/main/on", "/spec/power/main/reason", "/spec/power/lock", "/spec/pool/min", "/spec/pool/max", "/spec/pool/notes/n"}
+	wantChanged := []string{"/spec/power/main/on", "/spec/power/main/reason", "/spec/power/lock", "/spec/pool/min", "/spec/pool/max",
+		"/spec/pool/notes/n"}
 	if diff := cmp.Diff(wantChanged, r.Changed); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
@@ -200,18 +212,21 @@ func TestAnAdapterEditedMeanwhile(t *testing.T) {
 // TestAForgedLedger does not lend Flyball's rights to editors of annotations.
 func TestAForgedLedger(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
-	for _, pointer := range []string{"/spec", "/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1awake-until", "/metadata/ownerReferences/0",
+	for _, pointer := range []string{"/spec", "/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1awake-until",
+		"/metadata/ownerReferences/0",
 		"/status/x", "/kind"} {
 		r := rendered(t, a, withLedger(t, `{}`, entry(pointer, `"forged"`, "")), workload.Plan{})
 		if r.Patch == nil || len(r.Changed) > 0 {
 			t.Errorf("%s: want the entry dropped and nothing else, got %v, %v", pointer, r.Patch, r.Changed)
 		}
-		if diff := cmp.Diff([]string{pointer}, r.Ignored); diff != "" || r.Message != "the ledger's entry for "+pointer+" is not carried out: the field cannot be written" {
+		if diff := cmp.Diff([]string{pointer}, r.Ignored); diff != "" || r.Message != "the ledger's entry for "+pointer+
+			" is not carried out: the field cannot be written" {
 			t.Errorf("%s: %s, %q", pointer, diff, r.Message)
 		}
 	}
 	// A whole element of a list is not written by its position.
-	r := rendered(t, a, withLedger(t, `{"containers":[{"image":"a"}]}`, entry("/spec/containers/0", `{"image":"b"}`, `{"image":"a"}`)), workload.Plan{})
+	r := rendered(t, a, withLedger(t, `{"containers":[{"image":"a"}]}`, entry("/spec/containers/0", `{"image":"b"}`, `{"image":"a"}`)),
+		workload.Plan{})
 	if r.Patch == nil || len(r.Changed) > 0 || r.Message == "" {
 		t.Errorf("an element: got %v, %v, %q", r.Patch, r.Changed, r.Message)
 	}
@@ -268,7 +283,8 @@ func TestKept(t *testing.T) {
 	}{
 		{"a switch", cronJobYAML, `{"suspend":true}`, entry("/spec/suspend", "", "true"), workload.StateAsleep},
 		{"a count", deploymentYAML, `{"replicas":0}`, entry("/spec/replicas", "", "0"), workload.StateAsleep},
-		{"a count as its owner has it by a default of today", deploymentYAML, `{"replicas":1}`, entry("/spec/replicas", "", "1"), workload.StateSet},
+		{"a count as its owner has it by a default of today", deploymentYAML, `{"replicas":1}`, entry("/spec/replicas", "", "1"),
+			workload.StateSet},
 		{"a count raised", deploymentYAML, `{"replicas":6}`, entry("/spec/replicas", "", "6"), workload.StateSet},
 		{"a count in a list", elasticYAML, `{"nodeSets":[{"name":"hot","count":1}]}`, element, workload.StateAsleep},
 		{"a hold", deploymentYAML, `{"paused":true}`, entry("/spec/paused", "", "true"), workload.StateSet},
@@ -318,7 +334,8 @@ hold:
 		writes    int
 		state     workload.State
 	}{
-		{"suspended by another value", object(`{"automated":{}}`, "example.com/paused", "since Monday"), sleep(), true, 0, workload.StateAlreadyAsleep},
+		{"suspended by another value", object(`{"automated":{}}`, "example.com/paused", "since Monday"), sleep(), true, 0,
+			workload.StateAlreadyAsleep},
 		{"suspended by the same value", object(`{"automated":{}}`, "example.com/paused", "true"), sleep(), true, 0, workload.StateAlreadyAsleep},
 		{"not suspended", object(`{"automated":{}}`), sleep(), false, 1, workload.StateAsleep},
 		{"held by absence", object(`{}`), holding(), false, 0, workload.StateSet},

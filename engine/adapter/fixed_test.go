@@ -40,19 +40,25 @@ func TestFixedCounts(t *testing.T) {
 	}{
 		{"less is refused", `{"claims":"Delete","replicas":3}`, size(workload.SizeAtMost, 1), "", workload.StateUnable, mainStays},
 		{"a percentage is refused", `{"claims":"Delete","replicas":3}`, percent(50), "", workload.StateUnable, mainStays},
-		{"more is refused: it would come down again", `{"claims":"Delete","replicas":3}`, size(workload.SizeExactly, 6), "", workload.StateUnable, mainStays},
+		{"more is refused: it would come down again", `{"claims":"Delete","replicas":3}`, size(workload.SizeExactly, 6), "", workload.StateUnable,
+			mainStays},
 		{"a push is refused, and leaves no entry", `{"claims":"Delete","replicas":3}`, once(6, monday), "", workload.StateUnable, mainStays},
 		{"an absent count is refused", `{"claims":"Delete"}`, size(workload.SizeAtMost, 0), "", workload.StateUnable, mainStays},
-		{"what it has already is no question", `{"claims":"Delete","replicas":3}`, size(workload.SizeAtMost, 3), "", workload.StateAlreadyAsleep, "already asleep by its owner"},
+		{"what it has already is no question", `{"claims":"Delete","replicas":3}`, size(workload.SizeAtMost, 3), "", workload.StateAlreadyAsleep,
+			"already asleep by its owner"},
 		{"exactly what it has is no question", `{"claims":"Delete","replicas":3}`, size(workload.SizeExactly, 3), "", workload.StateSet, ""},
 		{"at zero by its owner", `{"claims":"Delete","replicas":0}`, sleep(), "", workload.StateAlreadyAsleep, "already asleep by its owner"},
 		{"to sleep it has its own way", `{"claims":"Delete","replicas":3}`, sleep(), `{"claims":"Keep","replicas":0}`, workload.StateAsleep,
 			`claims "Delete" -> "Keep", replicas 3 -> 0`},
-		{"elsewhere it is scaled", `{"claims":"Keep","replicas":3}`, size(workload.SizeAtMost, 1), `{"claims":"Keep","replicas":1}`, workload.StateAsleep, "main replicas 3 -> 1"},
-		{"where the field is absent its default counts", `{"replicas":3}`, size(workload.SizeAtMost, 1), `{"replicas":1}`, workload.StateAsleep, "main replicas 3 -> 1"},
-		{"the other count is scaled", `{"claims":"Delete","replicas":3,"pages":4}`, size(workload.SizeAtMost, 1), `{"claims":"Delete","replicas":3,"pages":1}`, workload.StateAsleep,
+		{"elsewhere it is scaled", `{"claims":"Keep","replicas":3}`, size(workload.SizeAtMost, 1), `{"claims":"Keep","replicas":1}`,
+			workload.StateAsleep, "main replicas 3 -> 1"},
+		{"where the field is absent its default counts", `{"replicas":3}`, size(workload.SizeAtMost, 1), `{"replicas":1}`, workload.StateAsleep,
+			"main replicas 3 -> 1"},
+		{"the other count is scaled", `{"claims":"Delete","replicas":3,"pages":4}`, size(workload.SizeAtMost, 1),
+			`{"claims":"Delete","replicas":3,"pages":1}`, workload.StateAsleep,
 			"side pages 4 -> 1, " + mainStays},
-		{"nothing but the fixed one would change", `{"claims":"Delete","replicas":3,"pages":1}`, size(workload.SizeAtMost, 1), "", workload.StateAlreadyAsleep, mainStays},
+		{"nothing but the fixed one would change", `{"claims":"Delete","replicas":3,"pages":1}`, size(workload.SizeAtMost, 1), "",
+			workload.StateAlreadyAsleep, mainStays},
 	}
 	a := compiled(t, setYAML, Keys{})
 	for _, test := range tests {
@@ -136,7 +142,8 @@ func TestWhyACountIsFixed(t *testing.T) {
 		{"{path: '.spec.claims[0]', op: NotExists}", `{"replicas":3,"claims":[{"a":1}]}`, ".spec.claims[0] exists"},
 		{"{path: .spec.kept, op: NotExists}, {path: .spec.free, op: Exists}", `{"replicas":3}`, ".spec.free is absent"},
 	} {
-		a := compiled(t, "target: {group: example.com, kind: Set, versions: [v1]}\nscale: [{name: main, replicas: .spec.replicas, when: ["+test.when+"]}]", Keys{})
+		a := compiled(t, "target: {group: example.com, kind: Set, versions: [v1]}\nscale: [{name: main, replicas: .spec.replicas, when: ["+
+			test.when+"]}]", Keys{})
 		if got, want := rendered(t, a, object(test.own), sleep()).Message, "main must not be scaled: "+test.why; got != want {
 			t.Errorf("%s on %s: %q, want %q", test.when, test.own, got, want)
 		}

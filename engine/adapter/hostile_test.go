@@ -83,28 +83,33 @@ func TestFilledObjects(t *testing.T) {
 		spec    string
 		check   func(obj *workload.Object, awake, asleep Result) bool
 	}{
-		{"fields that no adapter writes", maxEntries, made(0, "/spec/x%d"), filled(20_000, `"x%d":7`), func(obj *workload.Object, awake, _ Result) bool {
-			return obj.Fields[len(obj.Fields)-1].Raw == "7" && awake.Patch != nil
-		}},
+		{"fields that no adapter writes", maxEntries, made(0, "/spec/x%d"), filled(20_000, `"x%d":7`),
+			func(obj *workload.Object, awake, _ Result) bool {
+				return obj.Fields[len(obj.Fields)-1].Raw == "7" && awake.Patch != nil
+			}},
 		{"deep fields in containers that were made", 900, made(2, "/spec/x%d"+strings.Repeat("/a", maxTokens-3)),
 			filled(900, `"x%d":`+nested(50, "1")), func(obj *workload.Object, _, _ Result) bool {
 				return len(obj.LedgerNotes.Members) == 900*50 && obj.LedgerNotes.Members["/spec/x5/a"] == 1
 			}},
-		{"containers that become empty", maxEntries, made(2, "/spec/x%d/b"), filled(maxEntries, `"x%d":{"b":1}`), func(_ *workload.Object, awake, _ Result) bool {
-			return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+maxEntries
-		}},
-		{"containers inside each other that become empty", 900, made(2, "/spec/x%d"+strings.Repeat("/a", 50)), filled(900, `"x%d":`+nested(50, "1")),
+		{"containers that become empty", maxEntries, made(2, "/spec/x%d/b"), filled(maxEntries, `"x%d":{"b":1}`),
+			func(_ *workload.Object, awake, _ Result) bool {
+				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+maxEntries
+			}},
+		{"containers inside each other that become empty", 900, made(2, "/spec/x%d"+strings.Repeat("/a", 50)),
+			filled(900, `"x%d":`+nested(50, "1")),
 			func(_ *workload.Object, awake, _ Result) bool {
 				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+900
 			}},
-		{"a container of which Flyball has written all", maxAuthors, made(1, "/spec/x%d/z"), filled(20_000, `"x%d":{}`), func(obj *workload.Object, _, _ Result) bool {
-			return len(obj.LedgerNotes.Authors) == maxAuthors && obj.LedgerNotes.Authors[1].Alone == 1
-		}},
+		{"a container of which Flyball has written all", maxAuthors, made(1, "/spec/x%d/z"), filled(20_000, `"x%d":{}`),
+			func(obj *workload.Object, _, _ Result) bool {
+				return len(obj.LedgerNotes.Authors) == maxAuthors && obj.LedgerNotes.Authors[1].Alone == 1
+			}},
 		{"a large text deep inside", 1, made(1, "/spec/x%d"+strings.Repeat("/a", maxTokens-2)), `{"x0":` + nested(1000, `"`+text+`"`) + `}`,
 			func(obj *workload.Object, _, _ Result) bool { return obj.LedgerNotes.Authors[0].Alone == 0 }},
-		{"elements without a count", 1, made(0, "/spec/nodeSets/%d/count"), sets(20_000, `{"name":"n%d"}`), func(obj *workload.Object, _, _ Result) bool {
-			return len(obj.Elements) == 20_000 && obj.Elements[19_999].Depth == 3
-		}},
+		{"elements without a count", 1, made(0, "/spec/nodeSets/%d/count"), sets(20_000, `{"name":"n%d"}`),
+			func(obj *workload.Object, _, _ Result) bool {
+				return len(obj.Elements) == 20_000 && obj.Elements[19_999].Depth == 3
+			}},
 		{"elements", 0, nil, sets(50_000, `{"name":"","count":%d}`), func(_ *workload.Object, awake, asleep Result) bool {
 			return awake.Patch == nil && asleep.Patch == nil && strings.Contains(asleep.Message, "at most 1024 are handled")
 		}},
@@ -112,7 +117,8 @@ func TestFilledObjects(t *testing.T) {
 			e := entry(fmt.Sprintf("/spec/nodeSets/%d/count", i), "3", `{"a":"`+strings.Repeat("y", 100)+`"}`)
 			e.Element = "n"
 			return e
-		}, sets(1000, `{"name":"n","count":{"b%d":"`+strings.Repeat("z", 900)+`"}}`), func(obj *workload.Object, _, _ Result) bool { return len(obj.Elements) == 1000 }},
+		}, sets(1000, `{"name":"n","count":{"b%d":"`+strings.Repeat("z", 900)+`"}}`),
+			func(obj *workload.Object, _, _ Result) bool { return len(obj.Elements) == 1000 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ledger workload.Ledger
@@ -142,8 +148,10 @@ func TestLedgersOfWhichNothingIsRead(t *testing.T) {
 		want    string
 	}{
 		{`{}`, 1, func(int) string { return strings.Repeat("/a", 50_000) }, "a pointer of 50000 tokens"},
-		{`{}`, maxEntries + 1, func(i int) string { return fmt.Sprintf("/spec/x%d", i) }, "it has 2049 entries, where Flyball writes at most 2048"},
-		{nested(100, `"`+strings.Repeat("x", 1000)+`"`), 100, func(i int) string { return "/spec" + strings.Repeat("/a", i) }, "about places inside each other"},
+		{`{}`, maxEntries + 1, func(i int) string { return fmt.Sprintf("/spec/x%d", i) },
+			"it has 2049 entries, where Flyball writes at most 2048"},
+		{nested(100, `"`+strings.Repeat("x", 1000)+`"`), 100, func(i int) string { return "/spec" + strings.Repeat("/a", i) },
+			"about places inside each other"},
 	} {
 		var ledger workload.Ledger
 		for i := range c.entries {

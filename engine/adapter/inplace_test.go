@@ -20,7 +20,8 @@ func TestAmountsOfPods(t *testing.T) {
 		{Component: "main", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 200}, Limits: workload.Requests{MemoryBytes: 300}},
 		{Component: "side", Requests: workload.Requests{MilliCPU: 1000}},
 	}
-	want := map[string]workload.Allocation{"main": {Component: "main", Requests: workload.Requests{MilliCPU: 400, MemoryBytes: 100}, Limits: workload.Requests{MemoryBytes: 150}}}
+	want := map[string]workload.Allocation{"main": {Component: "main", Requests: workload.Requests{MilliCPU: 400, MemoryBytes: 100},
+		Limits: workload.Requests{MemoryBytes: 150}}}
 	if diff := cmp.Diff(want, InPlace(amounts, own)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -28,7 +29,8 @@ func TestAmountsOfPods(t *testing.T) {
 	if diff := cmp.Diff(inTemplate, InTemplate(amounts, own)); diff != "" || own[1].Requests.MilliCPU != 1000 {
 		t.Errorf("in the template (-want +got):\n%s", diff)
 	}
-	limited := workload.Allocations{{Component: "side", Requests: workload.Requests{MilliCPU: 1000}, Limits: workload.Requests{MilliCPU: 3000}}}
+	limited := workload.Allocations{{Component: "side", Requests: workload.Requests{MilliCPU: 1000},
+		Limits: workload.Requests{MilliCPU: 3000}}}
 	if got := InTemplate(amounts, limited); got[0].Limits.MilliCPU != 30 {
 		t.Errorf("a limit of three times the request: %+v", got)
 	}

@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-var incident, third = workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "incident"}, workload.Policy{Kind: "ClusterTrigger", Name: "third"}
+var incident, third = workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "incident"},
+	workload.Policy{Kind: "ClusterTrigger", Name: "third"}
 
 // resumed is a size of peaks that was set before, in a window that has been interrupted.
 func resumed(n int64) workload.Plan {

@@ -38,7 +38,8 @@ hold: [{set: [{path: .spec.paused, value: true}]}]
 		"the annotation goes, and the hold stays":          {workload.Plan{Hold: held, Annotations: notes}, workload.Plan{Hold: held}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc := []byte(`{"apiVersion":"example.com/v1","kind":"Farm","metadata":{"namespace":"shop","name":"f","uid":"1","resourceVersion":"7"},"spec":{"groups":[{"name":"a","max":9}]}}`)
+			doc := []byte(
+				`{"apiVersion":"example.com/v1","kind":"Farm","metadata":{"namespace":"shop","name":"f","uid":"1","resourceVersion":"7"},"spec":{"groups":[{"name":"a","max":9}]}}`)
 			doc = afterPlan(t, a, doc, c.asleep)
 			managers := `{"metadata":{"managedFields":[{"manager":"flyball","operation":"Update","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":` +
 				`{".":{},"f:flyball.dev/ledger":{},"f:team.example.com/asleep":{}}},"f:spec":{"f:groups":{},"f:paused":{}}}}]}}`

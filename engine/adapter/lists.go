@@ -91,7 +91,8 @@ func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) er
 	var absent []int
 	var pointers []path.Pointer
 	for _, value := range l.values {
-		e := workload.Element{Component: uint8(each.component), Index: uint16(max(value.index, 0)), Pointer: value.pointer, Outside: outside, Field: value.Field}
+		e := workload.Element{Component: uint8(each.component), Index: uint16(max(value.index, 0)), Pointer: value.pointer, Outside: outside,
+			Field: value.Field}
 		if met[e.Pointer] {
 			continue
 		}

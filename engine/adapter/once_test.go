@@ -167,9 +167,11 @@ func TestBounds(t *testing.T) {
 		{reason: "claimed, not yet written", own: `{"minReplicas":2,"maxReplicas":9}`, plan: set, min: 5, max: 20},
 		{reason: "claimed and written", own: `{"minReplicas":2,"maxReplicas":9}`, before: set, plan: set, min: 5, max: 20},
 		{reason: "given back", own: `{"minReplicas":2,"maxReplicas":9}`, before: set, min: 2, max: 9},
-		{reason: "kept", own: `{"minReplicas":2,"maxReplicas":9}`, before: set, plan: workload.Plan{Keep: map[workload.Policy]bool{peaks: true}}, min: 5, max: 20},
+		{reason: "kept", own: `{"minReplicas":2,"maxReplicas":9}`, before: set, plan: workload.Plan{Keep: map[workload.Policy]bool{peaks: true}},
+			min: 5, max: 20},
 		{reason: "both lowered below the owner's min", own: `{"minReplicas":4,"maxReplicas":9}`, plan: lowered, min: 1, max: 2},
-		{reason: "a min alone stays below the owner's max", own: `{"minReplicas":2,"maxReplicas":4}`, plan: workload.Plan{Min: number(5)}, min: 4, max: 4},
+		{reason: "a min alone stays below the owner's max", own: `{"minReplicas":2,"maxReplicas":4}`, plan: workload.Plan{Min: number(5)}, min: 4,
+			max: 4},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

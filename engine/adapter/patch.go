@@ -172,7 +172,8 @@ func (v *view) removeEmptied(edits []edit) []edit {
 			e := &edits[i]
 			container := e.pointer().Parent()
 			n, known := v.obj.Notes().Members[string(container)]
-			if depth := len(e.tokens) - 1; e.value == "" && e.made > 0 && depth >= int(e.made) && known && n == removed[container] && !touched[container] {
+			if depth := len(e.tokens) - 1; e.value == "" && e.made > 0 && depth >= int(e.made) && known && n == removed[container] &&
+				!touched[container] {
 				e.widenTo(depth)
 				widened = true
 			}

@@ -35,7 +35,8 @@ func TestProject(t *testing.T) {
 		// .metadata.annotations, and the pause annotation inside it
 		Fields: []workload.Field{{Raw: "1", Depth: 2}, {Depth: 2}},
 		Elements: []workload.Element{
-			{Index: 0, Name: "hot", Pointer: "/spec/nodeSets/0/count", NamePointer: "/spec/nodeSets/0/name", Field: workload.Field{Raw: "3", Depth: 4}},
+			{Index: 0, Name: "hot", Pointer: "/spec/nodeSets/0/count", NamePointer: "/spec/nodeSets/0/name",
+				Field: workload.Field{Raw: "3", Depth: 4}},
 			{Index: 1, Name: "cold", Pointer: "/spec/nodeSets/1/count", NamePointer: "/spec/nodeSets/1/name", Field: workload.Field{Depth: 3}},
 		},
 	}

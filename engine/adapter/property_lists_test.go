@@ -26,7 +26,8 @@ func (x *trial) nodeSet() map[string]any {
 }
 
 func (x *trial) isSetSomewhere(raw string) bool {
-	return x.real != nil && slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return sameValue(e.Set, raw, len(x.w.amounts) > 0) })
+	return x.real != nil && slices.ContainsFunc(x.object(x.real).Ledger,
+		func(e workload.Entry) bool { return sameValue(e.Set, raw, len(x.w.amounts) > 0) })
 }
 
 // editList is an owner's change of the list as a whole. Elements without names, and those without one at Flyball's

@@ -50,7 +50,8 @@ func (c *compiler) boundsEach(at *field.Path, spec *v1alpha1.Bounds) {
 	c.a.highs = c.eachBound(at.Child("max"), spec.Max, spec.Encoding, each, names, highEnds)
 }
 
-func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1.Encoding, each path.Path, names []path.Path, component int) *eachBound {
+func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1.Encoding, each path.Path, names []path.Path,
+	component int) *eachBound {
 	if spec == nil {
 		return nil
 	}
@@ -163,8 +164,9 @@ func (v *view) addRangeEnd(w *wants, facet string, k int, e end, c *workload.Cla
 	w.setValue(facet, integer(e.value))
 	element, b := &v.obj.Elements[k], &v.eachBoundOf(k).bound
 	original := v.originalOf(k)
-	n := want{label: elementLabel(element) + " " + path.Pointer(element.Pointer).Last(), pointer: element.Pointer, location: location{inElement, k},
-		field: element.Field, element: element, original: original, value: v.a.boundText(b, e.value, original)}
+	n := want{label: elementLabel(element) + " " + path.Pointer(element.Pointer).Last(), pointer: element.Pointer,
+		location: location{inElement, k},
+		field:    element.Field, element: element, original: original, value: v.a.boundText(b, e.value, original)}
 	n.valueForWas = n.value
 	if l := v.entryAt(n.location); l != nil {
 		n.valueForWas = v.a.boundText(b, e.value, l.entry.Was)

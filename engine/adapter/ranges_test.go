@@ -23,17 +23,24 @@ bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, defau
 		plan       workload.Plan
 		set, why   string
 	}{
-		{"both ends", `{"groups":[{"name":"a","n":1,"range":{"min":2,"max":9}},{"name":"b","n":1,"range":{"max":0}}]}`, workload.Plan{Min: number(3), Max: number(5)},
-			`{"groups":[{"name":"a","n":1,"range":{"min":3,"max":5}},{"name":"b","n":1,"range":{"min":3,"max":5}}]}`, "a min 2 -> 3, a max 9 -> 5, b min absent -> 3, b max 0 -> 5"},
-		{"one end, inside the other", `{"groups":[{"name":"a","range":{"min":2,"max":4}},{"name":"b","range":{"min":1,"max":9}}]}`, workload.Plan{Min: number(6)},
+		{"both ends", `{"groups":[{"name":"a","n":1,"range":{"min":2,"max":9}},{"name":"b","n":1,"range":{"max":0}}]}`,
+			workload.Plan{Min: number(3), Max: number(5)},
+			`{"groups":[{"name":"a","n":1,"range":{"min":3,"max":5}},{"name":"b","n":1,"range":{"min":3,"max":5}}]}`,
+			"a min 2 -> 3, a max 9 -> 5, b min absent -> 3, b max 0 -> 5"},
+		{"one end, inside the other", `{"groups":[{"name":"a","range":{"min":2,"max":4}},{"name":"b","range":{"min":1,"max":9}}]}`,
+			workload.Plan{Min: number(6)},
 			`{"groups":[{"name":"a","range":{"min":4,"max":4}},{"name":"b","range":{"min":6,"max":9}}]}`, "a min 2 -> 4, b min 1 -> 6"},
-		{"the upper end alone", `{"groups":[{"name":"a","range":{"min":2,"max":9}}]}`, workload.Plan{Max: number(5)}, `{"groups":[{"name":"a","range":{"min":2,"max":5}}]}`, "a max 9 -> 5"},
+		{"the upper end alone", `{"groups":[{"name":"a","range":{"min":2,"max":9}}]}`, workload.Plan{Max: number(5)},
+			`{"groups":[{"name":"a","range":{"min":2,"max":5}}]}`, "a max 9 -> 5"},
 		{"beside counts", `{"groups":[{"name":"a","n":4,"range":{"min":1,"max":9}}]}`, workload.Plan{Size: sleep().Size, Min: number(2)},
 			`{"groups":[{"name":"a","n":0,"range":{"min":2,"max":9}}]}`, "a n 4 -> 0, a min 1 -> 2"},
-		{"an element that cannot be told", `{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, workload.Plan{Min: number(2)},
+		{"an element that cannot be told", `{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`,
+			workload.Plan{Min: number(2)},
 			`{"groups":[{"name":"a","range":{"min":1}},{"name":"a","range":{"min":1}}]}`, "two elements of the list have the name a"},
-		{"a bound that cannot be read", `{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, workload.Plan{Min: number(2)},
-			`{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`, `the bound of b is "few", which is no whole number of 0 or more`},
+		{"a bound that cannot be read", `{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`,
+			workload.Plan{Min: number(2)},
+			`{"groups":[{"name":"a","range":{"min":1}},{"name":"b","range":{"min":"few"}}]}`,
+			`the bound of b is "few", which is no whole number of 0 or more`},
 	} {
 		s := newServer(object(c.spec))
 		r := s.settle(t, a, c.plan)
@@ -93,11 +100,13 @@ bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .min}}
 	s.settle(t, a, workload.Plan{Size: sleep().Size, Hold: holding().Hold, Min: number(3)})
 	s.set("/spec/groups/1/min", `"few"`)
 	r := s.settle(t, a, workload.Plan{Min: number(4)})
-	if want := `{"groups":[{"name":"a","n":1,"min":3},{"name":"b","n":1,"min":"few"}]}`; !path.Equal(want, s.spec()) || len(s.ledger(t, a)) != 2 {
+	if want := `{"groups":[{"name":"a","n":1,"min":3},{"name":"b","n":1,"min":"few"}]}`; !path.Equal(want, s.spec()) ||
+		len(s.ledger(t, a)) != 2 {
 		t.Errorf("%s: %s, ledger %v", r.Message, s.spec(), s.ledger(t, a))
 	}
 	s.settle(t, a, workload.Plan{})
-	if want := `{"groups":[{"name":"a","n":1,"min":1},{"name":"b","n":1,"min":"few"}]}`; !path.Equal(want, s.spec()) || len(s.ledger(t, a)) > 0 {
+	if want := `{"groups":[{"name":"a","n":1,"min":1},{"name":"b","n":1,"min":"few"}]}`; !path.Equal(want, s.spec()) ||
+		len(s.ledger(t, a)) > 0 {
 		t.Errorf("given back: %s", s.spec())
 	}
 }

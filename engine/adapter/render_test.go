@@ -76,13 +76,16 @@ func TestRenderRules(t *testing.T) {
 		{"2: as set: nothing", `{"replicas":0}`, []workload.Entry{replicas}, sleep(), rendering{
 			Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 		}},
-		{"2: as set, the claim begins later: noted, so that a later change is told from an earlier one", `{"replicas":0}`, []workload.Entry{replicas},
+		{"2: as set, the claim begins later: noted, so that a later change is told from an earlier one", `{"replicas":0}`,
+			[]workload.Entry{replicas},
 			at(sleep(), tuesday), rendering{
-				Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{by(replicas, nights, tuesday)}, State: "asleep", Direction: "ledger", By: nights,
+				Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{by(replicas, nights, tuesday)}, State: "asleep", Direction: "ledger",
+				By: nights,
 			}},
-		{"2: as set, the claim began earlier: nothing", `{"replicas":0}`, []workload.Entry{replicas}, at(sleep(), monday.Add(-time.Hour)), rendering{
-			Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
-		}},
+		{"2: as set, the claim began earlier: nothing", `{"replicas":0}`, []workload.Entry{replicas}, at(sleep(), monday.Add(-time.Hour)),
+			rendering{
+				Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
+			}},
 		{"2: as set, another value wanted: the original stays", `{"replicas":0}`, []workload.Entry{replicas},
 			at(size(workload.SizeAtMost, 1), tuesday), rendering{
 				Writes: 1, Spec: `{"replicas":1}`, Ledger: workload.Ledger{by(entry("/spec/replicas", "3", "1"), nights, tuesday)},
@@ -105,8 +108,9 @@ func TestRenderRules(t *testing.T) {
 		}},
 		{"3: percent of another original is the same transition", `{"replicas":8}`, []workload.Entry{entry("/spec/replicas", "10", "5")},
 			size(workload.SizePercent, 50), rendering{
-				Writes: 1, Spec: `{"replicas":8}`, Ledger: workload.Ledger{adopted(entry("/spec/replicas", "10", "5"))}, State: "overridden", Direction: "ledger",
-				By: nights, Overridden: []string{"/spec/replicas"},
+				Writes: 1, Spec: `{"replicas":8}`, Ledger: workload.Ledger{adopted(entry("/spec/replicas", "10", "5"))}, State: "overridden",
+				Direction: "ledger",
+				By:        nights, Overridden: []string{"/spec/replicas"},
 				Message: "replicas is 8, changed by somebody else: left until the next transition",
 			}},
 		{"3: enforced: written again, the original stays", `{"replicas":5}`, []workload.Entry{replicas}, enforced(sleep()), rendering{
@@ -121,9 +125,10 @@ func TestRenderRules(t *testing.T) {
 			Writes: 1, Spec: `{"replicas":1}`, Ledger: workload.Ledger{entry("/spec/replicas", "5", "1")}, State: "asleep",
 			Direction: "down", By: nights, Message: "replicas 5 -> 1",
 		}},
-		{"3: their value is what is wanted: the entry goes", `{"replicas":1}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 1), rendering{
-			Writes: 1, Spec: `{"replicas":1}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
-		}},
+		{"3: their value is what is wanted: the entry goes", `{"replicas":1}`, []workload.Entry{replicas}, size(workload.SizeAtMost, 1),
+			rendering{
+				Writes: 1, Spec: `{"replicas":1}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
+			}},
 		{"4: unclaimed: given back", `{"replicas":0}`, []workload.Entry{replicas}, workload.Plan{}, rendering{
 			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
 		}},
@@ -145,12 +150,14 @@ func TestRenderRules(t *testing.T) {
 			workload.Plan{Keep: map[workload.Policy]bool{peaks: true}}, rendering{
 				Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: "replicas 0 -> 3",
 			}},
-		{"6: the entry passes to who claims it now", `{"replicas":0}`, []workload.Entry{by(replicas, peaks, monday.Add(-time.Hour))}, sleep(), rendering{
-			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
-		}},
+		{"6: the entry passes to who claims it now", `{"replicas":0}`, []workload.Entry{by(replicas, peaks, monday.Add(-time.Hour))}, sleep(),
+			rendering{
+				Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
+			}},
 		{"6: overridden or not", `{"replicas":5}`, []workload.Entry{by(replicas, peaks, tuesday)}, sleep(), rendering{
-			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{adopted(by(replicas, nights, tuesday))}, State: "overridden", Direction: "ledger",
-			By: nights, Overridden: []string{"/spec/replicas"},
+			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{adopted(by(replicas, nights, tuesday))}, State: "overridden",
+			Direction: "ledger",
+			By:        nights, Overridden: []string{"/spec/replicas"},
 			Message: "replicas is 5, changed by somebody else: left until the next transition",
 		}},
 		{"9: exactly raises", `{"replicas":3}`, nil, size(workload.SizeExactly, 6), rendering{
@@ -171,20 +178,23 @@ func TestRenderRules(t *testing.T) {
 			Spec: `{"replicas":"three"}`, State: "unable", Direction: "ledger", By: nights,
 			Message: `the count of main is "three", which is no whole number of 0 or more`,
 		}},
-		{"4: changed by somebody else and back again: the last word is theirs", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, workload.Plan{}, rendering{
-			Writes: 1, Spec: `{"replicas":0}`, State: "awake", Direction: "ledger", By: nights,
-		}},
+		{"4: changed by somebody else and back again: the last word is theirs", `{"replicas":0}`, []workload.Entry{adopted(replicas)},
+			workload.Plan{}, rendering{
+				Writes: 1, Spec: `{"replicas":0}`, State: "awake", Direction: "ledger", By: nights,
+			}},
 		{"3: changed by somebody else and back again: respected", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, sleep(), rendering{
 			Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
 			Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by somebody else: left until the next transition",
 		}},
-		{"3: changed by somebody else and back again: nothing to correct", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, enforced(sleep()), rendering{
-			Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
-			Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by somebody else: left until the next transition",
-		}},
-		{"3: theirs, and the next transition wants the same: the entry goes", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, at(sleep(), tuesday), rendering{
-			Writes: 1, Spec: `{"replicas":0}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
-		}},
+		{"3: changed by somebody else and back again: nothing to correct", `{"replicas":0}`, []workload.Entry{adopted(replicas)},
+			enforced(sleep()), rendering{
+				Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
+				Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by somebody else: left until the next transition",
+			}},
+		{"3: theirs, and the next transition wants the same: the entry goes", `{"replicas":0}`, []workload.Entry{adopted(replicas)},
+			at(sleep(), tuesday), rendering{
+				Writes: 1, Spec: `{"replicas":0}`, State: "already_asleep", Direction: "ledger", By: nights, Message: "already asleep by its owner",
+			}},
 		{"as set, in another spelling: still Flyball's", `{"replicas":"0"}`, []workload.Entry{replicas}, workload.Plan{}, rendering{
 			Writes: 1, Spec: `{"replicas":3}`, State: "awake", Direction: "up", By: nights, Message: `replicas "0" -> 3`,
 		}},

@@ -17,14 +17,19 @@ func TestOnlyScales(t *testing.T) {
 	}{
 		{"a size, through /scale", through + "}", []v1alpha1.Capability{scale}, true},
 		{"sleep, which is a size where the kind has no suspend", through + "}", []v1alpha1.Capability{suspend, scale}, true},
-		{"sleep, which is to suspend where the kind has that", through + ", suspend: [{set: [{path: .spec.off, value: true}]}]}", []v1alpha1.Capability{suspend, scale}, false},
-		{"a size, where sleep would be to suspend", through + ", suspend: [{set: [{path: .spec.off, value: true}]}]}", []v1alpha1.Capability{scale}, true},
+		{"sleep, which is to suspend where the kind has that", through + ", suspend: [{set: [{path: .spec.off, value: true}]}]}",
+			[]v1alpha1.Capability{suspend, scale}, false},
+		{"a size, where sleep would be to suspend", through + ", suspend: [{set: [{path: .spec.off, value: true}]}]}",
+			[]v1alpha1.Capability{scale}, true},
 		{"bounds as well", through + ", bounds: {min: {path: .spec.min}}}", []v1alpha1.Capability{bounds, scale}, false},
 		{"bounds that the kind has not", through + "}", []v1alpha1.Capability{bounds}, false},
 		{"nothing in particular", through + "}", nil, false},
 		{"annotations", through + "}", []v1alpha1.Capability{v1alpha1.CapabilityAnnotate}, false},
-		{"a size in the object", "{target: {group: example.com, kind: Widget, versions: [v1]}, scale: [{name: a, replicas: .spec.a}]}", []v1alpha1.Capability{scale}, false},
-		{"one size of two", "{target: {group: example.com, kind: Widget, versions: [v1]}, scale: [{name: a, replicas: .spec.a, via: Scale}, {name: b, replicas: .spec.b}]}",
+		{"a size in the object", "{target: {group: example.com, kind: Widget, versions: [v1]}, scale: [{name: a, replicas: .spec.a}]}",
+			[]v1alpha1.Capability{scale}, false},
+		{"one size of two",
+			"{target: {group: example.com, kind: Widget, versions: [v1]}, scale: [{name: a, replicas: .spec.a, via: Scale}, {name: b, " +
+				"replicas: .spec.b}]}",
 			[]v1alpha1.Capability{scale}, false},
 	} {
 		if got := compiled(t, tc.spec, Keys{}).OnlyScales(tc.needs); got != tc.want {
@@ -58,7 +63,8 @@ func TestAnnotationMeans(t *testing.T) {
 	if got := inTemplate.AnnotationMeans("example.com/other"); got != workload.ChangeRollOut {
 		t.Errorf("an annotation of pods means %v", got.Names())
 	}
-	all := compiled(t, `{target: {group: example.com, kind: Widget, versions: [v1]}, changes: {rollout: [".metadata.annotations[*]"]}}`, Keys{})
+	all := compiled(t, `{target: {group: example.com, kind: Widget, versions: [v1]}, changes: {rollout: [".metadata.annotations[*]"]}}`,
+		Keys{})
 	if got := all.AnnotationMeans("a"); got != workload.ChangeRollOut {
 		t.Errorf("any annotation means %v", got.Names())
 	}
@@ -67,7 +73,8 @@ func TestAnnotationMeans(t *testing.T) {
 // Flyball does not write objects that the API server judges by the rights of their author.
 func TestGroupsThatFlyballDoesNotWrite(t *testing.T) {
 	for _, group := range []string{"flyball.dev", "rbac.authorization.k8s.io"} {
-		_, errs := Compile("x", v1alpha1.AdapterSpec{Target: v1alpha1.AdapterTarget{Group: group, Kind: "Role", Versions: []string{"v1"}}}, Keys{})
+		_, errs := Compile("x", v1alpha1.AdapterSpec{Target: v1alpha1.AdapterTarget{Group: group, Kind: "Role", Versions: []string{"v1"}}},
+			Keys{})
 		if len(errs) != 1 || errs[0].Field != "spec.target.group" {
 			t.Errorf("%s: %v", group, errs)
 		}

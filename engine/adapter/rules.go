@@ -127,7 +127,8 @@ func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 		}
 	}
 	c.requests(at.Child("requests"), spec.Requests)
-	c.a.lifecycle = c.predicates(at.Child("createDeleteWhen"), spec.CreateDeleteWhen, drafts{}) // it is evaluated on whole objects, so no watch keeps its fields
+	// it is evaluated on whole objects, so no watch keeps its fields
+	c.a.lifecycle = c.predicates(at.Child("createDeleteWhen"), spec.CreateDeleteWhen, drafts{})
 	for i := first; i < len(c.a.uses); i++ {
 		c.a.uses[i].Judged = true
 	}

@@ -268,7 +268,8 @@ func (m *scaleModel) replicas() int64 {
 // edit is a manual change that differs from Flyball's writes.
 func (m *scaleModel) edit() {
 	value := rapid.SampledFrom(ownCounts).Draw(m.T, "value")
-	if e := m.server.ledger(m.tb, m.a).Find("/spec/replicas"); value == m.count() || e != nil && (value == e.Set || e.Pending && value == e.Prior) {
+	if e := m.server.ledger(m.tb, m.a).Find("/spec/replicas"); value == m.count() || e != nil &&
+		(value == e.Set || e.Pending && value == e.Prior) {
 		return
 	}
 	m.server.set("/spec/replicas", value)

@@ -53,54 +53,68 @@ func TestScaleWrites(t *testing.T) {
 			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
 			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":0}}`},
 		}},
-		{"crash between the two: /scale again, if nothing has changed", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")), sleep(),
+		{"crash between the two: /scale again, if nothing has changed", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")),
+			sleep(),
 			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":0}}`}},
-		{"crash between the two, another value came in: it is the original", withLedger(t, `{"replicas":5}`, pending("/spec/replicas", "3", "0")), sleep(), &wire{
-			Body: ledger(`"{\"/spec/replicas\":{\"was\":5,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
-			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":0}}`},
-		}},
+		{"crash between the two, another value came in: it is the original", withLedger(t, `{"replicas":5}`, pending("/spec/replicas", "3", "0")),
+			sleep(), &wire{
+				Body: ledger(`"{\"/spec/replicas\":{\"was\":5,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
+				Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":0}}`},
+			}},
 		{"seen: the mark goes", withLedger(t, `{"replicas":0}`, pending("/spec/replicas", "3", "0")), sleep(), &wire{
 			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `},\"of\":\"Scaled/web\"}"`),
 		}},
 		{"done: nothing", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), sleep(), nil},
-		{"another size: the ledger, then /scale", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), size(workload.SizeAtMost, 2), &wire{
-			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":2,\"prior\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
-			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":2}}`},
-		}},
-		{"crash after that ledger: /scale again", withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")), size(workload.SizeAtMost, 2),
+		{"another size: the ledger, then /scale", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")),
+			size(workload.SizeAtMost, 2), &wire{
+				Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":2,\"prior\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
+				Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":2}}`},
+			}},
+		{"crash after that ledger: /scale again", withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")),
+			size(workload.SizeAtMost, 2),
 			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":2}}`}},
-		{"crash after that ledger, back to the size before: the mark goes", withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")), sleep(), &wire{
-			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `},\"of\":\"Scaled/web\"}"`),
-		}},
-		{"another size seen: the mark goes", withLedger(t, `{"replicas":2}`, resized("/spec/replicas", "3", "0", "2")), size(workload.SizeAtMost, 2), &wire{
-			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":2,` + since + `},\"of\":\"Scaled/web\"}"`),
-		}},
+		{"crash after that ledger, back to the size before: the mark goes",
+			withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")), sleep(), &wire{
+				Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `},\"of\":\"Scaled/web\"}"`),
+			}},
+		{"another size seen: the mark goes", withLedger(t, `{"replicas":2}`, resized("/spec/replicas", "3", "0", "2")),
+			size(workload.SizeAtMost, 2), &wire{
+				Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":2,` + since + `},\"of\":\"Scaled/web\"}"`),
+			}},
 		{"enforced: /scale alone", withLedger(t, `{"replicas":5}`, entry("/spec/replicas", "3", "0")), enforced(sleep()),
 			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":0}}`}},
 		{"release: the mark, then /scale", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), workload.Plan{}, &wire{
 			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
 			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":3}}`},
 		}},
-		{"crash after the mark: /scale again, if nothing has changed", withLedger(t, `{"replicas":0}`, pending("/spec/replicas", "3", "0")), workload.Plan{},
+		{"crash after the mark: /scale again, if nothing has changed", withLedger(t, `{"replicas":0}`, pending("/spec/replicas", "3", "0")),
+			workload.Plan{},
 			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":3}}`}},
-		{"crash after the mark, claimed again: the mark goes", withLedger(t, `{"replicas":0}`, pending("/spec/replicas", "3", "0")), sleep(), &wire{
-			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `},\"of\":\"Scaled/web\"}"`),
-		}},
-		{"release seen: the entry goes", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")), workload.Plan{}, &wire{Body: ledger("null")}},
-		{"release through, claimed again before the entry goes: /scale", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")), sleep(),
-			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":0}}`}},
-		{"crash after a mark, another value came in: it stands", withLedger(t, `{"replicas":5}`, pending("/spec/replicas", "3", "0")), workload.Plan{},
+		{"crash after the mark, claimed again: the mark goes", withLedger(t, `{"replicas":0}`, pending("/spec/replicas", "3", "0")), sleep(),
+			&wire{
+				Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `},\"of\":\"Scaled/web\"}"`),
+			}},
+		{"release seen: the entry goes", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")), workload.Plan{},
 			&wire{Body: ledger("null")}},
-		{"crash after the ledger of another size: released from where it is", withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")), workload.Plan{}, &wire{
-			Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
-			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":3}}`},
-		}},
-		{"release of an absent count: removed with the entry", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "", "0")), workload.Plan{}, &wire{
-			Body: `{"metadata":{"annotations":{"flyball.dev/ledger":null},` + conflict + `},"spec":{"replicas":null}}`,
-		}},
+		{"release through, claimed again before the entry goes: /scale", withLedger(t, `{"replicas":3}`, pending("/spec/replicas", "3", "0")),
+			sleep(),
+			&wire{Subresource: "scale", Body: `{"metadata":{` + conflict + `},"spec":{"replicas":0}}`}},
+		{"crash after a mark, another value came in: it stands", withLedger(t, `{"replicas":5}`, pending("/spec/replicas", "3", "0")),
+			workload.Plan{},
+			&wire{Body: ledger("null")}},
+		{"crash after the ledger of another size: released from where it is",
+			withLedger(t, `{"replicas":0}`, resized("/spec/replicas", "3", "0", "2")), workload.Plan{}, &wire{
+				Body: ledger(`"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"`),
+				Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":3}}`},
+			}},
+		{"release of an absent count: removed with the entry", withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "", "0")), workload.Plan{},
+			&wire{
+				Body: `{"metadata":{"annotations":{"flyball.dev/ledger":null},` + conflict + `},"spec":{"replicas":null}}`,
+			}},
 		{"release with another field: that one and /scale after it", withLedger(t, `{"paused":true,"replicas":0}`,
 			entry("/spec/paused", "", "true"), entry("/spec/replicas", "3", "0")), workload.Plan{}, &wire{
-			Body: `{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since + `,\"pending\":true},\"of\":\"Scaled/web\"}"},` + conflict + `},"spec":{"paused":null}}`,
+			Body: `{"metadata":{"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,` + since +
+				`,\"pending\":true},\"of\":\"Scaled/web\"}"},` + conflict + `},"spec":{"paused":null}}`,
 			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":3}}`},
 		}},
 	}

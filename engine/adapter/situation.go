@@ -17,11 +17,12 @@ type situation struct {
 type claimKind uint8
 
 const (
-	claimNone     claimKind = 1 << iota // no policy
-	claimKept                           // no policy, and the set value stays for now: the policy of the entry asks for it, or another value cannot be set
-	claimOrphaned                       // no policy, and the policy of the entry leaves its value to the owner
-	claimLasting                        // a policy, for as long as its claim lasts
-	claimOnce                           // a policy, which sets the field once and then leaves it to others
+	claimNone claimKind = 1 << iota // no policy
+	// no policy, and the set value stays for now: the policy of the entry asks for it, or another value cannot be set
+	claimKept
+	claimOrphaned // no policy, and the policy of the entry leaves its value to the owner
+	claimLasting  // a policy, for as long as its claim lasts
+	claimOnce     // a policy, which sets the field once and then leaves it to others
 )
 
 // wanted compares the wanted value with the known ones. Without a claim, the original is wanted.

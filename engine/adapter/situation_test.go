@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	allClaims  = []claimKind{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
-	allStates  = []fieldState{fieldUntouched, fieldSet, fieldSetOnce, fieldUnfinished, fieldChanged, fieldAdopted, fieldUnclear, fieldUnwritable, fieldGone}
+	allClaims = []claimKind{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
+	allStates = []fieldState{fieldUntouched, fieldSet, fieldSetOnce, fieldUnfinished, fieldChanged, fieldAdopted, fieldUnclear,
+		fieldUnwritable, fieldGone}
 	allWanted  = []wanted{wantedCurrent, wantedOriginal, wantedOther}
 	allAnswers = []answer{yes, no}
 )
@@ -181,7 +182,8 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 
 // TestFieldStates walks through every combination of a place, an entry, a value and the knowledge of its author.
 func TestFieldStates(t *testing.T) {
-	places := map[string]location{"slot": {kind: inSlot}, "element": {kind: inElement}, "unwritten": {kind: inUnwritten}, "foreign": {kind: inUnwritten},
+	places := map[string]location{"slot": {kind: inSlot}, "element": {kind: inElement}, "unwritten": {kind: inUnwritten},
+		"foreign": {kind: inUnwritten},
 		"nowhere": {kind: nowhere}, "unclear": {kind: unclear}}
 	for place, at := range places {
 		for _, pending := range []bool{false, true} {
@@ -192,7 +194,8 @@ func TestFieldStates(t *testing.T) {
 							for _, depth := range []uint8{2, blocked} {
 								for _, word := range []string{"", "adopted", "other"} {
 									l := ledgerField{location: at, field: workload.Field{Raw: holds, Depth: depth}, author: workload.Author{Other: word == "other"},
-										entry: workload.Entry{Pointer: "/spec/replicas", Was: "3", Set: set, Prior: prior, Pending: pending, Once: once, Adopted: word == "adopted"}}
+										entry: workload.Entry{Pointer: "/spec/replicas", Was: "3", Set: set, Prior: prior, Pending: pending, Once: once,
+											Adopted: word == "adopted"}}
 									if place == "foreign" {
 										l.entry.Pointer = "/status/replicas"
 									}
@@ -247,7 +250,8 @@ func TestEveryCombinationOnAnObject(t *testing.T) {
 	}{
 		{"none", workload.Plan{}}, {"sleep", sleep()}, {"at most 2", size(workload.SizeAtMost, 2)},
 		{"exactly 4", size(workload.SizeExactly, 4)}, {"once 5", once(5, monday)},
-		{"kept", workload.Plan{Keep: map[workload.Policy]bool{nights: true}}}, {"orphaned", workload.Plan{Orphan: map[workload.Policy]bool{nights: true}}},
+		{"kept", workload.Plan{Keep: map[workload.Policy]bool{nights: true}}},
+		{"orphaned", workload.Plan{Orphan: map[workload.Policy]bool{nights: true}}},
 	}
 	for _, kind := range []string{deploymentYAML, scaledYAML} {
 		a := compiled(t, kind, Keys{})

@@ -6,15 +6,17 @@ import "flyball.dev/flyball/engine/path"
 type fieldState uint16
 
 const (
-	fieldUntouched  fieldState = 1 << iota // there is no entry, and the value is the owner's
-	fieldSet                               // Flyball's value, or the one before it if the write to /scale was lost; an original is to be restored
-	fieldSetOnce                           // it was set once and left to others; nothing is to be restored
-	fieldUnfinished                        // none of these, while a write to /scale may be incomplete
-	fieldChanged                           // another writer has changed Flyball's value
-	fieldAdopted                           // Flyball's value, written again by another writer since
-	fieldUnclear                           // its list element may be any of several, or its new place is unknown
-	fieldUnwritable                        // no adapter could have written it (the ledger was edited), or a value on the way is no longer a container
-	fieldGone                              // its list element is gone
+	fieldUntouched fieldState = 1 << iota // there is no entry, and the value is the owner's
+	// Flyball's value, or the one before it if the write to /scale was lost; an original is to be restored
+	fieldSet
+	fieldSetOnce    // it was set once and left to others; nothing is to be restored
+	fieldUnfinished // none of these, while a write to /scale may be incomplete
+	fieldChanged    // another writer has changed Flyball's value
+	fieldAdopted    // Flyball's value, written again by another writer since
+	fieldUnclear    // its list element may be any of several, or its new place is unknown
+	// no adapter could have written it (the ledger was edited), or a value on the way is no longer a container
+	fieldUnwritable
+	fieldGone // its list element is gone
 )
 
 // evidence has everything that determines the state of a field with an entry. Its parts are bits, so that one row of
@@ -92,7 +94,8 @@ func stateFor(e evidence) fieldState {
 
 // stateOf returns the state of an entry's field.
 func (l *ledgerField) stateOf() fieldState {
-	e := evidence{place: l.place(), content: contentOther, writer: writerFlyball, once: answerOf(l.entry.Once != ""), pending: answerOf(l.entry.Pending)}
+	e := evidence{place: l.place(), content: contentOther, writer: writerFlyball, once: answerOf(l.entry.Once != ""),
+		pending: answerOf(l.entry.Pending)}
 	switch {
 	case l.isBehind():
 		e.content = contentPrior

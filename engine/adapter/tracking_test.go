@@ -141,7 +141,10 @@ func (v *view) holds(e workload.Entry) bool {
 func (x *trial) dropMade(e workload.Entry, owners []string) {
 	parent := madeParent(e)
 	if parent == "" || slices.ContainsFunc(owners, func(p string) bool { return strings.HasPrefix(p, parent+"/") }) ||
-		slices.ContainsFunc(x.object(x.real).Ledger, func(o workload.Entry) bool { return o.Original() != "" && strings.HasPrefix(o.Pointer, parent+"/") }) {
+		slices.ContainsFunc(x.object(x.real).Ledger, func(o workload.Entry) bool {
+			return o.Original() != "" &&
+				strings.HasPrefix(o.Pointer, parent+"/")
+		}) {
 		return
 	}
 	if x.w.defaults != nil || isHollow(x.shadow.value(parent)) {

@@ -22,7 +22,8 @@ func (v *view) unclearFault() string {
 		case l.location.kind == unclear:
 			problem = fmt.Sprintf("the list of %s has another length: the element was %s", l.entry.Pointer, l.entry.Place)
 		}
-		return fmt.Sprintf("%s, so its original is kept: it was %s before it was set to %s. Put it back as it was, or set the value yourself and run: %s",
+		return fmt.Sprintf("%s, so its original is kept: it was %s before it was set to %s. Put it back as it was, or set the value "+
+			"yourself and run: %s",
 			problem, brief(l.entry.Original()), brief(l.entry.Set), v.forgetCommand())
 	}
 	return ""

@@ -29,7 +29,8 @@ ready:
 - {path: .status.count, op: Ge, value: 3}
 `)
 	for path, want := range map[string][]string{
-		".spec.open": {"false"}, ".status.phase": {`"Open"`}, ".status.mode": {`"Day"`, `"Night"`}, ".status.seen": nil, ".metadata.generation": nil, ".status.error": nil, ".status.count": nil,
+		".spec.open": {"false"}, ".status.phase": {`"Open"`}, ".status.mode": {`"Day"`, `"Night"`}, ".status.seen": nil,
+		".metadata.generation": nil, ".status.error": nil, ".status.count": nil,
 	} {
 		if u, ok := uses[path]; !ok || !slices.Equal(u.Values, want) {
 			t.Errorf("%s is used: %t, with the values %q, want %q", path, ok, u.Values, want)

@@ -27,7 +27,8 @@ type Resources interface {
 
 // AccessReviewer checks the rights of a user. The SubjectAccessReviewInterface of client-go implements it.
 type AccessReviewer interface {
-	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
+	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview,
+		error)
 }
 
 // Adapters is the Validator of Adapters. An adapter makes Flyball write objects of a kind with Flyball's rights. To
@@ -126,7 +127,8 @@ func (v Adapters) authorize(ctx context.Context, req Request, group, resource st
 }
 
 // Holds reports whether a user has a right.
-func Holds(ctx context.Context, reviews AccessReviewer, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+func Holds(ctx context.Context, reviews AccessReviewer, user authenticationv1.UserInfo,
+	attributes authorizationv1.ResourceAttributes) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for k, values := range user.Extra {
 		extra[k] = authorizationv1.ExtraValue(values)

@@ -44,7 +44,8 @@ func refuseLacking(req Request, row policy.Kind, id workload.Policy, lacking []c
 			first.verb, few(resources), where, waysOut(first, adapters)))
 	}
 	message := fmt.Sprintf("user %q %s", workload.OneLine(req.User.Username, maxUser), strings.Join(parts, "; and "))
-	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: row.Resource}, id.Name, errors.New(workload.OneLine(message, limits.MaxRefusal)))
+	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: row.Resource}, id.Name,
+		errors.New(workload.OneLine(message, limits.MaxRefusal)))
 }
 
 // waysOut returns advice for similar claims.
@@ -73,7 +74,8 @@ func few(names []string) string {
 
 // askForAnnotations refuses annotations that make Kubernetes or a controller act, unless the user holds the verb
 // override on the policy.
-func (a *Authors) askForAnnotations(ctx context.Context, req Request, row policy.Kind, id workload.Policy, rights []policy.Right, claims []claim) ([]string, field.ErrorList, error) {
+func (a *Authors) askForAnnotations(ctx context.Context, req Request, row policy.Kind, id workload.Policy, rights []policy.Right,
+	claims []claim) ([]string, field.ErrorList, error) {
 	var errs field.ErrorList
 	var keys []string
 	for _, r := range rights {
@@ -99,7 +101,8 @@ func (a *Authors) askForAnnotations(ctx context.Context, req Request, row policy
 	}
 	what := "sets annotations that controllers act on: " + few(keys)
 	if a.Note != nil && !req.DryRun {
-		a.Note(Guarded{Verb: VerbOverride, Policy: id, User: workload.OneLine(req.User.Username, maxUser), What: workload.OneLine(what, limits.MaxRefusal), At: a.Clock.Now()})
+		a.Note(Guarded{Verb: VerbOverride, Policy: id, User: workload.OneLine(req.User.Username, maxUser),
+			What: workload.OneLine(what, limits.MaxRefusal), At: a.Clock.Now()})
 	}
 	return []string{fmt.Sprintf("%s %s", id, what)}, nil, nil
 }

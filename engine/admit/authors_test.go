@@ -98,7 +98,8 @@ func TestAuthorsFailClosed(t *testing.T) {
 	}{
 		{"the reviews fail", admit.Authors{Reviews: failing, Resources: resources(everything)}, away},
 		{"the reviews hang", admit.Authors{Reviews: hanging, Resources: resources(everything)}, context.DeadlineExceeded},
-		{"discovery fails", admit.Authors{Reviews: answering(false), Resources: resources(func(schema.GroupKind) (string, error) { return "", away })}, away},
+		{"discovery fails", admit.Authors{Reviews: answering(false),
+			Resources: resources(func(schema.GroupKind) (string, error) { return "", away })}, away},
 	} {
 		tc.authors.Adapted = adapted{"foos", "bars"}
 		err := askAuthors(&tc.authors)
@@ -110,8 +111,12 @@ func TestAuthorsFailClosed(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	row, _ := kinds.Find("Schedule")
-	inner := admit.Kind{Validator: admit.ValidatorFunc(func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}
-	_, _, err := never.Ask(inner, row).Validator.Validate(ended, admit.Request{Operation: admissionv1.Create, New: row.New(), SpecChanged: true})
+	inner := admit.Kind{Validator: admit.ValidatorFunc(func(context.Context, admit.Request) ([]string, field.ErrorList, error) {
+		return nil,
+			nil, nil
+	})}
+	_, _, err := never.Ask(inner, row).Validator.Validate(ended,
+		admit.Request{Operation: admissionv1.Create, New: row.New(), SpecChanged: true})
 	if err == nil || !strings.Contains(err.Error(), "have not been read yet") {
 		t.Errorf("while the adapters are not known: %v", err)
 	}
@@ -143,8 +148,8 @@ func TestRefusalsOfAuthorsAreBounded(t *testing.T) {
 	if !apierrors.IsForbidden(err) || len(err.Error()) > 4500 || strings.ContainsAny(err.Error(), "\n\u202e") {
 		t.Errorf("%d bytes: %v", len(err.Error()), err)
 	}
-	if want := "may not patch as.example.com, bs.example.com, cs.example.com, ds.example.com, es.example.com, fs.example.com, gs.example.com, " +
-		"hs.example.com, is.example.com, js.example.com, and 16 more in namespace shop"; !strings.Contains(err.Error(), want) {
+	if want := "may not patch as.example.com, bs.example.com, cs.example.com, ds.example.com, es.example.com, " +
+		"fs.example.com, gs.example.com, hs.example.com, is.example.com, js.example.com, and 16 more in namespace shop"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\nhas no %s", err, want)
 	}
 }
@@ -159,10 +164,12 @@ func TestRightsAreCheckedForFullUserInfo(t *testing.T) {
 			return review, nil
 		})}
 	err := askAuthors(authors, func(r *admit.Request) {
-		r.User = authenticationv1.UserInfo{Username: "alice", UID: "1", Groups: []string{"a"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
+		r.User = authenticationv1.UserInfo{Username: "alice", UID: "1", Groups: []string{"a"},
+			Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
 	})
 	if err != nil || got.User != "alice" || got.UID != "1" || got.Groups[0] != "a" || got.Extra["k"][0] != "v" ||
-		*got.ResourceAttributes != (authorizationv1.ResourceAttributes{Verb: "patch", Group: "example.com", Resource: "foos", Namespace: "shop"}) {
+		*got.ResourceAttributes != (authorizationv1.ResourceAttributes{Verb: "patch", Group: "example.com", Resource: "foos",
+			Namespace: "shop"}) {
 		t.Errorf("asked %+v of %+v: %v", got.ResourceAttributes, got, err)
 	}
 }

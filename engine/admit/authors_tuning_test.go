@@ -56,18 +56,25 @@ func TestTortoiseNeedsRightToPatchTargets(t *testing.T) {
 		makes v1alpha1.AutoscalerRemoval
 	}{
 		{"recommend only", v1alpha1.TortoiseOff, nil, nil, nil, ""},
-		{"all rights", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch jobs.batch", "patch cronjobs.batch", "patch horizontalpodautoscalers.autoscaling"}, nil, ""},
-		{"not on autoscalers", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch cronjobs.batch"}, []string{"horizontalpodautoscalers.autoscaling"}, ""},
-		{"not on a kind that is selected by its capability", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, []string{"cronjobs.batch"}, ""},
-		{"only the listed kinds", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}, []string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, nil, ""},
+		{"all rights", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch jobs.batch", "patch cronjobs.batch",
+			"patch horizontalpodautoscalers.autoscaling"}, nil, ""},
+		{"not on autoscalers", v1alpha1.TortoiseAuto, nil, []string{"patch deployments.apps", "patch cronjobs.batch"},
+			[]string{"horizontalpodautoscalers.autoscaling"}, ""},
+		{"not on a kind that is selected by its capability", v1alpha1.TortoiseAuto, nil,
+			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, []string{"cronjobs.batch"}, ""},
+		{"only the listed kinds", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
+			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, nil, ""},
 		{"to scale is not to change requests", v1alpha1.TortoiseEmergency, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
 			[]string{"patch deployments.apps/scale", "patch horizontalpodautoscalers.autoscaling"}, []string{"deployments.apps"}, ""},
 		{"to make an autoscaler", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
-			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"}, []string{"create", "horizontalpodautoscalers.autoscaling"}, v1alpha1.KeepAutoscaler},
+			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling"},
+			[]string{"create", "horizontalpodautoscalers.autoscaling"}, v1alpha1.KeepAutoscaler},
 		{"to make one and leave it", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
-			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling", "create horizontalpodautoscalers.autoscaling"}, nil, v1alpha1.KeepAutoscaler},
+			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling", "create horizontalpodautoscalers.autoscaling"}, nil,
+			v1alpha1.KeepAutoscaler},
 		{"to remove it", v1alpha1.TortoiseAuto, []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}},
-			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling", "create horizontalpodautoscalers.autoscaling"}, []string{"delete", "horizontalpodautoscalers.autoscaling"}, v1alpha1.DeleteAutoscaler},
+			[]string{"patch deployments.apps", "patch horizontalpodautoscalers.autoscaling", "create horizontalpodautoscalers.autoscaling"},
+			[]string{"delete", "horizontalpodautoscalers.autoscaling"}, v1alpha1.DeleteAutoscaler},
 		{"only once it acts", v1alpha1.TortoiseOff, nil, nil, nil, v1alpha1.DeleteAutoscaler},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -81,7 +88,8 @@ func TestTortoiseNeedsRightToPatchTargets(t *testing.T) {
 			row, _ := kinds.Find("Tortoise")
 			loaded := make(chan struct{})
 			close(loaded)
-			authors := &admit.Authors{Adapted: library{"deployments.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"}, Resources: resources(everything), Loaded: loaded,
+			authors := &admit.Authors{Adapted: library{"deployments.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"},
+				Resources: resources(everything), Loaded: loaded,
 				Reviews: reviewer(func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
 					a := review.Spec.ResourceAttributes
 					asked := a.Verb + " " + a.Resource + "." + a.Group
@@ -93,8 +101,9 @@ func TestTortoiseNeedsRightToPatchTargets(t *testing.T) {
 				})}
 			kind := authors.Ask(admit.Kind{Kind: row.Name, Resource: row.Resource, Validator: admit.ValidatorFunc(
 				func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
-			_, errs, err := kind.Validator.Validate(t.Context(), admit.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
-				Namespace: "shop", Name: "tuned", New: policy, SpecChanged: true, User: authenticationv1.UserInfo{Username: "alice"}})
+			_, errs, err := kind.Validator.Validate(t.Context(),
+				admit.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
+					Namespace: "shop", Name: "tuned", New: policy, SpecChanged: true, User: authenticationv1.UserInfo{Username: "alice"}})
 			switch {
 			case len(errs) > 0:
 				t.Fatal(errs.ToAggregate())

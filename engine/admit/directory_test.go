@@ -106,15 +106,18 @@ func TestJudgeThroughRenewedFiles(t *testing.T) {
 	t.Cleanup(func() { _ = service.Close() })
 	port := int32(service.Port())
 	// API servers resolve the name of such a Service themselves and use HTTP/1.1, as in a cluster.
-	object := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "webhook"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
-	if _, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Services("flyball-system").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+	object := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "webhook"},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
+	if _, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Services("flyball-system").Create(t.Context(), object,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	dirs, addresses := []string{t.TempDir(), t.TempDir()}, []string{}
 	for _, dir := range dirs {
 		project(t, dir, authority)
 		addresses = append(addresses, replica(t, service, server.Options{
-			CertDir: dir, Endpoint: registration.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "webhook", Port: &port}},
+			CertDir: dir, Endpoint: registration.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system",
+				Name: "webhook", Port: &port}},
 		}))
 	}
 	try := frozenDeployment(t)
@@ -188,7 +191,8 @@ func replica(t *testing.T, service *harness.Service, given server.Options) (addr
 	service.Add(fmt.Sprintf("127.0.0.1:%d", opts.Port), probe.URL)
 	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
 	keep := func() error {
-		_, err := registration.FreezeHook{Client: configurations()}.Keep(context.Background(), registration.FreezeConfiguration(server.Client(registration.JudgePath), rules, registration.FreezeScope{}), true)
+		_, err := registration.FreezeHook{Client: configurations()}.Keep(context.Background(),
+			registration.FreezeConfiguration(server.Client(registration.JudgePath), rules, registration.FreezeScope{}), true)
 		return err
 	}
 	eventually(t, "the configuration is made", keep)

@@ -44,7 +44,8 @@ func judging(t *testing.T, lifetimes func(*server.Options)) {
 	serve(t, server, opts)
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
-	wrote, err := registration.FreezeHook{Client: configurations()}.Keep(t.Context(), registration.FreezeConfiguration(server.Client(registration.JudgePath), rules, registration.FreezeScope{}), true)
+	wrote, err := registration.FreezeHook{Client: configurations()}.Keep(t.Context(),
+		registration.FreezeConfiguration(server.Client(registration.JudgePath), rules, registration.FreezeScope{}), true)
 	if err != nil || !wrote {
 		t.Fatalf("make the configuration: wrote %t, %v", wrote, err)
 	}
@@ -58,13 +59,15 @@ func frozenDeployment(t *testing.T) (try func(context.Context) error) {
 	labels := map[string]string{"app": name}
 	object := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
 	}}
 	if _, err := deployments.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return func(ctx context.Context) error {
-		_, err := deployments.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := deployments.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"replicas":7}}`),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ClusterChangeFreeze/long denies Scale") {
 			return nil
 		}
@@ -121,7 +124,8 @@ func TestFreezeHookKeeps(t *testing.T) {
 		wrote  bool
 	}{
 		{"nothing has changed", rules, false},
-		{"another kind", append(rules, registration.FreezeRule{Group: "batch", Resource: "jobs", Versions: []string{"v1"}, Actions: workload.ChangeDelete}), true},
+		{"another kind", append(rules, registration.FreezeRule{Group: "batch", Resource: "jobs", Versions: []string{"v1"},
+			Actions: workload.ChangeDelete}), true},
 		{"nothing is left", nil, true},
 		{"nothing still", nil, false},
 	} {
@@ -162,7 +166,8 @@ func TestFreezeHookNoticesChanges(t *testing.T) {
 				return
 			case <-changed:
 			}
-			if _, err := hook.Keep(ctx, registration.FreezeConfiguration(live.Webhooks[0].ClientConfig, rules, registration.FreezeScope{}), true); err != nil && ctx.Err() == nil {
+			if _, err := hook.Keep(ctx, registration.FreezeConfiguration(live.Webhooks[0].ClientConfig, rules, registration.FreezeScope{}),
+				true); err != nil && ctx.Err() == nil {
 				t.Errorf("keep: %v", err)
 			}
 		}
@@ -184,7 +189,8 @@ func TestFreezeHookNoticesChanges(t *testing.T) {
 		}
 		eventually(t, "what was deleted is back", back)
 		patch := []byte(`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
-		if _, err := configurations().Patch(t.Context(), registration.FreezeConfigurationName, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := configurations().Patch(t.Context(), registration.FreezeConfigurationName, types.JSONPatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "what was edited is back", back)

@@ -31,7 +31,8 @@ func (j *Judge) addGoverned(ctx context.Context, r *review, set *freeze.Set, ver
 }
 
 // addScaling adds to a verdict that some targets are scaled.
-func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
+func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *freeze.Set, verdict *freeze.Verdict,
+	req freeze.Request) error {
 	for _, target := range targets {
 		target, adapted := j.referent(target)
 		if !adapted || !set.InUse(target.GroupKind, false, req.Now).All().Has(workload.ChangeScale) {

@@ -158,14 +158,16 @@ func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, e
 
 // mayOverride returns a refusal if the user lacks the verb override on a policy. Otherwise it records the override and
 // returns a warning.
-func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Policy, because, what string) ([]string, field.ErrorList, error) {
+func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Policy, because, what string) ([]string, field.ErrorList,
+	error) {
 	held, err := holds(ctx, g.Rights, req.User, VerbOverride, policy)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !held {
-		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[policy.Kind]}, policy.Name, fmt.Errorf(
-			"%s: %s; user %q needs the verb %q on it", policy, because, req.User.Username, VerbOverride))
+		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[policy.Kind]},
+			policy.Name, fmt.Errorf(
+				"%s: %s; user %q needs the verb %q on it", policy, because, req.User.Username, VerbOverride))
 	}
 	g.note(req, Guarded{Verb: VerbOverride, Policy: policy, User: req.User.Username, What: what, At: g.Clock.Now()})
 	return []string{fmt.Sprintf("%s is overridden: %s", policy, what)}, nil, nil
@@ -192,8 +194,9 @@ func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, 
 		return nil, nil, err
 	}
 	if lacking != "" {
-		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[req.Kind.Kind]}, compiled.ID().Name, fmt.Errorf(
-			"user %q needs the verb %q on it, or on every policy that spec.policies names%s", req.User.Username, VerbExcept, lacking))
+		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[req.Kind.Kind]},
+			compiled.ID().Name, fmt.Errorf(
+				"user %q needs the verb %q on it, or on every policy that spec.policies names%s", req.User.Username, VerbExcept, lacking))
 	}
 	for _, text := range g.Freezes.Set().Missing(compiled) {
 		warnings = append(warnings, fmt.Sprintf("spec.policies: there is no policy %s", text))
@@ -256,8 +259,9 @@ func (g *Guard) Adapter(inner Validator) Kind {
 	})
 }
 
-// Calendar guards calendars in addition to another validator. Creating, editing or deleting a calendar needs the verb override on every guarded
-// freeze that uses it, by name or by includes. including returns the names of a calendar and of all that include it.
+// Calendar guards calendars in addition to another validator. Creating, editing or deleting a calendar needs the verb override on
+// every guarded freeze that uses it, by name or by includes. including returns the names of a calendar and of all that include
+// it.
 func (g *Guard) Calendar(inner Validator, including func(names ...string) sets.Set[string]) Kind {
 	return g.dependedOn(Kind{Kind: "Calendar", Resource: "calendars", Validator: inner}, func(req Request) (string, []*freeze.Rule) {
 		object, ok := cmp.Or(req.Old, req.New).(*v1alpha1.Calendar) // the name of a request is empty for a collection, and with generateName
@@ -269,7 +273,8 @@ func (g *Guard) Calendar(inner Validator, including func(names ...string) sets.S
 	})
 }
 
-// dependedOn guards a kind in addition to its validator. dependents returns the name of an object and the guarded freezes that depend on it.
+// dependedOn guards a kind in addition to its validator. dependents returns the name of an object and the guarded freezes that
+// depend on it.
 func (g *Guard) dependedOn(kind Kind, dependents func(Request) (string, []*freeze.Rule)) Kind {
 	inner := kind.Validator
 	kind.Operations = registration.EveryWrite
@@ -316,7 +321,8 @@ func isNamespace(r *review) bool { return r.resource.GroupResource() == namespac
 // verb override on the freeze. It also refuses labels that take a namespace into an exception, unless the user has the
 // verb except on the exception.
 func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (limits.Answer, Judgement) {
-	done := Judgement{Request: freeze.Request{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.name, User: r.user, Groups: r.groups, Now: now, DryRun: r.dryRun}}
+	done := Judgement{Request: freeze.Request{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.name, User: r.user, Groups: r.groups,
+		Now: now, DryRun: r.dryRun}}
 	before, after := readMetadata(r.oldObject, nil), readMetadata(r.object, nil)
 	done.Verdict.Allowed = true
 	if j.Rights == nil || before.deleting || freeze.ControlPlane(r.user) {
@@ -348,7 +354,8 @@ func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (l
 		done.Escaped = append(done.Escaped, n.policy)
 		if !held {
 			done.Verdict.Allowed = false
-			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s %s; user %q needs the verb %q on it", workload.OneLine(r.name, maxNamespace), fmt.Sprintf(n.where, n.policy), workload.OneLine(r.user, maxUser), n.verb)
+			done.Verdict.Message = fmt.Sprintf("these labels would take namespace %s %s; user %q needs the verb %q on it",
+				workload.OneLine(r.name, maxNamespace), fmt.Sprintf(n.where, n.policy), workload.OneLine(r.user, maxUser), n.verb)
 			return limits.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: done.Verdict.Message}, done
 		}
 		a.Warnings = append(a.Warnings, n.warning)

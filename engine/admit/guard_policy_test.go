@@ -21,19 +21,23 @@ import (
 // account, a holder of the verb override, and the garbage collector may change them.
 func TestWebhookConfigurationsAreGuarded(t *testing.T) {
 	clients := kubernetes.NewForConfigOrDie(api.Config())
-	everything := rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"},
-		Verbs: []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}}
-	override := rbacv1.PolicyRule{APIGroups: everything.APIGroups, Resources: everything.Resources, ResourceNames: []string{"flyball", "flyball-freeze"}, Verbs: []string{"override"}}
+	everything := rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io"},
+		Resources: []string{"validatingwebhookconfigurations"},
+		Verbs:     []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}}
+	override := rbacv1.PolicyRule{APIGroups: everything.APIGroups, Resources: everything.Resources,
+		ResourceNames: []string{"flyball", "flyball-freeze"}, Verbs: []string{"override"}}
 	const collector = "system:serviceaccount:kube-system:generic-garbage-collector"
 	for user, rules := range map[string][]rbacv1.PolicyRule{
-		"meddler": {everything}, collector: {everything}, "overrider": {everything, override}, "system:serviceaccount:flyball-system:flyball": {everything, override},
+		"meddler": {everything}, collector: {everything}, "overrider": {everything, override},
+		"system:serviceaccount:flyball-system:flyball": {everything, override},
 	} {
 		group := strings.ReplaceAll(user, ":", "-")
 		if err := bind(t.Context(), clients, group, []string{group}, rules...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	keeper := registration.PolicyKeeper{Policies: clients.AdmissionregistrationV1().ValidatingAdmissionPolicies(), Bindings: clients.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()}
+	keeper := registration.PolicyKeeper{Policies: clients.AdmissionregistrationV1().ValidatingAdmissionPolicies(),
+		Bindings: clients.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()}
 	if err := keeper.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -47,16 +51,19 @@ func TestWebhookConfigurationsAreGuarded(t *testing.T) {
 	label := metav1.LabelSelector{MatchLabels: map[string]string{"guard-test": "true"}}
 	for _, name := range []string{"flyball", "flyball-freeze", "somebody-elses"} {
 		config := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: label.MatchLabels}}
-		if _, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+		if _, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), config,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	as := func(user string) func(name, body string) error {
-		hooks := kubernetes.NewForConfigOrDie(api.Impersonate(user, strings.ReplaceAll(user, ":", "-"))).AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		hooks := kubernetes.NewForConfigOrDie(api.Impersonate(user,
+			strings.ReplaceAll(user, ":", "-"))).AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		return func(name, body string) error {
 			switch {
 			case name == "":
-				return hooks.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&label)})
+				return hooks.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+					metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&label)})
 			case body == "":
 				return hooks.Delete(t.Context(), name, metav1.DeleteOptions{})
 			}
@@ -68,7 +75,8 @@ func TestWebhookConfigurationsAreGuarded(t *testing.T) {
 	edit := func(n int) string { return fmt.Sprintf(`{"metadata":{"annotations":{"edit":"%d"}}}`, n) }
 	meddler, tries := as("meddler"), 0
 	refused := func(err error) bool {
-		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "verb override") && strings.Contains(err.Error(), registration.GuardPolicyName)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "verb override") &&
+			strings.Contains(err.Error(), registration.GuardPolicyName)
 	}
 	eventually(t, "an edit is refused", func() error {
 		tries++
@@ -78,7 +86,8 @@ func TestWebhookConfigurationsAreGuarded(t *testing.T) {
 		return nil
 	})
 	for _, name := range []string{"flyball", "flyball-freeze"} {
-		for what, body := range map[string]string{"deleted": "", "given an owner that does not exist": orphan, "edited": edit(0), "emptied": `{"webhooks":null,"metadata":{"labels":null}}`} {
+		for what, body := range map[string]string{"deleted": "", "given an owner that does not exist": orphan, "edited": edit(0),
+			"emptied": `{"webhooks":null,"metadata":{"labels":null}}`} {
 			if err := meddler(name, body); !refused(err) {
 				t.Errorf("%s %s: %v", name, what, err)
 			}

@@ -221,9 +221,11 @@ func FuzzJudge(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		j := &admit.Judge{Freezes: m, Objects: stored{}, Log: logr.Discard(), Clock: clocktesting.NewFakeClock(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)),
+		j := &admit.Judge{Freezes: m, Objects: stored{}, Log: logr.Discard(),
+			Clock: clocktesting.NewFakeClock(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)),
 			Note: func(j admit.Judgement) {
-				if o := j.Object; len(j.Request.Name) > 253 || len(j.Request.Namespace) > 63 || o != nil && (len(o.Name) > 253 || len(o.Namespace) > 63) {
+				if o := j.Object; len(j.Request.Name) > 253 || len(j.Request.Namespace) > 63 || o != nil &&
+					(len(o.Name) > 253 || len(o.Namespace) > 63) {
 					t.Errorf("noted with names of %d and %d bytes", len(j.Request.Name), len(j.Request.Namespace))
 				}
 			}}

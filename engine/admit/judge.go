@@ -266,7 +266,8 @@ func (j *Judge) inNamespace(ctx context.Context, req *freeze.Request) error {
 // reduced to one printable line.
 func recorded(j Judgement) Judgement {
 	r := &j.Request
-	r.Namespace, r.Name, r.User = workload.OneLine(r.Namespace, maxNamespace), workload.OneLine(r.Name, maxName), workload.OneLine(r.User, maxUser)
+	r.Namespace, r.Name, r.User = workload.OneLine(r.Namespace, maxNamespace), workload.OneLine(r.Name, maxName),
+		workload.OneLine(r.User, maxUser)
 	r.Kind.Group, r.Kind.Kind = workload.OneLine(r.Kind.Group, maxName), workload.OneLine(r.Kind.Kind, maxNamespace)
 	r.Groups = nil
 	if j.Object != nil {

@@ -60,7 +60,8 @@ func (m inMemory) Namespace(name string) ([]workload.Pairs, bool, bool) {
 // stored returns objects. In the namespace "broken" every name except "absent" is an error.
 type stored struct{}
 
-func (stored) Metadata(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func (stored) Metadata(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata,
+	error) {
 	switch {
 	case name == "absent":
 		return nil, apierrors.NewNotFound(resource.GroupResource(), name)
@@ -116,8 +117,10 @@ const (
 // review returns an AdmissionReview of a Deployment, or of its scale, as the API server writes it.
 func review(operation, namespace, name, subresource, old, object string, more ...string) string {
 	fields := append([]string{
-		`"uid":"u-1"`, `"kind":{"group":"apps","version":"v1","kind":"Deployment"}`, `"resource":{"group":"apps","version":"v1","resource":"deployments"}`,
-		fmt.Sprintf(`"subResource":%q`, subresource), fmt.Sprintf(`"namespace":%q`, namespace), fmt.Sprintf(`"name":%q`, name), fmt.Sprintf(`"operation":%q`, operation),
+		`"uid":"u-1"`, `"kind":{"group":"apps","version":"v1","kind":"Deployment"}`,
+		`"resource":{"group":"apps","version":"v1","resource":"deployments"}`,
+		fmt.Sprintf(`"subResource":%q`, subresource), fmt.Sprintf(`"namespace":%q`, namespace), fmt.Sprintf(`"name":%q`, name),
+		fmt.Sprintf(`"operation":%q`, operation),
 		`"userInfo":{"username":"alice","groups":["dev","system:authenticated"],"extra":{"a":["b"]}}`,
 		`"oldObject":` + old, `"object":` + object, `"options":{"fieldManager":"kubectl"}`,
 	}, more...)
@@ -144,7 +147,8 @@ func scaler(review string) string {
 
 // hpa returns an autoscaler of a Deployment.
 func hpa(target string, minimum int) string {
-	return fmt.Sprintf(`{"metadata":{"name":"scaler","namespace":"shop","uid":"known","resourceVersion":"1"},"spec":{"minReplicas":%d,"maxReplicas":9,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, minimum, target)
+	return fmt.Sprintf(
+		`{"metadata":{"name":"scaler","namespace":"shop","uid":"known","resourceVersion":"1"},"spec":{"minReplicas":%d,"maxReplicas":9,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, minimum, target)
 }
 
 // spelled changes the spelling of the kind of an autoscaler's target.
@@ -169,18 +173,28 @@ func TestJudge(t *testing.T) {
 		// want is a part of the refusal. Empty means that the change is admitted.
 		want string
 	}{
-		{"a scale", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, "")), "Deployment.apps/shop/web refused: ClusterChangeFreeze/front denies Scale: sale. Next allowed: 2027-01-03T00:00:00Z (UTC)"},
+		{"a scale", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, "")),
+			"Deployment.apps/shop/web refused: ClusterChangeFreeze/front denies Scale: sale. Next allowed: 2027-01-03T00:00:00Z (UTC)"},
 		{"metadata", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front+`,"a":"b"`, 1, "")), ""},
 		{"a label dropped in the same edit", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 2, "")), "denies Scale"},
-		{"a label dropped alone", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")), "an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"},
-		{"a label dropped alone from a freeze that may be left", leavable, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")), ""},
-		{"a creation that generates its name", frontFreeze, review("CREATE", "shop", "", "", none, `{"metadata":{"generateName":"web-","labels":{"tier":"front"}}}`), "Deployment.apps/shop/web- refused"},
-		{"a deletion of a collection", namedFreeze, review("DELETE", "shop", "", "", web("", 1, ""), none), "Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Delete"},
-		{"another of the collection", namedFreeze, review("DELETE", "shop", "", "", strings.Replace(web("", 1, ""), `"name":"web"`, `"name":"api"`, 1), none), ""},
-		{"a deletion again", namedFreeze, review("DELETE", "shop", "web", "", web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`), none), ""},
-		{"a finalizer goes", namedFreeze, review("UPDATE", "shop", "web", "", web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z","finalizers":["a"]`), web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`)), ""},
+		{"a label dropped alone", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")),
+			"an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"},
+		{"a label dropped alone from a freeze that may be left", leavable, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")),
+			""},
+		{"a creation that generates its name", frontFreeze, review("CREATE", "shop", "", "", none,
+			`{"metadata":{"generateName":"web-","labels":{"tier":"front"}}}`), "Deployment.apps/shop/web- refused"},
+		{"a deletion of a collection", namedFreeze, review("DELETE", "shop", "", "", web("", 1, ""), none),
+			"Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Delete"},
+		{"another of the collection", namedFreeze, review("DELETE", "shop", "", "",
+			strings.Replace(web("", 1, ""), `"name":"web"`, `"name":"api"`, 1), none), ""},
+		{"a deletion again", namedFreeze, review("DELETE", "shop", "web", "", web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`), none),
+			""},
+		{"a finalizer goes", namedFreeze, review("UPDATE", "shop", "web", "",
+			web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z","finalizers":["a"]`), web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`)),
+			""},
 		{"/scale, whose object has the label", namedFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)), "denies Scale"},
-		{"/scale by the labels of the object", frontFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)), "ClusterChangeFreeze/front denies Scale"},
+		{"/scale by the labels of the object", frontFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)),
+			"ClusterChangeFreeze/front denies Scale"},
 		{"/scale to what it is", namedFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(2), scaleOf(2)), ""},
 		{"/scale of nothing to nothing", namedFreeze, review("UPDATE", "shop", "web", "scale", `{"spec":{}}`, scaleOf(0)), ""},
 		{"/scale of what has gone", frontFreeze, review("UPDATE", "shop", "absent", "scale", scaleOf(1), scaleOf(2)), ""},
@@ -188,29 +202,51 @@ func TestJudge(t *testing.T) {
 		{"a namespace that is not known yet", namedFreeze, review("UPDATE", "fresh", "web", "", web("", 1, ""), web("", 2, "")), "denies Scale"},
 		{"the labels of one that is not known yet", frontFreeze, review("UPDATE", "fresh", "web", "", web(front, 1, ""), web(front, 2, "")), ""},
 		{"a namespace that is being deleted", namedFreeze, review("DELETE", "gone", "web", "", web("", 1, ""), none), ""},
-		{"a status by which people act", namedFreeze, of("argoproj.io", "rollouts", review("UPDATE", "shop", "web", "status", web("", 1, ""), promoted)), "Rollout.argoproj.io/shop/web refused: ClusterChangeFreeze/named denies RollOut"},
-		{"the end of the same, which the controller writes", namedFreeze, of("argoproj.io", "rollouts", review("UPDATE", "shop", "web", "status", promoted, web("", 1, ""))), ""},
-		{"a container for debugging", namedFreeze, of("", "pods", review("UPDATE", "shop", "web", "ephemeralcontainers", pod(""), pod(`,"ephemeralContainers":[{"name":"debug"}]`))), "denies RollOut"},
-		{"more memory in place", namedFreeze, of("", "pods", review("UPDATE", "shop", "web", "resize", pod(""), pod(`,"containers":[{"resources":{"limits":{"memory":"1Gi"}}}]`))), "denies RollOut"},
+		{"a status by which people act", namedFreeze, of("argoproj.io", "rollouts",
+			review("UPDATE", "shop", "web", "status", web("", 1, ""), promoted)),
+			"Rollout.argoproj.io/shop/web refused: ClusterChangeFreeze/named denies RollOut"},
+		{"the end of the same, which the controller writes", namedFreeze,
+			of("argoproj.io", "rollouts", review("UPDATE", "shop", "web", "status", promoted, web("", 1, ""))), ""},
+		{"a container for debugging", namedFreeze, of("", "pods",
+			review("UPDATE", "shop", "web", "ephemeralcontainers", pod(""), pod(`,"ephemeralContainers":[{"name":"debug"}]`))), "denies RollOut"},
+		{"more memory in place", namedFreeze, of("", "pods", review("UPDATE", "shop", "web", "resize", pod(""),
+			pod(`,"containers":[{"resources":{"limits":{"memory":"1Gi"}}}]`))), "denies RollOut"},
 		{"the deletion of a pod alone", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", pod(""), none)), "denies Delete"},
-		{"the deletion of a pod that is controlled", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", strings.Replace(pod(""), `"uid"`, `"ownerReferences":[{"uid":"rs","controller":true}],"uid"`, 1), none)), ""},
+		{"the deletion of a pod that is controlled", namedFreeze,
+			of("", "pods", review("DELETE", "shop", "web", "", strings.Replace(pod(""), `"uid"`,
+				`"ownerReferences":[{"uid":"rs","controller":true}],"uid"`, 1), none)), ""},
 		{"a deletion without an old object", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", none, none)), "denies Delete"},
-		{"an autoscaler made for a frozen target", namedFreeze, scaler(review("CREATE", "shop", "scaler", "", none, hpa("web", 2))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"one edited", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"one deleted", namedFreeze, scaler(review("DELETE", "shop", "scaler", "", hpa("web", 2), none)), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"one pointed elsewhere", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("api", 2))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"an autoscaler made for a frozen target", namedFreeze, scaler(review("CREATE", "shop", "scaler", "", none, hpa("web", 2))),
+			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one edited", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3))),
+			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one deleted", namedFreeze, scaler(review("DELETE", "shop", "scaler", "", hpa("web", 2), none)),
+			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one pointed elsewhere", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("api", 2))),
+			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
 		{"one of another target", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))), ""},
 		{"one edited in nothing", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 2))), ""},
-		{"one whose target is selected by its labels", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))), "change of Deployment.apps/shop/api refused: ClusterChangeFreeze/front denies Scale"},
-		{"one that names the kind in lower case", namedFreeze, spelled("deployment", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"one that names it in capitals, which no autoscaler finds", namedFreeze, spelled("DEPLOYMENT", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), ""},
-		{"one by its plural", namedFreeze, spelled("deployments", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), ""},
-		{"a status by which an autoscaler lifts its target from 0", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "status", hpa("web", 2), ownZero)), "change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"a status that tells", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "status", hpa("web", 2), strings.Replace(ownZero, "ScaledToZero", "AbleToScale", 1))), ""},
+		{"one whose target is selected by its labels", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))),
+			"change of Deployment.apps/shop/api refused: ClusterChangeFreeze/front denies Scale"},
+		{"one that names the kind in lower case", namedFreeze,
+			spelled("deployment", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))),
+			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"one that names it in capitals, which no autoscaler finds", namedFreeze,
+			spelled("DEPLOYMENT", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), ""},
+		{"one by its plural", namedFreeze, spelled("deployments", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))),
+			""},
+		{"a status by which an autoscaler lifts its target from 0", namedFreeze,
+			scaler(review("UPDATE", "shop", "scaler", "status", hpa("web", 2), ownZero)),
+			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
+		{"a status that tells", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "status", hpa("web", 2),
+			strings.Replace(ownZero, "ScaledToZero", "AbleToScale", 1))), ""},
 		{"one whose target does not exist", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("absent", 2), hpa("absent", 3))), ""},
-		{"a kind without adapter", namedFreeze, strings.ReplaceAll(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), "deployments", "gadgets"), ""},
-		{"the control plane", namedFreeze, strings.Replace(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), `"alice"`, `"system:serviceaccount:kube-system:deployment-controller"`, 1), ""},
-		{"strings with escapes", frontFreeze, review("UPDATE", "shop", "web", "", web(`"ti\u0065r":"fr\u006fnt"`, 1, ""), web(`"tier":"front"`, 2, "")), "denies Scale"},
+		{"a kind without adapter", namedFreeze, strings.ReplaceAll(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")),
+			"deployments", "gadgets"), ""},
+		{"the control plane", namedFreeze, strings.Replace(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), `"alice"`,
+			`"system:serviceaccount:kube-system:deployment-controller"`, 1), ""},
+		{"strings with escapes", frontFreeze, review("UPDATE", "shop", "web", "", web(`"ti\u0065r":"fr\u006fnt"`, 1, ""),
+			web(`"tier":"front"`, 2, "")), "denies Scale"},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
@@ -220,7 +256,8 @@ func TestJudge(t *testing.T) {
 			if got.UID != "u-1" || got.Allowed != (test.want == "") {
 				t.Fatalf("want refusal %q, got %+v", test.want, got)
 			}
-			if !got.Allowed && (!strings.Contains(got.Result.Message, test.want) || got.Result.Reason != metav1.StatusReasonForbidden || got.Result.Code != http.StatusForbidden) {
+			if !got.Allowed && (!strings.Contains(got.Result.Message, test.want) || got.Result.Reason != metav1.StatusReasonForbidden ||
+				got.Result.Code != http.StatusForbidden) {
 				t.Errorf("want %q, got %+v", test.want, got.Result)
 			}
 			if len(noted) != 1 || noted[0].Verdict.Allowed != got.Allowed || noted[0].Err != nil {
@@ -234,7 +271,8 @@ func TestJudge(t *testing.T) {
 var leavable = strings.Replace(frontFreeze, "deny:", "labelChanges: Warn, deny:", 1)
 
 func judge(t testing.TB, m inMemory, note func(admit.Judgement)) *admit.Judge {
-	return &admit.Judge{Freezes: m, Objects: stored{}, Clock: clocktesting.NewFakeClock(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)), Note: note, Log: testr.New(t.(*testing.T))}
+	return &admit.Judge{Freezes: m, Objects: stored{}, Clock: clocktesting.NewFakeClock(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)),
+		Note: note, Log: testr.New(t.(*testing.T))}
 }
 
 func post(j *admit.Judge, body string) *httptest.ResponseRecorder {
@@ -266,7 +304,8 @@ func TestJudgeReportsWarningsAndAudit(t *testing.T) {
 	got := ask(t, j, review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")))
 	want := admissionv1.AdmissionResponse{
 		UID: "u-1", Allowed: true,
-		Warnings:         []string{"ClusterChangeFreeze/softly asks not to Scale Deployment.apps/shop/web now. It ends 2027-01-03T00:00:00Z (UTC)"},
+		Warnings: []string{"ClusterChangeFreeze/softly asks not to Scale Deployment.apps/shop/web now. " +
+			"It ends 2027-01-03T00:00:00Z (UTC)"},
 		AuditAnnotations: map[string]string{"warned": "ClusterChangeFreeze/softly: Scale", "would-deny": "ClusterChangeFreeze/quietly: Scale"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -290,7 +329,8 @@ func TestJudgeReportsWarningsAndAudit(t *testing.T) {
 
 	j.Freezes = freezes(t, softly, quietly, frontFreeze)
 	got = ask(t, j, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")))
-	if diff := cmp.Diff(map[string]string{"denied": "ClusterChangeFreeze/front: Relabel"}, got.AuditAnnotations); diff != "" || got.Allowed || len(noted[2].Escaped) > 0 {
+	if diff := cmp.Diff(map[string]string{"denied": "ClusterChangeFreeze/front: Relabel"}, got.AuditAnnotations); diff != "" || got.Allowed ||
+		len(noted[2].Escaped) > 0 {
 		t.Errorf("a label that must stay: allowed %t, noted %+v\n%s", got.Allowed, noted[2], diff)
 	}
 
@@ -299,7 +339,8 @@ func TestJudgeReportsWarningsAndAudit(t *testing.T) {
 	if dry.Allowed || len(noted) != before {
 		t.Errorf("a dry run: allowed %t, noted %d times", dry.Allowed, len(noted)-before)
 	}
-	if diff := cmp.Diff(map[string]string{"denied": "ClusterChangeFreeze/front: Scale", "warned": "ClusterChangeFreeze/softly: Scale", "would-deny": "ClusterChangeFreeze/quietly: Scale"}, dry.AuditAnnotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{"denied": "ClusterChangeFreeze/front: Scale", "warned": "ClusterChangeFreeze/softly: Scale",
+		"would-deny": "ClusterChangeFreeze/quietly: Scale"}, dry.AuditAnnotations); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -316,8 +357,10 @@ func TestUnjudgeableReviewsAreServerErrors(t *testing.T) {
 		{"no JSON", good[:len(good)-1], http.StatusBadRequest},
 		{"no review", `{"apiVersion":"v1","kind":"Pod"}`, http.StatusBadRequest},
 		{"another version of the review", strings.Replace(good, "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), http.StatusBadRequest},
-		{"labels that cannot be read", review("UPDATE", "shop", "broken", "scale", `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`), http.StatusInternalServerError},
-		{"a namespace that cannot be read", review("UPDATE", "broken", "web", "", web("", 1, ""), web("", 2, "")), http.StatusInternalServerError},
+		{"labels that cannot be read", review("UPDATE", "shop", "broken", "scale", `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`),
+			http.StatusInternalServerError},
+		{"a namespace that cannot be read", review("UPDATE", "broken", "web", "", web("", 1, ""), web("", 2, "")),
+			http.StatusInternalServerError},
 	} {
 		if w := post(j, test.body); w.Code != test.code {
 			t.Errorf("%s: want %d, got %d %s", test.reason, test.code, w.Code, w.Body)
@@ -327,7 +370,8 @@ func TestUnjudgeableReviewsAreServerErrors(t *testing.T) {
 		t.Errorf("noted %+v", noted)
 	}
 	j.Ready = func(*http.Request) error { return errors.New("not yet") }
-	if w := post(j, good); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || w.Header().Get("Connection") != "close" {
+	if w := post(j, good); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" ||
+		w.Header().Get("Connection") != "close" {
 		t.Errorf("before everything was read: %d %v, want the API server to ask again, elsewhere", w.Code, w.Header())
 	}
 }
@@ -341,14 +385,17 @@ func TestFreezeConfiguration(t *testing.T) {
 		{Group: "apps", Resource: "replicasets", Versions: []string{"v1"}, Subresources: []string{"status"}, Actions: 0},
 		{Resource: "pods", Versions: []string{"v1"}, Subresources: []string{"resize", "ephemeralcontainers"}, Actions: workload.ChangeRollOut},
 	}
-	config := registration.FreezeConfiguration(admissionClient, kinds, registration.FreezeScope{Exempt: []string{"kube-system", "flyball"}, Account: `o'neill\x`, FieldManager: "flyball", Namespaces: admissionregistrationv1.Ignore})
+	config := registration.FreezeConfiguration(admissionClient, kinds,
+		registration.FreezeScope{Exempt: []string{"kube-system", "flyball"}, Account: `o'neill\x`, FieldManager: "flyball",
+			Namespaces: admissionregistrationv1.Ignore})
 	var rules []string
 	for _, r := range config.Webhooks[0].Rules {
 		rules = append(rules, fmt.Sprint(r.APIGroups, r.APIVersions, r.Resources, r.Operations, *r.Scope))
 	}
 	want := []string{
 		"[] [v1] [pods pods/resize pods/ephemeralcontainers pods/status] [UPDATE]*",
-		"[apps] [v1] [daemonsets daemonsets/scale daemonsets/status deployments/status statefulsets statefulsets/scale statefulsets/status] [UPDATE]*",
+		"[apps] [v1] [daemonsets daemonsets/scale daemonsets/status deployments/status statefulsets statefulsets/scale statefulsets/status] " +
+			"[UPDATE]*",
 		"[apps] [v1] [deployments] [UPDATE DELETE]*",
 		"[batch] [v1] [cronjobs] [CREATE UPDATE]*",
 		"[batch] [v1] [cronjobs/status] [UPDATE]*",
@@ -366,7 +413,8 @@ func TestFreezeConfiguration(t *testing.T) {
 		t.Errorf("a configuration of nothing: %+v", got)
 	}
 	bare := registration.FreezeConfiguration(admissionClient, kinds[:1], registration.FreezeScope{})
-	if diff := cmp.Diff(&metav1.LabelSelector{}, bare.Webhooks[0].NamespaceSelector, cmpopts.EquateEmpty()); diff != "" || len(bare.Webhooks) != 1 || len(bare.Webhooks[0].MatchConditions) != 2 {
+	if diff := cmp.Diff(&metav1.LabelSelector{}, bare.Webhooks[0].NamespaceSelector, cmpopts.EquateEmpty()); diff != "" ||
+		len(bare.Webhooks) != 1 || len(bare.Webhooks[0].MatchConditions) != 2 {
 		t.Errorf("without scope: %+v", bare.Webhooks)
 	}
 }

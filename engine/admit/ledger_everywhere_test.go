@@ -85,7 +85,8 @@ func TestNoSubresourceTakesALedger(t *testing.T) {
 	makeSamples(t, objects, resources)
 	const patch = `{"metadata":{"annotations":{"flyball.dev/ledger":"{}"}}}`
 	eventually(t, "the policy is in force", func() error {
-		_, err := clients.AppsV1().Deployments("default").Patch(t.Context(), "sample", types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{"All"}}, "status")
+		_, err := clients.AppsV1().Deployments("default").Patch(t.Context(), "sample", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{DryRun: []string{"All"}}, "status")
 		if !apierrors.IsForbidden(err) {
 			return fmt.Errorf("not refused: %w", err)
 		}
@@ -96,7 +97,8 @@ func TestNoSubresourceTakesALedger(t *testing.T) {
 		gv, _ := schema.ParseGroupVersion(list.GroupVersion)
 		for _, r := range list.APIResources {
 			parent, subresource, is := strings.Cut(r.Name, "/")
-			if !is || subresource == "proxy" || gv.Group == v1alpha1.GroupVersion.Group || !slices.Contains(r.Verbs, "patch") && !slices.Contains(r.Verbs, "update") {
+			if !is || subresource == "proxy" || gv.Group == v1alpha1.GroupVersion.Group || !slices.Contains(r.Verbs, "patch") &&
+				!slices.Contains(r.Verbs, "update") {
 				continue
 			}
 			client := objects.Resource(gv.WithResource(parent))
@@ -109,7 +111,8 @@ func TestNoSubresourceTakesALedger(t *testing.T) {
 			name, namespace := found.Items[0].GetName(), found.Items[0].GetNamespace()
 			var got *unstructured.Unstructured
 			if slices.Contains(r.Verbs, "patch") {
-				got, err = client.Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{"All"}}, subresource)
+				got, err = client.Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch),
+					metav1.PatchOptions{DryRun: []string{"All"}}, subresource)
 			} else {
 				edited := found.Items[0].DeepCopy()
 				edited.SetAnnotations(map[string]string{"flyball.dev/ledger": "{}"})
@@ -132,7 +135,8 @@ func TestNoSubresourceTakesALedger(t *testing.T) {
 // tryBindings binds a Pod, because a Binding copies its own annotations to the Pod.
 func tryBindings(t *testing.T, clients kubernetes.Interface) {
 	t.Helper()
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: "default", Annotations: map[string]string{"flyball.dev/ledger": "{}"}}, Target: corev1.ObjectReference{Kind: "Node", Name: "sample"}}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: "default",
+		Annotations: map[string]string{"flyball.dev/ledger": "{}"}}, Target: corev1.ObjectReference{Kind: "Node", Name: "sample"}}
 	if err := clients.CoreV1().Pods("default").Bind(t.Context(), binding, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		pod, _ := clients.CoreV1().Pods("default").Get(t.Context(), "sample", metav1.GetOptions{})
 		t.Errorf("a binding with a ledger: %v; the pod has %v", err, pod.Annotations)

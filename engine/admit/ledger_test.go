@@ -26,7 +26,8 @@ func TestLedgerIsGuarded(t *testing.T) {
 	frozenDeployment(t)
 	name, deployments := objectName(t), clients.AppsV1().Deployments("default")
 	patch := func(who *kubernetes.Clientset, body string, subresources ...string) error {
-		_, err := who.AppsV1().Deployments("default").Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, subresources...)
+		_, err := who.AppsV1().Deployments("default").Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{},
+			subresources...)
 		return err
 	}
 	const ledger = `{"metadata":{"annotations":{"flyball.dev/ledger":"{\"of\":\"Deployment/%s\"}"}}}`

@@ -111,10 +111,12 @@ func prepare(ctx context.Context) error {
 
 func bind(ctx context.Context, clients kubernetes.Interface, name string, groups []string, rules ...rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Name: "admit-test-" + name}
-	if _, err := clients.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+	if _, err := clients.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
+		metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
 	for _, group := range groups {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: group})
 	}
@@ -124,7 +126,8 @@ func bind(ctx context.Context, clients kubernetes.Interface, name string, groups
 
 func bindIn(ctx context.Context, clients kubernetes.Interface, namespace, name, group string, rules ...rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "admit-test-" + name}
-	if _, err := clients.RbacV1().Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+	if _, err := clients.RbacV1().Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: rules},
+		metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	_, err := clients.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{

@@ -45,7 +45,8 @@ func readReview(body []byte) (review, error) {
 		case "uid":
 			r.uid = value.String()
 		case "resource":
-			r.resource = schema.GroupVersionResource{Group: value.Get("group").String(), Version: value.Get("version").String(), Resource: value.Get("resource").String()}
+			r.resource = schema.GroupVersionResource{Group: value.Get("group").String(), Version: value.Get("version").String(),
+				Resource: value.Get("resource").String()}
 		case "subResource":
 			r.subresource = value.String()
 		case "namespace":

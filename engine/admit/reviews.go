@@ -38,7 +38,8 @@ func NewReviews(asked AccessReviewer, now clock.PassiveClock) *Reviews {
 }
 
 // Create implements AccessReviewer. The returned review has only status.allowed.
-func (r *Reviews) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+func (r *Reviews) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview,
+	opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
 	text, err := json.Marshal(review.Spec) // every input of the answer, with sorted keys
 	if err != nil {
 		return nil, fmt.Errorf("encode the question: %w", err)

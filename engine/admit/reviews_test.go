@@ -20,7 +20,8 @@ import (
 
 type reviewer func(ctx context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error)
 
-func (f reviewer) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+func (f reviewer) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview,
+	_ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
 	return f(ctx, review)
 }
 
@@ -73,7 +74,8 @@ func TestAnswersAreRemembered(t *testing.T) {
 func TestFailuresAreNotRemembered(t *testing.T) {
 	fail := errors.New("the API server is away")
 	calls := 0
-	reviews := admit.NewReviews(reviewer(func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+	reviews := admit.NewReviews(reviewer(func(_ context.Context,
+		review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
 		if calls++; calls == 1 {
 			return nil, fail
 		}
@@ -83,7 +85,8 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 	if _, err := reviews.Create(t.Context(), mayPatch("zoe", "deployments", ""), metav1.CreateOptions{}); !errors.Is(err, fail) {
 		t.Errorf("got %v, want %v", err, fail)
 	}
-	if answer, err := reviews.Create(t.Context(), mayPatch("zoe", "deployments", ""), metav1.CreateOptions{}); err != nil || !answer.Status.Allowed {
+	if answer, err := reviews.Create(t.Context(), mayPatch("zoe", "deployments", ""), metav1.CreateOptions{}); err != nil ||
+		!answer.Status.Allowed {
 		t.Errorf("after a failure: %v, %v", answer, err)
 	}
 }
@@ -93,7 +96,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	var mu sync.Mutex
 	running, most := 0, 0
 	open, full := make(chan struct{}), make(chan struct{}, 200)
-	reviews := admit.NewReviews(reviewer(func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+	reviews := admit.NewReviews(reviewer(func(_ context.Context,
+		review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
 		mu.Lock()
 		running++
 		most = max(most, running)

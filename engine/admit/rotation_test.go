@@ -44,7 +44,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	load := harness.StartLoad(200, broken(t))
 	authorities := map[string]bool{}
 	overlaps := 0
-	for begin := time.Now(); ctx.Err() == nil && (len(authorities) < 3 || time.Since(begin) < 20*time.Second); time.Sleep(50 * time.Millisecond) {
+	for begin := time.Now(); ctx.Err() == nil && (len(authorities) < 3 ||
+		time.Since(begin) < 20*time.Second); time.Sleep(50 * time.Millisecond) {
 		live, err := configurations().Get(t.Context(), first.OwnConfiguration, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

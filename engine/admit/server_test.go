@@ -74,7 +74,8 @@ func TestAuthorityIsInjected(t *testing.T) {
 	if !bytes.Equal(live.Webhooks[0].ClientConfig.CABundle, server.CABundle()) || len(server.CABundle()) == 0 {
 		t.Error("the configuration does not hold the server's authority")
 	}
-	secret, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Secrets(opts.Secret.Namespace).Get(t.Context(), opts.Secret.Name, metav1.GetOptions{})
+	secret, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Secrets(opts.Secret.Namespace).Get(t.Context(), opts.Secret.Name,
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,8 @@ func TestTwoReleasesDoNotFight(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if got, n := live.Annotations["flyball.dev/described-by"], len(live.Webhooks[0].Rules[0].Operations); got != by || n != operations || *live.Webhooks[0].FailurePolicy != "Fail" {
+			if got, n := live.Annotations["flyball.dev/described-by"], len(live.Webhooks[0].Rules[0].Operations); got != by || n != operations ||
+				*live.Webhooks[0].FailurePolicy != "Fail" {
 				return fmt.Errorf("described by %q, with %d operations", got, n)
 			}
 			return nil
@@ -208,7 +210,8 @@ func TestTwoReleasesDoNotFight(t *testing.T) {
 	}
 	patch := func(text string) {
 		t.Helper()
-		if _, err := configurations().Patch(t.Context(), older.OwnConfiguration, types.JSONPatchType, []byte(text), metav1.PatchOptions{}); err != nil {
+		if _, err := configurations().Patch(t.Context(), older.OwnConfiguration, types.JSONPatchType, []byte(text),
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,7 +265,8 @@ func TestConfigurationOfService(t *testing.T) {
 	}
 	rule := func(resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
 		return admissionregistrationv1.RuleWithOperations{Operations: operations, Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{"flyball.dev"}, APIVersions: []string{"v1alpha1"}, Resources: resources, Scope: new(admissionregistrationv1.AllScopes),
+			APIGroups: []string{"flyball.dev"}, APIVersions: []string{"v1alpha1"}, Resources: resources,
+			Scope: new(admissionregistrationv1.AllScopes),
 		}}
 	}
 	wantRules := []admissionregistrationv1.RuleWithOperations{

@@ -67,7 +67,8 @@ func TestAdapters(t *testing.T) {
 			spec:   `{target: {group: apps, kind: Deployment, versions: [v1]}, scale: [{name: main, replicas: spec.replicas}, {name: main, replicas: .spec.other}]}`,
 			fields: []string{"spec.scale[0].replicas", "spec.scale[1].name"}, want: "a path starts with . or [",
 		},
-		{reason: "a kind not served yet, a user with patch on the resource in the name", user: "sre", name: "rollouts.argoproj.io", spec: rollout},
+		{reason: "a kind not served yet, a user with patch on the resource in the name", user: "sre", name: "rollouts.argoproj.io",
+			spec: rollout},
 		{
 			reason: "a kind not served yet, a user without that right", user: "alice", name: "rollouts.argoproj.io", spec: rollout,
 			want: `user "alice" must be allowed to patch rollouts.argoproj.io in all namespaces`,
@@ -177,7 +178,8 @@ func TestValidatorContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := seen.Load()
-	got := fmt.Sprintf("%s %s %s by %s, old %v, spec changed %v", told.Operation, told.Kind.Kind, told.New.(*v1alpha1.Calendar).Name, told.User.Username, told.Old, told.SpecChanged)
+	got := fmt.Sprintf("%s %s %s by %s, old %v, spec changed %v", told.Operation, told.Kind.Kind, told.New.(*v1alpha1.Calendar).Name,
+		told.User.Username, told.Old, told.SpecChanged)
 	if want := "CREATE Calendar holidays by alice, old <nil>, spec changed true"; got != want {
 		t.Errorf("the request is %s, want %s", got, want)
 	}

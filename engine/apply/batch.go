@@ -67,7 +67,8 @@ type Place struct {
 
 // Take reserves room for a change. Without room, again is the time of the next try. size is the largest number of
 // changes in a batch and delay the time from one opening to the next. The error is ErrOpening, or that of the record.
-func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.Duration, now time.Time) (place Place, again time.Time, err error) {
+func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.Duration, now time.Time) (place Place, again time.Time,
+	err error) {
 	b.mu.Lock()
 	cur := b.open[key]
 	if cur == nil {

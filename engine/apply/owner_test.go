@@ -32,9 +32,12 @@ func TestOtherManager(t *testing.T) {
 		{"any of the fields", []metav1.ManagedFieldsEntry{entry("argocd", replicas, 1)}, []string{"/spec/paused", "/spec/replicas"}, "argocd"},
 		{"an annotation with a slash", []metav1.ManagedFieldsEntry{entry("argocd", `{"f:metadata":{"f:annotations":{"f:example.com/a":{}}}}`, 1)},
 			[]string{"/metadata/annotations/example.com~1a"}, "argocd"},
-		{"who owns the whole of what the field is in", []metav1.ManagedFieldsEntry{entry("argocd", `{"f:spec":{"f:strategy":{}}}`, 1)}, []string{"/spec/strategy/type"}, "argocd"},
-		{"not who only owns a sibling", []metav1.ManagedFieldsEntry{entry("argocd", `{"f:spec":{".":{},"f:strategy":{"f:type":{}}}}`, 1)}, []string{"/spec/replicas"}, "nobody"},
-		{"elements of a list are keyed", []metav1.ManagedFieldsEntry{entry("argocd", `{"f:spec":{"f:nodeSets":{"k:{\"name\":\"a\"}":{}}}}`, 1)}, []string{"/spec/nodeSets/0/count"}, "argocd"},
+		{"who owns the whole of what the field is in", []metav1.ManagedFieldsEntry{entry("argocd", `{"f:spec":{"f:strategy":{}}}`, 1)},
+			[]string{"/spec/strategy/type"}, "argocd"},
+		{"not who only owns a sibling", []metav1.ManagedFieldsEntry{entry("argocd", `{"f:spec":{".":{},"f:strategy":{"f:type":{}}}}`, 1)},
+			[]string{"/spec/replicas"}, "nobody"},
+		{"elements of a list are keyed", []metav1.ManagedFieldsEntry{entry("argocd", `{"f:spec":{"f:nodeSets":{"k:{\"name\":\"a\"}":{}}}}`, 1)},
+			[]string{"/spec/nodeSets/0/count"}, "argocd"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -31,7 +31,8 @@ func TestGivenUp(t *testing.T) {
 		if err := f.UnmarshalJSON([]byte(fields)); err != nil {
 			t.Fatal(err)
 		}
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: &f, Subresource: subresource}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: &f,
+			Subresource: subresource}
 	}
 	owner := entry("helm", apply, "", `{"f:spec":{"f:paused":{}}}`)
 	remembers := `{"/spec/replicas":{"was":3,"set":5,"by":"Trigger/shop/peak","once":"5"},"of":"Deployment/web"}`
@@ -44,25 +45,35 @@ func TestGivenUp(t *testing.T) {
 		want    []string
 	}{
 		{"given back", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", replicas)}, "", []string{"test 1", "remove 1"}},
-		{"given back through /scale", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`}`), entry(FieldManager, update, "scale", replicas)}, "",
+		{"given back through /scale", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`}`),
+			entry(FieldManager, update, "scale", replicas)}, "",
 			[]string{"test 2", "remove 2", "test 1", "remove 1"}},
 		{"asleep", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,"f:spec":{"f:replicas":{}}}`)},
 			`{"/spec/replicas":{"was":3,"set":0,"by":"Schedule/shop/nights"},"of":"Deployment/web"}`, nil},
-		{"one field of two", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,`+cpu[:len(cpu)-1]+`,"f:replicas":{}}}`)}, tuned,
+		{"one field of two", []metav1.ManagedFieldsEntry{owner,
+			entry(FieldManager, update, "", `{`+ledgerFields+`,`+cpu[:len(cpu)-1]+`,"f:replicas":{}}}`)}, tuned,
 			[]string{"test 1", `replace 1 {` + ledgerFields + `,` + cpu + `}`}},
 		{"a container that was made, and what is in it", []metav1.ManagedFieldsEntry{owner,
-			entry(FieldManager, update, "", `{`+ledgerFields+`,"f:spec":{"f:behavior":{".":{},"f:scaleUp":{"f:selectPolicy":{}},"f:scaleDown":{"f:selectPolicy":{}}}}}`)}, held, nil},
-		{"a field of one element of two", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,`+containers("app", "sidecar")+`}`)}, tuned,
+			entry(FieldManager, update, "", `{`+ledgerFields+
+				`,"f:spec":{"f:behavior":{".":{},"f:scaleUp":{"f:selectPolicy":{}},"f:scaleDown":{"f:selectPolicy":{}}}}}`)}, held, nil},
+		{"a field of one element of two", []metav1.ManagedFieldsEntry{owner,
+			entry(FieldManager, update, "", `{`+ledgerFields+`,`+containers("app", "sidecar")+`}`)}, tuned,
 			[]string{"test 1", `replace 1 {` + ledgerFields + `,` + cpu + `}`}},
-		{"a list with another key than the name", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,`+containers("one", "two")+`}`)}, tuned, nil},
+		{"a list with another key than the name", []metav1.ManagedFieldsEntry{owner,
+			entry(FieldManager, update, "", `{`+ledgerFields+`,`+containers("one", "two")+`}`)}, tuned, nil},
 		{"an element in an element", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "",
-			`{`+ledgerFields+`,"f:spec":{"f:groups":{"k:{\"name\":\"a\"}":{".":{},"f:sizes":{"k:{\"zone\":\"x\"}":{"f:count":{}},"k:{\"zone\":\"y\"}":{"f:count":{}}}}}}}`)},
+			`{`+ledgerFields+
+				`,"f:spec":{"f:groups":{"k:{\"name\":\"a\"}":{".":{},"f:sizes":{"k:{\"zone\":\"x\"}":{"f:count":{}},"k:{\"zone\":\"y\"}":{"f:count":{}}}}}}}`)},
 			`{"/spec/groups/0/sizes/1/count":{"was":2,"set":0,"element":"y","by":"Schedule/shop/nights"},"of":"Deployment/web"}`,
-			[]string{"test 1", `replace 1 {` + ledgerFields + `,"f:spec":{"f:groups":{"k:{\"name\":\"a\"}":{".":{},"f:sizes":{"k:{\"zone\":\"y\"}":{"f:count":{}}}}}}}`}},
-		{"set once", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,"f:spec":{"f:replicas":{}}}`)}, remembers,
+			[]string{"test 1", `replace 1 {` + ledgerFields +
+				`,"f:spec":{"f:groups":{"k:{\"name\":\"a\"}":{".":{},"f:sizes":{"k:{\"zone\":\"y\"}":{"f:count":{}}}}}}}`}},
+		{"set once", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", `{`+ledgerFields+`,"f:spec":{"f:replicas":{}}}`)},
+			remembers,
 			[]string{"test 1", `replace 1 {` + ledgerFields + `}`}},
-		{"nobody applies", []metav1.ManagedFieldsEntry{entry("kubectl", update, "", replicas), entry(FieldManager, update, "", replicas)}, "", nil},
-		{"only Flyball applies, a template", []metav1.ManagedFieldsEntry{entry(TemplateManager, apply, "", replicas), entry(FieldManager, update, "", replicas)}, "", nil},
+		{"nobody applies", []metav1.ManagedFieldsEntry{entry("kubectl", update, "", replicas), entry(FieldManager, update, "", replicas)}, "",
+			nil},
+		{"only Flyball applies, a template", []metav1.ManagedFieldsEntry{entry(TemplateManager, apply, "", replicas),
+			entry(FieldManager, update, "", replicas)}, "", nil},
 		{"others stay as they are", []metav1.ManagedFieldsEntry{owner, entry("kube-controller-manager", update, "scale", replicas)}, "", nil},
 		{"a ledger that cannot be read", []metav1.ManagedFieldsEntry{owner, entry(FieldManager, update, "", replicas)}, "{", nil},
 	} {

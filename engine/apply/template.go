@@ -31,7 +31,8 @@ func NewTemplates(config *rest.Config) (*Templates, error) {
 }
 
 // Get returns the present object, or nil if it does not exist.
-func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured,
+	error) {
 	obj, err := t.client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -44,19 +45,23 @@ func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResourc
 
 // Apply creates or updates the object with the given fields, and returns the result. With a resourceVersion it is Stale
 // if the object has changed since.
-func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured) (*unstructured.Unstructured, Outcome, error) {
+func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResource,
+	obj *unstructured.Unstructured) (*unstructured.Unstructured, Outcome, error) {
 	got, err := t.client.Resource(resource).Namespace(obj.GetNamespace()).
 		Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: TemplateManager, Force: true})
 	if err != nil {
-		return nil, classify(err, types.ApplyPatchType), fmt.Errorf("apply the template of %s %s/%s: %w", resource.GroupResource(), obj.GetNamespace(), obj.GetName(), err)
+		return nil, classify(err, types.ApplyPatchType), fmt.Errorf("apply the template of %s %s/%s: %w", resource.GroupResource(),
+			obj.GetNamespace(), obj.GetName(), err)
 	}
 	return got, Applied, nil
 }
 
 // Disown removes an owner reference of an object, if the object has not changed since it was read.
-func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured, owner types.UID) error {
+func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured,
+	owner types.UID) error {
 	owners := slices.DeleteFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner })
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": owners, "resourceVersion": obj.GetResourceVersion()}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": owners,
+		"resourceVersion": obj.GetResourceVersion()}})
 	if err == nil {
 		_, err = t.client.Resource(resource).Namespace(obj.GetNamespace()).
 			Patch(ctx, obj.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: TemplateManager})

@@ -89,7 +89,8 @@ func NewWriter(config *rest.Config) (*Writer, error) {
 
 // Apply sends the patch and its follow-ups. It stops at the first that is not accepted or is reverted. The ledger is
 // always in the first patch, so nothing is lost. The error is nil exactly when the outcome is Applied or Unchanged.
-func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (Outcome, error) {
+func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (Outcome,
+	error) {
 	version := ""
 	for p := patch; p != nil; p = p.Next {
 		var subresources []string

@@ -68,7 +68,8 @@ type stats struct {
 // statsOf returns the numbers of a fleet with the values of a node label as domains.
 func statsOf(f *fleet.Fleet, label string, now time.Time) stats {
 	return stats{
-		pods: len(f.Pods), spread: f.Spread(label, nil), spreadAtHalf: f.Spread(label, f.ScaledDown(len(f.Pods)/2, now.Unix())), foreign: countForeign(f),
+		pods: len(f.Pods), spread: f.Spread(label, nil), spreadAtHalf: f.Spread(label, f.ScaledDown(len(f.Pods)/2, now.Unix())),
+		foreign: countForeign(f),
 	}
 }
 
@@ -86,7 +87,8 @@ type book struct {
 
 func newBook() *book {
 	return &book{
-		claims: map[workload.Ref]struct{}{}, lost: map[workload.Ref]time.Time{}, notes: map[workload.Ref]Note{}, stats: map[workload.Policy]map[workload.Ref]stats{},
+		claims: map[workload.Ref]struct{}{}, lost: map[workload.Ref]time.Time{}, notes: map[workload.Ref]Note{},
+		stats:   map[workload.Policy]map[workload.Ref]stats{},
 		budgets: map[workload.Policy]*workers.Budget{}, hours: map[workload.Policy]*hour{},
 	}
 }

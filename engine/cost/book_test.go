@@ -79,7 +79,8 @@ func TestCostsLingerAfterTheClaim(t *testing.T) {
 	if !b.claim(web, true, false, start) || b.claim(web, true, false, start) {
 		t.Error("a claim is news once")
 	}
-	if !b.claim(web, false, true, start) || b.lingers(web, start.Add(time.Second)) != lingering-time.Second || b.lingers(web, start.Add(lingering)) != 0 {
+	if !b.claim(web, false, true, start) || b.lingers(web, start.Add(time.Second)) != lingering-time.Second ||
+		b.lingers(web, start.Add(lingering)) != 0 {
 		t.Error("costs do not stay for three seconds")
 	}
 	b.claim(web, true, false, start)

@@ -100,7 +100,8 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 	if !sure {
 		s.unknown = fmt.Sprintf("the owner of %s is not known yet", s.chain[len(s.chain)-1])
 	}
-	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer() != nil }) // an unreadable policy keeps its costs
+	// an unreadable policy keeps its costs
+	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer() != nil })
 	for _, ref := range s.chain {
 		switch {
 		case !isDecidable(snapshot, ref.GroupKind):

@@ -106,7 +106,8 @@ func newScene(t *testing.T) *scene {
 func (s *scene) policy(t *testing.T, edit func(*v1alpha1.DeletionCost)) *world.Policy {
 	t.Helper()
 	row, _ := kinds.Find("DeletionCost")
-	d := &v1alpha1.DeletionCost{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "zones", Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	d := &v1alpha1.DeletionCost{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "zones", Generation: 1,
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	edit(d)
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(row, d) })
 	return s.world.Snapshot().Find(workload.Policy{Kind: "DeletionCost", Namespace: "shop", Name: "zones"})
@@ -197,14 +198,19 @@ func TestCostsStayWhileAClaimMayExist(t *testing.T) {
 		"a policy asks for them":           {policy: func(*v1alpha1.DeletionCost) {}, deployment: 1},
 		"nobody does":                      {policy: deleted, left: "the deletion costs of 5 pods", deployment: 1, set: 1},
 		"a policy that cannot be read may": {policy: broken, deployment: 0},
-		"its adapters are both about to go": {policy: broken, left: "the deletion costs of 5 pods", deployment: 1, set: 1, change: func(s *scene) {
-			release(s, web.GroupKind, worldtest.Deployments)
-			release(s, first.GroupKind, worldtest.ReplicaSets)
-		}},
-		"the Deployments are not known":             {policy: deleted, left: "the adapter of Deployment.apps is not ready", deployment: 1, change: func(s *scene) { s.objects.SetSynced(false) }},
-		"it is not known what owns the ReplicaSet":  {policy: deleted, left: "is not known yet", deployment: 1, set: 1, change: func(s *scene) { s.unsure = true }},
-		"the adapter of the ReplicaSets is to go":   {policy: func(*v1alpha1.DeletionCost) {}, deployment: 1, change: func(s *scene) { release(s, first.GroupKind, worldtest.ReplicaSets) }},
-		"the adapter that they are asked by is too": {policy: func(*v1alpha1.DeletionCost) {}, left: "the deletion costs of 5 pods", deployment: 1, set: 1, change: func(s *scene) { release(s, web.GroupKind, worldtest.Deployments) }},
+		"its adapters are both about to go": {policy: broken, left: "the deletion costs of 5 pods", deployment: 1, set: 1,
+			change: func(s *scene) {
+				release(s, web.GroupKind, worldtest.Deployments)
+				release(s, first.GroupKind, worldtest.ReplicaSets)
+			}},
+		"the Deployments are not known": {policy: deleted, left: "the adapter of Deployment.apps is not ready", deployment: 1,
+			change: func(s *scene) { s.objects.SetSynced(false) }},
+		"it is not known what owns the ReplicaSet": {policy: deleted, left: "is not known yet", deployment: 1, set: 1,
+			change: func(s *scene) { s.unsure = true }},
+		"the adapter of the ReplicaSets is to go": {policy: func(*v1alpha1.DeletionCost) {}, deployment: 1,
+			change: func(s *scene) { release(s, first.GroupKind, worldtest.ReplicaSets) }},
+		"the adapter that they are asked by is too": {policy: func(*v1alpha1.DeletionCost) {}, left: "the deletion costs of 5 pods",
+			deployment: 1, set: 1, change: func(s *scene) { release(s, web.GroupKind, worldtest.Deployments) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

@@ -23,7 +23,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		pods: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_pods",
 			Help: "Pods in the plans of a policy."}, labels),
 		spread: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_spread",
-			Help: "Difference in pods between the fullest and the emptiest zone of the most uneven target, now and at half the pods."}, append(labels, "at")),
+			Help: "Difference in pods between the fullest and the emptiest zone of the most uneven target, now and at half the pods."},
+			append(labels, "at")),
 		foreign: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_deletion_cost_foreign_pods",
 			Help: "Pods of a policy's targets with a deletion cost set by another writer."}, labels),
 	}

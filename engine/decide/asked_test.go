@@ -87,7 +87,8 @@ func TestAFailedPipelineKeepsValuesAndReportsError(t *testing.T) {
 
 // The reason of a freeze gate names deletions and creations as such.
 func TestFreezeGateNamesTheAction(t *testing.T) {
-	for key, want := range map[string]string{"example.com/purge": "creates or deletes objects, which waits for ChangeFreeze/shop/sale", "example.com/restart": "restarts pods, which waits for ChangeFreeze/shop/sale"} {
+	for key, want := range map[string]string{"example.com/purge": "creates or deletes objects, which waits for ChangeFreeze/shop/sale",
+		"example.com/restart": "restarts pods, which waits for ChangeFreeze/shop/sale"} {
 		k := kindOf(t, "machines.example.com", []byte(`
 target: {group: example.com, versions: [v1], kind: Machine}
 suspend: [{set: [{path: .spec.stopped, value: true}]}]
@@ -95,7 +96,8 @@ changes: {delete: ['.metadata.annotations["example.com/purge"]'], rollout: ['.me
 `), adapter.Keys{Set: []string{key}})
 		w, _, _ := shop(t, false)
 		w.kinds[k.GroupKind], w.adapts[k.GroupKind] = k, true
-		ref := w.put(k, worldtest.Project(t, k, `{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"vm","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"stopped":false}}`))
+		ref := w.put(k, worldtest.Project(t, k,
+			`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"vm","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"stopped":false}}`))
 		w.policies = []*decide.Policy{annotating(t, key, "now")}
 		w.freezes = w.freezes.With(sale(t, nil, everyAction...))
 		if v := decide.Target(w, ref, evening, nil); v.Gate.Reason != want {
@@ -112,8 +114,10 @@ func TestWakingDoesNotTakeTargetsOutOfAFreeze(t *testing.T) {
 		for changes, waits := range map[v1alpha1.LabelChanges]bool{v1alpha1.LabelChangesDeny: true, v1alpha1.LabelChangesWarn: false} {
 			w, _, _ := shop(t, false)
 			w.kinds[k.GroupKind] = k
-			ledger := `{\"/metadata/annotations/example.com~1frozen\":{\"set\":\"` + value + `\",\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},\"of\":\"Deployment/web\"}`
-			ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 3, `,"annotations":{"example.com/frozen":"`+value+`","flyball.dev/ledger":"`+ledger+`"}`)))
+			ledger := `{\"/metadata/annotations/example.com~1frozen\":{\"set\":\"` + value +
+				`\",\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},\"of\":\"Deployment/web\"}`
+			ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 3, `,"annotations":{"example.com/frozen":"`+value+
+				`","flyball.dev/ledger":"`+ledger+`"}`)))
 			w.policies = []*decide.Policy{annotating(t, key, value)}
 			w.freezes = w.freezes.With(sale(t, func(f *v1alpha1.ChangeFreeze) {
 				f.Spec.Target.Annotations, f.Spec.LabelChanges = map[string]string{key: value}, changes
@@ -140,7 +144,8 @@ func (o opened) BatchOpened(workload.Policy, workload.Direction) time.Time { ret
 // A batch already open at the start of a simulation counts as used up; a batch opened later does not count.
 func TestSimulationCountsAnOpenBatchAsUsedUp(t *testing.T) {
 	for at, want := range map[time.Time]string{
-		evening.Add(-4 * time.Minute): "2 20:06 down a", evening: "2 20:10 down a", evening.Add(time.Minute): "2 20:00 down a", {}: "2 20:00 down a",
+		evening.Add(-4 * time.Minute): "2 20:06 down a", evening: "2 20:10 down a", evening.Add(time.Minute): "2 20:00 down a",
+		{}: "2 20:00 down a",
 	} {
 		w := opened{memory(t, []policy.Object{nightly(1)}, worldtest.Deployment("a", 3, "")), at}
 		if got := simulated(t, w, noon, evening.Add(time.Hour)); strings.Join(got, ", ") != want {
@@ -152,7 +157,8 @@ func TestSimulationCountsAnOpenBatchAsUsedUp(t *testing.T) {
 // The consumer of Writes can stop at once; no further write is made.
 func TestWritesStopWithTheConsumer(t *testing.T) {
 	n := 0
-	for _, err := range decide.Writes(memory(t, []policy.Object{nightly(0)}, worldtest.Deployment("a", 3, ""), worldtest.Deployment("b", 3, "")), noon, noon.Add(48*time.Hour)) {
+	for _, err := range decide.Writes(memory(t, []policy.Object{nightly(0)}, worldtest.Deployment("a", 3, ""),
+		worldtest.Deployment("b", 3, "")), noon, noon.Add(48*time.Hour)) {
 		if n++; err != nil {
 			t.Error(err)
 		}
@@ -181,9 +187,11 @@ func TestPoliciesDoNotActOnFlyballItself(t *testing.T) {
 		ref          workload.Ref
 		alone, write string
 	}{
-		{"the Deployment at night", webAt(3), evening, web, "Flyball itself runs in it, which no policy acts on, because nothing would wake it again", ""},
+		{"the Deployment at night", webAt(3), evening, web,
+			"Flyball itself runs in it, which no policy acts on, because nothing would wake it again", ""},
 		{"the autoscaler of the Deployment at night", webAt(3), evening, hpa,
-			"it governs Deployment.apps/shop/web, in which Flyball itself runs and which no policy acts on, because nothing would wake it again", ""},
+			"it governs Deployment.apps/shop/web, in which Flyball itself runs and which no policy acts on, because nothing would wake it again",
+			""},
 		{"the Deployment that was put to sleep before", worldtest.Deployment("web", 0, webLedger), evening, web,
 			"Flyball itself runs in it, which no policy acts on, because nothing would wake it again", `"replicas":3`},
 	} {
@@ -194,7 +202,8 @@ func TestPoliciesDoNotActOnFlyballItself(t *testing.T) {
 			w.kinds[scaler.GroupKind] = scaler
 			w.put(scaler, worldtest.Project(t, scaler, hpaOf(1, 5)))
 			w.policies = append(w.policies, policyOf(t, func(s *v1alpha1.Schedule) {
-				s.Name, s.Spec.Target.Kinds, s.Spec.AsleepAs = "bounds", []v1alpha1.KindRef{{Group: hpa.Group, Kind: hpa.Kind}}, &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: new(int64(1))}}
+				s.Name, s.Spec.Target.Kinds, s.Spec.AsleepAs = "bounds", []v1alpha1.KindRef{{Group: hpa.Group, Kind: hpa.Kind}},
+					&v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: new(int64(1))}}
 			}))
 			if v := decide.Target(w, tc.ref, tc.now, nil); body(v) == "" && tc.write == "" {
 				t.Fatal("nothing would be written of an object that Flyball does not run in: the case shows nothing")

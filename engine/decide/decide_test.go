@@ -36,13 +36,17 @@ func TestDecide(t *testing.T) {
 		wake      time.Time
 	}{
 		{reason: "awake by day", now: noon, opinions: 1, wake: evening},
-		{reason: "asleep at night", now: evening, direction: workload.DirectionDown, writes: []string{`"replicas":0`}, opinions: 1, wake: evening.Add(12 * time.Hour)},
+		{reason: "asleep at night", now: evening, direction: workload.DirectionDown, writes: []string{`"replicas":0`}, opinions: 1,
+			wake: evening.Add(12 * time.Hour)},
 		{reason: "asleep already", asleep: true, now: noon.Add(-7 * time.Hour), opinions: 1, wake: noon.Add(-4 * time.Hour)},
-		{reason: "woken in the morning", asleep: true, now: noon, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1, wake: evening},
+		{reason: "woken in the morning", asleep: true, now: noon, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
+			wake: evening},
 		{reason: "a kind that is not in use", now: evening, change: func(w *small, k *decide.Kind) { w.kinds = nil }},
 		{reason: "an object that is gone", now: evening, change: func(w *small, k *decide.Kind) { clear(w.objects) }},
-		{reason: "a namespace on its way out", now: evening, change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Terminating: true} }},
-		{reason: "a namespace on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
+		{reason: "a namespace on its way out", now: evening,
+			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Terminating: true} }},
+		{reason: "a namespace on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp,
+			writes: []string{`"replicas":3`}, opinions: 1,
 			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Terminating: true} }},
 		{reason: "an unknown namespace keeps all values", asleep: true, now: noon, opinions: 1,
 			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Unknown: true} }},
@@ -50,16 +54,21 @@ func TestDecide(t *testing.T) {
 			change: func(w *small, _ *decide.Kind) {
 				w.namespaces["shop"] = decide.Namespace{AwakeUntil: evening.Add(time.Hour).Format(time.RFC3339)}
 			}},
-		{reason: "an adapter on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
+		{reason: "an adapter on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp,
+			writes: []string{`"replicas":3`}, opinions: 1,
 			change: func(_ *small, k *decide.Kind) { k.Releasing = true }},
 		{reason: "a policy that cannot be read keeps its values", asleep: true, now: noon, opinions: 1,
 			change: func(w *small, _ *decide.Kind) { w.policies = []*decide.Policy{broken} }},
-		{reason: "a policy that cannot be read sets nothing", now: evening, change: func(w *small, _ *decide.Kind) { w.policies = []*decide.Policy{broken} }},
-		{reason: "a policy that is deleted gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`}, opinions: 1,
+		{reason: "a policy that cannot be read sets nothing", now: evening,
+			change: func(w *small, _ *decide.Kind) { w.policies = []*decide.Policy{broken} }},
+		{reason: "a policy that is deleted gives back", asleep: true, now: evening, direction: workload.DirectionUp,
+			writes: []string{`"replicas":3`}, opinions: 1,
 			change: func(w *small, _ *decide.Kind) { w.policies[0].Deleting = true }},
-		{reason: "a policy that is gone gives back", asleep: true, now: evening, direction: workload.DirectionUp, writes: []string{`"replicas":3`},
+		{reason: "a policy that is gone gives back", asleep: true, now: evening, direction: workload.DirectionUp,
+			writes: []string{`"replicas":3`},
 			change: func(w *small, _ *decide.Kind) { w.policies = nil }},
-		{reason: "a policy that is deleted and leaves its targets", asleep: true, now: noon, opinions: 1, writes: []string{`"flyball.dev/ledger":null`},
+		{reason: "a policy that is deleted and leaves its targets", asleep: true, now: noon, opinions: 1,
+			writes: []string{`"flyball.dev/ledger":null`},
 			change: func(w *small, _ *decide.Kind) { orphaning.Deleting = true; w.policies = []*decide.Policy{orphaning} }},
 		{reason: "a capability missing from the kind", now: evening, change: func(w *small, _ *decide.Kind) {
 			w.policies[0].Needs = []v1alpha1.Capability{v1alpha1.CapabilitySuspend}
@@ -236,7 +245,8 @@ func TestAFreezeDelaysTheEndOfAHold(t *testing.T) {
 	if v.Gate.Kind != decide.GateOpen {
 		t.Errorf("to hold waits: %s", v.Gate.Reason)
 	}
-	held := strings.Replace(worldtest.Deployment("web", 3, strings.Replace(webLedger, `\"/spec/replicas\":{\"was\":3,\"set\":0`, `\"/spec/paused\":{\"set\":true`, 1)),
+	held := strings.Replace(worldtest.Deployment("web", 3,
+		strings.Replace(webLedger, `\"/spec/replicas\":{\"was\":3,\"set\":0`, `\"/spec/paused\":{\"set\":true`, 1)),
 		`"replicas":3`, `"replicas":3,"paused":true`, 1)
 	w.put(k, worldtest.Project(t, k, held))
 	v = decide.Target(w, ref, noon, nil)
@@ -293,7 +303,8 @@ func TestFormerPoliciesStillHaveAnOpinion(t *testing.T) {
 		{"who stands in the ledger", worldtest.Deployment("web", 0, webLedger), true, 1, false},
 		{"who is remembered", worldtest.Deployment("web", 0, spoilt), true, 1, true},
 		{"a ledger that nobody remembers", worldtest.Deployment("web", 0, spoilt), false, 0, true},
-		{"a size set once gives nothing back", worldtest.Deployment("web", 3, strings.Replace(webLedger, `\"set\":0`, `\"set\":3,\"once\":\"3\"`, 1)), true, 0, false},
+		{"a size set once gives nothing back", worldtest.Deployment("web", 3,
+			strings.Replace(webLedger, `\"set\":0`, `\"set\":3,\"once\":\"3\"`, 1)), true, 0, false},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			w, k, ref := shop(t, false)
@@ -333,7 +344,8 @@ func TestStoryHasMergeRenderAndWait(t *testing.T) {
 		}
 		return lines
 	}
-	if got := tell(); len(got) != 2 || !strings.HasPrefix(got[0], "merge: Schedule/shop/days wins over Schedule/shop/nights on ") || got[1] != "render: nothing to write: awake" {
+	if got := tell(); len(got) != 2 || !strings.HasPrefix(got[0], "merge: Schedule/shop/days wins over Schedule/shop/nights on ") ||
+		got[1] != "render: nothing to write: awake" {
 		t.Errorf("tells %q", got)
 	}
 	w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 0, `,"annotations":{"flyball.dev/ledger":"{"}`)))

@@ -167,10 +167,12 @@ func TestAFreezeJudgesTheEndOfASuspension(t *testing.T) {
 	} {
 		w, _, _ := shop(t, false)
 		w.kinds[k.GroupKind], w.adapts[k.GroupKind] = k, true
-		manifest, now := `{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"vm","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"stopped":false}}`, evening
+		manifest,
+			now := `{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"vm","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"stopped":false}}`, evening
 		if test.asleep {
 			ledger := `{\"/spec/stopped\":{\"was\":false,\"set\":true,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\"},\"of\":\"Machine/vm\"}`
-			manifest, now = strings.Replace(strings.Replace(manifest, `"stopped":false`, `"stopped":true`, 1), `"uid"`, `"annotations":{"flyball.dev/ledger":"`+ledger+`"},"uid"`, 1), noon
+			manifest, now = strings.Replace(strings.Replace(manifest, `"stopped":false`, `"stopped":true`, 1), `"uid"`,
+				`"annotations":{"flyball.dev/ledger":"`+ledger+`"},"uid"`, 1), noon
 		}
 		ref := w.put(k, worldtest.Project(t, k, manifest))
 		w.freezes = w.freezes.With(sale(t, nil, test.deny))
@@ -190,7 +192,8 @@ func TestAnnotatingDoesNotTakeObjectsOutOfAFreeze(t *testing.T) {
 	for changes, waits := range map[v1alpha1.LabelChanges]bool{v1alpha1.LabelChangesDeny: true, v1alpha1.LabelChangesWarn: false} {
 		w, _, _ := shop(t, false)
 		w.kinds[k.GroupKind] = k
-		ref := w.put(k, worldtest.Project(t, k, strings.Replace(worldtest.Deployment("web", 3, ""), `"metadata":{`, `"metadata":{"annotations":{"example.com/frozen":"yes"},`, 1)))
+		ref := w.put(k, worldtest.Project(t, k, strings.Replace(worldtest.Deployment("web", 3, ""), `"metadata":{`,
+			`"metadata":{"annotations":{"example.com/frozen":"yes"},`, 1)))
 		w.policies = []*decide.Policy{annotating(t, "example.com/frozen", "no")}
 		w.freezes = w.freezes.With(sale(t, func(f *v1alpha1.ChangeFreeze) {
 			f.Spec.Target.Annotations, f.Spec.LabelChanges = map[string]string{"example.com/frozen": "yes"}, changes

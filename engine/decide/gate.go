@@ -48,7 +48,8 @@ func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	before := &freeze.Facts{Labels: obj.Labels, Annotations: obj.Annotations}
 	after := before
 	if relabels(v.Result.Edits) {
-		after = &freeze.Facts{Labels: edited(obj.Labels, "labels", v.Result.Edits), Annotations: edited(obj.Annotations, "annotations", v.Result.Edits)}
+		after = &freeze.Facts{Labels: edited(obj.Labels, "labels", v.Result.Edits),
+			Annotations: edited(obj.Annotations, "annotations", v.Result.Edits)}
 	}
 	if actions == 0 && before == after {
 		return Gate{}

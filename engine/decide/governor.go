@@ -189,7 +189,8 @@ func keepFor(by []workload.Policy) []workload.Intent {
 // whileAsleep returns the claims on an autoscaler whose target sleeps at the claimed size. The policies by put the
 // target to sleep. While pending, the target does not have the claimed size yet, so the autoscaler keeps its values and
 // is at most held.
-func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], by []workload.Policy, pending bool) (intents []workload.Intent) {
+func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], by []workload.Policy,
+	pending bool) (intents []workload.Intent) {
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
 		Reason: fmt.Sprintf("%s is asleep", k.Ref(governed))}
 	if pending {

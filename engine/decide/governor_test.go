@@ -86,7 +86,8 @@ func TestRestoredSizesAreClampedToAutoscalerBounds(t *testing.T) {
 		within   bool
 	}{
 		{"inside the bounds", noon, []policy.Object{nightly(0)}, []string{webAt(0, asleep), hpaOf(1, 9)}, `"replicas":3`, true},
-		{"the highest minimum counts", noon, []policy.Object{nightly(0)}, []string{webAt(0, asleep), hpaOf(4, 9), second(5, 7)}, `"replicas":5`, true},
+		{"the highest minimum counts", noon, []policy.Object{nightly(0)}, []string{webAt(0, asleep), hpaOf(4, 9), second(5, 7)}, `"replicas":5`,
+			true},
 		{"in whatever order", noon, []policy.Object{nightly(0)}, []string{webAt(0, asleep), hpaOf(5, 7), second(4, 9)}, `"replicas":5`, true},
 		{"the lowest maximum counts", noon, []policy.Object{nightly(0)},
 			[]string{webAt(0, entry("replicas", "8", "0", nights)), hpaOf(1, 7), second(2, 9)}, `"replicas":7`, true},
@@ -98,7 +99,8 @@ func TestRestoredSizesAreClampedToAutoscalerBounds(t *testing.T) {
 		{"the bounds of a governor whose ledger cannot be read", noon, []policy.Object{nightly(0)},
 			[]string{webAt(0, asleep), worldtest.Autoscaler("hpa", "web", 5, 9, `,"annotations":{"flyball.dev/ledger":"{"}`)}, `"replicas":5`, true},
 		{"bounds that are no numbers", noon, []policy.Object{nightly(0)},
-			[]string{webAt(0, asleep), strings.NewReplacer(`"minReplicas":5`, `"minReplicas":"5"`, `"maxReplicas":9`, `"maxReplicas":[]`).Replace(hpaOf(5, 9))}, `"replicas":3`, false},
+			[]string{webAt(0, asleep), strings.NewReplacer(`"minReplicas":5`, `"minReplicas":"5"`, `"maxReplicas":9`,
+				`"maxReplicas":[]`).Replace(hpaOf(5, 9))}, `"replicas":3`, false},
 		{"what sleeps", evening.Add(time.Hour), []policy.Object{nightly(0)}, []string{webAt(0, asleep), hpaOf(4, 9)}, "", false},
 		{"what nobody has changed", noon, []policy.Object{nightly(0)}, []string{webAt(3), hpaOf(4, 9)}, "", false},
 		{"a size that is set once", evening, []policy.Object{peakAt(v1alpha1.TriggerValues{Replicas: new(int64(12))})},
@@ -134,7 +136,8 @@ func TestAutoscalersFollowTheSleepOfTheirTarget(t *testing.T) {
 		{"put to zero", evening, nightly(0), []string{webAt(6), hpaOf(0, 9)}, []string{held}},
 		{"at zero", later, nightly(0), []string{webAt(0, asleep), hpaOf(0, 9)}, []string{held}},
 		{"at zero, named in lower case", later, nightly(0), []string{webAt(0, asleep), naming("deployment", hpaOf(0, 9))}, []string{held}},
-		{"at zero, in capitals, which no autoscaler finds", later, nightly(0), []string{webAt(0, asleep), naming("DEPLOYMENT", hpaOf(0, 9))}, nil},
+		{"at zero, in capitals, which no autoscaler finds", later, nightly(0), []string{webAt(0, asleep), naming("DEPLOYMENT", hpaOf(0, 9))},
+			nil},
 		{"still to be woken", noon, nightly(0), []string{webAt(0, asleep), hpaOf(0, 9)}, []string{held}},
 		{"at zero under an autoscaler that leaves it there", later, nightly(0), []string{webAt(0, asleep), hpaOf(4, 9)}, nil},
 		{"still to be put to half", evening, half(), []string{webAt(6), hpaOf(4, 9)}, nil},
@@ -143,7 +146,8 @@ func TestAutoscalersFollowTheSleepOfTheirTarget(t *testing.T) {
 			[]string{`"minReplicas":3`, `"maxReplicas":3`}},
 		{"at half", later, half(), []string{webAt(3, halved), hpaOf(4, 9)}, []string{`"minReplicas":3`, `"maxReplicas":3`}},
 		{"at half, and its autoscaler too", later, half(), []string{webAt(3, halved), hpaOf(3, 3, bounded...)}, nil},
-		{"woken: the bounds are given back", noon, half(), []string{webAt(6), hpaOf(3, 3, bounded...)}, []string{`"minReplicas":4`, `"maxReplicas":9`}},
+		{"woken: the bounds are given back", noon, half(), []string{webAt(6), hpaOf(3, 3, bounded...)},
+			[]string{`"minReplicas":4`, `"maxReplicas":9`}},
 		{"a ledger that cannot be read: what the autoscaler has stays", later, half(), []string{unreadable, hpaOf(3, 3, bounded...)}, nil},
 		{"a ledger that cannot be read: the autoscaler gets nothing", later, half(), []string{unreadable, hpaOf(4, 9)}, nil},
 	} {
@@ -197,14 +201,20 @@ func TestBoundsAreNotRaisedWhileTheTargetSleeps(t *testing.T) {
 		wantNot  string
 	}{
 		{"of an object at half that is still to be put there", half(), min6,
-			[]string{webAt(6, entry("replicas", "6", "3", nights)), hpaOf(3, 3, entry("minReplicas", "4", "3", nights), entry("maxReplicas", "9", "3", nights))}, nil, ""},
-		{"but not where the autoscaler has no bounds of the schedule", half(), min6, []string{webAt(6), hpaOf(4, 9)}, []string{`"minReplicas":6`}, ""},
-		{"of an object at zero", nightly(0), min2, []string{webAt(0, asleep), hpaOf(0, 9)}, []string{`"selectPolicy":"Disabled"`}, `"minReplicas"`},
-		{"nor where its bounds are another Trigger's", half(), min6, []string{webAt(6), hpaOf(5, 9, entry("minReplicas", "4", "5", peak))}, []string{`"minReplicas":6`}, ""},
+			[]string{webAt(6, entry("replicas", "6", "3", nights)),
+				hpaOf(3, 3, entry("minReplicas", "4", "3", nights), entry("maxReplicas", "9", "3", nights))}, nil, ""},
+		{"but not where the autoscaler has no bounds of the schedule", half(), min6, []string{webAt(6), hpaOf(4, 9)}, []string{`"minReplicas":6`},
+			""},
+		{"of an object at zero", nightly(0), min2, []string{webAt(0, asleep), hpaOf(0, 9)}, []string{`"selectPolicy":"Disabled"`},
+			`"minReplicas"`},
+		{"nor where its bounds are another Trigger's", half(), min6, []string{webAt(6), hpaOf(5, 9, entry("minReplicas", "4", "5", peak))},
+			[]string{`"minReplicas":6`}, ""},
 		{"of an object at zero, and what the Trigger had set before stays", nightly(0), max5, []string{webAt(0, asleep), hpaOf(0, 5, set)},
 			[]string{`"selectPolicy":"Disabled"`}, `"maxReplicas":9`},
-		{"and what a deleted Trigger had set is given back", nightly(0), gone, []string{webAt(0, asleep), hpaOf(0, 5, set)}, []string{`"maxReplicas":9`}, ""},
-		{"and so is what a Trigger that is gone had set", nightly(0), nil, []string{webAt(0, asleep), hpaOf(0, 5, set)}, []string{`"maxReplicas":9`}, ""},
+		{"and what a deleted Trigger had set is given back", nightly(0), gone, []string{webAt(0, asleep), hpaOf(0, 5, set)},
+			[]string{`"maxReplicas":9`}, ""},
+		{"and so is what a Trigger that is gone had set", nightly(0), nil, []string{webAt(0, asleep), hpaOf(0, 5, set)},
+			[]string{`"maxReplicas":9`}, ""},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			tc.schedule.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: web.Group, Kind: web.Kind}}
@@ -237,7 +247,9 @@ func TestSizeSetOnceUnderAnAutoscaler(t *testing.T) {
 	}{
 		{"the autoscaler has its old bounds", []string{webAt(3), hpaOf(1, 9)}, `"replicas":7`, decide.GateOpen, nil},
 		{"the autoscaler has the bounds of the Trigger", []string{webAt(3), bounds}, `"replicas":7`, decide.GateOpen, nil},
-		{"the size is right already, and only the ledger says so late", []string{webAt(7, strings.Replace(once, "18:00", "17:00", 1)), hpaOf(1, 9)}, `\"since\":\"2026-03-02T18:00:00Z\"`, decide.GateOpen, stays},
+		{"the size is right already, and only the ledger says so late",
+			[]string{webAt(7, strings.Replace(once, "18:00", "17:00", 1)), hpaOf(1, 9)}, `\"since\":\"2026-03-02T18:00:00Z\"`, decide.GateOpen,
+			stays},
 		{"the size was set", []string{webAt(7, once), bounds}, "", decide.GateOpen, stays},
 		{"the autoscaler went on from there", []string{webAt(8, once), bounds}, "", decide.GateOpen, nil},
 	} {

@@ -31,7 +31,8 @@ type scaled struct {
 }
 
 func (s *scaled) refs() [2]workload.Ref {
-	return [2]workload.Ref{{GroupKind: web.GroupKind, Namespace: "shop", Name: s.name}, {GroupKind: hpa.GroupKind, Namespace: "shop", Name: s.name}}
+	return [2]workload.Ref{{GroupKind: web.GroupKind, Namespace: "shop", Name: s.name},
+		{GroupKind: hpa.GroupKind, Namespace: "shop", Name: s.name}}
 }
 
 // named is the manifest of web, or of its autoscaler, under another name.
@@ -46,7 +47,8 @@ func named(manifest, name string) string {
 func (s *scaled) numbers() (count, low, high int, ledgers bool) {
 	at := func(i int, path string) gjson.Result { return gjson.GetBytes(s.objects[i], path) }
 	const ledger = `metadata.annotations.flyball\.dev/ledger`
-	return int(at(0, "spec.replicas").Int()), int(at(1, "spec.minReplicas").Int()), int(at(1, "spec.maxReplicas").Int()), at(0, ledger).Exists() || at(1, ledger).Exists()
+	return int(at(0, "spec.replicas").Int()), int(at(1, "spec.minReplicas").Int()), int(at(1, "spec.maxReplicas").Int()),
+		at(0, ledger).Exists() || at(1, ledger).Exists()
 }
 
 // The manager is killed at random writes. Schedules are edited, removed and put back in between, under a Trigger and a
@@ -108,7 +110,8 @@ func follow(t *testing.T, m *world.Memory, all []*scaled, from, to time.Time, ki
 			t.Error(err)
 			return told
 		}
-		told = append(told, fmt.Sprintf("%s %s %s %s by %s", write.At.Format("2 15:04"), write.Target.Kind, write.Target.Name, write.Message, write.By.Name))
+		told = append(told, fmt.Sprintf("%s %s %s %s by %s", write.At.Format("2 15:04"), write.Target.Kind, write.Target.Name, write.Message,
+			write.By.Name))
 		for _, s := range all {
 			for i, ref := range s.refs() {
 				s.objects[i] = m.Raw(ref)
@@ -132,7 +135,8 @@ func pairs(t *testing.T, policies []policy.Object, all []*scaled) *world.Memory 
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists := world.Lists{Scope: target.Scope{Protected: sets.New[string]()}, Policies: policies, Namespaces: []*workload.Object{{Name: "shop"}}}
+	lists := world.Lists{Scope: target.Scope{Protected: sets.New[string]()}, Policies: policies,
+		Namespaces: []*workload.Object{{Name: "shop"}}}
 	for i := range library {
 		if name := library[i].Name; name == worldtest.Deployments || name == worldtest.Autoscalers {
 			lists.Adapters = append(lists.Adapters, &library[i])
@@ -209,7 +213,8 @@ func describe(policies []policy.Object) string {
 			} else if a != nil {
 				as = fmt.Sprint(*a.Replicas)
 			}
-			out = append(out, fmt.Sprintf("%s %q-%q as %s, priority %d, limited: %t", p.Name, p.Spec.Downscale, p.Spec.Upscale, as, p.Spec.Priority, p.Spec.DownscaleRateLimit != nil))
+			out = append(out, fmt.Sprintf("%s %q-%q as %s, priority %d, limited: %t", p.Name, p.Spec.Downscale, p.Spec.Upscale, as, p.Spec.Priority,
+				p.Spec.DownscaleRateLimit != nil))
 		case *v1alpha1.Trigger:
 			w := p.Spec.Triggers[0]
 			out = append(out, fmt.Sprintf("%s %s-%s %d..%d", p.Name, w.Window.From, w.Window.To, *w.During.Min, *w.During.Max))

@@ -27,12 +27,15 @@ func TestSizeSetOnceIsWrittenBetweenTwoBoundsWrites(t *testing.T) {
 		values    v1alpha1.TriggerValues
 		want      []string
 	}{
-		{"above the old maximum", 2, 2, 4, values(3, 11, 5), []string{"maxReplicas 4 -> 5", "replicas 2 -> 5", "minReplicas 2 -> 3, maxReplicas 5 -> 11"}},
-		{"below the old minimum", 6, 5, 10, values(1, 3, 2), []string{"minReplicas 5 -> 2", "replicas 6 -> 2", "minReplicas 2 -> 1, maxReplicas 10 -> 3"}},
+		{"above the old maximum", 2, 2, 4, values(3, 11, 5), []string{"maxReplicas 4 -> 5", "replicas 2 -> 5",
+			"minReplicas 2 -> 3, maxReplicas 5 -> 11"}},
+		{"below the old minimum", 6, 5, 10, values(1, 3, 2), []string{"minReplicas 5 -> 2", "replicas 6 -> 2",
+			"minReplicas 2 -> 1, maxReplicas 10 -> 3"}},
 		{"inside both", 3, 1, 9, values(6, 9, 7), []string{"replicas 3 -> 7", "minReplicas 1 -> 6"}},
 		{"cut to the new bounds", 2, 2, 4, values(3, 7, 9), []string{"maxReplicas 4 -> 7", "replicas 2 -> 7", "minReplicas 2 -> 3"}},
 		{"right already", 5, 2, 6, values(3, 11, 5), []string{"replicas: noted", "minReplicas 2 -> 3, maxReplicas 6 -> 11"}},
-		{"from zero, which is the owner's", 0, 2, 4, values(3, 11, 5), []string{"maxReplicas 4 -> 5", "replicas 0 -> 5", "minReplicas 2 -> 3, maxReplicas 5 -> 11"}},
+		{"from zero, which is the owner's", 0, 2, 4, values(3, 11, 5),
+			[]string{"maxReplicas 4 -> 5", "replicas 0 -> 5", "minReplicas 2 -> 3, maxReplicas 5 -> 11"}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := memory(t, []policy.Object{peakAt(tc.values)}, webAt(tc.count), hpaOf(tc.low, tc.high))

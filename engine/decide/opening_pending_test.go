@@ -41,7 +41,8 @@ func TestAutoscalerKeepsBoundsUntilTheCountIsWritten(t *testing.T) {
 	low, high := entry("minReplicas", "4", "3", nights), entry("maxReplicas", "9", "3", nights)
 	asleep := []string{webAt(3, halved), hpaOf(3, 3, low, high)}
 	max12 := entry("maxReplicas", "9", "12", peak)
-	second := worldtest.Autoscaler("second", "web", 3, 3, ledgerOf("HorizontalPodAutoscaler/second", entry("minReplicas", "5", "3", nights)+","+entry("maxReplicas", "7", "3", nights)))
+	second := worldtest.Autoscaler("second", "web", 3, 3, ledgerOf("HorizontalPodAutoscaler/second", entry("minReplicas", "5", "3", nights)+
+		","+entry("maxReplicas", "7", "3", nights)))
 	for _, tc := range []struct {
 		reason   string
 		now      time.Time
@@ -53,17 +54,24 @@ func TestAutoscalerKeepsBoundsUntilTheCountIsWritten(t *testing.T) {
 	}{
 		{"edited to more", later, []policy.Object{leaving("nights", 80)}, asleep, "replicas 3 -> 5", "", "maxReplicas 3 -> 5"},
 		{"edited to less", later, []policy.Object{leaving("nights", 20)}, asleep, "replicas 3 -> 2", "", "minReplicas 3 -> 2"},
-		{"edited to none", later, []policy.Object{leaving("nights", 0)}, asleep, "replicas 3 -> 0", "nothing on this object can be set that way", ""},
-		{"at none, after that", later, []policy.Object{leaving("nights", 0)}, []string{webAt(0, atZero), hpaOf(3, 3, low, high)}, "", "maxReplicas 3 -> 9, minReplicas 3 -> 4", ""},
-		{"edited from none", later, []policy.Object{leaving("nights", 50)}, []string{webAt(0, atZero), hpaOf(4, 9)}, "replicas 0 -> 3", "", "minReplicas 4 -> 3"},
+		{"edited to none", later, []policy.Object{leaving("nights", 0)}, asleep, "replicas 3 -> 0", "nothing on this object can be set that way",
+			""},
+		{"at none, after that", later, []policy.Object{leaving("nights", 0)}, []string{webAt(0, atZero), hpaOf(3, 3, low, high)}, "",
+			"maxReplicas 3 -> 9, minReplicas 3 -> 4", ""},
+		{"edited from none", later, []policy.Object{leaving("nights", 50)}, []string{webAt(0, atZero), hpaOf(4, 9)}, "replicas 0 -> 3", "",
+			"minReplicas 4 -> 3"},
 		{"another one takes over, with more", later, []policy.Object{leaving("other", 80)}, asleep, "replicas 3 -> 5", "", "maxReplicas 3 -> 5"},
 		{"another one takes over, with less", later, []policy.Object{leaving("other", 20)}, asleep, "replicas 3 -> 2", "", "minReplicas 3 -> 2"},
-		{"another one takes over, with none", later, []policy.Object{leaving("other", 0)}, asleep, "replicas 3 -> 0", "nothing on this object can be set that way", ""},
-		{"opened, and a Trigger has its maximum", later, []policy.Object{leaving("nights", 50), peakAt(v1alpha1.TriggerValues{Min: new(int64(8)), Max: new(int64(12))})},
+		{"another one takes over, with none", later, []policy.Object{leaving("other", 0)}, asleep, "replicas 3 -> 0",
+			"nothing on this object can be set that way", ""},
+		{"opened, and a Trigger has its maximum", later, []policy.Object{leaving("nights", 50),
+			peakAt(v1alpha1.TriggerValues{Min: new(int64(8)), Max: new(int64(12))})},
 			[]string{webAt(12), hpaOf(6, 12, entry("minReplicas", "4", "6", nights), max12)}, "replicas 12 -> 6", "", ""},
-		{"woken, and a Trigger sets the size once", noon, []policy.Object{leaving("nights", 50), byDay(v1alpha1.TriggerValues{Min: new(int64(6)), Max: new(int64(12)), Replicas: new(int64(7))})},
+		{"woken, and a Trigger sets the size once", noon, []policy.Object{leaving("nights", 50),
+			byDay(v1alpha1.TriggerValues{Min: new(int64(6)), Max: new(int64(12)), Replicas: new(int64(7))})},
 			asleep, "replicas 3 -> 7", "nothing on this object can be set that way", "maxReplicas 3 -> 7"},
-		{"woken, and a Trigger has a lower maximum", noon, []policy.Object{leaving("nights", 50), byDay(v1alpha1.TriggerValues{Min: new(int64(1)), Max: new(int64(2))})},
+		{"woken, and a Trigger has a lower maximum", noon, []policy.Object{leaving("nights", 50),
+			byDay(v1alpha1.TriggerValues{Min: new(int64(1)), Max: new(int64(2))})},
 			asleep, "replicas 3 -> 2", "nothing on this object can be set that way", "minReplicas 3 -> 2"},
 		{"woken under autoscalers that contradict each other", noon, []policy.Object{leaving("nights", 50)},
 			[]string{webAt(3, halved), hpaOf(3, 3, entry("minReplicas", "1", "3", nights), entry("maxReplicas", "4", "3", nights)), second},
@@ -115,7 +123,8 @@ func TestNoOpeningWhileTheAutoscalerAdapterIsDeleted(t *testing.T) {
 
 // A sleep or wake is written alone, for its own policy. The change that restarts pods follows, for its own policy.
 func TestSizesDoNotWaitForRollOuts(t *testing.T) {
-	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
+	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
 	freeze.Spec.StartTime, freeze.Spec.EndTime = metav1.NewTime(noon.Add(-48*time.Hour)), metav1.NewTime(noon.Add(48*time.Hour))
 	freeze.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
 	off := tuning(v1alpha1.TortoiseOff)
@@ -133,8 +142,10 @@ func TestSizesDoNotWaitForRollOuts(t *testing.T) {
 		want, opened string
 		up           bool
 	}{
-		{"put to half", evening.Add(time.Hour), tuning(v1alpha1.TortoiseAuto), requesting(6), scalingAt("77", 4, 9), "replicas 6 -> 3", "minReplicas 4 -> 3", false},
-		{"woken", noon, tuning(v1alpha1.TortoiseAuto), requesting(3, halved), scalingAt("77", 3, 3, low, high), "replicas 3 -> 6", "maxReplicas 3 -> 6", true},
+		{"put to half", evening.Add(time.Hour), tuning(v1alpha1.TortoiseAuto), requesting(6), scalingAt("77", 4, 9), "replicas 6 -> 3",
+			"minReplicas 4 -> 3", false},
+		{"woken", noon, tuning(v1alpha1.TortoiseAuto), requesting(3, halved), scalingAt("77", 3, 3, low, high), "replicas 3 -> 6",
+			"maxReplicas 3 -> 6", true},
 		{"woken, and requests are given back", noon, off, given, scalingAt("77", 3, 3, low, high), "replicas 3 -> 6", "maxReplicas 3 -> 6", true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -142,7 +153,8 @@ func TestSizesDoNotWaitForRollOuts(t *testing.T) {
 			w.Advise(web, found(noon))
 			v := decide.Target(w, web, tc.now, nil)
 			up := v.Result.Direction == workload.DirectionUp
-			if v.Result.Message != tc.want || v.Result.By != nights || up != tc.up || v.Gate.Kind != decide.GateOpen || decide.LimitOf(w, &v).Batch != 1 {
+			if v.Result.Message != tc.want || v.Result.By != nights || up != tc.up || v.Gate.Kind != decide.GateOpen ||
+				decide.LimitOf(w, &v).Batch != 1 {
 				t.Errorf("writes %q by %s, up: %t, limit %v, gate %v", v.Result.Message, v.Result.By, up, decide.LimitOf(w, &v), v.Gate)
 			}
 			opened := decide.Openings(w, &v, tc.now)
@@ -182,7 +194,8 @@ func TestTuningContinuesWhileASleepWaits(t *testing.T) {
 
 // The autoscaler generated by KEDA is neither opened nor set to a level; the ScaledObject is.
 func TestScaledObjectIsOpenedInsteadOfItsAutoscaler(t *testing.T) {
-	owned := strings.Replace(hpaOf(4, 9), `"generation":1`, `"generation":1,"ownerReferences":[{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","name":"so","uid":"u","controller":true}]`, 1)
+	owned := strings.Replace(hpaOf(4, 9), `"generation":1`,
+		`"generation":1,"ownerReferences":[{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","name":"so","uid":"u","controller":true}]`, 1)
 	so := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"so","namespace":"shop","uid":"u","resourceVersion":"7"},` +
 		`"spec":{"minReplicaCount":4,"maxReplicaCount":9,"scaleTargetRef":{"name":"web"}}}`
 	w := memory(t, []policy.Object{leaving("nights", 50)}, webAt(6), owned, so)

@@ -35,16 +35,20 @@ func TestBoundsAreExtendedToBothCounts(t *testing.T) {
 		{"put to zero", later, nightly(0), []string{webAt(6), hpaOf(4, 9)}, nil},
 		{"at half", later, half(), []string{webAt(3, halved), hpaOf(3, 3, low, high)}, nil},
 		{"woken from half, above the maximum", noon, half(), []string{webAt(3, halved), hpaOf(3, 3, low, high)}, []string{"maxReplicas 3 -> 6"}},
-		{"woken from half, where the minimum was never in the way", noon, half(), []string{webAt(3, halved), hpaOf(2, 3, high)}, []string{"maxReplicas 3 -> 6"}},
+		{"woken from half, where the minimum was never in the way", noon, half(), []string{webAt(3, halved), hpaOf(2, 3, high)},
+			[]string{"maxReplicas 3 -> 6"}},
 		{"woken from half, under an autoscaler that is open", noon, half(), []string{webAt(3, halved), hpaOf(3, 9, low)}, nil},
 		{"woken from half, under an owner's lower maximum", noon, half(), []string{webAt(3, halved), hpaOf(1, 5)}, nil},
-		{"woken from zero, below an owner's minimum", noon, nightly(0), []string{webAt(0, entry("replicas", "3", "0", nights)), hpaOf(5, 9)}, nil},
-		{"woken from a size above the zero of its owner", noon, half(), []string{webAt(3, entry("replicas", "0", "3", nights)), hpaOf(3, 3, low, high)}, nil},
+		{"woken from zero, below an owner's minimum", noon, nightly(0), []string{webAt(0, entry("replicas", "3", "0", nights)), hpaOf(5, 9)},
+			nil},
+		{"woken from a size above the zero of its owner", noon, half(),
+			[]string{webAt(3, entry("replicas", "0", "3", nights)), hpaOf(3, 3, low, high)}, nil},
 		{"each of two autoscalers", later, half(), []string{webAt(6), hpaOf(4, 9), worldtest.Autoscaler("second", "web", 5, 9, "")},
 			[]string{"minReplicas 4 -> 3", "minReplicas 5 -> 3"}},
 		{"no autoscaler", later, half(), []string{webAt(6)}, nil},
 		{"a size that is set once, inside the owner's bounds", evening, once, []string{webAt(3), hpaOf(1, 9)}, nil},
-		{"a size that is set once, above the maximum of before", evening, wider, []string{webAt(3), hpaOf(1, 9)}, []string{"maxReplicas 9 -> 12"}},
+		{"a size that is set once, above the maximum of before", evening, wider, []string{webAt(3), hpaOf(1, 9)},
+			[]string{"maxReplicas 9 -> 12"}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := memory(t, []policy.Object{tc.policy}, tc.objects...)
@@ -96,7 +100,8 @@ func TestGatedAutoscalersAreNotOpened(t *testing.T) {
 	free := memory(t, []policy.Object{half()}, webAt(6), hpaOf(4, 9))
 	for _, w := range []decide.World{free, blocked{free, hpa.GroupKind}} {
 		v := decide.Target(w, web, evening.Add(time.Hour), nil)
-		if opened, want := len(decide.Openings(w, &v, evening.Add(time.Hour))), map[bool]int{true: 1, false: 0}[w == decide.World(free)]; opened != want || v.Gate.Kind != decide.GateOpen {
+		if opened, want := len(decide.Openings(w, &v, evening.Add(time.Hour))),
+			map[bool]int{true: 1, false: 0}[w == decide.World(free)]; opened != want || v.Gate.Kind != decide.GateOpen {
 			t.Errorf("%d autoscalers are opened, want %d; the gate of the target: %v", opened, want, v.Gate)
 		}
 	}

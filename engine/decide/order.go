@@ -49,8 +49,9 @@ type Hold struct {
 	Stopped bool
 }
 
-// orderGate returns the gate of the orders of all policies that ask for a patch. Values of triggers and tortoises, and the values of deleted
-// policies, do not wait. An autoscaler that is to be held before its target sleeps waits with the target: it would not scale until then.
+// orderGate returns the gate of the orders of all policies that ask for a patch. Values of triggers and tortoises, and the values
+// of deleted policies, do not wait. An autoscaler that is to be held before its target sleeps waits with the target: it would not
+// scale until then.
 func (d decider) orderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if gate := d.ownOrderGate(k, obj, v); gate.Kind != GateOpen {
 		return gate

@@ -38,13 +38,16 @@ func inOrder(change func(*v1alpha1.Schedule)) *v1alpha1.Schedule {
 // tiered returns the manifest of a Deployment of a tier. It has settled if ready is its number of replicas.
 func tiered(name, tier string, replicas, ready int, ledger string) string {
 	text := worldtest.Deployment(name, replicas, fmt.Sprintf(`,"labels":{"tier":%q}%s`, tier, ledger))
-	return text[:len(text)-1] + fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":%d,"updatedReplicas":%d,"availableReplicas":%d}}`, replicas, ready, ready)
+	return text[:len(text)-1] + fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":%d,"updatedReplicas":%d,"availableReplicas":%d}}`,
+		replicas, ready, ready)
 }
 
 // sleeping is a Deployment that the schedule has put to sleep, from one replica.
 func sleeping(name, tier string) string {
-	return tiered(name, tier, 0, 0, fmt.Sprintf(`,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":1,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},`+
-		`\"of\":\"Deployment/%[1]s\",\"namespace\":\"shop\",\"uid\":\"uid-%[1]s\"}"}`, name))
+	return tiered(name, tier, 0, 0,
+		fmt.Sprintf(
+			`,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":1,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},`+
+				`\"of\":\"Deployment/%[1]s\",\"namespace\":\"shop\",\"uid\":\"uid-%[1]s\"}"}`, name))
 }
 
 func deploymentRef(name string) workload.Ref {
@@ -55,11 +58,13 @@ func awakeUntil(manifest, until string) string {
 	if !strings.Contains(manifest, `"annotations":{`) {
 		manifest = strings.Replace(manifest, `"generation":1`, `"generation":1,"annotations":{}`, 1)
 	}
-	return strings.Replace(strings.Replace(manifest, `"annotations":{`, fmt.Sprintf(`"annotations":{"flyball.dev/awake-until":%q,`, until), 1), ",}", "}", 1)
+	return strings.Replace(strings.Replace(manifest, `"annotations":{`, fmt.Sprintf(`"annotations":{"flyball.dev/awake-until":%q,`, until), 1),
+		",}", "}", 1)
 }
 
 func TestOrder(t *testing.T) {
-	db, late, broken := tiered("db", "db", 1, 1, ""), tiered("db", "db", 1, 0, ""), strings.Replace(sleeping("db", "db"), `\"was\":1`, `\"was\":`, 1)
+	db, late, broken := tiered("db", "db", 1, 1, ""), tiered("db", "db", 1, 0, ""),
+		strings.Replace(sleeping("db", "db"), `\"was\":1`, `\"was\":`, 1)
 	status := func(place int32, since time.Time) func(*v1alpha1.Schedule) {
 		return func(s *v1alpha1.Schedule) {
 			s.Status.Order = &v1alpha1.OrderStatus{Direction: "Wake", Place: place, Since: metav1.NewMicroTime(since)}
@@ -77,7 +82,8 @@ func TestOrder(t *testing.T) {
 	}{
 		{reason: "the first wave wakes at once", objects: []string{sleeping("db", "db"), sleeping("web", "")}, of: "db", now: morning},
 		{reason: "the rest waits until it is written", objects: []string{sleeping("db", "db"), sleeping("web", "")}, of: "web", now: morning,
-			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db is not written yet", until: morning.Add(10 * time.Minute)},
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db is not written yet",
+			until: morning.Add(10 * time.Minute)},
 		{reason: "and until it is ready", objects: []string{late, sleeping("web", "")}, of: "web", now: morning,
 			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: " +
 				".status.updatedReplicas Ge .spec.replicas does not hold: .status.updatedReplicas is 0", until: morning.Add(10 * time.Minute)},
@@ -85,40 +91,56 @@ func TestOrder(t *testing.T) {
 		{reason: "a wave in between waits too", objects: []string{late, sleeping("redis", "cache")}, of: "redis", now: morning,
 			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: " +
 				".status.updatedReplicas Ge .spec.replicas does not hold: .status.updatedReplicas is 0", until: morning.Add(10 * time.Minute)},
-		{reason: "Written asks for no more", objects: []string{db, tiered("redis", "cache", 1, 0, ""), sleeping("web", "")}, of: "web", now: morning},
-		{reason: "what has become unready later puts nothing to sleep", objects: []string{late, tiered("web", "", 3, 3, "")}, of: "web", now: morning},
+		{reason: "Written asks for no more", objects: []string{db, tiered("redis", "cache", 1, 0, ""), sleeping("web", "")}, of: "web",
+			now: morning},
+		{reason: "what has become unready later puts nothing to sleep", objects: []string{late, tiered("web", "", 3, 3, "")}, of: "web",
+			now: morning},
 		{reason: "an object kept awake at night waits for none that goes on sleeping", of: "web", now: morning.Add(-time.Hour),
 			objects: []string{sleeping("db", "db"), awakeUntil(sleeping("web", ""), "2026-03-03T09:00:00Z")}},
 		{reason: "the values of a deleted policy are given back at once", of: "web", now: morning,
 			objects: []string{late, strings.ReplaceAll(sleeping("web", ""), "Schedule/shop/nights", "Trigger/shop/peak")}},
-		{reason: "an object that its owner has at zero is ready", objects: []string{tiered("db", "db", 0, 0, ""), sleeping("web", "")}, of: "web", now: morning},
+		{reason: "an object that its owner has at zero is ready", objects: []string{tiered("db", "db", 0, 0, ""), sleeping("web", "")}, of: "web",
+			now: morning},
 		{reason: "an object that is being deleted holds up nobody", of: "web", now: morning,
 			objects: []string{strings.Replace(late, `"uid":`, `"deletionTimestamp":"2026-03-03T07:00:00Z","uid":`, 1), sleeping("web", "")}},
 		{reason: "an object that cannot be written is waited for", objects: []string{broken, sleeping("web", "")}, of: "web", now: morning,
-			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db cannot be written: ", until: morning.Add(10 * time.Minute)},
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db cannot be written: ",
+			until: morning.Add(10 * time.Minute)},
 
-		{reason: "the timeout counts from the standing in the status", change: status(1, morning.Add(time.Minute)), objects: []string{late, sleeping("web", "")}, of: "web",
+		{reason: "the timeout counts from the standing in the status", change: status(1, morning.Add(time.Minute)),
+			objects: []string{late, sleeping("web", "")}, of: "web",
 			now:   morning.Add(5 * time.Minute),
-			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ", until: morning.Add(11 * time.Minute)},
-		{reason: "then the next goes on", change: status(1, morning.Add(time.Minute)), objects: []string{late, sleeping("web", "")}, of: "web", now: morning.Add(11 * time.Minute)},
-		{reason: "a standing of another transition does not count", change: status(1, morning.Add(-24*time.Hour)), objects: []string{late, sleeping("web", "")}, of: "web",
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ",
+			until: morning.Add(11 * time.Minute)},
+		{reason: "then the next goes on", change: status(1, morning.Add(time.Minute)), objects: []string{late, sleeping("web", "")}, of: "web",
+			now: morning.Add(11 * time.Minute)},
+		{reason: "a standing of another transition does not count", change: status(1, morning.Add(-24*time.Hour)),
+			objects: []string{late, sleeping("web", "")}, of: "web",
 			now:   morning.Add(11 * time.Minute),
-			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ", until: morning.Add(21 * time.Minute)},
-		{reason: "waves before the standing are over", change: status(2, morning.Add(time.Minute)), objects: []string{late, tiered("redis", "cache", 1, 0, ""), sleeping("web", "")}, of: "web",
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ",
+			until: morning.Add(21 * time.Minute)},
+		{reason: "waves before the standing are over", change: status(2, morning.Add(time.Minute)),
+			objects: []string{late, tiered("redis", "cache", 1, 0, ""), sleeping("web", "")}, of: "web",
 			now: morning.Add(5 * time.Minute)},
-		{reason: "a standing that no wave has is none", change: status(0, morning.Add(time.Minute)), objects: []string{late, sleeping("web", "")}, of: "web", now: morning.Add(time.Hour),
-			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ", until: morning.Add(70 * time.Minute)},
+		{reason: "a standing that no wave has is none", change: status(0, morning.Add(time.Minute)), objects: []string{late, sleeping("web", "")},
+			of: "web", now: morning.Add(time.Hour),
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ",
+			until: morning.Add(70 * time.Minute)},
 		{reason: "Stop waits on", objects: []string{late, sleeping("web", "")}, of: "web", now: morning.Add(11 * time.Minute),
 			change: func(s *v1alpha1.Schedule) {
 				status(1, morning.Add(time.Minute))(s)
 				s.Spec.Order[0].OnTimeout = v1alpha1.OnTimeoutStop
 			},
-			waits: "wave databases (1 of 3) of Schedule/shop/nights is not finished after 10m0s, and its onTimeout is Stop; Deployment.apps/shop/db has not settled: "},
+			waits: "wave databases (1 of 3) of Schedule/shop/nights is not finished after 10m0s, and its onTimeout is Stop; " +
+				"Deployment.apps/shop/db has not settled: "},
 
 		{reason: "the rest sleeps at once", objects: []string{db, tiered("web", "", 3, 3, "")}, of: "web", now: evening},
-		{reason: "the first wave sleeps last", objects: []string{db, sleeping("redis", "cache"), tiered("web", "", 3, 3, "")}, of: "db", now: evening,
-			waits: "waits for wave the rest (3 of 3) of Schedule/shop/nights; Deployment.apps/shop/web is not written yet", until: evening.Add(10 * time.Minute)},
-		{reason: "until the pods are gone", objects: []string{db, strings.Replace(sleeping("web", ""), `"replicas":0,"updated`, `"replicas":2,"updated`, 1)}, of: "db", now: evening,
+		{reason: "the first wave sleeps last", objects: []string{db, sleeping("redis", "cache"), tiered("web", "", 3, 3, "")}, of: "db",
+			now:   evening,
+			waits: "waits for wave the rest (3 of 3) of Schedule/shop/nights; Deployment.apps/shop/web is not written yet",
+			until: evening.Add(10 * time.Minute)},
+		{reason: "until the pods are gone", objects: []string{db,
+			strings.Replace(sleeping("web", ""), `"replicas":0,"updated`, `"replicas":2,"updated`, 1)}, of: "db", now: evening,
 			waits: "waits for wave the rest (3 of 3) of Schedule/shop/nights; Deployment.apps/shop/web has not settled: " +
 				".status.replicas Eq .spec.replicas does not hold: .status.replicas is 2", until: evening.Add(10 * time.Minute)},
 		{reason: "then it sleeps", objects: []string{db, sleeping("redis", "cache"), sleeping("web", "")}, of: "db", now: evening},
@@ -184,7 +206,8 @@ func TestStandingsThatCannotBe(t *testing.T) {
 
 // A plan has the waves in their order, and batches hold inside a wave.
 func TestSimulateInOrder(t *testing.T) {
-	objects := []string{tiered("a-web", "", 3, 3, ""), tiered("b-db", "db", 1, 1, ""), tiered("c-redis", "cache", 1, 1, ""), tiered("d-db", "db", 1, 1, "")}
+	objects := []string{tiered("a-web", "", 3, 3, ""), tiered("b-db", "db", 1, 1, ""), tiered("c-redis", "cache", 1, 1, ""),
+		tiered("d-db", "db", 1, 1, "")}
 	for _, tc := range []struct {
 		reason string
 		batch  int32
@@ -333,7 +356,8 @@ func TestContradictingOrders(t *testing.T) {
 		s.Name = "others"
 		s.Spec.Order = []v1alpha1.Wave{{Names: []string{"web"}}}
 	})
-	c := &crew{Memory: memory(t, []policy.Object{inOrder(nil), other}, sleeping("db", "db"), sleeping("web", "")), Waits: &decide.Waits{}, now: morning}
+	c := &crew{Memory: memory(t, []policy.Object{inOrder(nil), other}, sleeping("db", "db"), sleeping("web", "")), Waits: &decide.Waits{},
+		now: morning}
 	rapid.Check(t, func(rt *rapid.T) {
 		c.t, c.queue = rt, []workload.Ref{deploymentRef("db"), deploymentRef("web")}
 		for i := 0; c.busy(); i++ {

@@ -35,7 +35,8 @@ func memory(t *testing.T, policies []policy.Object, objects ...string) *world.Me
 // memoryOf is memory with other adapters.
 func memoryOf(t *testing.T, library []v1alpha1.Adapter, policies []policy.Object, objects ...string) *world.Memory {
 	t.Helper()
-	lists := world.Lists{Scope: target.Scope{Protected: sets.New[string]()}, Policies: policies, Namespaces: []*workload.Object{{Name: "shop"}}}
+	lists := world.Lists{Scope: target.Scope{Protected: sets.New[string]()}, Policies: policies,
+		Namespaces: []*workload.Object{{Name: "shop"}}}
 	for i := range library {
 		lists.Adapters = append(lists.Adapters, &library[i])
 	}
@@ -82,7 +83,8 @@ func TestSimulate(t *testing.T) {
 	morning := evening.Add(12 * time.Hour)
 	daemonSet := `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"logs","namespace":"shop","uid":"u","resourceVersion":"7"},` +
 		`"spec":{"updateStrategy":{"type":"OnDelete"},"template":{"spec":{"containers":[]}}}}`
-	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
+	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
 	freeze.Spec.StartTime, freeze.Spec.EndTime = metav1.NewTime(noon), metav1.NewTime(evening.Add(90*time.Minute))
 	freeze.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
 	bounded := nightly(1)
@@ -113,11 +115,13 @@ func TestSimulate(t *testing.T) {
 		{reason: "an autoscaler goes first when its target goes to zero, last when it wakes, and takes no place in a batch",
 			policies: []policy.Object{nightly(1)}, objects: []string{three[0], worldtest.Autoscaler("hpa", "a", 0, 9, "")}, from: noon, to: morning,
 			want: []string{"2 20:00 down hpa", "2 20:00 down a", "3 08:00 up a", "3 08:00 up hpa"}},
-		{reason: "an autoscaler that is a target itself takes a place in a batch", policies: []policy.Object{bounded}, from: noon, to: morning.Add(-time.Second),
+		{reason: "an autoscaler that is a target itself takes a place in a batch", policies: []policy.Object{bounded}, from: noon,
+			to:      morning.Add(-time.Second),
 			objects: []string{worldtest.Autoscaler("a", "x", 3, 9, ""), worldtest.Autoscaler("b", "y", 3, 9, "")},
 			want:    []string{"2 20:00 down a", "2 20:10 down b"}},
-		{reason: "a pod restart waits for the end of a freeze", policies: []policy.Object{nightly(0), freeze}, objects: []string{three[0], daemonSet},
-			from: noon, to: morning.Add(-time.Second), want: []string{"2 20:00 down a", "2 21:30 down logs"}},
+		{reason: "a pod restart waits for the end of a freeze", policies: []policy.Object{nightly(0), freeze},
+			objects: []string{three[0], daemonSet},
+			from:    noon, to: morning.Add(-time.Second), want: []string{"2 20:00 down a", "2 21:30 down logs"}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, simulated(t, memory(t, tc.policies, tc.objects...), tc.from, tc.to)); diff != "" {

@@ -19,7 +19,8 @@ var tuned = workload.Policy{Kind: tortoise.KindName, Namespace: "shop", Name: "t
 
 // tuning is a Tortoise over Deployments.
 func tuning(mode v1alpha1.TortoiseMode) *v1alpha1.Tortoise {
-	t := &v1alpha1.Tortoise{TypeMeta: metav1.TypeMeta{Kind: tortoise.KindName}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tuned"}}
+	t := &v1alpha1.Tortoise{TypeMeta: metav1.TypeMeta{Kind: tortoise.KindName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tuned"}}
 	t.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: web.Group, Kind: web.Kind}}
 	t.Spec.Mode, t.Spec.Priority = mode, -100
 	return t
@@ -34,7 +35,8 @@ func requesting(replicas int, entries ...string) string {
 // scalingAt is an autoscaler with a target utilisation.
 func scalingAt(percent string, low, high int, entries ...string) string {
 	return strings.Replace(hpaOf(low, high, entries...), `"scaleTargetRef"`,
-		`"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":`+percent+`}}}],"scaleTargetRef"`, 1)
+		`"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":`+percent+
+			`}}}],"scaleTargetRef"`, 1)
 }
 
 func found(since time.Time) *workload.Advice {
@@ -66,16 +68,19 @@ func TestAdviceIsWrittenToTargetAndAutoscaler(t *testing.T) {
 		{"auto", noon, []policy.Object{auto}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)},
 			[]string{`"value":"300m"`, `"value":"512Mi"`, `limits`, `"value":"1Gi"`}, []string{`"value":2`, `"value":8`, `"value":77`}},
 		{"off", noon, []policy.Object{off}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)}, nil, nil},
-		{"nothing known: what was set stays", noon, []policy.Object{auto}, nil, []string{requesting(4), scalingAt("50", 2, 8, bounds...)}, nil, nil},
+		{"nothing known: what was set stays", noon, []policy.Object{auto}, nil, []string{requesting(4), scalingAt("50", 2, 8, bounds...)}, nil,
+			nil},
 		{"deleted: the bounds come back", noon, []policy.Object{gone}, found(noon), []string{requesting(4), scalingAt("50", 2, 8, bounds...)},
 			nil, []string{`"minReplicas":4`, `"maxReplicas":9`}},
 		{"turned off: the bounds come back", noon, []policy.Object{off}, found(noon), []string{requesting(4), scalingAt("50", 2, 8, bounds...)},
 			nil, []string{`"minReplicas":4`, `"maxReplicas":9`}},
 		{"a trigger wins on the minimum", evening, []policy.Object{auto, peak}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)},
 			[]string{`"value":"300m"`}, []string{`"value":6`, `"value":8`, `"value":77`}},
-		{"asleep: the Deployment goes to zero first, and the autoscaler is left there", evening, []policy.Object{auto, nightly(0)}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)},
+		{"asleep: the Deployment goes to zero first, and the autoscaler is left there", evening, []policy.Object{auto, nightly(0)}, found(noon),
+			[]string{requesting(4), scalingAt("50", 4, 9)},
 			[]string{`"replicas":0}`}, []string{`"value":77`}},
-		{"at zero: the Deployment gets its requests", evening, []policy.Object{auto, nightly(0)}, found(noon), []string{requesting(0, entry("replicas", "4", "0", nights)), scalingAt("77", 2, 8)},
+		{"at zero: the Deployment gets its requests", evening, []policy.Object{auto, nightly(0)}, found(noon),
+			[]string{requesting(0, entry("replicas", "4", "0", nights)), scalingAt("77", 2, 8)},
 			[]string{`"value":"300m"`}, nil},
 		{"an autoscaler without such a target", noon, []policy.Object{auto}, found(noon), []string{requesting(4), hpaOf(4, 9)},
 			[]string{`"value":"300m"`}, []string{`"minReplicas":2`, `"maxReplicas":8`}},
@@ -117,7 +122,8 @@ func TestAdviceIsNotUsedForANewObjectOfThatName(t *testing.T) {
 
 // A change of requests in a template is a roll-out; a change of bounds is not.
 func TestRequestsWaitForFreezes(t *testing.T) {
-	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "quiet"}}
+	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "quiet"}}
 	freeze.Spec.StartTime, freeze.Spec.EndTime = metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(time.Hour))
 	freeze.Spec.Deny = []v1alpha1.Action{"RollOut"}
 	m := memory(t, []policy.Object{tuning(v1alpha1.TortoiseAuto), freeze}, requesting(4), scalingAt("50", 4, 9))
@@ -135,7 +141,8 @@ func TestInPlaceChangesWaitForAFreezeOfScale(t *testing.T) {
 	advice := found(noon)
 	advice.InPlace = true
 	for deny, want := range map[v1alpha1.Action]decide.GateKind{"Scale": decide.GateFreeze, "RollOut": decide.GateOpen} {
-		freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "quiet"}}
+		freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "quiet"}}
 		freeze.Spec.StartTime, freeze.Spec.EndTime = metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(time.Hour))
 		freeze.Spec.Deny = []v1alpha1.Action{deny}
 		m := memory(t, []policy.Object{tuning(v1alpha1.TortoiseAuto), freeze}, requesting(4), scalingAt("50", 4, 9))
@@ -144,7 +151,8 @@ func TestInPlaceChangesWaitForAFreezeOfScale(t *testing.T) {
 		if v.Result.Patch != nil || len(v.Plan.Amounts) == 0 {
 			t.Errorf("%s: %d amounts, and a patch is %t", deny, len(v.Plan.Amounts), v.Result.Patch != nil)
 		}
-		if gate := decide.ScaleGate(m, v.Kind, v.Object, noon); gate.Kind != want || want == decide.GateFreeze && !gate.Until.Equal(noon.Add(time.Hour)) {
+		if gate := decide.ScaleGate(m, v.Kind, v.Object, noon); gate.Kind != want || want == decide.GateFreeze &&
+			!gate.Until.Equal(noon.Add(time.Hour)) {
 			t.Errorf("%s denied: the pods wait for %+v", deny, gate)
 		}
 	}

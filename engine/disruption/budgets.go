@@ -84,13 +84,15 @@ func (b *Budgets) Need(ctx context.Context) error {
 		return nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	w, err := b.opts.Watches.Ensure(ctx, watch.Source{GVR: budgets, ID: "disruption", Projector: projector{}, Handler: watch.HandlerFunc(b.changed), OnState: func() { go b.wake("") }})
+	w, err := b.opts.Watches.Ensure(ctx, watch.Source{GVR: budgets, ID: "disruption", Projector: projector{},
+		Handler: watch.HandlerFunc(b.changed), OnState: func() { go b.wake("") }})
 	if err != nil {
 		stop()
 		return fmt.Errorf("watch PodDisruptionBudgets: %w", err)
 	}
 	bounds := &rooms.Rooms{}
-	if err := bounds.Follow(ctx, rooms.Options{Watches: b.opts.Watches, Log: b.opts.Log, Changed: func(namespace string) { go b.wake(namespace) }}); err != nil {
+	if err := bounds.Follow(ctx, rooms.Options{Watches: b.opts.Watches, Log: b.opts.Log,
+		Changed: func(namespace string) { go b.wake(namespace) }}); err != nil {
 		stop()
 		return err
 	}

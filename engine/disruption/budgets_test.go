@@ -21,7 +21,9 @@ var web = workload.Ref{Namespace: "shop", Name: "web"}
 // budget projects a budget with a selector and a status, as JSON.
 func budget(t *testing.T, selector, status string) *workload.Object {
 	t.Helper()
-	obj, err := projector{}.Project(fmt.Appendf(nil, `{"metadata":{"namespace":"shop","name":"pdb","uid":"u","resourceVersion":"7","generation":2},"spec":{"selector":%s},"status":%s}`, selector, status))
+	obj, err := projector{}.Project(fmt.Appendf(nil,
+		`{"metadata":{"namespace":"shop","name":"pdb","uid":"u","resourceVersion":"7","generation":2},"spec":{"selector":%s},"status":%s}`,
+		selector, status))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,8 @@ func TestBudgetsAllowByTheirCurrentStatus(t *testing.T) {
 func TestBudgetsSelectPods(t *testing.T) {
 	for selector, want := range map[string]bool{
 		`{"matchLabels":{"app":"web"}}`: true, `{"matchLabels":{"app":"web","tier":"x"}}`: false, `{}`: true, `null`: false,
-		`{"matchExpressions":[{"key":"app","operator":"NotIn","values":["db"]}]}`: true, `{"matchExpressions":[{"key":"app","operator":"Never"}]}`: false,
+		`{"matchExpressions":[{"key":"app","operator":"NotIn","values":["db"]}]}`: true,
+		`{"matchExpressions":[{"key":"app","operator":"Never"}]}`:                 false,
 	} {
 		if got := selects(budget(t, selector, `{}`), labels.Set{"app": "web"}); got != want {
 			t.Errorf("%s selects it: %t", selector, got)
@@ -73,7 +76,8 @@ func TestAskReturnsTheClosedBudget(t *testing.T) {
 		items := map[string]string{"metadata.name=old": `{"metadata":{"namespace":"shop","name":"old","labels":{"app":"web"}}}`,
 			"metadata.name=new": `{"metadata":{"namespace":"shop","name":"new","labels":{"app":"web2"}}}`}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[%s]}`, items[r.URL.Query().Get("fieldSelector")])
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[%s]}`,
+			items[r.URL.Query().Get("fieldSelector")])
 	}))
 	defer server.Close()
 	client, err := metadata.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
@@ -94,8 +98,10 @@ func TestAskReturnsTheClosedBudget(t *testing.T) {
 		{"no pods", nil, false, ""},
 		{"its pods", []*fleet.Pod{killed(0)}, false, waits},
 		{"others", []*fleet.Pod{{Namespace: "shop", Name: "new", Revision: "2"}}, false, ""},
-		{"a revision of two", []*fleet.Pod{{Namespace: "shop", Name: "new", Revision: "2"}, {Namespace: "shop", Name: "old", Revision: "1"}}, false, waits},
-		{"one that has gone meanwhile", []*fleet.Pod{{Namespace: "shop", Name: "gone", Revision: "2"}}, false, "waits for PodDisruptionBudgets: pod shop/gone has gone"},
+		{"a revision of two", []*fleet.Pod{{Namespace: "shop", Name: "new", Revision: "2"}, {Namespace: "shop", Name: "old", Revision: "1"}},
+			false, waits},
+		{"one that has gone meanwhile", []*fleet.Pod{{Namespace: "shop", Name: "gone", Revision: "2"}}, false,
+			"waits for PodDisruptionBudgets: pod shop/gone has gone"},
 		{"more memory where it is killed for that", []*fleet.Pod{killed(killedLately - time.Second)}, true, ""},
 		{"... and was long ago", []*fleet.Pod{killed(killedLately)}, true, waits},
 		{"... and never was", []*fleet.Pod{{Namespace: "shop", Name: "old", Revision: "1", Containers: []fleet.Container{{}}}}, true, waits},
@@ -112,7 +118,8 @@ func TestAskReturnsTheClosedBudget(t *testing.T) {
 	if got := b.Ask(t.Context(), web, false, nil); got != toBeRead || b.Waits(web) != toBeRead {
 		t.Errorf("budgets that nobody reads: %q", got)
 	}
-	if got := b.Ask(t.Context(), web, false, workload.Allocations{{Component: "main"}}); got != "waits for LimitRanges and ResourceQuotas to be read" || b.Waits(web) != got {
+	if got := b.Ask(t.Context(), web, false,
+		workload.Allocations{{Component: "main"}}); got != "waits for LimitRanges and ResourceQuotas to be read" || b.Waits(web) != got {
 		t.Errorf("a template, and bounds that nobody reads: %q", got)
 	}
 	if b.Forget(web); b.Waits(web) != "" {
@@ -132,7 +139,8 @@ func TestChangesOfBudgetsThatMatter(t *testing.T) {
 		{"it goes", closed, nil, true},
 		{"one more pod is healthy", closed, budget(t, `{}`, `{"observedGeneration":2,"currentHealthy":4}`), false},
 		{"it allows a disruption", closed, budget(t, `{}`, `{"observedGeneration":2,"disruptionsAllowed":1}`), true},
-		{"it allows two instead of one", budget(t, `{}`, `{"observedGeneration":2,"disruptionsAllowed":1}`), budget(t, `{}`, `{"observedGeneration":2,"disruptionsAllowed":2}`), false},
+		{"it allows two instead of one", budget(t, `{}`, `{"observedGeneration":2,"disruptionsAllowed":1}`),
+			budget(t, `{}`, `{"observedGeneration":2,"disruptionsAllowed":2}`), false},
 		{"it is for others", closed, budget(t, `null`, `{"observedGeneration":2}`), true},
 	} {
 		if got := matters(tc.old, tc.cur); got != tc.want {

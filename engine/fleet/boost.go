@@ -68,7 +68,11 @@ func (p *Pod) Boosted() (Boost, bool) {
 		return Boost{}, false
 	}
 	b, ok := ParseBoost(p.Resize.Boost)
-	return b, ok && slices.ContainsFunc(p.Containers, func(c Container) bool { to, boosted := b.After[c.Name]; return boosted && c.CPU > to.CPU })
+	return b, ok && slices.ContainsFunc(p.Containers, func(c Container) bool {
+		to, boosted := b.After[c.Name]
+		return boosted &&
+			c.CPU > to.CPU
+	})
 }
 
 // Ends returns the end of a pod's boost: now, or a later time. Zero means once the pod is ready, or runs.

@@ -59,7 +59,8 @@ func (h History) HourlyBounds(teach Part, pods Pods) ([]Bounds, error) {
 				return nil, refuse("on the days %s, %02d:00 on the %s was seen fewer than two times", teach, at, c.name)
 			}
 			slices.Sort(peaks)
-			b := Bounds{Name: fmt.Sprintf("%s-%02d", c.name, at), Window: timeline.WindowSpec{From: clock(at * minutesOfHour), To: clock((at + 1) * minutesOfHour)}}
+			b := Bounds{Name: fmt.Sprintf("%s-%02d", c.name, at),
+				Window: timeline.WindowSpec{From: clock(at * minutesOfHour), To: clock((at + 1) * minutesOfHour)}}
 			b.Min = step(max(pods.serve(peaks[len(peaks)/2]), pods.Least))
 			b.Max = max(step(pods.serve(pods.Headroom*peaks[len(peaks)-1])), pods.Ceiling, b.Min)
 			if n := len(hours); n > 0 && hours[n-1].Min == b.Min && hours[n-1].Max == b.Max {
@@ -79,7 +80,8 @@ func (h History) HourlyBounds(teach Part, pods Pods) ([]Bounds, error) {
 	}
 	bounds := slices.Concat(all...)
 	if len(bounds) == 1 {
-		return nil, refuse("every hour needs the same bounds on the days %s, from %d to %d pods: set these on the autoscaler", teach, bounds[0].Min, bounds[0].Max)
+		return nil, refuse("every hour needs the same bounds on the days %s, from %d to %d pods: set these on the autoscaler", teach,
+			bounds[0].Min, bounds[0].Max)
 	}
 	return bounds, nil
 }

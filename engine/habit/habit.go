@@ -59,7 +59,8 @@ func NewHistory(readings []Reading) (History, error) {
 	minute := func(r Reading) int64 { return r.At.Unix() / minutesOfHour }
 	first, last := minute(readings[0]), minute(readings[len(readings)-1])
 	if last-first > longest {
-		return History{}, refuse("the history spans from %s to %s, more than three years: some of its instants are wrong", day(readings[0].At), day(readings[len(readings)-1].At))
+		return History{}, refuse("the history spans from %s to %s, more than three years: some of its instants are wrong", day(readings[0].At),
+			day(readings[len(readings)-1].At))
 	}
 	usual := usualGap(readings)
 	h := History{First: first, Cores: make([]float32, last-first+usual)}
@@ -152,7 +153,8 @@ func (h History) Split(zone *time.Location, learn int) (teach, judge Part, err e
 		learn = max(n*2/3, leastTeach)
 	}
 	if n < need+rest {
-		return teach, judge, refuse("the history has %d whole days, and %d are needed: %d to learn from and %d to try the result on%s", n, need+rest, need, rest, otherwise)
+		return teach, judge, refuse("the history has %d whole days, and %d are needed: %d to learn from and %d to try the result on%s", n,
+			need+rest, need, rest, otherwise)
 	}
 	learn = min(learn, n-rest)
 	border := from.AddDate(0, 0, learn)
@@ -211,6 +213,7 @@ func (h History) gaps(p Part) error {
 	for _, g := range all[:min(len(all), namedGaps)] {
 		named = append(named, fmt.Sprintf("%s to %s", g.from.Format("2006-01-02 15:04"), g.to.Format("2006-01-02 15:04")))
 	}
-	return refuse("of the days %s, %.0f %% are not known, and nobody can say whether the target was used then; the longest of %d gaps: %s. A target that already sleeps has no usage while it does",
+	return refuse("of the days %s, %.0f %% are not known, and nobody can say whether the target was used then; the longest of %d gaps: "+
+		"%s. A target that already sleeps has no usage while it does",
 		p, 100*float64(unknown)/float64(total), len(all), strings.Join(named, ", "))
 }

@@ -65,8 +65,10 @@ func TestReadingsHold(t *testing.T) {
 		{"in any order", []Reading{at(0, 1)[1], at(0)[0]}, []float32{1, 2}},
 		{"two of one minute are averaged", append(at(0, 1), Reading{monday.Add(70 * time.Second), 4}), []float32{1, 3}},
 		{"one that is missing holds", at(0, 1, 4, 5, 6), []float32{1, 2, 2, 2, 3, 4, 5}},
-		{"and for ten minutes at most", at(0, 1, 2, 16, 17), slices.Concat([]float32{1, 2}, slices.Repeat([]float32{3}, 10), unknown(4), []float32{4, 5})},
-		{"unless readings are usually further apart", at(0, 15, 30), slices.Concat(slices.Repeat([]float32{1}, 15), slices.Repeat([]float32{2}, 15), slices.Repeat([]float32{3}, 15))},
+		{"and for ten minutes at most", at(0, 1, 2, 16, 17), slices.Concat([]float32{1, 2}, slices.Repeat([]float32{3}, 10), unknown(4),
+			[]float32{4, 5})},
+		{"unless readings are usually further apart", at(0, 15, 30),
+			slices.Concat(slices.Repeat([]float32{1}, 15), slices.Repeat([]float32{2}, 15), slices.Repeat([]float32{3}, 15))},
 		{"a single one", at(0), []float32{1}},
 	} {
 		h, err := NewHistory(tc.readings)
@@ -114,7 +116,8 @@ func TestRefusals(t *testing.T) {
 		{asked, "12 whole days, and 13 are needed: 11 to learn from and 2 to try the result on"},
 		{idle(history(t, monday, 22, gone)), "16 % are not known"},
 		{idle(history(t, monday, 22, gone)), "the longest of 14 gaps: 2037-05-05 00:09 to 2037-05-05 04:00"},
-		{idle(history(t, monday, 21, func(time.Time) float64 { return 1 })), "no window of 1 h in which nobody used the target (above 50m) on the days 2037-05-04 to 2037-05-17"},
+		{idle(history(t, monday, 21, func(time.Time) float64 { return 1 })),
+			"no window of 1 h in which nobody used the target (above 50m) on the days 2037-05-04 to 2037-05-17"},
 		{bounds(history(t, monday, 21, func(time.Time) float64 { return 1 })), "every hour needs the same bounds"},
 	} {
 		var refusal Refusal
@@ -174,7 +177,8 @@ func TestAnOffice(t *testing.T) {
 		t.Fatalf("%s %v", judge, err)
 	}
 	// The ten days begin with a Friday: two weekends, and six weekdays.
-	if want := 4*24*60 + 6*(14*60-10); got.Asleep != want || got.Met != 60 || got.Unknown != 0 || !cmp.Equal(got.Days, []MetDay{{"2037-05-30", 60}}) {
+	if want := 4*24*60 + 6*(14*60-10); got.Asleep != want || got.Met != 60 || got.Unknown != 0 ||
+		!cmp.Equal(got.Days, []MetDay{{"2037-05-30", 60}}) {
 		t.Errorf("the trial has %+v, want %d minutes asleep of %d a week", got, want, hours)
 	}
 }

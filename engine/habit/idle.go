@@ -105,8 +105,11 @@ func (h History) IdleWindows(teach Part, r IdleRules) ([]timeline.WindowSpec, er
 	windows := spell(runs(idle, int(r.Lead/time.Minute), int(r.Shortest/time.Minute)))
 	if len(windows) == 0 {
 		low := lowest(week)
-		return nil, refuse("there is no window of %s in which nobody used the target (above %s) on the days %s. The quietest hour of the week is %s, with %d minutes of use in %d weeks. "+
-			"See which demand the target has while nobody uses it, and give that as --idle-below", spanText(r.Shortest), Cores(r.Below), teach, hourText(low), week[low].used, int(teach.Weeks()))
+		return nil,
+			refuse("there is no window of %s in which nobody used the target (above %s) on the days %s. The quietest hour of the week is %s, "+
+				"with %d minutes of use in %d weeks. "+
+				"See which demand the target has while nobody uses it, and give that as --idle-below", spanText(r.Shortest), Cores(r.Below), teach,
+				hourText(low), week[low].used, int(teach.Weeks()))
 	}
 	return windows, nil
 }

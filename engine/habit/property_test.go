@@ -13,7 +13,8 @@ var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord
 
 // starts are weeks in which clocks change in some zone, and others.
 var starts = []time.Time{
-	time.Date(2037, 3, 2, 0, 0, 0, 0, time.UTC), time.Date(2037, 3, 20, 7, 0, 0, 0, time.UTC), time.Date(2037, 10, 12, 0, 0, 0, 0, time.UTC), time.Date(2037, 7, 1, 3, 30, 0, 0, time.UTC),
+	time.Date(2037, 3, 2, 0, 0, 0, 0, time.UTC), time.Date(2037, 3, 20, 7, 0, 0, 0, time.UTC), time.Date(2037, 10, 12, 0, 0, 0, 0, time.UTC),
+	time.Date(2037, 7, 1, 3, 30, 0, 0, time.UTC),
 }
 
 // drawn is a history of readings by five minutes with use in some hours of the week and in some minutes besides, in a zone.
@@ -99,7 +100,8 @@ func TestWindowsAreTheIdleHours(t *testing.T) {
 	})
 }
 
-// byHand says of each minute of the week whether it is in a window: it and the lead after it are idle, and so is a stretch that is long enough.
+// byHand says of each minute of the week whether it is in a window: it and the lead after it are idle, and so is a stretch that
+// is long enough.
 func byHand(idle [hoursOfWeek]bool, lead, shortest int) (want [minutesOfWeek]bool) {
 	busy := -1
 	for m := range minutesOfWeek {

@@ -15,7 +15,8 @@ import (
 
 func TestAuthorize(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(api.Config())
-	bind(t, client, "reader", "sre", rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch"}})
+	bind(t, client, "reader", "sre", rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"},
+		Verbs: []string{"get", "list", "watch"}})
 	served, err := newInspector(t, api.Config()).Serve(t.Context(), "apps", "Deployment", []string{"v1"})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,8 @@ func TestRulesOf(t *testing.T) {
 func bind(t *testing.T, client kubernetes.Interface, name, group string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "inspect-test-" + name}
-	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.ClusterRoleBinding{

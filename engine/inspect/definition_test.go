@@ -35,7 +35,8 @@ func TestServeDefined(t *testing.T) {
 		second = readCRD(t, "defined.example.com")
 	)
 	second.Name = "gadgets.defined.example.com"
-	second.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "WidgetList"}
+	second.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget",
+		ListKind: "WidgetList"}
 	if _, err := crds(t).Create(t.Context(), second, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +49,12 @@ func TestServeDefined(t *testing.T) {
 		message                 string
 	}{
 		{"served", served, "defined.example.com", "Widget", "", "defined.example.com/v1 serves Widget as widgets"},
-		{"no version of it is served", unserved, "unserved.example.com", "Widget", inspect.NothingServed, "widgets.unserved.example.com serves no version: set served: true"},
-		{"its kind has another name", served, "defined.example.com", "Widgets", inspect.KindNotServed, "widgets.defined.example.com are of the kind Widget, not Widgets"},
-		{"its names are taken", second.Name, "defined.example.com", "Gadget", inspect.NothingServed, "gadgets.defined.example.com is not established: \"WidgetList\" is already in use"},
+		{"no version of it is served", unserved, "unserved.example.com", "Widget", inspect.NothingServed,
+			"widgets.unserved.example.com serves no version: set served: true"},
+		{"its kind has another name", served, "defined.example.com", "Widgets", inspect.KindNotServed,
+			"widgets.defined.example.com are of the kind Widget, not Widgets"},
+		{"its names are taken", second.Name, "defined.example.com", "Gadget", inspect.NothingServed,
+			"gadgets.defined.example.com is not established: \"WidgetList\" is already in use"},
 		{"the definition is of another group", served, "nothing.example.com", "Widget", inspect.GroupNotServed, "install Widget first"},
 		{"no definition", "gizmos.defined.example.com", "defined.example.com", "Gizmo", inspect.KindNotServed, "without the kind Gizmo"},
 	} {
@@ -79,15 +83,18 @@ func TestHiddenKinds(t *testing.T) {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			code, body := http.StatusNotFound, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`
 			if strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/") && forbidden {
-				code, body = http.StatusForbidden, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "you may not"}`
+				code, body = http.StatusForbidden,
+					`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "you may not"}`
 			} else if !strings.HasPrefix(r.URL.Path, "/apis/hidden.example.com") {
 				return next.RoundTrip(r)
 			}
-			return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+			return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(body))}, nil
 		})
 	})
 	inspector := newInspector(t, config)
-	if got, err := inspector.ServeDefined(t.Context(), name, "hidden.example.com", "Widget", []string{"v1"}); !errors.Is(err, inspect.ErrHidden) {
+	if got, err := inspector.ServeDefined(t.Context(), name, "hidden.example.com", "Widget", []string{"v1"}); !errors.Is(err,
+		inspect.ErrHidden) {
 		t.Errorf("ServeDefined: %+v, %v", got, err)
 	}
 	forbidden = true

@@ -22,12 +22,14 @@ func TestMinimalRules(t *testing.T) {
 		{reason: "nothing missing", want: ""},
 		{
 			reason: "verbs of one resource are one rule, in the usual order, each once",
-			grants: []grant{{"apps", "deployments", "patch"}, {"apps", "deployments", "get"}, {"apps", "deployments", "escalate"}, {"apps", "deployments", "get"}},
-			want:   "- apiGroups: [\"apps\"]\n  resources: [\"deployments\"]\n  verbs: [\"get\", \"patch\", \"escalate\"]\n",
+			grants: []grant{{"apps", "deployments", "patch"}, {"apps", "deployments", "get"}, {"apps", "deployments", "escalate"},
+				{"apps", "deployments", "get"}},
+			want: "- apiGroups: [\"apps\"]\n  resources: [\"deployments\"]\n  verbs: [\"get\", \"patch\", \"escalate\"]\n",
 		},
 		{
 			reason: "resources with the same verbs share a rule within their group only",
-			grants: []grant{{"apps", "statefulsets", "patch"}, {"apps", "deployments", "patch"}, {"", "pods", "patch"}, {"apps", "deployments/scale", "get"}},
+			grants: []grant{{"apps", "statefulsets", "patch"}, {"apps", "deployments", "patch"}, {"", "pods", "patch"},
+				{"apps", "deployments/scale", "get"}},
 			want: "- apiGroups: [\"\"]\n  resources: [\"pods\"]\n  verbs: [\"patch\"]\n" +
 				"- apiGroups: [\"apps\"]\n  resources: [\"deployments\", \"statefulsets\"]\n  verbs: [\"patch\"]\n" +
 				"- apiGroups: [\"apps\"]\n  resources: [\"deployments/scale\"]\n  verbs: [\"get\"]\n",

@@ -34,17 +34,21 @@ func TestMatch(t *testing.T) {
 		{"a number that is not", `hold: [{set: [{path: .spec.level, value: 9}]}]`,
 			[]string{`spec.hold[0].set[0].path: 9 is not among the values of .spec.level in the schema of example.com/v1 Pump: 1, 2`}, nil},
 		{"a removal", `suspend: [{set: [{path: .spec.mode, value: null}]}]`, nil, nil},
-		{"a comparison that never holds does no harm", `suspend: [{when: [{path: .spec.mode, op: In, value: [running, rnning]}], set: [{path: .spec.mode, value: suspended}]}]`, nil,
+		{"a comparison that never holds does no harm",
+			`suspend: [{when: [{path: .spec.mode, op: In, value: [running, rnning]}], set: [{path: .spec.mode, value: suspended}]}]`, nil,
 			[]string{`spec.suspend[0].when[0].path: "rnning" is not among the values of .spec.mode in the schema of example.com/v1 Pump: "running", "suspended"; did you mean "running"?`}},
-		{"a field that changes sorts and an older version does not have", `changes: {rollout: [.spec.mode, .spec.modes.next], createDeleteWhen: [{path: .spec.owner, op: Exists}]}`, nil,
+		{"a field that changes sorts and an older version does not have",
+			`changes: {rollout: [.spec.mode, .spec.modes.next], createDeleteWhen: [{path: .spec.owner, op: Exists}]}`, nil,
 			[]string{"spec.changes.rollout[1]: .spec.modes is not in the schema of example.com/v1 Pump; did you mean .spec.mode?",
 				"spec.changes.createDeleteWhen[0].path: .spec.owner is not in the schema of example.com/v1 Pump"}},
-		{"a field that is written must be there, also where it is judged", "suspend: [{set: [{path: .spec.off, value: true}]}]\nchanges: {scale: [.spec.off]}",
+		{"a field that is written must be there, also where it is judged",
+			"suspend: [{set: [{path: .spec.off, value: true}]}]\nchanges: {scale: [.spec.off]}",
 			[]string{"spec.suspend[0].set[0].path: .spec.off is not in the schema of example.com/v1 Pump"},
 			[]string{"spec.changes.scale[0]: .spec.off is not in the schema of example.com/v1 Pump"}},
 		{"elements by their places", `scale: [{each: '.spec.parts[*]', replicas: .n}]`, nil, nil},
 		{"elements by their places, which are known by keys", `scale: [{each: '.spec.rows[*]', replicas: .n}]`,
-			[]string{"spec.scale[0].each: the elements of .spec.rows are known by zone and name, and not by their places, in the schema of example.com/v1 Pump: set nameFrom"}, nil},
+			[]string{"spec.scale[0].each: the elements of .spec.rows are known by zone and name, and not by their places, in the schema of " +
+				"example.com/v1 Pump: set nameFrom"}, nil},
 	} {
 		var spec v1alpha1.AdapterSpec
 		if err := yaml.Unmarshal([]byte(head+c.spec), &spec); err != nil {

@@ -78,21 +78,34 @@ func TestMatchSchemaOfDeployments(t *testing.T) {
 		use  adapter.Use
 		want string
 	}{
-		{use(".spec.replcias", path.Number), "spec.scale[0].replicas: .spec.replcias is not in the schema of apps/v1 Deployment; did you mean .spec.replicas?"},
-		{use(".spec.Template"), "spec.scale[0].replicas: .spec.Template is not in the schema of apps/v1 Deployment; did you mean .spec.template?"},
+		{use(".spec.replcias", path.Number),
+			"spec.scale[0].replicas: .spec.replcias is not in the schema of apps/v1 Deployment; did you mean .spec.replicas?"},
+		{use(".spec.Template"),
+			"spec.scale[0].replicas: .spec.Template is not in the schema of apps/v1 Deployment; did you mean .spec.template?"},
 		{use(".spec.nothingLikeIt.count"), "spec.scale[0].replicas: .spec.nothingLikeIt is not in the schema of apps/v1 Deployment"},
-		{use(".spec.paused", path.Number), "spec.scale[0].replicas: .spec.paused is a boolean in the schema of apps/v1 Deployment, the adapter needs a number"},
-		{use(".spec.replicas.count"), "spec.scale[0].replicas: .spec.replicas is an integer in the schema of apps/v1 Deployment and has no field count"},
-		{use(".spec.template.spec.containers.image"), "spec.scale[0].replicas: .spec.template.spec.containers is an array in the schema of apps/v1 Deployment and has no field image; did you mean .spec.template.spec.containers[*].image?"},
-		{use(".spec.replicas[0]"), "spec.scale[0].replicas: .spec.replicas is an integer in the schema of apps/v1 Deployment, so [0] selects nothing"},
-		{use(`.spec.template.spec.containers[?(@.nane=="web")].image`), "spec.scale[0].replicas: in the filter: .spec.template.spec.containers[?(@.nane==\"web\")].nane is not in the schema of apps/v1 Deployment"},
+		{use(".spec.paused", path.Number),
+			"spec.scale[0].replicas: .spec.paused is a boolean in the schema of apps/v1 Deployment, the adapter needs a number"},
+		{use(".spec.replicas.count"),
+			"spec.scale[0].replicas: .spec.replicas is an integer in the schema of apps/v1 Deployment and has no field count"},
+		{use(".spec.template.spec.containers.image"),
+			"spec.scale[0].replicas: .spec.template.spec.containers is an array in the schema of apps/v1 Deployment and has no field image; " +
+				"did you mean .spec.template.spec.containers[*].image?"},
+		{use(".spec.replicas[0]"),
+			"spec.scale[0].replicas: .spec.replicas is an integer in the schema of apps/v1 Deployment, so [0] selects nothing"},
+		{use(`.spec.template.spec.containers[?(@.nane=="web")].image`),
+			"spec.scale[0].replicas: in the filter: .spec.template.spec.containers[?(@.nane==\"web\")].nane is not in the schema of apps/v1 " +
+				"Deployment"},
 		{use(".spec.strategy.rollingUpdate.maxSurge", path.Number), ""},
 		{use(".spec.strategy.rollingUpdate.maxSurge", path.String), ""},
-		{use(".spec.strategy.rollingUpdate.maxSurge", path.Boolean), "spec.scale[0].replicas: .spec.strategy.rollingUpdate.maxSurge is an integer or a string in the schema of apps/v1 Deployment, the adapter needs a boolean"},
+		{use(".spec.strategy.rollingUpdate.maxSurge", path.Boolean),
+			"spec.scale[0].replicas: .spec.strategy.rollingUpdate.maxSurge is an integer or a string in the schema of apps/v1 Deployment, the " +
+				"adapter needs a boolean"},
 		{use(".spec.template.spec.nodeSelector['a/b']", path.String), ""},
 		{use(".metadata.labels.app", path.String), ""},
 		{use(".status.replicas", path.Number), ""},
-		{adapter.Use{Path: path.MustParse(".status.replicas"), Field: "spec.scale[0].replicas", Write: true}, "spec.scale[0].replicas: .status.replicas cannot be written: apps/v1 Deployment has a status subresource, so a write of the object does not change .status"},
+		{adapter.Use{Path: path.MustParse(".status.replicas"), Field: "spec.scale[0].replicas", Write: true},
+			"spec.scale[0].replicas: .status.replicas cannot be written: apps/v1 Deployment has a status subresource, so a write of the object " +
+				"does not change .status"},
 		{use(".spec.template.spec.containers[*].resources.limits.cpu", path.String), ""},
 		{use(".spec.template.spec.volumes[0].emptyDir.sizeLimit", path.String), ""},
 	}
@@ -132,10 +145,12 @@ func TestMatchSchemaOfCRD(t *testing.T) {
 		{use(".spec.ratio", path.Number), ""},
 		{use(".spec.paused", path.Boolean), ""},
 		{use(".spec.surge", path.String), ""},
-		{use(".spec.mode", path.Number), "spec.scale[0].replicas: .spec.mode is a string in the schema of schema.example.com/v1 Widget, the adapter needs a number"},
+		{use(".spec.mode", path.Number),
+			"spec.scale[0].replicas: .spec.mode is a string in the schema of schema.example.com/v1 Widget, the adapter needs a number"},
 		{use(".spec.pools[*].count", path.Number), ""},
 		{use(`.spec.pools[?(@.name=="a")].count`, path.Number), ""},
-		{use(".spec.pools[0].cont", path.Number), "spec.scale[0].replicas: .spec.pools[0].cont is not in the schema of schema.example.com/v1 Widget; did you mean .spec.pools[0].count?"},
+		{use(".spec.pools[0].cont", path.Number),
+			"spec.scale[0].replicas: .spec.pools[0].cont is not in the schema of schema.example.com/v1 Widget; did you mean .spec.pools[0].count?"},
 		{use(".spec.limits.cpu", path.String), ""},
 		{use(".spec.limits[*]", path.String), ""},
 		{use(".spec.values.replicaCount", path.Number), "unknown .spec.values.replicaCount"},
@@ -147,7 +162,9 @@ func TestMatchSchemaOfCRD(t *testing.T) {
 		{use(".metadata.generation", path.Number), ""},
 		{use(".metadata.annotations['x']", path.String), ""},
 		{use(".status.replicas", path.Number), ""},
-		{adapter.Use{Path: path.MustParse(".status.replicas"), Field: "spec.scale[0].replicas", Write: true}, "spec.scale[0].replicas: .status.replicas cannot be written: schema.example.com/v1 Widget has a status subresource, so a write of the object does not change .status"},
+		{adapter.Use{Path: path.MustParse(".status.replicas"), Field: "spec.scale[0].replicas", Write: true},
+			"spec.scale[0].replicas: .status.replicas cannot be written: schema.example.com/v1 Widget has a status subresource, so a write of " +
+				"the object does not change .status"},
 		{use(".status.ready"), "spec.scale[0].replicas: .status.ready is not in the schema of schema.example.com/v1 Widget"},
 	}
 	for _, tt := range tests {
@@ -163,7 +180,8 @@ func TestMatchSchemaOfCRD(t *testing.T) {
 	}
 	t.Run("a version without fields in its schema", func(t *testing.T) {
 		beta := schema.GroupVersionKind{Group: "schema.example.com", Version: "v1beta1", Kind: "Widget"}
-		report, err := inspector.MatchSchema(t.Context(), beta, []adapter.Use{use(".spec.replicas", path.Number), use(".spec.replicas", path.Number)})
+		report, err := inspector.MatchSchema(t.Context(), beta,
+			[]adapter.Use{use(".spec.replicas", path.Number), use(".spec.replicas", path.Number)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,14 +73,16 @@ func (w walker) check(use adapter.Use) (Finding, presence) {
 	finding := Finding{Field: use.Field, Path: use.Path.String()}
 	steps := use.Path.Steps()
 	if use.Write && w.hasStatus && len(steps) > 0 && steps[0].Name == "status" {
-		finding.Why = fmt.Sprintf("%s cannot be written: %s has a status subresource, so a write of the object does not change .status", use.Path, w.kind)
+		finding.Why = fmt.Sprintf("%s cannot be written: %s has a status subresource, so a write of the object does not change .status", use.Path,
+			w.kind)
 		return finding, missing
 	}
 	at := w.node(w.root)
 	var walked path.Path
 	for i, step := range steps {
 		if keys := at.mapKeys(); use.ByPosition && i == len(steps)-1 && keys != "" {
-			finding.Why = fmt.Sprintf("the elements of %s are known by %s, and not by their places, in the schema of %s: set nameFrom", walked, keys, w.kind)
+			finding.Why = fmt.Sprintf("the elements of %s are known by %s, and not by their places, in the schema of %s: set nameFrom", walked, keys,
+				w.kind)
 			return finding, missing
 		}
 		next, why, suggestion := w.step(at, walked, step)

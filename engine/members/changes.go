@@ -84,7 +84,8 @@ func (m *Members) move(old, pod *workload.Object) {
 
 // nodeChanged notifies the listeners about the pods of a node that was created, deleted or changed for planning.
 func (m *Members) nodeChanged(old, node *workload.Object) {
-	if old != nil && node != nil && old.Deleting == node.Deleting && slices.Equal(old.Labels, node.Labels) && slices.Equal(old.Fields, node.Fields) {
+	if old != nil && node != nil && old.Deleting == node.Deleting && slices.Equal(old.Labels, node.Labels) &&
+		slices.Equal(old.Fields, node.Fields) {
 		return
 	}
 	name := cmp.Or(node, old).Name

@@ -28,7 +28,8 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 		restarts, killed := restartsOf(name, statuses)
 		packed := []byte{}
 		for _, n := range []int64{
-			milliAt(c, "requests.cpu"), bytesAt(c, "requests.memory"), milliAt(c, "limits.cpu"), bytesAt(c, "limits.memory"), flags, restarts, killed,
+			milliAt(c, "requests.cpu"), bytesAt(c, "requests.memory"), milliAt(c, "limits.cpu"), bytesAt(c, "limits.memory"), flags, restarts,
+			killed,
 		} {
 			packed = binary.AppendVarint(packed, n)
 		}

@@ -19,8 +19,10 @@ func TestRequestsSetAtCreationAreRecognised(t *testing.T) {
 		resized bool
 	}{
 		``: {fleet.Resize{Made: true, State: fleet.ResizeDeferred, Message: "no room"}, true},
-		`,"managedFields":[{"manager":"flyball","subresource":"resize","fieldsV1":{"f:spec":{}}}]`: {fleet.Resize{By: "flyball", Made: true, State: fleet.ResizeDeferred, Message: "no room"}, true},
-		`,"managedFields":[{"manager":"vpa","subresource":"resize","fieldsV1":{"f:spec":{}}}]`:     {fleet.Resize{By: "vpa", Made: true, State: fleet.ResizeDeferred, Message: "no room"}, false},
+		`,"managedFields":[{"manager":"flyball","subresource":"resize","fieldsV1":{"f:spec":{}}}]`: {fleet.Resize{By: "flyball", Made: true,
+			State: fleet.ResizeDeferred, Message: "no room"}, true},
+		`,"managedFields":[{"manager":"vpa","subresource":"resize","fieldsV1":{"f:spec":{}}}]`: {fleet.Resize{By: "vpa", Made: true,
+			State: fleet.ResizeDeferred, Message: "no room"}, false},
 	} {
 		obj, err := newPods(newIdentity(), "flyball", true).Project([]byte(strings.Replace(raw, "%MORE", more, 1)))
 		if err != nil {
@@ -51,7 +53,8 @@ func TestContainersAreProjected(t *testing.T) {
 	}
 	p := podOf(obj)
 	want := []fleet.Container{
-		{Name: "main", Resources: fleet.Resources{CPU: 1500, Memory: 1 << 30, CPULimit: 2000, MemoryLimit: 2 << 30}, RestartsForMemory: true, Restarts: 2},
+		{Name: "main", Resources: fleet.Resources{CPU: 1500, Memory: 1 << 30, CPULimit: 2000, MemoryLimit: 2 << 30}, RestartsForMemory: true,
+			Restarts: 2},
 		{Name: "side", Resources: fleet.Resources{CPU: 10}, Sidecar: true},
 	}
 	if diff := cmp.Diff(want, p.Containers); diff != "" {
@@ -80,16 +83,21 @@ func TestInPlaceChangesFollowTheNodesStatus(t *testing.T) {
 		want                     fleet.Resize
 	}{
 		{"nothing runs yet", ``, `"containerStatuses":[{"name":"a","state":{"waiting":{}}}]`, fleet.Resize{}},
-		{"it says what a container has", ``, `"containerStatuses":[{"name":"a","state":{"waiting":{}}},{"name":"b","state":{"running":{}},"resources":{}}]`, fleet.Resize{}},
-		{"it does not say what a container has", ``, `"containerStatuses":[{"name":"a","state":{"running":{}}},{"name":"b","state":{"running":{}},"resources":{}}]`,
+		{"it says what a container has", ``,
+			`"containerStatuses":[{"name":"a","state":{"waiting":{}}},{"name":"b","state":{"running":{}},"resources":{}}]`, fleet.Resize{}},
+		{"it does not say what a container has", ``,
+			`"containerStatuses":[{"name":"a","state":{"running":{}}},{"name":"b","state":{"running":{}},"resources":{}}]`,
 			fleet.Resize{Unsupported: true}},
-		{"it has not looked at the change", `,"generation":3`, `"observedGeneration":2`, fleet.Resize{State: fleet.ResizeInProgress, Message: "its node has not looked at the change yet"}},
+		{"it has not looked at the change", `,"generation":3`, `"observedGeneration":2`,
+			fleet.Resize{State: fleet.ResizeInProgress, Message: "its node has not looked at the change yet"}},
 		{"it has looked at the change", `,"generation":3`, `"observedGeneration":3`, fleet.Resize{}},
 		{"it does not say what it has looked at", `,"generation":3`, `"phase":"Running"`, fleet.Resize{}},
-		{"it deferred the change before", `,"generation":3`, `"observedGeneration":2,"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred"}]`,
+		{"it deferred the change before", `,"generation":3`,
+			`"observedGeneration":2,"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred"}]`,
 			fleet.Resize{State: fleet.ResizeDeferred, Message: "its node says Deferred"}},
 	} {
-		raw := `{"metadata":{"name":"a","namespace":"shop","uid":"u"` + test.metadata + `},"spec":{"containers":[{"name":"a"},{"name":"b"}]},"status":{` + test.status + `}}`
+		raw := `{"metadata":{"name":"a","namespace":"shop","uid":"u"` + test.metadata +
+			`},"spec":{"containers":[{"name":"a"},{"name":"b"}]},"status":{` + test.status + `}}`
 		obj, err := newPods(newIdentity(), "flyball", true).Project([]byte(raw))
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,8 @@ func TestTheOwnersUIDMatters(t *testing.T) {
 		return obj.Owner
 	}
 	before, now := of("before"), of("now")
-	if want := (workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Name: "web", UID: "now"}); *now != want || before.UID != "before" {
+	if want := (workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Name: "web", UID: "now"}); *now != want ||
+		before.UID != "before" {
 		t.Errorf("it is owned by %+v, and was by %+v", now, before)
 	}
 	if again := of("now"); again != now {

@@ -20,8 +20,9 @@ func (m *Members) Need(ctx context.Context, labels []string) error {
 	hasNodes := m.nodes != nil && slices.Equal(labels, m.labels)
 	m.mu.Unlock()
 	if !hasNodes {
-		nodes, err := m.ensure(ctx, watch.Source{GVR: nodeResource, ID: fmt.Sprintf("members %q", labels), Projector: newNodes(m.identity, labels),
-			Handler: watch.HandlerFunc(m.nodeChanged)})
+		nodes, err := m.ensure(ctx, watch.Source{GVR: nodeResource, ID: fmt.Sprintf("members %q", labels),
+			Projector: newNodes(m.identity, labels),
+			Handler:   watch.HandlerFunc(m.nodeChanged)})
 		if err != nil {
 			return err
 		}
@@ -66,8 +67,9 @@ func (m *Members) ensurePods(ctx context.Context) error {
 	if has {
 		return nil
 	}
-	pods, err := m.ensure(ctx, watch.Source{GVR: podResource, ID: fmt.Sprintf("members %t %d", wide, turn), Projector: newPods(m.identity, m.opts.Own, wide),
-		Handler: watch.HandlerFunc(func(old, pod *workload.Object) { m.podChanged(ctx, turn, old, pod) })})
+	pods, err := m.ensure(ctx, watch.Source{GVR: podResource, ID: fmt.Sprintf("members %t %d", wide, turn),
+		Projector: newPods(m.identity, m.opts.Own, wide),
+		Handler:   watch.HandlerFunc(func(old, pod *workload.Object) { m.podChanged(ctx, turn, old, pod) })})
 	if err != nil {
 		return err
 	}
@@ -151,7 +153,8 @@ func (m *Members) check() {
 		m.nodes.Release()
 		m.nodes, m.nextNodes = m.nextNodes, nil
 	}
-	known := m.need != nil && m.pods != nil && m.pods.HasSynced() && m.nextNodes == nil && (!m.ordering || m.nodes != nil && m.nodes.HasSynced())
+	known := m.need != nil && m.pods != nil && m.pods.HasSynced() && m.nextNodes == nil &&
+		(!m.ordering || m.nodes != nil && m.nodes.HasSynced())
 	settled, awaited := m.owners.count()
 	known = known && !awaited
 	tell := known && (!m.known || settled != m.settled)

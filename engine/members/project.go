@@ -139,7 +139,8 @@ func newPods(id identity, own string, wide bool) pods {
 	more := []string{".spec.nodeName", ".status.phase", ".status.conditions", ".status.containerStatuses",
 		".metadata.labels['controller-revision-hash']", ".metadata.annotations['" + fleet.CostAnnotation + "']", ".metadata.managedFields"}
 	if wide {
-		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses", ".metadata.generation", ".status.observedGeneration",
+		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses", ".metadata.generation",
+			".status.observedGeneration",
 			".metadata.annotations['"+v1alpha1.AnnotationTunedBy+"']", ".metadata.annotations['"+v1alpha1.AnnotationBoost+"']")
 	}
 	return pods{id, pathsOf(more...), own, wide}

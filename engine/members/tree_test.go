@@ -33,8 +33,9 @@ func project(t *testing.T, raw string) *workload.Object {
 func TestPodsAreProjected(t *testing.T) {
 	created := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC).Unix()
 	const cost = `"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-5"},`
-	want := fleet.Pod{Namespace: "shop", Name: "web-1", UID: "u1", Version: "7", Assigned: true, Group: "ReplicaSet.apps/shop/web-5d", Revision: "ReplicaSet.apps/shop/web-5dabc",
-		Phase: fleet.Running, Ready: true, Changed: created + 5, Created: created, Restarts: 9}
+	want := fleet.Pod{Namespace: "shop", Name: "web-1", UID: "u1", Version: "7", Assigned: true, Group: "ReplicaSet.apps/shop/web-5d",
+		Revision: "ReplicaSet.apps/shop/web-5dabc",
+		Phase:    fleet.Running, Ready: true, Changed: created + 5, Created: created, Restarts: 9}
 	for name, tc := range map[string]struct {
 		raw  string
 		edit func(*fleet.Pod)
@@ -64,7 +65,8 @@ func TestPodsAreProjected(t *testing.T) {
 			t.Errorf("%s is counted: %t", raw, !counted)
 		}
 	}
-	odd := podOf(project(t, `{"metadata":{"name":"x","namespace":"shop","creationTimestamp":7},"spec":{"nodeName":""},"status":{"phase":"Odd","conditions":7}}`))
+	odd := podOf(project(t,
+		`{"metadata":{"name":"x","namespace":"shop","creationTimestamp":7},"spec":{"nodeName":""},"status":{"phase":"Odd","conditions":7}}`))
 	if odd == nil || odd.Assigned || odd.Created != 0 || odd.Group != "Pod/shop/x" || odd.Phase != fleet.Pending {
 		t.Errorf("a pod with odd fields is %+v", odd)
 	}

@@ -89,12 +89,14 @@ func TestMerge(t *testing.T) {
 		{reason: "more capacity wins between two that sleep", intents: []workload.Intent{sleep("a", 0), atMost("b", 0, 2)},
 			size: &workload.Size{Mode: workload.SizeAtMost, Replicas: 2, Capacity: 2}, by: "b",
 			conflicts: []pipeline.Conflict{{Winner: policy("b"), Loser: policy("a"), Facet: "size", Reason: "capacity"}}},
-		{reason: "a claim to stay awake reports bounds lost to a higher priority", intents: []workload.Intent{sleepBounds("a", 1, 1, 2), awake("b", 0)},
+		{reason: "a claim to stay awake reports bounds lost to a higher priority",
+			intents: []workload.Intent{sleepBounds("a", 1, 1, 2), awake("b", 0)},
 			conflicts: []pipeline.Conflict{
 				{Winner: policy("a"), Loser: policy("b"), Facet: "max", Reason: "priority"},
 				{Winner: policy("a"), Loser: policy("b"), Facet: "min", Reason: "priority"},
 			}},
-		{reason: "a claim to narrow bounds reports the claim that keeps it awake", intents: []workload.Intent{sleepBounds("a", 0, 1, 2), awake("b", 0)},
+		{reason: "a claim to narrow bounds reports the claim that keeps it awake",
+			intents: []workload.Intent{sleepBounds("a", 0, 1, 2), awake("b", 0)},
 			conflicts: []pipeline.Conflict{
 				{Winner: policy("b"), Loser: policy("a"), Facet: "max", Reason: "capacity"},
 				{Winner: policy("b"), Loser: policy("a"), Facet: "min", Reason: "capacity"},
@@ -177,13 +179,16 @@ func intents(t *rapid.T) []workload.Intent {
 			in = bounds(name, priority, n, n)
 			in.Class = workload.ClassSleep
 		case 6:
-			in = workload.Intent{By: policy(name), Class: rapid.SampledFrom([]workload.Class{workload.ClassKeep, workload.ClassOrphan}).Draw(t, "class")}
+			in = workload.Intent{By: policy(name), Class: rapid.SampledFrom([]workload.Class{workload.ClassKeep, workload.ClassOrphan}).Draw(t,
+				"class")}
 		case 7:
 			in = workload.Intent{By: policy(name), Class: workload.ClassSleep, Priority: priority, Hold: true,
-				Annotations: map[string]string{rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"): rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value")}}
+				Annotations: map[string]string{rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"): rapid.SampledFrom([]string{"1", "2"}).Draw(t,
+					"value")}}
 		case 8:
 			in = workload.Intent{By: policy(name), Class: workload.ClassSet, Priority: priority, Hold: rapid.Bool().Draw(t, "hold"),
-				Annotations: map[string]string{rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"): rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value")}}
+				Annotations: map[string]string{rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"): rapid.SampledFrom([]string{"1", "2"}).Draw(t,
+					"value")}}
 		case 9:
 			in = sleep(name, priority)
 			in.Size = &workload.Size{Mode: workload.SizePercent, Percent: rapid.Int32Range(0, 2).Draw(t, "percent"), Capacity: n}

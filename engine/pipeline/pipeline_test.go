@@ -72,7 +72,8 @@ func TestRun(t *testing.T) {
 func TestTracing(t *testing.T) {
 	for _, trace := range []*pipeline.Trace{nil, {}} {
 		var tracing bool
-		if _, err := (pipeline.Pipeline{step("a", func(f *pipeline.Frame) error { tracing = f.Tracing(); return nil })}).Run(pipeline.Input{}, trace); err != nil {
+		if _, err := (pipeline.Pipeline{step("a", func(f *pipeline.Frame) error { tracing = f.Tracing(); return nil })}).Run(pipeline.Input{},
+			trace); err != nil {
 			t.Fatal(err)
 		}
 		if tracing != (trace != nil) {

@@ -17,7 +17,8 @@ import (
 
 // The errors name each unfit kind; unknown kinds are accepted.
 func TestUnfitKindsAreRefused(t *testing.T) {
-	kinds := []schema.GroupKind{{Group: "batch", Kind: "CronJob"}, {Group: "apps", Kind: "Deployment"}, {Group: "example.com", Kind: "Unknown"}, {Kind: "Pod"}}
+	kinds := []schema.GroupKind{{Group: "batch", Kind: "CronJob"}, {Group: "apps", Kind: "Deployment"},
+		{Group: "example.com", Kind: "Unknown"}, {Kind: "Pod"}}
 	ctx := policy.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 		return policy.AdaptedKind{Scales: gk.Kind == "Deployment"}, gk.Kind != "Unknown"
 	}}
@@ -84,7 +85,9 @@ func TestAdaptedReturnsTheAdaptersProperties(t *testing.T) {
 		t.Errorf("the lowest bounds of an autoscaler are %d and %d", *hpa.Min, *hpa.Max)
 	}
 	const manifest = `{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": {"maxReplicas": 3`
-	if named := manifest + `, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`; !hpa.Refers([]byte(named)) || hpa.Refers([]byte(manifest+"}}")) {
+	if named := manifest +
+		`, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`; !hpa.Refers([]byte(named)) ||
+		hpa.Refers([]byte(manifest+"}}")) {
 		t.Errorf("with a target it refers to one: %t, without one: %t", hpa.Refers([]byte(named)), hpa.Refers([]byte(manifest+"}}")))
 	}
 }

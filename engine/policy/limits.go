@@ -7,7 +7,8 @@ import (
 
 // LimitRules are the rules for limits by the names that the API has for them.
 var LimitRules = map[v1alpha1.VerticalLimits]workload.LimitRule{
-	"": workload.LimitsFollow, v1alpha1.LimitsRatio: workload.LimitsFollow, v1alpha1.LimitsKeep: workload.LimitsStay, v1alpha1.LimitsNone: workload.LimitsGo,
+	"": workload.LimitsFollow, v1alpha1.LimitsRatio: workload.LimitsFollow, v1alpha1.LimitsKeep: workload.LimitsStay,
+	v1alpha1.LimitsNone: workload.LimitsGo,
 }
 
 // LimitsName is the name of a rule for limits; that of the default is empty.

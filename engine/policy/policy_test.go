@@ -26,7 +26,8 @@ func TestKindDescribesItsObjects(t *testing.T) {
 		{"acts on nothing", policy.Parts{}, false, false, false},
 	} {
 		k := policy.Kind{New: func() policy.Object { return &v1alpha1.Schedule{} }, Parts: func(policy.Object) policy.Parts { return tc.parts }}
-		if acts, finalizer, rights := k.Acts(), k.NeedsFinalizer(k.New()), len(k.RightsOf(k.New())) > 0; acts != tc.acts || finalizer != tc.finalizer || rights != tc.rights {
+		if acts, finalizer, rights := k.Acts(), k.NeedsFinalizer(k.New()), len(k.RightsOf(k.New())) > 0; acts != tc.acts ||
+			finalizer != tc.finalizer || rights != tc.rights {
 			t.Errorf("%s: acts %t, finalizer %t, rights %t", tc.name, acts, finalizer, rights)
 		}
 	}

@@ -95,8 +95,8 @@ type SeenPods struct {
 	// InTemplate is true if the policy has set requests in the pod template. Refused is true if a pod cannot be
 	// changed in place.
 	InTemplate, Refused bool
-	// Settled says that nothing is under way on the target. Stuck says why the roll-out of what is in the template does not become ready; empty: it
-	// does.
+	// Settled says that nothing is under way on the target. Stuck says why the roll-out of what is in the template does not become
+	// ready; empty: it does.
 	Settled bool
 	Stuck   string
 	// Unable says why pods get no more CPU for their start; empty: they can.

@@ -9,7 +9,8 @@ import (
 
 // It changes nothing in the mode Off, else the resources in the rule of the container or in the rule of all others.
 func TestVerticalChangesTheResourcesOfItsRule(t *testing.T) {
-	rules := []policy.VerticalRule{{Container: "*", Resources: []workload.Resource{workload.Memory}}, {Container: "proxy", Off: true}, {Container: "app"}}
+	rules := []policy.VerticalRule{{Container: "*", Resources: []workload.Resource{workload.Memory}}, {Container: "proxy", Off: true},
+		{Container: "app"}}
 	for _, tc := range []struct {
 		mode, container string
 		rules           []policy.VerticalRule

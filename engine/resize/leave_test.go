@@ -88,7 +88,8 @@ func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 	const template = `"template":{"spec":{"containers":[{"name":"app","resources":{"requests":{"memory":"256"}}}]}}`
 	// Its owner has edited the Deployment a moment ago.
 	newer := strings.Replace(template, "256", "300", 1)
-	deployment := []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web","uid":"d"},"spec":{` + newer + `}}`)
+	deployment := []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web","uid":"d"},"spec":{` +
+		newer + `}}`)
 	set := []byte(`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"namespace":"shop","name":"web-1","uid":"r",
 	   "ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"d","controller":true}]},"spec":{` + template + `}}`)
 	for _, tc := range []struct {
@@ -118,7 +119,8 @@ func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 			return f
 		}
 		m, err := world.NewMemory(world.Lists{
-			Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}, {Name: "other"}}, Policies: append(tc.policies, another), Objects: [][]byte{deployment, set},
+			Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}, {Name: "other"}}, Policies: append(tc.policies, another),
+			Objects:  [][]byte{deployment, set},
 			Adapters: []*v1alpha1.Adapter{adapterOf(t, "deployments.apps", edit(tc.deployments)), adapterOf(t, "replicasets.apps", edit(tc.sets))},
 		})
 		if err != nil {
@@ -128,7 +130,8 @@ func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 		told := 0
 		clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 		l := New(m.World(), belowWeb{underTest{web: {Own: own}}, []*fleet.Pod{pod}}, nil, nil, nil, Options{
-			Server: func() (inplace.Options, error) { return inplace.Options{}, nil }, Kept: func(*fleet.Pod, string) { told++ }, Log: logr.Discard(),
+			Server: func() (inplace.Options, error) { return inplace.Options{}, nil }, Kept: func(*fleet.Pod, string) { told++ },
+			Log: logr.Discard(),
 		})
 		l.watch = clock
 		if owes := l.Owes(web); owes != tc.owes {

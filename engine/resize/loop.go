@@ -137,7 +137,8 @@ func (n *Note) Waits() string {
 	for _, p := range []struct {
 		count int
 		what  string
-	}{{n.Waiting, "to be changed in place"}, {n.InProgress, "being changed by the node"}, {n.Deferred, "deferred by the node"}, {n.Infeasible, "that cannot be changed in place"}} {
+	}{{n.Waiting, "to be changed in place"}, {n.InProgress, "being changed by the node"}, {n.Deferred, "deferred by the node"},
+		{n.Infeasible, "that cannot be changed in place"}} {
 		if p.count > 0 {
 			parts = append(parts, workload.Count(p.count, "pod")+" "+p.what)
 		}
@@ -388,5 +389,6 @@ func wantOf(all map[string]workload.Allocation) inplace.Want {
 }
 
 func resourcesOf(a workload.Allocation) fleet.Resources {
-	return fleet.Resources{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes, CPULimit: a.Limits.MilliCPU, MemoryLimit: a.Limits.MemoryBytes}
+	return fleet.Resources{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes, CPULimit: a.Limits.MilliCPU,
+		MemoryLimit: a.Limits.MemoryBytes}
 }

@@ -15,7 +15,8 @@ type Metrics struct {
 // NewMetrics returns the metrics, registered.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_resize_writes_total",
-		Help: "Pods changed in place by result; without a policy: pods restored to their template."}, []string{"policy_kind", "policy", "result"})}
+		Help: "Pods changed in place by result; without a policy: pods restored to their template."},
+		[]string{"policy_kind", "policy", "result"})}
 	return m, r.Register(m.writes)
 }
 

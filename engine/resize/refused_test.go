@@ -33,10 +33,12 @@ func TestWhatIsRefusedForGood(t *testing.T) {
 	}{
 		{nil, false},
 		{errors.New("connection refused"), false},
-		{apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", field.ErrorList{field.Forbidden(field.NewPath("spec"), "pod QOS class may not change")}), true},
+		{apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a",
+			field.ErrorList{field.Forbidden(field.NewPath("spec"), "pod QOS class may not change")}), true},
 		{&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422,
 			Message: "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'no' denied request: nobody resizes",
-			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: "ValidatingAdmissionPolicy 'no' with binding 'no' denied request: nobody resizes"}}}}}, false},
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: "ValidatingAdmissionPolicy 'no' with binding 'no' denied " +
+				"request: nobody resizes"}}}}}, false},
 		{forbidden("node didn't have enough capacity: cpu, requested: 9000, capacity: 8000", "NodeCapacity"), true},
 		{forbidden("pod resize is only supported on linux nodes", "UnsupportedPlatform"), true},
 		{forbidden("pod update requires features GuaranteedQoSPodCPUResize which are not available on node \"n\""), true},

@@ -25,7 +25,8 @@ const failuresAtMost = 3
 
 // writeAll writes as many changes as the budget permits. It returns the number of successful and of permanently refused
 // changes, and records the refusals. The error is that of the first write with another failure.
-func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []inplace.Change) (done, refused int, err error) {
+func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []inplace.Change) (done, refused int,
+	err error) {
 	var failures []error
 	for _, c := range changes {
 		if wait := l.budget.Take(l.watch.Now()); wait > 0 {
@@ -57,7 +58,8 @@ func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Polic
 // write changes one pod in place, if it is unchanged since it was read.
 func (l *Loop) write(ctx context.Context, id workload.Policy, c inplace.Change) error {
 	obj := &workload.Object{Namespace: c.Pod.Namespace, Name: c.Pod.Name, ResourceVersion: c.Pod.Version}
-	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource, Body: patchOf(c)})
+	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource,
+		Body: patchOf(c)})
 	l.metrics.wrote(id, string(result))
 	err = result.PodError(err)
 	if errors.Is(err, apply.ErrUndone) {
@@ -96,7 +98,8 @@ func patchOf(c inplace.Change) []byte {
 	}
 	body.Metadata.UID, body.Metadata.ResourceVersion = c.Pod.UID, c.Pod.Version
 	for _, to := range c.Containers {
-		next := container{Name: to.Name, Resources: resources{Requests: amountsOf(to.CPU, to.Memory), Limits: amountsOf(to.CPULimit, to.MemoryLimit)}}
+		next := container{Name: to.Name, Resources: resources{Requests: amountsOf(to.CPU, to.Memory),
+			Limits: amountsOf(to.CPULimit, to.MemoryLimit)}}
 		if to.Sidecar {
 			body.Spec.InitContainers = append(body.Spec.InitContainers, next)
 		} else {

@@ -31,7 +31,8 @@ type scene struct {
 }
 
 func newScene(t *testing.T) *scene {
-	s := &scene{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)), registry: prometheus.NewRegistry(), gone: map[workload.Policy]bool{}}
+	s := &scene{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)), registry: prometheus.NewRegistry(),
+		gone: map[workload.Policy]bool{}}
 	s.Book = savings.NewBook(s.clock, func(id workload.Policy) bool { return !s.gone[id] })
 	if err := s.registry.Register(s.Book); err != nil {
 		t.Fatal(err)
@@ -91,7 +92,8 @@ func TestSeriesAreByPolicyAndNamespace(t *testing.T) {
 	s.Set(api, []adapter.Saving{{By: fleet, Replicas: 2}}, small)
 	s.Set(workload.Ref{GroupKind: web.GroupKind, Namespace: "depot", Name: "other"}, []adapter.Saving{{By: fleet, Replicas: 4}}, nil)
 	s.expect("three accounts", map[string][6]float64{
-		"shop/nights Schedule shop ": {3, 1.5, 300, 0, 0, 0}, "fleet ClusterSchedule shop ": {1, 0.5, 100, 0, 0, 0}, "fleet ClusterSchedule depot ": {6, 1, 200, 0, 0, 0},
+		"shop/nights Schedule shop ": {3, 1.5, 300, 0, 0, 0}, "fleet ClusterSchedule shop ": {1, 0.5, 100, 0, 0, 0},
+		"fleet ClusterSchedule depot ": {6, 1, 200, 0, 0, 0},
 	})
 	s.ForgetNamespace("depot")
 	s.gone[nights] = true

@@ -26,8 +26,10 @@ func TestAilmentsOfClusterScopedKinds(t *testing.T) {
 	for _, obj := range []policy.Object{
 		&v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "pools", Finalizers: secured},
 			Spec: v1alpha1.ClusterScheduleSpec{Target: v1alpha1.ClusterTargetSelector{TargetSelector: listing}, ScheduleRules: period}},
-		&v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "all", Finalizers: secured}, Spec: v1alpha1.ClusterScheduleSpec{Target: everywhere, ScheduleRules: period}},
-		&v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all", Finalizers: secured}, Spec: v1alpha1.ScheduleSpec{ScheduleRules: period}},
+		&v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "all", Finalizers: secured},
+			Spec: v1alpha1.ClusterScheduleSpec{Target: everywhere, ScheduleRules: period}},
+		&v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all", Finalizers: secured},
+			Spec: v1alpha1.ScheduleSpec{ScheduleRules: period}},
 	} {
 		name := "Schedule"
 		if obj.GetNamespace() == "" {
@@ -47,7 +49,8 @@ func TestAilmentsOfClusterScopedKinds(t *testing.T) {
 		{Ailment{Kind: pools, Outside: true, Listing: true}, workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "all"}, "", ""},
 		{Ailment{Kind: pools, Outside: true, Reason: "no"}, workload.Policy{Kind: "ClusterSchedule", Name: "all"}, "", ""},
 		{Ailment{Kind: pools, Outside: true, Reason: "no"}, workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "all"}, "", ""},
-		{Ailment{Kind: pools, Outside: true, Unwatched: true, Reason: "changes are not seen"}, workload.Policy{Kind: "ClusterSchedule", Name: "pools"}, notAdapted(pools), ""},
+		{Ailment{Kind: pools, Outside: true, Unwatched: true, Reason: "changes are not seen"},
+			workload.Policy{Kind: "ClusterSchedule", Name: "pools"}, notAdapted(pools), ""},
 	} {
 		h := newAdapterHealth()
 		h.Set("nodepools.karpenter.sh", &test.ailment)

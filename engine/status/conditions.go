@@ -94,7 +94,8 @@ func (v *view) fill(st *v1alpha1.PolicyStatus) {
 // namesOf returns the first few targets with their messages.
 func namesOf(m map[workload.Ref]string) (list []v1alpha1.TargetFailure) {
 	for _, n := range first(m, maxNamed) {
-		list = append(list, v1alpha1.TargetFailure{Kind: n.ref.GroupKind.String(), Namespace: n.ref.Namespace, Name: n.ref.Name, Message: workload.OneLine(n.said, 512)})
+		list = append(list, v1alpha1.TargetFailure{Kind: n.ref.GroupKind.String(), Namespace: n.ref.Namespace, Name: n.ref.Name,
+			Message: workload.OneLine(n.said, 512)})
 	}
 	return list
 }
@@ -125,7 +126,8 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionAnnotationIgnored)
 	}
 	contested := len(v.tally.contested) > 0
-	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"), list(v.tally.contested, "no other writer resets what this policy sets"))
+	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"),
+		list(v.tally.contested, "no other writer resets what this policy sets"))
 	switch {
 	case len(v.tally.conflicts) > 0:
 		set(v1alpha1.ConditionConflicting, true, "OtherPolicy", list(v.tally.conflicts, ""))
@@ -206,7 +208,8 @@ func (v *view) progress() string {
 	if pending == 0 {
 		return listing
 	}
-	return join(fmt.Sprintf("%d of %s %s still to be looked at or changed: %s", pending, workload.Count(total, "target"), choose(pending == 1, "has", "have"),
+	return join(fmt.Sprintf("%d of %s %s still to be looked at or changed: %s", pending, workload.Count(total, "target"),
+		choose(pending == 1, "has", "have"),
 		list(t.waiting, "under way")), listing)
 }
 
@@ -248,7 +251,8 @@ func (v *view) restore(remaining []workload.Ref) {
 	for _, ref := range remaining {
 		why[ref] = cmp.Or(t.failures[ref], t.waiting[ref], "under way")
 	}
-	v.state.Message = fmt.Sprintf("being deleted: %s %s still to be given back: %s", workload.Count(n, "target"), choose(n == 1, "has", "have"), list(why, ""))
+	v.state.Message = fmt.Sprintf("being deleted: %s %s still to be given back: %s", workload.Count(n, "target"),
+		choose(n == 1, "has", "have"), list(why, ""))
 	v.held = len(t.failures)+len(t.waiting) > 0
 }
 

@@ -114,7 +114,8 @@ func (s *Writer) announce(obj policy.Object, v *view, old, cur *v1alpha1.PolicyS
 		}
 	}
 	before := meta.FindStatusCondition(old.Conditions, v1alpha1.ConditionAnnotationIgnored)
-	if c := meta.FindStatusCondition(cur.Conditions, v1alpha1.ConditionAnnotationIgnored); c != nil && (before == nil || before.Message != c.Message) {
+	if c := meta.FindStatusCondition(cur.Conditions, v1alpha1.ConditionAnnotationIgnored); c != nil &&
+		(before == nil || before.Message != c.Message) {
 		s.recorder.Eventf(obj, nil, corev1.EventTypeWarning, c.Type, "Decide", "%s", c.Message)
 	}
 	was := meta.FindStatusCondition(old.Conditions, v1alpha1.ConditionReady)
@@ -137,9 +138,11 @@ func (s *Writer) AnnounceDropped(v *decide.Verdict) {
 		return
 	}
 	ref := v.Kind.Ref(v.Object)
-	message := fmt.Sprintf("entries of the annotation %s on %s were dropped without a restore: %s. No adapter writes the field, or one of its parents is no longer an object",
+	message := fmt.Sprintf("entries of the annotation %s on %s were dropped without a restore: %s. No adapter writes the field, or one "+
+		"of its parents is no longer an object",
 		v1alpha1.AnnotationLedger, ref, strings.Join(v.Result.Ignored, ", "))
-	on := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: v.Object.Namespace, Name: v.Object.Name, UID: types.UID(v.Object.UID)}}
+	on := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: v.Object.Namespace, Name: v.Object.Name,
+		UID: types.UID(v.Object.UID)}}
 	on.SetGroupVersionKind(v.Kind.Resource.GroupVersion().WithKind(v.Kind.Kind))
 	s.recorder.Eventf(on, nil, corev1.EventTypeWarning, "LedgerEntryDropped", "Decide", "%s", message)
 	snapshot := s.world.Snapshot()

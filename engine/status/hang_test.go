@@ -38,7 +38,8 @@ func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
 	build := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{})
 	for i := range 40 {
 		for _, namespace := range []string{"hung", "shop"} { // the hanging namespace comes first
-			obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("nights-", i), Finalizers: []string{v1alpha1.FinalizerRestore}}}
+			obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("nights-", i),
+				Finalizers: []string{v1alpha1.FinalizerRestore}}}
 			obj.Spec.Downscale, obj.Spec.Upscale = "0 20 * * *", "0 8 * * *"
 			build = build.WithObjects(obj.DeepCopy())
 			w.Update(func(tx *world.Tx) { tx.SetPolicy(kind, obj) })
@@ -46,7 +47,8 @@ func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
 		}
 	}
 	written := make(chan string, len(ids))
-	patch := func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	patch := func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
+		opts ...client.SubResourcePatchOption) error {
 		if obj.GetNamespace() == "hung" {
 			<-ctx.Done()
 			return ctx.Err()

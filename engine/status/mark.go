@@ -32,7 +32,8 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) Mark {
 	if o.Policy.PodOrderer() != nil {
 		return markOfPods(v, o)
 	}
-	m := Mark{Policy: id, State: settled(v, o), Applied: appliedBy(v, o, out), Failure: out.Failure, Waiting: out.Waiting, Contested: out.Contested}
+	m := Mark{Policy: id, State: settled(v, o), Applied: appliedBy(v, o, out), Failure: out.Failure, Waiting: out.Waiting,
+		Contested: out.Contested}
 	if m.State == Overridden {
 		m.Override = v.Result.Message
 	}

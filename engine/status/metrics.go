@@ -35,14 +35,18 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		state:     gauge("flyball_policy_state", "1 for the current state of a policy.", "state"),
 		ready:     gauge("flyball_policy_ready", "1 when a policy is valid and none of its targets has failed, else 0."),
 		condition: gauge("flyball_policy_condition", "1 while a condition in a policy's status is True, else 0.", "condition"),
-		next:      gauge("flyball_next_transition_timestamp_seconds", "Time of a policy's next transition, in seconds since 1970; absent if there is none."),
-		conflict:  gauge("flyball_conflicts", "Targets on which another policy asks for something else, and no priority decides."),
-		took:      gauge("flyball_last_transition_duration_seconds", "Time from a policy's last transition to the last write that followed from it."),
-		trigger:   gauge("flyball_active_trigger", "1 for the trigger in force of a policy.", "trigger"),
-		enforced:  gauge("flyball_freeze_enforced", "1 while it is seen that changes are judged by a freeze, 0 while they may pass; absent while that is not known."),
-		frozen:    gauge("flyball_freeze_active", "1 while a freeze or a maintenance window denies changes, else 0."),
+		next: gauge("flyball_next_transition_timestamp_seconds",
+			"Time of a policy's next transition, in seconds since 1970; absent if there is none."),
+		conflict: gauge("flyball_conflicts", "Targets on which another policy asks for something else, and no priority decides."),
+		took: gauge("flyball_last_transition_duration_seconds",
+			"Time from a policy's last transition to the last write that followed from it."),
+		trigger: gauge("flyball_active_trigger", "1 for the trigger in force of a policy.", "trigger"),
+		enforced: gauge("flyball_freeze_enforced",
+			"1 while it is seen that changes are judged by a freeze, 0 while they may pass; absent while that is not known."),
+		frozen: gauge("flyball_freeze_active", "1 while a freeze or a maintenance window denies changes, else 0."),
 	}
-	for _, c := range []prometheus.Collector{m.edgeLag, m.batches, m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {
+	for _, c := range []prometheus.Collector{m.edgeLag, m.batches, m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took,
+		m.trigger, m.frozen, m.enforced} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -111,7 +115,8 @@ func oneIf(is bool) float64 {
 // forgetPolicy removes every series of a deleted policy.
 func (m *Metrics) forgetPolicy(id workload.Policy) {
 	m.batches.DeletePartialMatch(labelsOf(id))
-	for _, vec := range []*prometheus.GaugeVec{m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took, m.trigger, m.frozen, m.enforced} {
+	for _, vec := range []*prometheus.GaugeVec{m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took, m.trigger, m.frozen,
+		m.enforced} {
 		vec.DeletePartialMatch(labelsOf(id))
 	}
 }

@@ -28,7 +28,8 @@ func TestADelayedDeletionStatesTheReason(t *testing.T) {
 			"being deleted: 2 targets have still to be given back: /shop/api: under way; /shop/web: no", true},
 		{"a write that waits", []workload.Ref{web}, func(t *tally) { t.waiting[web] = "waits for its batch" },
 			"being deleted: 1 target has still to be given back: /shop/web: waits for its batch", true},
-		{"something else", nil, func(t *tally) { t.delayed = "the adapter ovens is not ready" }, "being deleted: the adapter ovens is not ready", true},
+		{"something else", nil, func(t *tally) { t.delayed = "the adapter ovens is not ready" }, "being deleted: the adapter ovens is not ready",
+			true},
 		{"nothing", nil, func(*tally) {}, "being deleted: everything is given back", false},
 	} {
 		p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}, Deleting: true}}

@@ -39,11 +39,13 @@ func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []targe
 // fillSelecting sets the condition Selecting. A freeze also selects future objects, so it selects nothing only if all
 // its names, kinds or namespaces are missing.
 func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
-	c := metav1.Condition{Type: v1alpha1.ConditionSelecting, Status: metav1.ConditionTrue, Reason: "Selected", Message: "every term of the target matches something",
+	c := metav1.Condition{Type: v1alpha1.ConditionSelecting, Status: metav1.ConditionTrue, Reason: "Selected",
+		Message:            "every term of the target matches something",
 		ObservedGeneration: v.generation, LastTransitionTime: metav1.NewTime(v.now)}
 	switch {
 	case v.policy.Deleting || v.policy.IsBroken():
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", "the policy selects nothing while it is "+choose(v.policy.Deleting, "being deleted", "not valid")
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", "the policy selects nothing while it is "+
+			choose(v.policy.Deleting, "being deleted", "not valid")
 	case v.tally.total() == 0 && len(v.unmatched) == 0 && !v.objectsKnown():
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", join(v.unready, choose(v.listing != "", v.progress(), ""))
 	case len(v.unmatched) == 0 && !v.objectsKnown() && v.policy.Selection().NamesListed() > 0:

@@ -41,11 +41,14 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 		objects [][3]string
 		want    []target.Unmatched
 	}{
-		{"one name of two, twice as the names' number", both, "ClusterSchedule", [][3]string{{"Deployment", "shop", "web"}, {"Deployment", "bank", "web"}}, missing},
-		{"one name of two, for two kinds", anyKind, "Schedule", [][3]string{{"Deployment", "shop", "web"}, {"StatefulSet", "shop", "web"}}, missing},
+		{"one name of two, twice as the names' number", both, "ClusterSchedule",
+			[][3]string{{"Deployment", "shop", "web"}, {"Deployment", "bank", "web"}}, missing},
+		{"one name of two, for two kinds", anyKind, "Schedule", [][3]string{{"Deployment", "shop", "web"}, {"StatefulSet", "shop", "web"}},
+			missing},
 		{"one name of two", one, "Schedule", [][3]string{{"Deployment", "shop", "web"}}, missing},
 		{"both names", one, "Schedule", [][3]string{{"Deployment", "shop", "web"}, {"Deployment", "shop", "worker"}}, nil},
-		{"both names, one in each namespace", both, "ClusterSchedule", [][3]string{{"Deployment", "shop", "web"}, {"Deployment", "bank", "worker"}}, nil},
+		{"both names, one in each namespace", both, "ClusterSchedule",
+			[][3]string{{"Deployment", "shop", "web"}, {"Deployment", "bank", "worker"}}, nil},
 		{"no objects", costs, "DeletionCost", nil,
 			[]target.Unmatched{{Reason: target.NoObjects, Message: "there is no object of the kinds and namespaces selected"}}},
 	} {
@@ -70,7 +73,8 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 		test.obj.SetName(id.Name)
 		lists.Policies = []policy.Object{test.obj}
 		for _, o := range test.objects {
-			lists.Objects = append(lists.Objects, fmt.Appendf(nil, `{"apiVersion":"apps/v1","kind":%q,"metadata":{"namespace":%q,"name":%q},"spec":{"replicas":3}}`, o[0], o[1], o[2]))
+			lists.Objects = append(lists.Objects, fmt.Appendf(nil,
+				`{"apiVersion":"apps/v1","kind":%q,"metadata":{"namespace":%q,"name":%q},"spec":{"replicas":3}}`, o[0], o[1], o[2]))
 		}
 		m, err := world.NewMemory(lists)
 		if err != nil {
@@ -93,7 +97,8 @@ func TestNamesAreNotCalledMatchedWhileAKindIsUnready(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	v := &view{policy: &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID, Target: selector}}}, unready: "the adapter ovens is not ready", tally: *newTally()}
+	v := &view{policy: &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID, Target: selector}}},
+		unready: "the adapter ovens is not ready", tally: *newTally()}
 	v.tally.counts[Asleep] = 1
 	for unready, want := range map[string]string{
 		"the adapter ovens is not ready": "whether each name has an object is not known; the adapter ovens is not ready",

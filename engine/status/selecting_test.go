@@ -27,7 +27,8 @@ func TestKindsWithoutTheNeededCapabilitySelectNothing(t *testing.T) {
 	namespaces.Put(&workload.Object{Name: "shop"})
 	id := workload.Policy{Kind: "DeletionCost", Namespace: "shop", Name: "even"}
 	kind, _ := kinds.Find(id.Kind)
-	obj := &v1alpha1.DeletionCost{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "even", Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	obj := &v1alpha1.DeletionCost{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "even",
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	obj.Spec.Algorithm = "Youngest"
 	w := world.New(target.Scope{})
 	w.Update(func(tx *world.Tx) {

@@ -38,13 +38,15 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights",
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	obj.Spec.Downscale, obj.Spec.Upscale = "0 20 * * *", "0 8 * * *"
 	kind, _ := kinds.Find(nights.Kind)
 	w := world.New(target.Scope{})
 	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind, obj) })
 	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
-	s := status.NewWriter(w, fake.NewClientBuilder().WithScheme(scheme).WithObjects(obj.DeepCopy()).WithStatusSubresource(obj).Build(), nil, m, status.Options{Clock: clock})
+	s := status.NewWriter(w, fake.NewClientBuilder().WithScheme(scheme).WithObjects(obj.DeepCopy()).WithStatusSubresource(obj).Build(), nil, m,
+		status.Options{Clock: clock})
 	during := &meanwhile{do: func() {}}
 	s.Follow(during)
 	write := func() {
@@ -70,7 +72,8 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 	if series() == 0 {
 		t.Fatal("a policy has no series")
 	}
-	if diff := cmp.Diff(map[string]float64{"Asleep": 0, "Conflicting": 0, "Contested": 0, "Ready": 1, "Selecting": 1}, conditionsOf(t, registry)); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"Asleep": 0, "Conflicting": 0, "Contested": 0, "Ready": 1, "Selecting": 1},
+		conditionsOf(t, registry)); diff != "" {
 		t.Errorf("flyball_policy_condition: -want +got\n%s", diff)
 	}
 	gone := false

@@ -192,8 +192,9 @@ type tally struct {
 func newTally() *tally {
 	return &tally{
 		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, contested: map[workload.Ref]string{},
-		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{}, overridden: map[workload.Ref]string{},
-		ignored: map[workload.Ref]string{}, applied: map[workload.Ref]Applied{},
+		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{},
+		overridden: map[workload.Ref]string{},
+		ignored:    map[workload.Ref]string{}, applied: map[workload.Ref]Applied{},
 	}
 }
 
@@ -201,7 +202,8 @@ func newTally() *tally {
 func (t *tally) copy() tally {
 	c := *t
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
-	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable), maps.Clone(t.overridden)
+	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable),
+		maps.Clone(t.overridden)
 	c.ignored = maps.Clone(t.ignored)
 	c.applied = nil
 	return c

@@ -85,14 +85,17 @@ func TestEventNotesAreCutToTheLimit(t *testing.T) {
 func TestMessagesBelongToTheCountedState(t *testing.T) {
 	b := NewBook(func(workload.Policy) {})
 	say := func(s State) Mark {
-		return Mark{Policy: policyID, State: s, Failure: "refused", Waiting: "waits for its batch", Unable: "no place", Override: "overruled", Conflict: "overruled"}
+		return Mark{Policy: policyID, State: s, Failure: "refused", Waiting: "waits for its batch", Unable: "no place", Override: "overruled",
+			Conflict: "overruled"}
 	}
-	for name, s := range map[string]State{"failed": Failed, "pending": Pending, "unable": Unable, "overridden": Overridden, "asleep": Asleep, "governor": None} {
+	for name, s := range map[string]State{"failed": Failed, "pending": Pending, "unable": Unable, "overridden": Overridden, "asleep": Asleep,
+		"governor": None} {
 		b.Count(object(name), []Mark{say(s)})
 	}
 	var got tally
 	b.read(policyID, func(t *tally) { got = t.copy() })
-	for name, list := range map[string]map[workload.Ref]string{"failed": got.failures, "pending": got.waiting, "unable": got.unable, "overridden": got.overridden} {
+	for name, list := range map[string]map[workload.Ref]string{"failed": got.failures, "pending": got.waiting, "unable": got.unable,
+		"overridden": got.overridden} {
 		if len(list) != 1 || list[object(name)] == "" {
 			t.Errorf("%s: named are %v", name, list)
 		}
@@ -108,9 +111,11 @@ func TestAnObstacleIsReportedOnlyForTheWaitingPolicy(t *testing.T) {
 	var opinions []decide.Opinion
 	for _, name := range []string{"nights", "open", "governed"} {
 		id := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: name}
-		opinions = append(opinions, decide.Opinion{Policy: &decide.Policy{Policy: &policy.Policy{ID: id}}, Class: workload.ClassSleep, OnBehalf: name == "governed"})
+		opinions = append(opinions, decide.Opinion{Policy: &decide.Policy{Policy: &policy.Policy{ID: id}}, Class: workload.ClassSleep,
+			OnBehalf: name == "governed"})
 	}
-	v := &decide.Verdict{Opinions: opinions, Conflicts: []pipeline.Conflict{{Facet: "size", Winner: opinions[1].Policy.ID, Loser: opinions[0].Policy.ID}}}
+	v := &decide.Verdict{Opinions: opinions, Conflicts: []pipeline.Conflict{{Facet: "size", Winner: opinions[1].Policy.ID,
+		Loser: opinions[0].Policy.ID}}}
 	v.Result.Patch = &workload.Patch{}
 	b := NewBook(func(workload.Policy) {})
 	b.Count(object("web"), Marks(v, Outcome{Waiting: "waits for its batch"}))

@@ -122,7 +122,8 @@ func NewWriter(w *world.World, cached client.Client, recorder events.EventRecord
 	}
 	s := &Writer{
 		opts: opts, world: w, client: cached, recorder: recorder, metrics: m, Health: newAdapterHealth(),
-		crew: workers.NewCrew(parallel), dirty: map[workload.Policy]bool{}, writing: map[workload.Policy]bool{}, transitioned: map[workload.Policy]*transition{}, wrote: map[workload.Policy]client.Object{},
+		crew: workers.NewCrew(parallel), dirty: map[workload.Policy]bool{}, writing: map[workload.Policy]bool{},
+		transitioned: map[workload.Policy]*transition{}, wrote: map[workload.Policy]client.Object{},
 		owed: map[workload.Policy]*announcement{}, unmatched: map[workload.Policy]bool{},
 		signal: make(chan struct{}, 1),
 	}

@@ -56,7 +56,8 @@ func TestRepeatedWriteCountsAsCorrection(t *testing.T) {
 	c := newDrift()
 	ref, other := keyOf(1).target, keyOf(2).target
 	nights := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
-	asleep, awake := digest(adapter.Result{By: nights, Message: "replicas 3 -> 0"}), digest(adapter.Result{By: nights, Message: "replicas 0 -> 3"})
+	asleep, awake := digest(adapter.Result{By: nights, Message: "replicas 3 -> 0"}),
+		digest(adapter.Result{By: nights, Message: "replicas 0 -> 3"})
 	others := digest(adapter.Result{By: workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "weekends"}, Message: "replicas 3 -> 0"})
 	c.Wrote(ref, asleep, noon)
 	for _, tc := range []struct {

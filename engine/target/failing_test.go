@@ -30,7 +30,8 @@ func TestTheSecondFailureIsReported(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"InternalError","code":500,"message":"` + webhookIsDown + `"}`))
+		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"InternalError","code":500,"message":"` +
+			webhookIsDown + `"}`))
 	}))
 	var logged []string
 	s.opts.Log = funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
@@ -38,7 +39,8 @@ func TestTheSecondFailureIsReported(t *testing.T) {
 	s.add(t, kindThat(t, func(*policy.Policy) {}), nights)
 
 	_ = s.process(t.Context(), webs(1))
-	if got := s.look(t, nights); got.Targets.Failed != 0 || len(got.Waiting) != 1 || !strings.Contains(got.Waiting[0].Message, "connection refused") || len(logged) != 0 {
+	if got := s.look(t, nights); got.Targets.Failed != 0 || len(got.Waiting) != 1 ||
+		!strings.Contains(got.Waiting[0].Message, "connection refused") || len(logged) != 0 {
 		t.Errorf("once: %+v, waiting %v, logged %q", got.Targets, got.Waiting, logged)
 	}
 	for range 2 {
@@ -47,14 +49,16 @@ func TestTheSecondFailureIsReported(t *testing.T) {
 		if got.Targets.Failed != 1 || len(got.Failures) != 1 || !strings.Contains(got.Failures[0].Message, "connection refused") {
 			t.Errorf("again: %+v, failures %v", got.Targets, got.Failures)
 		}
-		if len(logged) != 1 || !strings.Contains(logged[0], "connection refused") || !strings.Contains(logged[0], webs(1).String()) || !strings.Contains(logged[0], `"error"=`) {
+		if len(logged) != 1 || !strings.Contains(logged[0], "connection refused") || !strings.Contains(logged[0], webs(1).String()) ||
+			!strings.Contains(logged[0], `"error"=`) {
 			t.Errorf("logged %q, want one error", logged)
 		}
 	}
 	down.Store(false)
 	_ = s.process(t.Context(), webs(1))
 	if len(through) != 1 || len(s.obstacles.groups) != 0 || len(s.obstacles.targets) != 0 {
-		t.Errorf("once it is up again, %d writes passed; %d groups and %d targets are remembered", len(through), len(s.obstacles.groups), len(s.obstacles.targets))
+		t.Errorf("once it is up again, %d writes passed; %d groups and %d targets are remembered", len(through), len(s.obstacles.groups),
+			len(s.obstacles.targets))
 	}
 }
 

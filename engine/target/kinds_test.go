@@ -31,7 +31,8 @@ func TestAutoscalersOfADroppedKindAreQueued(t *testing.T) {
 		return k.Ref(obj)
 	}
 	governing := &world.Kind{Kind: k, Live: live}
-	hpa, web := put(governing, objects, worldtest.Autoscaler("web", "web", 1, 9, "")), put(s.kind, s.objects, worldtest.Deployment("web", 3, ""))
+	hpa, web := put(governing, objects, worldtest.Autoscaler("web", "web", 1, 9, "")),
+		put(s.kind, s.objects, worldtest.Deployment("web", 3, ""))
 	s.world.Update(func(tx *world.Tx) { tx.UseKind(governing) })
 	for what, do := range map[string]func(*world.Tx){
 		"it is being given back": func(tx *world.Tx) {

@@ -168,7 +168,8 @@ type Loop struct {
 }
 
 // New returns a Loop. It observes changes of the world from now on, and works once it runs.
-func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *status.Writer, templates Templates, keeper Keeper, m *Metrics, opts Options) *Loop {
+func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *status.Writer, templates Templates, keeper Keeper, m *Metrics,
+	opts Options) *Loop {
 	opts.setDefaults()
 	l := &Loop{
 		opts: opts, world: w, writer: writer, batches: batches, status: st, templates: templates, keeper: keeper, metrics: m,

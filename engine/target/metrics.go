@@ -21,7 +21,8 @@ type Metrics struct {
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_writes_total",
-			Help: "Writes to targets by adapter, direction (down, up, ledger, template) and result (applied, unchanged, stale, gone, refused, failed)."},
+			Help: "Writes to targets by adapter, direction (down, up, ledger, template) and result (applied, unchanged, stale, gone, refused, " +
+				"failed)."},
 			[]string{"adapter", "verb", "result"}),
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_operations_total",
 			Help: "Writes to targets by policy, policy kind, direction and result."},

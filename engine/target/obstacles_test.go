@@ -372,7 +372,8 @@ func TestTheSecondFailureCounts(t *testing.T) {
 		{3, "403", true, "no", true, true},
 		{4, "403", true, "no", true, false},
 	} {
-		if answer, told, first := fail(test.target, test.reason, test.refusal); answer != test.answer || told != test.told || first != test.first {
+		if answer, told, first := fail(test.target, test.reason, test.refusal); answer != test.answer || told != test.told ||
+			first != test.first {
 			t.Errorf("target %d, %s: %q, told: %t, first: %t", test.target, test.reason, answer, told, first)
 		}
 	}

@@ -31,7 +31,8 @@ func TestBoundsAreLoweredBeforeTheTarget(t *testing.T) {
 		status  string
 	}{
 		{http.StatusOK, nil, []string{"horizontalpodautoscalers", "deployments"}, ""},
-		{http.StatusForbidden, errQueued, []string{"horizontalpodautoscalers"}, "open HorizontalPodAutoscaler.autoscaling/shop/web to the new count"},
+		{http.StatusForbidden, errQueued, []string{"horizontalpodautoscalers"},
+			"open HorizontalPodAutoscaler.autoscaling/shop/web to the new count"},
 		{http.StatusConflict, errBehind, []string{"horizontalpodautoscalers"}, ""},
 	} {
 		t.Run(fmt.Sprint(tc.answer), func(t *testing.T) {
@@ -79,7 +80,8 @@ func (s *scene) halve(t *testing.T) workload.Ref {
 	governing := &world.Kind{Kind: k, Live: world.NewLive(k.Adapter)}
 	objects := &worldtest.Store{}
 	governing.Live.Objects = objects
-	hpa, web := worldtest.Project(t, k, worldtest.Autoscaler("web", "web", 4, 9, "")), worldtest.Project(t, s.kind.Kind, worldtest.Deployment("web", 6, ""))
+	hpa, web := worldtest.Project(t, k, worldtest.Autoscaler("web", "web", 4, 9, "")),
+		worldtest.Project(t, s.kind.Kind, worldtest.Deployment("web", 6, ""))
 	objects.Put(hpa)
 	governing.Live.Change(nil, hpa)
 	s.objects.Put(web)
@@ -170,6 +172,7 @@ func TestContestedAutoscalersAreOpenedAfterPauses(t *testing.T) {
 	tried := len(api.written)
 	api.written = slices.DeleteFunc(api.written, func(resource string) bool { return resource == "deployments" })
 	if tried -= len(api.written); tried != tries || len(api.written) > 14 || len(api.written) < 10 {
-		t.Errorf("the Deployment was tried %d times, want %d, and the autoscaler opened %d times, want once a minute", tried, tries, len(api.written))
+		t.Errorf("the Deployment was tried %d times, want %d, and the autoscaler opened %d times, want once a minute", tried, tries,
+			len(api.written))
 	}
 }

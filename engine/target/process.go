@@ -239,7 +239,8 @@ func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.
 		}
 	}
 	if first {
-		l.opts.Log.Error(err, "Failed to write a target; further failures for the same reason are not logged", "target", ref.String(), "policy", v.Result.By.String(), "reason", reason)
+		l.opts.Log.Error(err, "Failed to write a target; further failures for the same reason are not logged", "target", ref.String(), "policy",
+			v.Result.By.String(), "reason", reason)
 	}
 	return errQueued
 }
@@ -316,7 +317,8 @@ func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 	if v.Result.Direction == workload.DirectionNone {
 		return
 	}
-	l.opts.Log.V(1).Info("Changed the target", "target", ref.String(), "policy", v.Result.By.String(), "direction", v.Result.Direction.String(), "change", v.Result.Message)
+	l.opts.Log.V(1).Info("Changed the target", "target", ref.String(), "policy", v.Result.By.String(), "direction",
+		v.Result.Direction.String(), "change", v.Result.Message)
 	l.status.Written(v.Result.By)
 }
 

@@ -52,7 +52,8 @@ func (s *scene) tune(t *testing.T) (deployments, autoscalers *world.Kind) {
 	}
 	deployments, autoscalers = use(worldtest.Deployments), use(worldtest.Autoscalers)
 	k, _ := kinds.Find("Tortoise")
-	obj := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: tuned.Namespace, Name: tuned.Name, Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	obj := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: tuned.Namespace, Name: tuned.Name, Generation: 1,
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
 	obj.Spec.Mode = v1alpha1.TortoiseAuto
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, obj) })
@@ -68,7 +69,8 @@ func tunedBy(kind, name, pointer string, id workload.Policy) string {
 // running is a Deployment with a request and the given number of updated pods, of three.
 func running(name, metadata string, updated int) string {
 	bare := strings.TrimSuffix(worldtest.Deployment(name, 3, metadata), "}")
-	return strings.Replace(bare, `"template":{`, `"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]},`, 1) +
+	return strings.Replace(bare, `"template":{`, `"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]},`,
+		1) +
 		fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":3,"availableReplicas":3,"updatedReplicas":%d}}`, updated)
 }
 
@@ -83,7 +85,8 @@ func TestUnsettledTargetsOfAnEarlierManager(t *testing.T) {
 	s.put(t, deployments, running("of-another", tunedBy("Deployment", "of-another", request, nights), 1))
 	s.put(t, deployments, running("untouched", "", 1))
 	s.put(t, deployments, running("in-place", "", 3))
-	s.put(t, autoscalers, worldtest.Autoscaler("rolling", "rolling", 2, 9, tunedBy("HorizontalPodAutoscaler", "rolling", "/spec/minReplicas", tuned)))
+	s.put(t, autoscalers, worldtest.Autoscaler("rolling", "rolling", 2, 9,
+		tunedBy("HorizontalPodAutoscaler", "rolling", "/spec/minReplicas", tuned)))
 	s.FollowResized(restartingPods{"in-place"})
 	p := s.world.Snapshot().Find(tuned)
 	if p == nil || p.IsBroken() {
@@ -125,7 +128,8 @@ func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 		ref.Name = name
 		return ref
 	}
-	for _, step := range []struct{ name, want string }{{"a", "waits for a budget"}, {"b", ""}, {"a", "waits for a budget"}, {"c", waitsForOthers}, {"b", ""}} {
+	for _, step := range []struct{ name, want string }{{"a", "waits for a budget"}, {"b", ""}, {"a", "waits for a budget"},
+		{"c", waitsForOthers}, {"b", ""}} {
 		if got := s.TakeRestart(t.Context(), named(step.name), tuned, apply.Need{}); got != step.want {
 			t.Errorf("%s: %q, want %q", step.name, got, step.want)
 		}
@@ -149,7 +153,8 @@ func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 	if _, late := s.rollouts.Late(named("c")); !late || s.TakeRestart(t.Context(), named("b"), tuned, apply.Need{}) != "" {
 		t.Error("restarts that hang hold the others up")
 	}
-	off := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "off", Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	off := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "off", Generation: 1,
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	k, _ := kinds.Find("Tortoise")
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, off) })
 	p := s.world.Snapshot().Find(workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "off"})

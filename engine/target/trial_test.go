@@ -44,8 +44,9 @@ const writeTakes = 10 * time.Millisecond
 
 func newTrial(refuses func(workload.Ref) string) *trial {
 	s := &trial{
-		queue: workqueue.NewTypedDelayingQueue[workload.Ref](), refuses: refuses, seen: map[workload.Ref]bool{}, passed: map[workload.Ref]time.Time{},
-		takes: func(workload.Ref) time.Duration { return writeTakes }, underWay: map[string]int{}, over: make(chan struct{}),
+		queue: workqueue.NewTypedDelayingQueue[workload.Ref](), refuses: refuses, seen: map[workload.Ref]bool{},
+		passed: map[workload.Ref]time.Time{},
+		takes:  func(workload.Ref) time.Duration { return writeTakes }, underWay: map[string]int{}, over: make(chan struct{}),
 	}
 	var o Options
 	o.setDefaults()

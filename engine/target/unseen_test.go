@@ -79,7 +79,8 @@ func (a *storing) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func halved(t *testing.T) (s *scene, api *storing, web, hpa workload.Ref) {
 	t.Helper()
 	api = &storing{t: t, objects: map[string][]byte{
-		"deployments": []byte(worldtest.Deployment("web", 6, "")), "horizontalpodautoscalers": []byte(worldtest.Autoscaler("web", "web", 4, 9, "")),
+		"deployments":              []byte(worldtest.Deployment("web", 6, "")),
+		"horizontalpodautoscalers": []byte(worldtest.Autoscaler("web", "web", 4, 9, "")),
 	}}
 	s = newScene(t, api)
 	web = s.halve(t)
@@ -155,7 +156,8 @@ func TestTargetWaitsForAConcurrentWriteOfItsAutoscaler(t *testing.T) {
 		t.Error("the second is not written once the first has failed")
 	}
 	s.unseen.end(web, "7")
-	api.objects["horizontalpodautoscalers"] = []byte(strings.Replace(worldtest.Autoscaler("web", "web", 5, 9, ""), `"resourceVersion":"7"`, `"resourceVersion":"8"`, 1))
+	api.objects["horizontalpodautoscalers"] = []byte(strings.Replace(worldtest.Autoscaler("web", "web", 5, 9, ""), `"resourceVersion":"7"`,
+		`"resourceVersion":"8"`, 1))
 	s.bring(t, api, hpa)
 	if s.begin(web, "7", known) {
 		t.Error("it is written although its autoscaler has changed since")

@@ -42,7 +42,8 @@ type Keeper struct {
 
 // NewKeeper returns a Keeper. recorder receives events and may be nil; soon is the error that asks for another try in a
 // moment.
-func NewKeeper(w *world.World, client *apply.Templates, counter Counter, recorder events.EventRecorder, log logr.Logger, soon error) *Keeper {
+func NewKeeper(w *world.World, client *apply.Templates, counter Counter, recorder events.EventRecorder, log logr.Logger,
+	soon error) *Keeper {
 	return &Keeper{register: newRegister(), World: w, Client: client, Counter: counter, Recorder: recorder, Log: log, Soon: soon}
 }
 

@@ -28,7 +28,8 @@ type claimed struct {
 
 // manifest returns a template in the form in which its owner applies it. Claimed fields have the live object's value,
 // so that applying neither changes nor gives them up. live is nil for a missing object.
-func manifest(t *policy.Template, owner *world.Policy, live *unstructured.Unstructured, claims []claimed) (*unstructured.Unstructured, error) {
+func manifest(t *policy.Template, owner *world.Policy, live *unstructured.Unstructured, claims []claimed) (*unstructured.Unstructured,
+	error) {
 	obj := &unstructured.Unstructured{}
 	if err := obj.UnmarshalJSON(t.Manifest); err != nil {
 		return nil, fmt.Errorf("read the template: %w", err)

@@ -52,19 +52,26 @@ func TestManifestLeavesClaimedFieldsAsTheyAre(t *testing.T) {
 			[]claimed{{pointer: "/spec/behavior/up/policy"}}, `{"behavior":{"up":{"a":1}}}`},
 		{"one around a field of the template", `{"behavior":{"up":{"a":1}}}`, `{"behavior":{"off":true}}`,
 			[]claimed{{pointer: "/spec/behavior"}}, `{"behavior":{"off":true}}`},
-		{"an element of a list, wherever it has moved", `{"sets":[{"name":"a","count":1},{"name":"b","count":1}]}`, `{"sets":[{"name":"b","count":0},{"name":"a","count":7}]}`,
+		{"an element of a list, wherever it has moved", `{"sets":[{"name":"a","count":1},{"name":"b","count":1}]}`,
+			`{"sets":[{"name":"b","count":0},{"name":"a","count":7}]}`,
 			[]claimed{{pointer: "/spec/sets/0/count", element: "b"}}, `{"sets":[{"name":"a","count":1},{"name":"b","count":0}]}`},
-		{"an element whose name is inside it", `{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":70}}]}`, `{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":77}}]}`,
-			[]claimed{{pointer: "/spec/metrics/0/resource/target", element: "cpu"}}, `{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":77}}]}`},
-		{"an element of two names", `{"metrics":[{"of":{"name":"cpu","container":"a","target":70}},{"of":{"name":"cpu","container":"b","target":70}}]}`,
+		{"an element whose name is inside it", `{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":70}}]}`,
+			`{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":77}}]}`,
+			[]claimed{{pointer: "/spec/metrics/0/resource/target", element: "cpu"}},
+			`{"metrics":[{"type":"Resource","resource":{"name":"cpu","target":77}}]}`},
+		{"an element of two names",
+			`{"metrics":[{"of":{"name":"cpu","container":"a","target":70}},{"of":{"name":"cpu","container":"b","target":70}}]}`,
 			`{"metrics":[{"of":{"name":"cpu","container":"b","target":77}},{"of":{"name":"cpu","container":"a","target":70}}]}`,
-			[]claimed{{pointer: "/spec/metrics/0/of/target", element: "b/cpu"}}, `{"metrics":[{"of":{"name":"cpu","container":"a","target":70}},{"of":{"name":"cpu","container":"b","target":77}}]}`},
-		{"an element that is gone", `{"sets":[{"name":"a","count":1}]}`, `{"sets":[]}`, []claimed{{pointer: "/spec/sets/0/count", element: "a"}}, `{"sets":[{"name":"a","count":1}]}`},
+			[]claimed{{pointer: "/spec/metrics/0/of/target", element: "b/cpu"}},
+			`{"metrics":[{"of":{"name":"cpu","container":"a","target":70}},{"of":{"name":"cpu","container":"b","target":77}}]}`},
+		{"an element that is gone", `{"sets":[{"name":"a","count":1}]}`, `{"sets":[]}`, []claimed{{pointer: "/spec/sets/0/count", element: "a"}},
+			`{"sets":[{"name":"a","count":1}]}`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
 			live := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "7"}, "spec": spec(t, tc.live)}}
-			made, err := manifest(&policy.Template{Manifest: []byte(`{"apiVersion":"v1","kind":"X","metadata":{"name":"web"},"spec":` + tc.template + `}`)}, owner, live, tc.claims)
+			made, err := manifest(&policy.Template{Manifest: []byte(`{"apiVersion":"v1","kind":"X","metadata":{"name":"web"},"spec":` + tc.template +
+				`}`)}, owner, live, tc.claims)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +91,9 @@ func TestManifestLeavesClaimedFieldsAsTheyAre(t *testing.T) {
 
 func TestManifestBelongsToItsTrigger(t *testing.T) {
 	owner := peaks(t)
-	made, err := manifest(&policy.Template{Manifest: []byte(`{"apiVersion":"v1","kind":"X","metadata":{"name":"web","annotations":{"flyball.dev/ledger":"{}","a":"b"}}}`)}, owner, nil, nil)
+	made,
+		err := manifest(&policy.Template{Manifest: []byte(
+		`{"apiVersion":"v1","kind":"X","metadata":{"name":"web","annotations":{"flyball.dev/ledger":"{}","a":"b"}}}`)}, owner, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +132,8 @@ func TestAnswerOfAnAppliedTemplate(t *testing.T) {
 	object := func(metadata, spec string) *unstructured.Unstructured {
 		t.Helper()
 		obj := &unstructured.Unstructured{}
-		if err := obj.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"X","metadata":` + metadata + `,"spec":` + spec + `,"status":{"seen":1}}`)); err != nil {
+		if err := obj.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"X","metadata":` + metadata + `,"spec":` + spec +
+			`,"status":{"seen":1}}`)); err != nil {
 			t.Fatal(err)
 		}
 		return obj

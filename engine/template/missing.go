@@ -30,7 +30,8 @@ func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byt
 		return nil, raw, nil
 	}
 	if live.GetAPIVersion() != t.GroupVersion().String() {
-		return nil, nil, fmt.Errorf("the template of %s is written in %s, and the object is read in %s", t.Ref(), t.GroupVersion(), live.GetAPIVersion())
+		return nil, nil, fmt.Errorf("the template of %s is written in %s, and the object is read in %s", t.Ref(), t.GroupVersion(),
+			live.GetAPIVersion())
 	}
 	seen, err := project(kind, t.Ref(), live)
 	if err != nil {

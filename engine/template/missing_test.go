@@ -23,8 +23,9 @@ const wished = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler",
 
 // live is the object that the template asks for, with metadata besides, as the API server has it.
 func live(apiVersion, metadata, spec string) string {
-	return fmt.Sprintf(`{"apiVersion":%q,"kind":"HorizontalPodAutoscaler","metadata":{"namespace":"shop","name":"web","uid":"7","resourceVersion":"3",%s},"spec":{%s,`+
-		`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"behavior":{},"metrics":[{"type":"Pods","pods":{"target":{"type":"AverageValue","averageValue":"1000m"}}}]}}`, apiVersion, metadata, spec)
+	return fmt.Sprintf(
+		`{"apiVersion":%q,"kind":"HorizontalPodAutoscaler","metadata":{"namespace":"shop","name":"web","uid":"7","resourceVersion":"3",%s},"spec":{%s,`+
+			`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"behavior":{},"metrics":[{"type":"Pods","pods":{"target":{"type":"AverageValue","averageValue":"1000m"}}}]}}`, apiVersion, metadata, spec)
 }
 
 // TestPutBack returns the keeper's later edits: the differences from the template, without fields that others decide.
@@ -37,11 +38,15 @@ func TestPutBack(t *testing.T) {
 		{"all is there, and amounts are spelled in another way", live("autoscaling/v2", ours, `"minReplicas":2,"maxReplicas":4`), ""},
 		{"a field was changed", live("autoscaling/v2", ours, `"minReplicas":2,"maxReplicas":9`), "/spec/maxReplicas 9 -> 4"},
 		{"a field was removed", live("autoscaling/v2", ours, `"maxReplicas":4`), "/spec/minReplicas  -> 2"},
-		{"a label was changed", live("autoscaling/v2", strings.Replace(ours, "back", "front", 1), `"minReplicas":2,"maxReplicas":4`), `/metadata/labels/team "front" -> "back"`},
+		{"a label was changed", live("autoscaling/v2", strings.Replace(ours, "back", "front", 1), `"minReplicas":2,"maxReplicas":4`),
+			`/metadata/labels/team "front" -> "back"`},
 		{"a policy has set it", live("autoscaling/v2", ours+ledger, `"minReplicas":2,"maxReplicas":20`), ""},
 		{"it is somebody else's", live("autoscaling/v2", `"labels":{"team":"front"}`, `"minReplicas":2,"maxReplicas":9`), ""},
-		{"it is being deleted", live("autoscaling/v2", ours+`,"deletionTimestamp":"2037-05-13T20:00:00Z"`, `"minReplicas":2,"maxReplicas":9`), ""},
-		{"it is read in another version", live("autoscaling/v1", ours, `"minReplicas":2,"maxReplicas":9`), "error: the template of HorizontalPodAutoscaler.autoscaling/shop/web is written in autoscaling/v2, and the object is read in autoscaling/v1"},
+		{"it is being deleted", live("autoscaling/v2", ours+`,"deletionTimestamp":"2037-05-13T20:00:00Z"`, `"minReplicas":2,"maxReplicas":9`),
+			""},
+		{"it is read in another version", live("autoscaling/v1", ours, `"minReplicas":2,"maxReplicas":9`),
+			"error: the template of HorizontalPodAutoscaler.autoscaling/shop/web is written in autoscaling/v2, and the object is read in " +
+				"autoscaling/v1"},
 	} {
 		m := inMemory(t, test.live)
 		peaks := m.Find(workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "peaks"})
@@ -77,9 +82,11 @@ func inMemory(t *testing.T, object string) *world.Memory {
 	peaks := &v1alpha1.Trigger{}
 	peaks.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Trigger"))
 	peaks.Namespace, peaks.Name, peaks.UID = "shop", "peaks", types.UID("11")
-	peaks.Spec.Target = v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}}, Names: []string{"web"}}
+	peaks.Spec.Target = v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}},
+		Names: []string{"web"}}
 	max := int64(20)
-	peaks.Spec.Triggers = []v1alpha1.TimeTrigger{{Name: "peak", Window: v1alpha1.Window{From: "08:00", To: "11:00"}, During: v1alpha1.TriggerValues{Max: &max}}}
+	peaks.Spec.Triggers = []v1alpha1.TimeTrigger{{Name: "peak", Window: v1alpha1.Window{From: "08:00", To: "11:00"},
+		During: v1alpha1.TriggerValues{Max: &max}}}
 	peaks.Spec.Template = &runtime.RawExtension{Raw: []byte(wished)}
 	lists.Policies = []policy.Object{peaks}
 	m, err := world.NewMemory(lists)

@@ -122,8 +122,8 @@ func (n *union) look(at int64, d direction) (bool, int64) {
 // and nights by elapsed hours, come near it.
 const maxLooks = 1 << 11
 
-// extend moves the edge of a run outwards for as long as another part is on beyond it. Once every part had its turn, a run that goes on over
-// all kinds of years (seasonsSeconds) is endless.
+// extend moves the edge of a run outwards for as long as another part is on beyond it. Once every part had its turn, a run that
+// goes on over all kinds of years (seasonsSeconds) is endless.
 func (n *union) extend(edge int64, d direction) int64 {
 	first := edge
 	for looks := 0; looks < maxLooks; looks += len(n.parts) {

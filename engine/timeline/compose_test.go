@@ -45,7 +45,8 @@ func TestCalendar(t *testing.T) {
 
 // TestDatesThatHoldOthers, or overlap them, are one stretch of days: also the first of them, and however they are written.
 func TestDatesThatHoldOthers(t *testing.T) {
-	january, early := timeline.DateSpec{Start: "2026-01-01", End: "2026-01-31", Name: "january"}, timeline.DateSpec{Date: "2026-01-05", Name: "early"}
+	january, early := timeline.DateSpec{Start: "2026-01-01", End: "2026-01-31", Name: "january"},
+		timeline.DateSpec{Date: "2026-01-05", Name: "early"}
 	late := timeline.DateSpec{Start: "2026-01-20", End: "2026-02-10", Name: "late"}
 	for _, dates := range [][]timeline.DateSpec{{january, early, late}, {late, early, january}} {
 		check(t, mustCalendar(t, "", timeline.CalendarSpec{Dates: dates}), []moment{

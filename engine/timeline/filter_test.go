@@ -100,7 +100,8 @@ func untilSubject(opens, closes string) subject {
 }
 
 func TestFiltersAgainstAWalkOverEveryMinute(t *testing.T) {
-	places := []worldKey{{"Europe/Skopje", 2026}, {"America/Santiago", 2026}, {"Africa/Cairo", 2026}, {"Pacific/Apia", 2011}, {"Europe/Skopje", 2104}}
+	places := []worldKey{{"Europe/Skopje", 2026}, {"America/Santiago", 2026}, {"Africa/Cairo", 2026}, {"Pacific/Apia", 2011},
+		{"Europe/Skopje", 2104}}
 	for i, place := range places {
 		for j, s := range filterSubjects() {
 			if !chosen(i, j) {
@@ -147,7 +148,8 @@ func TestRandomFiltersAgainstAWalkOverEveryMinute(t *testing.T) {
 		}
 		window, errs := timeline.ParseWindow(spec, w.loc, field.NewPath("w"))
 		if len(errs) > 0 {
-			if text := errs.ToAggregate().Error(); !strings.Contains(text, "no day is like that") && !strings.Contains(text, "must be after validFrom") {
+			if text := errs.ToAggregate().Error(); !strings.Contains(text, "no day is like that") &&
+				!strings.Contains(text, "must be after validFrom") {
 				t.Fatalf("%+v: %v", spec, errs.ToAggregate())
 			}
 			t.Skip("no such window")
@@ -190,8 +192,10 @@ func TestParseFilterRefuses(t *testing.T) {
 	}{
 		{"a thirteenth month", timeline.WindowSpec{Filter: face.Filter{Months: []int{13}}}, "w.months[0]: Invalid value: 13: must be 1 to 12"},
 		{"a month twice", timeline.WindowSpec{Filter: face.Filter{Months: []int{1, 1}}}, "w.months[1]: Duplicate value: 1"},
-		{"the day 0", timeline.WindowSpec{Filter: face.Filter{DayOfMonth: []int{0}}}, "w.dayOfMonth[0]: Invalid value: 0: must be 1 to 31, or -1 to -31"},
-		{"the day 32", timeline.WindowSpec{Filter: face.Filter{DayOfMonth: []int{-32}}}, "w.dayOfMonth[0]: Invalid value: -32: must be 1 to 31, or -1 to -31"},
+		{"the day 0", timeline.WindowSpec{Filter: face.Filter{DayOfMonth: []int{0}}},
+			"w.dayOfMonth[0]: Invalid value: 0: must be 1 to 31, or -1 to -31"},
+		{"the day 32", timeline.WindowSpec{Filter: face.Filter{DayOfMonth: []int{-32}}},
+			"w.dayOfMonth[0]: Invalid value: -32: must be 1 to 31, or -1 to -31"},
 		{"a sixth Friday", timeline.WindowSpec{Filter: nth(6, "Fri")}, "w.nth[0].week: Invalid value: 6: must be 1 to 5, or -1 to -5"},
 		{"a day that is none", timeline.WindowSpec{Filter: nth(1, "Freitag")}, `w.nth[0].day: Unsupported value: "Freitag"`},
 		{"every week", timeline.WindowSpec{Filter: weeks(1, "2026-01-05")}, "w.weeks.every: Invalid value: 1: must be 2 to 12"},
@@ -208,7 +212,8 @@ func TestParseFilterRefuses(t *testing.T) {
 		{"duration and until", timeline.WindowSpec{Cron: "0 8 * * *", Duration: time.Hour, Until: "0 9 * * *"},
 			"w.until: Forbidden: a window with a cron has a duration or an until"},
 		{"until alone", timeline.WindowSpec{Until: "0 9 * * *"}, "w.cron: Invalid value: \"\": must be a cron expression of five fields"},
-		{"an until that is none", timeline.WindowSpec{Cron: "0 8 * * *", Until: "9:00"}, "w.until: Invalid value: \"9:00\": expected exactly 5 fields"},
+		{"an until that is none", timeline.WindowSpec{Cron: "0 8 * * *", Until: "9:00"},
+			"w.until: Invalid value: \"9:00\": expected exactly 5 fields"},
 		{"an until that is always there", timeline.WindowSpec{Cron: "0 8 * * 1", Until: "0 8 * * *"},
 			"w.until: Invalid value: \"0 8 * * *\": fires whenever cron does, so the window never opens"},
 		{"validity the wrong way round", timeline.WindowSpec{Days: []string{"Mon"}, ValidFrom: "2026-02-02", ValidUntil: "2026-02-01"},

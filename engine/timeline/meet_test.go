@@ -27,9 +27,11 @@ func TestApart(t *testing.T) {
 		{"one is never on", timeline.Timeline{}, days("09:00", "12:00"), 10, true},
 		{"one is always on", timeline.Not(timeline.Timeline{}), days("09:00", "12:00"), 10, false},
 		{"both on now", days("00:00", "24:00"), days("00:00", "24:00"), 10, false},
-		{"once a year, on a day of the other", window(timeline.WindowSpec{Cron: "0 9 24 12 *", Duration: time.Hour}), days("09:00", "10:00"), 2000, false},
+		{"once a year, on a day of the other", window(timeline.WindowSpec{Cron: "0 9 24 12 *", Duration: time.Hour}), days("09:00", "10:00"),
+			2000, false},
 		{"beyond the looks nothing is certain", days("09:00", "12:00"), days("12:00", "15:00"), 200, false},
-		{"in common after the last instant only", window(timeline.WindowSpec{Start: "2027-12-24", End: "2027-12-25"}), days("00:00", "24:00"), 10, true},
+		{"in common after the last instant only", window(timeline.WindowSpec{Start: "2027-12-24", End: "2027-12-25"}), days("00:00", "24:00"), 10,
+			true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			for _, pair := range [][2]timeline.Timeline{{tc.a, tc.b}, {tc.b, tc.a}} {

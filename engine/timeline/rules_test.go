@@ -214,7 +214,8 @@ func TestWindow(t *testing.T) {
 			moments: []moment{{"2018-02-18T01:45:00Z", false, "2018-02-12T01:30:00Z", "2018-02-18T03:00:00Z", ""}},
 		},
 		{
-			reason: "openings of the day that Apia skipped are one, as the next day begins, and not of that day's own", // at 20:00, 00:00 and then 12:00
+			// at 20:00, 00:00 and then 12:00
+			reason: "openings of the day that Apia skipped are one, as the next day begins, and not of that day's own",
 			spec:   timeline.WindowSpec{Name: "a", Cron: "0 12,20 * * *", Duration: 8 * hour}, zone: "Pacific/Apia",
 			moments: []moment{
 				{"2011-12-30T10:30:00Z", true, "2011-12-29T22:00:00Z", "2011-12-30T18:00:00Z", "a"},

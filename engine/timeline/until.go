@@ -27,8 +27,10 @@ func ParseUntil(text string, loc *time.Location) (time.Time, error) {
 	if t, err := time.Parse(time.DateOnly, text); err == nil {
 		return zoneOf(loc).first(t.Unix() + daySeconds), nil
 	}
-	return time.Time{}, fmt.Errorf("%.64q is no date with a time: give an RFC 3339 instant (2026-03-02T22:00:00+01:00), a date and time in %s (2026-03-02T22:00), "+
-		"or a date, of which the whole day is meant (2026-03-02)", text, loc)
+	return time.Time{},
+		fmt.Errorf("%.64q is no date with a time: give an RFC 3339 instant (2026-03-02T22:00:00+01:00), a date and time in %s "+
+			"(2026-03-02T22:00), "+
+			"or a date, of which the whole day is meant (2026-03-02)", text, loc)
 }
 
 // first returns the first instant when the zone's clock shows the reading or a later one.

@@ -41,7 +41,8 @@ func TestParseUntil(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"tomorrow", "18:00", "2026-02-30", "2026-11-27T25:00", "27.11.2026", "2026-11-27 23:00 CET", "1764284400", "2026-11"} {
+	for _, text := range []string{"tomorrow", "18:00", "2026-02-30", "2026-11-27T25:00", "27.11.2026", "2026-11-27 23:00 CET", "1764284400",
+		"2026-11"} {
 		_, err := timeline.ParseUntil(text, berlin)
 		if err == nil {
 			t.Errorf("%q is read", text)

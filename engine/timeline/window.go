@@ -135,7 +135,8 @@ func (s WindowSpec) parseCron(path *field.Path) (string, builder, field.ErrorLis
 	case s.Until != "":
 		return s.parseUntil(c, errs, path)
 	case s.Duration == 0:
-		errs = append(errs, field.Required(path.Child("duration"), "how long the window stays open, such as 4h, or until, the cron at which it closes"))
+		errs = append(errs, field.Required(path.Child("duration"),
+			"how long the window stays open, such as 4h, or until, the cron at which it closes"))
 	case s.Duration < 0:
 		errs = append(errs, field.Invalid(path.Child("duration"), s.Duration.String(), "must be positive"))
 	case s.Duration%time.Second != 0:

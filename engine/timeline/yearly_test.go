@@ -13,7 +13,8 @@ import (
 )
 
 // easters are Easter Sundays of the worlds that are walked, and the earliest and the latest there can be.
-var easters = map[int]string{1970: "03-29", 1981: "04-19", 2010: "04-04", 2011: "04-24", 2012: "04-08", 2025: "04-20", 2026: "04-05", 2027: "03-28", 2038: "04-25",
+var easters = map[int]string{1970: "03-29", 1981: "04-19", 2010: "04-04", 2011: "04-24", 2012: "04-08", 2025: "04-20", 2026: "04-05",
+	2027: "03-28", 2038: "04-25",
 	2049: "04-18", 2076: "04-19", 2103: "03-25", 2104: "04-13", 2105: "04-05", 2285: "03-22"}
 
 func easterOf(t fataler, year int) time.Time {
@@ -88,10 +89,12 @@ func TestYearlyAgainstAWalkOverEveryMinute(t *testing.T) {
 		{Month: 6, Day: 1, Until: &face.MonthDay{Month: 6, Day: 30}},
 		{Easter: days(-2)}, {Easter: days(1)}, {Easter: days(39)}, {Easter: days(60)}, {Easter: days(-48)},
 		{Month: 5, Nth: &face.Nth{Week: -1, Day: "Mon"}}, {Month: 11, Nth: &face.Nth{Week: 4, Day: "Thu"}},
-		{Month: 1, Day: 1, InLieu: true}, {Month: 12, Day: 31, InLieu: true}, {Month: 4, Day: 25, InLieu: true}, {Month: 5, Day: 31, InLieu: true},
+		{Month: 1, Day: 1, InLieu: true}, {Month: 12, Day: 31, InLieu: true}, {Month: 4, Day: 25, InLieu: true},
+		{Month: 5, Day: 31, InLieu: true},
 		{Month: 2, Day: 28, InLieu: true}, {Month: 8, Day: 15, InLieu: true}, {Easter: days(0), InLieu: true},
 	}
-	for i, place := range []worldKey{{"Europe/Skopje", 2026}, {"America/Santiago", 2026}, {"Africa/Cairo", 2026}, {"Pacific/Apia", 2011}, {"Europe/Skopje", 2104}} {
+	for i, place := range []worldKey{{"Europe/Skopje", 2026}, {"America/Santiago", 2026}, {"Africa/Cairo", 2026}, {"Pacific/Apia", 2011},
+		{"Europe/Skopje", 2104}} {
 		w := worldOf(t, place.zone, place.year)
 		all := map[time.Time]bool{}
 		for j, y := range entries {
@@ -103,7 +106,8 @@ func TestYearlyAgainstAWalkOverEveryMinute(t *testing.T) {
 				continue
 			}
 			want := w.days(func(date time.Time) bool { return truth[date] }, 0, 24*60)
-			compare(t, w, mustCalendar(t, fmt.Sprintf("entry %d", j), timeline.CalendarSpec{TimeZone: place.zone, Yearly: []face.Yearly{y}}), want, everyNth(1009, want))
+			compare(t, w, mustCalendar(t, fmt.Sprintf("entry %d", j), timeline.CalendarSpec{TimeZone: place.zone, Yearly: []face.Yearly{y}}), want,
+				everyNth(1009, want))
 		}
 		want := w.days(func(date time.Time) bool { return all[date] }, 0, 24*60)
 		compare(t, w, mustCalendar(t, "all", timeline.CalendarSpec{TimeZone: place.zone, Yearly: entries}), want, everyNth(1009, want))
@@ -113,9 +117,11 @@ func TestYearlyAgainstAWalkOverEveryMinute(t *testing.T) {
 func TestYearlyNamesTheFirstEntry(t *testing.T) {
 	good := -2
 	c := mustCalendar(t, "c", timeline.CalendarSpec{Yearly: []face.Yearly{
-		{Month: 12, Day: 24, Until: &face.MonthDay{Month: 12, Day: 31}, Name: "Holidays"}, {Month: 12, Day: 25, Name: "Christmas"}, {Easter: &good, Name: "Good Friday"},
+		{Month: 12, Day: 24, Until: &face.MonthDay{Month: 12, Day: 31}, Name: "Holidays"}, {Month: 12, Day: 25, Name: "Christmas"},
+		{Easter: &good, Name: "Good Friday"},
 	}})
-	for at, want := range map[string]string{"2026-12-25T12:00:00Z": "c: Holidays", "2026-04-03T12:00:00Z": "c: Good Friday", "2026-04-04T12:00:00Z": ""} {
+	for at, want := range map[string]string{"2026-12-25T12:00:00Z": "c: Holidays", "2026-04-03T12:00:00Z": "c: Good Friday",
+		"2026-04-04T12:00:00Z": ""} {
 		if got := c.At(utc(t, at)).Name; got != want {
 			t.Errorf("%s is %q, want %q", at, got, want)
 		}

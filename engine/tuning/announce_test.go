@@ -58,7 +58,8 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{})}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	st := v1alpha1.RecommendationStatus{
-		Containers: []v1alpha1.RecommendedContainer{{Name: "app", Memory: &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse("1Gi")), Recommended: resource.MustParse("300Mi")}}},
+		Containers: []v1alpha1.RecommendedContainer{{Name: "app",
+			Memory: &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse("1Gi")), Recommended: resource.MustParse("300Mi")}}},
 		Autoscaler: &v1alpha1.RecommendedAutoscaler{Kind: "HorizontalPodAutoscaler.autoscaling", Name: "web",
 			Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3}},
 	}
@@ -92,7 +93,8 @@ func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
 		after time.Duration
 		why   string
 		told  int
-	}{{0, "", 0}, {time.Minute, why, 0}, {time.Hour, why, 0}, {time.Hour + time.Minute, why, 1}, {5 * time.Hour, why, 1}, {6 * time.Hour, "", 1}, {7 * time.Hour, why, 1},
+	}{{0, "", 0}, {time.Minute, why, 0}, {time.Hour, why, 0}, {time.Hour + time.Minute, why, 1}, {5 * time.Hour, why, 1},
+		{6 * time.Hour, "", 1}, {7 * time.Hour, why, 1},
 		{8*time.Hour - time.Second, why + ", really", 1}, {8 * time.Hour, why, 2}} {
 		clock.SetTime(noon.Add(step.after))
 		if l.announceHold(ref, &world.Policy{}, &x, step.why); len(events.notes) != step.told {

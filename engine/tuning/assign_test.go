@@ -56,7 +56,8 @@ func TestWhatIsTuned(t *testing.T) {
 		got = append(got, ref.Kind+" "+ref.Namespace+"/"+ref.Name+" by "+p.ID.Name)
 	}
 	slices.Sort(got)
-	want := []string{"Cluster shop/orders by all", "DaemonSet shop/agent by all", "Deployment shop/web by first", "Rollout shop/canary by all", "StatefulSet shop/db by all",
+	want := []string{"Cluster shop/orders by all", "DaemonSet shop/agent by all", "Deployment shop/web by first", "Rollout shop/canary by all",
+		"StatefulSet shop/db by all",
 		"VirtualMachine shop/erp by all"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -67,7 +68,8 @@ var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
 // TestNobodyIsToldOfHalfARound: a status that is written during a round has the totals of the last complete one.
 func TestNobodyIsToldOfHalfARound(t *testing.T) {
-	m, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}}, Policies: []policy.Object{tortoise("tuned", 0)}})
+	m, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}},
+		Policies: []policy.Object{tortoise("tuned", 0)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,9 +96,11 @@ func leaving(t *testing.T, kept string) *Loop {
 	}
 	meta := metav1.ObjectMeta{Namespace: web.Namespace, Name: workload.CompanionName(web)}
 	store := &Store{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(&v1alpha1.Recommendation{ObjectMeta: meta},
-		&v1alpha1.UsageCheckpoint{ObjectMeta: meta, Spec: v1alpha1.UsageCheckpointSpec{Data: base64.StdEncoding.EncodeToString([]byte(kept))}}).Build()}
+		&v1alpha1.UsageCheckpoint{ObjectMeta: meta,
+			Spec: v1alpha1.UsageCheckpointSpec{Data: base64.StdEncoding.EncodeToString([]byte(kept))}}).Build()}
 	return &Loop{
-		opts: Options{Clock: clocktesting.NewFakeClock(noon), Log: logr.Discard()}, world: world.New(world.Scope("", nil)), resized: paidUp{}, store: store,
+		opts: Options{Clock: clocktesting.NewFakeClock(noon), Log: logr.Discard()}, world: world.New(world.Scope("", nil)), resized: paidUp{},
+		store:    store,
 		audience: Audience{Requeue: func(...workload.Ref) {}}, subjects: map[workload.Ref]*subject{},
 	}
 }

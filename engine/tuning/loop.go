@@ -242,7 +242,8 @@ func precedes(a, b *world.Policy) bool {
 }
 
 // tend works on a target. A panic stays that target's.
-func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy, measured map[types.NamespacedName]usage.Pod) {
+func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy,
+	measured map[types.NamespacedName]usage.Pod) {
 	defer func() {
 		if r := recover(); r != nil {
 			err := fmt.Errorf("panic: %v", r)

@@ -29,20 +29,32 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	// The labels namespace and container are taken: a scrape adds them for the manager.
 	target := []string{"kind", "target_namespace", "name"}
 	m := &Metrics{
-		request: gauge("flyball_tuned_request", "Requests of tuned targets, in cores or bytes: of the owner, actual (the mean of the pods), proposed, and applied once all pods have them.",
+		request: gauge("flyball_tuned_request",
+			"Requests of tuned targets, in cores or bytes: of the owner, actual (the mean of the pods), proposed, and applied once all pods "+
+				"have them.",
 			append(target, "component", "resource", "of")...),
-		bound: gauge("flyball_tuned_autoscaler", "Minimum, maximum and target utilisation (percent) for autoscalers of tuned targets: of the owner, actual, proposed, and applied.",
+		bound: gauge("flyball_tuned_autoscaler",
+			"Minimum, maximum and target utilisation (percent) for autoscalers of tuned targets: of the owner, actual, proposed, and applied.",
 			append(target, "number", "of")...),
 		phase: gauge("flyball_tuned_targets", "Targets of a policy by phase.", "policy_kind", "policy", "phase"),
-		loss:  gauge("flyball_tuned_forecast_loss", "By how much the peaks of hours of a target's demand differ from those of the days before: the mean pinball loss of logarithms.", target...),
-		rollouts: gauge("flyball_tuned_rollouts", "Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that PodDisruptionBudgets, LimitRanges or ResourceQuotas keep from it (held), that take too long (late), and whose last roll-out was taken back (taken_back).",
+		loss: gauge("flyball_tuned_forecast_loss",
+			"By how much the peaks of hours of a target's demand differ from those of the days before: the mean pinball loss of logarithms.",
+			target...),
+		rollouts: gauge("flyball_tuned_rollouts",
+			"Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that "+
+				"PodDisruptionBudgets, LimitRanges or ResourceQuotas keep from it (held), that take too long (late), and whose last roll-out was "+
+				"taken back (taken_back).",
 			"policy_kind", "policy", "state"),
-		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds", Help: "Time from the creation of a pod of a tuned target until it was ready.",
+		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds",
+			Help:    "Time from the creation of a pod of a tuned target until it was ready.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12)}, []string{"policy_kind", "policy"}),
-		timed:    map[workload.Policy]bool{},
-		saved:    gauge("flyball_tuned_saved", "Difference between the owners' requests and the pods' current requests, per policy, in cores or bytes; with mode Off, to the proposed requests.", "policy_kind", "policy", "resource"),
-		blind:    gauge("flyball_tuned_autoscaler_blind", "1 while the autoscaler of a target cannot read its metrics, else 0.", target...),
-		readable: gauge("flyball_usage_readable", "1 while usage is read from a source, 0 while it is unreadable; absent without a Tortoise.", "source"),
+		timed: map[workload.Policy]bool{},
+		saved: gauge("flyball_tuned_saved",
+			"Difference between the owners' requests and the pods' current requests, per policy, in cores or bytes; with mode Off, to the "+
+				"proposed requests.", "policy_kind", "policy", "resource"),
+		blind: gauge("flyball_tuned_autoscaler_blind", "1 while the autoscaler of a target cannot read its metrics, else 0.", target...),
+		readable: gauge("flyball_usage_readable", "1 while usage is read from a source, 0 while it is unreadable; absent without a Tortoise.",
+			"source"),
 	}
 	for _, c := range []prometheus.Collector{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts, m.blind, m.readable, m.ready} {
 		if err := r.Register(whole{&m.making, c}); err != nil {

@@ -54,7 +54,8 @@ func TestSeriesGoWithTheirPolicies(t *testing.T) {
 	m.started(id, []time.Duration{3 * time.Second, 20 * time.Second})
 	check := func(rollouts, starts map[string]float64) {
 		t.Helper()
-		subjects := map[workload.Ref]*subject{{Name: "web"}: {policy: id, held: held{since: noon}}, {Name: "api"}: {policy: id}, {Name: "back"}: {policy: id, found: policy.Found{Report: v1alpha1.RecommendationStatus{TakenBack: &v1alpha1.TakenBack{}}}}}
+		subjects := map[workload.Ref]*subject{{Name: "web"}: {policy: id, held: held{since: noon}}, {Name: "api"}: {policy: id},
+			{Name: "back"}: {policy: id, found: policy.Found{Report: v1alpha1.RecommendationStatus{TakenBack: &v1alpha1.TakenBack{}}}}}
 		m.publish(b, subjects, func(workload.Policy) (running, waiting, late int) { return 1, 2, 0 })
 		if diff := cmp.Diff(rollouts, seriesOf(t, registry, "flyball_tuned_rollouts", "state")); diff != "" {
 			t.Error(diff)
@@ -119,7 +120,8 @@ func TestNumbersAreToldApart(t *testing.T) {
 	x := &subject{policy: id, has: actual.Of([]*fleet.Pod{requesting("app", 700, 300<<20), requesting("app", 900, 300<<20)}, true)}
 	x.found.Report = found()
 	x.found.Report.Containers[0].Memory = nil
-	x.found.Report.Autoscaler = &v1alpha1.RecommendedAutoscaler{Name: "web", Max: v1alpha1.RecommendedNumber{Recommended: 30}, Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3}}
+	x.found.Report.Autoscaler = &v1alpha1.RecommendedAutoscaler{Name: "web", Max: v1alpha1.RecommendedNumber{Recommended: 30},
+		Min: v1alpha1.RecommendedNumber{Own: ptr.To(int32(5)), Recommended: 3}}
 	x.has.Numbers["min"], x.has.Numbers["max"] = 4, 30
 	check := func(name, label string, want map[string]float64) {
 		t.Helper()
@@ -144,5 +146,6 @@ func found() v1alpha1.RecommendationStatus {
 	request := func(own, recommended string) *v1alpha1.RecommendedRequest {
 		return &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse(own)), Recommended: resource.MustParse(recommended)}
 	}
-	return v1alpha1.RecommendationStatus{Containers: []v1alpha1.RecommendedContainer{{Name: "app", CPU: request("1", "500m"), Memory: request("1Gi", "256Mi")}}}
+	return v1alpha1.RecommendationStatus{Containers: []v1alpha1.RecommendedContainer{{Name: "app", CPU: request("1", "500m"),
+		Memory: request("1Gi", "256Mi")}}}
 }

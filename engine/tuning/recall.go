@@ -101,7 +101,8 @@ func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *fleet
 	r := &recall{gap: gap, waits: gap || first.IsZero(), done: make(chan struct{})}
 	x.recalled.running = r
 	l.start(ctx, r, recorded.Range{
-		Namespace: x.ref.Namespace, Pods: recorded.PodsOf(x.ref.Kind, x.ref.Name), From: from.Truncate(recallStep), To: seen.Now.Truncate(recallStep), Step: recallStep,
+		Namespace: x.ref.Namespace, Pods: recorded.PodsOf(x.ref.Kind, x.ref.Name), From: from.Truncate(recallStep),
+		To: seen.Now.Truncate(recallStep), Step: recallStep,
 		Progress: func(part, parts int) { r.part.Store(int32(part)); r.parts.Store(int32(parts)) },
 	}, containersOf(f, seen))
 	return r.waits
@@ -172,7 +173,8 @@ func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	x.recalled.note = fmt.Sprintf("Prometheus at %s has nothing that is older", l.opts.Recorder.Host())
 	if n := len(r.samples); n > 0 && (first.IsZero() || r.samples[0].At.Before(first)) {
 		x.mind.Recall(r.samples)
-		x.recalled.note = fmt.Sprintf("Prometheus at %s had %s from %s on", l.opts.Recorder.Host(), workload.Count(n, "sample"), r.samples[0].At.Format(time.RFC3339))
+		x.recalled.note = fmt.Sprintf("Prometheus at %s had %s from %s on", l.opts.Recorder.Host(), workload.Count(n, "sample"),
+			r.samples[0].At.Format(time.RFC3339))
 	}
 }
 
@@ -183,7 +185,8 @@ func (l *Loop) reportRecall(ctx context.Context, ref workload.Ref, p *world.Poli
 	if before.Phase != "" || r == nil {
 		return // the earlier numbers stay
 	}
-	x.found.Report = v1alpha1.RecommendationStatus{Phase: "Initializing", PhaseReason: "what Prometheus at " + l.opts.Recorder.Host() + " has recorded is being read"}
+	x.found.Report = v1alpha1.RecommendationStatus{Phase: "Initializing", PhaseReason: "what Prometheus at " + l.opts.Recorder.Host() +
+		" has recorded is being read"}
 	if parts := r.parts.Load(); parts > 0 {
 		x.found.Report.PhaseReason += fmt.Sprintf(": part %d of %d", min(r.part.Load()+1, parts), parts)
 	}

@@ -85,7 +85,8 @@ type stand struct {
 func newStand(from, to time.Time) *stand {
 	s := &stand{tapes: &tapes{from: from, to: to}, pupil: &pupil{}, clock: clocktesting.NewFakePassiveClock(noon)}
 	s.loop = &Loop{opts: Options{Recorder: s.tapes}, pods: s.clock, recallers: make(chan struct{}, 1)}
-	s.subject = &subject{mind: s.pupil, ref: workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}}
+	s.subject = &subject{mind: s.pupil, ref: workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop",
+		Name: "web"}}
 	return s
 }
 
@@ -120,7 +121,8 @@ func TestAHistoryIsTakenOverOnce(t *testing.T) {
 	if waited := s.round(t, noon.Add(14*time.Minute)); waited != 0 || len(s.tapes.asked) != 1 {
 		t.Errorf("after 14 minutes it waited %d times and asked %v", waited, s.tapes.asked)
 	}
-	if waited := s.round(t, noon.Add(31*time.Minute)); waited != 1 || len(s.pupil.at) != 16 || !slices.IsSortedFunc(s.pupil.at, time.Time.Compare) {
+	if waited := s.round(t, noon.Add(31*time.Minute)); waited != 1 || len(s.pupil.at) != 16 ||
+		!slices.IsSortedFunc(s.pupil.at, time.Time.Compare) {
 		t.Errorf("after 31 minutes it waited %d times and has learnt %v", waited, s.pupil.at)
 	}
 	want := []recorded.Range{

@@ -77,7 +77,8 @@ type recommendation struct {
 	reported reported
 }
 
-// recommend writes the reports of the round, several at once: a round over thousands of targets must not take longer than the pause between rounds.
+// recommend writes the reports of the round, several at once: a round over thousands of targets must not take longer than the
+// pause between rounds.
 func (l *Loop) recommend(ctx context.Context) {
 	var writers errgroup.Group
 	writers.SetLimit(keepers)
@@ -139,7 +140,8 @@ func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
 
 // markApplied marks the numbers that the policy has in place, and the reason for waiting. It returns the present
 // numbers of pods and autoscaler.
-func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus, pods resize.Note) actual.State {
+func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus,
+	pods resize.Note) actual.State {
 	f, known := l.members.Fleet(ref)
 	if !known {
 		f = &fleet.Fleet{}

@@ -23,10 +23,11 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestRecommendationsAreWrittenSideBySide: with thousands of targets, one after the other would take longer than the pause between two measurements. One that
-// is not written is written again.
+// TestRecommendationsAreWrittenSideBySide: with thousands of targets, one after the other would take longer than the pause
+// between two measurements. One that is not written is written again.
 func TestRecommendationsAreWrittenSideBySide(t *testing.T) {
-	a, errs := adapter.Compile("deployments.apps", v1alpha1.AdapterSpec{Target: v1alpha1.AdapterTarget{Group: "apps", Kind: "Deployment", Versions: []string{"v1"}}}, adapter.Keys{})
+	a, errs := adapter.Compile("deployments.apps", v1alpha1.AdapterSpec{Target: v1alpha1.AdapterTarget{Group: "apps", Kind: "Deployment",
+		Versions: []string{"v1"}}}, adapter.Keys{})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -35,16 +36,17 @@ func TestRecommendationsAreWrittenSideBySide(t *testing.T) {
 	together.Add(keepers)
 	refuses := errors.New("no")
 	l := &Loop{opts: Options{Log: logr.Discard()}}
-	l.store = &Store{Kinds: func(workload.Ref) *decide.Kind { return kind }, Client: fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
-		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-			together.Done()
-			together.Wait() // for the writes of all others
-			return nil
-		},
-		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
-			return refuses
-		},
-	}).Build()}
+	l.store = &Store{Kinds: func(workload.Ref) *decide.Kind { return kind },
+		Client: fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
+			Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+				together.Done()
+				together.Wait() // for the writes of all others
+				return nil
+			},
+			SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
+				return refuses
+			},
+		}).Build()}
 	by := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}}}}
 	var all []*subject
 	for i := range keepers {

@@ -81,7 +81,8 @@ func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workl
 	if err != nil {
 		return err
 	}
-	spec := v1alpha1.UsageCheckpointSpec{Target: tunedTarget(ref), Policy: id.String(), TargetUID: uid, Data: base64.StdEncoding.EncodeToString(kept.Data)}
+	spec := v1alpha1.UsageCheckpointSpec{Target: tunedTarget(ref), Policy: id.String(), TargetUID: uid,
+		Data: base64.StdEncoding.EncodeToString(kept.Data)}
 	if !kept.Recalled.IsZero() {
 		spec.RecalledTime = &metav1.Time{Time: kept.Recalled.Truncate(time.Second)}
 	}
@@ -89,7 +90,8 @@ func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workl
 }
 
 // Tell writes the Recommendation of a target. It creates the object first if it may be missing.
-func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, st v1alpha1.RecommendationStatus, made bool) error {
+func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, st v1alpha1.RecommendationStatus,
+	made bool) error {
 	meta, err := s.meta(ref, uid)
 	if err != nil {
 		return err
@@ -176,7 +178,8 @@ func (s *Store) apply(ctx context.Context, obj client.Object, kind string, statu
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	if status {
 		unstructured.RemoveNestedField(u.Object, "spec")
-		err = s.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(workload.FieldManager), client.ForceOwnership)
+		err = s.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(workload.FieldManager),
+			client.ForceOwnership)
 	} else {
 		unstructured.RemoveNestedField(u.Object, "status")
 		err = s.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(workload.FieldManager), client.ForceOwnership)

@@ -27,7 +27,8 @@ func TestWhatIsLeftIsFoundAgain(t *testing.T) {
 	for through := range 3 {
 		deletions := 0
 		s := &Store{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-			&v1alpha1.Recommendation{ObjectMeta: meta, Spec: v1alpha1.RecommendationSpec{Target: tunedTarget(web)}}, &v1alpha1.UsageCheckpoint{ObjectMeta: meta},
+			&v1alpha1.Recommendation{ObjectMeta: meta, Spec: v1alpha1.RecommendationSpec{Target: tunedTarget(web)}},
+			&v1alpha1.UsageCheckpoint{ObjectMeta: meta},
 		).WithInterceptorFuncs(interceptor.Funcs{
 			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 				if deletions++; deletions > through {

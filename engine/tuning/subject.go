@@ -119,7 +119,8 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 		return policy.Seen{}, false
 	}
 	observed := k.Adapter.Observe(obj)
-	seen := policy.Seen{Now: now, Since: x.since, Own: observed.Allocations, Replicas: len(f.Pods), Pods: l.seenPods(k, obj, ref, x), Verticals: l.verticals.Of(ref), Node: node}
+	seen := policy.Seen{Now: now, Since: x.since, Own: observed.Allocations, Replicas: len(f.Pods), Pods: l.seenPods(k, obj, ref, x),
+		Verticals: l.verticals.Of(ref), Node: node}
 	if k.Can([]v1alpha1.Capability{v1alpha1.CapabilityScale}) {
 		seen.Replicas = 0
 		for _, c := range observed.Components {

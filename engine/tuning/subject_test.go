@@ -57,26 +57,36 @@ func TestSamples(t *testing.T) {
 		before   map[string]string
 		want     []policy.Sample
 	}{
-		{"the mean of CPU, the largest memory", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 300, 7)}, nil,
+		{"the mean of CPU, the largest memory", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
+			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 300, 7)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 200, Memory: 7, Replicas: 2})}},
-		{"a pod that is not measured yet counts as a replica", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+		{"a pod that is not measured yet counts as a replica", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
+			map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
-		{"a pod that is not ready does not count", []*fleet.Pod{pod("a", time.Hour), unready(pod("b", time.Hour))}, map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
+		{"a pod that is not ready does not count", []*fleet.Pod{pod("a", time.Hour), unready(pod("b", time.Hour))},
+			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
-		{"one that is starting counts as a replica, and what it uses does not", []*fleet.Pod{pod("a", time.Hour), pod("b", 29*time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
+		{"one that is starting counts as a replica, and what it uses does not", []*fleet.Pod{pod("a", time.Hour), pod("b", 29*time.Second)},
+			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
 		{"after thirty seconds it does", []*fleet.Pod{pod("a", 30*time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
 		{"where all are starting, that is said", []*fleet.Pod{pod("a", time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1, Starting: true})}},
-		{"the same measurement again is none", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)}, map[string]string{"a": "1"}, nil},
-		{"one newer measurement is enough", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5), "b": used("2", 100, 5)},
+		{"the same measurement again is none", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)},
+			map[string]string{"a": "1"}, nil},
+		{"one newer measurement is enough", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
+			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("2", 100, 5)},
 			map[string]string{"a": "1", "b": "1"}, []policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
-		{"a pod of which the server does not say the CPU does not make the others smaller", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
-			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", -1, 7)}, nil, []policy.Sample{sample(policy.Sample{CPU: 100, Memory: 7, Replicas: 2})}},
-		{"nor does one of which it does not say the memory", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, -1)}, nil,
+		{"a pod of which the server does not say the CPU does not make the others smaller",
+			[]*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
+			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", -1, 7)}, nil,
+			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 7, Replicas: 2})}},
+		{"nor does one of which it does not say the memory", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, -1)},
+			nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: -1, Replicas: 1})}},
-		{"where it says neither, that is no measurement", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", -1, -1)}, nil, nil},
+		{"where it says neither, that is no measurement", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", -1, -1)}, nil,
+			nil},
 		{"no measurement", []*fleet.Pod{pod("a", time.Hour)}, nil, nil, nil},
 		{"a kill counts without one", []*fleet.Pod{unready(pod("a", time.Hour, killed))}, nil, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: 1 << 30})}},
@@ -105,7 +115,8 @@ func TestStarts(t *testing.T) {
 		pods   []*fleet.Pod
 		want   []time.Duration
 	}{
-		{"older pods say nothing, those that are not ready nothing yet", []*fleet.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, []time.Duration{20 * time.Second}},
+		{"older pods say nothing, those that are not ready nothing yet",
+			[]*fleet.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, []time.Duration{20 * time.Second}},
 		{"again it says nothing", []*fleet.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, nil},
 		{"ready it does", []*fleet.Pod{pod("a", 0, 20), pod("c", 5, 95)}, []time.Duration{90 * time.Second}},
 		{"one that was ready and is not counts no more", []*fleet.Pod{unready(pod("a", 0, 400)), pod("c", 5, 95)}, nil},
@@ -142,13 +153,16 @@ func TestWhatPodsRequest(t *testing.T) {
 	container := func(name string, cpu int64) fleet.Container {
 		return fleet.Container{Name: name, Resources: fleet.Resources{CPU: cpu, Memory: 1000 - cpu}}
 	}
-	pods := []*fleet.Pod{pod("a", time.Hour, container("app", 100), container("side", 10)), pod("b", time.Hour, container("app", 301), container("none", 0)),
+	pods := []*fleet.Pod{pod("a", time.Hour, container("app", 100), container("side", 10)),
+		pod("b", time.Hour, container("app", 301), container("none", 0)),
 		unready(pod("c", time.Hour, container("app", 900)))}
 	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, actual.Requested(&fleet.Fleet{Pods: pods})); diff != "" {
 		t.Error(diff)
 	}
-	most := map[string]workload.Requests{"app": {MilliCPU: 900, MemoryBytes: 900}, "side": {MilliCPU: 10, MemoryBytes: 990}, "none": {MemoryBytes: 1000}}
-	least := map[string]workload.Requests{"app": {MilliCPU: 100, MemoryBytes: 100}, "side": {MilliCPU: 10, MemoryBytes: 990}, "none": {MemoryBytes: 1000}}
+	most := map[string]workload.Requests{"app": {MilliCPU: 900, MemoryBytes: 900}, "side": {MilliCPU: 10, MemoryBytes: 990},
+		"none": {MemoryBytes: 1000}}
+	least := map[string]workload.Requests{"app": {MilliCPU: 100, MemoryBytes: 100}, "side": {MilliCPU: 10, MemoryBytes: 990},
+		"none": {MemoryBytes: 1000}}
 	gotLeast, gotMost := actual.Extremes(&fleet.Fleet{Pods: pods})
 	if diff := cmp.Diff(most, gotMost); diff != "" {
 		t.Error(diff)

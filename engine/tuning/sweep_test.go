@@ -33,7 +33,8 @@ func TestWhatAnEarlierManagerHasLeft(t *testing.T) {
 		{"its adapter is going", "going", false, tuned, false, false, before, true},
 		{"its adapter has gone", "gone", false, tuned, false, false, before, true},
 		{"its adapter has gone, and its policy is going", "gone", true, tuned, false, false, "", true},
-		{"its adapter has gone, and its policy too", "gone", false, workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "gone"}, false, false, "", true},
+		{"its adapter has gone, and its policy too", "gone", false, workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "gone"}, false,
+			false, "", true},
 		{"its adapter has gone, and pods have to be given back", "gone", false, tuned, true, true, before, false},
 	} {
 		l := leaving(t, before)

@@ -37,7 +37,9 @@ func TestVerticalsAreRead(t *testing.T) {
 		w.WriteHeader(code)
 		switch next := r.URL.Query().Get("continue"); {
 		case code != http.StatusOK:
-			_, _ = w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "sorry", "reason": "Forbidden", "code": 403}`))
+			_,
+				_ = w.Write(
+				[]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "sorry", "reason": "Forbidden", "code": 403}`))
 		case next == "" && pages:
 			_, _ = w.Write([]byte(`{"metadata": {"continue": "two"}, "items": [` + strings.Replace(item, "NAME", "b", 1) + `]}`))
 		default:
@@ -60,7 +62,8 @@ func TestVerticalsAreRead(t *testing.T) {
 			t.Errorf("%s: %v are known, want %d", what, got, known)
 		}
 		for p, want := range map[*policy.Policy]string{needs: ofNeeds, plain: ofPlain} {
-			if reason, text := l.Unmeasured(p); !strings.Contains(text, want) || (text == "") != (want == "") || (want != "") != (reason == noVerticals) {
+			if reason, text := l.Unmeasured(p); !strings.Contains(text, want) || (text == "") != (want == "") ||
+				(want != "") != (reason == noVerticals) {
 				t.Errorf("%s: %s, %q is told, want %q", what, reason, text, want)
 			}
 		}

@@ -119,7 +119,8 @@ func RawOf(answer rest.Result) ([]byte, error) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		for _, c := range status.Status().Details.Causes {
-			if words := workload.OneLine(c.Message, mostWords); c.Type == metav1.CauseTypeUnexpectedServerResponse && words != "unknown" && !strings.Contains(err.Error(), words) {
+			if words := workload.OneLine(c.Message, mostWords); c.Type == metav1.CauseTypeUnexpectedServerResponse && words != "unknown" &&
+				!strings.Contains(err.Error(), words) {
 				err = fmt.Errorf("%w: %s", err, words)
 			}
 		}
@@ -137,7 +138,8 @@ func parse(raw []byte) (map[types.NamespacedName]Pod, error) {
 		item := &all.Items[i]
 		pod := Pod{Stamp: item.Timestamp, Containers: make([]Container, 0, len(item.Containers))}
 		for _, c := range item.Containers {
-			pod.Containers = append(pod.Containers, Container{Name: c.Name, MilliCPU: amount(c.Usage, "cpu", 1000), MemoryBytes: amount(c.Usage, "memory", 1)})
+			pod.Containers = append(pod.Containers, Container{Name: c.Name, MilliCPU: amount(c.Usage, "cpu", 1000),
+				MemoryBytes: amount(c.Usage, "memory", 1)})
 		}
 		pods[types.NamespacedName{Namespace: item.Metadata.Namespace, Name: item.Metadata.Name}] = pod
 	}

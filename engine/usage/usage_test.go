@@ -19,15 +19,20 @@ func TestParse(t *testing.T) {
 			{"name":"app","usage":{"cpu":"123500u","memory":"102400Ki"}},{"name":"proxy","usage":{"cpu":"1500u","memory":"1Mi"}}]},
 		{"metadata":{"name":"web-2","namespace":"shop"},"timestamp":"2037-01-05T12:00:01Z","containers":[]}]}`))
 	want := map[types.NamespacedName]Pod{
-		{Namespace: "shop", Name: "web-1"}: {Stamp: "2037-01-05T12:00:00Z", Containers: []Container{{"app", 123.5, 100 << 20}, {"proxy", 1.5, 1 << 20}}},
+		{Namespace: "shop", Name: "web-1"}: {Stamp: "2037-01-05T12:00:00Z",
+			Containers: []Container{{"app", 123.5, 100 << 20}, {"proxy", 1.5, 1 << 20}}},
 		{Namespace: "shop", Name: "web-2"}: {Stamp: "2037-01-05T12:00:01Z", Containers: []Container{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
 	// A value that a server omits or gets wrong is unknown, and not zero.
-	got, err = parse([]byte(`{"items":[{"metadata":{"name":"web-1","namespace":"shop"},"containers":[{"name":"app","usage":{"cpu":"-5m"}},{"name":"proxy"},{"name":"idle","usage":{"cpu":"0","memory":"0"}}]}]}`))
-	want = map[types.NamespacedName]Pod{{Namespace: "shop", Name: "web-1"}: {Containers: []Container{{"app", -1, -1}, {"proxy", -1, -1}, {"idle", 0, 0}}}}
+	got,
+		err = parse(
+		[]byte(
+			`{"items":[{"metadata":{"name":"web-1","namespace":"shop"},"containers":[{"name":"app","usage":{"cpu":"-5m"}},{"name":"proxy"},{"name":"idle","usage":{"cpu":"0","memory":"0"}}]}]}`))
+	want = map[types.NamespacedName]Pod{{Namespace: "shop",
+		Name: "web-1"}: {Containers: []Container{{"app", -1, -1}, {"proxy", -1, -1}, {"idle", 0, 0}}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
@@ -57,7 +62,8 @@ func TestWhatTheServerSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = r.Read(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "metrics.k8s.io/v1beta1") {
+		if _, err = r.Read(t.Context()); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "metrics.k8s.io/v1beta1") {
 			t.Errorf("%v does not say %q", err, want)
 		}
 		server.Close()

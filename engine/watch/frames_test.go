@@ -53,7 +53,8 @@ func all(r io.Reader, size int) (objects []string, err error) {
 // anyValue draws a JSON value with strings full of characters special to a reader: quotes, backslashes and brackets.
 func anyValue(depth int) *rapid.Generator[any] {
 	text := rapid.StringOfN(rapid.SampledFrom([]rune("ab\"\\{}[] \n\té世")), 0, 12, -1)
-	leaves := rapid.OneOf(rapid.Map(text, func(s string) any { return s }), rapid.Map(rapid.Int(), func(n int) any { return n }), rapid.Just(any(nil)))
+	leaves := rapid.OneOf(rapid.Map(text, func(s string) any { return s }), rapid.Map(rapid.Int(), func(n int) any { return n }),
+		rapid.Just(any(nil)))
 	if depth == 0 {
 		return leaves
 	}
@@ -143,7 +144,8 @@ func TestPlainEventSplitsAFrame(t *testing.T) {
 			t.Errorf("%s is %s %s, %t, want %t", text, kind, got, ok, want)
 		}
 		f, e := &frame{}, &metav1.WatchEvent{}
-		if _, _, err := f.Decode([]byte(text), nil, e); err != nil || e.Type != "ADDED" || f.kind != watchapi.Added || string(e.Object.Raw) != object {
+		if _, _, err := f.Decode([]byte(text), nil, e); err != nil || e.Type != "ADDED" || f.kind != watchapi.Added ||
+			string(e.Object.Raw) != object {
 			t.Errorf("%s decodes to %s %s, error %v", text, e.Type, e.Object.Raw, err)
 		}
 	}
@@ -181,7 +183,8 @@ func TestFramesKeepTheirBufferSmall(t *testing.T) {
 
 func BenchmarkFrames(b *testing.B) {
 	object := frameOf("ADDED", padded(1, 200)) + "\n"
-	stream := strings.Repeat(strings.Replace(object, `"padding"`, `"managedFields":[`+strings.Repeat(`{"f:metadata":{"k:{\"name\":\"main\"}":{".":{}}}},`, 60)+`null],"padding"`, 1), 1000)
+	stream := strings.Repeat(strings.Replace(object, `"padding"`, `"managedFields":[`+
+		strings.Repeat(`{"f:metadata":{"k:{\"name\":\"main\"}":{".":{}}}},`, 60)+`null],"padding"`, 1), 1000)
 	for name, reader := range map[string]func(io.ReadCloser) io.ReadCloser{
 		"frames":        func(r io.ReadCloser) io.ReadCloser { return newFrames(r) },
 		"encoding-json": framer.NewJSONFramedReader,

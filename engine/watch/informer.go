@@ -190,7 +190,8 @@ func (s reflectorStore) Delete(object any) error {
 
 // leaveOut logs an object that cannot be projected. The object is not stored, so it is never changed.
 func (s reflectorStore) leaveOut(o *rejected) {
-	s.logger.Error(o.err, "Failed to read an object; it will not be changed", "object", klog.KRef(o.Namespace, o.Name), "resourceVersion", o.ResourceVersion)
+	s.logger.Error(o.err, "Failed to read an object; it will not be changed", "object", klog.KRef(o.Namespace, o.Name), "resourceVersion",
+		o.ResourceVersion)
 }
 
 // Replace implements cache.ReflectorStore: a list or the initial objects of a stream.

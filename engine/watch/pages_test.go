@@ -53,5 +53,6 @@ func (r reply) page(from, to, size int) {
 	for i := from; i < to; i++ {
 		objects = append(objects, widget(fmt.Sprint("w-", i), "1", "red"))
 	}
-	_, _ = fmt.Fprintf(r.w, `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"%s},"items":[%s]}`, next, strings.Join(objects, ","))
+	_, _ = fmt.Fprintf(r.w, `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"%s},"items":[%s]}`, next,
+		strings.Join(objects, ","))
 }

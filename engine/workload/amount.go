@@ -113,7 +113,8 @@ type Amount struct {
 
 // String returns the amount's name as a facet: requests/web/cpu, utilisation/cpu, in-place/web/cpu, on-create/web/cpu.
 func (a Amount) String() string {
-	facet := [...]string{AmountRequest: "requests/", AmountUtilisation: "utilisation/", AmountInPlace: "in-place/", AmountOnCreate: "on-create/"}[a.Kind]
+	facet := [...]string{AmountRequest: "requests/", AmountUtilisation: "utilisation/", AmountInPlace: "in-place/",
+		AmountOnCreate: "on-create/"}[a.Kind]
 	if a.Component != "" {
 		facet += a.Component + "/"
 	}

@@ -32,7 +32,8 @@ func (r Ref) String() string {
 
 // Compare orders references by kind, group, namespace and name.
 func (r Ref) Compare(o Ref) int {
-	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Group, o.Group), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
+	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Group, o.Group), cmp.Compare(r.Namespace, o.Namespace),
+		cmp.Compare(r.Name, o.Name))
 }
 
 // Policy identifies a policy object: its kind, its namespace (empty for cluster-scoped policies) and its name.

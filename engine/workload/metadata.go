@@ -141,7 +141,8 @@ func (r *MetadataReading) controller(raw []byte) *Owner {
 		if ref.Get("controller").Type != gjson.True || err != nil {
 			return true
 		}
-		owner = &Owner{GroupKind: schema.GroupKind{Group: in.String(gv.Group), Kind: in.String(ref.Get("kind").Str)}, Name: in.String(ref.Get("name").Str)}
+		owner = &Owner{GroupKind: schema.GroupKind{Group: in.String(gv.Group), Kind: in.String(ref.Get("kind").Str)},
+			Name: in.String(ref.Get("name").Str)}
 		return false
 	})
 	return owner

@@ -40,19 +40,21 @@ func TestMetadata(t *testing.T) {
 			want: &Object{Name: "a", Owner: &Owner{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}},
 		},
 		"escapes": {
-			raw: `{"metadata":{"name":"w\u0065b","namespace":"a\/b","uid":"\"","resourceVersion":"1","annotations":{"k":"a\nb"}}}`, keys: []string{"k"},
+			raw:  `{"metadata":{"name":"w\u0065b","namespace":"a\/b","uid":"\"","resourceVersion":"1","annotations":{"k":"a\nb"}}}`,
+			keys: []string{"k"},
 			want: &Object{Name: "web", Namespace: "a/b", UID: `"`, ResourceVersion: "1", Annotations: Pairs{{Key: "k", Value: "a\nb"}}},
 		},
 		"little of its own": {
 			raw:  `{"metadata":{"name":"a","resourceVersion":"1234567"}}`,
 			want: &Object{Name: "a", ResourceVersion: "1234567"},
 		},
-		"a number for a text":     {raw: `{"metadata":{"name":"a","uid":5,"generation":"x"}}`, err: "read .metadata.uid: want a string, got 5"},
-		"a number for an instant": {raw: `{"metadata":{"name":"a","creationTimestamp":5}}`, err: "read .metadata.creationTimestamp: want a string, got 5"},
-		"not JSON":                {raw: `{"metadata":`, err: "project the metadata: "},
-		"no metadata":             {raw: `{"kind":"Pod"}`, err: "there is no .metadata object"},
-		"not an instant":          {raw: `{"metadata":{"name":"a","creationTimestamp":"today"}}`, err: ".metadata.creationTimestamp"},
-		"metadata a text":         {raw: `{"metadata":"x"}`, err: "there is no .metadata object"},
+		"a number for a text": {raw: `{"metadata":{"name":"a","uid":5,"generation":"x"}}`, err: "read .metadata.uid: want a string, got 5"},
+		"a number for an instant": {raw: `{"metadata":{"name":"a","creationTimestamp":5}}`,
+			err: "read .metadata.creationTimestamp: want a string, got 5"},
+		"not JSON":        {raw: `{"metadata":`, err: "project the metadata: "},
+		"no metadata":     {raw: `{"kind":"Pod"}`, err: "there is no .metadata object"},
+		"not an instant":  {raw: `{"metadata":{"name":"a","creationTimestamp":"today"}}`, err: ".metadata.creationTimestamp"},
+		"metadata a text": {raw: `{"metadata":"x"}`, err: "there is no .metadata object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := []byte(c.raw)
@@ -98,7 +100,8 @@ func TestMetadataSharesTexts(t *testing.T) {
 func TestMetadataPaths(t *testing.T) {
 	m := NewMetadata(NewInterner(), "b", "a", "b")
 	paths := m.Paths()
-	if n := len(paths); n != len(metadataFields)+2 || paths[0].String() != ".metadata.name" || paths[n-1].String() != ".metadata.annotations.b" {
+	if n := len(paths); n != len(metadataFields)+2 || paths[0].String() != ".metadata.name" ||
+		paths[n-1].String() != ".metadata.annotations.b" {
 		t.Errorf("paths %v", paths)
 	}
 }

@@ -27,7 +27,8 @@ func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	return tx.next.calendars[c.Name].Invalid
 }
 
-// CheckCalendar returns the errors of a new or changed calendar. Missing calendars and ConfigMaps are no errors, because they may be created later.
+// CheckCalendar returns the errors of a new or changed calendar. Missing calendars and ConfigMaps are no errors, because they may
+// be created later.
 func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	at := field.NewPath("spec")
 	_, errs := when.Calendar(c.Name, c.Spec, when.Sources{}, at)
@@ -39,7 +40,8 @@ func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	}, at)...)
 }
 
-// Including returns the names of calendars, whether they exist or not, and of all calendars that include one of them, directly or through others.
+// Including returns the names of calendars, whether they exist or not, and of all calendars that include one of them, directly or
+// through others.
 func (s *Snapshot) Including(names ...string) sets.Set[string] {
 	all := sets.New(names...)
 	for grown := true; grown; {
@@ -130,7 +132,10 @@ func (tx *Tx) compileCalendar(name string) {
 	c.CompiledCalendar, c.Invalid = when.CompiledCalendar{}, nil
 	if errs := when.Includes(name, tx.next.IncludedBy, at); len(errs) > 0 {
 		c.Invalid = errs
-	} else if fault := safely(func() { c.CompiledCalendar, c.Invalid = tx.read.calendar(name, c.object.Spec, tx.sources(), at) }); fault != nil {
+	} else if fault := safely(func() {
+		c.CompiledCalendar,
+			c.Invalid = tx.read.calendar(name, c.object.Spec, tx.sources(), at)
+	}); fault != nil {
 		c.Invalid = field.ErrorList{fault}
 	}
 	tx.next.calendars[name] = c

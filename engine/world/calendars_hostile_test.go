@@ -26,7 +26,8 @@ func onDaysOf(name string, effect v1alpha1.FreezeEffect) (*v1alpha1.ChangeFreeze
 	return f, workload.Policy{Kind: freeze.Kind, Namespace: "shop", Name: "days"}
 }
 
-// A calendar that is included, directly or through others, is guarded like the calendar that a freeze names, and so is one that does not exist yet.
+// A calendar that is included, directly or through others, is guarded like the calendar that a freeze names, and so is one that
+// does not exist yet.
 func TestIncludedCalendarsAreGuarded(t *testing.T) {
 	w := world.New(target.Scope{})
 	f, _ := onDaysOf("a", v1alpha1.EffectFrozen)
@@ -63,7 +64,8 @@ func TestIncludedCalendarsAreGuarded(t *testing.T) {
 	}
 }
 
-// A freeze holds while its calendar is there and cannot be read: after a broken include, a circle, or a file that is gone. It also does after a restart.
+// A freeze holds while its calendar is there and cannot be read: after a broken include, a circle, or a file that is gone. It
+// also does after a restart.
 func TestAnUnreadableCalendarOpensNoFreeze(t *testing.T) {
 	otherDay := time.Date(2026, 6, 3, 12, 0, 0, 0, time.UTC)
 	key := v1alpha1.ConfigMapKey{Namespace: "ops", Name: "company", Key: "calendar.ics"}

@@ -36,8 +36,8 @@ func validity(w *world.World, names ...string) (list []string) {
 	return list
 }
 
-// Calendars include others, in whatever order they come, change and go; while they include each other in a circle, none of them is valid, and policies that name one of
-// them are not either.
+// Calendars include others, in whatever order they come, change and go; while they include each other in a circle, none of them
+// is valid, and policies that name one of them are not either.
 func TestCalendarsIncludeOthers(t *testing.T) {
 	a, bb, ccc := including("a", 1, "bb"), including("bb", 1, "ccc"), including("ccc", 1)
 	set := func(c *v1alpha1.Calendar) func(*world.Tx) { return func(tx *world.Tx) { tx.SetCalendar(c) } }
@@ -58,7 +58,8 @@ func TestCalendarsIncludeOthers(t *testing.T) {
 			t.Error(c.Invalid)
 		}
 		change := w.Update(set(including("ccc", 3)))
-		if got := validity(w, "a", "bb", "ccc"); !slices.Equal(got, []string{"a valid", "bb valid", "ccc valid"}) || !slices.Equal(change.Calendars, []string{"a", "bb", "ccc"}) {
+		if got := validity(w, "a", "bb", "ccc"); !slices.Equal(got, []string{"a valid", "bb valid", "ccc valid"}) ||
+			!slices.Equal(change.Calendars, []string{"a", "bb", "ccc"}) {
 			t.Error(got, change.Calendars)
 		}
 		w.Update(func(tx *world.Tx) { tx.RemoveCalendar("ccc") })
@@ -72,7 +73,8 @@ func TestCalendarsIncludeOthers(t *testing.T) {
 	})
 	w := world.New(target.Scope{})
 	w.Update(set(bb))
-	if errs := w.Snapshot().CheckCalendar(including("ccc", 1, "bb")); len(errs) != 1 || !strings.Contains(errs[0].Error(), "ccc -> bb -> ccc") {
+	if errs := w.Snapshot().CheckCalendar(including("ccc", 1, "bb")); len(errs) != 1 ||
+		!strings.Contains(errs[0].Error(), "ccc -> bb -> ccc") {
 		t.Errorf("at apply, a circle is refused: %v", errs)
 	}
 	if errs := w.Snapshot().CheckCalendar(including("a", 1, "bb", "not there")); len(errs) > 0 {
@@ -86,7 +88,8 @@ func TestFilesOfCalendars(t *testing.T) {
 	c := including("a", 1)
 	c.Spec.ICS = &v1alpha1.CalendarICS{ConfigMap: &key}
 	file := func(date string) string {
-		return "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\nDTSTART:" + date + "\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:soon\nEND:VEVENT\nEND:VCALENDAR\n"
+		return "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\nDTSTART:" + date +
+			"\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:soon\nEND:VEVENT\nEND:VCALENDAR\n"
 	}
 	w := world.New(target.Scope{})
 	w.Update(func(tx *world.Tx) {

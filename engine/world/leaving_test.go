@@ -28,7 +28,8 @@ func TestRequestsAreReadUntilPodsAreRestored(t *testing.T) {
 	tuned := &v1alpha1.Tortoise{ObjectMeta: meta("shop", "tuned")}
 	tuned.Spec.Mode = v1alpha1.TortoiseAuto
 	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
-	sets, governors := schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+	sets, governors := schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
+		schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 	for _, step := range []struct {
 		what           string
 		do             func(*world.Tx)

@@ -55,7 +55,8 @@ func nightly(t *testing.T) *world.Memory {
 	lists.Policies = []policy.Object{nights}
 	lists.Objects = [][]byte{
 		[]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"},"spec":{"replicas":3}}`),
-		[]byte(`{"apiVersion":"elasticsearch.k8s.elastic.co/v1","kind":"Elasticsearch","metadata":{"namespace":"shop","name":"logs"},"spec":{"nodeSets":[{"name":"hot","count":3}]}}`),
+		[]byte(
+			`{"apiVersion":"elasticsearch.k8s.elastic.co/v1","kind":"Elasticsearch","metadata":{"namespace":"shop","name":"logs"},"spec":{"nodeSets":[{"name":"hot","count":3}]}}`),
 	}
 	m, err := world.NewMemory(lists)
 	if err != nil {
@@ -71,8 +72,10 @@ func TestSandboxesAreIndependent(t *testing.T) {
 	before := string(m.Raw(web))
 	from := time.Date(2037, 5, 13, 12, 0, 0, 0, time.UTC)
 	for range 2 {
-		writes, err := decide.Simulate(m.Sandbox([]workload.Ref{web, web, {GroupKind: web.GroupKind, Namespace: "shop", Name: "none"}}), from, from.Add(24*time.Hour))
-		if err != nil || len(writes) != 2 || writes[0].Target != web || writes[0].Message != "replicas 3 -> 0" || writes[1].Message != "replicas 0 -> 3" {
+		writes, err := decide.Simulate(m.Sandbox([]workload.Ref{web, web, {GroupKind: web.GroupKind, Namespace: "shop", Name: "none"}}), from,
+			from.Add(24*time.Hour))
+		if err != nil || len(writes) != 2 || writes[0].Target != web || writes[0].Message != "replicas 3 -> 0" ||
+			writes[1].Message != "replicas 0 -> 3" {
 			t.Fatalf("%+v, %v", writes, err)
 		}
 	}

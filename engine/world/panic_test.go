@@ -66,7 +66,8 @@ func TestAPanickingCalendarOrAdapterStopsNoOther(t *testing.T) {
 	kind := schedule.Kinds()[0]
 	uses := func(name, calendar string) *v1alpha1.Schedule {
 		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Finalizers: []string{v1alpha1.FinalizerRestore}}}
-		s.Spec.Upscale, s.Spec.Downscale, s.Spec.Calendars = "0 8 * * *", "0 20 * * *", []v1alpha1.CalendarRef{{Name: calendar, Effect: v1alpha1.EffectAsleep}}
+		s.Spec.Upscale, s.Spec.Downscale, s.Spec.Calendars = "0 8 * * *", "0 20 * * *",
+			[]v1alpha1.CalendarRef{{Name: calendar, Effect: v1alpha1.EffectAsleep}}
 		return s
 	}
 	w.Update(func(tx *world.Tx) {

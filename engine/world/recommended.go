@@ -15,8 +15,10 @@ func (m *Memory) adviseBy(r *v1alpha1.Recommendation) {
 	if len(st.Containers) == 0 {
 		return
 	}
-	a := &workload.Advice{By: workload.ParsePolicy(r.Spec.Policy), Amounts: map[workload.Amount]int64{}, Lines: st.Reasons, InPlace: st.Pods != nil, Dry: st.Mode == v1alpha1.TortoiseOff}
-	a.OnCreate = !a.InPlace && st.NewPods != nil && slices.ContainsFunc(st.NewPods.Containers, func(c v1alpha1.NewContainer) bool { return c.CPU != nil || c.Memory != nil })
+	a := &workload.Advice{By: workload.ParsePolicy(r.Spec.Policy), Amounts: map[workload.Amount]int64{}, Lines: st.Reasons,
+		InPlace: st.Pods != nil, Dry: st.Mode == v1alpha1.TortoiseOff}
+	a.OnCreate = !a.InPlace && st.NewPods != nil && slices.ContainsFunc(st.NewPods.Containers,
+		func(c v1alpha1.NewContainer) bool { return c.CPU != nil || c.Memory != nil })
 	if st.DecidedTime != nil {
 		a.AmountsSince, a.BoundsSince = st.DecidedTime.Time, st.DecidedTime.Time
 	}

@@ -129,7 +129,8 @@ const (
 
 func emptySnapshot() *Snapshot {
 	return &Snapshot{
-		policies: newPolicyIndex(), calendars: map[string]Calendar{}, texts: map[v1alpha1.ConfigMapKey]text{}, kinds: map[schema.GroupKind]*Kind{},
+		policies: newPolicyIndex(), calendars: map[string]Calendar{}, texts: map[v1alpha1.ConfigMapKey]text{},
+		kinds:    map[schema.GroupKind]*Kind{},
 		adapters: map[schema.GroupResource]*Adapter{}, set: &freeze.Set{}, advice: &advice{},
 	}
 }
@@ -258,7 +259,8 @@ func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
 	before := slices.Clone(all)
 	return slices.DeleteFunc(all, func(g workload.Ref) bool {
 		obj := s.Object(g)
-		return obj != nil && obj.Owner != nil && slices.Contains(before, workload.Ref{GroupKind: obj.Owner.GroupKind, Namespace: g.Namespace, Name: obj.Owner.Name})
+		return obj != nil && obj.Owner != nil && slices.Contains(before,
+			workload.Ref{GroupKind: obj.Owner.GroupKind, Namespace: g.Namespace, Name: obj.Owner.Name})
 	})
 }
 

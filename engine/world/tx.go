@@ -70,8 +70,9 @@ type readers struct {
 
 func newTx(scope target.Scope, read readers, before *Snapshot) *Tx {
 	tx := &Tx{
-		scope: scope, read: read, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{}, compiled: map[string]bool{},
-		rules: map[workload.Policy]*freeze.Rule{}, exceptions: map[workload.Policy]*freeze.Exception{}, gone: sets.New[workload.Policy](),
+		scope: scope, read: read, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{},
+		compiled: map[string]bool{},
+		rules:    map[workload.Policy]*freeze.Rule{}, exceptions: map[workload.Policy]*freeze.Exception{}, gone: sets.New[workload.Policy](),
 	}
 	tx.next.calendars, tx.next.kinds, tx.next.adapters = maps.Clone(before.calendars), maps.Clone(before.kinds), maps.Clone(before.adapters)
 	tx.next.texts = maps.Clone(before.texts)
@@ -147,7 +148,8 @@ func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
 // clears the record.
 func (tx *Tx) RefuseFinalizer(id workload.Policy, why string) {
 	if p := tx.policies.all[id]; p != nil && !isSecured(p.Kind, p.Object) {
-		tx.setPolicy(p.Kind, p.Object, fmt.Sprintf("nothing is changed while the finalizer %s cannot be put on this policy: %s", v1alpha1.FinalizerRestore, why))
+		tx.setPolicy(p.Kind, p.Object, fmt.Sprintf("nothing is changed while the finalizer %s cannot be put on this policy: %s",
+			v1alpha1.FinalizerRestore, why))
 	}
 }
 
@@ -177,7 +179,8 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 }
 
 // compileSafely compiles an object. A panic makes this policy unreadable and does not stop other policies.
-func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx policy.Context) (compiled *policy.Policy, errs field.ErrorList) {
+func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx policy.Context) (compiled *policy.Policy,
+	errs field.ErrorList) {
 	if fault := safely(func() { compiled, errs = kind.Compile(obj, ctx) }); fault != nil {
 		errs = field.ErrorList{fault}
 		compiled = policy.Broken(id, errs)

@@ -168,7 +168,8 @@ func made() *v1alpha1.Trigger {
 	five := int64(5)
 	tr := &v1alpha1.Trigger{ObjectMeta: meta("shop", "peaks")}
 	tr.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}}
-	tr.Spec.Triggers = []v1alpha1.TimeTrigger{{Name: "noon", Window: v1alpha1.Window{From: "11:00", To: "13:00"}, During: v1alpha1.TriggerValues{Min: &five}}}
+	tr.Spec.Triggers = []v1alpha1.TimeTrigger{{Name: "noon", Window: v1alpha1.Window{From: "11:00", To: "13:00"},
+		During: v1alpha1.TriggerValues{Min: &five}}}
 	tr.Spec.Template = &runtime.RawExtension{Raw: []byte(worldtest.Autoscaler("web", "web", 1, 9, ""))}
 	return tr
 }
@@ -291,7 +292,8 @@ func TestFreezesCountWhileTheirKindIsUndiscovered(t *testing.T) {
 				tx.SetPolicy(kind(freeze.ClusterKind), obj)
 				return
 			}
-			tx.SetAdapter(&v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.pools.example.com", Generation: int64(version)}}, world.MayBeServed)
+			tx.SetAdapter(&v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.pools.example.com", Generation: int64(version)}},
+				world.MayBeServed)
 		})
 		if got := w.Set().Rule(id) != nil; got != want {
 			t.Errorf("%s: the freeze counts: %t, want %t", what, got, want)

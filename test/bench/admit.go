@@ -106,7 +106,8 @@ func (b *bench) handling(ctx context.Context) error {
 		if round == 0 {
 			continue // connections and caches are warm now
 		}
-		b.report.say("judging %d reviews of %d bytes: p99 %.3f ms, %.0f/s; always allowing: p99 %.3f ms, %.0f/s", len(mine.each), len(body), mine.p99(), mine.rate(), bare.p99(), bare.rate())
+		b.report.say("judging %d reviews of %d bytes: p99 %.3f ms, %.0f/s; always allowing: p99 %.3f ms, %.0f/s", len(mine.each), len(body),
+			mine.p99(), mine.rate(), bare.p99(), bare.rate())
 		p99, rps = append(p99, mine.p99()/bare.p99()), append(rps, mine.rate()/bare.rate())
 	}
 	b.report.rounds("admit_p99_ratio", p99)

@@ -57,7 +57,8 @@ func (b *bench) deciding(ctx context.Context) error {
 func (b *bench) decisions() (freeze.Request, []*freeze.Set, error) {
 	stage := &stage{sizes: b.sizes}
 	req := freeze.Request{
-		Actions: workload.ChangeScale, Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: stage.namespaceOf(0), Name: deploymentName(0), User: "pipeline", Now: admitNow,
+		Actions: workload.ChangeScale, Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: stage.namespaceOf(0),
+		Name: deploymentName(0), User: "pipeline", Now: admitNow,
 		NamespaceLabels: []workload.Pairs{workload.NewPairs(map[string]string{"env": "prod", "team": "shop"})},
 	}
 	req.Old = &freeze.Facts{Labels: workload.NewPairs(stage.deployment(0).Labels)}

@@ -50,7 +50,8 @@ func freezeFleet(n int, namespace string) (*freeze.Set, error) {
 	var rules []*freeze.Rule
 	var exceptions []*freeze.Exception
 	for i := range n {
-		rule, exception, errs := freeze.CompileObject(freezePolicy(i, namespace), freeze.Context{Scope: target.Scope{Protected: sets.New("kube-system")}})
+		rule, exception, errs := freeze.CompileObject(freezePolicy(i, namespace),
+			freeze.Context{Scope: target.Scope{Protected: sets.New("kube-system")}})
 		if len(errs) > 0 {
 			return nil, fmt.Errorf("compile policy %d: %w", i, errs.ToAggregate())
 		}
@@ -66,8 +67,10 @@ func freezeFleet(n int, namespace string) (*freeze.Set, error) {
 func freezePolicy(i int, namespace string) any {
 	meta := metav1.ObjectMeta{Name: fmt.Sprintf("policy-%d", i)}
 	during := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(admitNow.AddDate(0, 0, -4)), EndTime: metav1.NewTime(admitNow.AddDate(0, 0, 10))}
-	before := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(admitNow.AddDate(-1, 0, -4)), EndTime: metav1.NewTime(admitNow.AddDate(-1, 0, 10))}
-	rules := v1alpha1.FreezeRules{Deny: []v1alpha1.Action{v1alpha1.ActionRollOut, v1alpha1.ActionScale}, Message: &v1alpha1.FreezeMessage{Reason: "year-end", Contact: "#release"}}
+	before := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(admitNow.AddDate(-1, 0, -4)),
+		EndTime: metav1.NewTime(admitNow.AddDate(-1, 0, 10))}
+	rules := v1alpha1.FreezeRules{Deny: []v1alpha1.Action{v1alpha1.ActionRollOut, v1alpha1.ActionScale},
+		Message: &v1alpha1.FreezeMessage{Reason: "year-end", Contact: "#release"}}
 	var spec v1alpha1.ClusterTargetSelector
 	spec.Exclude = &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelExclude: "true"}}
 	labels := func(k, v string) *metav1.LabelSelector {
@@ -88,10 +91,11 @@ func freezePolicy(i int, namespace string) any {
 		return &v1alpha1.ChangeFreeze{ObjectMeta: meta2, Spec: v1alpha1.ChangeFreezeSpec{FreezePeriod: during, FreezeRules: rules}}
 	case i == 4:
 		spec.Namespaces = []string{namespace}
-		return &v1alpha1.ClusterFreezeException{ObjectMeta: meta, Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: spec, ExceptionRules: v1alpha1.ExceptionRules{
-			ActiveFrom: during.StartTime, ActiveTo: during.EndTime, Allow: []v1alpha1.Action{v1alpha1.ActionRollOut}, Reason: "pipeline",
-			Constraints: &v1alpha1.ExceptionConstraints{AllowedGroups: []string{"ci", "system:masters"}},
-		}}}
+		return &v1alpha1.ClusterFreezeException{ObjectMeta: meta,
+			Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: spec, ExceptionRules: v1alpha1.ExceptionRules{
+				ActiveFrom: during.StartTime, ActiveTo: during.EndTime, Allow: []v1alpha1.Action{v1alpha1.ActionRollOut}, Reason: "pipeline",
+				Constraints: &v1alpha1.ExceptionConstraints{AllowedGroups: []string{"ci", "system:masters"}},
+			}}}
 	case i%5 == 0:
 		meta2.Namespace = fmt.Sprintf("team-%d", i)
 		return &v1alpha1.ChangeFreeze{ObjectMeta: meta2, Spec: v1alpha1.ChangeFreezeSpec{FreezePeriod: during, FreezeRules: rules}}
@@ -99,13 +103,16 @@ func freezePolicy(i int, namespace string) any {
 		spec.NamespaceSelector = labels("team", meta.Name)
 	case i%5 == 2:
 		meta2.Namespace = namespace
-		return &v1alpha1.ChangeFreeze{ObjectMeta: meta2, Spec: v1alpha1.ChangeFreezeSpec{Target: v1alpha1.TargetSelector{Selector: labels("app", meta.Name)}, FreezePeriod: during, FreezeRules: rules}}
+		return &v1alpha1.ChangeFreeze{ObjectMeta: meta2,
+			Spec: v1alpha1.ChangeFreezeSpec{Target: v1alpha1.TargetSelector{Selector: labels("app", meta.Name)}, FreezePeriod: during,
+				FreezeRules: rules}}
 	case i%5 == 3:
 		spec.NamespaceSelector, during = labels("env", "prod"), before
 	default:
 		spec.NamespaceSelector, spec.Names = labels("env", "prod"), []string{meta.Name}
 	}
-	return &v1alpha1.ClusterChangeFreeze{ObjectMeta: meta, Spec: v1alpha1.ClusterChangeFreezeSpec{Target: spec, FreezePeriod: during, FreezeRules: rules}}
+	return &v1alpha1.ClusterChangeFreeze{ObjectMeta: meta, Spec: v1alpha1.ClusterChangeFreezeSpec{Target: spec, FreezePeriod: during,
+		FreezeRules: rules}}
 }
 
 // reviewSize is the size of an object in a review, in bytes of JSON.
@@ -125,8 +132,9 @@ func (s *sizes) rollOutReview() ([]byte, error) {
 			return nil, err
 		}
 		fields := `{"f:spec":{"f:note":"` + strings.Repeat("x", max(0, reviewSize-len(bare)-150)) + `"}}`
-		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(fields)}}
+		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1",
+			FieldsType: "FieldsV1",
+			FieldsV1:   metav1.NewFieldsV1(fields)}}
 		return json.Marshal(d)
 	}
 	old, err := object("registry.example.com/shop/web:1.27.3")
@@ -143,6 +151,7 @@ func (s *sizes) rollOutReview() ([]byte, error) {
 		"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource,
 		"namespace": d.Namespace, "name": d.Name, "operation": "UPDATE", "dryRun": false,
 		"userInfo": map[string]any{"username": "pipeline", "groups": []string{"ci", "system:authenticated"}},
-		"object":   cur, "oldObject": old, "options": map[string]string{"apiVersion": "meta.k8s.io/v1", "kind": "UpdateOptions", "fieldManager": "kubectl"},
+		"object":   cur, "oldObject": old, "options": map[string]string{"apiVersion": "meta.k8s.io/v1", "kind": "UpdateOptions",
+			"fieldManager": "kubectl"},
 	}})
 }

@@ -23,7 +23,8 @@ const (
 // hostileBodies returns expensive reviews: nested deeply, with many members, too large.
 func hostileBodies() []string {
 	fill := func(element string) string { return strings.Repeat(element, hostileSize/len(element)) }
-	const user, object = `{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","userInfo":{"username":"eve","groups":[`, `{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":`
+	const user, object = `{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","userInfo":{"username":"eve","groups":[`,
+		`{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":`
 	return []string{
 		object + fill("["),
 		user + fill("[],") + `""]}}}`,
@@ -101,7 +102,8 @@ func (b *bench) besieging(ctx context.Context) error {
 		if round == 0 {
 			continue // connections and caches are warm now
 		}
-		b.report.say("judging beside hostile reviews: p99 %.3f ms; without: p99 %.3f ms; %d hostile ones so far", with.p99(), without.p99(), hostile)
+		b.report.say("judging beside hostile reviews: p99 %.3f ms; without: p99 %.3f ms; %d hostile ones so far", with.p99(), without.p99(),
+			hostile)
 		ratios = append(ratios, with.p99()/without.p99())
 	}
 	b.report.rounds("admit_hostile_p99_ratio", ratios)

@@ -85,7 +85,8 @@ func (s *switchboard) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // update makes a new revision of one Deployment of the first namespace.
 func (s *stage) update(ctx context.Context, i int) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"bench/turn":"%d-%d"}}}}}`, time.Now().UnixNano(), i)
-	_, err := s.clients.AppsV1().Deployments(s.namespaceOf(0)).Patch(ctx, deploymentName(i%s.perNamespace), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "bench"})
+	_, err := s.clients.AppsV1().Deployments(s.namespaceOf(0)).Patch(ctx, deploymentName(i%s.perNamespace), types.MergePatchType, []byte(body),
+		metav1.PatchOptions{FieldManager: "bench"})
 	if err != nil && !apierrors.IsConflict(err) { // two workers used the same object
 		return fmt.Errorf("update a Deployment: %w", err)
 	}
@@ -111,7 +112,8 @@ func (s *stage) judgedBy(ctx context.Context, server *httptest.Server) error {
 	url := server.URL + registration.JudgePath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut}}
-	config := registration.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, rules, registration.FreezeScope{})
+	config := registration.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, rules,
+		registration.FreezeScope{})
 	_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create the webhook configuration: %w", err)
@@ -122,7 +124,8 @@ func (s *stage) judgedBy(ctx context.Context, server *httptest.Server) error {
 // judgedByNobody removes the webhook configuration and waits until the API server stops calling it.
 func (s *stage) judgedByNobody(ctx context.Context, front *switchboard) error {
 	ctx = context.WithoutCancel(ctx)
-	err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, registration.FreezeConfigurationName, metav1.DeleteOptions{})
+	err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, registration.FreezeConfigurationName,
+		metav1.DeleteOptions{})
 	if err != nil {
 		return fmt.Errorf("delete the webhook configuration: %w", err)
 	}

@@ -44,7 +44,8 @@ func (s *stage) loop() (*loop, error) {
 func (s *stage) listTargets(ctx context.Context) ([]*workload.Object, error) {
 	var all []*workload.Object
 	for i := 0; i*s.perNamespace < s.targets; i++ {
-		raw, err := s.clients.AppsV1().RESTClient().Get().Resource("deployments").Namespace(namespaceName(i)).SetHeader("Accept", "application/json").DoRaw(ctx)
+		raw, err := s.clients.AppsV1().RESTClient().Get().Resource("deployments").Namespace(namespaceName(i)).SetHeader("Accept",
+			"application/json").DoRaw(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("list the Deployments of %s: %w", namespaceName(i), err)
 		}
@@ -142,7 +143,8 @@ func (s *stage) verify(ctx context.Context, asleep bool) error {
 	}
 	for _, obj := range objects {
 		if (len(obj.Ledger) > 0) != asleep || obj.LedgerError != "" {
-			return fmt.Errorf("verify the targets: %s/%s has %d ledger entries (%s), want asleep %t", obj.Namespace, obj.Name, len(obj.Ledger), obj.LedgerError, asleep)
+			return fmt.Errorf("verify the targets: %s/%s has %d ledger entries (%s), want asleep %t", obj.Namespace, obj.Name, len(obj.Ledger),
+				obj.LedgerError, asleep)
 		}
 	}
 	if len(objects) == 0 {

@@ -45,7 +45,8 @@ func TestFigureLines(t *testing.T) {
 	r.figure("decide_ns", 12345.67, "ns")
 	r.remark = "(quick)"
 	r.figure("edge_requests_per_change", 1, "requests/change")
-	want := "figure edge_ratio 1.062 ratio\nfigure noop_requests 0 requests\nfigure decide_ns 12345.7 ns\nfigure edge_requests_per_change 1.000 requests/change (quick)\n"
+	want := "figure edge_ratio 1.062 ratio\nfigure noop_requests 0 requests\nfigure decide_ns 12345.7 ns\nfigure " +
+		"edge_requests_per_change 1.000 requests/change (quick)\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
@@ -79,7 +80,8 @@ func TestIgnoredRequests(t *testing.T) {
 		}
 	}
 	before := tally{{verb: "PATCH", resource: "deployments", group: "apps"}: 3, {verb: "GET", resource: "pods"}: 1}
-	after := tally{{verb: "PATCH", resource: "deployments", group: "apps"}: 10, {verb: "GET", resource: "pods"}: 1, {verb: "GET", subresource: "/openapi/v3"}: 1}
+	after := tally{{verb: "PATCH", resource: "deployments", group: "apps"}: 10, {verb: "GET", resource: "pods"}: 1,
+		{verb: "GET", subresource: "/openapi/v3"}: 1}
 	made := after.since(before)
 	if made.sum() != 8 || made.String() != "7 PATCH deployments.apps, 1 GET /openapi/v3" {
 		t.Errorf("made %v: %s", made.sum(), made)
@@ -117,7 +119,8 @@ func TestMeterCountsSuccessfulPatches(t *testing.T) {
 	send(http.MethodPatch, web+"refused")
 	send(http.MethodGet, web+"a")
 	send(http.MethodPatch, "/apis/flyball.dev/v1alpha1/clusterschedules/nights/status")
-	if _, err := m.await(t.Context(), reached, time.Millisecond); err == nil || !strings.Contains(err.Error(), "1 went through and 1 did not") {
+	if _, err := m.await(t.Context(), reached, time.Millisecond); err == nil ||
+		!strings.Contains(err.Error(), "1 went through and 1 did not") {
 		t.Errorf("after one patch: %v", err)
 	}
 	send(http.MethodPatch, web+"b")

@@ -42,8 +42,8 @@ func (b *bench) checking(ctx context.Context) error {
 	return nil
 }
 
-// costly returns as many windows with crons as a policy may have: short ones that neither end together nor are known to be endless, in a zone whose clock
-// changes by half an hour.
+// costly returns as many windows with crons as a policy may have: short ones that neither end together nor are known to be
+// endless, in a zone whose clock changes by half an hour.
 func costly() (zone string, windows []v1alpha1.Window) {
 	kinds := []v1alpha1.Window{
 		{Cron: "* 1-23/2 1-7 1,7 3", Duration: "1h"}, {Cron: "0 2 1-30 * 1-5", Duration: "25h"}, {Cron: "59 2 */2 * 1", Duration: "24h"},

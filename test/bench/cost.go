@@ -30,7 +30,8 @@ func (b *bench) costPlans(ctx context.Context) error {
 	for i := range 2000 {
 		name := fmt.Sprint("node-", i%100)
 		at := now.Add(-time.Hour).Unix() + int64(i)
-		pods = append(pods, &fleet.Pod{Name: fmt.Sprint("web-", i), UID: fmt.Sprint(i), Assigned: true, Group: "web", Revision: "web", Phase: fleet.Running, Ready: true,
+		pods = append(pods, &fleet.Pod{Name: fmt.Sprint("web-", i), UID: fmt.Sprint(i), Assigned: true, Group: "web", Revision: "web",
+			Phase: fleet.Running, Ready: true,
 			Changed: at, Created: at, Node: &fleet.Node{Name: name, Labels: map[string]string{zoneLabel: fmt.Sprint("zone-", i%100%3)}}})
 	}
 	var rounds []float64
@@ -174,14 +175,17 @@ func (f *podFleet) grow(ctx context.Context, n int) error {
 		return fmt.Errorf("create a namespace: %w", err)
 	}
 	for i := range podNodes {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i), Labels: map[string]string{zoneLabel: fmt.Sprint("zone-", i%3)}}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i),
+			Labels: map[string]string{zoneLabel: fmt.Sprint("zone-", i%3)}}}
 		if err := c.Create(ctx, node); err != nil {
 			return fmt.Errorf("create a node: %w", err)
 		}
 	}
 	labels := map[string]string{"app": "web"}
-	selector, template := &metav1.LabelSelector{MatchLabels: labels}, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec("")}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: podNamespace, Name: "web"}, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}
+	selector, template := &metav1.LabelSelector{MatchLabels: labels},
+		corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec("")}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: podNamespace, Name: "web"},
+		Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}
 	if err := c.Create(ctx, d); err != nil {
 		return fmt.Errorf("create the Deployment: %w", err)
 	}
@@ -202,7 +206,8 @@ func (f *podFleet) grow(ctx context.Context, n int) error {
 const podNodes = 100
 
 func podSpec(node string) corev1.PodSpec {
-	return corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: ptr.To[int64](0), Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}}
+	return corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: ptr.To[int64](0),
+		Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}}
 }
 
 // add creates one ready pod on a node of the fleet.
@@ -216,7 +221,8 @@ func (f *podFleet) add(ctx context.Context) error {
 		return fmt.Errorf("create a pod: %w", err)
 	}
 	const ready = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`
-	_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, fmt.Appendf(nil, ready, time.Now().UTC().Format(time.RFC3339)), metav1.PatchOptions{}, "status")
+	_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, fmt.Appendf(nil, ready, time.Now().UTC().Format(time.RFC3339)),
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("make a pod ready: %w", err)
 	}

@@ -29,7 +29,8 @@ func compilePolicy(c *v1alpha1.ClusterSchedule) (*policy.Policy, error) {
 
 // decide runs the engine's steps from one observed object to its patch, without the engine's indexes and locks: select,
 // observe, run the pipelines, merge, render.
-func decide(policies []*policy.Policy, a *adapter.Adapter, obj *workload.Object, namespace workload.Pairs, now time.Time) (adapter.Result, error) {
+func decide(policies []*policy.Policy, a *adapter.Adapter, obj *workload.Object, namespace workload.Pairs, now time.Time) (adapter.Result,
+	error) {
 	in := pipeline.Input{Now: now, Target: a.Observe(obj)}
 	in.Target.Ref = workload.Ref{GroupKind: a.GroupKind(), Namespace: obj.Namespace, Name: obj.Name}
 	intents := make([]workload.Intent, 0, len(policies))

@@ -56,7 +56,8 @@ func (b *bench) edges(ctx context.Context) error {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
 		for i, t := range times {
-			b.report.say("edge %s of round %d: manager %s, bare loop %s, bare loop beside a watch %s", stateName(i == 0), round, t.manager, t.bare, t.watched)
+			b.report.say("edge %s of round %d: manager %s, bare loop %s, bare loop beside a watch %s", stateName(i == 0), round, t.manager, t.bare,
+				t.watched)
 			ratios = append(ratios, t.manager.seconds/t.bare.seconds)
 			watched = append(watched, t.manager.seconds/t.watched.seconds)
 			efforts = append(efforts, t.manager.sum()/t.bare.sum())

@@ -35,7 +35,8 @@ func (b *bench) enforcing(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if _, err := s.clients.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, s.frozenDeployment(), metav1.CreateOptions{}); err != nil {
+	if _, err := s.clients.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, s.frozenDeployment(),
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create the Deployment to be frozen: %w", err)
 	}
 	replicas, err := s.replicas(ctx)
@@ -186,7 +187,8 @@ func (s *stage) watchFreezes(ctx context.Context) (watch.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	w, err := c.Resource(schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "changefreezes"}).
+	w, err := c.Resource(schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version,
+		Resource: "changefreezes"}).
 		Namespace(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("watch freezes: %w", err)
@@ -237,7 +239,8 @@ func (s *stage) firstFrozenTimes(ctx context.Context) ([]float64, error) {
 		}
 		each = append(each, max(refused.Sub(answered).Seconds()*1000, 0))
 		err = s.thaw(ctx, f, func() error {
-			_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, registration.FreezeConfigurationName, metav1.GetOptions{})
+			_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, registration.FreezeConfigurationName,
+				metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
@@ -253,7 +256,8 @@ func (s *stage) firstFrozenTimes(ctx context.Context) ([]float64, error) {
 // refusal tries a deletion as a dry run repeatedly, and returns the time of the API server's first refusal.
 func (s *stage) refusal(ctx context.Context, by string) (time.Time, error) {
 	for {
-		err := s.clients.AppsV1().Deployments(metav1.NamespaceDefault).Delete(ctx, frozenName, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		err := s.clients.AppsV1().Deployments(metav1.NamespaceDefault).Delete(ctx, frozenName,
+			metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case apierrors.IsForbidden(err) && strings.Contains(err.Error(), by):
 			return time.Now(), nil

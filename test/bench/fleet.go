@@ -48,13 +48,15 @@ func (s *stage) grow(ctx context.Context, n int) error {
 	if err != nil {
 		return fmt.Errorf("read the last Deployment: %w", err)
 	}
-	s.report.say("%d Deployments of %d bytes of JSON are there, %d of them made in %s", n, len(raw), n-first, time.Since(began).Round(time.Second))
+	s.report.say("%d Deployments of %d bytes of JSON are there, %d of them made in %s", n, len(raw), n-first,
+		time.Since(began).Round(time.Second))
 	return nil
 }
 
 func (s *stage) namespaces(ctx context.Context, from, to int) error {
 	return parallel(ctx, s.writers, to-from, func(ctx context.Context, i int) error {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(from + i), Labels: map[string]string{"team": fmt.Sprint("team-", (from+i)%20)}}}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(from + i),
+			Labels: map[string]string{"team": fmt.Sprint("team-", (from+i)%20)}}}
 		if (from+i)*s.perNamespace < s.targets {
 			ns.Labels[scheduledLabel] = "true"
 		}
@@ -95,7 +97,8 @@ func (s *stage) deployment(i int) *appsv1.Deployment {
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &quarter, MaxUnavailable: &quarter}},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: pod, Annotations: map[string]string{"checksum/config": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}},
+				ObjectMeta: metav1.ObjectMeta{Labels: pod,
+					Annotations: map[string]string{"checksum/config": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}},
 				Spec: corev1.PodSpec{
 					ServiceAccountName: "service",
 					Containers:         []corev1.Container{container(name)},
@@ -131,13 +134,15 @@ func container(name string) corev1.Container {
 func available(d *appsv1.Deployment) appsv1.DeploymentStatus {
 	n, now := *d.Spec.Replicas, metav1.Now()
 	condition := func(kind appsv1.DeploymentConditionType, reason, message string) appsv1.DeploymentCondition {
-		return appsv1.DeploymentCondition{Type: kind, Status: corev1.ConditionTrue, LastUpdateTime: now, LastTransitionTime: now, Reason: reason, Message: message}
+		return appsv1.DeploymentCondition{Type: kind, Status: corev1.ConditionTrue, LastUpdateTime: now, LastTransitionTime: now, Reason: reason,
+			Message: message}
 	}
 	return appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 		Conditions: []appsv1.DeploymentCondition{
 			condition(appsv1.DeploymentAvailable, "MinimumReplicasAvailable", "Deployment has minimum availability."),
-			condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable", fmt.Sprintf("ReplicaSet %q has successfully progressed.", d.Name+"-6b7f9c4d58")),
+			condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable",
+				fmt.Sprintf("ReplicaSet %q has successfully progressed.", d.Name+"-6b7f9c4d58")),
 		},
 	}
 }

@@ -22,8 +22,8 @@ import (
 // globbedKind is the kind of the object that is decided about.
 var globbedKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 
-// globbing measures decisions among ten and among ten thousand policies that select namespaces and names by globs, of which five concern the
-// object: of a change at admission, and of a target in the engine.
+// globbing measures decisions among ten and among ten thousand policies that select namespaces and names by globs, of which five
+// concern the object: of a change at admission, and of a target in the engine.
 func (b *bench) globbing(ctx context.Context) error {
 	ends := []int{decidedAmong[0], decidedAmong[len(decidedAmong)-1]}
 	var judge, act []func()
@@ -75,8 +75,8 @@ func globRound(run []func()) [][]float64 {
 	return took
 }
 
-// globs returns the selection of the i-th policy. The first five select the object shop-blue/web-1, each other one selects others by a prefix or
-// suffix of namespaces, of names, or of both.
+// globs returns the selection of the i-th policy. The first five select the object shop-blue/web-1, each other one selects others
+// by a prefix or suffix of namespaces, of names, or of both.
 func globs(i int) v1alpha1.ClusterTargetSelector {
 	var spec v1alpha1.ClusterTargetSelector
 	switch {
@@ -108,7 +108,8 @@ func (b *bench) globbedChange(n int) (func(), error) {
 		rules = append(rules, rule)
 	}
 	set := (&freeze.Set{}).With(rules...)
-	req := freeze.Request{Actions: workload.ChangeScale, Kind: globbedKind, Namespace: "shop-blue", Name: "web-1", User: "pipeline", Now: admitNow}
+	req := freeze.Request{Actions: workload.ChangeScale, Kind: globbedKind, Namespace: "shop-blue", Name: "web-1", User: "pipeline",
+		Now: admitNow}
 	if denials := len(set.Decide(req).Denials); denials != 5 {
 		return nil, fmt.Errorf("%d freezes of %d deny the change, want 5", denials, n)
 	}
@@ -128,7 +129,8 @@ func (b *bench) globbedTarget(n int) (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode a Deployment: %w", err)
 	}
-	lists := world.Lists{Scope: world.Scope(harness.Namespace, nil), Objects: [][]byte{object}, Namespaces: []*workload.Object{{Name: "shop-blue"}}}
+	lists := world.Lists{Scope: world.Scope(harness.Namespace, nil), Objects: [][]byte{object},
+		Namespaces: []*workload.Object{{Name: "shop-blue"}}}
 	for i := range library {
 		lists.Adapters = append(lists.Adapters, &library[i])
 	}

@@ -57,7 +57,8 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	defer stop()
 	options := app.CacheOptions(status.NewListings())
 	source := &source{kind: name, n: n, object: object, decode: serializer.NewCodecFactory(app.Scheme()).UniversalDeserializer()}
-	informer := options.NewInformer(source.listerWatcher(), kind.New(), 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	informer := options.NewInformer(source.listerWatcher(), kind.New(), 0,
+		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	if err := informer.SetTransform(options.DefaultTransform); err != nil {
 		return 0, fmt.Errorf("set up the informer: %w", err)
 	}
@@ -146,8 +147,9 @@ func (s *source) list() (k8sruntime.Object, error) {
 func stored(i int, kind string, finalizers ...string) (metav1.TypeMeta, metav1.ObjectMeta) {
 	at := metav1.NewTime(admitNow.Add(time.Duration(i) * time.Second))
 	fields := func(manager, subresource, body string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: v1alpha1.GroupVersion.String(),
-			Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(body), Subresource: subresource}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
+			APIVersion: v1alpha1.GroupVersion.String(),
+			Time:       &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(body), Subresource: subresource}
 	}
 	spec := `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:team":{}}},` +
 		`"f:spec":{".":{},"f:deny":{},"f:enforcement":{},"f:message":{".":{},"f:contact":{},"f:docsURL":{},"f:reason":{}},"f:target":{".":{},"f:kinds":{},"f:namespaceSelector":{}},"f:timeZone":{}}}`
@@ -156,8 +158,9 @@ func stored(i int, kind string, finalizers ...string) (metav1.TypeMeta, metav1.O
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}, metav1.ObjectMeta{
 		Name: fmt.Sprintf("policy-%d", i), UID: types.UID(fmt.Sprintf("8a9b2c1e-0000-4000-8000-%012d", i)), ResourceVersion: fmt.Sprint(4711 + i),
 		Generation: 1, CreationTimestamp: at, Finalizers: finalizers,
-		Labels:        map[string]string{"app.kubernetes.io/managed-by": "Helm", "team": fmt.Sprintf("team-%d", i%100)},
-		Annotations:   map[string]string{"meta.helm.sh/release-name": fmt.Sprintf("team-%d", i%100), "meta.helm.sh/release-namespace": "platform"},
+		Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm", "team": fmt.Sprintf("team-%d", i%100)},
+		Annotations: map[string]string{"meta.helm.sh/release-name": fmt.Sprintf("team-%d", i%100),
+			"meta.helm.sh/release-namespace": "platform"},
 		ManagedFields: []metav1.ManagedFieldsEntry{fields("helm", "", spec), fields("flyball-manager", "status", status)},
 	}
 }
@@ -166,10 +169,12 @@ func stored(i int, kind string, finalizers ...string) (metav1.TypeMeta, metav1.O
 func storedStatus(i int, state string) v1alpha1.PolicyStatus {
 	at := metav1.NewTime(admitNow)
 	next := metav1.NewTime(admitNow.Add(time.Duration(i%1000) * time.Minute))
-	s := v1alpha1.PolicyStatus{ObservedGeneration: 1, State: state, PreviousTransitionTime: &at, NextTransitionTime: &next, Targets: &v1alpha1.TargetCounts{Total: 12, Asleep: 10, Awake: 2}}
+	s := v1alpha1.PolicyStatus{ObservedGeneration: 1, State: state, PreviousTransitionTime: &at, NextTransitionTime: &next,
+		Targets: &v1alpha1.TargetCounts{Total: 12, Asleep: 10, Awake: 2}}
 	for _, condition := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionActive} {
-		s.Conditions = append(s.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: at,
-			Reason: state, Message: strings.ToLower(state) + " until " + next.Format(time.RFC3339) + " UTC"})
+		s.Conditions = append(s.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, ObservedGeneration: 1,
+			LastTransitionTime: at,
+			Reason:             state, Message: strings.ToLower(state) + " until " + next.Format(time.RFC3339) + " UTC"})
 	}
 	return s
 }
@@ -179,14 +184,17 @@ func storedFreeze(i int) policy.Object {
 	f := &v1alpha1.ClusterChangeFreeze{}
 	f.TypeMeta, f.ObjectMeta = stored(i, "ClusterChangeFreeze")
 	f.Spec.StartTime, f.Spec.EndTime = metav1.NewTime(admitNow.AddDate(0, 0, -4)), metav1.NewTime(admitNow.AddDate(0, 0, 10))
-	f.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "batch", Kind: "CronJob"}}
+	f.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"},
+		{Group: "batch", Kind: "CronJob"}}
 	f.Spec.Target.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": f.Name},
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: metav1.LabelSelectorOpIn, Values: []string{"prod", "staging"}}}}
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: metav1.LabelSelectorOpIn,
+			Values: []string{"prod", "staging"}}}}
 	f.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
 	f.Spec.TimeZone = zone
 	f.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionCreate, v1alpha1.ActionDelete, v1alpha1.ActionRollOut, v1alpha1.ActionScale}
 	f.Spec.Enforcement = v1alpha1.EnforcementDeny
-	f.Spec.Message = &v1alpha1.FreezeMessage{Reason: "Year-end freeze: only emergency changes", Contact: "#release-management", DocsURL: "https://wiki.example.com/year-end-freeze"}
+	f.Spec.Message = &v1alpha1.FreezeMessage{Reason: "Year-end freeze: only emergency changes", Contact: "#release-management",
+		DocsURL: "https://wiki.example.com/year-end-freeze"}
 	f.Status.PolicyStatus, f.Status.Active = storedStatus(i, "Frozen"), true
 	return f
 }

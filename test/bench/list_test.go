@@ -59,7 +59,8 @@ func TestFailedPartDoesNotStopOthers(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"measure hangs: not measured within 1ms", "measure breaks: broken", "measure silent: no value for silent", "edge_ratio is 1.2, promised is at most 1.15",
+		"measure hangs: not measured within 1ms", "measure breaks: broken", "measure silent: no value for silent",
+		"edge_ratio is 1.2, promised is at most 1.15",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)

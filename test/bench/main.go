@@ -143,10 +143,13 @@ func names() []string {
 func parseFlags() (options, error) {
 	var o options
 	flag.StringVar(&o.only, "only", "", "measure these figures only, separated by commas, out of:\n"+strings.Join(names(), ", "))
-	flag.BoolVar(&o.quick, "quick", false, "smallest sizes and fewest rounds, which shows that every figure can be measured; promises are not compared")
+	flag.BoolVar(&o.quick, "quick", false,
+		"smallest sizes and fewest rounds, which shows that every figure can be measured; promises are not compared")
 	flag.StringVar(&o.profile, "profile", "", "existing `directory` for CPU and heap profiles of what is measured")
 	flag.Usage = func() {
-		_, _ = fmt.Fprintln(flag.CommandLine.Output(), "Usage: go run ./test/bench [flags], from within the repository.\n\nPrints one line a figure: figure <name> <value> <unit>. See docs/benchmarks.md.")
+		_, _ = fmt.Fprintln(flag.CommandLine.Output(),
+			"Usage: go run ./test/bench [flags], from within the repository.\n\nPrints one line a figure: figure <name> <value> <unit>. See "+
+				"docs/benchmarks.md.")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

@@ -108,7 +108,8 @@ func (b *bench) mutations(create func(namespace string) func() error) error {
 			continue // connections and caches are warm now
 		}
 		mine, same, bare := of[0], of[1], of[2]
-		b.report.say("%d pods, changed: median %.2f ms, p99 %.2f ms; by a webhook that decides nothing: %.2f and %.2f ms; as they are: %.2f and %.2f ms",
+		b.report.say("%d pods, changed: median %.2f ms, p99 %.2f ms; by a webhook that decides nothing: %.2f and %.2f ms; as they are: %.2f "+
+			"and %.2f ms",
 			len(mine.each), mine.quantile(50), mine.p99(), same.quantile(50), same.p99(), bare.quantile(50), bare.p99())
 		own, added, ratio = append(own, mine.p99()-same.p99()), append(added, mine.p99()-bare.p99()), append(ratio, mine.p99()/same.p99())
 		floor = append(floor, same.p99()-bare.p99())
@@ -139,7 +140,8 @@ func sameForAll(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":true,"patchType":"JSONPatch","patch":%q}}`,
+	_, _ = fmt.Fprintf(w,
+		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":true,"patchType":"JSONPatch","patch":%q}}`,
 		gjson.GetBytes(body, "request.uid").Str, base64.StdEncoding.EncodeToString([]byte(fixedPatch)))
 }
 
@@ -151,7 +153,8 @@ func (s *stage) sayMutated(ctx context.Context) error {
 	}
 	for _, m := range counted {
 		h := m.GetHistogram()
-		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == registration.PodsWebhookName }) || h.GetSampleCount() == 0 {
+		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == registration.PodsWebhookName }) ||
+			h.GetSampleCount() == 0 {
 			continue
 		}
 		n, least := float64(h.GetSampleCount()), h.GetBucket()[0]
@@ -200,8 +203,9 @@ func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 	}
 	ref := workload.Ref{Namespace: mutated, Name: "web"}
 	ref.Group, ref.Kind = "apps", "Deployment"
-	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: workload.CompanionName(ref), OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deploymentUID}}}, Spec: v1alpha1.RecommendationSpec{
+	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: workload.CompanionName(ref),
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deploymentUID}}}, Spec: v1alpha1.RecommendationSpec{
 		Target: v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}, Policy: "Tortoise/" + mutated + "/" + mutatedPolicy,
 	}}
 	if err := s.env.Client.Create(ctx, told); err != nil {
@@ -220,7 +224,8 @@ func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 func (s *stage) newPods(ctx context.Context) (*admitpods.Handler, error) {
 	w := world.New(world.Scope("flyball-system", nil))
 	kind, _ := kinds.Find("Tortoise")
-	policy := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: mutatedPolicy, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	policy := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: mutatedPolicy,
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	policy.Spec.Mode = v1alpha1.TortoiseAuto
 	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind, policy) })
 	w.MarkLoaded()
@@ -229,7 +234,8 @@ func (s *stage) newPods(ctx context.Context) (*admitpods.Handler, error) {
 		return nil, err
 	}
 	o := members.Options{Watches: watches, Cluster: replicaSets{}, Log: logr.Discard()}
-	index := newpods.New(newpods.Options{World: w, Watches: watches, Owners: members.NewOwners(o), Clock: clock.RealClock{}, Log: logr.Discard()})
+	index := newpods.New(newpods.Options{World: w, Watches: watches, Owners: members.NewOwners(o), Clock: clock.RealClock{},
+		Log: logr.Discard()})
 	go func() { _ = index.Start(ctx) }() // it ends with the context
 	return &admitpods.Handler{Wants: index, Note: func(admitpods.Result) {}, Log: logr.Discard()}, nil
 }
@@ -247,7 +253,8 @@ func (replicaSets) Resource(_ context.Context, gk schema.GroupKind) (schema.Grou
 func (s *stage) mutatedBy(ctx context.Context, namespace string, server *httptest.Server) (remove func() error, err error) {
 	url := server.URL + registration.PodsPath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{namespace}, nil, nil)
+	config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{namespace},
+		nil, nil)
 	if namespace != mutated {
 		config.Name, config.Webhooks[0].Name = namespace, namespace+".flyball.dev"
 	}
@@ -280,7 +287,8 @@ func replicaSetOf(namespace string) *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-1", OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deploymentUID, Controller: ptr.To(true)}}},
-		Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: mutatedSpec()}},
+		Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: mutatedSpec()}},
 	}
 }
 

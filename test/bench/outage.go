@@ -64,7 +64,8 @@ const announceLimit = 4 * time.Second
 
 // acrossOutage lets a transition come while the API server is away. It returns the milliseconds from the API server's
 // return, when a bare reader gets its first answer, to the answer to the last patch.
-func (s *stage) acrossOutage(ctx context.Context, o *operator, c *v1alpha1.ClusterSchedule, asleep bool, lead time.Duration) (float64, error) {
+func (s *stage) acrossOutage(ctx context.Context, o *operator, c *v1alpha1.ClusterSchedule, asleep bool, lead time.Duration) (float64,
+	error) {
 	if err := o.awaitTargets(ctx, c.Name, s.targets, stateName(!asleep)); err != nil {
 		return 0, err
 	}

@@ -60,7 +60,8 @@ func (podCluster) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool
 	if ref.Kind != "ReplicaSet" || ref.Name == "" {
 		return nil, true
 	}
-	return &workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Name: ref.Name[:strings.LastIndex(ref.Name, "-")]}, true
+	return &workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Name: ref.Name[:strings.LastIndex(ref.Name, "-")]},
+		true
 }
 
 // Ends implements members.Cluster.
@@ -108,7 +109,8 @@ func heapOfMembers(ctx context.Context, config *rest.Config, n int) (float64, er
 	after := alive()
 	seen := 0
 	for i := range (n + podsPerDeployment - 1) / podsPerDeployment {
-		f, _ := m.Fleet(workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: namespaceOf(i), Name: fmt.Sprint("web-", i)})
+		f, _ := m.Fleet(workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: namespaceOf(i),
+			Name: fmt.Sprint("web-", i)})
 		seen += len(f.Pods)
 	}
 	if seen != n {
@@ -183,32 +185,45 @@ func storedPod(i int) *corev1.Pod {
 	d := i / podsPerDeployment
 	at := metav1.NewTime(time.Unix(1_770_000_000+int64(i), 0))
 	name := fmt.Sprintf("web-%d-5d8f7c9b64-%05x", d, i)
-	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Scheme: "HTTP"}}, TimeoutSeconds: 1, PeriodSeconds: 10, SuccessThreshold: 1, FailureThreshold: 3}
+	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Scheme: "HTTP"}},
+		TimeoutSeconds: 1, PeriodSeconds: 10, SuccessThreshold: 1, FailureThreshold: 3}
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{
-		Name: name, GenerateName: fmt.Sprintf("web-%d-5d8f7c9b64-", d), Namespace: namespaceOf(d), UID: types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i)),
+		Name: name, GenerateName: fmt.Sprintf("web-%d-5d8f7c9b64-", d), Namespace: namespaceOf(d),
+		UID:             types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i)),
 		ResourceVersion: fmt.Sprint(100_000 + i), CreationTimestamp: at,
-		Labels:      map[string]string{"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": fmt.Sprint("web-", d), "pod-template-hash": "5d8f7c9b64"},
+		Labels: map[string]string{"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": fmt.Sprint("web-", d),
+			"pod-template-hash": "5d8f7c9b64"},
 		Annotations: map[string]string{fleet.CostAnnotation: fmt.Sprint(-(i % podsPerDeployment))},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprintf("web-%d-5d8f7c9b64", d),
 			UID: types.UID(fmt.Sprintf("%08x-0000-4000-9000-%012x", d, d)), Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}},
 	}}
 	pod.Spec = podSpec(fmt.Sprint("node-", i%podNodes))
-	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "info"}, {Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}}}
+	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "info"},
+		{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}}}
 	pod.Spec.Containers[0].LivenessProbe, pod.Spec.Containers[0].ReadinessProbe = probe, probe
-	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "kube-api-access", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}}
-	pod.Spec.Volumes = []corev1.Volume{{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: ptr.To[int64](3607), Path: "token"}}}}}}}
-	pod.Spec.Tolerations = []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr.To[int64](300)},
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "kube-api-access", ReadOnly: true,
+		MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "kube-api-access",
+		VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: ptr.To[int64](3607), Path: "token"}}}}}}}
+	pod.Spec.Tolerations = []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute",
+		TolerationSeconds: ptr.To[int64](300)},
 		{Key: "node.kubernetes.io/unreachable", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr.To[int64](300)}}
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "10.0.0.1", PodIP: "10.244.0.1", StartTime: &at, QOSClass: corev1.PodQOSBestEffort}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "10.0.0.1", PodIP: "10.244.0.1", StartTime: &at,
+		QOSClass: corev1.PodQOSBestEffort}
 	for _, kind := range []corev1.PodConditionType{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"} {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: at})
+		pod.Status.Conditions = append(pod.Status.Conditions,
+			corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: at})
 	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Ready: true, Image: "example.com/app:1", ImageID: "example.com/app@sha256:" + strings.Repeat("0", 64),
-		ContainerID: "containerd://" + strings.Repeat("0", 64), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Ready: true, Image: "example.com/app:1",
+		ImageID:     "example.com/app@sha256:" + strings.Repeat("0", 64),
+		ContainerID: "containerd://" + strings.Repeat("0", 64),
+		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{
-		{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(podFields)},
-		{Manager: "kubelet", Operation: "Update", APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", Subresource: "status", FieldsV1: metav1.NewFieldsV1(statusFields)},
+		{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(podFields)},
+		{Manager: "kubelet", Operation: "Update", APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", Subresource: "status",
+			FieldsV1: metav1.NewFieldsV1(statusFields)},
 		{Manager: "flyball", Operation: "Update", APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
 			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{".":{},"f:` + fleet.CostAnnotation + `":{}}}}`)},
 	}

@@ -33,7 +33,8 @@ func (b *bench) pure(ctx context.Context) error {
 	next := func(t *testing.B) { benchmarkNext(t, line) }
 	rounds := map[string][]float64{}
 	for range b.pureRounds {
-		for name, run := range map[string]func(*testing.B){"decide_ns": edge, "decide_ns with nothing to change": settled, "timeline_next_ns": next} {
+		for name, run := range map[string]func(*testing.B){"decide_ns": edge, "decide_ns with nothing to change": settled,
+			"timeline_next_ns": next} {
 			r := testing.Benchmark(run)
 			if r.N == 0 {
 				return fmt.Errorf("the benchmark of %s failed", name)

@@ -62,7 +62,8 @@ func (b *bench) reacting(ctx context.Context) (err error) {
 	}
 	o := s.live()
 	defer func() { err = errors.Join(err, o.stop()) }()
-	if err := errors.Join(o.awaitTargets(ctx, others.Name, s.targets, stateName(true)), o.meter.settle(ctx, 2*time.Second, time.Minute)); err != nil {
+	if err := errors.Join(o.awaitTargets(ctx, others.Name, s.targets, stateName(true)),
+		o.meter.settle(ctx, 2*time.Second, time.Minute)); err != nil {
 		return err
 	}
 	took, err := s.react(ctx)
@@ -188,7 +189,8 @@ func reactLabelled(way string) []byte {
 func (s *stage) objectSteps() []reactStep {
 	one := func(way string, i int) []string { return []string{reactSpace(way) + "/" + deploymentName(i)} }
 	label := func(ctx context.Context, way string, i int, value string) error {
-		_, err := s.clients.AppsV1().Deployments(reactSpace(way)).Patch(ctx, deploymentName(i), types.MergePatchType, reactLabelled(value), metav1.PatchOptions{})
+		_, err := s.clients.AppsV1().Deployments(reactSpace(way)).Patch(ctx, deploymentName(i), types.MergePatchType, reactLabelled(value),
+			metav1.PatchOptions{})
 		return err
 	}
 	return []reactStep{

@@ -165,9 +165,11 @@ func (r *bareReactor) react(ctx context.Context, d *appsv1.Deployment) {
 		delete(r.was, key)
 		replicas, note = was, "null"
 	}
-	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"bench.flyball.dev/was":%s}},"spec":{"replicas":%d}}`, d.ResourceVersion, note, replicas)
+	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"bench.flyball.dev/was":%s}},"spec":{"replicas":%d}}`,
+		d.ResourceVersion, note, replicas)
 	go func() {
 		// The observer notices a failed patch.
-		_, _ = r.client.Resource(deploymentsResource).Namespace(d.Namespace).Patch(ctx, d.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "bench-bare"})
+		_, _ = r.client.Resource(deploymentsResource).Namespace(d.Namespace).Patch(ctx, d.Name, types.MergePatchType, []byte(body),
+			metav1.PatchOptions{FieldManager: "bench-bare"})
 	}()
 }

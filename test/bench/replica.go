@@ -66,7 +66,8 @@ func (s *stage) replica(port, health, asked int) *replica {
 		r.done <- app.Run(ctx, s.env.Cluster.Impersonate("flyball", "system:masters"), app.Options{
 			MetricsAddress: "0", HealthAddress: fmt.Sprintf("127.0.0.1:%d", health), Namespace: harness.Namespace, LeaderElection: true,
 			Workers: s.writers, QPS: -1, ShutdownTimeout: 10 * time.Second, Log: logr.Discard(), Registry: prometheus.NewRegistry(),
-			Webhook: app.WebhookOptions{Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", asked), Secret: "flyball"},
+			Webhook: app.WebhookOptions{Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", asked),
+				Secret: "flyball"},
 		})
 	}()
 	return r

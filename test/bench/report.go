@@ -61,7 +61,8 @@ func decimals(value float64, unit string) int {
 
 // rounds reports the spread of the rounds behind a figure.
 func (r *report) rounds(name string, values []float64) {
-	r.say("%s: median %.3f, min %.3f, max %.3f of %d rounds: %.3f", name, median(values), slices.Min(values), slices.Max(values), len(values), values)
+	r.say("%s: median %.3f, min %.3f, max %.3f of %d rounds: %.3f", name, median(values), slices.Min(values), slices.Max(values), len(values),
+		values)
 }
 
 func (r *report) say(format string, args ...any) {

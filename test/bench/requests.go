@@ -35,7 +35,8 @@ func (s *stage) metrics(ctx context.Context, name string) ([]*dto.Metric, error)
 	}
 	var lines bytes.Buffer
 	for line := range bytes.Lines(text) {
-		if bytes.HasPrefix(line, []byte("# TYPE "+name+" ")) || bytes.HasPrefix(line, []byte(name+"{")) || bytes.HasPrefix(line, []byte(name+" ")) || bytes.HasPrefix(line, []byte(name+"_")) {
+		if bytes.HasPrefix(line, []byte("# TYPE "+name+" ")) || bytes.HasPrefix(line, []byte(name+"{")) ||
+			bytes.HasPrefix(line, []byte(name+" ")) || bytes.HasPrefix(line, []byte(name+"_")) {
 			lines.Write(line)
 		}
 	}

@@ -43,7 +43,8 @@ func (b *bench) usageHeap(context.Context) error {
 	}
 	used := heapInUse() - before
 	runtime.KeepAlive(all)
-	b.report.say("%s of two containers: %d bytes in a checkpoint, phase %s", workload.Count(b.usageTargets, "target"), len(history), all[0].found.Report.Phase)
+	b.report.say("%s of two containers: %d bytes in a checkpoint, phase %s", workload.Count(b.usageTargets, "target"), len(history),
+		all[0].found.Report.Phase)
 	b.report.figure("usage_heap_mb_2000", used/1e6*2000/float64(b.usageTargets), "MB")
 	b.report.figure("usage_checkpoint_bytes", float64(len(history)), "bytes")
 	return nil
@@ -63,7 +64,8 @@ func fill(m policy.Mind) time.Time {
 	at := time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
 	for range 11 * 24 * 60 {
 		for _, name := range []string{"app", "proxy"} {
-			m.Observe(policy.Sample{At: at, Container: name, CPU: math.Exp(10 * r.Float64()), Memory: math.Exp(14 + 8*r.Float64()), Replicas: 1 + r.IntN(9)})
+			m.Observe(policy.Sample{At: at, Container: name, CPU: math.Exp(10 * r.Float64()), Memory: math.Exp(14 + 8*r.Float64()), Replicas: 1 +
+				r.IntN(9)})
 		}
 		at = at.Add(time.Minute)
 	}

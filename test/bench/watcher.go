@@ -185,11 +185,12 @@ func startProjected(ctx context.Context, config *rest.Config, seen *counter) (wa
 	if err != nil {
 		return nil, err
 	}
-	w, err := m.Ensure(ctx, watch.Source{GVR: deploymentsResource, ID: "bench", Projector: a, Handler: watch.HandlerFunc(func(old, _ *workload.Object) {
-		if old != nil {
-			seen.add()
-		}
-	})})
+	w, err := m.Ensure(ctx, watch.Source{GVR: deploymentsResource, ID: "bench", Projector: a,
+		Handler: watch.HandlerFunc(func(old, _ *workload.Object) {
+			if old != nil {
+				seen.add()
+			}
+		})})
 	return projectedWatch{w}, err
 }
 

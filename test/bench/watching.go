@@ -52,7 +52,8 @@ func (b *bench) watchingAt(ctx context.Context, s *stage, n, updates int) (float
 		p, t := of[projected], of[typed]
 		for _, kind := range []string{projected, typed} {
 			b.report.say("%d objects %s: %.0f bytes of heap an object, peak %d MiB; taken in with %.2f CPU s in %.1f s, %d updates with %.2f CPU s",
-				n, kind, float64(of[kind].first.Heap)/float64(n), of[kind].second.PeakRSS>>20, of[kind].first.CPU, of[kind].first.Took, updates, of[kind].second.CPU)
+				n, kind, float64(of[kind].first.Heap)/float64(n), of[kind].second.PeakRSS>>20, of[kind].first.CPU, of[kind].first.Took, updates,
+				of[kind].second.CPU)
 		}
 		heaps = append(heaps, float64(p.first.Heap)/float64(t.first.Heap))
 		cpus = append(cpus, (p.first.CPU+p.second.CPU)/(t.first.CPU+t.second.CPU))

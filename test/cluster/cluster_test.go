@@ -283,7 +283,8 @@ func TestMetrics(t *testing.T) {
 		return nil
 	})
 	eventually(t, time.Minute, func() error {
-		output, err := kubectl(c, c.Kubeconfig(), "get", "vpa", "web", "-o", "jsonpath={.status.recommendation.containerRecommendations[0].target.cpu}")
+		output, err := kubectl(c, c.Kubeconfig(), "get", "vpa", "web", "-o",
+			"jsonpath={.status.recommendation.containerRecommendations[0].target.cpu}")
 		// The recommender starts with its floor of 25m and adds 15 % to the usage.
 		if err != nil || milliCPU(output) < 270 {
 			return fmt.Errorf("recommendation is %q: %w", output, err)

@@ -63,17 +63,25 @@ func components() []component {
 	kubernetes := versionFlags("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 	return []component{
 		{binary: binEtcd, module: "kubernetes", pkg: "go.etcd.io/etcd/server/v3", version: EtcdVersion, level: LevelAPI},
-		{binary: binAPIServer, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-apiserver", version: KubernetesVersion, ldflags: kubernetes, level: LevelAPI},
-		{binary: binKubectl, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kubectl", version: KubernetesVersion, ldflags: kubernetes, level: LevelAPI},
-		{binary: binControllerManager, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", version: KubernetesVersion, ldflags: kubernetes, level: LevelWorkloads},
-		{binary: binScheduler, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-scheduler", version: KubernetesVersion, ldflags: kubernetes, level: LevelWorkloads},
+		{binary: binAPIServer, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-apiserver", version: KubernetesVersion, ldflags: kubernetes,
+			level: LevelAPI},
+		{binary: binKubectl, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kubectl", version: KubernetesVersion, ldflags: kubernetes,
+			level: LevelAPI},
+		{binary: binControllerManager, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", version: KubernetesVersion,
+			ldflags: kubernetes, level: LevelWorkloads},
+		{binary: binScheduler, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-scheduler", version: KubernetesVersion, ldflags: kubernetes,
+			level: LevelWorkloads},
 		{binary: binKWOK, module: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", version: KWOKVersion, level: LevelWorkloads, assets: kwokAssets()},
-		{binary: binMetricsServer, module: "metrics-server", pkg: "sigs.k8s.io/metrics-server/cmd/metrics-server", version: MetricsServerVersion, level: LevelMetrics},
+		{binary: binMetricsServer, module: "metrics-server", pkg: "sigs.k8s.io/metrics-server/cmd/metrics-server", version: MetricsServerVersion,
+			level: LevelMetrics},
 		{
-			binary: binVPARecommender, module: "vpa", pkg: "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender", version: VPAVersion, level: LevelMetrics,
-			assets: []asset{{file: assetVPACRDs, module: "k8s.io/autoscaler/vertical-pod-autoscaler", sources: []string{"deploy/vpa-v1-crd-gen.yaml"}}},
+			binary: binVPARecommender, module: "vpa", pkg: "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender", version: VPAVersion,
+			level: LevelMetrics,
+			assets: []asset{{file: assetVPACRDs, module: "k8s.io/autoscaler/vertical-pod-autoscaler",
+				sources: []string{"deploy/vpa-v1-crd-gen.yaml"}}},
 		},
-		{binary: binHelm, module: "helm", pkg: "helm.sh/helm/v4/cmd/helm", version: HelmVersion, ldflags: []string{"-X", "helm.sh/helm/v4/internal/version.version=" + HelmVersion}},
+		{binary: binHelm, module: "helm", pkg: "helm.sh/helm/v4/cmd/helm", version: HelmVersion,
+			ldflags: []string{"-X", "helm.sh/helm/v4/internal/version.version=" + HelmVersion}},
 		prometheus(binPrometheus), prometheus(binPromtool),
 	}
 }
@@ -81,7 +89,8 @@ func components() []component {
 // prometheus returns a program of the Prometheus project, without service discovery in clouds, which is most of the
 // code.
 func prometheus(binary string) component {
-	return component{binary: binary, module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/" + binary, version: PrometheusVersion, tags: "remove_all_sd", apart: true}
+	return component{binary: binary, module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/" + binary, version: PrometheusVersion,
+		tags: "remove_all_sd", apart: true}
 }
 
 // versionFlags sets the release in the version packages. Without it the binaries report v0.0.0-master and refuse

@@ -86,13 +86,16 @@ func TestEdits(t *testing.T) {
 	}{
 		{
 			name: "hold, the first stage only", edit: holdable,
-			in:   "  selector:\n    matchExpressions:\n    - key: a\n---\n    matchExpressions:\n    - key: b\n",
-			want: "  selector:\n    matchExpressions:\n    - key: '.metadata.annotations[\"" + HoldAnnotation + "\"]'\n      operator: 'DoesNotExist'\n    - key: a\n---\n    matchExpressions:\n    - key: b\n",
+			in: "  selector:\n    matchExpressions:\n    - key: a\n---\n    matchExpressions:\n    - key: b\n",
+			want: "  selector:\n    matchExpressions:\n    - key: '.metadata.annotations[\"" + HoldAnnotation +
+				"\"]'\n      operator: 'DoesNotExist'\n    - key: a\n---\n    matchExpressions:\n    - key: b\n",
 		},
 		{
 			name: "no zeros", edit: aboveZero,
-			in:   "    value: 'pod.CumulativeUsage(\"cpu\", container.name)'\n    value: 'pod.Usage(\"memory\")'\n    value: 'node.Usage(\"memory\")'\n",
-			want: "    value: 'pod.CumulativeUsage(\"cpu\", container.name) + 1.0'\n    value: 'pod.Usage(\"memory\")'\n    value: 'node.Usage(\"memory\") + 1048576.0'\n",
+			in: "    value: 'pod.CumulativeUsage(\"cpu\", container.name)'\n    value: 'pod.Usage(\"memory\")'\n    value: " +
+				"'node.Usage(\"memory\")'\n",
+			want: "    value: 'pod.CumulativeUsage(\"cpu\", container.name) + 1.0'\n    value: 'pod.Usage(\"memory\")'\n    value: " +
+				"'node.Usage(\"memory\") + 1048576.0'\n",
 		},
 	} {
 		got, err := test.edit(test.in)

@@ -57,7 +57,8 @@ func setImage(image string) string {
 // act returns the commands during the freeze.
 func act() []beat {
 	return []beat{
-		{exceptionFrom, "Since 12:00 nobody may change a Deployment. alice, a developer, tries to. (The clock waits.)", setImage(imageFixed), true, imageOld},
+		{exceptionFrom, "Since 12:00 nobody may change a Deployment. alice, a developer, tries to. (The clock waits.)", setImage(imageFixed),
+			true, imageOld},
 		{exceptionFrom, "A vulnerability cannot wait. erin is on call and has the verb except: until 15:00 she lets alice do it.",
 			"-n " + namespace + " --as erin apply -f " + manifest("exception.yaml"), false, ""},
 		{exceptionFrom, "", "-n " + namespace + " get freezeexceptions.flyball.dev", false, ""},

@@ -50,7 +50,8 @@ func TestRunAfterTheDemo(t *testing.T) {
 			return err
 		}
 		if *d.Spec.Replicas != 0 || d.Annotations[v1alpha1.AnnotationLedger] == "" {
-			return fmt.Errorf("shop/web has %d replicas and the ledger %q, want it asleep", *d.Spec.Replicas, d.Annotations[v1alpha1.AnnotationLedger])
+			return fmt.Errorf("shop/web has %d replicas and the ledger %q, want it asleep", *d.Spec.Replicas,
+				d.Annotations[v1alpha1.AnnotationLedger])
 		}
 		return nil
 	}))
@@ -92,7 +93,8 @@ func interruptedDemo(t *testing.T, env *harness.Env) {
 		}
 	}
 	if _ = demo.Wait(); demo.ProcessState.ExitCode() != 130 || !strings.Contains(said.String(), "nothing of the demo is left in the cluster") {
-		t.Fatalf("the demo ended with %d, want 130 for an interruption after which all is removed:\n%s", demo.ProcessState.ExitCode(), said.String())
+		t.Fatalf("the demo ended with %d, want 130 for an interruption after which all is removed:\n%s", demo.ProcessState.ExitCode(),
+			said.String())
 	}
 }
 
@@ -144,7 +146,8 @@ func build(t *testing.T, env *harness.Env, pkg string) string {
 func inRoot(t *testing.T, env *harness.Env, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
 	cmd.Dir = env.Root
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Cluster.Kubeconfig, "PATH="+filepath.Dir(env.Cluster.Bin("kubectl"))+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Cluster.Kubeconfig, "PATH="+filepath.Dir(env.Cluster.Bin("kubectl"))+":"+
+		os.Getenv("PATH"))
 	return cmd
 }
 

@@ -100,7 +100,8 @@ func (d *demo) say(format string, args ...any) {
 
 // done prints a line with the duration of a step.
 func (d *demo) done(since time.Time, format string, args ...any) {
-	d.say("%s %s %s", d.screen.in(green, "✓"), fmt.Sprintf(format, args...), d.screen.in(dim, fmt.Sprintf("(%.1f s)", time.Since(since).Seconds())))
+	d.say("%s %s %s", d.screen.in(green, "✓"), fmt.Sprintf(format, args...),
+		d.screen.in(dim, fmt.Sprintf("(%.1f s)", time.Since(since).Seconds())))
 }
 
 func spoken(d time.Duration) string {

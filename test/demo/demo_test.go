@@ -29,7 +29,8 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 func deployment(t *testing.T, name, replicas string) *unstructured.Unstructured {
 	t.Helper()
-	return object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: `+name+`, resourceVersion: "1"}, spec: {replicas: `+replicas+`}}`)
+	return object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: `+name+`, resourceVersion: "1"}, spec: {replicas: `+replicas+
+		`}}`)
 }
 
 func monday(t *testing.T) time.Time {
@@ -135,10 +136,11 @@ func TestRestored(t *testing.T) {
 		after string
 		same  bool
 	}{
-		"counters and status differ": {strings.NewReplacer(`"1"`, `"9"`, "generation: 1", "generation: 9", "numberReady: 3", "numberReady: 0").Replace(before), true},
-		"a field is left":            {strings.Replace(before, "{os: linux}", `{os: linux, flyball.dev/asleep: "true"}`, 1), false},
-		"an annotation is left":      {strings.Replace(before, "annotations: {", "annotations: {flyball.dev/ledger: '{}', ", 1), false},
-		"a label is lost":            {strings.Replace(before, "name: a,", "name: a, labels: {a: b},", 1), false},
+		"counters and status differ": {strings.NewReplacer(`"1"`, `"9"`, "generation: 1", "generation: 9", "numberReady: 3",
+			"numberReady: 0").Replace(before), true},
+		"a field is left":       {strings.Replace(before, "{os: linux}", `{os: linux, flyball.dev/asleep: "true"}`, 1), false},
+		"an annotation is left": {strings.Replace(before, "annotations: {", "annotations: {flyball.dev/ledger: '{}', ", 1), false},
+		"a label is lost":       {strings.Replace(before, "name: a,", "name: a, labels: {a: b},", 1), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +159,8 @@ func TestChart(t *testing.T) {
 		perColumn int
 		want      string
 	}{
-		"an hour a column":   {1, "·······██████████████▒▒▒│▒▒▒▒▒▒▒▒████████████████│"},
+		"an hour a column": {1,
+			"·······██████████████▒▒▒│▒▒▒▒▒▒▒▒████████████████│"},
 		"two hours a column": {2, "···▐██████▌▒│▒▒▒▒████████│"},
 		"four":               {4, "··███▌│▒▒████│"},
 	}
@@ -242,7 +245,8 @@ func TestCountRequests(t *testing.T) {
 
 func TestSleeps(t *testing.T) {
 	begin := monday(t)
-	for want, w := range map[string]*week{"2037-05-18T20:00:00+02:00": &officeHours, "2037-05-18T21:00:00+02:00": &dataFirst, "2037-05-18T22:00:00+02:00": &shopOpen} {
+	for want, w := range map[string]*week{"2037-05-18T20:00:00+02:00": &officeHours, "2037-05-18T21:00:00+02:00": &dataFirst,
+		"2037-05-18T22:00:00+02:00": &shopOpen} {
 		if got := w.sleeps(begin).Format(time.RFC3339); got != want {
 			t.Errorf("sleeps next at %s, want %s", got, want)
 		}

@@ -37,7 +37,8 @@ func (d *demo) webhook(ctx context.Context) (app.WebhookOptions, error) {
 		return app.WebhookOptions{}, err
 	}
 	const host = "127.0.0.1"
-	return app.WebhookOptions{Enabled: true, Host: host, Port: port, URL: fmt.Sprintf("https://%s:%d", host, port), Secret: "flyball-webhook-cert"}, nil
+	return app.WebhookOptions{Enabled: true, Host: host, Port: port, URL: fmt.Sprintf("https://%s:%d", host, port),
+		Secret: "flyball-webhook-cert"}, nil
 }
 
 // awaitWebhook waits until the API server calls the manager and refuses a schedule with an error that only the manager
@@ -110,7 +111,8 @@ func deniedAsSeen(f *track, refused int) []string {
 	}
 	counted, last := integer(f.latest, "status", "denied", "rollOut"), text(f.latest, "status", "lastDenial", "user")
 	if counted != int64(refused) || last != "alice" {
-		return []string{fmt.Sprintf("%s says that it refused %d roll-outs, the last one to %q; it was %d to %q", f, counted, last, refused, "alice")}
+		return []string{fmt.Sprintf("%s says that it refused %d roll-outs, the last one to %q; it was %d to %q", f, counted, last, refused,
+			"alice")}
 	}
 	return nil
 }

@@ -44,11 +44,13 @@ func TestActAgreesWithItsFiles(t *testing.T) {
 	at := func(hour int) time.Time { return begin.Add(time.Duration(hour) * time.Hour) }
 	var f v1alpha1.ChangeFreeze
 	ofKind(t, "freeze.yaml", "ChangeFreeze", &f)
-	if f.Name != freezeName || !f.Spec.StartTime.Time.Equal(at(freezeFrom)) || !f.Spec.EndTime.Time.Equal(at(freezeTo)) || f.Spec.TimeZone != zone {
+	if f.Name != freezeName || !f.Spec.StartTime.Time.Equal(at(freezeFrom)) || !f.Spec.EndTime.Time.Equal(at(freezeTo)) ||
+		f.Spec.TimeZone != zone {
 		t.Errorf("the freeze is %s from %s to %s in %s", f.Name, f.Spec.StartTime, f.Spec.EndTime, f.Spec.TimeZone)
 	}
 	told := strings.Join(refusal, "\n")
-	for _, part := range []string{f.Spec.Message.Reason, "contact " + f.Spec.Message.Contact, "Next allowed: " + f.Spec.EndTime.In(begin.Location()).Format(time.RFC3339)} {
+	for _, part := range []string{f.Spec.Message.Reason, "contact " + f.Spec.Message.Contact, "Next allowed: " +
+		f.Spec.EndTime.In(begin.Location()).Format(time.RFC3339)} {
 		if !strings.Contains(told, part) {
 			t.Errorf("a refusal is not asked to say %q", part)
 		}
@@ -96,16 +98,19 @@ func TestJudged(t *testing.T) {
 		well    bool
 		want    string
 	}{
-		"refused, as it should be":    {true, answer, false, ""},
-		"passed, as it should":        {false, "deployment.apps/web image updated", true, ""},
-		"passed in the freeze":        {true, "deployment.apps/web image updated", true, "should have been refused"},
-		"refused in the exception":    {false, answer, false, "should have passed"},
-		"refused by somebody else":    {true, `deployments.apps "web" is forbidden: User "alice" cannot patch`, false, "the refusal does not say"},
-		"the webhook does not answer": {true, `failed calling webhook "freeze.flyball.dev": connection refused`, false, "the refusal does not say"},
-		"another instant":             {true, strings.Replace(answer, "15T12", "18T00", 1), false, `does not say "Next allowed: 2037-05-15T12`},
-		"nobody to ask":               {true, strings.Replace(answer, "contact #release; ", "", 1), false, `does not say "contact #release"`},
-		"no reason":                   {true, strings.Replace(answer, "around the holiday", "", 1), false, `does not say "no changes around`},
-		"another policy":              {true, strings.Replace(answer, "holiday denies", "other denies", 1), false, `does not say "ChangeFreeze/flyball-demo/holiday`},
+		"refused, as it should be": {true, answer, false, ""},
+		"passed, as it should":     {false, "deployment.apps/web image updated", true, ""},
+		"passed in the freeze":     {true, "deployment.apps/web image updated", true, "should have been refused"},
+		"refused in the exception": {false, answer, false, "should have passed"},
+		"refused by somebody else": {true, `deployments.apps "web" is forbidden: User "alice" cannot patch`, false,
+			"the refusal does not say"},
+		"the webhook does not answer": {true, `failed calling webhook "freeze.flyball.dev": connection refused`, false,
+			"the refusal does not say"},
+		"another instant": {true, strings.Replace(answer, "15T12", "18T00", 1), false, `does not say "Next allowed: 2037-05-15T12`},
+		"nobody to ask":   {true, strings.Replace(answer, "contact #release; ", "", 1), false, `does not say "contact #release"`},
+		"no reason":       {true, strings.Replace(answer, "around the holiday", "", 1), false, `does not say "no changes around`},
+		"another policy": {true, strings.Replace(answer, "holiday denies", "other denies", 1), false,
+			`does not say "ChangeFreeze/flyball-demo/holiday`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -181,11 +186,12 @@ func TestFreezeAsSeen(t *testing.T) {
 		seen []any
 		want string
 	}{
-		"as it should be":  {[]any{0.0, "Scheduled", 60.1, "Frozen", 62.0, "Frozen", 108.1, "Ended"}, ""},
-		"never frozen":     {[]any{0.0, "Scheduled", 108.1, "Ended"}, "changed 0 times, not 2 times"},
-		"never over":       {[]any{60.0, "Frozen"}, "changed 1 times, not 2 times"},
-		"frozen too early": {[]any{59.0, "Frozen", 108.0, "Ended"}, "was frozen at Wed 13 May 11:00, should have been frozen at Wed 13 May 12:00"},
-		"over too early":   {[]any{60.0, "Frozen", 107.0, "Ended"}, "was open at Fri 15 May 11:00, should have been open at Fri 15 May 12:00"},
+		"as it should be": {[]any{0.0, "Scheduled", 60.1, "Frozen", 62.0, "Frozen", 108.1, "Ended"}, ""},
+		"never frozen":    {[]any{0.0, "Scheduled", 108.1, "Ended"}, "changed 0 times, not 2 times"},
+		"never over":      {[]any{60.0, "Frozen"}, "changed 1 times, not 2 times"},
+		"frozen too early": {[]any{59.0, "Frozen", 108.0, "Ended"},
+			"was frozen at Wed 13 May 11:00, should have been frozen at Wed 13 May 12:00"},
+		"over too early": {[]any{60.0, "Frozen", 107.0, "Ended"}, "was open at Fri 15 May 11:00, should have been open at Fri 15 May 12:00"},
 		"over far too late": {[]any{60.0, "Frozen", 120.0, "Ended"},
 			"was open at Sat 16 May 00:00, should have been open at Fri 15 May 12:00"},
 	}
@@ -220,7 +226,8 @@ func TestFreezeAsSeen(t *testing.T) {
 func TestFreezeIsDrawn(t *testing.T) {
 	r, f := freezeSeen(t, 2, "alice", 0.0, "Scheduled", 60.1, "Frozen", 108.1, "Ended")
 	s := newScreen(os.Stdout, true)
-	if got, want := chartRow(s, f, monday(t), 4), "      │      │   ▓▓▓│▓▓▓▓▓▓│▓▓▓   │"; !strings.HasPrefix(got, want) {
+	if got, want := chartRow(s, f, monday(t), 4),
+		"      │      │   ▓▓▓│▓▓▓▓▓▓│▓▓▓   │"; !strings.HasPrefix(got, want) {
 		t.Errorf("its row is\n%s, want it to begin with\n%s", got, want)
 	}
 	for _, perColumn := range []int{1, 2, 4} {
@@ -247,7 +254,8 @@ func TestFreezeIsDrawn(t *testing.T) {
 }
 
 func TestEdgesIn(t *testing.T) {
-	full := *tracked(t, &officeHours, [2]float64{0, 0}, [2]float64{8, 3}, [2]float64{20, 0}, [2]float64{32, 3}, [2]float64{44, 0}, [2]float64{56, 3},
+	full := *tracked(t, &officeHours, [2]float64{0, 0}, [2]float64{8, 3}, [2]float64{20, 0}, [2]float64{32, 3}, [2]float64{44, 0},
+		[2]float64{56, 3},
 		[2]float64{68, 0}, [2]float64{104, 3}, [2]float64{116, 0}, [2]float64{176, 3})
 	if due, seen := edgesIn([]track{full}); due != 2 || seen != 2 {
 		t.Errorf("%d of %d edges, want Wednesday's evening and Friday's morning", seen, due)

@@ -71,7 +71,8 @@ func (v *view) fits() bool {
 }
 
 func (v *view) changed(t track, c change) {
-	line := fmt.Sprintf("%s  %s %s %s", stamp(c.at), fit(t.String(), nameWidth), v.screen.in(paintOf(c.state), fit(c.state.String(), stateWidth)), arrow(c))
+	line := fmt.Sprintf("%s  %s %s %s", stamp(c.at), fit(t.String(), nameWidth),
+		v.screen.in(paintOf(c.state), fit(c.state.String(), stateWidth)), arrow(c))
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.last = append(v.last, line)
@@ -137,7 +138,8 @@ func (v *view) lines(width int) []string {
 		"  " + s.in(bold, stamp(now)) + "  " + v.progress(hour) + "  " + s.in(cyan, occasion(hour)),
 		"",
 	}
-	head := "  " + fit("TARGET", nameWidth) + " " + fit("STATE", stateWidth) + " " + fit("SETTING", levelWidth) + " " + fit("PODS", podsWidth) + " " + fit("SINCE", timeWidth)
+	head := "  " + fit("TARGET", nameWidth) + " " + fit("STATE", stateWidth) + " " + fit("SETTING", levelWidth) + " " +
+		fit("PODS", podsWidth) + " " + fit("SINCE", timeWidth)
 	if width >= withStrip {
 		head += "  LAST 24 HOURS"
 	}

@@ -32,7 +32,8 @@ func parseFlags() (options, error) {
 	var o options
 	flag.DurationVar(&o.weekIn, "week-in", 2*time.Minute, "how long the simulated week takes")
 	flag.BoolVar(&o.plain, "plain", false, "print a line for each change instead of a live table, without colours")
-	flag.BoolVar(&o.useKubeconfig, "use-kubeconfig", false, "use the cluster of KUBECONFIG, in a namespace of its own that is removed afterwards, instead of a local control plane")
+	flag.BoolVar(&o.useKubeconfig, "use-kubeconfig", false,
+		"use the cluster of KUBECONFIG, in a namespace of its own that is removed afterwards, instead of a local control plane")
 	flag.BoolVar(&o.yes, "yes", false, "do not ask before using the cluster of KUBECONFIG")
 	flag.Parse()
 	switch {

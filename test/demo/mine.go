@@ -57,7 +57,8 @@ func free(ctx context.Context, client kubernetes.Interface) error {
 		return err
 	}
 	if has {
-		return fmt.Errorf("flyball is installed in this cluster (it serves %s); the demo brings its own and would move the policies there by its clock, so it leaves that cluster alone", v1alpha1.GroupVersion)
+		return fmt.Errorf("flyball is installed in this cluster (it serves %s); the demo brings its own and would move the policies there "+
+			"by its clock, so it leaves that cluster alone", v1alpha1.GroupVersion)
 	}
 	switch _, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); {
 	case apierrors.IsNotFound(err):

@@ -258,7 +258,8 @@ func (d *demo) awakeStill() []string {
 func (d *demo) unreadyPolicies(ctx context.Context) ([]string, error) {
 	var schedules v1alpha1.ScheduleList
 	var freezes v1alpha1.ChangeFreezeList
-	if err := errors.Join(d.env.Client.List(ctx, &schedules, client.InNamespace(namespace)), d.env.Client.List(ctx, &freezes, client.InNamespace(namespace))); err != nil {
+	if err := errors.Join(d.env.Client.List(ctx, &schedules, client.InNamespace(namespace)),
+		d.env.Client.List(ctx, &freezes, client.InNamespace(namespace))); err != nil {
 		return nil, fmt.Errorf("list the policies: %w", err)
 	}
 	var out []string

@@ -122,7 +122,8 @@ func (d *demo) tune(ctx context.Context) error {
 		return err
 	}
 	ok := restored && is.coreHours < was.coreHours && is.gibHours < was.gibHours
-	d.tell(ok, "Tuned     %.0f %% fewer core hours and %.0f %% fewer GiB hours for the same load; given back exactly", 100-100*is.coreHours/was.coreHours, 100-100*is.gibHours/was.gibHours)
+	d.tell(ok, "Tuned     %.0f %% fewer core hours and %.0f %% fewer GiB hours for the same load; given back exactly",
+		100-100*is.coreHours/was.coreHours, 100-100*is.gibHours/was.gibHours)
 	if !ok {
 		return errNotKept
 	}

@@ -110,7 +110,8 @@ func (d *demo) showDays(days []tunedDay) {
 	d.say("%-5s %-18s %-14s %-16s %-22s %s", "", "a pod requests", "pods at least", "another above", "core hours", "load above requests")
 	for _, day := range days[:min(len(days), 7)] {
 		s := day.setting
-		d.say("%-5s %-18s %-14s %-16s %-22s %s", day.begin.Format("Mon"), fmt.Sprintf("%dm, %dMi", s.milliCPU, s.memory>>20), fmt.Sprintf("%d to %d", day.lowest, day.highest), fmt.Sprintf("%d %%", s.percent),
+		d.say("%-5s %-18s %-14s %-16s %-22s %s", day.begin.Format("Mon"), fmt.Sprintf("%dm, %dMi", s.milliCPU, s.memory>>20),
+			fmt.Sprintf("%d to %d", day.lowest, day.highest), fmt.Sprintf("%d %%", s.percent),
 			fmt.Sprintf("%.0f instead of %.0f", day.tuned, day.owner), day.short)
 	}
 	d.screen.printf("\n")

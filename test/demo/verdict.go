@@ -106,7 +106,8 @@ type requests struct {
 func countRequests(log []local.Request, since time.Time) requests {
 	out := requests{of: map[string]int{}}
 	for _, r := range log {
-		if r.UserAgent != "flyball-manager" || r.Object == nil || r.Received.Before(since) || r.Stage != "ResponseComplete" || r.Response.Code >= 300 {
+		if r.UserAgent != "flyball-manager" || r.Object == nil || r.Received.Before(since) || r.Stage != "ResponseComplete" ||
+			r.Response.Code >= 300 {
 			continue
 		}
 		switch {

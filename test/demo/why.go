@@ -82,7 +82,8 @@ func (d *demo) flyball(ctx context.Context, args ...string) (string, error) {
 	if d.place.cluster != nil { // otherwise KUBECONFIG names it, possibly with several files
 		args = append(args, "--kubeconfig", d.place.kubeconfig)
 	}
-	code := cli.Run(ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words}, Now: d.clock.Now})
+	code := cli.Run(ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words},
+		Now: d.clock.Now})
 	if code != 0 {
 		return "", fmt.Errorf("kubectl flyball %s ended with %d: %s", strings.Join(args, " "), code, strings.TrimSpace(words.String()))
 	}

@@ -57,7 +57,8 @@ spec:
 func (d *demo) zones(ctx context.Context) error {
 	d.screen.printf("\n%s\n", d.screen.in(bold, "Scaling down, with deletion costs and without"))
 	apply := d.place.command(ctx, "apply", "-f", "-")
-	apply.Stdin = strings.NewReader(fmt.Sprintf(zonesText, fmt.Sprintf(zonesDeployment, "with", zonePods), fmt.Sprintf(zonesDeployment, "without", zonePods)))
+	apply.Stdin = strings.NewReader(fmt.Sprintf(zonesText, fmt.Sprintf(zonesDeployment, "with", zonePods),
+		fmt.Sprintf(zonesDeployment, "without", zonePods)))
 	if err := runQuietly(apply); err != nil {
 		return err
 	}

@@ -86,7 +86,8 @@ func (s *stage) installAgain() (said string, err error) {
 		}
 		hooked <- err
 	}()
-	_, err = here.tool(ctx, "helm", append([]string{"install", release, chart, "--timeout", "2m", "--set-json", `adapters={"jobs.batch":{"enabled":false}}`}, s.args...)...)
+	_, err = here.tool(ctx, "helm", append([]string{"install", release, chart, "--timeout", "2m", "--set-json",
+		`adapters={"jobs.batch":{"enabled":false}}`}, s.args...)...)
 	close(ended)
 	if err != nil {
 		cancel()

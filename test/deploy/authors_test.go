@@ -32,7 +32,8 @@ func (s *stage) authors() {
 	}
 	eventually(s.T, func() error { return try("ed") })
 	eventually(s.T, func() error {
-		if err := try("pat"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "may not patch cronjobs.batch, daemonsets.apps, deployments.apps") {
+		if err := try("pat"); !apierrors.IsForbidden(err) ||
+			!strings.Contains(err.Error(), "may not patch cronjobs.batch, daemonsets.apps, deployments.apps") {
 			return fmt.Errorf("a schedule by somebody without rights on workloads: got %w, want it forbidden by the webhook", err)
 		}
 		return nil

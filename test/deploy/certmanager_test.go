@@ -12,9 +12,10 @@ import (
 // the chart, with the chart and an existing issuer, and with the kustomize overlay.
 func TestCertManager(t *testing.T) {
 	for name, all := range map[string][]*unstructured.Unstructured{
-		"chart":            render(t, "--set", "webhook.certManager.enabled=true"),
-		"chart, an issuer": render(t, "--set", "webhook.certManager.enabled=true,webhook.certManager.issuerRef.kind=ClusterIssuer,webhook.certManager.issuerRef.name=internal"),
-		"kustomize":        objects(t, must(t, "kubectl", "kustomize", "../../deploy/kustomize/overlays/cert-manager")),
+		"chart": render(t, "--set", "webhook.certManager.enabled=true"),
+		"chart, an issuer": render(t, "--set",
+			"webhook.certManager.enabled=true,webhook.certManager.issuerRef.kind=ClusterIssuer,webhook.certManager.issuerRef.name=internal"),
+		"kustomize": objects(t, must(t, "kubectl", "kustomize", "../../deploy/kustomize/overlays/cert-manager")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			certificate := find(t, all, "Certificate", "flyball-webhook")
@@ -29,7 +30,8 @@ func TestCertManager(t *testing.T) {
 				// The authority is created once, and not with each renewal.
 				issuer := find(t, all, "Issuer", text(t, certificate, "spec", "issuerRef", "name"))
 				authority := find(t, all, "Certificate", "flyball-webhook-ca")
-				if signs, _, _ := unstructured.NestedBool(authority.Object, "spec", "isCA"); !signs || text(t, issuer, "spec", "ca", "secretName") != text(t, authority, "spec", "secretName") {
+				if signs, _, _ := unstructured.NestedBool(authority.Object, "spec", "isCA"); !signs ||
+					text(t, issuer, "spec", "ca", "secretName") != text(t, authority, "spec", "secretName") {
 					t.Errorf("the issuer %v does not sign with the authority %v", issuer.Object["spec"], authority.Object["spec"])
 				}
 				root := find(t, all, "Issuer", text(t, authority, "spec", "issuerRef", "name"))
@@ -40,7 +42,8 @@ func TestCertManager(t *testing.T) {
 
 			pod, _, _ := unstructured.NestedMap(find(t, all, "Deployment", "flyball").Object, "spec", "template", "spec")
 			volumes, _, _ := unstructured.NestedSlice(pod, "volumes")
-			if len(volumes) != 1 || text(t, &unstructured.Unstructured{Object: volumes[0].(map[string]any)}, "secret", "secretName") != "flyball-webhook-tls" {
+			if len(volumes) != 1 || text(t, &unstructured.Unstructured{Object: volumes[0].(map[string]any)}, "secret",
+				"secretName") != "flyball-webhook-tls" {
 				t.Errorf("volumes %v", volumes)
 			}
 			containers, _, _ := unstructured.NestedSlice(pod, "containers")

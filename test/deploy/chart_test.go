@@ -40,7 +40,9 @@ func everything(t *testing.T) []string {
 	return []string{
 		"--set-json", "adapters=" + string(text),
 		"--set-json", `rbac.ownKinds=[{"group":"example.com","resource":"widgets","scale":true},{"resource":"things"}]`,
-		"--set", "networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
+		"--set",
+		"networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true," +
+			"metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
 		"--set", "prometheus.address=https://prometheus.monitoring:9090,prometheus.tokenSecret.name=prometheus,prometheus.queries.cpu=up",
 		"--set", "priorityClassName=high,podLabels.team=platform,podAnnotations.note=x,nodeSelector.disk=ssd",
 	}
@@ -63,7 +65,9 @@ func TestChartLints(t *testing.T) {
 func TestChartRefusesUnknownValues(t *testing.T) {
 	for _, set := range []string{
 		"replica=3", "replicas=0", "webhook.port=70000", "uninstall.timeout=5", "adapters.widgets.enabled=true", "image.digest=latest",
-		"prometheus.address=prometheus:9090", "prometheus.address=http://me:secret@prometheus:9090", "prometheus.query=up", "fullnameOverride=7up", // names of Services begin with a letter
+		// names of Services begin with a letter
+		"prometheus.address=prometheus:9090", "prometheus.address=http://me:secret@prometheus:9090", "prometheus.query=up",
+		"fullnameOverride=7up",
 	} {
 		if out, err := here.tool(t.Context(), "helm", "template", release, chart, "--set", set); err == nil {
 			t.Errorf("--set %s is taken:\n%.200s", set, out)
@@ -184,7 +188,8 @@ func TestOwnKindsAreCovered(t *testing.T) {
 		rights := [][2]string{{plural, "list"}, {plural, "watch"}, {plural + "/status", "patch"}}
 		switch plural { // written beside targets; new pods' requests are watched
 		case "recommendations":
-			rights = [][2]string{{plural, "get"}, {plural, "watch"}, {plural, "create"}, {plural, "patch"}, {plural, "delete"}, {plural + "/status", "patch"}}
+			rights = [][2]string{{plural, "get"}, {plural, "watch"}, {plural, "create"}, {plural, "patch"}, {plural, "delete"},
+				{plural + "/status", "patch"}}
 		case "usagecheckpoints":
 			rights = [][2]string{{plural, "get"}, {plural, "create"}, {plural, "patch"}, {plural, "delete"}}
 		}
@@ -215,7 +220,8 @@ func TestKustomizeIsTheChart(t *testing.T) {
 
 // TestKustomizeImage builds the kustomization from the documents and checks the image of the Deployment.
 func TestKustomizeImage(t *testing.T) {
-	block := regexp.MustCompile(`(?ms)^\$ cat > kustomization.yaml <<EOF\n(.*?)^EOF$`).FindStringSubmatch(read(t, "docs/operations.md")["../../docs/operations.md"])
+	block := regexp.MustCompile(`(?ms)^\$ cat > kustomization.yaml <<EOF\n(.*?)^EOF$`).FindStringSubmatch(read(t,
+		"docs/operations.md")["../../docs/operations.md"])
 	if block == nil {
 		t.Fatal("the documents have no kustomization")
 	}

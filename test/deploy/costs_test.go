@@ -42,7 +42,8 @@ func (s *stage) podsGetCosts() {
 	// One pod fails, and another writer takes over the cost of another pod.
 	pods := s.costed()
 	s.must(here.client.Status().Patch(s.ctx, &pods[0], client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`))))
-	s.must(here.client.Patch(s.ctx, &pods[1], client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"77"}}}`, fleet.CostAnnotation)),
+	s.must(here.client.Patch(s.ctx, &pods[1], client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"77"}}}`, fleet.CostAnnotation)),
 		client.FieldOwner("karpenter")))
 }
 

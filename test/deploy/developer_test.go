@@ -16,7 +16,8 @@ func (s *stage) developer() {
 	flyball := func(args ...string) (out, errOut string, code int) {
 		var o, e bytes.Buffer
 		args = append(args, "--as=ed", "--kubeconfig="+here.cluster.Kubeconfig, "--cache-dir="+s.TempDir())
-		code = cli.Run(s.ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &o, ErrOut: &e}, Now: s.clock.Now})
+		code = cli.Run(s.ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &o, ErrOut: &e},
+			Now: s.clock.Now})
 		return o.String(), e.String(), code
 	}
 	// Nobody gave ed a right on Adapters, Calendars and Cluster policies but the chart's role for all.
@@ -28,9 +29,11 @@ func (s *stage) developer() {
 		return nil
 	})
 	for _, args := range [][]string{
-		{"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"explain", "schedule/nights"}, {"plan", "--for", "1d"}, {"freezes"}, {"doctor"},
+		{"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"explain", "schedule/nights"}, {"plan", "--for", "1d"},
+		{"freezes"}, {"doctor"},
 		{"can-i", "rollout", "deployment/web"}, {"migrate", "kube-downscaler"},
-		{"sleep", "deployment/web", "--dry-run"}, {"pause", "schedule/nights", "--dry-run"}, {"wake", "deployment/web", "--for", "1h"}, {"sleep", "deployment/web"},
+		{"sleep", "deployment/web", "--dry-run"}, {"pause", "schedule/nights", "--dry-run"}, {"wake", "deployment/web", "--for", "1h"},
+		{"sleep", "deployment/web"},
 		{"pause", "schedule/nights"}, {"resume", "schedule/nights"},
 	} {
 		out, errOut, code := flyball(append(args, "-n", "shop")...)

@@ -51,7 +51,8 @@ func TestEvaluate(t *testing.T) {
 	if got := flags("--set", on); !slices.Equal(got, []string{"--evaluate", "--evaluate-rate=5"}) {
 		t.Errorf("flags: %v", got)
 	}
-	if got := flags("--set", on, "--set-json", `evaluate.rate=0.5,evaluate.audiences=["a","b"]`); !slices.Equal(got, []string{"--evaluate", "--evaluate-rate=0.5", "--evaluate-audiences=a,b"}) {
+	if got := flags("--set", on, "--set-json", `evaluate.rate=0.5,evaluate.audiences=["a","b"]`); !slices.Equal(got,
+		[]string{"--evaluate", "--evaluate-rate=0.5", "--evaluate-audiences=a,b"}) {
 		t.Errorf("flags: %v", got)
 	}
 	role := rules(t, find(t, render(t, "--set", on), "ClusterRole", "flyball-evaluate"))
@@ -69,7 +70,8 @@ func TestEvaluate(t *testing.T) {
 func TestPipelinesAreLetIn(t *testing.T) {
 	from := func(args ...string) (labels []string) {
 		var p networkingv1.NetworkPolicy
-		obj := find(t, render(t, append(args, "--set-json", `networkPolicy.pipelines=[{"podSelector":{"matchLabels":{"app":"runner"}}}]`)...), "NetworkPolicy", "flyball")
+		obj := find(t, render(t, append(args, "--set-json", `networkPolicy.pipelines=[{"podSelector":{"matchLabels":{"app":"runner"}}}]`)...),
+			"NetworkPolicy", "flyball")
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, &p, true); err != nil {
 			t.Fatal(err)
 		}
@@ -103,10 +105,12 @@ func (s *stage) pipelinesAsk() {
 	s.must(here.client.SubResource("token").Create(s.ctx, account, request))
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(s.configuration().Webhooks[0].ClientConfig.CABundle)
-	pipeline := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "flyball-webhook." + namespace + ".svc", MinVersion: tls.VersionTLS12}}}
+	pipeline := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "flyball-webhook." +
+		namespace + ".svc", MinVersion: tls.VersionTLS12}}}
 	ask := func() (int, string) {
 		body := `{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":{"action":"Scale","object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"}}}`
-		req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, fmt.Sprintf("https://localhost:%d%s", s.port, evaluate.Path), bytes.NewBufferString(body))
+		req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, fmt.Sprintf("https://localhost:%d%s", s.port, evaluate.Path),
+			bytes.NewBufferString(body))
 		s.must(err)
 		req.Header.Set("Authorization", "Bearer "+request.Status.Token)
 		resp, err := pipeline.Do(req)
@@ -116,10 +120,12 @@ func (s *stage) pipelinesAsk() {
 		s.must(err)
 		return resp.StatusCode, string(text)
 	}
-	if code, text := ask(); code != http.StatusForbidden || !strings.Contains(text, "may not create freezereviews.flyball.dev in namespace shop") {
+	if code, text := ask(); code != http.StatusForbidden ||
+		!strings.Contains(text, "may not create freezereviews.flyball.dev in namespace shop") {
 		s.Errorf("without a right: %d %s", code, text)
 	}
-	must(s.T, "kubectl", "create", "rolebinding", "pipeline-evaluate", "-n", "shop", "--clusterrole=flyball-evaluate", "--serviceaccount=shop:pipeline")
+	must(s.T, "kubectl", "create", "rolebinding", "pipeline-evaluate", "-n", "shop", "--clusterrole=flyball-evaluate",
+		"--serviceaccount=shop:pipeline")
 	eventually(s.T, func() error {
 		code, text := ask()
 		var review evaluate.Review

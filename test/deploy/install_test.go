@@ -33,9 +33,11 @@ import (
 // TestInstallation takes the chart through its life: install, sleep and wake with the chart's rights and webhook only,
 // upgrade, uninstall while a target is asleep.
 func TestInstallation(t *testing.T) {
-	s := &stage{T: t, whole: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening.Add(-time.Hour)), port: harness.FreePort(t), stop: func() {}}
+	s := &stage{T: t, whole: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening.Add(-time.Hour)), port: harness.FreePort(t),
+		stop: func() {}}
 	// The pods find no node, so the test does their work.
-	s.args = []string{"--namespace", namespace, "--set", "nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
+	s.args = []string{"--namespace", namespace, "--set",
+		"nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
 		"--set", "webhook.servicePort=" + strconv.Itoa(s.port)}
 	defer func() { s.stop() }()
 	for _, part := range []struct {
@@ -73,7 +75,8 @@ func (s *stage) install() {
 	must(s.T, "helm", append([]string{"install", release, olderChart(s.T), "--create-namespace"}, s.args...)...)
 	s.redirect()
 	s.entitled()
-	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port), Evaluate: app.EvaluateOptions{Enabled: true}})
+	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port),
+		Evaluate: app.EvaluateOptions{Enabled: true}})
 }
 
 // live returns an object of the release from the cluster.
@@ -152,7 +155,8 @@ func (s *stage) webhookAnswers() {
 	eventually(s.T, func() error {
 		pods := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "replicationcontrollers"}}
 		pods.Spec.Target = v1alpha1.AdapterTarget{Kind: "ReplicationController", Versions: []string{"v1"}}
-		if err := alice.Create(s.ctx, pods); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "must be allowed to patch replicationcontrollers") {
+		if err := alice.Create(s.ctx, pods); !apierrors.IsForbidden(err) ||
+			!strings.Contains(err.Error(), "must be allowed to patch replicationcontrollers") {
 			return fmt.Errorf("an adapter by somebody without rights on its kind: got %w, want it forbidden by the webhook", err)
 		}
 		return nil
@@ -186,7 +190,8 @@ func (s *stage) documentedKind() {
 		})
 	}
 	lit("false")
-	if out := must(s.T, "kubectl", "get", "adapters.flyball.dev", "ovens.bakery.example.com"); !strings.Contains(out, `["scale","suspend","hold","annotate"]`) {
+	if out := must(s.T, "kubectl", "get", "adapters.flyball.dev", "ovens.bakery.example.com"); !strings.Contains(out,
+		`["scale","suspend","hold","annotate"]`) {
 		s.Errorf("the adapter is not as documented:\n%s", out)
 	}
 	s.clock.SetTime(evening.Add(36 * time.Hour))
@@ -223,7 +228,8 @@ func (s *stage) configurationsComeBack() {
 			if err := here.client.Get(s.ctx, key, &c); err != nil {
 				return err
 			}
-			if diff := cmp.Diff(before.Webhooks, c.Webhooks) + cmp.Diff(before.OwnerReferences, c.OwnerReferences) + cmp.Diff(before.Annotations, c.Annotations); diff != "" {
+			if diff := cmp.Diff(before.Webhooks, c.Webhooks) + cmp.Diff(before.OwnerReferences, c.OwnerReferences) +
+				cmp.Diff(before.Annotations, c.Annotations); diff != "" {
 				return fmt.Errorf("the configuration %s (-before +now):\n%s", name, diff)
 			}
 			return nil
@@ -247,7 +253,8 @@ func (s *stage) upgrade() {
 		s.Fatal("the manager has set no caBundle")
 	}
 	s.replicas(0)
-	_, err := here.tool(s.ctx, "helm", append([]string{"upgrade", release, chart, "--set-json", `adapters={"deployments.apps":{"enabled":false}}`}, s.args...)...)
+	_, err := here.tool(s.ctx, "helm", append([]string{"upgrade", release, chart, "--set-json",
+		`adapters={"deployments.apps":{"enabled":false}}`}, s.args...)...)
 	if err == nil || !strings.Contains(err.Error(), "kubectl delete adapters.flyball.dev deployments.apps") {
 		s.Fatalf("turning the adapter of sleeping objects off: got %v, want to be told what to do first", err)
 	}
@@ -257,8 +264,10 @@ func (s *stage) upgrade() {
 		must(s.T, "helm", "upgrade", release, chart, "--namespace", namespace, how, "--set-json", `adapters={"jobs.batch":{"enabled":false}}`)
 		s.redirect()
 		pod := deployment(s.T, s.live("Deployment")).Spec.Template.Spec
-		if got := last(pod.Containers[0].Args, "--workers="); got != workers || pod.NodeSelector["example.com/none"] != "yes" || *pod.SecurityContext.RunAsUser != 65532 {
-			s.Errorf("%s: the manager has %s workers, want %s, on nodes %v, as %v", how, got, workers, pod.NodeSelector, pod.SecurityContext.RunAsUser)
+		if got := last(pod.Containers[0].Args, "--workers="); got != workers || pod.NodeSelector["example.com/none"] != "yes" ||
+			*pod.SecurityContext.RunAsUser != 65532 {
+			s.Errorf("%s: the manager has %s workers, want %s, on nodes %v, as %v", how, got, workers, pod.NodeSelector,
+				pod.SecurityContext.RunAsUser)
 		}
 	}
 	if !bytes.Equal(before, s.configuration().Webhooks[0].ClientConfig.CABundle) {

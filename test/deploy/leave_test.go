@@ -85,7 +85,8 @@ func (s *stage) onlyPoliciesLeft() {
 		return nil
 	})
 	for _, list := range []client.ObjectList{
-		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
 		&rbacv1.RoleList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}, &batchv1.JobList{}, &corev1.ServiceAccountList{},
 	} {
 		s.must(here.client.List(s.ctx, list))
@@ -114,18 +115,21 @@ func (s *stage) policiesCanGo() {
 	s.must(here.client.Delete(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	gone("shop")
 	s.must(here.client.Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "stuck"}}))
-	nights := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "stuck", Name: "nights", Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	nights := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "stuck", Name: "nights",
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	nights.Spec.Upscale, nights.Spec.Downscale = "0 8 * * *", "0 20 * * *"
 	s.must(here.client.Create(s.ctx, nights))
 	fleet := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "stuck", Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	fleet.Spec.Target.Namespaces = []string{"stuck"}
 	fleet.Spec.Upscale, fleet.Spec.Downscale = "0 8 * * *", "0 20 * * *"
 	s.must(here.client.Create(s.ctx, fleet))
-	others := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "others", Finalizers: []string{v1alpha1.FinalizerRestore, "example.com/backup"}}, Spec: fleet.Spec}
+	others := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "others",
+		Finalizers: []string{v1alpha1.FinalizerRestore, "example.com/backup"}}, Spec: fleet.Spec}
 	s.must(here.client.Create(s.ctx, others))
 	s.must(here.client.Delete(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "stuck"}}))
 	s.must(here.client.Delete(s.ctx, fleet))
-	command := regexp.MustCompile(`(?m)^\$ (kubectl get flyball .*\| sh)$`).FindStringSubmatch(read(s.T, "docs/operations.md")["../../docs/operations.md"])
+	command := regexp.MustCompile(`(?m)^\$ (kubectl get flyball .*\| sh)$`).FindStringSubmatch(read(s.T,
+		"docs/operations.md")["../../docs/operations.md"])
 	if command == nil {
 		s.Fatal("the documents have no command that takes finalizers off")
 	}
@@ -179,7 +183,10 @@ func (s *stage) nothingForbidden() {
 // installation. Override is never the verb of a request: the API server only asks for it.
 func (s *stage) nothingIdle(used map[string]bool) {
 	all := render(s.T, s.args...)
-	rare := []string{"events.k8s.io events patch", " events patch", "flyball.dev adapters create", "admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch", " limitranges watch", " resourcequotas watch", // the last four belong to Tortoises, as do mutating webhooks
+	// the last four belong to Tortoises, as do mutating webhooks
+	rare := []string{"events.k8s.io events patch", " events patch", "flyball.dev adapters create",
+		"admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch",
+		" limitranges watch", " resourcequotas watch",
 		" pods get", "apps replicasets get"} // for a manager that looks for its own Deployment; this one runs in no pod
 	own := regexp.MustCompile(`^(adapters|calendars|schedules)(/status)?$`)
 	for _, role := range []string{"ClusterRole/flyball-base", "Role/flyball"} {
@@ -188,7 +195,8 @@ func (s *stage) nothingIdle(used map[string]bool) {
 			for _, resource := range r.Resources {
 				for _, verb := range r.Verbs {
 					right := r.APIGroups[0] + " " + resource + " " + verb
-					skip := verb == "list" || slices.Contains(rare, right) || resource == "mutatingwebhookconfigurations" || r.APIGroups[0] == "flyball.dev" && !own.MatchString(resource)
+					skip := verb == "list" || slices.Contains(rare, right) || resource == "mutatingwebhookconfigurations" ||
+						r.APIGroups[0] == "flyball.dev" && !own.MatchString(resource)
 					if !skip && !used[right] {
 						s.Errorf("%s: the manager has not used %s", role, right)
 					}

@@ -45,7 +45,8 @@ func (d *described) Unregister(prometheus.Collector) bool { return false }
 func metrics(t *testing.T) []string {
 	t.Helper()
 	var known described
-	if _, err := app.NewMetrics(&known, world.New(world.Scope("", nil)), status.NewListings(), clocktesting.NewFakePassiveClock(time.Time{})); err != nil {
+	if _, err := app.NewMetrics(&known, world.New(world.Scope("", nil)), status.NewListings(),
+		clocktesting.NewFakePassiveClock(time.Time{})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := freezecontroller.NewMetrics(&known); err != nil {
@@ -64,7 +65,8 @@ func metrics(t *testing.T) []string {
 func TestMetricsExist(t *testing.T) {
 	known := metrics(t)
 	word := regexp.MustCompile(`\bflyball_[a-z_]+`)
-	for _, pattern := range []string{"deploy/alerts/*.yaml", "deploy/alerts/tests/*.yaml", "deploy/dashboards/*.json", "docs/operations.md", "docs/runbook.md", "docs/policies/*.md"} {
+	for _, pattern := range []string{"deploy/alerts/*.yaml", "deploy/alerts/tests/*.yaml", "deploy/dashboards/*.json", "docs/operations.md",
+		"docs/runbook.md", "docs/policies/*.md"} {
 		for file, text := range read(t, pattern) {
 			for _, name := range word.FindAllString(text, -1) {
 				base := name

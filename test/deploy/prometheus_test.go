@@ -19,15 +19,18 @@ func TestPrometheus(t *testing.T) {
 		}
 		return d
 	}
-	with := manager("--set", "prometheus.address=http://prometheus:9090,prometheus.tokenSecret.name=reader,prometheus.tokenSecret.key=jwt", "--set-json", `prometheus.queries={"cpu":"a{b=\"$namespace\"} == 1"}`)
+	with := manager("--set", "prometheus.address=http://prometheus:9090,prometheus.tokenSecret.name=reader,prometheus.tokenSecret.key=jwt",
+		"--set-json", `prometheus.queries={"cpu":"a{b=\"$namespace\"} == 1"}`)
 	c := with.Spec.Template.Spec.Containers[0]
-	for _, arg := range []string{"--prometheus=http://prometheus:9090", "--prometheus-token-file=/prometheus/token", `--prometheus-query=cpu=a{b="$namespace"} == 1`} {
+	for _, arg := range []string{"--prometheus=http://prometheus:9090", "--prometheus-token-file=/prometheus/token",
+		`--prometheus-query=cpu=a{b="$namespace"} == 1`} {
 		if !slices.Contains(c.Args, arg) {
 			t.Errorf("%s is not in %q", arg, c.Args)
 		}
 	}
 	v := with.Spec.Template.Spec.Volumes
-	if len(v) != 1 || v[0].Secret.SecretName != "reader" || v[0].Secret.Items[0].Key != "jwt" || v[0].Secret.Items[0].Path != "token" || c.VolumeMounts[0].MountPath != "/prometheus" {
+	if len(v) != 1 || v[0].Secret.SecretName != "reader" || v[0].Secret.Items[0].Key != "jwt" || v[0].Secret.Items[0].Path != "token" ||
+		c.VolumeMounts[0].MountPath != "/prometheus" {
 		t.Errorf("of the token it has %v at %v", v, c.VolumeMounts)
 	}
 	without := manager("--set", "prometheus.tokenSecret.name=reader")

@@ -35,7 +35,8 @@ func TestUserRoles(t *testing.T) {
 			got := rules(t, role)
 			if verb == "override" {
 				hooks := got[len(got)-1]
-				if !slices.Equal(hooks.Resources, []string{"validatingwebhookconfigurations"}) || !slices.Equal(hooks.ResourceNames, []string{"flyball", "flyball-freeze"}) ||
+				if !slices.Equal(hooks.Resources, []string{"validatingwebhookconfigurations"}) ||
+					!slices.Equal(hooks.ResourceNames, []string{"flyball", "flyball-freeze"}) ||
 					!slices.Equal(hooks.Verbs, []string{verb}) {
 					t.Errorf("%s: %+v", role.GetName(), hooks)
 				}

@@ -19,7 +19,8 @@ import (
 // deployment returns the manager's Deployment and fails on unknown fields.
 func deployment(t *testing.T, all []*unstructured.Unstructured) (d appsv1.Deployment) {
 	t.Helper()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(find(t, all, "Deployment", "flyball").Object, &d, true); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(find(t, all, "Deployment", "flyball").Object, &d,
+		true); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -29,7 +30,8 @@ func deployment(t *testing.T, all []*unstructured.Unstructured) (d appsv1.Deploy
 func valuePaths(t *testing.T) (all []string) {
 	t.Helper()
 	var values map[string]any
-	if err := yaml.Unmarshal([]byte(read(t, "deploy/helm/flyball/values.yaml")["../../deploy/helm/flyball/values.yaml"]), &values); err != nil {
+	if err := yaml.Unmarshal([]byte(read(t, "deploy/helm/flyball/values.yaml")["../../deploy/helm/flyball/values.yaml"]),
+		&values); err != nil {
 		t.Fatal(err)
 	}
 	var walk func(at string, values map[string]any)
@@ -89,7 +91,8 @@ func olderChart(t *testing.T) string {
 	if err := yaml.Unmarshal(text, &values); err != nil {
 		t.Fatal(err)
 	}
-	for _, later := range []string{"health", "podSecurityContext", "securityContext", "hostNetwork", "networkPolicy", "flowControl", "uninstall"} {
+	for _, later := range []string{"health", "podSecurityContext", "securityContext", "hostNetwork", "networkPolicy", "flowControl",
+		"uninstall"} {
 		if _, ok := values[later]; !ok {
 			t.Fatalf("there is no value %s", later)
 		}
@@ -116,7 +119,8 @@ func TestValuesOfPods(t *testing.T) {
 	for _, kind := range []string{"Deployment/flyball", "Job/flyball-uninstall"} {
 		k, name, _ := strings.Cut(kind, "/")
 		pod, _, err := unstructured.NestedMap(find(t, openShift, k, name).Object, "spec", "template", "spec", "securityContext")
-		if want := map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}}; err != nil || !cmp.Equal(pod, want) {
+		if want := map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}}; err != nil ||
+			!cmp.Equal(pod, want) {
 			t.Errorf("%s: %v, want %v, %v", kind, pod, want, err)
 		}
 	}
@@ -162,8 +166,11 @@ func TestNamesThatLookLikeNumbers(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		must(t, "helm", "template", "1e3", chart, "--namespace", "123", "--set-string", "fullnameOverride=true,serviceAccount.name=42,priorityClassName=7"),
-		must(t, "helm", "template", "null", chart, "--namespace", "0x1f", "--set", "webhook.certManager.enabled=true,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true"),
+		must(t, "helm", "template", "1e3", chart, "--namespace", "123", "--set-string",
+			"fullnameOverride=true,serviceAccount.name=42,priorityClassName=7"),
+		must(t, "helm", "template", "null", chart, "--namespace", "0x1f", "--set",
+			"webhook.certManager.enabled=true,metrics.serviceMonitor.enabled=true,"+
+				"metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true"),
 	} {
 		seen := 0
 		for document := range strings.SplitSeq(text, "\n---\n") {
@@ -185,7 +192,8 @@ func TestNamesThatLookLikeNumbers(t *testing.T) {
 // TestLargeNumbers sets numbers in a file, where Helm reads them as floating point.
 func TestLargeNumbers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(file, []byte("manager: {workers: 1000000, kubeAPIBurst: 2000000}\nuninstall: {timeoutSeconds: 3000000}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("manager: {workers: 1000000, kubeAPIBurst: 2000000}\nuninstall: {timeoutSeconds: 3000000}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	all := render(t, "--values", file)
@@ -194,19 +202,23 @@ func TestLargeNumbers(t *testing.T) {
 			t.Errorf("there is no %s in %v", arg, args)
 		}
 	}
-	if got, _, err := unstructured.NestedInt64(find(t, all, "Job", "flyball-uninstall").Object, "spec", "activeDeadlineSeconds"); got != 3000000 || err != nil {
+	if got, _, err := unstructured.NestedInt64(find(t, all, "Job", "flyball-uninstall").Object, "spec",
+		"activeDeadlineSeconds"); got != 3000000 || err != nil {
 		t.Errorf("the job ends after %d, %v", got, err)
 	}
 }
 
 // TestRunbookOfAnotherSite checks that the alerts link to a copy of the runbook, and have no link without its address.
 func TestRunbookOfAnotherSite(t *testing.T) {
-	if text := must(t, "helm", "template", release, chart, "--set", "metrics.prometheusRule.enabled=true"); strings.Contains(text, "runbook_url") ||
+	if text := must(t, "helm", "template", release, chart, "--set", "metrics.prometheusRule.enabled=true"); strings.Contains(text,
+		"runbook_url") ||
 		!strings.Contains(text, "alert: FlyballDown") {
 		t.Error("without an address of the runbook, the alerts are missing or lead somewhere")
 	}
-	text := must(t, "helm", "template", release, chart, "--set", "metrics.prometheusRule.enabled=true,metrics.prometheusRule.runbookURL=https://wiki.example.com/flyball")
-	if !strings.Contains(text, "runbook_url: https://wiki.example.com/flyball#flyballdown") || strings.Contains(text, "flyball.dev/docs/runbook") {
+	text := must(t, "helm", "template", release, chart, "--set",
+		"metrics.prometheusRule.enabled=true,metrics.prometheusRule.runbookURL=https://wiki.example.com/flyball")
+	if !strings.Contains(text, "runbook_url: https://wiki.example.com/flyball#flyballdown") ||
+		strings.Contains(text, "flyball.dev/docs/runbook") {
 		t.Error("the alerts do not lead to the other runbook")
 	}
 }

@@ -19,17 +19,18 @@ import (
 
 // notRun are the commands that cannot run here, by their prefix, with the reason.
 var notRun = map[string]string{
-	"docker build ":                    "it needs a container engine",
-	"make demo":                        "test/demo runs it, in its own tests",
-	"make test":                        "it runs this test",
-	"make unit":                        "make test runs the same packages",
-	"make lint":                        "it runs for every change, beside the tests",
-	"make generate":                    "tests compare what it writes with what is there",
-	"go test ./test/integration/":      "make test runs it",
-	"kubectl flyball status --watch":   "it does not end; the tests of the command line watch and stop",
-	"kubectl flyball ui":               "it serves until it is stopped; TestUI of the command line starts and stops it",
-	"kubectl flyball migrate ":         "it reads the objects of tools that are not in this cluster; the tests of the command line have them",
-	"kubectl flyball adapter new rayc": "it writes over the file that the other examples use; the next example does the same with a file of CRDs",
+	"docker build ":                  "it needs a container engine",
+	"make demo":                      "test/demo runs it, in its own tests",
+	"make test":                      "it runs this test",
+	"make unit":                      "make test runs the same packages",
+	"make lint":                      "it runs for every change, beside the tests",
+	"make generate":                  "tests compare what it writes with what is there",
+	"go test ./test/integration/":    "make test runs it",
+	"kubectl flyball status --watch": "it does not end; the tests of the command line watch and stop",
+	"kubectl flyball ui":             "it serves until it is stopped; TestUI of the command line starts and stops it",
+	"kubectl flyball migrate ":       "it reads the objects of tools that are not in this cluster; the tests of the command line have them",
+	"kubectl flyball adapter new rayc": "it writes over the file that the other examples use; the next example does the same with a file " +
+		"of CRDs",
 }
 
 // elsewhere are the pages whose commands another test runs.

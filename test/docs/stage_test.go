@@ -54,7 +54,8 @@ var scenes = map[string]scene{
 	"docs/policies/freeze.md":        {at: time.Date(2037, 12, 21, 12, 0, 0, 0, time.UTC), objects: []string{"shop.yaml"}},
 	"docs/policies/deletion-cost.md": {at: evening, level: local.LevelWorkloads, objects: []string{"zones.yaml"}},
 	"docs/migrating.md":              {at: evening, objects: []string{"migrating-cluster.yaml"}, files: "migrating"},
-	"docs/cli":                       {level: local.LevelWorkloads, objects: []string{"shop.yaml", "cli.yaml"}, files: "cli", namespace: "shop"},
+	"docs/cli": {level: local.LevelWorkloads, objects: []string{"shop.yaml", "cli.yaml"}, files: "cli",
+		namespace: "shop"},
 }
 
 // sceneOf returns the scene of a block.
@@ -66,7 +67,8 @@ func sceneOf(b block) string {
 }
 
 // builtin are the adapters that the chart enables.
-var builtin = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"}
+var builtin = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "cronjobs.batch", "jobs.batch",
+	"horizontalpodautoscalers.autoscaling"}
 
 // stage is a running scene.
 type stage struct {

@@ -223,7 +223,8 @@ func (e *Env) AwaitAdapters(ctx context.Context, names ...string) error {
 			if err := e.Client.Get(ctx, client.ObjectKey{Name: n}, &a); err != nil {
 				return err
 			}
-			if c := condition(a.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != a.Generation {
+			if c := condition(a.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue ||
+				c.ObservedGeneration != a.Generation {
 				return fmt.Errorf("the adapter %s is not ready: %+v", n, a.Status.Conditions)
 			}
 		}
@@ -307,7 +308,8 @@ func (e *Env) Start(opts Options) *Manager {
 	}
 	go func() {
 		err := app.Run(ctx, config, app.Options{
-			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, Adapters: opts.Adapters, Workers: 16, QPS: -1,
+			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, Adapters: opts.Adapters, Workers: 16,
+			QPS:             -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
 			UsageResolution: opts.UsageResolution, Prometheus: opts.Prometheus,
 		})
@@ -352,7 +354,8 @@ func (e *Env) Build(ctx context.Context, dir string) (string, error) {
 // StartProcess runs the binary against the cluster.
 func (e *Env) StartProcess(binary string, args ...string) (*Process, error) {
 	p := &Process{out: &bytes.Buffer{}}
-	p.cmd = exec.Command(binary, append([]string{"--leader-elect=false", "--webhook=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
+	p.cmd = exec.Command(binary, append([]string{"--leader-elect=false", "--webhook=false", "--metrics-bind-address=0",
+		"--health-probe-bind-address=0"}, args...)...)
 	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+e.Cluster.Kubeconfig)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {

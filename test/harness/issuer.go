@@ -26,7 +26,8 @@ type Issuer struct {
 
 // NewIssuer returns a new authority.
 func NewIssuer() (*Issuer, error) {
-	authority, key, err := (*Issuer)(nil).sign(&x509.Certificate{Subject: pkix.Name{CommonName: "issuer"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	authority, key, err := (*Issuer)(nil).sign(&x509.Certificate{Subject: pkix.Name{CommonName: "issuer"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	if err != nil {
 		return nil, err
 	}

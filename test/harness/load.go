@@ -102,5 +102,6 @@ func (l *Load) Stop() (failures []Failure, summary string) {
 	l.stop()
 	took := time.Since(l.begin)
 	l.workers.Wait()
-	return l.failures, fmt.Sprintf("%d requests in %s, %.0f a second, %d failed", l.asked, took.Round(100*time.Millisecond), float64(l.asked)/took.Seconds(), len(l.failures))
+	return l.failures, fmt.Sprintf("%d requests in %s, %.0f a second, %d failed", l.asked, took.Round(100*time.Millisecond),
+		float64(l.asked)/took.Seconds(), len(l.failures))
 }

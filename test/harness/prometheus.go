@@ -36,7 +36,8 @@ func (p Prometheus) Start(t testing.TB) (url string, stop func()) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	flags := append([]string{"--config.file=" + file, "--storage.tsdb.path=" + p.Data, "--web.listen-address=" + address, "--log.level=warn"}, p.Flags...)
+	flags := append([]string{"--config.file=" + file, "--storage.tsdb.path=" + p.Data, "--web.listen-address=" + address, "--log.level=warn"},
+		p.Flags...)
 	cmd := exec.CommandContext(ctx, p.Binary, flags...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

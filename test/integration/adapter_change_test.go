@@ -92,7 +92,8 @@ var _ = Describe("An adapter that is edited while its objects sleep", func() {
 			Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 		},
 		Entry("by a path that does not parse", v1alpha1.ConditionAccepted, "InvalidSpec", ".spec..replicas", "spec.scale[0].replicas", "column"),
-		Entry("by a path that is not in the schema", v1alpha1.ConditionSchemaMatched, "PathNotInSchema", ".spec.copies", "spec.scale[0].replicas", ".spec.copies"),
+		Entry("by a path that is not in the schema", v1alpha1.ConditionSchemaMatched, "PathNotInSchema", ".spec.copies", "spec.scale[0].replicas",
+			".spec.copies"),
 	)
 })
 

@@ -189,7 +189,8 @@ func breakDiscovery(k customkind.Kind) (recover func()) {
 	service.SetName("v1." + k.Group)
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"kube-aggregator.kubernetes.io/automanaged": nil}},
-		"spec":     map[string]any{"service": map[string]any{"namespace": "default", "name": "nowhere", "port": 443}, "insecureSkipTLSVerify": true},
+		"spec": map[string]any{"service": map[string]any{"namespace": "default", "name": "nowhere", "port": 443},
+			"insecureSkipTLSVerify": true},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(env.Patch(ctx, service, string(body))).To(Succeed())

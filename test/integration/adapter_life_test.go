@@ -79,7 +79,8 @@ var _ = Describe("An adapter", func() {
 		adapt(k.Adapter(".spec.replcias"))
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionSchemaMatched)).Should(And(
 			beCondition(metav1.ConditionFalse, "PathNotInSchema"),
-			HaveField("Message", And(ContainSubstring("spec.scale[0].replicas"), ContainSubstring(".spec.replcias"), ContainSubstring("did you mean .spec.replicas?")))))
+			HaveField("Message", And(ContainSubstring("spec.scale[0].replicas"), ContainSubstring(".spec.replcias"),
+				ContainSubstring("did you mean .spec.replicas?")))))
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionFalse, "PathNotInSchema"))
 	})
 
@@ -223,7 +224,8 @@ func denyScaleOf(k customkind.Kind, namespace string) (lift func()) {
 	rules := fmt.Sprintf("{apiGroups: [%s], apiVersions: [v1], operations: [UPDATE], resources: [presses/scale]}", k.Group)
 	return deny(namespace, rules, "true", "false", "/scale is closed", func() error {
 		obj := k.Object(namespace, "daily", nil)
-		return env.Client.SubResource("scale").Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":99}}`)),
+		return env.Client.SubResource("scale").Patch(ctx, obj,
+			client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":99}}`)),
 			&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}})
 	})
 }

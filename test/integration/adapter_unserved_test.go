@@ -71,7 +71,8 @@ func (s *starting) withoutDefinitions(next http.RoundTripper) http.RoundTripper 
 		watching := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata")
 		ofKinds := strings.HasSuffix(r.URL.Path, "/customresourcedefinitions") || strings.HasSuffix(r.URL.Path, "/apiservices")
 		if watching && ofKinds && s.begun.Load() {
-			return answer(r, http.StatusServiceUnavailable, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "ServiceUnavailable", "code": 503}`), nil
+			return answer(r, http.StatusServiceUnavailable,
+				`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "ServiceUnavailable", "code": 503}`), nil
 		}
 		return next.RoundTrip(r)
 	})
@@ -83,12 +84,14 @@ func (s *starting) definitions(next http.RoundTripper) http.RoundTripper {
 		if !strings.HasSuffix(r.URL.Path, "/customresourcedefinitions") || !s.begun.Load() {
 			return next.RoundTrip(r)
 		}
-		return answer(r, http.StatusForbidden, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`), nil
+		return answer(r, http.StatusForbidden, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`),
+			nil
 	})
 }
 
 func answer(r *http.Request, code int, body string) *http.Response {
-	return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
+	return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body))}
 }
 
 var _ = Describe("A kind that a starting API server does not list", func() {
@@ -174,7 +177,8 @@ var _ = Describe("A kind that a starting API server does not list", func() {
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("does not serve it yet")))
 		s.discovers.Store(true)
-		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("changes of objects are not seen")))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message",
+			ContainSubstring("changes of objects are not seen")))
 		nightlyOver(later, func(*v1alpha1.Schedule) {})
 		Consistently(pressCount(k, later, "second", ".spec.replicas"), 3*time.Second).Should(BeEquivalentTo(5))
 
@@ -193,7 +197,8 @@ var _ = Describe("A kind that a starting API server does not list", func() {
 		Expect(env.Patch(ctx, a.DeepCopy(), `{"spec":{"target":{"versions":["v1","v7"]}}}`)).To(Succeed())
 		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(HaveField("Reason", "Unknown"))
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionFalse, "AdapterNotReady"))
-		Consistently(conditionOf(ns, "nights", v1alpha1.ConditionReady), 6*time.Second).Should(beCondition(metav1.ConditionFalse, "AdapterNotReady"))
+		Consistently(conditionOf(ns, "nights", v1alpha1.ConditionReady),
+			6*time.Second).Should(beCondition(metav1.ConditionFalse, "AdapterNotReady"))
 
 		s.begun.Store(false)
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
@@ -221,7 +226,8 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 		Consistently(conditionOf(s.Namespace, s.Name, v1alpha1.ConditionReady), 6*time.Second).Should(notReady)
 
 		Expect(env.Client.Delete(ctx, read(a))).To(Succeed())
-		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("cannot be restored: the CustomResourceDefinition")))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message",
+			ContainSubstring("cannot be restored: the CustomResourceDefinition")))
 		Expect(adapterCondition(k.Name(), v1alpha1.ConditionServed)(Default)).To(HaveField("Reason", "NothingServed"))
 		unserve(k, true)
 		awake(k, s)
@@ -294,7 +300,8 @@ var _ = Describe("A kind that is not installed", func() {
 		n.config = rest.CopyConfig(env.Config)
 		n.config.Wrap(forbidden.definitions)
 		n.start()
-		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message", ContainSubstring("look for the CustomResourceDefinition "+k.Name())))
+		Eventually(adapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message",
+			ContainSubstring("look for the CustomResourceDefinition "+k.Name())))
 		forbidden.begun.Store(false)
 		Eventually(vanished(read(a))).Should(Succeed())
 	})

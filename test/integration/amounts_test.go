@@ -68,5 +68,6 @@ func (c *libraryCase) write(a *adapter.Adapter, plan workload.Plan) {
 	if p == nil {
 		return
 	}
-	Expect(c.lib.Client.Patch(ctx, c.now(Default), client.RawPatch(p.Type, p.Body), client.FieldOwner(workload.FieldManager))).To(Succeed(), c.name)
+	Expect(c.lib.Client.Patch(ctx, c.now(Default), client.RawPatch(p.Type, p.Body), client.FieldOwner(workload.FieldManager))).To(Succeed(),
+		c.name)
 }

@@ -74,7 +74,8 @@ var _ = Describe("A calendar", func() {
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
 		file := func(date string) string {
-			return "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\nDTSTART:" + date + "\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:soon\nEND:VEVENT\nEND:VCALENDAR\n"
+			return "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\nDTSTART:" + date +
+				"\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:soon\nEND:VEVENT\nEND:VCALENDAR\n"
 		}
 		c := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("company-%d", schedules.Add(1))}}
 		c.Spec.ICS = &v1alpha1.CalendarICS{ConfigMap: &v1alpha1.ConfigMapKey{Namespace: ns, Name: "company"}}
@@ -85,16 +86,19 @@ var _ = Describe("A calendar", func() {
 			Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
 			return meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 		}
-		Eventually(ready).Should(And(beCondition(metav1.ConditionFalse, "InvalidSpec"), HaveField("Message", ContainSubstring("there is no ConfigMap company in the namespace "+ns))))
+		Eventually(ready).Should(And(beCondition(metav1.ConditionFalse, "InvalidSpec"),
+			HaveField("Message", ContainSubstring("there is no ConfigMap company in the namespace "+ns))))
 		Consistently(replicas(ns, "web")).Should(BeEquivalentTo(3))
 
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "company"}, Data: map[string]string{"calendar.ics": file("20260302")}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "company"},
+			Data: map[string]string{"calendar.ics": file("20260302")}}
 		create(cm)
 		patch(c, `{"metadata":{"annotations":{"looked-at":"1"}}}`)
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
 		Eventually(ready).Should(beCondition(metav1.ConditionTrue, "Valid"))
 		Expect(c.Status.Coming).To(ContainElement(v1alpha1.CalendarComing{Date: "2026-03-02", Name: "move"}))
-		Expect(meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionEventsIgnored)).To(HaveField("Message", HavePrefix("line 7: DTSTART is \"soon\"")))
+		Expect(meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionEventsIgnored)).To(HaveField("Message",
+			HavePrefix("line 7: DTSTART is \"soon\"")))
 
 		cm.Data["calendar.ics"] = file("20260401")
 		Expect(env.Client.Update(ctx, cm)).To(Succeed())

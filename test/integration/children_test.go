@@ -49,7 +49,8 @@ var _ = Describe("A Job created at night", func() {
 			s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "batch", Kind: "Job"}}
 			s.Spec.Upscale, s.Spec.Downscale = "", ""
 			for _, start := range []time.Time{dusk, dusk.Add(2 * time.Hour)} {
-				s.Spec.Asleep = append(s.Spec.Asleep, v1alpha1.Window{Start: start.Format(time.RFC3339), End: start.Add(time.Hour).Format(time.RFC3339)})
+				s.Spec.Asleep = append(s.Spec.Asleep, v1alpha1.Window{Start: start.Format(time.RFC3339),
+					End: start.Add(time.Hour).Format(time.RFC3339)})
 			}
 		})
 		Eventually(targets(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Awake: 1}))

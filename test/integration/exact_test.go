@@ -128,9 +128,11 @@ var _ = Describe("A list that its owner edits while it sleeps", func() {
 		patch(obj, `{"spec":{"pools":[{"name":"new","count":1},{"name":"warm","count":0},{"name":"cold","count":0}]}}`)
 		Eventually(targets(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Failed: 1}))
 		clock.SetTime(dawn)
-		Eventually(specOfPress(k, ns, "daily")).Should(MatchJSON(`{"pools":[{"name":"new","count":1},{"name":"warm","count":0},{"name":"cold","count":5}]}`))
+		Eventually(specOfPress(k, ns,
+			"daily")).Should(MatchJSON(`{"pools":[{"name":"new","count":1},{"name":"warm","count":0},{"name":"cold","count":5}]}`))
 		patch(obj, `{"spec":{"pools":[{"name":"new","count":1},{"name":"hot","count":0},{"name":"cold","count":5}]}}`)
-		Eventually(specOfPress(k, ns, "daily")).Should(MatchJSON(`{"pools":[{"name":"new","count":1},{"name":"hot","count":3},{"name":"cold","count":5}]}`))
+		Eventually(specOfPress(k, ns,
+			"daily")).Should(MatchJSON(`{"pools":[{"name":"new","count":1},{"name":"hot","count":3},{"name":"cold","count":5}]}`))
 		Eventually(pressLedger(k, ns, "daily")).Should(BeEmpty())
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 	})
@@ -172,7 +174,8 @@ var _ = Describe("A list of counts", func() {
 		Expect(specOfPress(k, ns, "share")(Default)).To(MatchJSON(share))
 
 		patch(obj, `{"spec":{"pools":[{"name":"a","count":3},{"name":"twin","count":2},{"name":"other","count":1}]}}`)
-		Eventually(specOfPress(k, ns, "twins")).Should(MatchJSON(`{"pools":[{"name":"a","count":0},{"name":"twin","count":0},{"name":"other","count":0}]}`))
+		Eventually(specOfPress(k, ns,
+			"twins")).Should(MatchJSON(`{"pools":[{"name":"a","count":0},{"name":"twin","count":0},{"name":"other","count":0}]}`))
 	})
 
 	It("without names is refused if the API server identifies the elements by keys", func() {
@@ -268,8 +271,10 @@ var _ = Describe("The last word of an owner while the object sleeps", func() {
 		k := adaptWith(ns, func(s *v1alpha1.AdapterSpec) { s.Suspend = setOf(".spec.suspend", "true") })
 		pressWith(k, ns, "daily", `{"suspend":false}`)
 		Eventually(specOfPress(k, ns, "daily")).Should(ContainSubstring(`"suspend":true`))
-		applied := fmt.Appendf(nil, `{"apiVersion":"%s/v1","kind":"Press","metadata":{"name":"daily","namespace":%q},"spec":{"suspend":true}}`, k.Group, ns)
-		Expect(env.Client.Patch(ctx, k.Object(ns, "daily", nil), client.RawPatch(types.ApplyPatchType, applied), client.FieldOwner("team"))).To(Succeed())
+		applied := fmt.Appendf(nil, `{"apiVersion":"%s/v1","kind":"Press","metadata":{"name":"daily","namespace":%q},"spec":{"suspend":true}}`,
+			k.Group, ns)
+		Expect(env.Client.Patch(ctx, k.Object(ns, "daily", nil), client.RawPatch(types.ApplyPatchType, applied),
+			client.FieldOwner("team"))).To(Succeed())
 		Eventually(targets(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, AlreadyAsleep: 1}))
 		clock.SetTime(dawn)
 		Eventually(pressLedger(k, ns, "daily")).Should(BeEmpty())
@@ -370,7 +375,10 @@ var _ = Describe("An adapter on the schema of another release", func() {
 			obj := object("Adapter", "", "presses.example.com", spec)
 			Expect(env.Client.Create(ctx, obj, client.DryRunAll)).To(MatchError(ContainSubstring(message)))
 		},
-		Entry("of a kind of Flyball's", `{target: {group: flyball.dev, kind: Schedule, versions: [v1alpha1]}}`, "must not be Flyball's own group"),
-		Entry("with names without a list", `{target: {group: example.com, kind: Press, versions: [v1]}, bounds: {nameFrom: .name, min: {path: .spec.min}}}`, "nameFrom goes together with each"),
+		Entry("of a kind of Flyball's", `{target: {group: flyball.dev, kind: Schedule, versions: [v1alpha1]}}`,
+			"must not be Flyball's own group"),
+		Entry("with names without a list",
+			`{target: {group: example.com, kind: Press, versions: [v1]}, bounds: {nameFrom: .name, min: {path: .spec.min}}}`,
+			"nameFrom goes together with each"),
 	)
 })

@@ -93,8 +93,8 @@ func (g *gate) times() []time.Time {
 	return append([]time.Time(nil), g.passed...)
 }
 
-// accepted is how many requests the API server has taken and answered. Those that it refuses do not count, such as a write to what has changed since
-// it was read.
+// accepted is how many requests the API server has taken and answered. Those that it refuses do not count, such as a write to
+// what has changed since it was read.
 func (g *gate) accepted() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

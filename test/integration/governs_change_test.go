@@ -49,7 +49,8 @@ func note(k customkind.Kind, namespace string) func(Gomega) string {
 // replicaSet is one called web, of nobody; it is not created.
 func replicaSet(namespace string, n int32) *appsv1.ReplicaSet {
 	d := deployment(namespace, "web", n)
-	return &appsv1.ReplicaSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: d.Spec.Selector, Template: d.Spec.Template}}
+	return &appsv1.ReplicaSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: d.Spec.Selector,
+		Template: d.Spec.Template}}
 }
 
 var _ = Describe("An adapter that is edited to govern another kind", func() {
@@ -82,7 +83,8 @@ var _ = Describe("An adapter that is edited to govern another kind", func() {
 		size := int64(7)
 		t := &v1alpha1.Trigger{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "peaks"}}
 		t.Spec.Target.Kinds = []v1alpha1.KindRef{k.Ref()}
-		t.Spec.Triggers = []v1alpha1.TimeTrigger{{Name: "peak", Window: v1alpha1.Window{From: "08:00", To: "20:00"}, During: v1alpha1.TriggerValues{Replicas: &size}}}
+		t.Spec.Triggers = []v1alpha1.TimeTrigger{{Name: "peak", Window: v1alpha1.Window{From: "08:00", To: "20:00"},
+			During: v1alpha1.TriggerValues{Replicas: &size}}}
 		create(t)
 		DeferCleanup(remove, t)
 		Eventually(func(g Gomega) int32 {

@@ -81,10 +81,12 @@ var _ = DescribeTable("A policy of one namespace touches nothing in another",
 		s.Target.Exclude = &metav1.LabelSelector{}
 	}),
 	Entry("by the absence of a label", func(_, _ string, s *v1alpha1.ScheduleSpec) {
-		s.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "nobody-has-it", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+		s.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "nobody-has-it",
+			Operator: metav1.LabelSelectorOpDoesNotExist}}}
 	}),
 	Entry("by the name of the other namespace as a label", func(own, _ string, s *v1alpha1.ScheduleSpec) {
-		s.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{own}}}}
+		s.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "kubernetes.io/metadata.name",
+			Operator: metav1.LabelSelectorOpNotIn, Values: []string{own}}}}
 	}),
 	Entry("by annotations", func(_, _ string, s *v1alpha1.ScheduleSpec) {
 		s.Target.Annotations = map[string]string{"example.com/nights": "off"}

@@ -148,7 +148,8 @@ func anyCRD(plural string, target v1alpha1.AdapterTarget) map[string]any {
 		"metadata": map[string]any{"name": plural + "." + target.Group},
 		"spec": map[string]any{
 			"group": target.Group, "scope": "Namespaced", "versions": versions,
-			"names": map[string]any{"plural": plural, "singular": strings.ToLower(target.Kind), "kind": target.Kind, "listKind": target.Kind + "List"},
+			"names": map[string]any{"plural": plural, "singular": strings.ToLower(target.Kind), "kind": target.Kind, "listKind": target.Kind +
+				"List"},
 		},
 	}
 }

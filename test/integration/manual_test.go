@@ -89,44 +89,47 @@ var _ = Describe("A manual change at night", func() {
 })
 
 var _ = Describe("A writer that keeps resetting enforced values", func() {
-	DescribeTable("is named in Contested, and corrections slow down to one a minute", func(onManualChange v1alpha1.ManualChange, reset string) {
-		clock := startManagerAsleep()
-		ns := newNamespace()
-		web := deployment(ns, "web", 3)
-		create(web)
-		nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) { r.OnManualChange = onManualChange })
-		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
-		seen := follow(web)
-		stop := rival(ns, "web", 3, reset)
+	DescribeTable("is named in Contested, and corrections slow down to one a minute",
+		func(onManualChange v1alpha1.ManualChange, reset string) {
+			clock := startManagerAsleep()
+			ns := newNamespace()
+			web := deployment(ns, "web", 3)
+			create(web)
+			nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) { r.OnManualChange = onManualChange })
+			Eventually(replicas(ns, "web")).Should(BeEquivalentTo(0))
+			seen := follow(web)
+			stop := rival(ns, "web", 3, reset)
 
-		step := func(simulated time.Duration) {
-			for range int(simulated / (5 * time.Second)) {
-				clock.FakeClock.Step(5 * time.Second) // nothing is explained meanwhile: the rival writes all the time
-				time.Sleep(60 * time.Millisecond)     // for the engine and the rival to act
+			step := func(simulated time.Duration) {
+				for range int(simulated / (5 * time.Second)) {
+					clock.FakeClock.Step(5 * time.Second) // nothing is explained meanwhile: the rival writes all the time
+					time.Sleep(60 * time.Millisecond)     // for the engine and the rival to act
+				}
 			}
-		}
-		step(2 * time.Minute)
-		Eventually(func(g Gomega) metav1.Condition { // what was too slow for the clock is made up for
-			clock.Step(5 * time.Second)
-			return conditionOf(ns, "nights", v1alpha1.ConditionContested)(g)
-		}).WithPolling(200 * time.Millisecond).Should(And(beCondition(metav1.ConditionTrue, "OtherWriter"), HaveField("Message", ContainSubstring("rival-operator"))))
-		before := corrections(seen)
-		for minute := range 4 {
-			step(time.Minute)
-			Eventually(func() int { return corrections(seen) - before }).Should(BeNumerically(">", minute))
-		}
-		Expect(corrections(seen) - before).To(BeNumerically("~", 4, 1))
+			step(2 * time.Minute)
+			Eventually(func(g Gomega) metav1.Condition { // what was too slow for the clock is made up for
+				clock.Step(5 * time.Second)
+				return conditionOf(ns, "nights", v1alpha1.ConditionContested)(g)
+			}).WithPolling(200 * time.Millisecond).Should(And(beCondition(metav1.ConditionTrue, "OtherWriter"),
+				HaveField("Message", ContainSubstring("rival-operator"))))
+			before := corrections(seen)
+			for minute := range 4 {
+				step(time.Minute)
+				Eventually(func() int { return corrections(seen) - before }).Should(BeNumerically(">", minute))
+			}
+			Expect(corrections(seen) - before).To(BeNumerically("~", 4, 1))
 
-		stop()
-		Eventually(func(g Gomega) int32 {
-			clock.Step(5 * time.Second)
-			return replicas(ns, "web")(g)
-		}).Should(BeEquivalentTo(0))
-		clock.Step(11 * time.Minute)
-		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionContested)).Should(beCondition(metav1.ConditionFalse, "None"))
-	},
+			stop()
+			Eventually(func(g Gomega) int32 {
+				clock.Step(5 * time.Second)
+				return replicas(ns, "web")(g)
+			}).Should(BeEquivalentTo(0))
+			clock.Step(11 * time.Minute)
+			Eventually(conditionOf(ns, "nights", v1alpha1.ConditionContested)).Should(beCondition(metav1.ConditionFalse, "None"))
+		},
 		Entry("where the policy enforces", v1alpha1.ManualEnforce, `{"spec":{"replicas":3}}`),
-		Entry("where it replaces the whole object, the ledger with it", v1alpha1.ManualRespect, `{"metadata":{"annotations":{"flyball.dev/ledger":null}},"spec":{"replicas":3}}`),
+		Entry("where it replaces the whole object, the ledger with it", v1alpha1.ManualRespect,
+			`{"metadata":{"annotations":{"flyball.dev/ledger":null}},"spec":{"replicas":3}}`),
 	)
 })
 

@@ -23,8 +23,9 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// judge has the API server ask a webhook at an address about some resources of a namespace, and refuse what that does not answer within 30
-// seconds, until the function returned is called. It returns once a dry run is not let through, which a Deployment of the name given serves.
+// judge has the API server ask a webhook at an address about some resources of a namespace, and refuse what that does not answer
+// within 30 seconds, until the function returned is called. It returns once a dry run is not let through, which a Deployment of
+// the name given serves.
 func judge(namespace, resources, address, name string) (lift func()) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, `
@@ -44,7 +45,8 @@ webhooks:
 	passes := func() error {
 		short, stop := context.WithTimeout(ctx, time.Second)
 		defer stop()
-		return env.Client.Patch(short, deployment(namespace, name, 0), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)
+		return env.Client.Patch(short, deployment(namespace, name, 0), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)),
+			client.DryRunAll)
 	}
 	Eventually(passes).ShouldNot(Succeed())
 	lift = func() {

@@ -24,15 +24,18 @@ var _ = Describe("Very many workloads whose writes are refused for one reason", 
 			create(deployment(ns, fmt.Sprintf("web-%03d", i), 2))
 		}
 		lift := deny(ns, "{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}",
-			fmt.Sprintf("object.metadata.namespace == '%s'", ns), "object.spec.replicas == oldObject.spec.replicas", "the presses are running", func() error {
-				return env.Client.Patch(ctx, deployment(ns, "web-000", 0), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)
+			fmt.Sprintf("object.metadata.namespace == '%s'", ns), "object.spec.replicas == oldObject.spec.replicas", "the presses are running",
+			func() error {
+				return env.Client.Patch(ctx, deployment(ns, "web-000", 0), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)),
+					client.DryRunAll)
 			})
 		first := time.Now()
 		nightly(ns, "nights")
 		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: many, Failed: many}))
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(
 			beCondition(metav1.ConditionFalse, "TargetsFailed"), HaveField("Message", ContainSubstring("300 of 300 targets failed"))))
-		Expect(failuresOf(ns, "nights")(Default)).To(And(HaveLen(10), HaveEach(HaveField("Message", ContainSubstring("the presses are running")))))
+		Expect(failuresOf(ns, "nights")(Default)).To(And(HaveLen(10),
+			HaveEach(HaveField("Message", ContainSubstring("the presses are running")))))
 		Expect(sent.times()).NotTo(BeEmpty())
 		// Ten a second are tried again, also while a slow machine is still at the first round.
 		Expect(float64(len(sent.times()))).To(BeNumerically("<=", many+20+10*time.Since(first).Seconds()), "the first round")

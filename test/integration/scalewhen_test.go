@@ -42,7 +42,8 @@ var _ = Describe("A count that an adapter allows to be changed on some objects o
 
 	DescribeTable("is selected by predicates that the schema checks",
 		func(component, field, message string) {
-			obj := object("Adapter", "", "presses.example.com", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [`+component+`]}`)
+			obj := object("Adapter", "", "presses.example.com", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [`+component+
+				`]}`)
 			err := env.Client.Create(ctx, obj, client.FieldValidation(metav1.FieldValidationStrict), client.DryRunAll)
 			if message == "" {
 				Expect(err).NotTo(HaveOccurred())
@@ -54,7 +55,8 @@ var _ = Describe("A count that an adapter allows to be changed on some objects o
 		Entry("one", `{name: main, replicas: .spec.replicas, when: [{path: .spec.note, op: NotExists}]}`, "", ""),
 		Entry("beside each", `{each: ".spec.pools[*]", nameFrom: .name, replicas: .n, when: [{path: .spec.note, op: Exists}]}`,
 			"spec.scale[0]", "when cannot be used with each"),
-		Entry("an unknown op", `{name: main, replicas: .spec.replicas, when: [{path: .spec.note, op: Like}]}`, "spec.scale[0].when[0].op", "Like"),
+		Entry("an unknown op", `{name: main, replicas: .spec.replicas, when: [{path: .spec.note, op: Like}]}`, "spec.scale[0].when[0].op",
+			"Like"),
 		Entry("a value too many", `{name: main, replicas: .spec.replicas, when: [{path: .spec.note, op: Exists, valueFrom: .spec.x}]}`,
 			"spec.scale[0].when[0]", "Exists and NotExists take no value"),
 	)

@@ -65,7 +65,8 @@ func (h *halfway) shift(name, shift string) {
 // settled waits until a press is as its shift has it, with nothing of a write left in its ledger.
 func (h *halfway) settled(name, shift string) {
 	GinkgoHelper()
-	Eventually(pressCount(h.kind, h.namespace, name, ".spec.replicas")).Should(Equal(shiftCounts[shift]), "%s of %s on shift %q", name, h, shift)
+	Eventually(pressCount(h.kind, h.namespace, name, ".spec.replicas")).Should(Equal(shiftCounts[shift]), "%s of %s on shift %q", name, h,
+		shift)
 	if shift == "" {
 		Eventually(pressLedger(h.kind, h.namespace, name)).Should(BeEmpty(), "%s of %s", name, h)
 		return
@@ -75,7 +76,8 @@ func (h *halfway) settled(name, shift string) {
 		text := pressLedger(h.kind, h.namespace, name)(g)
 		_ = json.Unmarshal([]byte(text), &l) // "of" is no object
 		return l["/spec/replicas"]
-	}).Should(And(HaveKeyWithValue("was", BeEquivalentTo(3)), HaveKeyWithValue("set", BeEquivalentTo(shiftCounts[shift])), Not(HaveKey("pending"))),
+	}).Should(And(HaveKeyWithValue("was", BeEquivalentTo(3)), HaveKeyWithValue("set", BeEquivalentTo(shiftCounts[shift])),
+		Not(HaveKey("pending"))),
 		"%s of %s on shift %q", name, h, shift)
 }
 
@@ -88,12 +90,15 @@ func (h *halfway) stop() {
 		h.shift(name, h.to) // nothing can be written before the manager runs
 	}
 	if !h.through {
-		h.lift = deny(h.namespace, fmt.Sprintf(rules, "presses/scale"), here, "false", "/scale is closed", func() error { return h.scale("rests", 99, metav1.DryRunAll) })
+		h.lift = deny(h.namespace, fmt.Sprintf(rules, "presses/scale"), here, "false", "/scale is closed",
+			func() error { return h.scale("rests", 99, metav1.DryRunAll) })
 		return
 	}
-	const marked = "'flyball.dev/ledger' in object.metadata.?annotations.orValue({}) && object.metadata.annotations['flyball.dev/ledger'].contains('pending')"
+	const marked = "'flyball.dev/ledger' in object.metadata.?annotations.orValue({}) && " +
+		"object.metadata.annotations['flyball.dev/ledger'].contains('pending')"
 	h.lift = deny(h.namespace, fmt.Sprintf(rules, "presses"), here, marked, "the mark stays", func() error {
-		return env.Client.Patch(ctx, h.kind.Object(h.namespace, "rests", nil), client.RawPatch(types.MergePatchType, []byte(annotation("a", "b"))), client.DryRunAll)
+		return env.Client.Patch(ctx, h.kind.Object(h.namespace, "rests", nil),
+			client.RawPatch(types.MergePatchType, []byte(annotation("a", "b"))), client.DryRunAll)
 	})
 }
 

@@ -42,7 +42,8 @@ var _ = Describe("A schedule that selects nothing", func() {
 		Eventually(selecting(ns, "label")).Should(And(beCondition(metav1.ConditionFalse, "LabelsUnlike"),
 			HaveField("Message", "selector: no object has tier=back")))
 		nightlyOn(ns, "some", v1alpha1.TargetSelector{Names: []string{"web", "wbe"}})
-		Eventually(selecting(ns, "some")).Should(And(beCondition(metav1.ConditionTrue, "NameUnknown"), HaveField("Message", ContainSubstring("wbe"))))
+		Eventually(selecting(ns, "some")).Should(And(beCondition(metav1.ConditionTrue, "NameUnknown"),
+			HaveField("Message", ContainSubstring("wbe"))))
 		nightly(ns, "all")
 		Eventually(selecting(ns, "all")).Should(beCondition(metav1.ConditionTrue, "Selected"))
 
@@ -52,7 +53,8 @@ var _ = Describe("A schedule that selects nothing", func() {
 		Expect(env.Client.Delete(ctx, deployment(ns, "wbe", 2))).To(Succeed())
 		Expect(env.Client.Delete(ctx, deployment(ns, "web", 3))).To(Succeed())
 		Eventually(selecting(ns, "label")).Should(beCondition(metav1.ConditionFalse, "NoObjects"))
-		Eventually(selecting(ns, "name")).Should(And(beCondition(metav1.ConditionFalse, "NameUnknown"), HaveField("Message", "names: there is no object wbe")))
+		Eventually(selecting(ns, "name")).Should(And(beCondition(metav1.ConditionFalse, "NameUnknown"),
+			HaveField("Message", "names: there is no object wbe")))
 	})
 
 	It("is reported of a freeze, too, once the named object is gone", func() {
@@ -86,7 +88,8 @@ var _ = Describe("A schedule that selects nothing", func() {
 		startManagerAsleep()
 		ns, other := newNamespace(), newNamespace()
 		create(deployment(ns, "web", 3, "tier", "front"), deployment(ns, "api", 3))
-		nightlyOn(ns, "names", v1alpha1.TargetSelector{Names: []string{"web", "api"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}})
+		nightlyOn(ns, "names", v1alpha1.TargetSelector{Names: []string{"web", "api"},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}})
 		wide := clusterNightly(func(s *v1alpha1.ClusterScheduleSpec) { s.Target.Namespaces = []string{ns, other} })
 		reaching := func(g Gomega) metav1.Condition {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(wide), wide)).To(Succeed())
@@ -99,7 +102,8 @@ var _ = Describe("A schedule that selects nothing", func() {
 
 		By("removing a named object that is no target")
 		Expect(env.Client.Delete(ctx, deployment(ns, "api", 3))).To(Succeed())
-		Eventually(selecting(ns, "names")).Should(And(beCondition(metav1.ConditionTrue, "NameUnknown"), HaveField("Message", "names: there is no object api")))
+		Eventually(selecting(ns, "names")).Should(And(beCondition(metav1.ConditionTrue, "NameUnknown"),
+			HaveField("Message", "names: there is no object api")))
 		removeNamespace(other)
 		Eventually(reaching).Should(And(beCondition(metav1.ConditionTrue, "NamespaceUnknown"),
 			HaveField("Message", ContainSubstring("there is no namespace "+other))))

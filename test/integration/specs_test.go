@@ -18,7 +18,8 @@ import (
 // object is a Flyball object with a spec given in YAML.
 func object(kind, namespace, name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
-	objs, err := harness.Objects(fmt.Appendf(nil, "{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: %s}, spec: %s}", kind, name, spec))
+	objs, err := harness.Objects(fmt.Appendf(nil, "{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: %s}, spec: %s}", kind, name,
+		spec))
 	Expect(err).NotTo(HaveOccurred())
 	objs[0].SetNamespace(namespace)
 	return objs[0]
@@ -39,28 +40,39 @@ var _ = DescribeTable("An invalid spec is refused by its schema, with the field"
 		Expect(apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)).To(BeTrue(), "%v", err)
 	},
 	Entry("an unknown field", "Schedule", `{`+pair+`, timezone: UTC}`, "spec.timezone", "unknown field"),
-	Entry("namespaces in a namespaced policy", "Schedule", `{`+pair+`, target: {namespaces: [other]}}`, "spec.target.namespaces", "unknown field"),
+	Entry("namespaces in a namespaced policy", "Schedule", `{`+pair+`, target: {namespaces: [other]}}`, "spec.target.namespaces",
+		"unknown field"),
 	Entry("a weekday", "Schedule", `{asleep: [{days: [Mon, Funday], from: "20:00", to: "08:00"}]}`, "spec.asleep[0].days[1]", "Funday"),
 	Entry("an hour", "Schedule", `{asleep: [{from: "25:00", to: "08:00"}]}`, "spec.asleep[0].from", "25:00"),
-	Entry("both a pair and windows", "Schedule", `{`+pair+`, asleep: [{from: "20:00", to: "08:00"}]}`, "spec", "give exactly one of: downscale with or without upscale, asleep, awake"),
+	Entry("both a pair and windows", "Schedule", `{`+pair+`, asleep: [{from: "20:00", to: "08:00"}]}`, "spec",
+		"give exactly one of: downscale with or without upscale, asleep, awake"),
 	Entry("half a pair", "Schedule", `{upscale: 0 8 * * *}`, "spec", "upscale needs downscale"),
 	Entry("neither form", "Schedule", `{timeZone: UTC}`, "spec", "give exactly one of"),
-	Entry("two forms of a window", "Schedule", `{awake: [{from: "20:00", to: "08:00", cron: "0 2 * * 6", duration: 4h}]}`, "spec.awake[0]", "cron does not go with"),
+	Entry("two forms of a window", "Schedule", `{awake: [{from: "20:00", to: "08:00", cron: "0 2 * * 6", duration: 4h}]}`, "spec.awake[0]",
+		"cron does not go with"),
 	Entry("a percentage over 100", "Schedule", `{`+pair+`, asleepAs: {percent: 101}}`, "spec.asleepAs.percent", "100"),
 	Entry("a negative count", "Schedule", `{`+pair+`, asleepAs: {replicas: -1}}`, "spec.asleepAs.replicas", "0"),
 	Entry("two levels", "Schedule", `{`+pair+`, asleepAs: {replicas: 1, percent: 50}}`, "spec.asleepAs", "give exactly one of"),
-	Entry("bounds the wrong way round", "Schedule", `{`+pair+`, asleepAs: {bounds: {min: 5, max: 2}}}`, "spec.asleepAs.bounds", "min must not be above max"),
-	Entry("an empty batch", "Schedule", `{`+pair+`, downscaleRateLimit: {batchSize: 0, delayBetweenBatches: 5s}}`, "spec.downscaleRateLimit.batchSize", "1"),
+	Entry("bounds the wrong way round", "Schedule", `{`+pair+`, asleepAs: {bounds: {min: 5, max: 2}}}`, "spec.asleepAs.bounds",
+		"min must not be above max"),
+	Entry("an empty batch", "Schedule", `{`+pair+`, downscaleRateLimit: {batchSize: 0, delayBetweenBatches: 5s}}`,
+		"spec.downscaleRateLimit.batchSize", "1"),
 	Entry("an unknown answer to manual changes", "Schedule", `{`+pair+`, onManualChange: Ignore}`, "spec.onManualChange", "Ignore"),
 	Entry("a cluster policy without a target", "ClusterSchedule", `{`+pair+`}`, "spec.target", "Required"),
 	Entry("a date", "Calendar", `{dates: [{date: 25-12-2026}]}`, "spec.dates[0].date", "25-12-2026"),
 	Entry("a calendar of nothing", "Calendar", `{}`, "spec", "give dates, yearly, holidays, ics, include or several of them"),
-	Entry("a file from two places", "Calendar", `{ics: {inline: a, configMap: {namespace: a, name: a}}}`, "spec.ics", "give inline or configMap, and not both"),
-	Entry("age with a downscale alone", "Schedule", `{downscale: "0 20 * * *", age: {asleepAfter: 48h}}`, "spec", "age does not go with downscale alone"),
+	Entry("a file from two places", "Calendar", `{ics: {inline: a, configMap: {namespace: a, name: a}}}`, "spec.ics",
+		"give inline or configMap, and not both"),
+	Entry("age with a downscale alone", "Schedule", `{downscale: "0 20 * * *", age: {asleepAfter: 48h}}`, "spec",
+		"age does not go with downscale alone"),
 	Entry("a month", "Calendar", `{yearly: [{month: 13, day: 1}]}`, "spec.yearly[0].month", "12"),
-	Entry("an unnamed component", "Adapter", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{replicas: .spec.replicas}]}`, "spec.scale[0]", "name is required"),
-	Entry("names of elements without each", "Adapter", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{name: a, nameFrom: .name, replicas: .n}]}`, "spec.scale[0]", "nameFrom goes together with each"),
-	Entry("each through /scale", "Adapter", `{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n, via: Scale}]}`, "spec.scale[0]", "via: Scale cannot be used with each"),
+	Entry("an unnamed component", "Adapter",
+		`{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{replicas: .spec.replicas}]}`, "spec.scale[0]", "name is required"),
+	Entry("names of elements without each", "Adapter",
+		`{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{name: a, nameFrom: .name, replicas: .n}]}`, "spec.scale[0]",
+		"nameFrom goes together with each"),
+	Entry("each through /scale", "Adapter",
+		`{target: {group: example.com, kind: Press, versions: [v1]}, scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n, via: Scale}]}`, "spec.scale[0]", "via: Scale cannot be used with each"),
 	Entry("an adapter without a version", "Adapter", `{target: {group: example.com, kind: Press, versions: []}}`, "spec.target.versions", "1"),
 )
 
@@ -103,7 +115,8 @@ var _ = DescribeTable("An invalid spec that passes admission is reported in stat
 	Entry("a cron expression", "Schedule", `{upscale: 0 8 * * *, downscale: 0 99 * * *}`, "spec.downscale"),
 	Entry("a calendar that is not there", "Schedule", `{`+pair+`, calendars: [{name: nowhere, effect: Asleep}]}`, "spec.calendars[0].name"),
 	Entry("a date that is none", "Schedule", `{asleep: [{start: "2026-02-30", end: "2026-03-01"}]}`, "spec.asleep[0].start"),
-	Entry("a selector operator", "Schedule", `{`+pair+`, target: {selector: {matchExpressions: [{key: a, operator: Near}]}}}`, "spec.target.selector"),
+	Entry("a selector operator", "Schedule", `{`+pair+`, target: {selector: {matchExpressions: [{key: a, operator: Near}]}}}`,
+		"spec.target.selector"),
 	Entry("a cluster policy that names no namespaces", "ClusterSchedule", `{`+pair+`, target: {}}`, "spec.target.namespaces"),
 )
 
@@ -123,7 +136,8 @@ func readyOf(g Gomega, obj *unstructured.Unstructured) metav1.Condition {
 		c := item.(map[string]any)
 		if c["type"] == v1alpha1.ConditionReady {
 			g.Expect(c["observedGeneration"]).To(Equal(obj.GetGeneration()))
-			return metav1.Condition{Status: metav1.ConditionStatus(c["status"].(string)), Reason: c["reason"].(string), Message: c["message"].(string)}
+			return metav1.Condition{Status: metav1.ConditionStatus(c["status"].(string)), Reason: c["reason"].(string),
+				Message: c["message"].(string)}
 		}
 	}
 	g.Expect(list).To(ContainElement(HaveKeyWithValue("type", v1alpha1.ConditionReady)))

@@ -157,7 +157,8 @@ var _ = Describe("An adapter of a kind that is stored in another version", func(
 
 	It("says that it does not know that version while Flyball may not read the definition, and speaks it once Flyball may", func() {
 		const user = "flyball-no-definitions"
-		few := strings.Replace(fmt.Sprintf(clerk, user), "[customresourcedefinitions], verbs: [list, watch]", "[customresourcedefinitions], verbs: [get]", 1)
+		few := strings.Replace(fmt.Sprintf(clerk, user), "[customresourcedefinitions], verbs: [list, watch]",
+			"[customresourcedefinitions], verbs: [get]", 1)
 		group := fmt.Sprintf("g%d.example.com", groups.Add(1))
 		Expect(env.Apply(ctx, []byte(few))).To(Succeed())
 		suite.AwaitRight(ctx, env, user, "list", "apiextensions.k8s.io", "customresourcedefinitions", false)
@@ -181,7 +182,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 		DeferCleanup(n.stop)
 		a := adapt(loomAdapter(group))
 		Eventually(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)).Should(And(beCondition(metav1.ConditionTrue, "FieldsMayBeLost"),
-			HaveField("Message", And(ContainSubstring("whether writes lose fields is not known"), ContainSubstring("cannot list resource \"customresourcedefinitions\"")))))
+			HaveField("Message", And(ContainSubstring("whether writes lose fields is not known"),
+				ContainSubstring("cannot list resource \"customresourcedefinitions\"")))))
 		Eventually(adapterCondition(a.Name, v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "Ready"))
 		By("the right is granted")
 		Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, user))).To(Succeed())
@@ -200,7 +202,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 			defineLooms(group, served, count)
 			a := adapt(loomAdapter(group))
 			Eventually(adapterCondition(a.Name, v1alpha1.ConditionSchemaMatched)).Should(And(beCondition(metav1.ConditionTrue, "FieldsMayBeLost"),
-				HaveField("Message", And(ContainSubstring("each write through v1 removes fields that only the stored version v2 has"), ContainSubstring(".spec.color"), ContainSubstring(why)))))
+				HaveField("Message", And(ContainSubstring("each write through v1 removes fields that only the stored version v2 has"),
+					ContainSubstring(".spec.color"), ContainSubstring(why)))))
 			Eventually(adapterCondition(a.Name, v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionTrue, "Ready"),
 				HaveField("Message", ContainSubstring(".spec.color"))))
 			By("the definition is repaired")

@@ -54,7 +54,8 @@ var _ = Describe("One tally", func() {
 		scale(ns, "manual", 1)
 		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 1, Overridden: 1}))
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionTrue, "AsExpected"),
-			HaveField("Message", And(HavePrefix("1 target is as it should be; 1 overridden: "), ContainSubstring(ns+"/manual"), ContainSubstring("changed by somebody else")))))
+			HaveField("Message", And(HavePrefix("1 target is as it should be; 1 overridden: "), ContainSubstring(ns+"/manual"),
+				ContainSubstring("changed by somebody else")))))
 		Expect(statusOf(ns, "nights")(Default).Overridden).To(ConsistOf(And(
 			HaveField("Name", "manual"), HaveField("Kind", "Deployment.apps"), HaveField("Message", ContainSubstring("changed by somebody else")))))
 		state := func(name string) func(Gomega) float64 {
@@ -128,7 +129,8 @@ var _ = Describe("One tally", func() {
 		ns := newNamespace()
 		create(deployment(ns, "web", 3))
 		lift := deny(ns, "{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}",
-			fmt.Sprintf("object.metadata.namespace == '%s'", ns), "object.spec.replicas == oldObject.spec.replicas", strings.Repeat("no.", 450), func() error {
+			fmt.Sprintf("object.metadata.namespace == '%s'", ns), "object.spec.replicas == oldObject.spec.replicas", strings.Repeat("no.", 450),
+			func() error {
 				d := deployment(ns, "web", 3)
 				return env.Client.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)
 			})

@@ -55,8 +55,10 @@ var _ = Describe("A ledger that names a policy of another namespace", func() {
 		probe := deployment(tenant, "probe", 1)
 		create(probe)
 		lift := deny(tenant, "{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}",
-			fmt.Sprintf("object.metadata.namespace == '%s'", tenant), "object.spec.replicas == oldObject.spec.replicas", "stays as it is", func() error {
-				return env.Client.Patch(ctx, probe.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)
+			fmt.Sprintf("object.metadata.namespace == '%s'", tenant), "object.spec.replicas == oldObject.spec.replicas", "stays as it is",
+			func() error {
+				return env.Client.Patch(ctx, probe.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)),
+					client.DryRunAll)
 			})
 		create(forged)
 		Consistently(targetsOf(bank, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
@@ -87,7 +89,8 @@ var _ = Describe("A manager that starts while an adapter is broken", func() {
 		n.start()
 		Eventually(replicas(ns, "late")).Should(BeEquivalentTo(0))
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(
-			beCondition(metav1.ConditionFalse, "AdapterNotReady"), HaveField("Message", And(ContainSubstring(k.Name()), ContainSubstring(".spec.copies")))))
+			beCondition(metav1.ConditionFalse, "AdapterNotReady"),
+			HaveField("Message", And(ContainSubstring(k.Name()), ContainSubstring(".spec.copies")))))
 		Eventually(conditionOf(ns, "listed", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 		Expect(pressCount(k, ns, "late", ".spec.replicas")(Default)).To(BeEquivalentTo(4))
 		Expect(pressCount(k, ns, "daily", ".spec.replicas")(Default)).To(BeEquivalentTo(0))
@@ -125,7 +128,8 @@ var _ = Describe("An object that its owner had suspended", func() {
 // seriesOfPolicies are the metrics of a policy that has slept a target.
 var seriesOfPolicies = []string{
 	"flyball_targets", "flyball_next_transition_timestamp_seconds", "flyball_conflicts",
-	"flyball_last_transition_duration_seconds", "flyball_operations_total", "flyball_policy_ready", "flyball_policy_state", "flyball_policy_condition",
+	"flyball_last_transition_duration_seconds", "flyball_operations_total", "flyball_policy_ready", "flyball_policy_state",
+	"flyball_policy_condition",
 	"flyball_saved_replicas", "flyball_saved_cpu_cores", "flyball_saved_memory_bytes",
 	"flyball_saved_replica_seconds_total", "flyball_saved_cpu_core_seconds_total", "flyball_saved_memory_byte_seconds_total",
 }
@@ -140,7 +144,8 @@ var _ = Describe("Names as long as the API server allows", func() {
 		web.Name = long
 		create(web)
 		nightly(ns, long, limitDown(1, 1e9), limitUp(1, 1e9))
-		everywhere := object("ClusterSchedule", "", long, `{upscale: 0 7 * * *, downscale: 0 21 * * *, target: {namespaces: [`+ns+`]}, priority: -1}`)
+		everywhere := object("ClusterSchedule", "", long, `{upscale: 0 7 * * *, downscale: 0 21 * * *, target: {namespaces: [`+ns+
+			`]}, priority: -1}`)
 		create(everywhere)
 		DeferCleanup(remove, everywhere.DeepCopy())
 		Eventually(targetsOf(ns, long)).Should(HaveField("Awake", BeEquivalentTo(1)))
@@ -166,7 +171,8 @@ var _ = Describe("The series of a deleted object", func() {
 		Eventually(pressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
 		policy := ns + "/nights"
 		Eventually(labelled(m, policy)).Should(ConsistOf(seriesOfPolicies))
-		Eventually(labelled(m, a.Name)).Should(ConsistOf("flyball_adapter_ready", "flyball_adapter_authorized", "flyball_adapter_kind_installed", "flyball_writes_total", "flyball_cache_objects"))
+		Eventually(labelled(m, a.Name)).Should(ConsistOf("flyball_adapter_ready", "flyball_adapter_authorized", "flyball_adapter_kind_installed",
+			"flyball_writes_total", "flyball_cache_objects"))
 
 		remove(&v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nights"}})
 		Eventually(labelled(m, policy)).Should(BeEmpty())

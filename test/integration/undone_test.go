@@ -53,7 +53,8 @@ spec: {policyName: undo-%[1]s}
 `, namespace, v1alpha1.AnnotationLedger))).To(Succeed())
 	undone := func(g Gomega) bool {
 		d := deployment(namespace, name, 0)
-		g.Expect(env.Client.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)), client.DryRunAll)).To(Succeed())
+		g.Expect(env.Client.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)),
+			client.DryRunAll)).To(Succeed())
 		return *d.Spec.Replicas != 99
 	}
 	Eventually(undone).Should(BeTrue())

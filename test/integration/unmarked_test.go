@@ -21,11 +21,13 @@ import (
 // nobodyAnswers has adapters and schedules judged by a webhook behind which there is nobody, until the spec ends.
 func nobodyAnswers(k customkind.Kind) {
 	GinkgoHelper()
-	every := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
+	every := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update,
+		admissionregistrationv1.Delete}
 	config := registration.Configuration("nobody-answers", registration.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", suite.FreePort())},
 		[]registration.Kind{{Resource: "adapters", Operations: every}, {Resource: "schedules"}}, nil)
 	judged := func() error {
-		return env.Client.Patch(ctx, k.Adapter(""), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size"}]}}`)), client.DryRunAll)
+		return env.Client.Patch(ctx, k.Adapter(""), client.RawPatch(types.MergePatchType,
+			[]byte(`{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size"}]}}`)), client.DryRunAll)
 	}
 	create(config)
 	DeferCleanup(func() {
@@ -72,7 +74,8 @@ var _ = Describe("A refused record before a change", func() {
 		k, a, ns := pressByDay(limitDown(1, time.Hour))
 		lift := deny(ns, "{apiGroups: [flyball.dev], apiVersions: [v1alpha1], operations: [UPDATE], resources: [adapters]}",
 			fmt.Sprintf("object.metadata.name == '%s'", a.Name), "!has(object.metadata.finalizers)", "adapters are under glass", func() error {
-				return env.Client.Patch(ctx, read(a), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`)), client.DryRunAll)
+				return env.Client.Patch(ctx, read(a), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`)),
+					client.DryRunAll)
 			})
 		clock.SetTime(dusk)
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(
@@ -93,7 +96,8 @@ var _ = Describe("A refused record before a change", func() {
 		lift := deny(ns, "{apiGroups: [flyball.dev], apiVersions: [v1alpha1], operations: [UPDATE], resources: [schedules/status]}",
 			fmt.Sprintf("object.metadata.namespace == '%s'", ns), "!has(object.status.downscaleBatch)", "no batch today", func() error {
 				return env.Client.Status().Patch(ctx, s.DeepCopy(), client.RawPatch(types.MergePatchType,
-					[]byte(`{"status":{"downscaleBatch":{"openedAt":"2026-01-01T00:00:00.000000Z"}}}`)), &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}})
+					[]byte(`{"status":{"downscaleBatch":{"openedAt":"2026-01-01T00:00:00.000000Z"}}}`)),
+					&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}})
 			})
 		clock.SetTime(dusk)
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(
@@ -113,7 +117,8 @@ func denyFinalizers(ns string) (lift func()) {
 	create(probe)
 	DeferCleanup(remove, probe.DeepCopy())
 	return deny(ns, "{apiGroups: [flyball.dev], apiVersions: [v1alpha1], operations: [UPDATE], resources: [schedules]}",
-		fmt.Sprintf("object.metadata.namespace == '%s' && has(object.metadata.finalizers) && size(object.metadata.finalizers) > (has(oldObject.metadata.finalizers) ? size(oldObject.metadata.finalizers) : 0)", ns),
+		fmt.Sprintf("object.metadata.namespace == '%s' && has(object.metadata.finalizers) && size(object.metadata.finalizers) > "+
+			"(has(oldObject.metadata.finalizers) ? size(oldObject.metadata.finalizers) : 0)", ns),
 		"false", "no strings attached", func() error {
 			more := `{"metadata":{"finalizers":["example.com/a","example.com/b","` + v1alpha1.FinalizerRestore + `"]}}`
 			return env.Client.Patch(ctx, probe.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(more)), client.DryRunAll)

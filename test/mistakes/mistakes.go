@@ -1,5 +1,5 @@
-// Package mistakes lists typical mistakes in policies: fields and values of other tools, and slips of the keyboard. Tests compare how the API
-// server, the webhook and the command line refuse them.
+// Package mistakes lists typical mistakes in policies: fields and values of other tools, and slips of the keyboard. Tests compare
+// how the API server, the webhook and the command line refuse them.
 package mistakes
 
 // Mistake is a spec that is refused.
@@ -33,7 +33,8 @@ var Mistakes = []Mistake{
 	{"Schedule", "{" + pair + "replicas: 0}", "spec", "replicas"},
 	{"Schedule", "{asleep: [{day: Mon}]}", "spec.asleep[0]", "day"},
 	{"Schedule", "{asleep: [{days: [Mon], start: '20:00', stop: '08:00'}]}", "spec.asleep[0]", "stop"},
-	{"Trigger", "{triggers: [{name: a, window: {from: '08:00', to: '10:00'}, during: {minReplicas: 3}}]}", "spec.triggers[0].during", "minReplicas"},
+	{"Trigger", "{triggers: [{name: a, window: {from: '08:00', to: '10:00'}, during: {minReplicas: 3}}]}", "spec.triggers[0].during",
+		"minReplicas"},
 	{"Trigger", "{triggers: [{name: a, start: 0 8 * * *, end: 0 10 * * *, desiredReplicas: 3}]}", "spec.triggers[0]", "desiredReplicas"},
 	{"ChangeFreeze", "{startTime: '2026-12-24T00:00:00Z', endTime: '2026-12-27T00:00:00Z', block: [Scale]}", "spec", "block"},
 
@@ -42,7 +43,8 @@ var Mistakes = []Mistake{
 	{"Schedule", "{upscale: 0 8 * * 1-5}", "spec", "upscale needs downscale: write when the targets go to sleep"},
 	{"Schedule", "{" + pair + "asleep: [{days: [Sat]}]}", "spec", lone},
 	{"Schedule", "{asleep: [{days: [Sat]}], awake: [{days: [Sun]}]}", "spec", lone},
-	{"Schedule", "{" + pair + "otherwise: Nothing}", "spec", "otherwise is for the time outside of windows: write asleep or awake, or leave it out"},
+	{"Schedule", "{" + pair + "otherwise: Nothing}", "spec",
+		"otherwise is for the time outside of windows: write asleep or awake, or leave it out"},
 	{"Schedule", "{asleep: [{days: [Sat]}], otherwise: Asleep}", "spec", "is what the windows are already: write Nothing, or leave it out"},
 	{"Schedule", "{asleep: [{name: nights}]}", "spec.asleep[0]", form},
 	{"Schedule", "{asleep: [{days: [Mon], from: '20:00'}]}", "spec.asleep[0]", "from and to go together"},
@@ -53,7 +55,8 @@ var Mistakes = []Mistake{
 	{"Schedule", "{asleep: [{days: [Mon], start: '2026-12-24', end: '2026-12-27'}]}", "spec.asleep[0]", "write validFrom and validUntil"},
 	{"Schedule", "{asleep: [{weeks: {every: 2, starting: '2026-01-05'}, dayOfMonth: [1]}]}", "spec.asleep[0]", "leave one of them out"},
 	{"Schedule", "{" + pair + "asleepAs: {}}", "spec.asleepAs", "give exactly one of replicas, percent, bounds, hold and annotations"},
-	{"Schedule", "{" + pair + "asleepAs: {replicas: 1, percent: 50}}", "spec.asleepAs", "give exactly one of replicas, percent, bounds, hold and annotations"},
+	{"Schedule", "{" + pair + "asleepAs: {replicas: 1, percent: 50}}", "spec.asleepAs",
+		"give exactly one of replicas, percent, bounds, hold and annotations"},
 	{"Schedule", "{" + pair + "asleepAs: {bounds: {}}}", "spec.asleepAs.bounds", "give min, max or both"},
 	{"Schedule", "{" + pair + "order: [{name: databases}]}", "spec.order[0]", "a wave needs kinds, names or selector"},
 	{"Calendar", "{dates: [{name: Christmas}]}", "spec.dates[0]", "give either date, or start and end"},
@@ -83,7 +86,8 @@ var Mistakes = []Mistake{
 	{"Schedule", "{" + pair + "asleepAs: {bounds: {min: 3, max: 2}}}", "spec.asleepAs.bounds", "must not be above max"},
 	{"Schedule", "{" + pair + "onManualChange: Ignore}", "spec.onManualChange", `Unsupported value: "Ignore": supported values: `},
 	{"Schedule", "{" + pair + "deletionPolicy: Delete}", "spec.deletionPolicy", `Unsupported value: "Delete": supported values: `},
-	{"Schedule", "{" + pair + "order: [{names: [db], waitFor: Healthy}]}", "spec.order[0].waitFor", `Unsupported value: "Healthy": supported values: `},
+	{"Schedule", "{" + pair + "order: [{names: [db], waitFor: Healthy}]}", "spec.order[0].waitFor",
+		`Unsupported value: "Healthy": supported values: `},
 	{"Schedule", "{" + pair + "order: [{names: [db], timeout: 10 minutes}]}", "spec.order[0].timeout", span + "10 minutes"},
 	{"Schedule", "{" + pair + "timeZone: CEST}", "spec.timeZone", "CEST"},
 	{"Schedule", "{upscale: 0 8 * * 1-5, downscale: 0 20 * *}", "spec.downscale", "0 20 * *"},

@@ -171,7 +171,8 @@ func (s *scene) dashboard(t *testing.T) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
-	variables := strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$policy_kind", ".*", "$policy", ".*", "$target_namespace", ".*")
+	variables := strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$policy_kind", ".*", "$policy", ".*", "$target_namespace",
+		".*")
 	queries, rows := 0, map[string]bool{}
 	for _, p := range d.Panels {
 		if p.Type == "row" {
@@ -331,7 +332,8 @@ func (s *scene) seriesGo(t *testing.T) {
 		}
 	}
 	eventually(t, func() error {
-		left, err := s.prometheus.query(t.Context(), `{__name__=~"flyball_.*",policy!=""} or flyball_usage_readable or {__name__=~"flyball_tuned_.*"}`)
+		left, err := s.prometheus.query(t.Context(),
+			`{__name__=~"flyball_.*",policy!=""} or flyball_usage_readable or {__name__=~"flyball_tuned_.*"}`)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%d series of policies are left", len(left))
 		}

@@ -212,7 +212,8 @@ func table(t *testing.T, samples []usage.Sample) []byte {
 		if x.CPU >= 0 {
 			cpu = number(x.CPU / 1000)
 		}
-		rows = append(rows, []string{x.At.Format(time.RFC3339), x.Container, cpu, number(x.Memory), strconv.Itoa(x.Replicas), number(x.Throttled), strconv.Itoa(x.OOMKills), number(x.MemoryLimit)})
+		rows = append(rows, []string{x.At.Format(time.RFC3339), x.Container, cpu, number(x.Memory), strconv.Itoa(x.Replicas), number(x.Throttled),
+			strconv.Itoa(x.OOMKills), number(x.MemoryLimit)})
 	}
 	if err := w.WriteAll(rows); err != nil {
 		t.Fatal(err)

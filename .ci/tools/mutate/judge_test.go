@@ -69,7 +69,8 @@ func TestJudge(t *testing.T) {
 }
 
 func TestParseEquivalentsRefuses(t *testing.T) {
-	for _, bad := range []string{"a f K\n\tx", "a f\n\tx\n\t-- y", "a f K\n\tx\n\ty", "a f K\n\tx\n\t-- ", "a f K#1\n\tx\n\t-- y", "a f K\n\tx\n\t-- y\na f K\n\tx\n\t-- y"} {
+	for _, bad := range []string{"a f K\n\tx", "a f\n\tx\n\t-- y", "a f K\n\tx\n\ty", "a f K\n\tx\n\t-- ", "a f K#1\n\tx\n\t-- y",
+		"a f K\n\tx\n\t-- y\na f K\n\tx\n\t-- y"} {
 		if _, err := parseEquivalents(bad); err == nil {
 			t.Errorf("no error for %q", bad)
 		}

@@ -49,10 +49,12 @@ func newMembers(pods members.Options, metadatas metadata.Interface, loop *target
 }
 
 // newCosts returns the loop that sets deletion costs of pods, connected to the target loop and the status writer.
-func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer, adapters *adapter.Controller,
+func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer,
+	adapters *adapter.Controller,
 	m *cost.Metrics, log logr.Logger,
 ) *cost.Loop {
-	costs := cost.New(w, belonging, writer, cost.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, adapters, m, log)
+	costs := cost.New(w, belonging, writer, cost.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, adapters, m,
+		log)
 	belonging.Follow(costs)
 	loop.FollowPods(costs)
 	statuses.FollowPods(costs)
@@ -97,7 +99,8 @@ func (o owners) Resource(ctx context.Context, gk schema.GroupKind) (schema.Group
 	if err != nil {
 		return schema.GroupVersionResource{}, false, fmt.Errorf("find the resource of %s: %w", gk, err)
 	}
-	missing, err := o.inspector.Authorize(ctx, []inspect.Rule{{Group: mapping.Resource.Group, Resource: mapping.Resource.Resource, Verbs: []string{"list", "watch"}}})
+	missing, err := o.inspector.Authorize(ctx, []inspect.Rule{{Group: mapping.Resource.Group, Resource: mapping.Resource.Resource,
+		Verbs: []string{"list", "watch"}}})
 	if err != nil {
 		return schema.GroupVersionResource{}, false, err
 	}

@@ -67,7 +67,8 @@ func (e *engine) Start(ctx context.Context) error {
 }
 
 // addEngine adds the world's feeds, the loops that work on targets, and the controllers of Flyball's own kinds.
-func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings, enforcement *freezecontroller.Enforcement, pods members.Options) error {
+func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings,
+	enforcement *freezecontroller.Enforcement, pods members.Options) error {
 	log := opts.Log.WithName("engine")
 	cached, recorder := mgr.GetClient(), status.CutNotes(mgr.GetEventRecorder("flyball"))
 	m, err := NewMetrics(opts.Registry, w, listings, opts.Clock)
@@ -93,7 +94,8 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	policies := &policycontroller.Controllers{World: w, Client: cached, Remover: templates, Objects: metadatas, Delay: statuses.Book.Delay}
 	adapters, err := adaptercontroller.New(m.adapter, adaptercontroller.Options{
 		Reader: mgr.GetAPIReader(),
-		Config: config, Client: cached, World: w, Health: statuses.Health, Listings: listings, Enabled: opts.Adapters, Clock: opts.Clock, Log: log,
+		Config: config, Client: cached, World: w, Health: statuses.Health, Listings: listings, Enabled: opts.Adapters, Clock: opts.Clock,
+		Log:           log,
 		PolicyEmptied: policies.Request, PolicyDirty: statuses.Dirty, Forget: m.target.ForgetAdapter, Recorder: recorder,
 	})
 	if err != nil {
@@ -109,7 +111,8 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 		return err
 	}
 	adapters.FollowPods(func(gk schema.GroupKind) int { return costs.CostedOn(gk) + resized.ResizedOn(gk) })
-	tuned, err := newTuning(belonging, &rooms.Nodes{Watches: pods.Watches}, budgets, resized, config, opts, w, loop, statuses, recorder, m.tuning, log)
+	tuned, err := newTuning(belonging, &rooms.Nodes{Watches: pods.Watches}, budgets, resized, config, opts, w, loop, statuses, recorder,
+		m.tuning, log)
 	if err != nil {
 		return err
 	}
@@ -124,7 +127,8 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 
 // addControllers adds the feed of Flyball's own kinds into the world, and the controllers of their statuses and
 // finalizers.
-func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, policies *policycontroller.Controllers, adapters *adaptercontroller.Controller, loop *target.Loop) error {
+func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, policies *policycontroller.Controllers,
+	adapters *adaptercontroller.Controller, loop *target.Loop) error {
 	log, cached := opts.Log.WithName("engine"), mgr.GetClient()
 	inbound, err := feed.New(config, mgr.GetCache(), mgr.GetAPIReader(), w, loop.NamespaceChanged, log)
 	if err != nil {

@@ -42,9 +42,10 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 		return err
 	}
 	return mgr.Add(&controller.Cleanup{
-		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete, Names: []string{registration.FreezeConfigurationName, registration.OwnConfigurationName},
-		Clock: clock.RealClock{},
-		Log:   opts.Log.WithName("webhook"),
+		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete,
+		Names:  []string{registration.FreezeConfigurationName, registration.OwnConfigurationName},
+		Clock:  clock.RealClock{},
+		Log:    opts.Log.WithName("webhook"),
 	})
 }
 
@@ -73,7 +74,8 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		return nil, fmt.Errorf("register the metrics of judging: %w", err)
 	}
 	j.notes = freezecontroller.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, opts.Log.WithName("freezes"))
-	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server which user the manager is: %w", err)
 	}
@@ -88,7 +90,10 @@ func (j *judging) exempt() []string { return admit.Exempt(j.opts.Namespace) }
 func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	g := &admit.Guard{
 		Freezes: j.world, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(), Clock: j.clock,
-		Context: freeze.Context{Scope: j.world.Scope(), Calendars: func(name string) (timeline.Timeline, bool) { return j.world.Snapshot().Days(name) },
+		Context: freeze.Context{Scope: j.world.Scope(), Calendars: func(name string) (timeline.Timeline,
+			bool) {
+			return j.world.Snapshot().Days(name)
+		},
 			Unreadable: func(name string) bool { return j.world.Snapshot().IsUnreadable(name) }},
 		Exempt: j.exempt(), Account: j.account, Note: j.notes.Guarded,
 	}
@@ -112,9 +117,11 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 // owner returns the function that finds the owner of the webhook configurations.
 func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) {
 	if name := j.opts.Webhook.Owner; name != "" {
-		return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", name)
+		return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+			Resource: "clusterroles"}, "ClusterRole", name)
 	}
-	return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"},
 		"CustomResourceDefinition", admit.FreezeResources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
 }
 
@@ -124,7 +131,8 @@ func (j *judging) scope() registration.FreezeScope {
 }
 
 // author returns the author of the webhook configurations: this release, identified by the configurations it produces.
-func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.ValidatingWebhookConfiguration) (registration.Author, error) {
+func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.ValidatingWebhookConfiguration) (registration.Author,
+	error) {
 	release, err := registration.ReleaseOf(own, j.scope())
 	return registration.Author{Release: release, Leads: elected}, err
 }
@@ -145,7 +153,8 @@ func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judg
 }
 
 // add serves judgements and keeps their webhook configuration up to date, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author, enforcement *freezecontroller.Enforcement) error {
+func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author,
+	enforcement *freezecontroller.Enforcement) error {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(registration.JudgePath, j.judge(j.notes.Judged, log))
 	server.HandleHTTP(probe.Path, probe.Handler{Ready: j.world.Ready})

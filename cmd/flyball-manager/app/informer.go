@@ -25,7 +25,8 @@ import (
 // also record the outcome of each list, because a single object that cannot be decoded makes the whole kind unusable.
 type informers struct{ listings *status.Listings }
 
-func (i informers) make(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func (i informers) make(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
+	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	inner := toolscache.ToListerWatcherWithContext(lw)
 	kind := kindOf(obj)
 	i.listings.Require(kind)
@@ -57,7 +58,8 @@ func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 // note records the outcome of a list or a watch. An expired resourceVersion is not a failure, since a new list follows.
 // An unreachable API server is not a failure of the kind.
 func (i informers) note(ctx context.Context, kind string, err error) {
-	if unreachable := (*url.Error)(nil); ctx.Err() != nil || errors.As(err, &unreachable) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+	if unreachable := (*url.Error)(nil); ctx.Err() != nil || errors.As(err, &unreachable) || apierrors.IsResourceExpired(err) ||
+		apierrors.IsGone(err) {
 		return
 	}
 	if i.listings.Record(kind, err) && err != nil {

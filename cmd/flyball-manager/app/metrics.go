@@ -66,12 +66,13 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 // RegisterCertificate registers the metrics of an admission server's certificate.
 func RegisterCertificate(r prometheus.Registerer, server *server.Server) error {
 	instant := func(name, help string, of func(*x509.Certificate) time.Time) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help + ", in seconds since 1970; 0 until there is one."}, func() float64 {
-			if c := server.Certificate(); c != nil {
-				return float64(of(c).Unix())
-			}
-			return 0
-		})
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help + ", in seconds since 1970; 0 until there is one."},
+			func() float64 {
+				if c := server.Certificate(); c != nil {
+					return float64(of(c).Unix())
+				}
+				return 0
+			})
 	}
 	for _, c := range []prometheus.Collector{
 		instant("flyball_webhook_certificate_begin_timestamp_seconds", "When the certificate that the webhook serves became valid",

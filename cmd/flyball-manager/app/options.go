@@ -151,33 +151,50 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "Address to serve Prometheus metrics on; 0 serves none.")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "Address to serve /healthz and /readyz on; 0 serves none.")
 	fs.BoolVar(&o.LeaderElection, "leader-elect", true, "Let one of several replicas work at a time.")
-	fs.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "flyball-system"), "Namespace that Flyball runs in. No selector reaches it unless it names it.")
-	fs.StringVar(&o.Pod, "pod", os.Getenv("POD_NAME"), "Pod that Flyball runs in. Policies do not act on the objects that control it. Empty: Flyball runs outside the cluster.")
-	fs.StringSliceVar(&o.Adapters, "adapters", nil, "Names of the Adapters of the installation. An Adapter that is being deleted when the manager starts is created again afterwards.")
+	fs.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "flyball-system"),
+		"Namespace that Flyball runs in. No selector reaches it unless it names it.")
+	fs.StringVar(&o.Pod, "pod", os.Getenv("POD_NAME"),
+		"Pod that Flyball runs in. Policies do not act on the objects that control it. Empty: Flyball runs outside the cluster.")
+	fs.StringSliceVar(&o.Adapters, "adapters", nil,
+		"Names of the Adapters of the installation. An Adapter that is being deleted when the manager starts is created again afterwards.")
 	fs.IntVar(&o.Workers, "workers", 16, "Number of targets worked on at once.")
-	fs.Float32Var(&o.QPS, "kube-api-qps", -1, "Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", -1,
+		"Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")
 	fs.IntVar(&o.Burst, "kube-api-burst", 100, "Requests in one burst, where --kube-api-qps is set.")
-	fs.DurationVar(&o.UsageResolution, "usage-resolution", defaultResolution, "Pause between two measurements of pod usage (metrics.k8s.io), while a policy learns from usage.")
-	fs.StringVar(&o.Prometheus.Address, "prometheus", "", "URL of a Prometheus server with a history of pod usage, for policies that ask for it. Empty: none.")
+	fs.DurationVar(&o.UsageResolution, "usage-resolution", defaultResolution,
+		"Pause between two measurements of pod usage (metrics.k8s.io), while a policy learns from usage.")
+	fs.StringVar(&o.Prometheus.Address, "prometheus", "",
+		"URL of a Prometheus server with a history of pod usage, for policies that ask for it. Empty: none.")
 	fs.StringVar(&o.Prometheus.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus, read for each request.")
 	fs.StringArrayVar(&o.Prometheus.Queries, "prometheus-query", nil, "NAME=PROMQL: a query for --prometheus that replaces the default query.")
-	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "Time limit for writes in flight after the manager was asked to stop.")
-	fs.BoolVar(&o.Webhook.Enabled, "webhook", true, "Serve admission requests, to validate Flyball's own objects beyond their schemas and to enforce freezes.")
+	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second,
+		"Time limit for writes in flight after the manager was asked to stop.")
+	fs.BoolVar(&o.Webhook.Enabled, "webhook", true,
+		"Serve admission requests, to validate Flyball's own objects beyond their schemas and to enforce freezes.")
 	fs.IntVar(&o.Webhook.Port, "webhook-port", 9443, "Port to serve admission requests on.")
 	fs.StringVar(&o.Webhook.Host, "webhook-host", "", "Address to serve admission requests on; empty: every address.")
-	fs.StringVar(&o.Webhook.CertDir, "webhook-cert-dir", "", "Directory with tls.crt, tls.key and ca.crt, for example from cert-manager. Empty: Flyball makes and rotates its own certificates.")
-	fs.StringVar(&o.Webhook.ClientCA, "webhook-client-ca", "", "File with the authorities of the client certificates that API servers present to webhooks (AdmissionConfiguration, kubeConfigFile). Clients without such a certificate are refused. Empty: clients need no certificate.")
+	fs.StringVar(&o.Webhook.CertDir, "webhook-cert-dir", "",
+		"Directory with tls.crt, tls.key and ca.crt, for example from cert-manager. Empty: Flyball makes and rotates its own certificates.")
+	fs.StringVar(&o.Webhook.ClientCA, "webhook-client-ca", "",
+		"File with the authorities of the client certificates that API servers present to webhooks (AdmissionConfiguration, "+
+			"kubeConfigFile). Clients without such a certificate are refused. Empty: clients need no certificate.")
 	fs.StringSliceVar(&o.Webhook.ClientNames, "webhook-client-names", nil, "Accepted common names of these certificates; empty: all.")
 	fs.StringVar(&o.Webhook.Service, "webhook-service", "flyball-webhook", "Service through which the API server reaches the webhook.")
 	fs.Int32Var(&o.Webhook.ServicePort, "webhook-service-port", 443, "Port of that Service.")
-	fs.StringVar(&o.Webhook.URL, "webhook-url", "", "URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
+	fs.StringVar(&o.Webhook.URL, "webhook-url", "",
+		"URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
 	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret with the certificates that Flyball issues.")
-	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second, "How long the manager, no longer ready, goes on serving after it was asked to stop, until API servers use another replica.")
+	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second,
+		"How long the manager, no longer ready, goes on serving after it was asked to stop, until API servers use another replica.")
 	fs.BoolVar(&o.Webhook.Pods, "webhook-pods", true, "Set the requests of new pods if a policy tunes them.")
-	fs.BoolVar(&o.Webhook.Evaluate.Enabled, "evaluate", false, "Serve POST /v1alpha1/freezereviews on the webhook's port, which answers pipelines whether freezes allow a change.")
-	fs.Float64Var(&o.Webhook.Evaluate.Rate, "evaluate-rate", evaluateRate, "Number of these answers per second and user; the burst is ten times as large.")
-	fs.StringSliceVar(&o.Webhook.Evaluate.Audiences, "evaluate-audiences", nil, "Accepted audiences of the tokens of pipelines; empty: those of the API server.")
-	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "", "ClusterRole that owns the webhook configurations, so that they are removed with it. Empty: the CRD of ClusterChangeFreeze owns them.")
+	fs.BoolVar(&o.Webhook.Evaluate.Enabled, "evaluate", false,
+		"Serve POST /v1alpha1/freezereviews on the webhook's port, which answers pipelines whether freezes allow a change.")
+	fs.Float64Var(&o.Webhook.Evaluate.Rate, "evaluate-rate", evaluateRate,
+		"Number of these answers per second and user; the burst is ten times as large.")
+	fs.StringSliceVar(&o.Webhook.Evaluate.Audiences, "evaluate-audiences", nil,
+		"Accepted audiences of the tokens of pipelines; empty: those of the API server.")
+	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "",
+		"ClusterRole that owns the webhook configurations, so that they are removed with it. Empty: the CRD of ClusterChangeFreeze owns them.")
 }
 
 func (o *Options) validate() error {

@@ -39,7 +39,8 @@ func (o own) exclude(ctx context.Context) {
 			o.log.Info("Policies do not act on the objects that Flyball itself runs in", "objects", fmt.Sprint(refs))
 			return
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-			o.log.Error(err, "Failed to find the objects that Flyball itself runs in: a policy that selects them can put Flyball to sleep", "namespace", o.namespace, "pod", o.pod)
+			o.log.Error(err, "Failed to find the objects that Flyball itself runs in: a policy that selects them can put Flyball to sleep",
+				"namespace", o.namespace, "pod", o.pod)
 			return
 		}
 		o.log.V(1).Info("Failed to find the objects that Flyball itself runs in; will retry", "reason", err.Error())

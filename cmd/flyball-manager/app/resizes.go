@@ -27,7 +27,8 @@ import (
 )
 
 // newResizes returns the loop that resizes pods in place, connected to the target loop.
-func newResizes(belonging *members.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop, adapters *adapter.Controller,
+func newResizes(belonging *members.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop,
+	adapters *adapter.Controller,
 	recorder events.EventRecorder, m *resize.Metrics, log logr.Logger,
 ) (*resize.Loop, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
@@ -39,7 +40,8 @@ func newResizes(belonging *members.Members, config *rest.Config, opts Options, w
 		Clock: opts.Clock, Server: server.options, Turns: loop, Requeue: loop.Queue, Fault: loop.CountFault, Log: log,
 		Kept: func(p *fleet.Pod, why string) {
 			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
-			recorder.Eventf(pod, nil, corev1.EventTypeWarning, "RequestsKept", "GiveBack", "no policy asks for the requests that Flyball gave it, and it keeps them until it is replaced: %s", why)
+			recorder.Eventf(pod, nil, corev1.EventTypeWarning, "RequestsKept", "GiveBack",
+				"no policy asks for the requests that Flyball gave it, and it keeps them until it is replaced: %s", why)
 		},
 	})
 	belonging.Follow(resized)

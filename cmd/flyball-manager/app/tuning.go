@@ -29,7 +29,8 @@ import (
 const measureTime = 15 * time.Second
 
 // newTuning returns the loop that learns from pod usage, connected to the target loop and the status writer.
-func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disruption.Budgets, resized *resize.Loop, config *rest.Config, opts Options, w *world.World, loop *target.Loop, statuses *status.Writer, recorder events.EventRecorder,
+func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disruption.Budgets, resized *resize.Loop, config *rest.Config,
+	opts Options, w *world.World, loop *target.Loop, statuses *status.Writer, recorder events.EventRecorder,
 	m *tuning.Metrics, log logr.Logger,
 ) (*tuning.Loop, error) {
 	meter, err := usage.NewReader(config, measureTime)
@@ -49,8 +50,12 @@ func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disrupti
 		return nil, fmt.Errorf("make the client of usage checkpoints: %w", err)
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
-	tuned := tuning.New(w, belonging, resized, meter, store, tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts, Fault: loop.CountFault}, m,
-		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes, Refusals: refusal.Reader{Client: uncached, Clock: clock.RealClock{}}, Events: recorder, Log: log})
+	tuned := tuning.New(w, belonging, resized, meter, store,
+		tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts,
+			Fault: loop.CountFault}, m,
+		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution,
+			Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes,
+			Refusals: refusal.Reader{Client: uncached, Clock: clock.RealClock{}}, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
 	return tuned, nil

@@ -27,7 +27,8 @@ import (
 )
 
 // addWebhook serves admission requests on every replica. It returns nil if the webhook is disabled.
-func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement, pods members.Options) (*server.Server, error) {
+func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement,
+	pods members.Options) (*server.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)
 	}
@@ -59,10 +60,12 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		Kinds:  own,
 		Log:    opts.Log.WithName("webhook"),
 
-		OwnConfiguration: registration.OwnConfigurationName, Configurations: []string{registration.FreezeConfigurationName}, Owner: judging.owner(),
+		OwnConfiguration: registration.OwnConfigurationName, Configurations: []string{registration.FreezeConfigurationName},
+		Owner: judging.owner(),
 	}
 	o.Endpoint, o.Policies = endpoint(opts), opts.Webhook.URL != ""
-	if o.Author, err = judging.author(mgr.Elected(), registration.Configuration(registration.OwnConfigurationName, o.Endpoint, admit.Registered(o.Kinds), nil)); err != nil {
+	if o.Author, err = judging.author(mgr.Elected(), registration.Configuration(registration.OwnConfigurationName, o.Endpoint,
+		admit.Registered(o.Kinds), nil)); err != nil {
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	server, err := server.New(config, o)
@@ -132,10 +135,11 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []adm
 		if _, guarded := admit.FreezeResources()[kind.Name]; guarded {
 			continue
 		}
-		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, check(func(obj policy.Object) field.ErrorList {
-			_, errs := kind.Compile(obj, ctx)
-			return errs
-		}))})
+		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource,
+			Validator: onceLoaded(w, check(func(obj policy.Object) field.ErrorList {
+				_, errs := kind.Compile(obj, ctx)
+				return errs
+			}))})
 	}
 	return list
 }

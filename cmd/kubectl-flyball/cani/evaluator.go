@@ -37,7 +37,8 @@ func (o objects) Object(_ context.Context, t freezecheck.Target) ([]byte, error)
 }
 
 // Metadata implements admit.Objects.
-func (o objects) Metadata(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func (o objects) Metadata(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata,
+	error) {
 	missing := apierrors.NewNotFound(resource.GroupResource(), name)
 	found := o.memory.World().Adapter(resource.GroupResource())
 	if found == nil {

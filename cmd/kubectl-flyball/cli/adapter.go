@@ -32,8 +32,9 @@ func newAdapterNew(s *session) *cobra.Command {
 the pod template. Comments mark guesses with their reasons, missing parts, and unused numbers and switches. With -f
 the definition is read from files. With --into, a directory gets the draft and a test case for each capability: adapter test DIR --update
 runs them and writes their golden files.`,
-		Example: "  kubectl flyball adapter new rayclusters.ray.io > adapter.yaml\n  kubectl flyball adapter new rayclusters.ray.io --into adapters/raycluster\n  kubectl flyball adapter new RayCluster -f crds/",
-		Args:    cobra.ExactArgs(1),
+		Example: "  kubectl flyball adapter new rayclusters.ray.io > adapter.yaml\n  kubectl flyball adapter new rayclusters.ray.io --into " +
+			"adapters/raycluster\n  kubectl flyball adapter new RayCluster -f crds/",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			crds, err := s.definitions(cmd.Context(), m.paths)
 			if err != nil {
@@ -131,11 +132,13 @@ Exit codes: 0 no fault, 1 a fault.`,
 func newAdapterTry(s *session) *cobra.Command {
 	var m manifests
 	cmd := &cobra.Command{
-		Use:     "try FILE KIND/NAME",
-		Short:   "Put one object to sleep and wake it, in memory, and show both patches",
-		Long:    "Puts one object to sleep by an adapter, and wakes it, in memory, and shows both patches. Nothing is written.\n\nExit codes: 0 waking restores the object, 1 it does not, or an error.",
-		Example: "  kubectl flyball adapter try adapter.yaml raycluster/demo\n  kubectl flyball adapter try adapter.yaml raycluster/demo --offline -f object.yaml",
-		Args:    cobra.ExactArgs(2),
+		Use:   "try FILE KIND/NAME",
+		Short: "Put one object to sleep and wake it, in memory, and show both patches",
+		Long: "Puts one object to sleep by an adapter, and wakes it, in memory, and shows both patches. Nothing is written.\n\nExit " +
+			"codes: 0 waking restores the object, 1 it does not, or an error.",
+		Example: "  kubectl flyball adapter try adapter.yaml raycluster/demo\n  kubectl flyball adapter try adapter.yaml raycluster/demo " +
+			"--offline -f object.yaml",
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, _, err := s.readAdapter(args[0])
 			if err != nil {

@@ -18,12 +18,14 @@ func TestUsageErrorsAreInPlainWords(t *testing.T) {
 				"no boolean": {"--offline=perhaps"},
 			} {
 				got := outcome(t, "", append(path, more...)...)
-				for _, raw := range []string{"arg(s)", "unknown flag", "unknown shorthand", "unknown command", "flag needs", "invalid argument", "strconv"} {
+				for _, raw := range []string{"arg(s)", "unknown flag", "unknown shorthand", "unknown command", "flag needs", "invalid argument",
+					"strconv"} {
 					if strings.Contains(got, raw) {
 						t.Errorf("%s: %q of the flag library in %s", name, raw, got)
 					}
 				}
-				if strings.HasPrefix(name, "unknown") && !strings.Contains(got, "there is no flag --wrong; see kubectl flyball "+strings.Join(path, " ")+" --help") {
+				if strings.HasPrefix(name, "unknown") && !strings.Contains(got, "there is no flag --wrong; see kubectl flyball "+
+					strings.Join(path, " ")+" --help") {
 					t.Errorf("%s: %s", name, got)
 				}
 			}

@@ -42,13 +42,15 @@ func newCanI(s *session) *cobra.Command {
 that of the admission webhook, by its own code. Policies and objects are read with your own rights, also with --as. Where they do not
 suffice, the readable part is judged, and an allowed change ends with exit code 2.
 
-ACTION is one or more of create, delete, rollout and scale, with commas between. Each action is judged for each object. With -f, the changes that applying the manifests would make are judged.
-Offline, --world has the manifests of policies and objects.
+ACTION is one or more of create, delete, rollout and scale, with commas between. Each action is judged for each object. With
+-f, the changes that applying the manifests would make are judged. Offline, --world has the manifests of policies and objects.
 
 RBAC rights are not checked: kubectl auth can-i answers that.
 
 Exit codes: 0 everything is allowed, 1 something is denied, 2 could not be decided. A pipeline that goes on only after 0 fails closed.`,
-		Example: "  kubectl flyball can-i rollout deployment/web\n  kubectl flyball can-i delete sts/db --as alice --at 2037-12-24T12:00\n  kubectl flyball can-i rollout,scale deployment/web deployment/api\n  kubectl flyball can-i -f deployment.yaml && kubectl apply -f deployment.yaml",
+		Example: "  kubectl flyball can-i rollout deployment/web\n  kubectl flyball can-i delete sts/db --as alice --at 2037-12-24T12:00\n  " +
+			"kubectl flyball can-i rollout,scale deployment/web deployment/api\n  kubectl flyball can-i -f deployment.yaml && kubectl apply -f " +
+			"deployment.yaml",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return complete.List(complete.Actions, typed), cobra.ShellCompDirectiveNoFileComp
@@ -99,7 +101,8 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	return answer(v.print(all), !all.Allowed, exitDenied)
 }
 
-func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
+func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user freezecheck.User, at time.Time) ([]freezecheck.Answer,
+	error) {
 	changes := make([]workload.Change, len(actions))
 	for i, action := range actions {
 		var err error

@@ -134,7 +134,8 @@ func TestDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Chdir(filepath.Join(root, d.dir))
-		blocks := regexp.MustCompile("(?s)```console(?: docs/cli)?\n\\$ kubectl flyball ([^\n]*)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+		blocks := regexp.MustCompile("(?s)```console(?: docs/cli)?\n\\$ kubectl flyball ([^\n]*)\n(.*?)```").FindAllStringSubmatch(string(text),
+			-1)
 		if len(blocks) < d.atLeast {
 			t.Fatalf("there are %d command lines in %s", len(blocks), d.file)
 		}

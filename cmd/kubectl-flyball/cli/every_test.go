@@ -47,7 +47,8 @@ func TestEveryVerb(t *testing.T) {
 					return
 				}
 				has("the flag --"+f.Name, func(line, _ string) bool {
-					return strings.Contains(line+" ", " --"+f.Name+" ") || strings.Contains(line, " --"+f.Name+"=") || f.Shorthand != "" && strings.Contains(line+" ", " -"+f.Shorthand+" ")
+					return strings.Contains(line+" ", " --"+f.Name+" ") || strings.Contains(line, " --"+f.Name+"=") || f.Shorthand != "" &&
+						strings.Contains(line+" ", " -"+f.Shorthand+" ")
 				})
 			})
 		})

@@ -33,7 +33,9 @@ namespace never lifts a policy of the cluster; --cluster makes a ClusterFreezeEx
 written; -o yaml prints the manifest. An exception that would lift nothing is an error, and is not written.
 
 To make an exception takes the verb except on it besides the right to create it.`,
-		Example:           "  kubectl flyball except deployment/cart --allow rollout --for 1h --reason \"CVE fix\" --ticket https://tickets.example.com/4711\n  kubectl flyball except deployment/cart --allow delete --for 1h --reason hotfix --for-user alice --dry-run -o yaml\n  kubectl flyball except deployment/cart --allow scale --for 1h --reason hotfix --cluster",
+		Example: "  kubectl flyball except deployment/cart --allow rollout --for 1h --reason \"CVE fix\" --ticket " +
+			"https://tickets.example.com/4711\n  kubectl flyball except deployment/cart --allow delete --for 1h --reason hotfix --for-user " +
+			"alice --dry-run -o yaml\n  kubectl flyball except deployment/cart --allow scale --for 1h --reason hotfix --cluster",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeObjects,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },

@@ -34,7 +34,8 @@ For a policy, such as schedule/nights, it prints the state and the reason, the n
 
 If --at is in the future, the time until then is simulated first (at most five weeks). If --at is in the past, the answer is
 hypothetical: the present policies and objects, applied to that time.`,
-		Example:           "  kubectl flyball explain deployment/web\n  kubectl flyball explain schedule/office-hours\n  kubectl flyball explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
+		Example: "  kubectl flyball explain deployment/web\n  kubectl flyball explain schedule/office-hours\n  kubectl flyball " +
+			"explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: v.completeArg,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
@@ -70,7 +71,8 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Now: v.now, Zone: v.zone, User: user, FlyballNamespace: v.flyballNamespace})
+	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Now: v.now, Zone: v.zone, User: user,
+		FlyballNamespace: v.flyballNamespace})
 	if err != nil {
 		return err
 	}

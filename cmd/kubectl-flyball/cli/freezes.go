@@ -27,7 +27,8 @@ func newFreezes(s *session) *cobra.Command {
 with -A for everything; the gaps in which nothing denies changes; and the times at which several policies do.
 
 -o ics writes the same as a calendar (RFC 5545).`,
-		Example:           "  kubectl flyball freezes --for 30d\n  kubectl flyball freezes deployment/web\n  kubectl flyball freezes -A --for 90d -o ics > freezes.ics",
+		Example: "  kubectl flyball freezes --for 30d\n  kubectl flyball freezes deployment/web\n  kubectl flyball freezes -A " +
+			"--for 90d -o ics > freezes.ics",
 		Args:              cobra.MaximumNArgs(1),
 		Annotations:       map[string]string{moreFormats: ics},
 		ValidArgsFunction: s.completeTargets,

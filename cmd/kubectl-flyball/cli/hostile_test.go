@@ -16,11 +16,14 @@ func TestHostileFiles(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9))
 	}
 	verbs := []string{
-		"status --offline -f FILE", "targets --offline -f FILE", "pause schedule/nights --offline -f FILE", "resume schedule/nights --offline -f FILE", "explain deployment/web --offline -f FILE", "plan --offline -f FILE", "plan DEMO --edit FILE",
+		"status --offline -f FILE", "targets --offline -f FILE", "pause schedule/nights --offline -f FILE",
+		"resume schedule/nights --offline -f FILE", "explain deployment/web --offline -f FILE", "plan --offline -f FILE", "plan DEMO --edit FILE",
 		"can-i rollout deployment/web --offline --world FILE", "can-i -f FILE WORLD", "freezes --offline -f FILE",
 		"wake deployment/web --for 1h --offline -f FILE", "sleep deployment/web --offline -f FILE",
-		"except deployment/web --allow rollout --for 1h --reason x --offline -f FILE", "adapter new gizmo -f FILE", "adapter check FILE --offline",
-		"adapter try testdata/edits/gizmo-adapter.yaml gizmo/a --offline -f FILE", "adapter rbac FILE", "migrate --offline -f FILE", "doctor --offline -f FILE", "report --offline -f FILE", "ui --offline --no-browser -f FILE",
+		"except deployment/web --allow rollout --for 1h --reason x --offline -f FILE", "adapter new gizmo -f FILE",
+		"adapter check FILE --offline",
+		"adapter try testdata/edits/gizmo-adapter.yaml gizmo/a --offline -f FILE", "adapter rbac FILE", "migrate --offline -f FILE",
+		"doctor --offline -f FILE", "report --offline -f FILE", "ui --offline --no-browser -f FILE",
 	}
 	for name, text := range map[string]string{
 		"aliases":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + bomb,
@@ -39,7 +42,8 @@ func TestHostileFiles(t *testing.T) {
 			t.Run(name+"/"+line, func(t *testing.T) {
 				line = strings.NewReplacer("DEMO", demo, "WORLD", strings.ReplaceAll(demo, "-f ", "--world "), "FILE", file).Replace(line)
 				got := outcome(t, "", strings.Fields(line)...)
-				if strings.HasPrefix(got, "exit code 0") || !strings.Contains(got, "--- standard error\nerror: "+file) || strings.Contains(got, "\x1b") || strings.Contains(got, "--- standard output") {
+				if strings.HasPrefix(got, "exit code 0") || !strings.Contains(got, "--- standard error\nerror: "+file) ||
+					strings.Contains(got, "\x1b") || strings.Contains(got, "--- standard output") {
 					t.Errorf("%s:\n%.600s", line, got)
 				}
 			})
@@ -72,7 +76,8 @@ func TestTooLarge(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	text := "apiVersion: v1\nkind: List\nitems:\n"
 	for i := range 2000 {
-		text += fmt.Sprintf("- {apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: s%d, namespace: shop}, spec: {upscal: x}}\n", i)
+		text += fmt.Sprintf("- {apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: s%d, namespace: shop}, spec: {upscal: x}}\n",
+			i)
 	}
 	got := outcome(t, text, "status", "--offline", "-f", "-")
 	if strings.Count(got, "\n") > 60 || !strings.Contains(got, "-:4: spec.upscal is no field of Schedule") || !strings.Contains(got, "more") {
@@ -85,15 +90,19 @@ func TestManyPolicies(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&text, "---\n{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: s%d, namespace: shop}, spec: {target: {names: [web]}, upscale: \"0 8 * * *\", downscale: \"0 20 * * *\"}}\n", i)
+		fmt.Fprintf(&text,
+			"---\n{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: s%d, namespace: shop}, spec: {target: {names: [web]}, "+
+				"upscale: \"0 8 * * *\", downscale: \"0 20 * * *\"}}\n", i)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "many.yaml"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := outcome(t, "", "status", "--offline", "-f", dir, "-n", "shop", "-o", "name"); strings.Count(got, "schedule.flyball.dev/") != 1000 {
+	if got := outcome(t, "", "status", "--offline", "-f", dir, "-n", "shop", "-o", "name"); strings.Count(got,
+		"schedule.flyball.dev/") != 1000 {
 		t.Errorf("%.600s", got)
 	}
-	if got := outcome(t, "", "explain", "deployment/web", "--offline", "-f", dir, "-f", "testdata/shop/workloads.yaml", "-n", "shop"); !strings.Contains(got, "because of Schedule/shop/s0") {
+	if got := outcome(t, "", "explain", "deployment/web", "--offline", "-f", dir, "-f", "testdata/shop/workloads.yaml", "-n",
+		"shop"); !strings.Contains(got, "because of Schedule/shop/s0") {
 		t.Errorf("%.600s", got)
 	}
 }

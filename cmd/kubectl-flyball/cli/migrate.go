@@ -34,7 +34,8 @@ func newMigrate(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate [TOOL...]",
 		Short: "Convert the objects of other tools to Flyball's, and take over their sleeping objects",
-		Long: fmt.Sprintf(`Reads the objects of other tools, from the cluster or from files, and prints Flyball's objects for them as YAML, with a comment on
+		Long: fmt.Sprintf(
+			`Reads the objects of other tools, from the cluster or from files, and prints Flyball's objects for them as YAML, with a comment on
 every difference, every part left behind and every manual step. Every printed object is checked as in the manager.
 Without names, all tools are looked for: %s.
 
@@ -46,7 +47,8 @@ alone. Without --apply it is a dry run, which treats the printed policies as app
 state. A field that was changed since stays. A second run finds nothing to do.
 
 Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`, strings.Join(migrate.Names(tools.All()), ", ")),
-		Example:   "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline -f manifests/\n  kubectl flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",
+		Example: "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline -f manifests/\n  kubectl " +
+			"flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",
 		ValidArgs: migrate.Names(tools.All()),
 		RunE:      func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}

@@ -55,7 +55,8 @@ removed), and the difference is shown.
 Offline, -f has the manifests of the world, and --edit those of the edit.
 
 Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
-		Example:           "  kubectl flyball plan --for 7d\n  kubectl flyball plan -A -f schedule.yaml\n  kubectl flyball plan --offline -f manifests/ --edit schedule.yaml",
+		Example: "  kubectl flyball plan --for 7d\n  kubectl flyball plan -A -f schedule.yaml\n  kubectl flyball plan --offline " +
+			"-f manifests/ --edit schedule.yaml",
 		ValidArgsFunction: s.completeTargets,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
@@ -118,7 +119,8 @@ func (v *planVerb) options() (plan.Options, error) {
 }
 
 // keep returns the filter for listed targets.
-func (v *planVerb) keep(w *source.World, args []string, namespace string, from time.Time) (func(workload.Ref, *workload.Object) bool, error) {
+func (v *planVerb) keep(w *source.World, args []string, namespace string, from time.Time) (func(workload.Ref, *workload.Object) bool,
+	error) {
 	selector, err := labels.Parse(v.selector)
 	if err != nil {
 		return nil, fmt.Errorf("--selector: %w", err)

@@ -17,16 +17,18 @@ const exitTooLittle = 2
 // newRecommend returns the verb recommend.
 func newRecommend(s *session) *cobra.Command {
 	return recommend.New(recommend.Surroundings{
-		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets, TooLittle: exit{exitTooLittle, recommend.ErrTooLittle},
-		Zone: &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
+		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets,
+		TooLittle: exit{exitTooLittle, recommend.ErrTooLittle},
+		Zone:      &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
 	})
 }
 
 // newSuggest returns the verb suggest.
 func newSuggest(s *session) *cobra.Command {
 	return suggest.New(suggest.Surroundings{
-		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.printManifests, Complete: s.completeTargets, Refused: func(err error) error { return exit{exitTooLittle, err} },
-		Zone: &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
+		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.printManifests, Complete: s.completeTargets,
+		Refused: func(err error) error { return exit{exitTooLittle, err} },
+		Zone:    &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
 		Checkpoint: func(ctx context.Context, target source.Target, files []string) (*v1alpha1.UsageCheckpoint, error) {
 			if s.offline {
 				return s.files(files, target.Namespace).Checkpoint(target.Ref)

@@ -63,7 +63,9 @@ func Run(ctx context.Context, args []string, env Env) int {
 	}
 	_, _ = fmt.Fprintln(env.ErrOut, "error:", report.CleanLines(err.Error()))
 	if away := (*net.OpError)(nil); errors.As(err, &away) {
-		_, _ = fmt.Fprintln(env.ErrOut, "The cluster cannot be reached: see that the kubeconfig and its context are right (--kubeconfig, --context), or work from files with --offline.")
+		_, _ = fmt.Fprintln(env.ErrOut,
+			"The cluster cannot be reached: see that the kubeconfig and its context are right (--kubeconfig, --context), or work from files "+
+				"with --offline.")
 	}
 	return code
 }
@@ -105,10 +107,12 @@ func New(env Env) *cobra.Command {
 	flags.StringVarP(&s.output, "output", "o", string(report.Table), "Output format: table, wide, json, yaml or name")
 	flags.StringVar(&s.zoneName, "time-zone", "", "IANA time zone in which local times are read and instants shown (default: this machine's)")
 	flags.StringVar(&s.flyballNamespace, "flyball-namespace", source.DefaultNamespace, "Namespace in which Flyball runs")
-	flags.BoolVar(&s.offline, "offline", false, "Ask no cluster: work from the manifests of --filename alone, and the adapters that come with Flyball")
+	flags.BoolVar(&s.offline, "offline", false,
+		"Ask no cluster: work from the manifests of --filename alone, and the adapters that come with Flyball")
 	flags.BoolVar(&s.noColor, "no-color", false, "No colours; the environment variable NO_COLOR does the same")
 	for _, verb := range []func(*session) *cobra.Command{
-		newStatus, newTargets, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newPause, newResume, newExcept, newAdapter, newMigrate, newRecommend, newSuggest, newDoctor, newVersion,
+		newStatus, newTargets, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newPause, newResume, newExcept,
+		newAdapter, newMigrate, newRecommend, newSuggest, newDoctor, newVersion,
 	} {
 		root.AddCommand(verb(s))
 	}

@@ -160,7 +160,8 @@ func (s *session) read(ctx context.Context, q source.Query, files []string) (*so
 		return from.Load()
 	}
 	if len(files) > 0 {
-		return nil, fmt.Errorf("%s would not be read: manifests are the world only with --offline; without it the cluster is", strings.Join(files, ", "))
+		return nil, fmt.Errorf("%s would not be read: manifests are the world only with --offline; without it the cluster is",
+			strings.Join(files, ", "))
 	}
 	cluster, err := s.cluster()
 	if err != nil {

@@ -98,7 +98,8 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	if v.judged == nil {
 		v.judged = overview.CountJudged(memory, w.CountsJudged)
 	}
-	o := overview.Options{At: at, Zone: v.zone, Live: !v.offline, Judged: v.judged, Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
+	o := overview.Options{At: at, Zone: v.zone, Live: !v.offline, Judged: v.judged,
+		Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
 		Unread: func(p *world.Policy) string {
 			if w.HidesCalendarsOf(p) {
 				return "it uses calendars, which you may not list"

@@ -41,7 +41,8 @@ func checkpoint(t *testing.T, profile v1alpha1.TortoiseProfile, ref workload.Ref
 	text, err := json.Marshal(v1alpha1.UsageCheckpoint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "flyball.dev/v1alpha1", Kind: "UsageCheckpoint"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)},
-		Spec:       v1alpha1.UsageCheckpointSpec{Target: v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}, Policy: "Tortoise/shop/web", Data: base64.StdEncoding.EncodeToString(mind.Keep())},
+		Spec: v1alpha1.UsageCheckpointSpec{Target: v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name},
+			Policy: "Tortoise/shop/web", Data: base64.StdEncoding.EncodeToString(mind.Keep())},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +60,13 @@ func TestSuggestFromACheckpoint(t *testing.T) {
 	web.Group, web.Kind = "apps", "Deployment"
 	from := time.Date(2037, 5, 4, 0, 0, 0, 0, time.UTC)
 	suggest := func(profile v1alpha1.TortoiseProfile, more ...string) string {
-		args := strings.Fields("suggest schedule deployment/web --offline -f testdata/tuned -n shop --time-zone UTC -f " + checkpoint(t, profile, web, from, 10))
+		args := strings.Fields("suggest schedule deployment/web --offline -f testdata/tuned -n shop --time-zone UTC -f " +
+			checkpoint(t, profile, web, from, 10))
 		return outcome(t, "", append(args, more...)...)
 	}
 	got := suggest("Balanced", "--learn", "7d")
-	for _, want := range []string{"exit code 0", "by its UsageCheckpoint", "the days 2037-05-04 to 2037-05-10 (7 days)", "every day 18:00 to 07:50: never used", `from: "18:00"`} {
+	for _, want := range []string{"exit code 0", "by its UsageCheckpoint", "the days 2037-05-04 to 2037-05-10 (7 days)",
+		"every day 18:00 to 07:50: never used", `from: "18:00"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -80,7 +83,9 @@ func TestSuggestFromACheckpoint(t *testing.T) {
 func TestSuggestionsApplyAsTheyAre(t *testing.T) {
 	manifest := func(kind string, into any) {
 		t.Helper()
-		_, text, _ := strings.Cut(outcome(t, "", strings.Fields("suggest "+kind+" deployment/web --offline -f testdata/tuned -n shop --usage testdata/usage/weeks.csv.gz --time-zone Europe/Berlin")...), "--- standard output\n")
+		_, text, _ := strings.Cut(outcome(t, "", strings.Fields("suggest "+kind+
+			" deployment/web --offline -f testdata/tuned -n shop --usage testdata/usage/weeks.csv.gz --time-zone Europe/Berlin")...),
+			"--- standard output\n")
 		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
 			t.Fatalf("%s: %v\n%s", kind, err, text)
 		}

@@ -56,7 +56,8 @@ func (v *uiVerb) run(ctx context.Context) error {
 		return fmt.Errorf("listen on the loopback address: %w; choose another --port", err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	server := serve.New(port, serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace, Live: !v.offline})
+	server := serve.New(port, serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace,
+		FlyballNamespace: v.flyballNamespace, Live: !v.offline})
 	address := server.Address()
 	_, _ = fmt.Fprintln(v.Out, address)
 	if !v.noBrowser {

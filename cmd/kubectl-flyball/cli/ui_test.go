@@ -25,7 +25,8 @@ func TestUI(t *testing.T) {
 	code := make(chan int, 1)
 	go func() {
 		args := append([]string{"ui", "--no-browser", "--time-zone=Europe/Berlin"}, strings.Fields(demo)...)
-		code <- cli.Run(ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: &errOut}, Now: func() time.Time { return now }})
+		code <- cli.Run(ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: &errOut},
+			Now: func() time.Time { return now }})
 		_ = write.Close()
 	}()
 	address, err := bufio.NewReader(read).ReadString('\n')

@@ -43,8 +43,10 @@ objects of schedules with these labels are kept awake.
 It takes the right to patch the annotated objects. Without rights to read policies too, the objects that wake are not shown.
 
 Exit codes: 0 done, 1 an error, or with --wait an object that was not ready in time.`,
-		Example: "  kubectl flyball wake deployment/web --for 2h --reason \"demo for a customer\" --wait\n  kubectl flyball wake namespace/shop --until 22:00\n  kubectl flyball wake -l team=search --until \"tomorrow 08:00\"\n  kubectl flyball wake schedule/office-hours --for 1d --dry-run",
-		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+		Example: "  kubectl flyball wake deployment/web --for 2h --reason \"demo for a customer\" --wait\n  kubectl flyball wake " +
+			"namespace/shop --until 22:00\n  kubectl flyball wake -l team=search --until \"tomorrow 08:00\"\n  kubectl flyball wake " +
+			"schedule/office-hours --for 1d --dry-run",
+		RunE: func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 
 		ValidArgsFunction: s.completePlaces,
 	}
@@ -52,7 +54,9 @@ Exit codes: 0 done, 1 an error, or with --wait an object that was not ready in t
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
 	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for; 22:00 alone is the next time that it is that late")
 	cmd.Flags().StringVar(&v.reason, "reason", "", "Why, kept as the annotation flyball.dev/awake-reason")
-	cmd.Flags().BoolVar(&v.wait, "wait", false, "Wait until the named objects, and the objects that the namespace or schedule wakes at once or keeps awake, are ready according to their adapters")
+	cmd.Flags().BoolVar(&v.wait, "wait", false,
+		"Wait until the named objects, and the objects that the namespace or schedule wakes at once or keeps awake, are ready according to "+
+			"their adapters")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "How long --wait waits")
 	return cmd
 }
@@ -74,7 +78,8 @@ that no schedule puts to sleep.`,
 
 func (v *wakeVerb) flags(cmd *cobra.Command) {
 	v.addFlags(cmd, offlineFiles+"; nothing is written then")
-	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "In place of TARGETs: the objects of the namespace with these labels that schedules select")
+	cmd.Flags().StringVarP(&v.selector, "selector", "l", "",
+		"In place of TARGETs: the objects of the namespace with these labels that schedules select")
 	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Show the effect, and write nothing")
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 // Objects suggests KIND/ and, after the slash, names: of targets, and of the objects that more returns as KIND/NAME.
-func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.World, namespace string) []string) ([]string, cobra.ShellCompDirective) {
+func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.World, namespace string) []string) ([]string,
+	cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if s.Ready() != nil {
 		return nil, none

@@ -101,7 +101,8 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 	if !live {
 		findings = nil // files have no status from a manager
 	}
-	c.Add("adapters", fmt.Sprintf("%s, all fit for use; %d of kinds that are not installed", workload.Count(len(w.Adapters), "adapter"), len(w.Absent)), findings)
+	c.Add("adapters", fmt.Sprintf("%s, all fit for use; %d of kinds that are not installed", workload.Count(len(w.Adapters), "adapter"),
+		len(w.Absent)), findings)
 }
 
 func (c *Checkup) policies(memory *world.Memory, live bool) {
@@ -164,7 +165,8 @@ func (c *Checkup) ledgers(memory *world.Memory, unseen source.MissingRights) {
 		for i := range obj.Ledger {
 			by := workload.ParsePolicy(obj.Ledger[i].By)
 			if kind, _ := kinds.Find(by.Kind); memory.Policy(by) == nil && !unseen.HidesPolicy(kind) {
-				findings = append(findings, fmt.Sprintf("%s was changed by %s, which is not there, and was not given back: is the manager running?", ref, obj.Ledger[i].By))
+				findings = append(findings, fmt.Sprintf("%s was changed by %s, which is not there, and was not given back: is the manager running?",
+					ref, obj.Ledger[i].By))
 			}
 		}
 	})

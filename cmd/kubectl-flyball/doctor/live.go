@@ -26,7 +26,8 @@ import (
 const expiresSoon = 24 * time.Hour
 
 // Live checks the running cluster: the manager and the webhook. It writes nothing.
-func (c *Checkup) Live(ctx context.Context, clients kubernetes.Interface, objects dynamic.Interface, flyballNamespace, namespace string, now time.Time) {
+func (c *Checkup) Live(ctx context.Context, clients kubernetes.Interface, objects dynamic.Interface, flyballNamespace, namespace string,
+	now time.Time) {
 	c.manager(ctx, clients, flyballNamespace)
 	c.configurations(ctx, clients, now)
 	c.answers(ctx, objects, namespace)
@@ -38,7 +39,8 @@ func (c *Checkup) manager(ctx context.Context, clients kubernetes.Interface, nam
 	case err != nil:
 		c.Skip("manager", err.Error())
 	case len(list.Items) == 0:
-		c.Skip("manager", "there is no Deployment with app.kubernetes.io/name=flyball in namespace "+namespace+"; --flyball-namespace says where it runs")
+		c.Skip("manager", "there is no Deployment with app.kubernetes.io/name=flyball in namespace "+namespace+
+			"; --flyball-namespace says where it runs")
 	default:
 		var findings []string
 		for i := range list.Items {
@@ -52,7 +54,8 @@ func (c *Checkup) manager(ctx context.Context, clients kubernetes.Interface, nam
 
 // configurations checks the webhook configurations and the CA certificates in them.
 func (c *Checkup) configurations(ctx context.Context, clients kubernetes.Interface, now time.Time) {
-	list, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
+	list, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx,
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
 	if err != nil {
 		c.Skip("webhook certificates", err.Error())
 		return
@@ -90,15 +93,18 @@ func certificates(hook *admissionregistrationv1.ValidatingWebhook, now time.Time
 func (c *Checkup) answers(ctx context.Context, objects dynamic.Interface, namespace string) {
 	kind, _ := kinds.Find(schedule.Kind)
 	probe := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind.Name, "metadata": map[string]any{"generateName": "doctor-", "namespace": namespace},
-		"spec": map[string]any{"target": map[string]any{}, "timeZone": "Nowhere/Land", "upscale": "0 8 * * *", "downscale": "0 20 * * *"},
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind.Name,
+		"metadata": map[string]any{"generateName": "doctor-", "namespace": namespace},
+		"spec":     map[string]any{"target": map[string]any{}, "timeZone": "Nowhere/Land", "upscale": "0 8 * * *", "downscale": "0 20 * * *"},
 	}}
 	_, err := objects.Resource(v1alpha1.GroupVersion.WithResource(kind.Resource)).Namespace(namespace).
 		Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	const name = "webhook"
 	switch {
 	case err == nil:
-		c.Add(name, "", []string{"a schedule in a time zone that does not exist was let through: the webhook is not installed, so policies are not checked and nothing is frozen"})
+		c.Add(name, "",
+			[]string{"a schedule in a time zone that does not exist was let through: the webhook is not installed, so policies are not checked " +
+				"and nothing is frozen"})
 	case strings.Contains(err.Error(), "spec.timeZone"):
 		c.Add(name, "it answers, and refuses what is wrong", nil)
 	case strings.Contains(err.Error(), "failed calling webhook"):

@@ -51,7 +51,8 @@ Exit codes: 0 no problem was found, 1 a problem, or an error.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context(), paths) },
 	}
-	cmd.Flags().StringSliceVarP(&paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
+	cmd.Flags().StringSliceVarP(&paths, "filename", "f", nil,
+		"With --offline: files or directories of manifests to work from; - is standard input")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	return cmd
 }

@@ -34,7 +34,8 @@ func (v Versions) Names() []string { return []string{v.Client} }
 func (v Versions) Text(w *report.Writer) {
 	rows := [][]report.Cell{report.Row("client", v.Client, "API "+v.ClientAPI)}
 	if v.Kubernetes != "" {
-		rows = append(rows, report.Row("manager", cmp.Or(v.Manager, "unknown"), "API "+strings.Join(v.ServerAPI, ", ")), report.Row("kubernetes", v.Kubernetes))
+		rows = append(rows, report.Row("manager", cmp.Or(v.Manager, "unknown"), "API "+strings.Join(v.ServerAPI, ", ")),
+			report.Row("kubernetes", v.Kubernetes))
 	}
 	w.Grid("", nil, rows)
 	if v.ManagerUnknown != "" {
@@ -79,7 +80,8 @@ func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace
 	case err != nil:
 		return "", err.Error()
 	case len(list.Items) == 0 || len(list.Items[0].Spec.Template.Spec.Containers) == 0:
-		return "", "there is no Deployment with app.kubernetes.io/name=flyball in namespace " + namespace + "; --flyball-namespace says where it runs"
+		return "", "there is no Deployment with app.kubernetes.io/name=flyball in namespace " + namespace +
+			"; --flyball-namespace says where it runs"
 	}
 	image := list.Items[0].Spec.Template.Spec.Containers[0].Image
 	if at := strings.LastIndex(image, ":"); at > strings.LastIndex(image, "/") && !strings.Contains(image, "@") {
@@ -94,9 +96,13 @@ func (v *Versions) compare() {
 	case len(v.ServerAPI) == 0:
 		v.Warnings = append(v.Warnings, "the cluster does not serve flyball.dev: Flyball's CRDs are not installed")
 	case !strings.Contains(" "+strings.Join(v.ServerAPI, " ")+" ", " "+v.ClientAPI+" "):
-		v.Warnings = append(v.Warnings, fmt.Sprintf("the cluster serves %s, and this plugin speaks %s", strings.Join(v.ServerAPI, ", "), v.ClientAPI))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the cluster serves %s, and this plugin speaks %s", strings.Join(v.ServerAPI, ", "),
+			v.ClientAPI))
 	}
 	if v.Manager != "" && v.Manager != v.Client {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("the manager is %s and this plugin %s: answers about the future are this plugin's, and may differ from what the manager does", v.Manager, v.Client))
+		v.Warnings = append(v.Warnings,
+			fmt.Sprintf(
+				"the manager is %s and this plugin %s: answers about the future are this plugin's, and may differ from what the manager does",
+				v.Manager, v.Client))
 	}
 }

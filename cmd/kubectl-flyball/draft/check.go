@@ -101,12 +101,14 @@ func (c *Check) Live(ctx context.Context, config *rest.Config, compiled *adapter
 		c.Problems = append(c.Problems, m.String())
 	}
 	c.Unknown = matched.Unknown
-	missing, err := inspector.Authorize(ctx, []inspect.Rule{{Group: served.GVR.Group, Resource: served.GVR.Resource, Verbs: []string{"patch"}}})
+	missing, err := inspector.Authorize(ctx, []inspect.Rule{{Group: served.GVR.Group, Resource: served.GVR.Resource,
+		Verbs: []string{"patch"}}})
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		c.Problems = append(c.Problems, fmt.Sprintf("you may not patch %s in all namespaces, which writing this adapter takes", served.GVR.GroupResource()))
+		c.Problems = append(c.Problems, fmt.Sprintf("you may not patch %s in all namespaces, which writing this adapter takes",
+			served.GVR.GroupResource()))
 	}
 	return nil
 }
@@ -122,7 +124,8 @@ func (r Rights) Names() []string { return []string{"clusterrole.rbac.authorizati
 
 // Text implements report.Finding.
 func (r Rights) Text(w *report.Writer) {
-	w.Block(fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: %s\n  labels: {flyball.dev/aggregate-to-manager: \"true\"}\nrules:", r.Name))
+	w.Block(fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: %s\n  labels: "+
+		"{flyball.dev/aggregate-to-manager: \"true\"}\nrules:", r.Name))
 	w.Block(inspect.RulesYAML(r.Rules))
 }
 

@@ -43,7 +43,8 @@ type drafting struct {
 func Of(crd []byte) (*Draft, error) {
 	root := gjson.ParseBytes(crd)
 	if root.Get("kind").Str != "CustomResourceDefinition" {
-		return nil, fmt.Errorf("draft an adapter: this is a %s, not a CustomResourceDefinition", cmp.Or(root.Get("kind").Str, "document without a kind"))
+		return nil, fmt.Errorf("draft an adapter: this is a %s, not a CustomResourceDefinition",
+			cmp.Or(root.Get("kind").Str, "document without a kind"))
 	}
 	d := &drafting{}
 	for _, v := range root.Get("spec.versions").Array() {
@@ -66,9 +67,11 @@ func Of(crd []byte) (*Draft, error) {
 	}
 	s := &d.Adapter.Spec
 	if len(s.Scale)+len(s.Suspend)+len(s.Hold) == 0 && s.Bounds == nil {
-		return nil, fmt.Errorf("draft an adapter of %s: its schema has no count (%s, in .spec, in its parts or in its lists; or one that /scale names), no switch (%s) and no bounds (such as .spec.minReplicas): %s",
-			s.Target.Kind, strings.Join(countNames, ", "), strings.Join(slices.Concat(suspendPaths, holdPaths), ", "),
-			"write one by hand, after docs/adapters.md, if you know where the kind keeps them")
+		return nil,
+			fmt.Errorf("draft an adapter of %s: its schema has no count (%s, in .spec, in its parts or in its lists; or one that /scale "+
+				"names), no switch (%s) and no bounds (such as .spec.minReplicas): %s",
+				s.Target.Kind, strings.Join(countNames, ", "), strings.Join(slices.Concat(suspendPaths, holdPaths), ", "),
+				"write one by hand, after docs/adapters.md, if you know where the kind keeps them")
 	}
 	compiled, errs := adapter.Compile(d.Adapter.Name, *s, adapter.Keys{})
 	if len(errs) > 0 {
@@ -238,7 +241,8 @@ func (d *drafting) pods() {
 		switch template := d.at(path); {
 		case template.Get("properties.spec.properties.containers").Exists():
 			d.guess("pods: the template at %s, which has containers", path)
-		case template.Get(`x-kubernetes-preserve-unknown-fields`).Bool() || template.Get("type").Str == "object" && d.at(path+".spec").Get(`x-kubernetes-preserve-unknown-fields`).Bool():
+		case template.Get(`x-kubernetes-preserve-unknown-fields`).Bool() || template.Get("type").Str == "object" &&
+			d.at(path+".spec").Get(`x-kubernetes-preserve-unknown-fields`).Bool():
 			d.guess("pods: the template at %s, by its name; its schema is open, so check that it is that of a pod, with spec.containers", path)
 		default:
 			continue
@@ -250,7 +254,8 @@ func (d *drafting) pods() {
 		d.Adapter.Spec.Pods = p
 		return
 	}
-	d.Missing = append(d.Missing, fmt.Sprintf("no pod template at %s: every edit of .spec but of counts and switches counts as a roll-out", strings.Join(templatePaths, ", ")))
+	d.Missing = append(d.Missing, fmt.Sprintf("no pod template at %s: every edit of .spec but of counts and switches counts as a roll-out",
+		strings.Join(templatePaths, ", ")))
 }
 
 // resources finds the requests of objects without a pod template. Containers of a pod template need no entry.
@@ -318,7 +323,8 @@ func (d *Draft) Manifest() ([]byte, error) {
 		return nil, fmt.Errorf("encode the adapter: %w", err)
 	}
 	text, err := yaml.Marshal(map[string]any{
-		"apiVersion": d.Adapter.APIVersion, "kind": d.Adapter.Kind, "metadata": map[string]string{"name": d.Adapter.Name}, "spec": json.RawMessage(spec),
+		"apiVersion": d.Adapter.APIVersion, "kind": d.Adapter.Kind, "metadata": map[string]string{"name": d.Adapter.Name},
+		"spec": json.RawMessage(spec),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the adapter: %w", err)

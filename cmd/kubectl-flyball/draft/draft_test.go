@@ -25,7 +25,10 @@ func TestDraftFindsRequestsBySchema(t *testing.T) {
 		"requests and a template": {resources + "," + template, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := Of([]byte(`{"kind":"CustomResourceDefinition","metadata":{"name":"ovens.example.com"},"spec":{"group":"example.com","names":{"kind":"Oven"},
+			d,
+				err := Of(
+				[]byte(
+					`{"kind":"CustomResourceDefinition","metadata":{"name":"ovens.example.com"},"spec":{"group":"example.com","names":{"kind":"Oven"},
 				"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"properties":{"spec":{"properties":{
 				"replicas":{"type":"integer"},` + test.properties + `}}}}}}]}}`))
 			if err != nil {
@@ -77,7 +80,8 @@ func TestDraftListsUnrecognizedLevers(t *testing.T) {
 	}
 	for _, want := range []string{
 		"guessed scale: .spec.boats, which the scale subresource names", "guessed scale: each of .spec.pools[*].size, named by its name",
-		"guessed suspend: .spec.hibernate is set to true", "guessed hold: .spec.paused is set to true", "guessed bounds: .spec.minBoats and .spec.maxBoats",
+		"guessed suspend: .spec.hibernate is set to true", "guessed hold: .spec.paused is set to true",
+		"guessed bounds: .spec.minBoats and .spec.maxBoats",
 		"guessed pods: the template at .spec.template, by its name; its schema is open",
 		"not used: .spec.lanterns.lit (boolean)", "not used: .spec.pools[*].spare (integer)",
 	} {

@@ -69,7 +69,8 @@ func (d *Draft) cases() map[string]string {
 		if c == v1alpha1.CapabilityScale || c == v1alpha1.CapabilitySuspend {
 			state = "asleep"
 		}
-		all[strings.ToLower(string(c))] = fmt.Sprintf("# A draft: what the schedule asks for, and what the object is then.\nask: %s\nstate: %s\n", ask, state)
+		all[strings.ToLower(string(c))] = fmt.Sprintf("# A draft: what the schedule asks for, and what the object is then.\nask: %s\nstate: %s\n",
+			ask, state)
 	}
 	return all
 }
@@ -84,7 +85,8 @@ func (d *Draft) object() map[string]any {
 	for _, c := range s.Scale {
 		if c.Each != "" {
 			list := strings.TrimSuffix(string(c.Each), "[*]")
-			put(obj, list, []any{map[string]any{strings.TrimPrefix(string(c.NameFrom), "."): "main", strings.TrimPrefix(string(c.Replicas), "."): firstCount}})
+			put(obj, list, []any{map[string]any{strings.TrimPrefix(string(c.NameFrom), "."): "main",
+				strings.TrimPrefix(string(c.Replicas), "."): firstCount}})
 			continue
 		}
 		put(obj, string(c.Replicas), c.Minimum+firstCount)

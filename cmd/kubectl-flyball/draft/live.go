@@ -22,7 +22,8 @@ func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 	var names []string
 	for _, raw := range crds {
 		root := gjson.ParseBytes(raw)
-		own := []string{root.Get("metadata.name").Str, root.Get("spec.names.kind").Str, root.Get("spec.names.plural").Str, root.Get("spec.names.singular").Str}
+		own := []string{root.Get("metadata.name").Str, root.Get("spec.names.kind").Str, root.Get("spec.names.plural").Str,
+			root.Get("spec.names.singular").Str}
 		if slices.ContainsFunc(own, func(n string) bool { return strings.EqualFold(n, name) }) {
 			return raw, nil
 		}
@@ -34,7 +35,8 @@ func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 
 // Object reads one object of an adapter's kind. The adapter need not be applied.
 func Object(ctx context.Context, cluster source.Cluster, a *v1alpha1.Adapter, namespace, name string) ([]byte, error) {
-	mapping, err := cluster.Mapper.RESTMapping(schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}, a.Spec.Target.Versions...)
+	mapping, err := cluster.Mapper.RESTMapping(schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind},
+		a.Spec.Target.Versions...)
 	if err != nil {
 		return nil, fmt.Errorf("find how %s is served: %w", a.Spec.Target.Kind, err)
 	}

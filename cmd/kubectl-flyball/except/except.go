@@ -74,7 +74,8 @@ func (s ExceptionSpec) Object() (policy.Object, *v1alpha1.ExceptionRules) {
 // beneficiary returns the user for the preview: the asking user if the exception applies to that user, else a user or
 // group named in the exception.
 func (s ExceptionSpec) beneficiary(asks freezecheck.User) freezecheck.User {
-	meant := slices.Contains(s.Users, asks.Name) || slices.ContainsFunc(asks.Groups, func(g string) bool { return slices.Contains(s.Groups, g) })
+	meant := slices.Contains(s.Users, asks.Name) || slices.ContainsFunc(asks.Groups,
+		func(g string) bool { return slices.Contains(s.Groups, g) })
 	switch {
 	case meant || len(s.Users)+len(s.Groups) == 0:
 		return asks
@@ -104,7 +105,8 @@ type Preview struct {
 }
 
 // Foresee returns the preview of an exception at its beginning, with the changes judged for the beneficiary.
-func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezecheck.User, flyballNamespace string, zone *time.Location) (*Preview, error) {
+func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezecheck.User, flyballNamespace string,
+	zone *time.Location) (*Preview, error) {
 	p := &Preview{zone: zone, user: s.beneficiary(user)}
 	p.Exception, p.rules = s.Object()
 	without, err := w.Memory()
@@ -221,7 +223,8 @@ func (p *Preview) Text(w *report.Writer) {
 	if p.DryRun {
 		note = " (dry run: nothing was written)"
 	}
-	w.Line("%s from %s until %s%s", source.IDOf(p.Exception), instant.Text(p.rules.ActiveFrom.Time, p.zone), instant.Text(p.rules.ActiveTo.Time, p.zone), note)
+	w.Line("%s from %s until %s%s", source.IDOf(p.Exception), instant.Text(p.rules.ActiveFrom.Time, p.zone),
+		instant.Text(p.rules.ActiveTo.Time, p.zone), note)
 	whom := ""
 	if p.rules.Constraints != nil {
 		whom = ", for " + p.user.Name

@@ -1,6 +1,6 @@
-// Package explain describes one object at an instant: the policies that decide about it and their reasons, the policies that nearly select it,
-// its originals, the causes of waiting, and the next changes. Every part comes from the decision that the manager would make at that instant, and
-// from a simulation of the time after it. The package decides nothing itself.
+// Package explain describes one object at an instant: the policies that decide about it and their reasons, the policies that
+// nearly select it, its originals, the causes of waiting, and the next changes. Every part comes from the decision that the
+// manager would make at that instant, and from a simulation of the time after it. The package decides nothing itself.
 package explain
 
 import (
@@ -185,7 +185,8 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Expl
 	if t.memory.Raw(target.Ref) == nil {
 		return nil, t.world.Missing(target.Ref)
 	}
-	e := &Explanation{Target: target.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Change{}, Notes: slices.Clone(t.world.Notes), zone: o.Zone}
+	e := &Explanation{Target: target.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Change{},
+		Notes: slices.Clone(t.world.Notes), zone: o.Zone}
 	memory, err := e.reach(t.memory, target.Ref, runup.Start(o.Now, o.At))
 	if err != nil {
 		return nil, err
@@ -229,9 +230,11 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 		case o.Alone != "":
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "itself", Text: o.Alone}}})
 		case o.OnBehalf:
-			e.Policies = append(e.Policies, Policy{Policy: id, Asks: onBehalf(v, o.Policy.ID), Steps: []Line{{Step: "governor", Text: governorText(v)}}})
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: onBehalf(v, o.Policy.ID),
+				Steps: []Line{{Step: "governor", Text: governorText(v)}}})
 		case o.Left:
-			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "left", Text: "does not select the object any more, and has still to give back what it set"}}})
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing",
+				Steps: []Line{{Step: "left", Text: "does not select the object any more, and has still to give back what it set"}}})
 		}
 	}
 	slices.SortFunc(e.Policies, func(a, b Policy) int { return strings.Compare(a.Policy, b.Policy) })
@@ -358,7 +361,8 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 			return true // a freeze that suspends nothing selects no targets
 		}
 		if !v.Kind.Can(p.Needs) {
-			fails = append(fails, Fail{Term: "capability", Why: fmt.Sprintf("the policy needs one of %s, and the kind has only %s", listed(p.Needs), listed(v.Kind.Capabilities))})
+			fails = append(fails, Fail{Term: "capability", Why: fmt.Sprintf("the policy needs one of %s, and the kind has only %s", listed(p.Needs),
+				listed(v.Kind.Capabilities))})
 		}
 		foreign := p.ID.Namespace != "" && p.ID.Namespace != v.Object.Namespace
 		if len(fails) == 1 && !foreign || len(fails) > 0 && !foreign && len(e.Policies) == 0 {

@@ -54,7 +54,9 @@ func (e *Explanation) reach(memory *world.Memory, ref workload.Ref, start time.T
 func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.Verdict) error {
 	refs, limited := part(memory, ref, v)
 	if limited {
-		e.Notes = append(e.Notes, "a rate limit spreads changes over the targets of a policy: those of this object may come later than shown, where other targets come first")
+		e.Notes = append(e.Notes,
+			"a rate limit spreads changes over the targets of a policy: those of this object may come later than shown, where other targets "+
+				"come first")
 	}
 	for write, err := range decide.Writes(memory.Sandbox(refs), e.At, e.At.Add(horizon)) {
 		if errors.Is(err, decide.ErrRestless) {

@@ -69,8 +69,9 @@ func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, err
 	if p == nil {
 		return nil, missingPolicy(memory, id)
 	}
-	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Transition{}, Targets: []PolicyTarget{}, Notes: slices.Clone(w.Notes),
-		zone: o.Zone, acts: p.Kind.Acts()}
+	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Transition{}, Targets: []PolicyTarget{},
+		Notes: slices.Clone(w.Notes),
+		zone:  o.Zone, acts: p.Kind.Acts()}
 	if p.IsBroken() {
 		s.State, s.Message = "Invalid", p.Invalid.ToAggregate().Error()
 		return s, nil

@@ -187,7 +187,8 @@ func compare(t *testing.T, story *explain.Explanation, writes []decide.Write, re
 			t.Errorf("%s at %s: asleep, and what was there before is not told", ref, at.Format(time.RFC3339))
 		}
 	}
-	if story.State == "asleep" && len(story.Policies) == 1 && len(next) > 0 && !limited && !strings.Contains(story.Reason, next[0].At.UTC().Format(time.RFC3339)) {
+	if story.State == "asleep" && len(story.Policies) == 1 && len(next) > 0 && !limited &&
+		!strings.Contains(story.Reason, next[0].At.UTC().Format(time.RFC3339)) {
 		t.Errorf("%s at %s: the reason %q does not name %s, when it wakes", ref, at.Format(time.RFC3339), story.Reason, next[0].At)
 	}
 }

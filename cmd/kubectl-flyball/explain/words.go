@@ -144,9 +144,11 @@ func (e *Explanation) ledger(obj *workload.Object) {
 		was := en.Original()
 		entry := Entry{Field: en.Pointer, Was: was, Set: en.Set, By: en.By, Since: en.Since}
 		if en.Once != "" {
-			entry.Text = fmt.Sprintf("%s was set once to %s by %s%s, and left to others since", label, cmp.Or(en.Set, "nothing"), en.By, e.occasion(en, obj))
+			entry.Text = fmt.Sprintf("%s was set once to %s by %s%s, and left to others since", label, cmp.Or(en.Set, "nothing"), en.By,
+				e.occasion(en, obj))
 		} else {
-			entry.Text = fmt.Sprintf("%s: %s; %s puts it to %s%s", label, cmp.Or(was, "not set"), en.By, cmp.Or(en.Set, "nothing"), e.occasion(en, obj))
+			entry.Text = fmt.Sprintf("%s: %s; %s puts it to %s%s", label, cmp.Or(was, "not set"), en.By, cmp.Or(en.Set, "nothing"),
+				e.occasion(en, obj))
 		}
 		if en.Pending {
 			entry.Text += " (the write to /scale is not yet known to be through)"

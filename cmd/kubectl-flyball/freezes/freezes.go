@@ -73,7 +73,8 @@ func Of(w *world.Memory, o Options) Agenda {
 	for _, e := range set.Exceptions() {
 		from, to := e.Period()
 		if o.concerns(w, e) && from.Before(o.To) && to.After(o.From) {
-			a.Entries = append(a.Entries, Entry{Policy: e.ID().String(), Effect: "allows", Actions: e.Allows().Names(), Start: from, End: to, Reason: e.Reason()})
+			a.Entries = append(a.Entries, Entry{Policy: e.ID().String(), Effect: "allows", Actions: e.Allows().Names(), Start: from, End: to,
+				Reason: e.Reason()})
 		}
 	}
 	slices.SortStableFunc(a.Entries, func(x, y Entry) int {
@@ -118,7 +119,8 @@ func (a *Agenda) addRule(r *freeze.Rule) {
 	for at := a.From; at.Before(a.To); {
 		active, since, until := r.Active(at)
 		if active {
-			a.Entries = append(a.Entries, Entry{Policy: r.ID().String(), Effect: effect, Actions: r.Denies().Names(), Start: since, End: until, Reason: r.Message().Reason})
+			a.Entries = append(a.Entries, Entry{Policy: r.ID().String(), Effect: effect, Actions: r.Denies().Names(), Start: since, End: until,
+				Reason: r.Message().Reason})
 		}
 		if until.IsZero() {
 			return
@@ -181,7 +183,8 @@ func (a Agenda) Text(w *report.Writer) {
 	}
 	rows := make([][]report.Cell, len(a.Entries))
 	for i, e := range a.Entries {
-		rows[i] = report.Row(a.edge(e.Start, "always"), a.edge(e.End, "for ever"), e.Policy, strings.TrimSpace(e.Effect+" "+strings.Join(e.Actions, ", ")), e.Reason)
+		rows[i] = report.Row(a.edge(e.Start, "always"), a.edge(e.End, "for ever"), e.Policy,
+			strings.TrimSpace(e.Effect+" "+strings.Join(e.Actions, ", ")), e.Reason)
 	}
 	w.Grid("", []string{"FROM", "UNTIL", "POLICY", "EFFECT", "REASON"}, rows)
 	a.spans(w, "Nothing denies changes", a.Gaps)

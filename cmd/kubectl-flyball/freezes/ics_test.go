@@ -12,7 +12,8 @@ import (
 func TestWriteICS(t *testing.T) {
 	start := time.Date(2037, 12, 20, 0, 0, 0, 0, time.UTC)
 	a := freezes.Agenda{From: start, To: start.AddDate(0, 0, 30), Entries: []freezes.Entry{
-		{Policy: "ClusterChangeFreeze/year-end", Effect: "denies", Actions: []string{"Create", "Delete"}, Start: start, End: start.AddDate(0, 0, 14),
+		{Policy: "ClusterChangeFreeze/year-end", Effect: "denies", Actions: []string{"Create", "Delete"}, Start: start,
+			End:    start.AddDate(0, 0, 14),
 			Reason: "year-end; ask, before you " + strings.Repeat("übertreibst ", 12) + "\nsecond line"},
 		{Policy: "ClusterMaintenanceWindow/nights", Effect: "denies", Actions: []string{"Scale"}},
 	}}

@@ -70,7 +70,8 @@ func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items
 			h.Done = true
 		case apierrors.IsConflict(err):
 			h.Error = "it has been changed since it was read; run the command again"
-		case apierrors.IsForbidden(err) && apierrors.ReasonForError(err) == metav1.StatusReasonForbidden && strings.Contains(err.Error(), "cannot patch resource"):
+		case apierrors.IsForbidden(err) && apierrors.ReasonForError(err) == metav1.StatusReasonForbidden &&
+			strings.Contains(err.Error(), "cannot patch resource"):
 			right := source.Right{Verb: "patch", Resource: mapping.Resource.GroupResource(), Namespace: h.Ref.Namespace}
 			h.Error = "this right is needed: " + right.String()
 			missing.Add(right)

@@ -25,8 +25,8 @@ const (
 // totals are the columns that such a file may have.
 var totals = []string{Time, CPU, Memory, minuteColumn, coresColumn}
 
-// ReadDemand reads the demand of a workload from files; - is standard input. Where a file of comma-separated values has no column container, it
-// has the demand of all pods together; all others have samples of containers, which are added up.
+// ReadDemand reads the demand of a workload from files; - is standard input. Where a file of comma-separated values has no column
+// container, it has the demand of all pods together; all others have samples of containers, which are added up.
 func ReadDemand(paths []string, stdin io.Reader, format string, progress func(string)) ([]habit.Reading, error) {
 	var all []habit.Reading
 	var samples []sample
@@ -144,7 +144,8 @@ func totalHead(head []string) error {
 	if has(Time) && has(minuteColumn) || has(CPU) && has(coresColumn) {
 		faults = append(faults, errors.New("there are two columns for the same: give time and cpu, or minute and cores"))
 	} else if !isComplete {
-		faults = append(faults, errors.New("give the columns time and cpu, or minute and cores, of all pods together; or time, container, replicas and cpu"))
+		faults = append(faults,
+			errors.New("give the columns time and cpu, or minute and cores, of all pods together; or time, container, replicas and cpu"))
 	}
 	return errors.Join(faults...)
 }

@@ -21,7 +21,8 @@ func TestDemandsOfOddForms(t *testing.T) {
 		cores               float64
 	}{
 		{"minutes", "minute,cores\n29000000,1.5\n", "", 1.5},
-		{"columns the other way round, spaces, a comment and a mark of the order of bytes", "\ufeffcores , minute\n# from a spreadsheet\n500m, 29000000 \n", "", 0.5},
+		{"columns the other way round, spaces, a comment and a mark of the order of bytes",
+			"\ufeffcores , minute\n# from a spreadsheet\n500m, 29000000 \n", "", 0.5},
 		{"an instant with a zone", "time,cpu\n" + at.In(time.FixedZone("", 3600)).Format(time.RFC3339) + ",2\n", "", 2},
 		{"packed", packed.String(), "", 1},
 		{"nothing", "", "there are no samples in it", 0},

@@ -153,7 +153,9 @@ func (r *reader) take(line int, texts map[string]string) {
 	}
 	if len(r.all) >= mostSamples {
 		r.over = true
-		r.fault(line, fmt.Errorf("there are more than %d samples, and no more are replayed: leave out old ones, or take a longer time between two", mostSamples))
+		r.fault(line,
+			fmt.Errorf("there are more than %d samples, and no more are replayed: leave out old ones, or take a longer time between two",
+				mostSamples))
 		return
 	}
 	if known >= 0 {

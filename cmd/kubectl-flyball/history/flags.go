@@ -35,7 +35,8 @@ func (f *Flags) Add(cmd *cobra.Command, step string) {
 	to.StringArrayVar(&f.queries, "query", nil, "NAME=PROMQL: a query to put in place of the default one")
 	to.StringVar(&f.pods, "pods", "", "Regular expression of the names of the pods, for --prometheus (default: by kind and name)")
 	to.StringVar(&f.span, "history", "28d", "How far back to ask Prometheus: a span such as 7d")
-	to.StringVar(&f.step, "step", step, fmt.Sprintf("Time between two samples of Prometheus: at most %d are read of a container", MostInstants))
+	to.StringVar(&f.step, "step", step, fmt.Sprintf("Time between two samples of Prometheus: at most %d are read of a container",
+		MostInstants))
 	_ = cmd.MarkFlagFilename("usage", "csv", "jsonl", "ndjson", "gz")
 	_ = cmd.RegisterFlagCompletionFunc("usage-format", cobra.FixedCompletions([]string{CSV, JSONLines}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -73,11 +74,13 @@ func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 
 // Ask reads the samples of a workload up to an instant from Prometheus, of the given containers; nil: of all. note receives remarks for the
 // user.
-func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing, note func(string)) ([]usage.Sample, error) {
+func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing,
+	note func(string)) ([]usage.Sample, error) {
 	noted, strange := map[string]bool{}, map[string]bool{}
 	p := Prometheus{
-		Address: f.Prometheus, TokenFile: f.TokenFile, Namespace: ref.Namespace, Pods: cmp.Or(f.pods, recorded.PodsOf(ref.Kind, ref.Name)), Queries: a.queries,
-		From: to.Add(-a.span).Truncate(a.step), To: to.Truncate(a.step), Step: a.step, Progress: doing,
+		Address: f.Prometheus, TokenFile: f.TokenFile, Namespace: ref.Namespace, Pods: cmp.Or(f.pods, recorded.PodsOf(ref.Kind, ref.Name)),
+		Queries: a.queries,
+		From:    to.Add(-a.span).Truncate(a.step), To: to.Truncate(a.step), Step: a.step, Progress: doing,
 		Note: func(text string) {
 			if !noted[text] {
 				noted[text] = true

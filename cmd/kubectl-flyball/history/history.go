@@ -1,5 +1,5 @@
-// Package history reads the usage of a workload from files (CSV or JSON lines) or from a Prometheus server. Samples are in order of time. Errors
-// name the file and the line, or the query.
+// Package history reads the usage of a workload from files (CSV or JSON lines) or from a Prometheus server. Samples are in order
+// of time. Errors name the file and the line, or the query.
 package history
 
 import (
@@ -145,7 +145,9 @@ func ordered(all []sample) ([]usage.Sample, error) {
 	var faults []error
 	for i, s := range all {
 		if i > 0 && s.At.Equal(all[i-1].At) && s.Container == all[i-1].Container {
-			faults = append(faults, &source.FileError{File: s.file, Line: s.line, Message: fmt.Sprintf("container %s has a sample of %s in %s:%d too", s.Container, s.At.Format(time.RFC3339), all[i-1].file, all[i-1].line)})
+			faults = append(faults, &source.FileError{File: s.file, Line: s.line,
+				Message: fmt.Sprintf("container %s has a sample of %s in %s:%d too", s.Container, s.At.Format(time.RFC3339), all[i-1].file,
+					all[i-1].line)})
 		}
 		samples[i] = s.Sample
 	}

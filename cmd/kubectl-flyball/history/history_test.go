@@ -26,10 +26,16 @@ func TestUnits(t *testing.T) {
 		{At: noon.Add(time.Minute), Container: "app", CPU: 1500, Memory: -1, Replicas: 0},
 	}
 	for name, text := range map[string]string{
-		"a.csv":    "\ufefftime, container, cpu, memory, replicas, throttled, oom_kills, memory_limit\n# a comment\n2037-05-11T12:01:00Z,app,1.5,,0,,,\n2037-05-11T14:00:00+02:00,app,250m,256Mi,3,0.5,0,\n2037-05-11T12:00:00Z,side,,,3,,2,1Gi\n",
-		"b.csv":    "replicas,time,container,cpu,memory,throttled,oom_kills,memory_limit\n3,2125656000,app,0.25,268435456,0.5,,\n3,2125656000,side,,,,2,1073741824\n0,2125656060,app,1500m,,,,\n",
-		"c.jsonl":  `{"time":2125656000,"container":"app","cpu":0.25,"memory":268435456,"replicas":3,"throttled":0.5}` + "\n\n" + `{"time":"2037-05-11T12:00:00Z","container":"side","replicas":"3","oom_kills":2,"memory_limit":"1Gi"}` + "\n" + `{"time":2125656060.0,"container":"app","cpu":"1500m","memory":null,"replicas":0}`,
-		"d.ndjson": `{"time":"2037-05-11T12:00:00Z","container":"app","cpu":"250m","memory":"256Mi","replicas":3,"throttled":"0.5"}` + "\n" + `{"time":2125656000,"container":"side","replicas":3,"oom_kills":2,"memory_limit":1073741824}` + "\n" + `{"time":2125656060,"container":"app","cpu":1.5,"replicas":0}` + "\n",
+		"a.csv": "\ufefftime, container, cpu, memory, replicas, throttled, oom_kills, memory_limit\n# a " +
+			"comment\n2037-05-11T12:01:00Z,app,1.5,,0,,,\n2037-05-11T14:00:00+02:00,app,250m,256Mi,3,0.5,0,\n2037-05-11T12:00:00Z,side,,,3,,2,1Gi\n",
+		"b.csv": "replicas,time,container,cpu,memory,throttled,oom_kills,memory_limit\n" +
+			"3,2125656000,app,0.25,268435456,0.5,,\n3,2125656000,side,,,,2,1073741824\n0,2125656060,app,1500m,,,,\n",
+		"c.jsonl": `{"time":2125656000,"container":"app","cpu":0.25,"memory":268435456,"replicas":3,"throttled":0.5}` + "\n\n" +
+			`{"time":"2037-05-11T12:00:00Z","container":"side","replicas":"3","oom_kills":2,"memory_limit":"1Gi"}` + "\n" +
+			`{"time":2125656060.0,"container":"app","cpu":"1500m","memory":null,"replicas":0}`,
+		"d.ndjson": `{"time":"2037-05-11T12:00:00Z","container":"app","cpu":"250m","memory":"256Mi","replicas":3,"throttled":"0.5"}` + "\n" +
+			`{"time":2125656000,"container":"side","replicas":3,"oom_kills":2,"memory_limit":1073741824}` + "\n" +
+			`{"time":2125656060,"container":"app","cpu":1.5,"replicas":0}` + "\n",
 	} {
 		file := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -46,7 +52,8 @@ func TestUnits(t *testing.T) {
 		if strings.HasSuffix(name, "l") || strings.HasSuffix(name, "json") {
 			format = JSONLines
 		}
-		if got, err = ReadFiles([]string{"-"}, strings.NewReader(text), format, []string{"app", "side"}, silent); err != nil || !cmp.Equal(want, got) {
+		if got, err = ReadFiles([]string{"-"}, strings.NewReader(text), format, []string{"app", "side"}, silent); err != nil ||
+			!cmp.Equal(want, got) {
 			t.Errorf("%s from standard input: %v, %v", name, got, err)
 		}
 	}
@@ -54,7 +61,8 @@ func TestUnits(t *testing.T) {
 
 // TestNotEveryLineIsNamed of a file that is something else altogether.
 func TestNotEveryLineIsNamed(t *testing.T) {
-	_, err := ReadFiles([]string{"-"}, strings.NewReader("time,container,replicas,cpu\n"+strings.Repeat("x,app,1,1\n", 1000)), CSV, []string{"app"}, silent)
+	_, err := ReadFiles([]string{"-"}, strings.NewReader("time,container,replicas,cpu\n"+strings.Repeat("x,app,1,1\n", 1000)), CSV,
+		[]string{"app"}, silent)
 	if n := strings.Count(err.Error(), "\n") + 1; n != mostFaults || !strings.HasPrefix(err.Error(), "-:2: time:") {
 		t.Errorf("%d faults are named: %v", n, err)
 	}
@@ -77,7 +85,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: of more samples than are replayed the first one too many is named, over all files; until then it is told how far it is.
+// TestMemoryIsBounded: of more samples than are replayed the first one too many is named, over all files; until then it is told
+// how far it is.
 func TestMemoryIsBounded(t *testing.T) {
 	defer func(n int) { mostSamples = n }(mostSamples)
 	mostSamples = told + 2
@@ -96,7 +105,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	var heard []string
 	read := func(more int) ([]usage.Sample, error) {
 		heard = nil
-		return ReadFiles([]string{first, "-"}, strings.NewReader(lines(told, more)), CSV, []string{"app"}, func(what string) { heard = append(heard, what) })
+		return ReadFiles([]string{first, "-"}, strings.NewReader(lines(told, more)), CSV, []string{"app"},
+			func(what string) { heard = append(heard, what) })
 	}
 	all, err := read(2)
 	if len(all) != mostSamples || err != nil {
@@ -105,7 +115,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	if diff := cmp.Diff([]string{"reading " + first, fmt.Sprintf("reading %s, %d samples", first, told), "reading -"}, heard); diff != "" {
 		t.Error(diff)
 	}
-	if _, err = read(10); err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.HasPrefix(err.Error(), "-:4: there are more than 100002 samples") {
+	if _, err = read(10); err == nil || strings.Count(err.Error(), "\n") > 0 ||
+		!strings.HasPrefix(err.Error(), "-:4: there are more than 100002 samples") {
 		t.Errorf("of one too many it says %v", err)
 	}
 }

@@ -97,13 +97,16 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	}
 	for _, layout := range clocks {
 		if _, ok := reads(layout); ok {
-			return time.Time{}, fmt.Errorf("read the time %q: a time of day alone is ambiguous; add the date, as in %sT%s", text, now.In(zone).Format(time.DateOnly), trimmed)
+			return time.Time{}, fmt.Errorf("read the time %q: a time of day alone is ambiguous; add the date, as in %sT%s", text,
+				now.In(zone).Format(time.DateOnly), trimmed)
 		}
 	}
 	if wrong != "" {
 		return time.Time{}, fmt.Errorf("read the time %q: %s", text, wrong)
 	}
-	return time.Time{}, fmt.Errorf("read the time %q: give an RFC 3339 instant (2037-05-11T18:00:00+02:00), a local time (2037-05-11T18:00, tomorrow 18:00), or a distance from now (+2h)", text)
+	return time.Time{},
+		fmt.Errorf("read the time %q: give an RFC 3339 instant (2037-05-11T18:00:00+02:00), a local time (2037-05-11T18:00, tomorrow "+
+			"18:00), or a distance from now (+2h)", text)
 }
 
 // onlyReading returns the only instant when the clock of a zone shows a date and time. shown has the date and time
@@ -113,7 +116,8 @@ func onlyReading(text string, shown time.Time, zone *time.Location) (time.Time, 
 	switch len(all) {
 	case 0:
 		near := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, zone)
-		return time.Time{}, fmt.Errorf("read the time %q: the clock of %s skips it; give an RFC 3339 instant, such as %s", text, zone, near.Format(time.RFC3339))
+		return time.Time{}, fmt.Errorf("read the time %q: the clock of %s skips it; give an RFC 3339 instant, such as %s", text, zone,
+			near.Format(time.RFC3339))
 	case 1:
 		return all[0], nil
 	}

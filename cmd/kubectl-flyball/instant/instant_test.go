@@ -16,7 +16,8 @@ func TestParse(t *testing.T) {
 	now := time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]string{
 		"now": "2037-05-11T12:00:00Z", "+2h": "2037-05-11T14:00:00Z", "-1d": "2037-05-10T12:00:00Z",
-		"2037-05-11T18:00:00+02:00": "2037-05-11T16:00:00Z", "2037-05-11T18:00": "2037-05-11T16:00:00Z", "2037-05-11 18:00:30": "2037-05-11T16:00:30Z",
+		"2037-05-11T18:00:00+02:00": "2037-05-11T16:00:00Z", "2037-05-11T18:00": "2037-05-11T16:00:00Z",
+		"2037-05-11 18:00:30":       "2037-05-11T16:00:30Z",
 		"2037-10-25T02:30:00+01:00": "2037-10-25T01:30:00Z", "2037-10-25T03:30": "2037-10-25T02:30:00Z",
 		"2037-05-11T9:00": "2037-05-11T07:00:00Z", "2037-05-11 18:00:30.5": "2037-05-11T16:00:30Z", " 2037-05-11T18:00 ": "2037-05-11T16:00:00Z",
 	} {
@@ -82,7 +83,8 @@ func TestNext(t *testing.T) {
 			t.Errorf("%q is %s, %v; want %s", text, got.UTC(), err, want)
 		}
 	}
-	for text, part := range map[string]string{"25:00": "there is no such time of day", "tomorrow": "give an RFC 3339 instant", "tomorrow 25:00": "give an RFC 3339 instant"} {
+	for text, part := range map[string]string{"25:00": "there is no such time of day", "tomorrow": "give an RFC 3339 instant",
+		"tomorrow 25:00": "give an RFC 3339 instant"} {
 		if _, err := instant.Next(text, now, berlin); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %v, want an error with %q", text, err, part)
 		}

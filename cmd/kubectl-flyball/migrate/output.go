@@ -195,7 +195,8 @@ func (o *Output) Over(into world.Lists) world.Lists {
 }
 
 func sameObject(a, b policy.Object) bool {
-	return a.GetObjectKind().GroupVersionKind().Kind == b.GetObjectKind().GroupVersionKind().Kind && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
+	return a.GetObjectKind().GroupVersionKind().Kind == b.GetObjectKind().GroupVersionKind().Kind && a.GetNamespace() == b.GetNamespace() &&
+		a.GetName() == b.GetName()
 }
 
 // plain returns an object in the form that people write: without status and empty fields.

@@ -102,7 +102,8 @@ type takeover struct {
 func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, error) {
 	var works []*takeover
 	for _, s := range united(sleepers) {
-		w := &takeover{Handover: Handover{Target: s.Object.Ref().String(), Notes: s.Notes, ByHand: s.ByHand, Ref: s.Object.Ref()}, live: s.Object, sleeper: s}
+		w := &takeover{Handover: Handover{Target: s.Object.Ref().String(), Notes: s.Notes, ByHand: s.ByHand, Ref: s.Object.Ref()}, live: s.Object,
+			sleeper: s}
 		if err := w.restore(); err != nil {
 			return nil, err
 		}
@@ -169,7 +170,8 @@ func (w *takeover) restore() error {
 		case ledger.Find(o.Pointer) != nil:
 			continue // it was taken over before, and its entry stays
 		case !o.AnySet && !equal(current, o.Set):
-			w.note("%s is %s, and the tool had set %s: somebody has changed it since, so it stays and nothing comes into the ledger", o.Pointer, brief(current), brief(o.Set))
+			w.note("%s is %s, and the tool had set %s: somebody has changed it since, so it stays and nothing comes into the ledger", o.Pointer,
+				brief(current), brief(o.Set))
 			continue
 		case equal(o.Was, current):
 			continue // nothing was changed

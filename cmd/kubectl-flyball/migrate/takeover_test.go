@@ -62,22 +62,33 @@ func TestTakeOver(t *testing.T) {
 		want, left, note string
 	}{
 		{reason: "asleep", object: plain, want: `{"was":3,"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
-		{reason: "awake by now", object: plain, world: func(s *v1alpha1.Schedule) { s.Spec.Upscale, s.Spec.Downscale = "0 20 * * *", "0 8 * * *" },
+		{reason: "awake by now", object: plain, world: func(s *v1alpha1.Schedule) {
+			s.Spec.Upscale, s.Spec.Downscale = "0 20 * * *",
+				"0 8 * * *"
+		},
 			want: `{"was":3,"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T08:00:00Z"}`, note: "has it awake since 2037-05-13T20:00:00Z"},
-		{reason: "a policy that leaves another count", object: plain, world: func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(int64(1))} },
-			want: `{"was":3,"set":1,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`, note: "/spec/replicas changes from 0 to 1"},
-		{reason: "it was absent", object: plain, edit: func(s *migrate.Sleeper) { s.Originals[0].Was = "" }, want: `{"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
+		{reason: "a policy that leaves another count", object: plain,
+			world: func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(int64(1))} },
+			want:  `{"was":3,"set":1,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`, note: "/spec/replicas changes from 0 to 1"},
+		{reason: "it was absent", object: plain, edit: func(s *migrate.Sleeper) { s.Originals[0].Was = "" },
+			want: `{"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
 		{reason: "two tools on one field", object: plain, edit: func(s *migrate.Sleeper) { s.Originals = append(s.Originals, s.Originals[0]) },
 			want: `{"was":3,"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
-		{reason: "no policy selects it", object: plain, world: func(s *v1alpha1.Schedule) { s.Namespace = "other" }, left: "no policy puts it to sleep by /spec/replicas: none selects it"},
+		{reason: "no policy selects it", object: plain, world: func(s *v1alpha1.Schedule) { s.Namespace = "other" },
+			left: "no policy puts it to sleep by /spec/replicas: none selects it"},
 		{reason: "a suspended policy", object: plain, world: func(s *v1alpha1.Schedule) { s.Spec.Suspend = true },
 			left: "no policy puts it to sleep by /spec/replicas: Schedule/shop/nights selects it and is Suspended"},
-		{reason: "kept out of every policy", object: strings.Replace(plain, `"resourceVersion"`, `"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1),
+		{reason: "kept out of every policy", object: strings.Replace(plain, `"resourceVersion"`,
+			`"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1),
 			left: "no policy puts it to sleep by /spec/replicas: its label flyball.dev/exclude=true keeps it out of them"},
-		{reason: "a ledger that cannot be read", object: strings.Replace(web, "%s", `,"flyball.dev/ledger":"{"`, 1), left: "read the ledger annotation"},
-		{reason: "an adapter that is not fit", object: plain, lists: func(l *world.Lists) { l.Blocked = map[string]string{"deployments.apps": "the adapter is not ready"} }, left: "the adapter is not ready"},
+		{reason: "a ledger that cannot be read", object: strings.Replace(web, "%s", `,"flyball.dev/ledger":"{"`, 1),
+			left: "read the ledger annotation"},
+		{reason: "an adapter that is not fit", object: plain,
+			lists: func(l *world.Lists) { l.Blocked = map[string]string{"deployments.apps": "the adapter is not ready"} },
+			left:  "the adapter is not ready"},
 		{reason: "no adapter", object: plain, lists: func(l *world.Lists) { l.Adapters = nil }, left: "there is no adapter of its kind"},
-		{reason: "the object is deleted", object: strings.Replace(plain, `"resourceVersion"`, `"deletionTimestamp":"2037-05-13T21:00:00Z","resourceVersion"`, 1), left: "no policy puts it to sleep"},
+		{reason: "the object is deleted", object: strings.Replace(plain, `"resourceVersion"`,
+			`"deletionTimestamp":"2037-05-13T21:00:00Z","resourceVersion"`, 1), left: "no policy puts it to sleep"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			l := lists(t, tc.object, tc.world)
@@ -128,7 +139,8 @@ func TestTakeOverLeavesOtherFields(t *testing.T) {
 
 // TestTakeOverTwice finds nothing to do after a first take-over.
 func TestTakeOverTwice(t *testing.T) {
-	object := strings.Replace(web, "%s", `,"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"`, 1)
+	object := strings.Replace(web, "%s",
+		`,"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"`, 1)
 	object = strings.Replace(object, `"tool":"3",`, "", 1)
 	all, err := migrate.TakeOver(lists(t, object, nil), []migrate.Sleeper{sleeperOf(object)}, night)
 	if err != nil || len(all) != 0 {
@@ -149,9 +161,12 @@ func TestStateChanges(t *testing.T) {
 		want   []migrate.StateChange
 	}{
 		{reason: "asleep and taken over", of: nights},
-		{reason: "what the tool left alone", beside: other, of: nights, want: []migrate.StateChange{{Target: "Deployment.apps/shop/other", What: "replicas 2 -> 0", By: "Schedule/shop/nights"}}},
-		{reason: "... and is kept out", beside: strings.Replace(other, `"resourceVersion"`, `"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1), of: nights},
-		{reason: "... and is kept awake", beside: strings.Replace(other, `"a":"b"`, `"flyball.dev/awake-until":"2037-05-14T00:00:00Z"`, 1), of: nights},
+		{reason: "what the tool left alone", beside: other, of: nights,
+			want: []migrate.StateChange{{Target: "Deployment.apps/shop/other", What: "replicas 2 -> 0", By: "Schedule/shop/nights"}}},
+		{reason: "... and is kept out", beside: strings.Replace(other, `"resourceVersion"`,
+			`"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1), of: nights},
+		{reason: "... and is kept awake", beside: strings.Replace(other, `"a":"b"`, `"flyball.dev/awake-until":"2037-05-14T00:00:00Z"`, 1),
+			of: nights},
 		{reason: "... by another policy", beside: other},
 		{reason: "awake by now", world: func(s *v1alpha1.Schedule) { s.Spec.Upscale, s.Spec.Downscale = "0 20 * * *", "0 8 * * *" }, of: nights,
 			want: []migrate.StateChange{{Target: "Deployment.apps/shop/web", What: "replicas 0 -> 3", By: "Schedule/shop/nights"}}},
@@ -178,16 +193,19 @@ func TestStateChanges(t *testing.T) {
 
 // TestBriefPatch: a patch is shown without the managed fields that it has, and given with them as data.
 func TestBriefPatch(t *testing.T) {
-	object := strings.Replace(strings.Replace(web, "%s", "", 1), `"resourceVersion"`, `"managedFields":[{"manager":"tool","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}}],"resourceVersion"`, 1)
+	object := strings.Replace(strings.Replace(web, "%s", "", 1), `"resourceVersion"`,
+		`"managedFields":[{"manager":"tool","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}}],"resourceVersion"`, 1)
 	all, err := migrate.TakeOver(lists(t, object, nil), []migrate.Sleeper{sleeperOf(object)}, night)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wide, data bytes.Buffer
-	if err := report.Print(&wide, &migrate.Handovers{Items: all}, report.Wide, false); err != nil || strings.Contains(wide.String(), "managedFields") || !strings.Contains(wide.String(), "patch: {") {
+	if err := report.Print(&wide, &migrate.Handovers{Items: all}, report.Wide, false); err != nil ||
+		strings.Contains(wide.String(), "managedFields") || !strings.Contains(wide.String(), "patch: {") {
 		t.Errorf("%v\n%s", err, wide.String())
 	}
-	if err := report.Print(&data, &migrate.Handovers{Items: all}, report.JSON, false); err != nil || !strings.Contains(data.String(), "managedFields") {
+	if err := report.Print(&data, &migrate.Handovers{Items: all}, report.JSON, false); err != nil ||
+		!strings.Contains(data.String(), "managedFields") {
 		t.Errorf("%v\n%s", err, data.String())
 	}
 }

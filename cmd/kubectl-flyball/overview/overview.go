@@ -149,7 +149,8 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	return row
 }
 
-// CountJudged returns the number of objects that each freeze and each maintenance window judges, except those for which counts returns false.
+// CountJudged returns the number of objects that each freeze and each maintenance window judges, except those for which counts
+// returns false.
 func CountJudged(w *world.Memory, counts func(*world.Policy) bool) map[workload.Policy]int32 {
 	all := map[workload.Policy]int32{}
 	w.Policies(func(p *world.Policy) bool {
@@ -197,7 +198,8 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 		p.Problem = ready.Message
 	}
 	p.Targets, p.Failures = st.Targets, st.Failures
-	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionSelecting); c != nil && c.Status == metav1.ConditionFalse && p.Problem == "" {
+	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionSelecting); c != nil && c.Status == metav1.ConditionFalse &&
+		p.Problem == "" {
 		p.Problem = "it selects nothing: " + c.Message
 	}
 	for _, name := range []string{v1alpha1.ConditionAnnotationIgnored, v1alpha1.ConditionContested, v1alpha1.ConditionConflicting} {
@@ -277,11 +279,13 @@ func (v Overview) Text(w *report.Writer) {
 		w.Grid("", heads, rows)
 	}
 	for _, k := range v.KeptAwake {
-		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: targets of schedules in it stay awake until then", k.Namespace, k.Until), report.Warn))
+		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: targets of schedules in it stay awake until then", k.Namespace,
+			k.Until), report.Warn))
 	}
 	for _, p := range v.Policies {
 		for _, f := range p.Failures {
-			w.Line("%s", w.Styled(fmt.Sprintf("%s: %s %s: %s", p.id(), f.Kind, strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message), report.Bad))
+			w.Line("%s", w.Styled(fmt.Sprintf("%s: %s %s: %s", p.id(), f.Kind, strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message),
+				report.Bad))
 		}
 	}
 }

@@ -96,7 +96,8 @@ func (c *Change) Write(ctx context.Context, client dynamic.Interface, manager st
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no %s", p.id)
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("%w\nthis right is needed: %s", err, source.Right{Verb: "patch", Resource: resource.GroupResource(), Namespace: p.id.Namespace})
+			return fmt.Errorf("%w\nthis right is needed: %s", err,
+				source.Right{Verb: "patch", Resource: resource.GroupResource(), Namespace: p.id.Namespace})
 		case err != nil:
 			return fmt.Errorf("change %s: %w", p.id, err)
 		}

@@ -27,7 +27,8 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 			notes = append(notes, fmt.Sprintf("%s goes on to learn from what pods use: what it finds later is not part of the plan", q.ID))
 		}
 		for _, d := range []workload.Direction{workload.DirectionDown, workload.DirectionUp} {
-			if opened := memory.BatchOpened(q.ID, d); !opened.IsZero() && opened.Add(max(q.Down.Delay, q.Up.Delay)).After(p.start) && !opened.After(p.start) {
+			if opened := memory.BatchOpened(q.ID, d); !opened.IsZero() && opened.Add(max(q.Down.Delay, q.Up.Delay)).After(p.start) &&
+				!opened.After(p.start) {
 				notes = append(notes, fmt.Sprintf("a batch of %s is open, and counts as used up: the first changes may come earlier than shown", q.ID))
 				break
 			}

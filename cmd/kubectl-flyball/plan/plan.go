@@ -45,7 +45,8 @@ func (c *Change) compare(o *Change) int {
 
 // same reports whether two plans make the same change.
 func (c *Change) same(o *Change) bool {
-	return c.At.Equal(o.At) && c.ref == o.ref && c.Field == o.Field && c.From == o.From && c.To == o.To && c.By == o.By && c.Created == o.Created
+	return c.At.Equal(o.At) && c.ref == o.ref && c.Field == o.Field && c.From == o.From && c.To == o.To && c.By == o.By &&
+		c.Created == o.Created
 }
 
 // Plan lists the changes between two instants.
@@ -63,8 +64,8 @@ type Plan struct {
 	// plan.
 	Compared bool    `json:"compared,omitempty"`
 	Before   *Totals `json:"before,omitempty"`
-	// Timelines show how much of each changed target runs, over time. In a comparison they show the targets affected by the edit, and TimelinesBefore
-	// shows the same targets without it.
+	// Timelines show how much of each changed target runs, over time. In a comparison they show the targets affected by the edit,
+	// and TimelinesBefore shows the same targets without it.
 	Timelines       []Timeline `json:"timelines,omitempty"`
 	TimelinesBefore []Timeline `json:"timelinesBefore,omitempty"`
 
@@ -96,7 +97,8 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{From: o.From, To: o.To, Hypothetical: runup.Note(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes), zone: o.Zone, start: runup.Start(o.Now, o.From)}
+	p := &Plan{From: o.From, To: o.To, Hypothetical: runup.Note(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes),
+		zone: o.Zone, start: runup.Start(o.Now, o.From)}
 	p.noteUnsimulated(memory)
 	if memory, err = p.templates(w, memory, o); err != nil {
 		return nil, err

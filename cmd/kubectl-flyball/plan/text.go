@@ -17,7 +17,8 @@ import (
 const barCells = 56
 
 // cellSizes are the possible lengths of a cell, all of them round spans.
-var cellSizes = []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
+var cellSizes = []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour,
 	2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour, day}
 
 const day = 24 * time.Hour
@@ -124,7 +125,8 @@ func (p *Plan) lines(wide bool) []line {
 		c := &p.Changes[i]
 		same := -1
 		for j := len(all) - 1; together && j >= 0 && all[j].At.Equal(c.At); j-- {
-			if o := all[j]; o.Diff == c.Diff && o.By == c.By && o.Wave == c.Wave && o.Field == c.Field && o.Created == c.Created && o.ref.GroupKind == c.ref.GroupKind && o.ref.Namespace == c.ref.Namespace {
+			if o := all[j]; o.Diff == c.Diff && o.By == c.By && o.Wave == c.Wave && o.Field == c.Field && o.Created == c.Created &&
+				o.ref.GroupKind == c.ref.GroupKind && o.ref.Namespace == c.ref.Namespace {
 				same = j
 				break
 			}
@@ -256,7 +258,8 @@ func (p *Plan) textBars(w *report.Writer) {
 	for i, t := range shown {
 		row := report.Row(t.Target, t.bar(p.From, cell, n))
 		if p.Compared {
-			rows = append(rows, append([]report.Cell{{Text: "-", Style: report.Bad}}, report.Row(t.Target, p.TimelinesBefore[i].bar(p.From, cell, n))...))
+			rows = append(rows, append([]report.Cell{{Text: "-", Style: report.Bad}},
+				report.Row(t.Target, p.TimelinesBefore[i].bar(p.From, cell, n))...))
 			row = append([]report.Cell{{Text: "+", Style: report.Good}}, report.Row("", t.bar(p.From, cell, n))...)
 		}
 		rows = append(rows, row)
@@ -292,7 +295,8 @@ func (p *Plan) textTotals(w *report.Writer) {
 	t := p.Totals
 	w.Heading("Totals")
 	w.Line("  %d of %s %s, in %s", t.Changed, workload.Count(t.Targets, "target"), changes(t.Changed), workload.Count(p.Writes, "write"))
-	w.Line("  replica hours   %10.1f   saved %10.1f%s", t.ReplicaHours, t.ReplicaHoursSaved, p.than(func(t *Totals) float64 { return t.ReplicaHoursSaved }))
+	w.Line("  replica hours   %10.1f   saved %10.1f%s", t.ReplicaHours, t.ReplicaHoursSaved,
+		p.than(func(t *Totals) float64 { return t.ReplicaHoursSaved }))
 	w.Line("  requests                     saved %10.1f CPU hours%s, %.1f GiB hours of memory%s",
 		t.CPUHoursSaved, p.than(func(t *Totals) float64 { return t.CPUHoursSaved }),
 		t.MemoryGiBHoursSaved, p.than(func(t *Totals) float64 { return t.MemoryGiBHoursSaved }))

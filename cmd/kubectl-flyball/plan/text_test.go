@@ -25,7 +25,8 @@ func TestCells(t *testing.T) {
 		size string
 		n    int
 	}{
-		time.Minute: {"1m", 1}, time.Hour: {"2m", 30}, 12 * time.Hour: {"15m", 48}, 48 * time.Hour: {"1h", 48}, 7 * day: {"3h", 56}, 28 * day: {"12h", 56},
+		time.Minute: {"1m", 1}, time.Hour: {"2m", 30}, 12 * time.Hour: {"15m", 48}, 48 * time.Hour: {"1h", 48}, 7 * day: {"3h", 56},
+		28 * day: {"12h", 56},
 		90 * day: {"2d", 45}, 365 * day: {"7d", 53},
 	} {
 		size, n := cells(span)

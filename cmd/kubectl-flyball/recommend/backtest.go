@@ -79,7 +79,8 @@ func backTest(s *subject.Subject, samples []usage.Sample, from, to time.Time, th
 	if b.Min != nil {
 		own.Min = int(*b.Min)
 	}
-	advised := scaler.Setting{Request: own.Request, Target: int(then.Utilisation.Recommended), Min: int(then.Min.Recommended), Max: int(then.Max.Recommended)}
+	advised := scaler.Setting{Request: own.Request, Target: int(then.Utilisation.Recommended), Min: int(then.Min.Recommended),
+		Max: int(then.Max.Recommended)}
 	for _, c := range then.Containers {
 		if c.Scaled {
 			advised.Request = c.CPU.Recommended
@@ -120,7 +121,8 @@ func play(load scaler.Load, s scaler.Setting, minima []int) Played {
 	o := scaler.Play(load, scaler.Default(), s, minima)
 	const week = 7 * 24 * time.Hour
 	weeks := max(float64(o.Steps)*scaler.Step.Hours()/week.Hours(), 1e-9)
-	p := Played{Request: cpuText(s.Request), Utilisation: s.Target, Min: s.Min, Max: s.Max, Cores: tenths(o.Pods() * float64(s.Request) / 1000), ViolationMinutes: tenths(o.Minutes() / weeks)}
+	p := Played{Request: cpuText(s.Request), Utilisation: s.Target, Min: s.Min, Max: s.Max,
+		Cores: tenths(o.Pods() * float64(s.Request) / 1000), ViolationMinutes: tenths(o.Minutes() / weeks)}
 	if len(minima) > 0 {
 		if most := slices.Max(minima); most > s.Min {
 			p.MinTo = most
@@ -143,7 +145,8 @@ func bestFixed(load scaler.Load, own scaler.Setting, violations float64) Played 
 	var best *Played
 	for _, request := range requests {
 		for target := 50; target <= 90; target += 5 {
-			s := scaler.Setting{Request: request, Target: target, Min: own.Min, Max: int(min((int64(own.Max)*own.Request+request-1)/request, math.MaxInt32))}
+			s := scaler.Setting{Request: request, Target: target, Min: own.Min,
+				Max: int(min((int64(own.Max)*own.Request+request-1)/request, math.MaxInt32))}
 			p := play(load, s, nil)
 			if best == nil || betterFixed(p, *best, violations) {
 				best = &p
@@ -175,7 +178,8 @@ func (f *Finding) backTest(w *report.Writer) {
 	if b == nil {
 		return
 	}
-	w.Heading("Back-test: learnt until %s, tried until %s", b.LearntUntil.In(f.zone).Format(instant.Layout), b.TriedUntil.In(f.zone).Format(instant.Layout))
+	w.Heading("Back-test: learnt until %s, tried until %s", b.LearntUntil.In(f.zone).Format(instant.Layout),
+		b.TriedUntil.In(f.zone).Format(instant.Layout))
 	var rows [][]report.Cell
 	for _, r := range []struct {
 		of string

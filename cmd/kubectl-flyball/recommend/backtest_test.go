@@ -51,7 +51,8 @@ func TestTheBestFixedSetting(t *testing.T) {
 		for i := range load.Demand {
 			load.Demand[i] = float32(top * (1.1 - math.Cos(2*math.Pi*float64(i)/(24*60))) / 2)
 		}
-		own := scaler.Setting{Request: int64(rapid.SampledFrom([]int{200, 400, 1000}).Draw(t, "request")), Target: 70, Min: rapid.IntRange(1, 4).Draw(t, "min"), Max: rapid.IntRange(4, 20).Draw(t, "max")}
+		own := scaler.Setting{Request: int64(rapid.SampledFrom([]int{200, 400, 1000}).Draw(t, "request")), Target: 70,
+			Min: rapid.IntRange(1, 4).Draw(t, "min"), Max: rapid.IntRange(4, 20).Draw(t, "max")}
 		allowed := rapid.SampledFrom([]float64{0, 10, 500, 5000}).Draw(t, "allowed")
 		best := bestFixed(load, own, allowed)
 		for _, request := range []int64{own.Request, 500, 250} {
@@ -59,7 +60,8 @@ func TestTheBestFixedSetting(t *testing.T) {
 				continue
 			}
 			for target := 50; target <= 90; target += 5 {
-				s := scaler.Setting{Request: request, Target: target, Min: own.Min, Max: int(math.Ceil(float64(own.Max) * float64(own.Request) / float64(request)))}
+				s := scaler.Setting{Request: request, Target: target, Min: own.Min,
+					Max: int(math.Ceil(float64(own.Max) * float64(own.Request) / float64(request)))}
 				p := play(load, s, nil)
 				beyond := func(p Played) float64 { return math.Max(p.ViolationMinutes-allowed, 0) }
 				if beyond(p) < beyond(best) || beyond(p) == beyond(best) && p.Cores < best.Cores {
@@ -75,11 +77,13 @@ func TestUnknownDemandCountsForNothing(t *testing.T) {
 	var samples []usage.Sample
 	for minute := 30; minute < 120; minute++ {
 		if minute < 60 || minute >= 100 {
-			samples = append(samples, usage.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "app", CPU: 100, Replicas: 2}, usage.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "proxy", CPU: 1, Replicas: 2})
+			samples = append(samples, usage.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "app", CPU: 100, Replicas: 2},
+				usage.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "proxy", CPU: 1, Replicas: 2})
 		}
 	}
 	load, ok := loadOf(samples, "app", monday, monday.Add(time.Hour*9))
-	if !ok || len(load.Demand) != 120 || load.Demand[29] != -1 || load.Demand[30] != 200 || load.Demand[68] != 200 || load.Demand[69] != -1 || load.Demand[100] != 200 {
+	if !ok || len(load.Demand) != 120 || load.Demand[29] != -1 || load.Demand[30] != 200 || load.Demand[68] != 200 || load.Demand[69] != -1 ||
+		load.Demand[100] != 200 {
 		t.Errorf("the load is %v, %t", load.Demand, ok)
 	}
 	if _, ok := loadOf(samples, "none", monday, monday.Add(time.Hour)); ok {

@@ -206,10 +206,12 @@ func (f *Finding) Text(w *report.Writer) {
 	w.Heading("Recommended")
 	w.Grid("  ", []string{"OF", "NOW", "RECOMMENDED"}, f.rows())
 	if f.Demand != nil {
-		w.Line("  demand now %s of CPU, up to %s is usual in this hour; days differ by about %.1f %%", f.Demand.Expected, f.Demand.Upper, 100*f.Demand.Loss)
+		w.Line("  demand now %s of CPU, up to %s is usual in this hour; days differ by about %.1f %%", f.Demand.Expected, f.Demand.Upper,
+			100*f.Demand.Loss)
 	}
 	if own, then := f.Totals.Own, f.Totals.Recommended; !f.TooLittle() {
-		w.Line("  at the last sample %d pods requested %s of CPU and %s of memory; with these numbers it would be %d, with %s and %s", own.Replicas, own.CPU, own.Memory, then.Replicas, then.CPU, then.Memory)
+		w.Line("  at the last sample %d pods requested %s of CPU and %s of memory; with these numbers it would be %d, with %s and %s",
+			own.Replicas, own.CPU, own.Memory, then.Replicas, then.CPU, then.Memory)
 	}
 	f.hours(w)
 	f.backTest(w)

@@ -88,12 +88,15 @@ func New(s Surroundings) *cobra.Command {
 	v.given = f.Changed
 	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
 	v.history.Add(cmd, "1m")
-	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+"; it goes before that of a Tortoise")
-	f.StringVar(&v.container, "container", "", "Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
+	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+
+		"; it goes before that of a Tortoise")
+	f.StringVar(&v.container, "container", "",
+		"Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
 	f.StringVar(&v.when, "at", "", "Instant for which to recommend (default: the last sample's; with --prometheus, now)")
 	f.IntVar(&v.bounds.Min, "min-replicas", 3, "Least minimum to recommend; it goes before that of a Tortoise")
 	f.IntVar(&v.bounds.Max, "max-replicas", 100, "Maximum to recommend; it goes before that of a Tortoise")
-	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30, "Replicas from which larger requests are preferred; it goes before that of a Tortoise")
+	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30,
+		"Replicas from which larger requests are preferred; it goes before that of a Tortoise")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -172,7 +175,8 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Policy: tuner, Requests: s.Requests, Scaled: s.Scaled, Governor: s.Autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at, Border: border(samples, o.at),
+		Policy: tuner, Requests: s.Requests, Scaled: s.Scaled, Governor: s.Autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at,
+		Border:   border(samples, o.at),
 		Progress: percent(doing, "replaying the history"),
 	})
 	done()
@@ -217,7 +221,8 @@ func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 		flag  string
 		value int
 		to    **int32
-	}{{"min-replicas", v.bounds.Min, &rules.Replicas.Min}, {"max-replicas", v.bounds.Max, &rules.Replicas.Max}, {"preferred-max", v.bounds.PreferredMax, &rules.Replicas.PreferredMax}} {
+	}{{"min-replicas", v.bounds.Min, &rules.Replicas.Min}, {"max-replicas", v.bounds.Max, &rules.Replicas.Max},
+		{"preferred-max", v.bounds.PreferredMax, &rules.Replicas.PreferredMax}} {
 		if v.given(n.flag) {
 			*n.to = ptr.To(int32(n.value))
 		}

@@ -16,7 +16,8 @@ func (c crew) Names() []string { return c.Members }
 
 func (c crew) Text(w *report.Writer) {
 	w.Heading("Crew")
-	w.Grid("  ", []string{"NAME", "STATE"}, [][]report.Cell{{{Text: "Zoë", Style: report.Good}, {Text: "up"}}, report.Row("Alexandra", "down")})
+	w.Grid("  ", []string{"NAME", "STATE"}, [][]report.Cell{{{Text: "Zoë", Style: report.Good}, {Text: "up"}},
+		report.Row("Alexandra", "down")})
 	if w.Wide {
 		w.Line("%d in all", len(c.Members))
 	}

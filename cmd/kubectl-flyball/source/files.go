@@ -324,7 +324,8 @@ func (w *World) inventNamespaces() {
 		if name == "" || slices.ContainsFunc(w.Namespaces, func(ns *workload.Object) bool { return ns.Name == name }) {
 			continue
 		}
-		w.Namespaces = append(w.Namespaces, &workload.Object{Name: name, Labels: workload.Pairs{{Key: "kubernetes.io/metadata.name", Value: name}}})
+		w.Namespaces = append(w.Namespaces, &workload.Object{Name: name,
+			Labels: workload.Pairs{{Key: "kubernetes.io/metadata.name", Value: name}}})
 		w.Note("no file has the namespace %s: it is taken to have no labels", name)
 	}
 }

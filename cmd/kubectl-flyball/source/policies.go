@@ -22,7 +22,8 @@ func PolicyKind(name string) (policy.Kind, bool) {
 	return policy.Kind{}, false
 }
 
-// PolicyNamed parses KIND/NAME as a policy of the namespace or the cluster, whether or not it exists. ok is false if KIND is no policy kind.
+// PolicyNamed parses KIND/NAME as a policy of the namespace or the cluster, whether or not it exists. ok is false if KIND is no
+// policy kind.
 func PolicyNamed(text, namespace string) (id workload.Policy, kind policy.Kind, ok bool) {
 	kindName, name, _ := strings.Cut(text, "/")
 	kind, ok = PolicyKind(kindName)
@@ -40,7 +41,8 @@ func PolicyNamed(text, namespace string) (id workload.Policy, kind policy.Kind, 
 func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
 	id, kind, ok := PolicyNamed(text, namespace)
 	if !ok {
-		return workload.Policy{}, fmt.Errorf("%q is no policy: give KIND/NAME, such as schedule/nights%s", text, spelling.Meant(text, PolicyNames(w, namespace)))
+		return workload.Policy{}, fmt.Errorf("%q is no policy: give KIND/NAME, such as schedule/nights%s", text,
+			spelling.Meant(text, PolicyNames(w, namespace)))
 	}
 	if slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return IDOf(p) == id }) {
 		return id, nil

@@ -8,7 +8,8 @@ import (
 
 // Kinds of policies have the names that kubectl takes.
 func TestPolicyNamed(t *testing.T) {
-	nights, all := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}, workload.Policy{Kind: "ClusterMaintenanceWindow", Name: "all"}
+	nights, all := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"},
+		workload.Policy{Kind: "ClusterMaintenanceWindow", Name: "all"}
 	for text, want := range map[string]workload.Policy{
 		"schedule/nights": nights, "Schedules/nights": nights, "schedules.flyball.dev/nights": nights, "fsch/nights": nights,
 		"clustermaintenancewindow/all": all, "fcmw/all": all, "fcmw/": {}, "fcmw": {}, "deployment/web": {}, "fad/web": {},

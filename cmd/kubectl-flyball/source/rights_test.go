@@ -45,8 +45,10 @@ func TestNoteIsOneLine(t *testing.T) {
 	}
 	got := MissingRights{{"list", own("adapters"), ""}, {"list", own("clusterschedules"), ""},
 		{"list", schema.GroupResource{Group: "apps", Resource: "deployments"}, "shop"}}.Note()
-	want := "left out, because you may not read: adapters.flyball.dev, clusterschedules.flyball.dev in all namespaces; deployments.apps in namespace shop; " +
-		"the ClusterRole flyball-cluster-view gives the rights on flyball.dev; the adapters that come with Flyball are used in place of the cluster's"
+	want := "left out, because you may not read: adapters.flyball.dev, clusterschedules.flyball.dev in all namespaces; deployments.apps " +
+		"in namespace shop; " +
+		"the ClusterRole flyball-cluster-view gives the rights on flyball.dev; the adapters that come with Flyball are used in place of the " +
+		"cluster's"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -36,7 +36,8 @@ func (r *reading) texts(ctx context.Context) {
 			continue
 		}
 		key := *c.Spec.ICS.ConfigMap
-		found, err := r.Client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		found, err := r.Client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(key.Namespace).Get(ctx, key.Name,
+			metav1.GetOptions{})
 		if err != nil {
 			r.world.Note("the file of the calendar %s cannot be read: %v", c.Name, err)
 			continue

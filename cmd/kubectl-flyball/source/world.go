@@ -166,7 +166,8 @@ func (w *World) setScope(flyballNamespace string) {
 func (w *World) findOwn(flyballNamespace string) {
 	for _, raw := range w.Objects {
 		ref := RefOf(raw)
-		if ref.Namespace == flyballNamespace && ref.Kind == "Deployment" && gjson.GetBytes(raw, `metadata.labels.app\.kubernetes\.io/name`).Str == "flyball" {
+		if ref.Namespace == flyballNamespace && ref.Kind == "Deployment" &&
+			gjson.GetBytes(raw, `metadata.labels.app\.kubernetes\.io/name`).Str == "flyball" {
 			w.Own = append(w.Own, ref)
 		}
 	}
@@ -275,7 +276,8 @@ func IDOf(obj policy.Object) workload.Policy {
 
 // blockedBy returns the reason why an adapter's kind may not be written, or "" if it may.
 func blockedBy(a *v1alpha1.Adapter) string {
-	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized} {
+	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched,
+		v1alpha1.ConditionAuthorized} {
 		if c := meta.FindStatusCondition(a.Status.Conditions, name); c != nil && c.Status == metav1.ConditionFalse {
 			return fmt.Sprintf("the adapter %s is not ready (%s): %s", a.Name, name, c.Message)
 		}

@@ -21,7 +21,9 @@ func TestPoliciesThatCannotBeReadAreNoted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "ChangeFreeze/shop/sale cannot be read, so it does nothing new and refuses nothing: ") || !strings.Contains(w.Notes[0], "Europe/Atlantis") {
+	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0],
+		"ChangeFreeze/shop/sale cannot be read, so it does nothing new and refuses nothing: ") ||
+		!strings.Contains(w.Notes[0], "Europe/Atlantis") {
 		t.Errorf("the notes are %q", w.Notes)
 	}
 }

@@ -129,7 +129,8 @@ func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
 			s.Scaled = u.Container
 			return nil
 		}
-		return fmt.Errorf("%s has a target for the container %q, which %s does not have%s", s.Governor.Ref, u.Container, s.Ref, spelling.Hint(u.Container, s.Names()))
+		return fmt.Errorf("%s has a target for the container %q, which %s does not have%s", s.Governor.Ref, u.Container, s.Ref,
+			spelling.Hint(u.Container, s.Names()))
 	}
 	for _, name := range s.Names() {
 		if s.Scaled == "" || s.Requests[name].CPU > s.Requests[s.Scaled].CPU {
@@ -161,5 +162,6 @@ func (s *Subject) Autoscaler(b optimize.Bounds) *policy.SeenGovernor {
 		return s.Governor
 	}
 	low, top := int64(b.Min), int64(b.Max)
-	return &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top}, Utilisation: []workload.Utilisation{{Container: s.Scaled, Resource: workload.CPU, Percent: newTarget}}}
+	return &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top},
+		Utilisation: []workload.Utilisation{{Container: s.Scaled, Resource: workload.CPU, Percent: newTarget}}}
 }

@@ -54,7 +54,8 @@ func manifest(kind string, ref workload.Ref, spec any) (map[string]any, error) {
 		metav1.TypeMeta `json:",inline"`
 		Metadata        map[string]string `json:"metadata"`
 		Spec            any               `json:"spec"`
-	}{metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}, map[string]string{"namespace": ref.Namespace, "name": ref.Name}, spec})
+	}{metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}, map[string]string{"namespace": ref.Namespace, "name": ref.Name},
+		spec})
 	if err != nil {
 		return nil, fmt.Errorf("encode the %s: %w", kind, err)
 	}

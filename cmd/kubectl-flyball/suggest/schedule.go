@@ -32,8 +32,10 @@ func newSchedule(s Surroundings) *cobra.Command {
 	}
 	v.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&v.below, "idle-below", "", "CPU of all pods up to which nobody uses the target, such as 50m (default: a twentieth of its busiest minutes)")
-	f.StringVar(&v.tolerate, "tolerate", "0s", "For how long a week, in the days that teach, somebody may have used the target within the windows")
+	f.StringVar(&v.below, "idle-below", "",
+		"CPU of all pods up to which nobody uses the target, such as 50m (default: a twentieth of its busiest minutes)")
+	f.StringVar(&v.tolerate, "tolerate", "0s",
+		"For how long a week, in the days that teach, somebody may have used the target within the windows")
 	f.StringVar(&v.lead, "lead", "10m", "How long before the first use the target wakes")
 	f.StringVar(&v.shortest, "shortest", "2h", "Windows that are shorter are left out")
 	return cmd
@@ -43,7 +45,8 @@ func newSchedule(s Surroundings) *cobra.Command {
 func (v *scheduleVerb) rules() (r habit.IdleRules, learn int, err error) {
 	var f faults
 	learn = v.check(&f)
-	r = habit.IdleRules{Below: -1, Tolerate: f.span("tolerate", v.tolerate), Lead: f.span("lead", v.lead), Shortest: f.span("shortest", v.shortest)}
+	r = habit.IdleRules{Below: -1, Tolerate: f.span("tolerate", v.tolerate), Lead: f.span("lead", v.lead),
+		Shortest: f.span("shortest", v.shortest)}
 	if v.below != "" {
 		q, ok := workload.ParseQuantity(v.below)
 		if r.Below = q.AsApproximateFloat64(); !ok || r.Below < 0 {
@@ -87,7 +90,8 @@ func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowS
 	}
 	f := &Schedule{
 		Head:      Head{Target: ref.String(), TimeZone: (*v.Zone).String(), From: v.from, Learnt: daysOf(v.teach), Tried: daysOf(v.days)},
-		IdleBelow: habit.Cores(below), AsleepHoursAWeek: round(tried.HoursAWeek(v.days)), UsedMinutes: tried.Used, MetMinutes: tried.Met, MetOn: tried.Days, UnknownMinutes: tried.Unknown,
+		IdleBelow: habit.Cores(below), AsleepHoursAWeek: round(tried.HoursAWeek(v.days)), UsedMinutes: tried.Used, MetMinutes: tried.Met,
+		MetOn: tried.Days, UnknownMinutes: tried.Unknown,
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: f.TimeZone}
 	for _, w := range windows {
@@ -100,7 +104,8 @@ func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowS
 			return nil, err
 		}
 		rules.Asleep = append(rules.Asleep, windowOf(w))
-		f.Windows = append(f.Windows, IdleWindow{Days: w.Days, From: w.From, To: w.To, LearntHours: round(float64(one.Asleep) / 60), LearntUsedMinutes: one.Met, LearntMost: habit.Cores(one.Most), MetMinutes: tried.Met})
+		f.Windows = append(f.Windows, IdleWindow{Days: w.Days, From: w.From, To: w.To, LearntHours: round(float64(one.Asleep) / 60),
+			LearntUsedMinutes: one.Met, LearntMost: habit.Cores(one.Most), MetMinutes: tried.Met})
 	}
 	f.Manifest, err = manifest(schedule.Kind, ref, v1alpha1.ScheduleSpec{Target: targetOf(ref), ScheduleRules: rules})
 	return f, err
@@ -154,11 +159,13 @@ func (f *Schedule) Text(w *report.Writer) {
 		if window.MetMinutes > 0 {
 			met = fmt.Sprintf(" In the back-test it was used for %d minutes: see whether this window is meant.", window.MetMinutes)
 		}
-		report.Comment(w, "- ", fmt.Sprintf("%s %s to %s: %s in %.1f hours on the days that teach, %s at most.%s", days, window.From, window.To, used, window.LearntHours, window.LearntMost, met))
+		report.Comment(w, "- ", fmt.Sprintf("%s %s to %s: %s in %.1f hours on the days that teach, %s at most.%s", days, window.From, window.To,
+			used, window.LearntHours, window.LearntMost, met))
 	}
 	met := "Nobody would have met a sleeping target."
 	if f.MetMinutes > 0 {
-		met = fmt.Sprintf("Somebody would have met a sleeping target for %d of the %d minutes in which it was used: %s.", f.MetMinutes, f.UsedMinutes, f.days())
+		met = fmt.Sprintf("Somebody would have met a sleeping target for %d of the %d minutes in which it was used: %s.", f.MetMinutes,
+			f.UsedMinutes, f.days())
 	}
 	if f.UnknownMinutes > 0 {
 		met += fmt.Sprintf(" Of %d minutes asleep nobody can say.", f.UnknownMinutes)

@@ -70,7 +70,8 @@ func (v *verb) addFlags(cmd *cobra.Command) {
 	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	v.history.Add(cmd, "1m")
-	f.StringVar(&v.learn, "learn", "", "How much of the history to learn from, such as 14d (default: two thirds, and 14d at least); the rest tries the result")
+	f.StringVar(&v.learn, "learn", "",
+		"How much of the history to learn from, such as 14d (default: two thirds, and 14d at least); the rest tries the result")
 }
 
 // faults collects the errors of flags.
@@ -162,7 +163,9 @@ func (v *verb) readings(ctx context.Context, target source.Target, doing func(st
 		return nil, err
 	}
 	if kept == nil {
-		return nil, fmt.Errorf("there is no history to work from: no Tortoise has learnt of %s, so there is no UsageCheckpoint; give --usage FILE or --prometheus URL", target.Ref)
+		return nil,
+			fmt.Errorf("there is no history to work from: no Tortoise has learnt of %s, so there is no UsageCheckpoint; give --usage FILE or "+
+				"--prometheus URL", target.Ref)
 	}
 	return history.DemandKept(kept)
 }

@@ -36,7 +36,8 @@ func newTrigger(s Surroundings) *cobra.Command {
 	}
 	v.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&v.container, "container", "", "Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
+	f.StringVar(&v.container, "container", "",
+		"Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
 	f.StringVar(&v.request, "request", "", "CPU that a pod requests, such as 500m (default: that of the container)")
 	f.IntVar(&v.utilisation, "utilisation", 0, "Target utilisation in percent (default: the autoscaler's)")
 	f.IntVar(&v.least, "min-replicas", 2, "Least minimum to propose")
@@ -133,7 +134,8 @@ func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pod
 		})
 		f.Bounds = append(f.Bounds, HourBounds{Days: b.Window.Days, From: b.Window.From, To: b.Window.To, Min: b.Min, Max: b.Max})
 	}
-	f.Manifest, err = manifest(trigger.KindName, workload.Ref{Namespace: s.Ref.Namespace, Name: s.Ref.Name}, v1alpha1.TriggerSpec{Target: targetOf(s.Governor.Ref), TriggerRules: rules})
+	f.Manifest, err = manifest(trigger.KindName, workload.Ref{Namespace: s.Ref.Namespace, Name: s.Ref.Name},
+		v1alpha1.TriggerSpec{Target: targetOf(s.Governor.Ref), TriggerRules: rules})
 	return f, err
 }
 
@@ -182,8 +184,10 @@ func (f *Trigger) Text(w *report.Writer) {
 	report.Comment(w, "", fmt.Sprintf("Bounds by hour for %s, from the demand of %s, by %s.", f.Autoscaler, f.Target, f.From))
 	f.text(w)
 	report.Comment(w, "- ", fmt.Sprintf("A pod requests %s, and serves %d %% of that.", f.Request, f.Utilisation))
-	report.Comment(w, "- ", fmt.Sprintf("Back-test: with %d to %d pods at all hours %.1f cores were requested on average, and demand was above the headroom for %.1f minutes; with these bounds it is %.1f cores and %.1f minutes.",
-		f.min, f.max, f.Own.Cores, f.Own.ViolationMinutes, f.Proposed.Cores, f.Proposed.ViolationMinutes))
+	report.Comment(w, "- ",
+		fmt.Sprintf("Back-test: with %d to %d pods at all hours %.1f cores were requested on average, and demand was above the headroom for "+
+			"%.1f minutes; with these bounds it is %.1f cores and %.1f minutes.",
+			f.min, f.max, f.Own.Cores, f.Own.ViolationMinutes, f.Proposed.Cores, f.Proposed.ViolationMinutes))
 	if f.Proposed.Cores >= f.Own.Cores && f.Proposed.ViolationMinutes >= f.Own.ViolationMinutes {
 		report.Comment(w, "- ", "The bounds that the autoscaler has are as good or better on these days: keep them.")
 	}

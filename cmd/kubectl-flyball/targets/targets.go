@@ -93,10 +93,12 @@ func (l *List) add(memory *world.Memory, ref workload.Ref, o Options) {
 	}
 	for _, m := range status.Marks(&v, out) {
 		state := stateWords[m.State]
-		if state == "" || o.Policy != (workload.Policy{}) && m.Policy != o.Policy || o.Asleep && m.State != status.Asleep && m.State != status.AlreadyAsleep {
+		if state == "" || o.Policy != (workload.Policy{}) && m.Policy != o.Policy || o.Asleep && m.State != status.Asleep &&
+			m.State != status.AlreadyAsleep {
 			continue
 		}
-		t := Target{Object: ref.String(), Policy: m.Policy.String(), State: state, Message: cmp.Or(m.Failure, m.Unable, m.Override, m.Conflict), ref: ref}
+		t := Target{Object: ref.String(), Policy: m.Policy.String(), State: state, Message: cmp.Or(m.Failure, m.Unable, m.Override, m.Conflict),
+			ref: ref}
 		switch m.State {
 		case status.Asleep:
 			t.Since = since(v.Object.Ledger, m.Policy)

@@ -49,7 +49,8 @@ The states are those of status: asleep, awake, already asleep, pending, overridd
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 		ValidArgsFunction: s.Complete,
 	}
-	cmd.Flags().StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
+	cmd.Flags().StringSliceVarP(&v.paths, "filename", "f", nil,
+		"With --offline: files or directories of manifests to work from; - is standard input")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	cmd.Flags().BoolVar(&v.asleep, "asleep", false, "Only what sleeps")
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at, with the objects as they are now")

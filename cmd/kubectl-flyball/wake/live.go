@@ -27,7 +27,8 @@ func Write(ctx context.Context, client dynamic.Interface, places []Place, until 
 	for _, p := range places {
 		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, Patch(until, reason), metav1.PatchOptions{FieldManager: manager})
 		if apierrors.IsForbidden(err) {
-			return fmt.Errorf("%w\nto wake it, this right is needed: %s", err, source.Right{Verb: "patch", Resource: p.Resource.GroupResource(), Namespace: p.Namespace})
+			return fmt.Errorf("%w\nto wake it, this right is needed: %s", err,
+				source.Right{Verb: "patch", Resource: p.Resource.GroupResource(), Namespace: p.Namespace})
 		}
 		if err != nil {
 			return fmt.Errorf("annotate %s: %w", p, err)
@@ -41,7 +42,8 @@ const lookAgain = time.Second
 
 // Await waits until objects are awake and ready: the objects among the places, and the objects woken at once or kept
 // awake by the places. It calls doing with the current wait, and ready with each object that becomes ready.
-func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing, ready func(string)) error {
+func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing,
+	ready func(string)) error {
 	memory, err := w.Memory()
 	if err != nil {
 		return err

@@ -50,7 +50,8 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 		return found, nil
 	}
 	if _, known := source.PolicyKind(kind); known {
-		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text, spelling.Meant(text, Names(w, namespace)))
+		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text,
+			spelling.Meant(text, Names(w, namespace)))
 	}
 	target, err := w.FindTarget(text, namespace)
 	if err != nil {
@@ -58,7 +59,8 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 	}
 	for _, raw := range w.Objects {
 		if source.RefOf(raw) == target.Ref {
-			return Place{Resource: target.Kind.Resource, Kind: target.GroupKind.Kind, Namespace: target.Namespace, Name: target.Name, ref: target.Ref}, nil
+			return Place{Resource: target.Kind.Resource, Kind: target.GroupKind.Kind, Namespace: target.Namespace, Name: target.Name,
+				ref: target.Ref}, nil
 		}
 	}
 	return Place{}, w.Missing(target.Ref)
@@ -97,7 +99,8 @@ func Names(w *source.World, namespace string) []string {
 func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
 	id, k, known := source.PolicyNamed(kind+"/"+name, namespace)
 	if known && isSchedule(k) && slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return source.IDOf(p) == id }) {
-		return Place{Resource: v1alpha1.GroupVersion.WithResource(k.Resource), Kind: k.Name, Namespace: id.Namespace, Name: name, policy: id}, true
+		return Place{Resource: v1alpha1.GroupVersion.WithResource(k.Resource), Kind: k.Name, Namespace: id.Namespace, Name: name, policy: id},
+			true
 	}
 	return Place{}, false
 }
@@ -154,7 +157,8 @@ func Blind(places []Place, until time.Time, reason string, zone *time.Location) 
 }
 
 // Of returns the effect of an edit, from now until some time after until.
-func Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time, zone *time.Location) (*Effect, error) {
+func Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time, zone *time.Location) (*Effect,
+	error) {
 	e := Blind(places, until, reason, zone)
 	if err := e.look(w, places, now); err != nil {
 		return nil, err

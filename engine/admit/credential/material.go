@@ -255,7 +255,8 @@ func (m Material) Data() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := map[string][]byte{bundleKey: bundle, corev1.TLSCertKey: m.Current.Cert, corev1.TLSPrivateKeyKey: m.Current.Key, nextCertKey: nil, nextKeyKey: nil}
+	data := map[string][]byte{bundleKey: bundle, corev1.TLSCertKey: m.Current.Cert, corev1.TLSPrivateKeyKey: m.Current.Key, nextCertKey: nil,
+		nextKeyKey: nil}
 	if m.Next != nil {
 		data[nextCertKey], data[nextKeyKey] = m.Next.Cert, m.Next.Key
 	}

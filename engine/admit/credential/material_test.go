@@ -37,7 +37,8 @@ type rotationAt struct {
 func issueAt(now time.Time, hosts []string, life time.Duration) (*Pair, error) {
 	template := func(name string, serial int64) *x509.Certificate {
 		return &x509.Certificate{
-			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdate), NotAfter: now.Add(life), BasicConstraintsValid: true,
+			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdate), NotAfter: now.Add(life),
+			BasicConstraintsValid: true,
 		}
 	}
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -184,7 +185,8 @@ func TestNextCertificateIsServedAfterOverlap(t *testing.T) {
 		t.Errorf("not announced for an hour: %v, want no change", s2.Did)
 	}
 	announced := due.Add(time.Hour)
-	if s2 := mustNext(t, r, s.Material, announced.Add(r.Overlap-time.Second), announced); s2.Changed || !s2.Wake.Equal(announced.Add(r.Overlap)) {
+	if s2 := mustNext(t, r, s.Material, announced.Add(r.Overlap-time.Second), announced); s2.Changed ||
+		!s2.Wake.Equal(announced.Add(r.Overlap)) {
 		t.Errorf("within the overlap: %v, wake %v; want no change and to wake at its end", s2.Did, s2.Wake)
 	}
 	next := s.Material.Next

@@ -64,7 +64,8 @@ type api struct {
 
 // New returns the handler of Path.
 func New(o Options) http.Handler {
-	a := &api{Options: o, callers: newCallers(o.Tokens, o.Audiences, o.Pace), rates: newRates(o.Rate, o.Pace), comparing: make(chan struct{}, 1)}
+	a := &api{Options: o, callers: newCallers(o.Tokens, o.Audiences, o.Pace), rates: newRates(o.Rate, o.Pace),
+		comparing: make(chan struct{}, 1)}
 	a.Rights = admit.NewReviews(o.Rights, o.Pace)
 	a.bounded = limits.New(http.HandlerFunc(a.answer), o.Log)
 	return a
@@ -85,8 +86,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	for name := range req.Header {
-		if strings.HasPrefix(name, "Impersonate-") { // API servers take these headers for the user that makes the change; ignored, they would give a verdict on the wrong user
-			turnAway(w, req, limits.Faultf(http.StatusBadRequest, "the header %s is not supported: name the author of the change in spec.user and spec.groups", workload.OneLine(name, limits.MaxRefusal)))
+		// API servers take these headers for the user that makes the change; ignored, they would give a verdict on the wrong user
+		if strings.HasPrefix(name, "Impersonate-") {
+			turnAway(w, req, limits.Faultf(http.StatusBadRequest,
+				"the header %s is not supported: name the author of the change in spec.user and spec.groups",
+				workload.OneLine(name, limits.MaxRefusal)))
 			return
 		}
 	}
@@ -96,7 +100,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if wait := a.rates.take(caller.Username); wait > 0 {
-		turnAway(w, req, &limits.Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, limits.MaxRefusal)), Again: wait})
+		turnAway(w, req, &limits.Fault{Code: http.StatusTooManyRequests,
+			Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, limits.MaxRefusal)), Again: wait})
 		return
 	}
 	a.bounded.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), callerKey{}, caller)))

@@ -44,7 +44,8 @@ type callers struct {
 }
 
 func newCallers(tokens TokenReviewer, audiences []string, pace clock.PassiveClock) *callers {
-	return &callers{tokens: tokens, audiences: audiences, slots: make(chan struct{}, maxAsking), known: cache.NewLRUExpireCacheWithClock(maxKnown, pace)}
+	return &callers{tokens: tokens, audiences: audiences, slots: make(chan struct{}, maxAsking),
+		known: cache.NewLRUExpireCacheWithClock(maxKnown, pace)}
 }
 
 // of returns the sender of a request, or an error if the API server does not accept the token.
@@ -66,9 +67,11 @@ func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 	case <-ctx.Done():
 		return nil, &limits.Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many tokens at once"), Again: time.Second}
 	}
-	review, err := c.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: c.audiences}}, metav1.CreateOptions{})
+	review, err := c.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token,
+		Audiences: c.audiences}}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, &limits.Fault{Code: http.StatusServiceUnavailable, Err: errors.New("the API server cannot be asked whose token this is"), Again: time.Second}
+		return nil, &limits.Fault{Code: http.StatusServiceUnavailable, Err: errors.New("the API server cannot be asked whose token this is"),
+			Again: time.Second}
 	}
 	if !review.Status.Authenticated || review.Status.User.Username == "" || !c.meant(review.Status.Audiences) {
 		return nil, limits.Faultf(http.StatusUnauthorized, "the API server does not know this token")

@@ -103,7 +103,8 @@ func (s *Spec) question(kindOf func(schema.GroupKind) (freezecheck.Kind, bool)) 
 		q.Manifest = s.Manifest
 		q.Target, err = freezecheck.TargetOf(s.Manifest, "", kindOf)
 	} else if q.Action, err = freezecheck.ParseAction(s.Action); err == nil {
-		q.Target.Ref = workload.Ref{GroupKind: schema.GroupKind{Group: s.Object.Group, Kind: s.Object.Kind}, Namespace: s.Object.Namespace, Name: s.Object.Name}
+		q.Target.Ref = workload.Ref{GroupKind: schema.GroupKind{Group: s.Object.Group, Kind: s.Object.Kind}, Namespace: s.Object.Namespace,
+			Name: s.Object.Name}
 	} else {
 		return q, fmt.Errorf("spec.action: %w", err)
 	}

@@ -20,7 +20,8 @@ import (
 func kindOf(gk schema.GroupKind) (freezecheck.Kind, bool) {
 	switch gk.Kind {
 	case "Deployment":
-		return freezecheck.Kind{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true}, true
+		return freezecheck.Kind{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true},
+			true
 	case "Rack":
 		return freezecheck.Kind{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "racks"}}, true
 	}
@@ -37,7 +38,8 @@ func TestInvalidReviewsAreRefused(t *testing.T) {
 		{`{"apiVersion":"flyball.dev/v1","kind":"FreezeReview"}`, `apiVersion and kind are "flyball.dev/v1"`},
 		{strings.Replace(good, "%s", `{}`, 1) + `{}`, "there is more after it"},
 		{strings.Replace(good, "%s", `{"actoin":"Scale"}`, 1), `unknown field "actoin"`},
-		{strings.Replace(good, "%s", `{},"status":{"allowed":true,"target":"","actions":[],"user":{"name":""},"at":"2037-01-01T00:00:00Z"}`, 1), "status: must be empty in a request"},
+		{strings.Replace(good, "%s", `{},"status":{"allowed":true,"target":"","actions":[],"user":{"name":""},"at":"2037-01-01T00:00:00Z"}`, 1),
+			"status: must be empty in a request"},
 		{strings.Replace(good, "%s", `{}`, 1), "give exactly one of object and manifest"},
 		{strings.Replace(good, "%s", `{`+web+`,"manifest":{}}`, 1), "give exactly one of object and manifest"},
 		{strings.Replace(good, "%s", `{"manifest":{},"action":"Scale"}`, 1), "spec.action: goes with object"},
@@ -47,15 +49,20 @@ func TestInvalidReviewsAreRefused(t *testing.T) {
 		{strings.Replace(good, "%s", `{"object":{"kind":"Deployment"},"action":"Scale"}`, 1), "spec.object.name: required"},
 		{strings.Replace(good, "%s", `{`+web+`}`, 1), "spec.action: required with object"},
 		{strings.Replace(good, "%s", `{`+web+`,"action":"Scale","groups":["a"]}`, 1), "spec.groups: needs spec.user"},
-		{strings.Replace(good, "%s", `{`+web+`,"action":"Scale","user":"a","groups":["`+strings.Repeat(`a","`, 32)+`a"]}`, 1), "there are 33, more than 32"},
+		{strings.Replace(good, "%s", `{`+web+`,"action":"Scale","user":"a","groups":["`+strings.Repeat(`a","`, 32)+`a"]}`, 1),
+			"there are 33, more than 32"},
 		{strings.Replace(good, "%s", `{`+web+`,"action":"Scale","at":"20:00"}`, 1), `parsing time "20:00"`},
 		{strings.Replace(good, "%s", `{`+web+`,"action":"roll-out"}`, 1), `"roll-out" is no action; did you mean rollout?`},
-		{strings.Replace(good, "%s", `{"object":{"kind":"deployment","name":"web"},"action":"Scale"}`, 1), "there is no adapter for the kind deployment"},
-		{strings.Replace(good, "%s", `{"object":{"group":"apps","kind":"Deployment","name":"web"},"action":"Scale"}`, 1), "Deployment.apps/web needs a namespace"},
-		{strings.Replace(good, "%s", `{"object":{"group":"example.com","kind":"Rack","namespace":"shop","name":"a"},"action":"Scale"}`, 1), "is cluster-scoped"},
+		{strings.Replace(good, "%s", `{"object":{"kind":"deployment","name":"web"},"action":"Scale"}`, 1),
+			"there is no adapter for the kind deployment"},
+		{strings.Replace(good, "%s", `{"object":{"group":"apps","kind":"Deployment","name":"web"},"action":"Scale"}`, 1),
+			"Deployment.apps/web needs a namespace"},
+		{strings.Replace(good, "%s", `{"object":{"group":"example.com","kind":"Rack","namespace":"shop","name":"a"},"action":"Scale"}`, 1),
+			"is cluster-scoped"},
 		{strings.Replace(good, "%s", `{"manifest":{"kind":"Deployment"}}`, 1), "a manifest has an apiVersion and a kind"},
 		{strings.Replace(good, "%s", `{"manifest":{"apiVersion":"v1","kind":"List","items":[]}}`, 1), "spec.manifest: is a list"},
-		{strings.Replace(good, "%s", `{"manifest":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}}`, 1), "needs a namespace"},
+		{strings.Replace(good, "%s", `{"manifest":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}}`, 1),
+			"needs a namespace"},
 	} {
 		r, err := decode([]byte(test.body))
 		if err == nil {
@@ -114,7 +121,8 @@ func TestImpersonationByHeader(t *testing.T) {
 		req.Header.Set(name, "alice")
 		answer := httptest.NewRecorder()
 		New(Options{Pace: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}).ServeHTTP(answer, req)
-		if body := answer.Body.String(); answer.Code != http.StatusBadRequest || !strings.Contains(body, http.CanonicalHeaderKey(name)) || !strings.Contains(body, "spec.user") {
+		if body := answer.Body.String(); answer.Code != http.StatusBadRequest || !strings.Contains(body, http.CanonicalHeaderKey(name)) ||
+			!strings.Contains(body, "spec.user") {
 			t.Errorf("%s: %d %s", name, answer.Code, body)
 		}
 	}
@@ -166,7 +174,8 @@ func TestRateLimitPerUser(t *testing.T) {
 // The time of the next allowed change has the same field name as in the output of the command line.
 func TestAnswerHasFieldsOfCommandLine(t *testing.T) {
 	at := time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC)
-	text, err := json.Marshal(Review{APIVersion: "flyball.dev/v1alpha1", Kind: Kind, Status: &freezecheck.Answer{Target: "Deployment.apps/shop/web", Actions: []string{"Scale"}, At: at, NextAllowed: at}})
+	text, err := json.Marshal(Review{APIVersion: "flyball.dev/v1alpha1", Kind: Kind,
+		Status: &freezecheck.Answer{Target: "Deployment.apps/shop/web", Actions: []string{"Scale"}, At: at, NextAllowed: at}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, 
 		in = " in namespace " + target.Namespace
 	}
 	return a.need(ctx, caller, authorizationv1.ResourceAttributes{
-		Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: Resource, Verb: "create", Namespace: target.Namespace,
+		Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: Resource, Verb: "create",
+		Namespace: target.Namespace,
 	}, "create "+Resource+"."+v1alpha1.GroupVersion.Group+in)
 }
 

@@ -50,7 +50,8 @@ type Lift struct {
 
 func (e *Evaluator) answer(req Request, j admit.Judgement) Answer {
 	v := &j.Verdict
-	a := Answer{Allowed: v.Allowed, Target: req.Target.String(), Actions: append([]string{}, j.Request.Actions.Names()...), User: req.User, At: req.At,
+	a := Answer{Allowed: v.Allowed, Target: req.Target.String(), Actions: append([]string{}, j.Request.Actions.Names()...), User: req.User,
+		At:       req.At,
 		Warnings: v.Warnings, NextAllowed: v.NextAllowed, NotBefore: v.NotBefore, Message: v.Message}
 	set := e.Judge.Freezes.Set()
 	for i := range v.Denials {

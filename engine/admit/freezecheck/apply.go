@@ -22,7 +22,8 @@ import (
 const maxListed, maxListedInAll = 250, 2000
 
 // errListed is the error for a manifest, object or last applied manifest with too long lists.
-var errListed = fmt.Errorf("a list of more than %d elements, or %d in all lists, takes too long to compare: ask about an action instead", maxListed, maxListedInAll)
+var errListed = fmt.Errorf("a list of more than %d elements, or %d in all lists, takes too long to compare: ask about an action instead",
+	maxListed, maxListedInAll)
 
 // applied returns an object after a manifest is applied, with the result of kubectl apply: fields of the manifest are
 // set, fields of the last applied manifest that are missing in the new one are removed, and all remaining fields stay.

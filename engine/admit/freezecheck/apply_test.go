@@ -13,7 +13,8 @@ func deployment(containers int, annotation string) string {
 	for i := range containers {
 		list = append(list, fmt.Sprintf(`{"name":"c%d","args":["a"]}`, i))
 	}
-	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q}},"spec":{"template":{"spec":{"containers":[%s]}}}}`,
+	return fmt.Sprintf(
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q}},"spec":{"template":{"spec":{"containers":[%s]}}}}`,
 		annotation, strings.Join(list, ","))
 }
 
@@ -28,7 +29,8 @@ func TestLongListsAreNotMerged(t *testing.T) {
 		"a long list in the manifest": {short, long, true},
 		"in the object":               {long, short, true},
 		"in what was applied last":    {deployment(3, deployment(maxListed+1, "{}")), short, true},
-		"many short lists":            {short, strings.Replace(short, `"spec":{`, `"spec":{`+strings.Repeat(`"a":[0,0,0,0,0,0,0,0,0,0],`, maxListedInAll/10), 1), true},
+		"many short lists": {short, strings.Replace(short, `"spec":{`,
+			`"spec":{`+strings.Repeat(`"a":[0,0,0,0,0,0,0,0,0,0],`, maxListedInAll/10), 1), true},
 		"a number beyond all bounds before it": {
 			short, strings.Replace(long, `"spec":{`, `"spec":{"a":1e999,`, 1), true,
 		},

@@ -157,7 +157,8 @@ func (e *Evaluator) review(ctx context.Context, req Request, before, after []byt
 	if after != nil {
 		request["object"] = json.RawMessage(after)
 	}
-	body, err := json.Marshal(map[string]any{"apiVersion": admissionv1.SchemeGroupVersion.String(), "kind": "AdmissionReview", "request": request})
+	body, err := json.Marshal(map[string]any{"apiVersion": admissionv1.SchemeGroupVersion.String(), "kind": "AdmissionReview",
+		"request": request})
 	if err != nil {
 		return admit.Judgement{}, fmt.Errorf("encode the change of %s: %w", req.Target.Ref, err)
 	}

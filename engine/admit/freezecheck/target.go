@@ -24,9 +24,11 @@ func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (
 	root := gjson.ParseBytes(manifest)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
 	if err != nil || gv.Version == "" || root.Get("kind").Str == "" {
-		return Target{}, unanswerable("a manifest has an apiVersion and a kind; this one has %q and %q", root.Get("apiVersion").Str, root.Get("kind").Str)
+		return Target{}, unanswerable("a manifest has an apiVersion and a kind; this one has %q and %q", root.Get("apiVersion").Str,
+			root.Get("kind").Str)
 	}
-	t := Target{Ref: workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str}, Name: root.Get("metadata.name").Str}}
+	t := Target{Ref: workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str},
+		Name: root.Get("metadata.name").Str}}
 	t.Namespace = root.Get("metadata.namespace").Str
 	if kind, adapted := kindOf(t.GroupKind); adapted {
 		t.Resource = kind.Resource

@@ -28,7 +28,8 @@ func clientCertificate(t *testing.T, name string) (cert tls.Certificate, file st
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -65,7 +66,10 @@ func TestClientCertificates(t *testing.T) {
 		{"optional: the authority's, and another name", []string{"other"}, []tls.Certificate{apiServer}, false, true, false},
 	} {
 		proven := false
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { proven = len(req.TLS.VerifiedChains) > 0 }))
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter,
+			req *http.Request) {
+			proven = len(req.TLS.VerifiedChains) > 0
+		}))
 		server.TLS = &tls.Config{}
 		if err := ClientAuth(server.TLS, file, test.names, test.optional); err != nil {
 			t.Fatal(err)

@@ -103,7 +103,8 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 		return body, Faultf(http.StatusRequestEntityTooLarge, "the admission review has more than %d bytes", maxReview)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		// A retry makes sense: a machine or network that stood still is the cause, and not the content.
-		return body, &Fault{Code: http.StatusServiceUnavailable, Err: fmt.Errorf("the admission review has not come within %s", BodyTime), Again: time.Second}
+		return body, &Fault{Code: http.StatusServiceUnavailable, Err: fmt.Errorf("the admission review has not come within %s", BodyTime),
+			Again: time.Second}
 	case err != nil:
 		return body, Faultf(http.StatusBadRequest, "read the admission review: %w", err)
 	}
@@ -201,7 +202,8 @@ func (l *Limits) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // connection would be closed, and a webhook that fails open would admit the change.
 func (l *Limits) refusePanic(w http.ResponseWriter, req *http.Request, open bool, body []byte) {
 	if fault := recover(); fault != nil {
-		l.log.Error(fmt.Errorf("panic: %v", fault), "Failed to judge an admission review because of a panic in Flyball", "stack", string(debug.Stack()))
+		l.log.Error(fmt.Errorf("panic: %v", fault), "Failed to judge an admission review because of a panic in Flyball", "stack",
+			string(debug.Stack()))
 		l.refuse(w, req, open, body, Faultf(http.StatusInternalServerError, "a fault in Flyball, please report it: %v", fault))
 	}
 }
@@ -214,7 +216,8 @@ func (l *Limits) enter(req *http.Request, places chan struct{}) error {
 	case places <- struct{}{}:
 		return nil
 	case <-req.Context().Done():
-		return &Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("wait for other admission reviews: %w", req.Context().Err()), Again: time.Second}
+		return &Fault{Code: http.StatusTooManyRequests, Err: fmt.Errorf("wait for other admission reviews: %w", req.Context().Err()),
+			Again: time.Second}
 	case <-timer.C:
 		return l.tooMany(req)
 	}
@@ -239,7 +242,8 @@ func (l *Limits) refuse(w http.ResponseWriter, req *http.Request, open bool, bod
 		}
 		if uid := uidOf(body); uid != "" {
 			code := CodeOf(err)
-			denial := Answer{Code: int32(code), Reason: reasonOf(code), Message: workload.OneLine("this change cannot be judged now: "+err.Error(), MaxRefusal)}
+			denial := Answer{Code: int32(code), Reason: reasonOf(code),
+				Message: workload.OneLine("this change cannot be judged now: "+err.Error(), MaxRefusal)}
 			if err := denial.Write(w, uid); err != nil {
 				l.log.V(1).Info("Failed to send the answer: the API server closed the connection", "reason", err.Error())
 			}

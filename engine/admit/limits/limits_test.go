@@ -138,7 +138,8 @@ func TestHandlerErrorsAreDenialsIfWebhookFailsOpen(t *testing.T) {
 		t.Errorf("fails open: %q, %v", why, err)
 	}
 	again.Store(true)
-	if resp, text := s.post(t, judgePath+OpenSuffix, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError || resp.Header.Get("Retry-After") == "" {
+	if resp, text := s.post(t, judgePath+OpenSuffix, strings.NewReader(begun+"1}}")); resp.StatusCode != http.StatusInternalServerError ||
+		resp.Header.Get("Retry-After") == "" {
 		t.Errorf("to be asked again: %s %s", resp.Status, text)
 	}
 }
@@ -217,7 +218,8 @@ func TestSlowBodies(t *testing.T) {
 func TestPanicRefusesReview(t *testing.T) {
 	s := guard(t, func(http.ResponseWriter, *http.Request) { panic("out of range") })
 	body := begun + `"a"}}`
-	if resp, text := s.post(t, judgePath, strings.NewReader(body)); resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "out of range") {
+	if resp, text := s.post(t, judgePath, strings.NewReader(body)); resp.StatusCode != http.StatusInternalServerError ||
+		!strings.Contains(text, "out of range") {
 		t.Errorf("where it fails closed: %s %s", resp.Status, text)
 	}
 	resp, text := s.post(t, judgePath+OpenSuffix, strings.NewReader(body))

@@ -150,7 +150,8 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	case err != nil:
 		return nil, Unreadable
 	case why != "":
-		h.Log.Info("A pod keeps its template's requests: its namespace has no room for the recommended ones", "owner", owner.String(), "reason", why)
+		h.Log.Info("A pod keeps its template's requests: its namespace has no room for the recommended ones", "owner", owner.String(), "reason",
+			why)
 		patch, err = newpod.Patch(r.object, want.Variables())
 		if err != nil {
 			return nil, Unreadable
@@ -184,7 +185,8 @@ func ownerOf(pod gjson.Result, namespace string) (ref workload.Ref, uid string) 
 		if err != nil || r.Get("controller").Type != gjson.True {
 			return true
 		}
-		ref, uid = workload.Ref{GroupKind: gv.WithKind(r.Get("kind").String()).GroupKind(), Namespace: namespace, Name: r.Get("name").String()}, r.Get("uid").String()
+		ref, uid = workload.Ref{GroupKind: gv.WithKind(r.Get("kind").String()).GroupKind(), Namespace: namespace, Name: r.Get("name").String()},
+			r.Get("uid").String()
 		return false
 	})
 	return ref, uid

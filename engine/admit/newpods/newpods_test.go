@@ -45,7 +45,8 @@ func (w wants) Want(_ context.Context, owner workload.Ref, uid string) (newpod.W
 const owned = `"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Other","name":"a"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"u-2","controller":true}]}`
 
 func review(operation, object, more string) string {
-	return fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","resource":{"group":"","version":"v1","resource":"pods"},
+	return fmt.Sprintf(
+		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","resource":{"group":"","version":"v1","resource":"pods"},
 	 "namespace":"shop","operation":%q,"object":%s%s}}`, operation, object, more)
 }
 
@@ -53,7 +54,8 @@ func TestPods(t *testing.T) {
 	pod := func(cpu string) string {
 		return `{` + owned + `,"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"` + cpu + `"}}}]}}`
 	}
-	tuned := wants{"ReplicaSet.apps/shop/web-1", newpod.Want{Policy: "p", Containers: []newpod.Container{{Name: "main", CPU: 400}}}, newpods.Tuned, room.Room{}}
+	tuned := wants{"ReplicaSet.apps/shop/web-1", newpod.Want{Policy: "p", Containers: []newpod.Container{{Name: "main", CPU: 400}}},
+		newpods.Tuned, room.Room{}}
 	with := func(result newpods.Result) wants { w := tuned; w.result = result; return w }
 	roomFor := func(cpu string) wants {
 		w := tuned
@@ -75,7 +77,8 @@ func TestPods(t *testing.T) {
 		{"a pod that a quota has room for", review("CREATE", pod("1"), ""), roomFor("400m"), newpods.Tuned, true, 200},
 		{"a pod that a quota would refuse", review("CREATE", pod("1"), ""), roomFor("399m"), newpods.Unfit, false, 200},
 		{"its variables are no matter of quotas", review("CREATE", pod("1"), ""), withVariables, newpods.Unfit, true, 200},
-		{"a pod that its room cannot be told of", review("CREATE", strings.Replace(pod("1"), `"name":"main"`, `"name":"main","restartPolicy":7`, 1), ""), roomFor("1"), newpods.Unreadable, false, 200},
+		{"a pod that its room cannot be told of", review("CREATE",
+			strings.Replace(pod("1"), `"name":"main"`, `"name":"main","restartPolicy":7`, 1), ""), roomFor("1"), newpods.Unreadable, false, 200},
 		{"a pod of something else", review("CREATE", strings.Replace(pod("1"), "web-1", "web-2", 1), ""), tuned, newpods.Untuned, false, 200},
 		{"a pod of nothing", review("CREATE", `{"metadata":{},"spec":{}}`, ""), tuned, newpods.Untuned, false, 200},
 		{"an owner that is not known yet", review("CREATE", pod("1"), ""), with(newpods.Unknown), newpods.Unknown, false, 200},

@@ -38,14 +38,16 @@ const timeout = 5
 
 // Webhook returns the webhook that makes rules provable. It matches only status updates of Adapters with the revision
 // of the rules in the field manager. client is the configuration to reach Path. All fields with API defaults are set.
-func Webhook(client admissionregistrationv1.WebhookClientConfig, beside []admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
+func Webhook(client admissionregistrationv1.WebhookClientConfig,
+	beside []admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         WebhookName,
 		ClientConfig: client,
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-			Rule: admissionregistrationv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{v1alpha1.GroupVersion.Version},
-				Resources: []string{"adapters/status"}, Scope: new(admissionregistrationv1.AllScopes)},
+			Rule: admissionregistrationv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group},
+				APIVersions: []string{v1alpha1.GroupVersion.Version},
+				Resources:   []string{"adapters/status"}, Scope: new(admissionregistrationv1.AllScopes)},
 		}},
 		FailurePolicy:           new(admissionregistrationv1.Fail), // so that the API server reports why it cannot reach the server
 		MatchPolicy:             new(admissionregistrationv1.Equivalent),
@@ -56,7 +58,8 @@ func Webhook(client admissionregistrationv1.WebhookClientConfig, beside []admiss
 		ObjectSelector:          &metav1.LabelSelector{},
 		MatchConditions: []admissionregistrationv1.MatchCondition{{
 			Name: "probes-these-rules",
-			Expression: fmt.Sprintf("request.dryRun && has(request.options) && has(request.options.fieldManager) && request.options.fieldManager == '%s'",
+			Expression: fmt.Sprintf("request.dryRun && has(request.options) && has(request.options.fieldManager) && "+
+				"request.options.fieldManager == '%s'",
 				FieldManager(beside)),
 		}},
 	}

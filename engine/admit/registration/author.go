@@ -36,8 +36,10 @@ type Author struct {
 // configuration of freezes for an example with every feature.
 func ReleaseOf(own *admissionregistrationv1.ValidatingWebhookConfiguration, scope FreezeScope) (string, error) {
 	scope.Namespaces, scope.Owner = admissionregistrationv1.Fail, nil
-	rules := []FreezeRule{{Group: "g", Resource: "r", Versions: []string{"v"}, Subresources: []string{"s"}, Actions: workload.ChangeScale, Governs: true}}
-	rules = append(rules, FreezeRule{Group: "g", Resource: "n", Namespaces: []string{"n"}, Versions: []string{"v"}, Actions: workload.ChangeCreate})
+	rules := []FreezeRule{{Group: "g", Resource: "r", Versions: []string{"v"}, Subresources: []string{"s"}, Actions: workload.ChangeScale,
+		Governs: true}}
+	rules = append(rules, FreezeRule{Group: "g", Resource: "n", Namespaces: []string{"n"}, Versions: []string{"v"},
+		Actions: workload.ChangeCreate})
 	freezes := FreezeConfiguration(own.Webhooks[0].ClientConfig, rules, scope)
 	text, err := json.Marshal([]any{own.Webhooks, freezes.Webhooks})
 	if err != nil {
@@ -82,7 +84,8 @@ func (a Author) sign(config *admissionregistrationv1.ValidatingWebhookConfigurat
 }
 
 // corrected returns an existing configuration with the wanted content, or nil if nothing has to be written.
-func (a Author) corrected(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func (a Author) corrected(live,
+	want *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	if a.yields(live) {
 		return nil
 	}

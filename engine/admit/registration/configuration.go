@@ -15,13 +15,15 @@ const webhookName = "validate.v1alpha1.flyball.dev"
 
 // passFinalizers excludes updates of an object under deletion that only remove a finalizer. They work even if no
 // replica runs.
-const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec || " + ofStatus
+const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec || " +
+	ofStatus
 
 // ofStatus matches writes of the status. passStatus excludes status writes that do not change the creator of the
 // object.
 const (
 	ofStatus   = "request.?subResource.orValue('') != ''"
-	passStatus = "!(" + ofStatus + ") || object.?status.?createdBy != oldObject.?status.?createdBy || object.?status.?createdAt != oldObject.?status.?createdAt"
+	passStatus = "!(" + ofStatus +
+		") || object.?status.?createdBy != oldObject.?status.?createdBy || object.?status.?createdAt != oldObject.?status.?createdAt"
 )
 
 // passAdapterMetadata excludes edits of an Adapter with an unchanged spec. Flyball must be able to add its finalizer,
@@ -79,7 +81,8 @@ func rules(kinds []Kind) []admissionregistrationv1.RuleWithOperations {
 	sorted := slices.SortedFunc(slices.Values(kinds), func(a, b Kind) int { return strings.Compare(a.Resource, b.Resource) })
 	for _, k := range slices.Clone(sorted) {
 		if k.Creator {
-			sorted = append(sorted, Kind{Resource: k.Resource + "/status", Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update}})
+			sorted = append(sorted, Kind{Resource: k.Resource + "/status",
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update}})
 		}
 	}
 	for _, k := range sorted {
@@ -99,9 +102,11 @@ func rules(kinds []Kind) []admissionregistrationv1.RuleWithOperations {
 }
 
 // ruleOf returns a rule for operations on resources of a group, in some versions, namespaced and cluster-scoped.
-func ruleOf(operations []admissionregistrationv1.OperationType, group string, versions []string, resources ...string) admissionregistrationv1.RuleWithOperations {
+func ruleOf(operations []admissionregistrationv1.OperationType, group string, versions []string,
+	resources ...string) admissionregistrationv1.RuleWithOperations {
 	return admissionregistrationv1.RuleWithOperations{
 		Operations: operations,
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: versions, Resources: resources, Scope: new(admissionregistrationv1.AllScopes)},
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: versions, Resources: resources,
+			Scope: new(admissionregistrationv1.AllScopes)},
 	}
 }

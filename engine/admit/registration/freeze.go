@@ -34,7 +34,8 @@ const (
 const Timeout = 5
 
 // EveryWrite are the operations that change an object.
-var EveryWrite = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
+var EveryWrite = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update,
+	admissionregistrationv1.Delete}
 
 // FreezeRule is one adapted kind in use by a freeze, with the denied actions.
 type FreezeRule struct {
@@ -71,7 +72,8 @@ type FreezeScope struct {
 // FreezeConfiguration returns the configuration for judging exactly the changes denied by some freeze, or nil without
 // any. A change denied only in some namespaces is sent only from there, so other namespaces do not depend on the
 // server. Changes by the control plane and by Flyball itself are not sent. All fields with API defaults are set.
-func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kinds []FreezeRule, scope FreezeScope) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kinds []FreezeRule,
+	scope FreezeScope) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	everywhere, parts := partition(kinds)
 	if len(everywhere)+len(parts) == 0 {
 		return nil
@@ -97,7 +99,8 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 	}
 	for i, p := range parts {
 		named := *webhook.DeepCopy()
-		named.Name, named.Rules, named.NamespaceSelector = fmt.Sprintf("named-%d.%s", i+1, freezeWebhookName), p.rules, selecting(p.namespaces, scope.Exempt)
+		named.Name, named.Rules, named.NamespaceSelector = fmt.Sprintf("named-%d.%s", i+1, freezeWebhookName), p.rules,
+			selecting(p.namespaces, scope.Exempt)
 		config.Webhooks = append(config.Webhooks, named)
 	}
 	if scope.Owner != nil {
@@ -111,12 +114,14 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 
 // namespaceWebhook returns the webhook for label changes of namespaces. Other changes of namespaces are not sent, and
 // work while no replica answers.
-func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook, failurePolicy admissionregistrationv1.FailurePolicyType) admissionregistrationv1.ValidatingWebhook {
+func namespaceWebhook(like admissionregistrationv1.ValidatingWebhook,
+	failurePolicy admissionregistrationv1.FailurePolicyType) admissionregistrationv1.ValidatingWebhook {
 	like.Name = namespaceWebhookName
 	like.ClientConfig = open(like.ClientConfig)
 	like.FailurePolicy = &failurePolicy
 	like.Rules = []admissionregistrationv1.RuleWithOperations{
-		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update}, "", []string{"v1"}, "namespaces", "namespaces/finalize", "namespaces/status"),
+		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update}, "", []string{"v1"}, "namespaces", "namespaces/finalize",
+			"namespaces/status"),
 	}
 	like.MatchConditions = append(slices.Clone(like.MatchConditions), admissionregistrationv1.MatchCondition{
 		Name:       "labels-changed",
@@ -163,7 +168,8 @@ func judgedUsers(scope FreezeScope) []admissionregistrationv1.MatchCondition {
 	if scope.Account != "" {
 		conditions = append(conditions, admissionregistrationv1.MatchCondition{
 			Name: "not-flyball",
-			Expression: fmt.Sprintf("request.userInfo.username != %s || !has(request.options) || !has(request.options.fieldManager) || request.options.fieldManager != %s",
+			Expression: fmt.Sprintf("request.userInfo.username != %s || !has(request.options) || !has(request.options.fieldManager) || "+
+				"request.options.fieldManager != %s",
 				celText(scope.Account), celText(scope.FieldManager)),
 		})
 	}
@@ -192,7 +198,8 @@ func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
 	}
 	return admissionregistrationv1.MatchCondition{
 		Name: "no-mere-status",
-		Expression: "request.?subResource.orValue('') != '" + status + "' || (request.resource.group + '/' + request.resource.resource) in [" + strings.Join(listed, ", ") + "] || " +
+		Expression: "request.?subResource.orValue('') != '" + status + "' || (request.resource.group + '/' + request.resource.resource) in [" +
+			strings.Join(listed, ", ") + "] || " +
 			changed("labels", "{}") + " || " + changed("annotations", "{}") + " || " + changed("ownerReferences", "[]"),
 	}
 }
@@ -211,7 +218,8 @@ type FreezeHook struct {
 
 // Keep creates, corrects or, if want is nil, deletes the configuration. With keepBundle the authorities stay
 // unchanged, because the Server maintains them. Keep reports whether it wrote.
-func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration, keepBundle bool) (wrote bool, err error) {
+func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration, keepBundle bool) (wrote bool,
+	err error) {
 	live, err := h.Client.Get(ctx, FreezeConfigurationName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && want == nil:
@@ -250,7 +258,8 @@ func (h FreezeHook) Keep(ctx context.Context, want *admissionregistrationv1.Vali
 // author starts to lead. It watches the object until the context ends.
 func (h FreezeHook) Changed(ctx context.Context, log logr.Logger) (<-chan struct{}, error) {
 	changed := make(chan struct{}, 1)
-	if err := WatchNamed(ctx, h.Client, FreezeConfigurationName, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log, changed); err != nil {
+	if err := WatchNamed(ctx, h.Client, FreezeConfigurationName, &admissionregistrationv1.ValidatingWebhookConfiguration{}, log,
+		changed); err != nil {
 		return nil, fmt.Errorf("watch the ValidatingWebhookConfiguration %s: %w", FreezeConfigurationName, err)
 	}
 	h.Author.notifyLead(ctx.Done(), changed)

@@ -18,14 +18,20 @@ const OwnConfigurationName = "flyball"
 // name of the old object.
 func GuardPolicy() AdmissionPolicy {
 	return newPolicy(GuardPolicyName, []admissionregistrationv1.RuleWithOperations{
-		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete}, admissionregistrationv1.GroupName, []string{"*"},
+		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete},
+			admissionregistrationv1.GroupName, []string{"*"},
 			"validatingwebhookconfigurations"),
 	}, []admissionregistrationv1.MatchCondition{
-		{Name: "of-freezes", Expression: "oldObject != null && oldObject.metadata.name in ['" + OwnConfigurationName + "', '" + FreezeConfigurationName + "']"},
-		{Name: "not-the-garbage-collector", Expression: "!(request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:generic-garbage-collector'])"},
+		{Name: "of-freezes", Expression: "oldObject != null && oldObject.metadata.name in ['" + OwnConfigurationName + "', '" +
+			FreezeConfigurationName + "']"},
+		{Name: "not-the-garbage-collector",
+			Expression: "!(request.userInfo.username in ['system:kube-controller-manager', " +
+				"'system:serviceaccount:kube-system:generic-garbage-collector'])"},
 	}, admissionregistrationv1.Validation{
-		Expression: "authorizer.group('" + admissionregistrationv1.GroupName + "').resource('validatingwebhookconfigurations').name(oldObject.metadata.name).check('override').allowed()",
-		Message: "freezes are kept by this webhook configuration: to edit or delete it takes the verb override on validatingwebhookconfigurations.admissionregistration.k8s.io " +
+		Expression: "authorizer.group('" + admissionregistrationv1.GroupName +
+			"').resource('validatingwebhookconfigurations').name(oldObject.metadata.name).check('override').allowed()",
+		Message: "freezes are kept by this webhook configuration: to edit or delete it takes the verb override on " +
+			"validatingwebhookconfigurations.admissionregistration.k8s.io " +
 			"of its name, as the ClusterRole flyball-freeze-override has it",
 	})
 }

@@ -113,7 +113,8 @@ func (h *Hooks) ensure(ctx context.Context, want *admissionregistrationv1.Valida
 }
 
 // inject sets the caBundle of every webhook of a configuration, unless the configuration was written meanwhile.
-func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.ValidatingWebhookConfiguration, bundle []byte) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+func (h *Hooks) inject(ctx context.Context, config *admissionregistrationv1.ValidatingWebhookConfiguration,
+	bundle []byte) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	next, changed := config.DeepCopy(), false
 	for i := range next.Webhooks {
 		if live := &next.Webhooks[i].ClientConfig; !bytes.Equal(live.CABundle, bundle) {

@@ -20,7 +20,8 @@ func ledgerOf(object string) string {
 // no running replica is needed. All fields with API defaults are set.
 func LedgerPolicy() AdmissionPolicy {
 	return newPolicy(LedgerPolicyName, []admissionregistrationv1.RuleWithOperations{
-		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update}, "*", []string{"*"}, "*/status", "*/approval", "namespaces/finalize"),
+		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Update}, "*", []string{"*"}, "*/status", "*/approval",
+			"namespaces/finalize"),
 		ruleOf([]admissionregistrationv1.OperationType{admissionregistrationv1.Create}, "", []string{"*"}, "bindings", "pods/binding"),
 	}, nil, admissionregistrationv1.Validation{
 		Expression: ledgerOf("object") + " == (oldObject == null ? optional.none() : " + ledgerOf("oldObject") + ")",

@@ -174,7 +174,8 @@ func (s sending) without(others sending) sending {
 // resources returns the keys in order.
 func (s sending) resources() []sentResource {
 	return slices.SortedFunc(maps.Keys(s), func(a, b sentResource) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.rank, b.rank), cmp.Compare(a.versions, b.versions), cmp.Compare(a.subresource, b.subresource))
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.rank, b.rank),
+			cmp.Compare(a.versions, b.versions), cmp.Compare(a.subresource, b.subresource))
 	})
 }
 

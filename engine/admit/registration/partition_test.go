@@ -22,11 +22,13 @@ func deployments(actions workload.Change, namespaces ...string) registration.Fre
 
 func configured(kinds ...registration.FreezeRule) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	url := "https://127.0.0.1"
-	return registration.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url}, kinds, registration.FreezeScope{Exempt: []string{"kube-system"}})
+	return registration.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url}, kinds,
+		registration.FreezeScope{Exempt: []string{"kube-system"}})
 }
 
 // sentBy returns the webhooks that receive a request in a namespace.
-func sentBy(t *testing.T, config *admissionregistrationv1.ValidatingWebhookConfiguration, namespace, resource string, operation admissionregistrationv1.OperationType) (names []string) {
+func sentBy(t *testing.T, config *admissionregistrationv1.ValidatingWebhookConfiguration, namespace, resource string,
+	operation admissionregistrationv1.OperationType) (names []string) {
 	t.Helper()
 	if config == nil {
 		return nil
@@ -54,7 +56,8 @@ func TestChangesAreSentOnlyFromFrozenNamespaces(t *testing.T) {
 		deployments(workload.ChangeCreate),
 		deployments(workload.ChangeCreate|workload.ChangeScale, "shop"), deployments(workload.ChangeDelete, "shop"),
 		deployments(workload.ChangeDelete, "blog"), deployments(workload.ChangeRollOut, "wiki"),
-		registration.FreezeRule{Group: "batch", Resource: "jobs", Versions: []string{"v1"}, Actions: workload.ChangeDelete, Namespaces: []string{"blog", "kube-system"}},
+		registration.FreezeRule{Group: "batch", Resource: "jobs", Versions: []string{"v1"}, Actions: workload.ChangeDelete,
+			Namespaces: []string{"blog", "kube-system"}},
 	)
 	var got []string
 	for _, w := range config.Webhooks {
@@ -82,7 +85,8 @@ func TestChangesAreSentOnlyFromFrozenNamespaces(t *testing.T) {
 func TestTooManyNamespacesShareWebhooks(t *testing.T) {
 	var differing, many []registration.FreezeRule
 	for i := range 17 {
-		differing = append(differing, registration.FreezeRule{Resource: fmt.Sprintf("r%d", i), Versions: []string{"v1"}, Actions: workload.ChangeScale, Namespaces: []string{fmt.Sprintf("ns%d", i)}})
+		differing = append(differing, registration.FreezeRule{Resource: fmt.Sprintf("r%d", i), Versions: []string{"v1"},
+			Actions: workload.ChangeScale, Namespaces: []string{fmt.Sprintf("ns%d", i)}})
 	}
 	for i := range 1001 {
 		many = append(many, deployments(workload.ChangeScale, fmt.Sprintf("ns%d", i)))

@@ -24,7 +24,8 @@ const podsTimeout = 1
 // PodsConfiguration returns the configuration that sends new pods in some namespaces, or in all but the exempt
 // namespaces if there are too many. It has no match condition: nearly all pods have an owner, and every pod would pay
 // for the evaluation. A pod is created even if the server fails or is slow. All fields with API defaults are set.
-func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, namespaces, exempt []string, owner *metav1.OwnerReference) *admissionregistrationv1.MutatingWebhookConfiguration {
+func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, namespaces, exempt []string,
+	owner *metav1.OwnerReference) *admissionregistrationv1.MutatingWebhookConfiguration {
 	if len(namespaces) > maxNamed {
 		namespaces = nil
 	}
@@ -35,7 +36,8 @@ func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, names
 			ClientConfig: client,
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}, Scope: new(admissionregistrationv1.NamespacedScope)},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"},
+					Scope: new(admissionregistrationv1.NamespacedScope)},
 			}},
 			FailurePolicy:           new(admissionregistrationv1.Ignore),
 			MatchPolicy:             new(admissionregistrationv1.Equivalent),
@@ -68,7 +70,8 @@ func (h PodsHook) Keep(ctx context.Context, want *admissionregistrationv1.Mutati
 		_, err = h.Client.Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
 	case err != nil:
 	case want == nil:
-		err = client.IgnoreNotFound(h.Client.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &live.ResourceVersion}}))
+		err = client.IgnoreNotFound(h.Client.Delete(ctx, live.Name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &live.ResourceVersion}}))
 	case equality.Semantic.DeepEqual(live.Webhooks, want.Webhooks) && equality.Semantic.DeepEqual(live.OwnerReferences, want.OwnerReferences):
 		return false, nil
 	default:

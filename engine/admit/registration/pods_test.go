@@ -18,20 +18,24 @@ func TestPodsNeverWaitForServer(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("ns-%d", i)
 	}
-	exempt := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"flyball-system", "kube-system"}}
+	exempt := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn,
+		Values: []string{"flyball-system", "kube-system"}}
 	for _, test := range []struct {
 		namespaces []string
 		want       []metav1.LabelSelectorRequirement
 	}{
-		{[]string{"shop", "blog"}, []metav1.LabelSelectorRequirement{{Key: exempt.Key, Operator: metav1.LabelSelectorOpIn, Values: []string{"blog", "shop"}}, exempt}},
+		{[]string{"shop", "blog"}, []metav1.LabelSelectorRequirement{{Key: exempt.Key, Operator: metav1.LabelSelectorOpIn,
+			Values: []string{"blog", "shop"}}, exempt}},
 		{many, []metav1.LabelSelectorRequirement{exempt}},
 	} {
-		config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{}, test.namespaces, []string{"kube-system", "flyball-system"}, nil)
+		config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{}, test.namespaces,
+			[]string{"kube-system", "flyball-system"}, nil)
 		for _, w := range config.Webhooks {
 			if diff := cmp.Diff(test.want, w.NamespaceSelector.MatchExpressions); diff != "" {
 				t.Errorf("%d namespaces (-want +got):\n%s", len(test.namespaces), diff)
 			}
-			if *w.FailurePolicy != admissionregistrationv1.Ignore || *w.SideEffects != admissionregistrationv1.SideEffectClassNone || *w.TimeoutSeconds != 1 {
+			if *w.FailurePolicy != admissionregistrationv1.Ignore || *w.SideEffects != admissionregistrationv1.SideEffectClassNone ||
+				*w.TimeoutSeconds != 1 {
 				t.Errorf("%+v", w)
 			}
 		}

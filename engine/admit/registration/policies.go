@@ -40,9 +40,10 @@ func newPolicy(name string, rules []admissionregistrationv1.RuleWithOperations, 
 			FailurePolicy: new(admissionregistrationv1.Fail), MatchConstraints: matches, MatchConditions: conditions,
 			Validations: []admissionregistrationv1.Validation{holds},
 		}},
-		Binding: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		}},
+		Binding: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta,
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			}},
 	}
 }
 

@@ -22,7 +22,8 @@ type listWatcher[L runtime.Object] interface {
 // WatchNamed notifies when the named object is created, changed or deleted, and once when the watch begins, because
 // earlier deletions cause no event. Pending notifications are merged into one. A refused watch is retried with
 // back-off.
-func WatchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], name string, object runtime.Object, log logr.Logger, notify chan<- struct{}) error {
+func WatchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], name string, object runtime.Object, log logr.Logger,
+	notify chan<- struct{}) error {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	informer := cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -237,7 +237,8 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, m credential.
 		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, registration.ErrConflict)
 	}
 	if apierrors.IsForbidden(err) && secret.ResourceVersion == "" {
-		return fmt.Errorf("the Secret %s is missing, and the manager may not create it; repeat helm upgrade or kubectl apply, which makes it empty: %w", k.secret, err)
+		return fmt.Errorf("the Secret %s is missing, and the manager may not create it; repeat helm upgrade or kubectl apply, which makes "+
+			"it empty: %w", k.secret, err)
 	}
 	if err != nil {
 		return fmt.Errorf("store the certificates in the Secret %s: %w", k.secret, err)

@@ -24,7 +24,8 @@ func TestMissingSecretIsNamed(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "", nil)
 	})
 	k := &keeper{
-		secrets: client.CoreV1().Secrets("flyball-system"), secret: types.NamespacedName{Namespace: "flyball-system", Name: "flyball-webhook-cert"},
+		secrets: client.CoreV1().Secrets("flyball-system"), secret: types.NamespacedName{Namespace: "flyball-system",
+			Name: "flyball-webhook-cert"},
 		hooks:    &registration.Hooks{Client: client.AdmissionregistrationV1().ValidatingWebhookConfigurations()},
 		rotation: credential.Rotation{Hosts: []string{"localhost"}, Life: time.Hour, Overlap: time.Minute, Issue: credential.Issue},
 		log:      testr.New(t),

@@ -85,7 +85,8 @@ func (o Options) check() (Options, error) {
 	o.Overlap = cmp.Or(o.Overlap, 10*time.Minute)
 	if o.Overlap*6 > o.CertificateLifetime {
 		// A certificate must outlive the wait for its successor, which begins when a third of its life is left.
-		return o, fmt.Errorf("options of the admission server: Overlap %v must be at most a sixth of CertificateLifetime %v", o.Overlap, o.CertificateLifetime)
+		return o, fmt.Errorf("options of the admission server: Overlap %v must be at most a sixth of CertificateLifetime %v", o.Overlap,
+			o.CertificateLifetime)
 	}
 	return o, nil
 }

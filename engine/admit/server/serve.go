@@ -53,7 +53,8 @@ func (s *Server) Drained(ctx context.Context) context.Context {
 // serve answers until the context ends, and then until the requests under way are answered. The end of the context does
 // not cancel these.
 func (s *Server) serve(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.options.Host, strconv.Itoa(cmp.Or(s.options.Port, webhook.DefaultPort))))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp",
+		net.JoinHostPort(s.options.Host, strconv.Itoa(cmp.Or(s.options.Port, webhook.DefaultPort))))
 	if err != nil {
 		return fmt.Errorf("listen for admission requests: %w", err)
 	}

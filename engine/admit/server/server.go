@@ -68,13 +68,15 @@ func newKeeper(config *rest.Config, options Options) (*keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the admission server's client of Secrets: %w", err)
 	}
-	h := &registration.Hooks{Client: registrations.ValidatingWebhookConfigurations(), Names: options.Configurations, Endpoint: options.Endpoint, Author: options.Author}
+	h := &registration.Hooks{Client: registrations.ValidatingWebhookConfigurations(), Names: options.Configurations,
+		Endpoint: options.Endpoint, Author: options.Author}
 	if options.OwnConfiguration != "" {
 		h.Names, h.Desired = append([]string{options.OwnConfiguration}, h.Names...), options.own
 	}
 	k := &keeper{secrets: core.Secrets(options.Secret.Namespace), secret: options.Secret, hooks: h, log: options.Log}
 	if options.Policies {
-		k.policies = &registration.PolicyKeeper{Policies: registrations.ValidatingAdmissionPolicies(), Bindings: registrations.ValidatingAdmissionPolicyBindings()}
+		k.policies = &registration.PolicyKeeper{Policies: registrations.ValidatingAdmissionPolicies(),
+			Bindings: registrations.ValidatingAdmissionPolicyBindings()}
 	}
 	if options.CertDir != "" {
 		k.directory, err = credential.OpenDirectory(options.CertDir)

@@ -117,11 +117,13 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 		return nil, fmt.Errorf("prepare the inspection of adapters: %w", err)
 	}
 	c := &Controller{
-		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{}, returning: newReturning(opts.Enabled),
-		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, hidden: map[string]bool{},
+		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{},
+		returning: newReturning(opts.Enabled),
+		checked:   map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, hidden: map[string]bool{},
 		finalized: map[string]bool{},
 	}
-	c.groups, err = inspect.NewWatcher(opts.Config, inspect.WatcherOptions{Log: opts.Log}, func(group string) { c.recheckGroup(context.Background(), group) })
+	c.groups, err = inspect.NewWatcher(opts.Config, inspect.WatcherOptions{Log: opts.Log},
+		func(group string) { c.recheckGroup(context.Background(), group) })
 	return c, err
 }
 

@@ -90,7 +90,8 @@ func (f *finding) skip(kinds ...string) {
 }
 
 func (c *Controller) newFinding(a *v1alpha1.Adapter) *finding {
-	f := &finding{status: *a.Status.DeepCopy(), generation: a.Generation, now: metav1.NewTime(c.Clock.Now()), releasing: !a.DeletionTimestamp.IsZero()}
+	f := &finding{status: *a.Status.DeepCopy(), generation: a.Generation, now: metav1.NewTime(c.Clock.Now()),
+		releasing: !a.DeletionTimestamp.IsZero()}
 	f.status.ObservedGeneration, f.status.MissingRules, f.status.UnknownPaths = a.Generation, "", nil
 	return f
 }
@@ -100,7 +101,8 @@ func (f *finding) recall(passed *checks) {
 	f.served, f.loses = passed.served, passed.loses
 	f.status.Capabilities, f.status.UnknownPaths = passed.status.Capabilities, passed.status.UnknownPaths
 	f.status.Version, f.status.Resource = passed.status.Version, passed.status.Resource
-	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized} {
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched,
+		v1alpha1.ConditionAuthorized} {
 		if condition := meta.FindStatusCondition(passed.status.Conditions, kind); condition != nil {
 			f.set(kind, true, condition.Reason, condition.Message)
 		}
@@ -233,7 +235,8 @@ const servedRecheck = 5 * time.Second
 func (c *Controller) whetherServed(ctx context.Context, a *v1alpha1.Adapter) (inspect.Served, error) {
 	t := a.Spec.Target
 	served, err := c.inspector.ServeDefined(ctx, a.Name, t.Group, t.Kind, t.Versions)
-	if apierrors.IsForbidden(err) && !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) && c.World.Snapshot().InUse(t.GroupKind()) == nil {
+	if apierrors.IsForbidden(err) && !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) &&
+		c.World.Snapshot().InUse(t.GroupKind()) == nil {
 		return c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions) // there is nothing to lose
 	}
 	return served, err
@@ -256,7 +259,8 @@ func (c *Controller) serve(ctx context.Context, a *v1alpha1.Adapter, f *finding)
 	case !served.Found:
 		f.set(v1alpha1.ConditionServed, false, string(served.Absence), served.Message)
 	case want != a.Name:
-		f.set(v1alpha1.ConditionAccepted, false, "WrongName", fmt.Sprintf("metadata.name must be %s, <plural>.<group>, because a kind has one adapter", want))
+		f.set(v1alpha1.ConditionAccepted, false, "WrongName",
+			fmt.Sprintf("metadata.name must be %s, <plural>.<group>, because a kind has one adapter", want))
 		f.set(v1alpha1.ConditionServed, true, "Served", served.Message)
 	case f.compiled.UsesScale() && !served.HasScale:
 		f.set(v1alpha1.ConditionServed, false, "NoScaleSubresource",

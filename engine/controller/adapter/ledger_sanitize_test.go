@@ -22,7 +22,8 @@ func TestALedgerNamesNoPolicyOfAnotherNamespace(t *testing.T) {
 		{"", "Schedule/bank/nights", ""},
 		{"", "ClusterSchedule/nights", "ClusterSchedule/nights"},
 	} {
-		read := workload.Ledger{{Pointer: "/spec/paused", By: "ClusterSchedule/days", Was: "false"}, {Pointer: "/spec/replicas", By: tc.by, Was: "3", Set: "0"}}
+		read := workload.Ledger{{Pointer: "/spec/paused", By: "ClusterSchedule/days", Was: "false"},
+			{Pointer: "/spec/replicas", By: tc.by, Was: "3", Set: "0"}}
 		obj, err := ownLedgers{fixed{&workload.Object{Namespace: tc.namespace, Name: "web", Ledger: read}}}.Project(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +40,8 @@ func TestALedgerNamesNoPolicyOfAnotherNamespace(t *testing.T) {
 		}
 	}
 	live := world.NewLive(worldtest.Kind(t, worldtest.Deployments).Adapter)
-	live.Change(nil, &workload.Object{Namespace: "shop", Name: "web", Ledger: disown(workload.Ledger{{Pointer: "/spec/replicas", By: "Schedule/bank/nights"}}, "shop")})
+	live.Change(nil, &workload.Object{Namespace: "shop", Name: "web",
+		Ledger: disown(workload.Ledger{{Pointer: "/spec/replicas", By: "Schedule/bank/nights"}}, "shop")})
 	w := world.New(target.Scope{})
 	w.Update(func(tx *world.Tx) {
 		tx.UseKind(&world.Kind{Kind: worldtest.Kind(t, worldtest.Deployments), Live: live})

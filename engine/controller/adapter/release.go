@@ -131,7 +131,8 @@ func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *w
 		return ""
 	}
 	g := c.newFinding(a)
-	g.compiled, g.served = k.Adapter, inspect.Served{Found: true, GVR: k.Resource, GVK: k.Resource.GroupVersion().WithKind(k.Kind.Kind), HasScale: !k.NoScale}
+	g.compiled, g.served = k.Adapter, inspect.Served{Found: true, GVR: k.Resource, GVK: k.Resource.GroupVersion().WithKind(k.Kind.Kind),
+		HasScale: !k.NoScale}
 	c.authorize(ctx, g)
 	g.status.UnknownPaths = a.Status.UnknownPaths
 	f.status, f.again = g.status, g.again

@@ -68,7 +68,8 @@ func (c *Controller) applierOf(ctx context.Context, name string) (string, error)
 	}
 	for i := range list.Items {
 		for _, m := range list.Items[i].ManagedFields {
-			if m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:spec"`) {
+			if m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.FieldsV1 != nil &&
+				strings.Contains(m.FieldsV1.GetRawString(), `"f:spec"`) {
 				return m.Manager, nil
 			}
 		}

@@ -75,7 +75,8 @@ func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment 
 
 // isMissing reports whether the kind is not served and no object changed by Flyball remains.
 func isMissing(a *v1alpha1.Adapter, f *finding) bool {
-	return f.served.Absence.IsGone() || f.served.Absence == inspect.NothingServed && !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore)
+	return f.served.Absence.IsGone() || f.served.Absence == inspect.NothingServed &&
+		!controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore)
 }
 
 // writeStatus writes the status of an adapter, if changed, and schedules a new look at affected policies.
@@ -105,7 +106,8 @@ func (c *Controller) dirtyPolicies(gk schema.GroupKind) {
 // also sends an event.
 func (c *Controller) writeReleasing(ctx context.Context, a *v1alpha1.Adapter, f *finding, message string) error {
 	st := *f.status.DeepCopy()
-	if was := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady); c.Recorder != nil && was != nil && was.Reason == "Restoring" {
+	if was := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady); c.Recorder != nil && was != nil &&
+		was.Reason == "Restoring" {
 		c.Recorder.Eventf(a, nil, corev1.EventTypeWarning, "DeletionWaits", "Delete", "%s", message)
 	}
 	meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Restoring",
@@ -126,7 +128,8 @@ func NewMetrics(r prometheus.Registerer, w *world.World) (*Metrics, error) {
 			Help: "0 if the API server does not serve the adapter's kind, so that the adapter has nothing to do, else 1."}, []string{"adapter"}),
 		authorized: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_authorized",
 			Help: "1 if Flyball holds the rights needed by an adapter, 0 if some are missing; absent while unknown."}, []string{"adapter"})}
-	objects := &objectCollector{world: w, desc: prometheus.NewDesc("flyball_cache_objects", "Objects watched for an adapter.", []string{"adapter"}, nil)}
+	objects := &objectCollector{world: w, desc: prometheus.NewDesc("flyball_cache_objects", "Objects watched for an adapter.",
+		[]string{"adapter"}, nil)}
 	for _, collector := range []prometheus.Collector{m.ready, m.installed, m.authorized, objects} {
 		if err := r.Register(collector); err != nil {
 			return nil, err

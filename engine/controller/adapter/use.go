@@ -83,7 +83,8 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 	since, refused := r.refused()
 	switch {
 	case refused != nil:
-		f.set(v1alpha1.ConditionWatching, false, "NotListed", fmt.Sprintf("changes of objects are not seen; asked last at %s: %v", since.UTC().Format(time.RFC3339), refused))
+		f.set(v1alpha1.ConditionWatching, false, "NotListed",
+			fmt.Sprintf("changes of objects are not seen; asked last at %s: %v", since.UTC().Format(time.RFC3339), refused))
 	case r.inUse:
 		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync")
 	case r.previous != nil:
@@ -189,7 +190,8 @@ func (c *Controller) putToUse(r *running, f *finding) {
 	}
 	gk := r.adapter.GroupKind()
 	old := c.World.Snapshot().InUse(gk)
-	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && old.Releasing == f.releasing && old.NoScale == !f.served.HasScale &&
+	same := old != nil && old.Live == r.live && old.Adapter == r.adapter && old.Blocked == "" && old.Releasing == f.releasing &&
+		old.NoScale == !f.served.HasScale &&
 		old.Resource == f.served.GVR
 	if !same {
 		k := decide.NewKind(r.adapter, f.served.GVR)

@@ -93,7 +93,8 @@ func setIgnored(cal *v1alpha1.Calendar, ignored []string, now time.Time) {
 		meta.RemoveStatusCondition(&cal.Status.Conditions, v1alpha1.ConditionEventsIgnored)
 		return
 	}
-	meta.SetStatusCondition(&cal.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionEventsIgnored, Status: metav1.ConditionTrue, Reason: "Unreadable",
+	meta.SetStatusCondition(&cal.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionEventsIgnored, Status: metav1.ConditionTrue,
+		Reason:  "Unreadable",
 		Message: strings.Join(ignored, "; "), ObservedGeneration: cal.Generation, LastTransitionTime: metav1.NewTime(now)})
 }
 

@@ -48,9 +48,11 @@ type Feed struct {
 // Names of kinds other than policies.
 const kindCalendar, kindAdapter = "Calendar", "Adapter"
 
-// New returns a Feed that reads Flyball's own objects from a cache, namespaces with the given configuration, and the files of calendars through the reader.
-// namespaceChanged is called with the name of a namespace after a change of labels, annotations or deletion state.
-func New(config *rest.Config, cached cache.Cache, reader client.Reader, w *world.World, namespaceChanged func(string), log logr.Logger) (*Feed, error) {
+// New returns a Feed that reads Flyball's own objects from a cache, namespaces with the given configuration, and the files of
+// calendars through the reader. namespaceChanged is called with the name of a namespace after a change of labels, annotations or
+// deletion state.
+func New(config *rest.Config, cached cache.Cache, reader client.Reader, w *world.World, namespaceChanged func(string),
+	log logr.Logger) (*Feed, error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the watch of namespaces: %w", err)
@@ -106,7 +108,8 @@ func (f *Feed) Start(ctx context.Context) error {
 
 // onNamespace reports a namespace with a relevant change.
 func (f *Feed) onNamespace(old, cur *workload.Object) {
-	if old != nil && cur != nil && old.Deleting == cur.Deleting && slices.Equal(old.Labels, cur.Labels) && slices.Equal(old.Annotations, cur.Annotations) {
+	if old != nil && cur != nil && old.Deleting == cur.Deleting && slices.Equal(old.Labels, cur.Labels) &&
+		slices.Equal(old.Annotations, cur.Annotations) {
 		return
 	}
 	if cur == nil {
@@ -165,7 +168,8 @@ func (f *Feed) gather(kind string, obj client.Object, gone bool) {
 	poke.Poke(f.changed)
 }
 
-// takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them. It reports whether a calendar was among them.
+// takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them. It reports
+// whether a calendar was among them.
 func (f *Feed) takeOver() (calendars bool) {
 	f.mu.Lock()
 	pending := f.pending

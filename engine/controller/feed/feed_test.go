@@ -17,7 +17,8 @@ import (
 func TestChangesAreAppliedInOneTransaction(t *testing.T) {
 	w := world.New(world.Scope("flyball-system", nil))
 	f := &Feed{world: w, log: logr.Discard(), pending: map[workload.Policy]client.Object{}, changed: make(chan struct{}, 1)}
-	nights := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", UID: "1", Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	nights := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", UID: "1", Generation: 1,
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	nights.Spec.Downscale, nights.Spec.Upscale = "0 20 * * *", "0 8 * * *"
 	nights.Spec.Calendars = []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAsleep}}
 	holidays := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: "holidays", UID: "2", Generation: 1}}

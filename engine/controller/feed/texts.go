@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// textsEvery is how often the ConfigMaps of calendars are read. To watch them would take the right to list all ConfigMaps of their namespaces.
+	// textsEvery is how often the ConfigMaps of calendars are read. To watch them would take the right to list all ConfigMaps of
+	// their namespaces.
 	textsEvery = time.Minute
 	// textsWithin bounds one read: other changes wait for it.
 	textsWithin = 5 * time.Second
@@ -59,7 +60,9 @@ func (f *Feed) readText(ctx context.Context, key v1alpha1.ConfigMapKey) (value s
 	case apierrors.IsNotFound(err):
 		return "", fmt.Errorf("there is no ConfigMap %s in the namespace %s", key.Name, key.Namespace), false
 	case apierrors.IsForbidden(err):
-		return "", errors.New("no right to read this ConfigMap: list it under calendars.configMaps of the chart, or give the manager the right to get it"), false
+		return "",
+			errors.New("no right to read this ConfigMap: list it under calendars.configMaps of the chart, or give the manager the right to get it"),
+			false
 	case err != nil:
 		return "", fmt.Errorf("read the ConfigMap: %w", err), true
 	}

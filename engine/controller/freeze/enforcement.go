@@ -166,7 +166,8 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 	}
 	found.resources = resourcesOf(live.Webhooks)
 	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: adapter}}
-	err = e.Client.Status().Patch(ctx, a, client.RawPatch(types.MergePatchType, []byte(`{}`)), client.DryRunAll, client.FieldOwner(probe.FieldManager(live.Webhooks)))
+	err = e.Client.Status().Patch(ctx, a, client.RawPatch(types.MergePatchType, []byte(`{}`)), client.DryRunAll,
+		client.FieldOwner(probe.FieldManager(live.Webhooks)))
 	switch {
 	case probe.Seen(err):
 	case err == nil:
@@ -217,7 +218,8 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 		return noWebhook, true, true
 	}
 	if exempt := e.Hook.Scope.Exempt; rule.OnlyIn(exempt) {
-		return "nothing in the namespaces " + strings.Join(exempt, " and ") + " is ever judged, so that the cluster and Flyball can be repaired", true, true
+		return "nothing in the namespaces " + strings.Join(exempt, " and ") + " is ever judged, so that the cluster and Flyball can be repaired",
+			true, true
 	}
 	e.mu.Lock()
 	seen := e.seen
@@ -251,7 +253,8 @@ func unjudged(w *world.World, p *world.Policy) string {
 		case a.Deleting:
 			return fmt.Sprintf("the adapter %s is being deleted; changes of %s are not judged once it is gone", resource, a.GroupKind)
 		case a.Serving == world.OtherVersions:
-			return fmt.Sprintf("the API server serves %s in none of the versions that the adapter %s lists, so its changes are not judged", a.GroupKind, resource)
+			return fmt.Sprintf("the API server serves %s in none of the versions that the adapter %s lists, so its changes are not judged",
+				a.GroupKind, resource)
 		case a.Compiled == nil:
 			return fmt.Sprintf("the adapter %s cannot be read, so changes of %s are not judged", resource, a.GroupKind)
 		}

@@ -24,7 +24,8 @@ func TestClusterScopedKindsMatterOnlyToFreezesThatListThem(t *testing.T) {
 	}
 	pool := v1alpha1.KindRef{Group: "karpenter.sh", Kind: "NodePool"}
 	w := world.New(target.Scope{ClusterScoped: func(gk schema.GroupKind) bool { return gk == pool.GroupKind() }})
-	pools := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.karpenter.sh", DeletionTimestamp: &metav1.Time{Time: time.Now()}}}
+	pools := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.karpenter.sh",
+		DeletionTimestamp: &metav1.Time{Time: time.Now()}}}
 	pools.Spec.Target = v1alpha1.AdapterTarget{Group: pool.Group, Kind: pool.Kind, Versions: []string{"v1"}}
 	begin := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	freeze := func(name string, listed ...v1alpha1.KindRef) workload.Policy {
@@ -46,7 +47,8 @@ func TestClusterScopedKindsMatterOnlyToFreezesThatListThem(t *testing.T) {
 		}
 		tx.SetAdapter(pools, world.MayBeServed)
 	})
-	for id, want := range map[workload.Policy]string{freeze("all"): "", freeze("pools", pool): "the adapter nodepools.karpenter.sh is being deleted"} {
+	for id, want := range map[workload.Policy]string{freeze("all"): "",
+		freeze("pools", pool): "the adapter nodepools.karpenter.sh is being deleted"} {
 		p := w.Snapshot().Find(id)
 		if p.IsBroken() {
 			t.Fatalf("%s: %v", id, p.Invalid)

@@ -67,10 +67,12 @@ func (n *Recorder) judgedEvents(j *admit.Judgement) []announcement {
 	var list []announcement
 	name, user := nameOf(&j.Request), j.Request.User
 	add := func(policy workload.Policy, kind, reason string, actions []string, text string) {
-		list = append(list, announcement{policy: policy, object: j.Object, kind: kind, reason: reason, action: cmp.Or(strings.Join(actions, "And"), "Judge"), text: text, same: text})
+		list = append(list, announcement{policy: policy, object: j.Object, kind: kind, reason: reason,
+			action: cmp.Or(strings.Join(actions, "And"), "Judge"), text: text, same: text})
 	}
 	for _, d := range firstOf(j.Verdict.Denials, maxPolicies) {
-		reason := map[v1alpha1.Enforcement]string{v1alpha1.EnforcementDeny: "Denied", v1alpha1.EnforcementWarn: "Warned", v1alpha1.EnforcementAudit: "WouldDeny"}[d.Enforcement]
+		reason := map[v1alpha1.Enforcement]string{v1alpha1.EnforcementDeny: "Denied", v1alpha1.EnforcementWarn: "Warned",
+			v1alpha1.EnforcementAudit: "WouldDeny"}[d.Enforcement]
 		add(d.Policy, corev1.EventTypeWarning, reason, d.Names(), fmt.Sprintf("%s of %s by %s", strings.Join(d.Names(), " and "), name, user))
 		list[len(list)-1].same = name
 	}
@@ -139,7 +141,8 @@ func (n *Recorder) deliver(ctx context.Context, a announcement) bool {
 	if err != nil || found == nil && !a.gone {
 		return false
 	}
-	policy := corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: a.policy.Kind, Namespace: a.policy.Namespace, Name: a.policy.Name}
+	policy := corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: a.policy.Kind, Namespace: a.policy.Namespace,
+		Name: a.policy.Name}
 	if found != nil {
 		policy.UID = found.GetUID()
 	}
@@ -157,7 +160,8 @@ func (n *Recorder) deliver(ctx context.Context, a announcement) bool {
 
 // send writes one event. Events about cluster-scoped objects are in kube-system instead of the usual default, because
 // they name objects and users of all namespaces.
-func (n *Recorder) send(ctx context.Context, regarding corev1.ObjectReference, related *corev1.ObjectReference, a *announcement, text string) error {
+func (n *Recorder) send(ctx context.Context, regarding corev1.ObjectReference, related *corev1.ObjectReference, a *announcement,
+	text string) error {
 	return n.client.Create(ctx, &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cmp.Or(regarding.Namespace, metav1.NamespaceSystem), GenerateName: reporter + "-",

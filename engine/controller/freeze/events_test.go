@@ -54,7 +54,8 @@ func asked(name, user string, verdict freeze.Verdict) admit.Judgement {
 func denials(n int) freeze.Verdict {
 	v := freeze.Verdict{}
 	for i := range n {
-		v.Denials = append(v.Denials, freeze.Denial{Policy: workload.Policy{Kind: freeze.ClusterKind, Name: fmt.Sprintf("f%02d", i)}, Enforcement: v1alpha1.EnforcementDeny, Actions: workload.ChangeRollOut})
+		v.Denials = append(v.Denials, freeze.Denial{Policy: workload.Policy{Kind: freeze.ClusterKind, Name: fmt.Sprintf("f%02d", i)},
+			Enforcement: v1alpha1.EnforcementDeny, Actions: workload.ChangeRollOut})
 	}
 	return v
 }
@@ -115,16 +116,21 @@ func TestEventsOfOneRequest(t *testing.T) {
 func TestUsesOfExceptions(t *testing.T) {
 	lifted := freeze.Verdict{Allowed: true, Lifts: []freeze.Lift{{
 		Policy:    workload.Policy{Kind: freeze.ClusterKind, Name: "year-end"},
-		Exception: workload.Policy{Kind: freeze.ExceptionKind, Namespace: "shop", Name: "fix"}, Actions: workload.ChangeRollOut | workload.ChangeScale,
+		Exception: workload.Policy{Kind: freeze.ExceptionKind, Namespace: "shop", Name: "fix"},
+		Actions:   workload.ChangeRollOut | workload.ChangeScale,
 	}}}
 	n, _ := noting(t)
 	n.Judged(asked("web", "alice", lifted))
 	n.Judged(asked("web", "bob", lifted))
 	want := []string{
-		"ClusterChangeFreeze/year-end Lifted RollOutAndScale: RollOut and Scale of Deployment.apps/shop/web by alice, let through by FreezeException/shop/fix",
-		"FreezeException/shop/fix Used RollOutAndScale: RollOut and Scale of Deployment.apps/shop/web by alice, which ClusterChangeFreeze/year-end denies",
-		"ClusterChangeFreeze/year-end Lifted RollOutAndScale: RollOut and Scale of Deployment.apps/shop/web by bob, let through by FreezeException/shop/fix",
-		"FreezeException/shop/fix Used RollOutAndScale: RollOut and Scale of Deployment.apps/shop/web by bob, which ClusterChangeFreeze/year-end denies",
+		"ClusterChangeFreeze/year-end Lifted RollOutAndScale: RollOut and Scale of Deployment.apps/shop/web by alice, let through by " +
+			"FreezeException/shop/fix",
+		"FreezeException/shop/fix Used RollOutAndScale: RollOut and Scale of Deployment.apps/shop/web by alice, which " +
+			"ClusterChangeFreeze/year-end denies",
+		"ClusterChangeFreeze/year-end Lifted RollOutAndScale: RollOut and Scale of Deployment.apps/shop/web by bob, let through by " +
+			"FreezeException/shop/fix",
+		"FreezeException/shop/fix Used RollOutAndScale: RollOut and Scale of Deployment.apps/shop/web by bob, which " +
+			"ClusterChangeFreeze/year-end denies",
 	}
 	if diff := cmp.Diff(want, queued(n)); diff != "" {
 		t.Error(diff)

@@ -62,11 +62,13 @@ func (x *Exceptions) settle(ctx context.Context, p *world.Policy, now time.Time)
 	before, obj := p.Object, p.Object.DeepCopyObject().(policy.Object)
 	st := freeze.ExceptionStatusOf(obj)
 	st.ObservedGeneration = obj.GetGeneration()
-	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Valid", Message: "every field is valid",
+	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Valid",
+		Message:            "every field is valid",
 		ObservedGeneration: obj.GetGeneration(), LastTransitionTime: metav1.NewTime(now)}
 	if errs := p.Invalid; len(errs) > 0 {
 		st.State, st.Active, st.NextTransitionTime = "Invalid", false, nil
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "InvalidSpec", workload.OneLine(errs.ToAggregate().Error(), 2048)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "InvalidSpec",
+			workload.OneLine(errs.ToAggregate().Error(), 2048)
 	} else {
 		e := freeze.ExceptionOf(p.Policy.Policy)
 		st.State, next = e.State(now)

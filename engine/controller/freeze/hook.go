@@ -189,7 +189,8 @@ const clockCheck = time.Second
 // follow calls look once the world is loaded, and after each change of an input of verdicts, until the context ends;
 // also after a value of edited, after the pause returned by look, and at the returned instant. Each call of look uses
 // one instant: a period that ends between two reads of the clock would be missed.
-func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-chan struct{}, look func(now time.Time) (pause time.Duration, at time.Time)) {
+func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-chan struct{},
+	look func(now time.Time) (pause time.Duration, at time.Time)) {
 	changed := w.Listen()
 	select {
 	case <-ctx.Done():

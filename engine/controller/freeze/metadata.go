@@ -16,7 +16,8 @@ import (
 type Metadata struct{ Client metadata.Interface }
 
 // Metadata implements admit.Objects.
-func (m Metadata) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func (m Metadata) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace,
+	name string) (*metav1.PartialObjectMetadata, error) {
 	only := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 	list, err := m.Client.Resource(resource).Namespace(namespace).List(ctx, only)
 	if err != nil {

@@ -19,13 +19,16 @@ type Metrics struct {
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_admission_requests_total",
-			Help: "Requests judged against freezes by verdict (allowed, denied, warned, audited, lifted, error; overridden and excepted count uses of these rights) and kind. Dry runs do not count."},
+			Help: "Requests judged against freezes by verdict (allowed, denied, warned, audited, lifted, error; overridden and excepted count " +
+				"uses of these rights) and kind. Dry runs do not count."},
 			[]string{"verdict", "kind"}),
 		denials: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_freeze_denials_total",
-			Help: "Denials by freezes and maintenance windows, by policy, action (Create, Delete, RollOut, Scale) and enforcement (Deny, Warn, Audit). A change with several actions counts under each."},
+			Help: "Denials by freezes and maintenance windows, by policy, action (Create, Delete, RollOut, Scale) and enforcement (Deny, Warn, " +
+				"Audit). A change with several actions counts under each."},
 			[]string{"policy_kind", "policy", "action", "enforcement"}),
 		exceptions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_freeze_exceptions_total",
-			Help: "Denials of freezes and maintenance windows lifted by exceptions, by policy and action."}, []string{"policy_kind", "policy", "action"}),
+			Help: "Denials of freezes and maintenance windows lifted by exceptions, by policy and action."},
+			[]string{"policy_kind", "policy", "action"}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{Name: "flyball_admission_errors_total",
 			Help: "Requests refused because they could not be judged."}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_admission_seconds",

@@ -76,7 +76,8 @@ func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() ti
 		host = "unknown"
 	}
 	n := &Recorder{client: cached, metrics: m, world: w, now: now, wall: time.Now, instance: reporter + "-" + host, log: log,
-		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, occasions: map[occasion]*occasionEvents{}, crew: workers.NewCrew(writesAtOnce), signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
+		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, occasions: map[occasion]*occasionEvents{},
+		crew: workers.NewCrew(writesAtOnce), signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
 	w.Observe(n)
 	return n
 }
@@ -164,7 +165,8 @@ func add(c *v1alpha1.DeniedCounts, actions workload.Change) {
 		action workload.Change
 		count  *int64
 	}{
-		{workload.ChangeCreate, &c.Create}, {workload.ChangeDelete, &c.Delete}, {workload.ChangeRollOut, &c.RollOut}, {workload.ChangeScale, &c.Scale},
+		{workload.ChangeCreate, &c.Create}, {workload.ChangeDelete, &c.Delete}, {workload.ChangeRollOut, &c.RollOut},
+		{workload.ChangeScale, &c.Scale},
 	} {
 		if actions.Has(one.action) {
 			*one.count++

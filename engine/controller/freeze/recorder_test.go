@@ -99,7 +99,8 @@ func TestAHangingWriteDelaysNoOther(t *testing.T) {
 		c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(objects...).WithObjects(objects...).
 			WithInterceptorFuncs(interceptor.Funcs{
 				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil },
-				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
+					opts ...client.SubResourcePatchOption) error {
 					if obj.GetName() == "f00" {
 						if tries++; tries == 1 {
 							<-hangs
@@ -156,11 +157,13 @@ func TestTheCreatorIsNotWrittenIntoARecreatedException(t *testing.T) {
 		t.Fatal(err)
 	}
 	exception := func(uid types.UID, by string) *v1alpha1.FreezeException {
-		return &v1alpha1.FreezeException{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "hotfix", UID: uid}, Status: v1alpha1.ExceptionStatus{CreatedBy: by}}
+		return &v1alpha1.FreezeException{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "hotfix", UID: uid},
+			Status: v1alpha1.ExceptionStatus{CreatedBy: by}}
 	}
 	replaced := false
 	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.FreezeException{}).WithObjects(exception("u-1", "")).
-		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object,
+			p client.Patch, opts ...client.SubResourcePatchOption) error {
 			if !replaced {
 				replaced = true
 				other := exception("u-2", "eve")
@@ -172,7 +175,8 @@ func TestTheCreatorIsNotWrittenIntoARecreatedException(t *testing.T) {
 		}}).Build()
 	n, _ := noting(t)
 	n.client = c
-	n.creators["u-1"] = creator{exception: workload.Policy{Kind: "FreezeException", Namespace: "shop", Name: "hotfix"}, user: "alice", at: n.now()}
+	n.creators["u-1"] = creator{exception: workload.Policy{Kind: "FreezeException", Namespace: "shop", Name: "hotfix"}, user: "alice",
+		at: n.now()}
 	for range 2 {
 		n.recordCreators(t.Context())
 		n.crew.Wait()

@@ -44,7 +44,8 @@ type Hook struct {
 // Start keeps the configuration until the context ends. The configuration stays then.
 func (h *Hook) Start(ctx context.Context) error {
 	edited := make(chan struct{}, 1)
-	if err := registration.WatchNamed(ctx, h.Hook.Client, registration.PodsConfigurationName, &admissionregistrationv1.MutatingWebhookConfiguration{}, h.Log, edited); err != nil {
+	if err := registration.WatchNamed(ctx, h.Hook.Client, registration.PodsConfigurationName,
+		&admissionregistrationv1.MutatingWebhookConfiguration{}, h.Log, edited); err != nil {
 		return fmt.Errorf("watch the webhook configuration of pods: %w", err)
 	}
 	ticker := time.NewTicker(hookCheck)
@@ -101,7 +102,8 @@ func (h *Hook) keep(ctx context.Context) error {
 // NewNote returns a function that counts the results for pods in a registry. Call it once per process.
 func NewNote(r prometheus.Registerer) (func(newpods.Result), error) {
 	pods := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_new_pods_total",
-		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unfit, unknown, unreadable). Only tuned pods were changed. Dry runs do not count."}, []string{"result"})
+		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unfit, unknown, unreadable). Only tuned pods were " +
+			"changed. Dry runs do not count."}, []string{"result"})
 	if err := r.Register(pods); err != nil {
 		return nil, err
 	}

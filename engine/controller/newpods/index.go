@@ -290,7 +290,8 @@ func entryOf(obj *workload.Object) *entry {
 		e.unreadable = true
 		return e
 	}
-	e.want = newpod.Want{Policy: obj.Fields[fieldPolicy].Raw, Limits: policy.LimitRules[told.Limits], GoMaxProcs: told.GoMaxProcs, GoMemLimit: told.GoMemLimit}
+	e.want = newpod.Want{Policy: obj.Fields[fieldPolicy].Raw, Limits: policy.LimitRules[told.Limits], GoMaxProcs: told.GoMaxProcs,
+		GoMemLimit: told.GoMemLimit}
 	if b := told.Boost; b != nil {
 		e.want.Boost = newpod.BoostOf(b.CPU, b.Until, b.Containers)
 		if e.want.Boost != nil && b.Most != nil {
@@ -345,13 +346,15 @@ var errNoName = errors.New("project a recommendation: it has no name")
 func (projector) Project(raw []byte) (*workload.Object, error) {
 	// Each value is a copy, so the document is not kept.
 	text := func(path string) string { return gjson.GetBytes(raw, path).String() }
-	obj := &workload.Object{Namespace: text("metadata.namespace"), Name: text("metadata.name"), UID: text("metadata.uid"), ResourceVersion: text("metadata.resourceVersion")}
+	obj := &workload.Object{Namespace: text("metadata.namespace"), Name: text("metadata.name"), UID: text("metadata.uid"),
+		ResourceVersion: text("metadata.resourceVersion")}
 	if obj.Name == "" {
 		return nil, errNoName
 	}
 	if told := gjson.GetBytes(raw, "status.newPods"); told.IsObject() {
 		obj.Fields = []workload.Field{
-			{Raw: targetText(text("spec.target.group"), text("spec.target.kind"), text("spec.target.name"))}, {Raw: targetUID(raw)}, {Raw: text("spec.policy")}, {Raw: told.Raw},
+			{Raw: targetText(text("spec.target.group"), text("spec.target.kind"), text("spec.target.name"))}, {Raw: targetUID(raw)},
+			{Raw: text("spec.policy")}, {Raw: told.Raw},
 		}
 	}
 	return obj, nil

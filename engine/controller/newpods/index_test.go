@@ -46,7 +46,8 @@ func (o owners) OwnerOf(_ context.Context, ref workload.Ref, uid string) (owner 
 func recommendation(t *testing.T, namespace, policy, more string) *workload.Object {
 	t.Helper()
 	ref := workload.Ref{GroupKind: deployment, Namespace: namespace, Name: "web"}
-	obj, err := projector{}.Project([]byte(`{"metadata":{"namespace":"` + namespace + `","name":"` + workload.CompanionName(ref) + `","uid":"u","resourceVersion":"1",
+	obj, err := projector{}.Project([]byte(`{"metadata":{"namespace":"` + namespace + `","name":"` + workload.CompanionName(ref) +
+		`","uid":"u","resourceVersion":"1",
 	   "ownerReferences":[{"kind":"Other","name":"web","uid":"o"},{"kind":"Deployment","name":"web","uid":"d"}]},
 	 "spec":{"policy":"` + policy + `","target":{"group":"apps","kind":"Deployment","name":"web"}},"status":{"phase":"Working"` + more + `}}`))
 	if err != nil {
@@ -66,7 +67,8 @@ func policies(t *testing.T) *world.World {
 	w := world.New(world.Scope("flyball-system", nil))
 	w.Update(func(tx *world.Tx) {
 		for _, mode := range []v1alpha1.TortoiseMode{v1alpha1.TortoiseAuto, v1alpha1.TortoiseOff, "Broken", "Deleting"} {
-			p := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: string(mode), Finalizers: []string{v1alpha1.FinalizerRestore}}, Spec: v1alpha1.TortoiseSpec{TortoiseRules: v1alpha1.TortoiseRules{Mode: mode}}}
+			p := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: string(mode),
+				Finalizers: []string{v1alpha1.FinalizerRestore}}, Spec: v1alpha1.TortoiseSpec{TortoiseRules: v1alpha1.TortoiseRules{Mode: mode}}}
 			if mode == "Deleting" {
 				p.Spec.Mode, p.DeletionTimestamp = v1alpha1.TortoiseAuto, &metav1.Time{Time: time.Now()}
 			}
@@ -80,10 +82,12 @@ func policies(t *testing.T) *world.World {
 }
 
 func TestRequestsForNewPods(t *testing.T) {
-	want := newpod.Want{Policy: "Tortoise/shop/Auto", GoMemLimit: true, Containers: []newpod.Container{{Name: "main", CPU: 250, Memory: 64 << 20}, {Name: "side"}}}
+	want := newpod.Want{Policy: "Tortoise/shop/Auto", GoMemLimit: true,
+		Containers: []newpod.Container{{Name: "main", CPU: 250, Memory: 64 << 20}, {Name: "side"}}}
 	chain := map[string]*workload.Owner{
 		"web-1": {GroupKind: deployment, Name: "web"}, "web-2": {GroupKind: deployment, Name: "web", UID: "d"},
-		"web-0": {GroupKind: deployment, Name: "web", UID: "before"}, "lone": nil, "round": {GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "round"},
+		"web-0": {GroupKind: deployment, Name: "web", UID: "before"}, "lone": nil,
+		"round": {GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "round"},
 	}
 	for _, test := range []struct {
 		reason, kind, name string
@@ -96,7 +100,8 @@ func TestRequestsForNewPods(t *testing.T) {
 	}{
 		{reason: "a pod of a ReplicaSet of a Deployment", kind: "ReplicaSet", name: "web-1", result: newpods.Tuned},
 		{reason: "a ReplicaSet that says which Deployment", kind: "ReplicaSet", name: "web-2", result: newpods.Tuned},
-		{reason: "a Deployment that was made anew under its name, and of which nothing is told yet", kind: "ReplicaSet", name: "web-0", result: newpods.Untuned},
+		{reason: "a Deployment that was made anew under its name, and of which nothing is told yet", kind: "ReplicaSet", name: "web-0",
+			result: newpods.Untuned},
 		{reason: "a pod of the target itself", kind: "Deployment", name: "web", result: newpods.Tuned},
 		{reason: "a ReplicaSet that was created a moment ago", kind: "ReplicaSet", name: "web-1", late: patience / 2, result: newpods.Tuned},
 		{reason: "another ReplicaSet of that name", kind: "ReplicaSet", name: "web-1", uid: "forged", result: newpods.Unknown},
@@ -106,9 +111,11 @@ func TestRequestsForNewPods(t *testing.T) {
 		{reason: "a ReplicaSet of nothing", kind: "ReplicaSet", name: "lone", result: newpods.Untuned},
 		{reason: "owners that own one another", kind: "ReplicaSet", name: "round", result: newpods.Untuned},
 		{reason: "nothing for pods", kind: "Deployment", name: "web", more: ",", result: newpods.Untuned},
-		{reason: "no numbers that can be read", kind: "Deployment", name: "web", more: `,"newPods":{"containers":[{"name":"main","cpu":{}}]}`, result: newpods.Unreadable},
+		{reason: "no numbers that can be read", kind: "Deployment", name: "web", more: `,"newPods":{"containers":[{"name":"main","cpu":{}}]}`,
+			result: newpods.Unreadable},
 		{reason: "a policy in mode Off", kind: "Deployment", name: "web", policy: "Tortoise/shop/Off", result: newpods.Untuned},
-		{reason: "a policy that cannot be read any more keeps what was set", kind: "Deployment", name: "web", policy: "Tortoise/shop/Broken", result: newpods.Tuned},
+		{reason: "a policy that cannot be read any more keeps what was set", kind: "Deployment", name: "web", policy: "Tortoise/shop/Broken",
+			result: newpods.Tuned},
 		{reason: "a policy that is being deleted", kind: "Deployment", name: "web", policy: "Tortoise/shop/Deleting", result: newpods.Untuned},
 		{reason: "a policy that has gone", kind: "Deployment", name: "web", policy: "Tortoise/shop/gone", result: newpods.Untuned},
 		{reason: "a policy that tunes nothing", kind: "Deployment", name: "web", policy: "Schedule/shop/night", result: newpods.Untuned},
@@ -134,7 +141,8 @@ func TestRequestsForNewPods(t *testing.T) {
 			x.watching.Store(&watching{ctx: t.Context(), told: told{test.unsynced}})
 			x.watching.Load().keep(nil, obj)
 			uid := cmp.Or(test.uid, map[string]string{"ReplicaSet": "rs", "Deployment": "d"}[test.kind])
-			got, result := x.Want(t.Context(), workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: test.kind}, Namespace: namespace, Name: test.name}, uid)
+			got, result := x.Want(t.Context(), workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: test.kind}, Namespace: namespace,
+				Name: test.name}, uid)
 			if result != test.result {
 				t.Errorf("%s: %s", test.reason, result)
 			}
@@ -146,7 +154,8 @@ func TestRequestsForNewPods(t *testing.T) {
 				}
 			}
 			names, known := x.Namespaces()
-			if inUse := result == newpods.Tuned || result == newpods.Unreadable || test.kind != "Deployment" || test.uid != ""; known == test.unsynced || slices.Contains(names, namespace) != (inUse && known) {
+			if inUse := result == newpods.Tuned || result == newpods.Unreadable || test.kind != "Deployment" ||
+				test.uid != ""; known == test.unsynced || slices.Contains(names, namespace) != (inUse && known) {
 				t.Errorf("%s: namespaces in use: %v, %t", test.reason, names, known)
 			}
 			x.watching.Load().keep(obj, nil)

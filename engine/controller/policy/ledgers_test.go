@@ -35,8 +35,9 @@ func TestClusterScopedObjectsDoNotHoldANamespacedPolicy(t *testing.T) {
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	pool := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodePool"}, ObjectMeta: metav1.ObjectMeta{
-		Name: "spot", Annotations: map[string]string{v1alpha1.AnnotationLedger: `{"/spec/limits":{"set":0,"by":"ClusterSchedule/nights"}}`}}}
+	pool := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodePool"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "spot", Annotations: map[string]string{v1alpha1.AnnotationLedger: `{"/spec/limits":{"set":0,"by":"ClusterSchedule/nights"}}`}}}
 	going := pool.DeepCopy()
 	going.Name, going.DeletionTimestamp = "going", &metav1.Time{Time: time.Unix(2e9, 0)}
 	going.Annotations[v1alpha1.AnnotationLedger] = `{"/spec/limits":{"set":0,"by":"ClusterSchedule/weekends"}}`

@@ -188,7 +188,8 @@ const unseenRecheck = 10 * time.Second
 // heldBack returns when and why to look again because something may still have to be restored for a policy: on an
 // object in a watch, or on an object without a watch because the adapter of its kind is not ready. For objects in a
 // watch the reason is empty, because the status names them. again is zero if the policy may go.
-func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (why string, again time.Duration, err error) {
+func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (why string, again time.Duration,
+	err error) {
 	if !r.Started() {
 		return "Flyball has just started", time.Second, nil
 	}

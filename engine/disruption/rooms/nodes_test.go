@@ -14,7 +14,8 @@ func TestCapacitiesOfNodes(t *testing.T) {
 		`{}`:                                                                       {"0", "0"},
 	} {
 		obj, err := (sized{}).Project([]byte(`{"metadata":{"name":"n","resourceVersion":"7"},"status":` + status + `}`))
-		if err != nil || obj.Name != "n" || obj.ResourceVersion != "7" || len(obj.Fields) != 2 || obj.Fields[0].Raw != want[0] || obj.Fields[1].Raw != want[1] {
+		if err != nil || obj.Name != "n" || obj.ResourceVersion != "7" || len(obj.Fields) != 2 || obj.Fields[0].Raw != want[0] ||
+			obj.Fields[1].Raw != want[1] {
 			t.Errorf("%s: %+v, %v", status, obj, err)
 		}
 	}

@@ -94,7 +94,8 @@ func (k *kept[T]) follow(ctx context.Context, opts Options, resource string, rea
 			defer opts.Changed(after.Namespace)
 			v, err := read([]byte(after.Fields[0].Raw))
 			if err != nil {
-				opts.Log.Info("Failed to read an object that bounds pods; pods with the recommended requests may be refused", "resource", resource, "namespace", after.Namespace, "name", after.Name, "reason", err.Error())
+				opts.Log.Info("Failed to read an object that bounds pods; pods with the recommended requests may be refused", "resource", resource,
+					"namespace", after.Namespace, "name", after.Name, "reason", err.Error())
 				k.drop(after)
 				return
 			}
@@ -156,7 +157,8 @@ type bounding struct{}
 // Project implements watch.Projector.
 func (bounding) Project(raw []byte) (*workload.Object, error) {
 	text := func(path string) string { return gjson.GetBytes(raw, path).String() }
-	obj := &workload.Object{Namespace: text("metadata.namespace"), Name: text("metadata.name"), UID: text("metadata.uid"), ResourceVersion: text("metadata.resourceVersion")}
+	obj := &workload.Object{Namespace: text("metadata.namespace"), Name: text("metadata.name"), UID: text("metadata.uid"),
+		ResourceVersion: text("metadata.resourceVersion")}
 	if obj.Name == "" {
 		return nil, errNoName
 	}

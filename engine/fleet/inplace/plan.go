@@ -65,7 +65,8 @@ type Plan struct {
 // such changes restart a container, and its pod is still being changed or not ready.
 func IsRestarting(f *fleet.Fleet) bool {
 	return slices.ContainsFunc(f.Pods, func(p *fleet.Pod) bool {
-		return p.Resize.By == f.Own && isUnsettled(p) && slices.ContainsFunc(p.Containers, func(c fleet.Container) bool { return c.RestartsForCPU || c.RestartsForMemory })
+		return p.Resize.By == f.Own && isUnsettled(p) && slices.ContainsFunc(p.Containers,
+			func(c fleet.Container) bool { return c.RestartsForCPU || c.RestartsForMemory })
 	})
 }
 
@@ -146,7 +147,10 @@ const Patience = 10 * time.Minute
 // InTurn returns the restoring changes to make now: of the changes that restart containers at most one, and none while
 // another pod is not ready, unless it has not been ready for longer than Patience.
 func InTurn(pods []*fleet.Pod, changes []Change, now time.Time) []Change {
-	patient := slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool { return !p.Ready && now.Sub(time.Unix(p.Changed, 0)) > Patience })
+	patient := slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool {
+		return !p.Ready &&
+			now.Sub(time.Unix(p.Changed, 0)) > Patience
+	})
 	restarting := false
 	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool {
 		if !c.Restarts {

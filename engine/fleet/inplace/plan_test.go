@@ -58,28 +58,36 @@ func TestPlans(t *testing.T) {
 		{reason: "pods as their owner has them are changed, in order", pods: []*fleet.Pod{pod("b", owner), pod("a", owner)},
 			changed: "a b", counts: fleet.Resizing{Pods: 2, Waiting: 2}},
 		{reason: "what is right costs no write", pods: []*fleet.Pod{pod("a", done)}, counts: fleet.Resizing{Pods: 1, Resized: 1}},
-		{reason: "what nodes say", pods: []*fleet.Pod{pod("a", done, says(fleet.ResizeInProgress, "")), pod("b", done, says(fleet.ResizeDeferred, "no room")),
+		{reason: "what nodes say", pods: []*fleet.Pod{pod("a", done, says(fleet.ResizeInProgress, "")),
+			pod("b", done, says(fleet.ResizeDeferred, "no room")),
 			pod("c", done, says(fleet.ResizeInfeasible, "never")), pod("d", done, says(fleet.ResizeFailing, "in use")), pod("e", done)},
 			counts: fleet.Resizing{Pods: 5, Resized: 1, InProgress: 2, Deferred: 1, Infeasible: 1, Message: "pod b: no room"}},
 		{reason: "an infeasible pod is to have something else now", pods: []*fleet.Pod{pod("a", owner, says(fleet.ResizeInfeasible, "never"))},
 			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
 		{reason: "somebody else changes it", pods: []*fleet.Pod{pod("a", owner, by("vpa"))},
 			counts: fleet.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: its requests are changed in place by vpa"}},
-		{reason: "somebody else has changed it to that", pods: []*fleet.Pod{pod("a", done, by("vpa"))}, counts: fleet.Resizing{Pods: 1, Resized: 1}},
-		{reason: "containers that nobody speaks of", pods: []*fleet.Pod{pod("a", owner)}, want: inplace.Want{"side": {CPU: 1}}, counts: fleet.Resizing{Pods: 1, Resized: 1}},
+		{reason: "somebody else has changed it to that", pods: []*fleet.Pod{pod("a", done, by("vpa"))},
+			counts: fleet.Resizing{Pods: 1, Resized: 1}},
+		{reason: "containers that nobody speaks of", pods: []*fleet.Pod{pod("a", owner)}, want: inplace.Want{"side": {CPU: 1}},
+			counts: fleet.Resizing{Pods: 1, Resized: 1}},
 		{reason: "nothing is added", pods: []*fleet.Pod{pod("a", fleet.Resources{CPU: 400})}, counts: fleet.Resizing{Pods: 1, Resized: 1}},
 		{reason: "a limit of somebody else below the request", pods: []*fleet.Pod{pod("a", owner, limited(300))},
-			counts: fleet.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: its container main has a CPU limit below the request, which is not of the template"}},
+			counts: fleet.Resizing{Pods: 1, Infeasible: 1,
+				Message: "pod a: its container main has a CPU limit below the request, which is not of the template"}},
 		{reason: "another class of service", pods: []*fleet.Pod{pod("a", guaranteed)}, want: inplace.Want{"main": {CPU: 500}},
 			counts: fleet.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: the change would take it into another class of service"}},
 		{reason: "the class stays guaranteed", pods: []*fleet.Pod{pod("a", guaranteed)}, want: inplace.Want{"main": {CPU: 500, CPULimit: 500}},
 			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
-		{reason: "an API server that does not lower memory limits", pods: []*fleet.Pod{pod("a", owner)}, options: inplace.Options{KeepsMemoryLimits: true},
-			counts: fleet.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: the API server cannot lower the memory limit of the container main in place again"}},
-		{reason: "... of a container that is restarted for it", pods: []*fleet.Pod{pod("a", owner, restarting)}, options: inplace.Options{KeepsMemoryLimits: true},
+		{reason: "an API server that does not lower memory limits", pods: []*fleet.Pod{pod("a", owner)},
+			options: inplace.Options{KeepsMemoryLimits: true},
+			counts: fleet.Resizing{Pods: 1, Infeasible: 1,
+				Message: "pod a: the API server cannot lower the memory limit of the container main in place again"}},
+		{reason: "... of a container that is restarted for it", pods: []*fleet.Pod{pod("a", owner, restarting)},
+			options: inplace.Options{KeepsMemoryLimits: true},
 			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
-		{reason: "an API server that changes no pod", pods: []*fleet.Pod{pod("a", owner), pod("b", done)}, options: inplace.Options{Unserved: true},
-			counts: fleet.Resizing{Pods: 2, Resized: 1, Infeasible: 1, Message: "pod a: the API server does not serve pods/resize"}},
+		{reason: "an API server that changes no pod", pods: []*fleet.Pod{pod("a", owner), pod("b", done)},
+			options: inplace.Options{Unserved: true},
+			counts:  fleet.Resizing{Pods: 2, Resized: 1, Infeasible: 1, Message: "pod a: the API server does not serve pods/resize"}},
 		{reason: "a node that supports no changes", pods: []*fleet.Pod{pod("a", owner, unsupported), pod("b", owner)},
 			changed: "b", counts: fleet.Resizing{Pods: 2, Waiting: 1, Infeasible: 1, Message: "pod a: its node does not support changes in place"}},
 		{reason: "what was refused is not asked for again", pods: []*fleet.Pod{pod("a", owner), pod("b", owner)},
@@ -89,11 +97,15 @@ func TestPlans(t *testing.T) {
 			refused: inplace.Refusals{"uid-a": {Containers: pod("a", owner).Containers, Why: "too large"}},
 			changed: "a", counts: fleet.Resizing{Pods: 1, Waiting: 1}},
 		{reason: "restarts come one after the other", pods: []*fleet.Pod{pod("a", owner, restarting), pod("b", owner, restarting)},
-			changed: "a", counts: fleet.Resizing{Pods: 2, Waiting: 2, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+			changed: "a", counts: fleet.Resizing{Pods: 2, Waiting: 2,
+				Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
 		{reason: "... and none while another pod is not ready", pods: []*fleet.Pod{pod("a", done, unready), pod("b", owner, restarting)},
-			counts: fleet.Resizing{Pods: 2, Resized: 1, Waiting: 1, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
-		{reason: "... or has still to be restarted by its node", pods: []*fleet.Pod{pod("a", done, says(fleet.ResizeInProgress, "")), pod("b", owner, restarting)},
-			counts: fleet.Resizing{Pods: 2, InProgress: 1, Waiting: 1, Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+			counts: fleet.Resizing{Pods: 2, Resized: 1, Waiting: 1,
+				Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+		{reason: "... or has still to be restarted by its node",
+			pods: []*fleet.Pod{pod("a", done, says(fleet.ResizeInProgress, "")), pod("b", owner, restarting)},
+			counts: fleet.Resizing{Pods: 2, InProgress: 1, Waiting: 1,
+				Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
 		{reason: "who is not ready may be restarted", pods: []*fleet.Pod{pod("a", done), pod("b", owner, restarting, unready)},
 			changed: "b", counts: fleet.Resizing{Pods: 2, Resized: 1, Waiting: 1}},
 	} {
@@ -141,7 +153,8 @@ func TestRestartsAreCounted(t *testing.T) {
 	}
 	more := inplace.Want{"main": {Memory: 2 * gi}}
 	for memory, w := range map[bool]inplace.Want{false: want, true: more} {
-		if p := inplace.For(&fleet.Fleet{Pods: []*fleet.Pod{pod("a", owner)}, Own: "flyball"}, w, inplace.Options{}, nil); p.MoreMemory != memory {
+		if p := inplace.For(&fleet.Fleet{Pods: []*fleet.Pod{pod("a", owner)}, Own: "flyball"}, w, inplace.Options{},
+			nil); p.MoreMemory != memory {
 			t.Errorf("%+v is more memory: %t", w, p.MoreMemory)
 		}
 	}
@@ -160,9 +173,12 @@ func TestGivingBackInTurn(t *testing.T) {
 	}{
 		{"no restart", []*fleet.Pod{pod("a", done), pod("b", done)}, "a b"},
 		{"one restart at a time", []*fleet.Pod{pod("a", done, restarting), pod("b", done, restarting), pod("c", done)}, "a c"},
-		{"one is given back, and not ready yet", []*fleet.Pod{pod("a", owner, restarting, since(inplace.Patience)), pod("b", done, restarting)}, ""},
-		{"one has still to be restarted", []*fleet.Pod{pod("a", owner, restarting, says(fleet.ResizeInProgress, "")), pod("b", done, restarting)}, ""},
-		{"one does not become ready", []*fleet.Pod{pod("a", owner, restarting, since(inplace.Patience+time.Second)), pod("b", done, restarting)}, "b"},
+		{"one is given back, and not ready yet", []*fleet.Pod{pod("a", owner, restarting, since(inplace.Patience)), pod("b", done, restarting)},
+			""},
+		{"one has still to be restarted", []*fleet.Pod{pod("a", owner, restarting, says(fleet.ResizeInProgress, "")), pod("b", done, restarting)},
+			""},
+		{"one does not become ready", []*fleet.Pod{pod("a", owner, restarting, since(inplace.Patience+time.Second)), pod("b", done, restarting)},
+			"b"},
 		{"who is not ready may be restarted", []*fleet.Pod{pod("a", done, restarting, since(time.Second)), pod("b", done, restarting)}, "a"},
 	} {
 		changes, _ := inplace.GiveBack(test.pods, inplace.Want{"main": owner}, inplace.Options{}, nil)
@@ -183,10 +199,12 @@ func names(changes []inplace.Change) string {
 func TestGivingBack(t *testing.T) {
 	changed := pod("changed", done)
 	original := inplace.Want{"main": owner}
-	pods := []*fleet.Pod{pod("back", owner), changed, pod("grown", fleet.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi}), pod("moved", done, unsupported),
+	pods := []*fleet.Pod{pod("back", owner), changed, pod("grown", fleet.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi}),
+		pod("moved", done, unsupported),
 		pod("other", fleet.Resources{CPU: 1, CPULimit: 1, Memory: gi, MemoryLimit: gi})}
 	refused := inplace.Refusals{"uid-grown": {Containers: pod("", owner).Containers, Why: "too large"}}
-	const moved, other = "moved: its node does not support changes in place", "other: its container main has a CPU limit below the request, which is not of the template"
+	const moved, other = "moved: its node does not support changes in place",
+		"other: its container main has a CPU limit below the request, which is not of the template"
 	for _, test := range []struct {
 		options    inplace.Options
 		refused    inplace.Refusals
@@ -194,7 +212,8 @@ func TestGivingBack(t *testing.T) {
 	}{
 		{inplace.Options{}, nil, "changed grown", moved + ", " + other},
 		{inplace.Options{}, refused, "changed", "grown: too large, " + moved + ", " + other},
-		{inplace.Options{Unserved: true}, nil, "", unserved("changed") + ", " + unserved("grown") + ", " + unserved("moved") + ", " + unserved("other")},
+		{inplace.Options{Unserved: true}, nil, "", unserved("changed") + ", " + unserved("grown") + ", " + unserved("moved") + ", " +
+			unserved("other")},
 	} {
 		changes, kept := inplace.GiveBack(pods, original, test.options, test.refused)
 		if names(changes) != test.want {
@@ -239,7 +258,8 @@ func TestGivingBackWhatWasCreated(t *testing.T) {
 		{"an API server that cannot", func(*fleet.Pod) {}, inplace.Options{Unserved: true}, ""},
 		{"an API server that cannot take a limit back", func(*fleet.Pod) {}, inplace.Options{KeepsMemoryLimits: true}, ""},
 		{"it would restart", restarting, inplace.Options{}, ""},
-		{"it would restart, and was changed in place before", func(p *fleet.Pod) { restarting(p); p.Resize.By = "flyball" }, inplace.Options{}, "a"},
+		{"it would restart, and was changed in place before", func(p *fleet.Pod) { restarting(p); p.Resize.By = "flyball" }, inplace.Options{},
+			"a"},
 	} {
 		p := pod("a", done, func(p *fleet.Pod) { p.Resize.Made = true }, test.edit)
 		changes, kept := inplace.GiveBack([]*fleet.Pod{p}, original, test.options, nil)
@@ -261,10 +281,13 @@ func TestBoostsEnd(t *testing.T) {
 		}
 	}
 	pods := []*fleet.Pod{
-		pod("ready", owner, boosted("Ready main=500/1000")), pod("starting", owner, boosted("Ready main=500/1000", unready)), pod("later", owner, boosted("60s main=500/1000")),
-		pod("over", owner, boosted("50s main=400/800", unready)), pod("down", owner, boosted("Ready main=500/1000", by("flyball"))), pod("unable", owner, boosted("Ready main=500/1000", unsupported)),
+		pod("ready", owner, boosted("Ready main=500/1000")), pod("starting", owner, boosted("Ready main=500/1000", unready)),
+		pod("later", owner, boosted("60s main=500/1000")),
+		pod("over", owner, boosted("50s main=400/800", unready)), pod("down", owner, boosted("Ready main=500/1000", by("flyball"))),
+		pod("unable", owner, boosted("Ready main=500/1000", unsupported)),
 		pod("forged", owner, boosted("Ready main=9000/9000")), pod("half forged", owner, boosted("Ready main=500/9000")),
-		pod("restarting", owner, boosted("Ready main=500/1000", func(p *fleet.Pod) { p.Containers[0].RestartsForCPU = true })), pod("usual", owner),
+		pod("restarting", owner, boosted("Ready main=500/1000", func(p *fleet.Pod) { p.Containers[0].RestartsForCPU = true })),
+		pod("usual", owner),
 	}
 	changes, next := inplace.EndBoosts(&fleet.Fleet{Pods: pods, Own: "flyball"}, now, inplace.Options{}, nil)
 	got := map[string]fleet.Resources{}

@@ -247,7 +247,8 @@ func read(resources gjson.Result) (r fleet.Resources, err error) {
 		cpu  bool
 		to   *int64
 	}{
-		{"requests.cpu", true, &r.CPU}, {"limits.cpu", true, &r.CPULimit}, {"requests.memory", false, &r.Memory}, {"limits.memory", false, &r.MemoryLimit},
+		{"requests.cpu", true, &r.CPU}, {"limits.cpu", true, &r.CPULimit}, {"requests.memory", false, &r.Memory},
+		{"limits.memory", false, &r.MemoryLimit},
 	} {
 		v := resources.Get(field.path)
 		if !v.Exists() || v.Type == gjson.Null {

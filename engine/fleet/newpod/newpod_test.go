@@ -46,11 +46,13 @@ func TestPatches(t *testing.T) {
 		want        newpod.Want
 		after       string // empty: as before
 	}{
-		{"limits that stay", container(owner), keep, tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"2Gi"}}`)},
+		{"limits that stay", container(owner), keep,
+			tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"2Gi"}}`)},
 		{"limits that stay below what is wanted", container(`,"resources":{"requests":{"cpu":"100m"},"limits":{"cpu":"300m"}}`), keep,
 			tuned(`,"resources":{"requests":{"cpu":"300m"},"limits":{"cpu":"300m"}}`)},
 		{"limits that go", container(owner), none, tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{}}`)},
-		{"limits that go beside a request that is right", container(done), none, tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{}}`)},
+		{"limits that go beside a request that is right", container(done), none,
+			tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{}}`)},
 		{"requests are set, and limits by their ratio", container(owner), want, tuned(done)},
 		{"what is right stays", container(done), want, ""},
 		{"nothing is wanted", container(owner), newpod.Want{}, ""},
@@ -58,21 +60,29 @@ func TestPatches(t *testing.T) {
 		{"no request is added", container(`,"resources":{"limits":{"example.com/gpu":"1"}}`), want, ""},
 		{"a request of nothing stays", container(`,"resources":{"requests":{"cpu":"0"}}`), want, ""},
 		{"no limit is added", container(`,"resources":{"requests":{"cpu":2}}`), want, tuned(`,"resources":{"requests":{"cpu":"400m"}}`)},
-		{"one resource only", container(owner), newpod.Want{Policy: want.Policy, Containers: []newpod.Container{{Name: "main", Memory: 2048 * mebi}}},
+		{"one resource only", container(owner), newpod.Want{Policy: want.Policy,
+			Containers: []newpod.Container{{Name: "main", Memory: 2048 * mebi}}},
 			tuned(`,"resources":{"requests":{"cpu":"1","memory":"2Gi"},"limits":{"memory":"4Gi"}}`)},
-		{"guaranteed stays guaranteed", container(`,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}`), want,
+		{"guaranteed stays guaranteed", container(`,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}`),
+			want,
 			tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"cpu":"400m","memory":"512Mi"}}`)},
 		{"sidecars are containers, init containers are not",
-			pod(`{"containers":[{"name":"app"}],"initContainers":[{"name":"main"` + owner + `},{"name":"main","restartPolicy":"Always"` + owner + `}]}`), want,
-			strings.Replace(pod(`{"containers":[{"name":"app"}],"initContainers":[{"name":"main"`+owner+`},{"name":"main","restartPolicy":"Always"`+done+`}]}`),
+			pod(`{"containers":[{"name":"app"}],"initContainers":[{"name":"main"` + owner + `},{"name":"main","restartPolicy":"Always"` + owner +
+				`}]}`), want,
+			strings.Replace(pod(`{"containers":[{"name":"app"}],"initContainers":[{"name":"main"`+owner+`},{"name":"main","restartPolicy":"Always"`+
+				done+`}]}`),
 				`"a":"b"`, `"a":"b","flyball.dev/tuned-by":"Tortoise/shop/web"`, 1)},
 		{"a pod without annotations", `{"metadata":{},"spec":{"containers":[{"name":"main"` + owner + `}]}}`, want,
 			`{"metadata":{"annotations":{"flyball.dev/tuned-by":"Tortoise/shop/web"}},"spec":{"containers":[{"name":"main"` + done + `}]}}`},
 		{"variables by the limit, else by the request", container(owner), runtime,
 			container(owner + `,"env":[{"name":"GOMAXPROCS","value":"1"},{"name":"GOMEMLIMIT","value":"1932735240"}]`)},
-		{"variables by what comes to be", container(`,"resources":{"requests":{"cpu":"4","memory":"1Gi"},"limits":{"cpu":"16"}},"env":[{"name":"A","value":"b"}]`), both,
-			tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"cpu":"1600m"}},"env":[{"name":"A","value":"b"},{"name":"GOMAXPROCS","value":"2"},{"name":"GOMEMLIMIT","value":"483183810"}]`)},
-		{"the owner's variables stay", container(owner + `,"env":[{"name":"GOMEMLIMIT","value":"1GiB"},{"name":"GOMAXPROCS","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}}]`), runtime, ""},
+		{"variables by what comes to be",
+			container(`,"resources":{"requests":{"cpu":"4","memory":"1Gi"},"limits":{"cpu":"16"}},"env":[{"name":"A","value":"b"}]`), both,
+			tuned(
+				`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"cpu":"1600m"}},"env":[{"name":"A","value":"b"},{"name":"GOMAXPROCS","value":"2"},{"name":"GOMEMLIMIT","value":"483183810"}]`)},
+		{"the owner's variables stay", container(owner +
+			`,"env":[{"name":"GOMEMLIMIT","value":"1GiB"},{"name":"GOMAXPROCS","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}}]`),
+			runtime, ""},
 		{"one variable is the owner's", container(owner + `,"env":[{"name":"GOMAXPROCS","value":"7"}]`), runtime,
 			container(owner + `,"env":[{"name":"GOMAXPROCS","value":"7"},{"name":"GOMEMLIMIT","value":"1932735240"}]`)},
 		{"variables from elsewhere may be the same", container(owner + `,"envFrom":[{"configMapRef":{"name":"env"}}]`), runtime, ""},
@@ -133,16 +143,20 @@ func TestBoostsForTheStart(t *testing.T) {
 		{"of what the template has", container(owner), with("2x", template), started(of("2", "4"), "Ready main=1000/2000")},
 		{"below a limit that stays", container(owner), with("9x", keep), started(of("1999m", "2"), "Ready main=400/2000")},
 		{"a limit that stays leaves no room", container(of("400m", "400m")), with("2x", keep), ""},
-		{"without a limit", container(owner), with("2x", none), started(`,"resources":{"requests":{"cpu":"800m","memory":"1Gi"},"limits":{"memory":"2Gi"}}`, "Ready main=400")},
-		{"guaranteed stays guaranteed", container(`,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}`), with("2x"),
+		{"without a limit", container(owner), with("2x", none),
+			started(`,"resources":{"requests":{"cpu":"800m","memory":"1Gi"},"limits":{"memory":"2Gi"}}`, "Ready main=400")},
+		{"guaranteed stays guaranteed", container(`,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}`),
+			with("2x"),
 			started(`,"resources":{"requests":{"cpu":"800m","memory":"1Gi"},"limits":{"cpu":"800m","memory":"1Gi"}}`, "Ready main=400/400")},
 		{"as much as the largest node has", container(owner), with("2x", node(800)), started(of("800m", "1600m"), "Ready main=400/800")},
 		{"more than it has", container(owner), with("2x", node(799)), ""},
-		{"a container that would be restarted to come down", container(owner + `,"resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]`), with("2x"), ""},
-		{"containers with names that no note has room for", strings.ReplaceAll(container(owner), "main", strings.Repeat("m", fleet.LongestBoost)), with("2x", func(w *newpod.Want) {
-			w.Containers = []newpod.Container{{Name: strings.Repeat("m", fleet.LongestBoost), CPU: 400}}
-			w.Boost.Containers = []string{w.Containers[0].Name}
-		}), ""},
+		{"a container that would be restarted to come down",
+			container(owner + `,"resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]`), with("2x"), ""},
+		{"containers with names that no note has room for", strings.ReplaceAll(container(owner), "main", strings.Repeat("m", fleet.LongestBoost)),
+			with("2x", func(w *newpod.Want) {
+				w.Containers = []newpod.Container{{Name: strings.Repeat("m", fleet.LongestBoost), CPU: 400}}
+				w.Boost.Containers = []string{w.Containers[0].Name}
+			}), ""},
 		{"a container that is none of them", strings.ReplaceAll(container(owner), "main", "other"), with("2x"), ""},
 	} {
 		patch, err := newpod.Patch(gjson.Parse(test.pod), test.want)
@@ -176,7 +190,8 @@ func TestBoostsForTheStart(t *testing.T) {
 func TestPodsThatPass(t *testing.T) {
 	want := newpod.Want{Containers: []newpod.Container{{Name: "main", CPU: 400}}}
 	for text, why := range map[string]string{
-		container(`,"resources":{"requests":{"cpu":"many"}}`):                                                           "container main: read resources.requests.cpu",
+		container(
+			`,"resources":{"requests":{"cpu":"many"}}`): "container main: read resources.requests.cpu",
 		container(`,"resources":{"requests":{"cpu":"-1"}}`):                                                             "below zero",
 		pod(`{"resources":{"limits":{"cpu":"2"}},"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}`): "the pod as a whole",
 	} {
@@ -277,7 +292,8 @@ func TestPodsStayValid(t *testing.T) {
 				t.Fatal(err)
 			}
 			containers = append(containers, string(text))
-			want.Containers = append(want.Containers, newpod.Container{Name: name, CPU: rapid.Int64Range(0, 1<<40).Draw(t, "cpu"), Memory: rapid.Int64Range(0, 1<<45).Draw(t, "bytes")})
+			want.Containers = append(want.Containers, newpod.Container{Name: name, CPU: rapid.Int64Range(0, 1<<40).Draw(t, "cpu"),
+				Memory: rapid.Int64Range(0, 1<<45).Draw(t, "bytes")})
 		}
 		before := pod(`{"containers":[` + strings.Join(containers, ",") + `]}`)
 		patch, err := newpod.Patch(gjson.Parse(before), want)
@@ -296,7 +312,8 @@ func TestPodsStayValid(t *testing.T) {
 			for of, n := range map[string]int64{"cpu": want.Containers[i].CPU, "memory": want.Containers[i].Memory} {
 				owned := gjson.Get(containers[i], "resources.requests."+of)
 				request, limit := quantity(c, "requests."+of), quantity(c, "limits."+of)
-				if c.Get("resources.requests."+of).Exists() != owned.Exists() || c.Get("resources.limits."+of).Exists() != gjson.Get(containers[i], "resources.limits."+of).Exists() {
+				if c.Get("resources.requests."+of).Exists() != owned.Exists() ||
+					c.Get("resources.limits."+of).Exists() != gjson.Get(containers[i], "resources.limits."+of).Exists() {
 					t.Errorf("something was added or taken away:\n%s\n%s", before, after)
 				}
 				if !limit.IsZero() && request.Cmp(limit) > 0 {
@@ -328,21 +345,26 @@ func quantityOf(text string) resource.Quantity {
 
 // TestHostilePods: pods that are made to hurt are read in one walk, and pass.
 func TestHostilePods(t *testing.T) {
-	want := newpod.Want{Policy: "p", GoMaxProcs: true, GoMemLimit: true, Containers: []newpod.Container{{Name: "main", CPU: 400, Memory: 64 * mebi}}}
+	want := newpod.Want{Policy: "p", GoMaxProcs: true, GoMemLimit: true,
+		Containers: []newpod.Container{{Name: "main", CPU: 400, Memory: 64 * mebi}}}
 	many := strings.Repeat(`{"name":"A","value":"b"},`, 10_000)
 	for _, test := range []struct{ reason, pod, patched string }{
 		{"a long environment", container(`,"env":[` + many + `{"name":"GOMAXPROCS"}],"resources":{"requests":{"cpu":"1","memory":"1Gi"}}`),
 			`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"400m"},{"op":"replace","path":"/spec/containers/0/resources/requests/memory","value":"64Mi"},` +
 				`{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}},{"op":"add","path":"/metadata/annotations/flyball.dev~1tuned-by","value":"p"}]`},
-		{"very many containers", pod(`{"containers":[` + strings.Repeat(`{"name":"a","resources":{"requests":{"cpu":"1"}}},`, 10_000) + `{"name":"b"}]}`), ""},
+		{"very many containers", pod(`{"containers":[` + strings.Repeat(`{"name":"a","resources":{"requests":{"cpu":"1"}}},`, 10_000) +
+			`{"name":"b"}]}`), ""},
 		{"no containers", pod(`{}`), ""},
 		{"containers that are none", pod(`{"containers":{"0":{"name":"main"}},"initContainers":"main"}`), ""},
-		{"resources of unknown names", container(`,"resources":{"requests":{"example.com/x":"1","hugepages-2Mi":"4Mi","ephemeral-storage":"1Gi"},"limits":{"example.com/x":"1"}}`), ""},
+		{"resources of unknown names",
+			container(
+				`,"resources":{"requests":{"example.com/x":"1","hugepages-2Mi":"4Mi","ephemeral-storage":"1Gi"},"limits":{"example.com/x":"1"}}`), ""},
 		{"more than there is", container(`,"resources":{"requests":{"cpu":"9223372036854775807"}}`), "error"},
 		{"more than can be written", container(`,"resources":{"limits":{"memory":"1e999"},"requests":{"memory":"1e99"}}`), "error"},
 		{"a quantity that takes minutes to read", container(`,"resources":{"requests":{"cpu":"1e-999999999"}}`), "error"},
 		{"less than can be counted", container(`,"resources":{"requests":{"cpu":"1e-99"}}`), "error"},
-		{"part of a byte, which would be rounded up to its limit", container(`,"resources":{"requests":{"memory":"3m"},"limits":{"memory":"1"}}`), "error"},
+		{"part of a byte, which would be rounded up to its limit", container(`,"resources":{"requests":{"memory":"3m"},"limits":{"memory":"1"}}`),
+			"error"},
 		{"amounts that are none", container(`,"resources":{"requests":{"cpu":{},"memory":[1]}}`), "error"},
 		{"an environment that is none", container(`,"env":7,"envFrom":{},"resources":{"requests":{"cpu":"400m","memory":"64Mi"}}`),
 			`[{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMAXPROCS","value":"1"}},{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}}]`},

@@ -81,8 +81,10 @@ func only(all corev1.ResourceList, names []corev1.ResourceName) corev1.ResourceL
 // usage returns requests and limits by the resource names of quotas.
 func usage(requests, limits corev1.ResourceList) map[corev1.ResourceName]resource.Quantity {
 	return map[corev1.ResourceName]resource.Quantity{
-		corev1.ResourceCPU: requests[corev1.ResourceCPU], corev1.ResourceRequestsCPU: requests[corev1.ResourceCPU], corev1.ResourceLimitsCPU: limits[corev1.ResourceCPU],
-		corev1.ResourceMemory: requests[corev1.ResourceMemory], corev1.ResourceRequestsMemory: requests[corev1.ResourceMemory], corev1.ResourceLimitsMemory: limits[corev1.ResourceMemory],
+		corev1.ResourceCPU: requests[corev1.ResourceCPU], corev1.ResourceRequestsCPU: requests[corev1.ResourceCPU],
+		corev1.ResourceLimitsCPU: limits[corev1.ResourceCPU],
+		corev1.ResourceMemory:    requests[corev1.ResourceMemory], corev1.ResourceRequestsMemory: requests[corev1.ResourceMemory],
+		corev1.ResourceLimitsMemory: limits[corev1.ResourceMemory],
 	}
 }
 
@@ -115,7 +117,8 @@ func (r Room) Refuses(pod []byte) (string, error) {
 	if err := json.Unmarshal(pod, &read); err != nil {
 		return "", fmt.Errorf("read the resources of a pod: %w", err)
 	}
-	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: containers(read.Spec.Containers), InitContainers: containers(read.Spec.InitContainers), Overhead: read.Spec.Overhead}}
+	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: containers(read.Spec.Containers), InitContainers: containers(read.Spec.InitContainers),
+		Overhead: read.Spec.Overhead}}
 	for _, item := range r.Ranges {
 		if why := outside(item, p); why != "" {
 			return why, nil
@@ -158,10 +161,13 @@ func beyond(item Range, requests, limits corev1.ResourceList) string {
 			return fmt.Sprintf("%s of %s, below the %s of LimitRange %s", request.String(), name, least.String(), item.Name)
 		}
 		if most, ok := item.Max[name]; ok && (!limited || limit.Cmp(most) > 0 || request.Cmp(most) > 0) {
-			return fmt.Sprintf("%s of %s, limited to %s, above the %s of LimitRange %s", request.String(), name, limit.String(), most.String(), item.Name)
+			return fmt.Sprintf("%s of %s, limited to %s, above the %s of LimitRange %s", request.String(), name, limit.String(), most.String(),
+				item.Name)
 		}
-		if most, ok := item.MaxLimitRequestRatio[name]; ok && (request.IsZero() || limit.IsZero() || 1000*float64(limit.MilliValue())/float64(request.MilliValue()) > float64(most.MilliValue())) {
-			return fmt.Sprintf("%s of %s, limited to %s, more than %s times that, which LimitRange %s allows", request.String(), name, limit.String(), most.String(), item.Name)
+		if most, ok := item.MaxLimitRequestRatio[name]; ok &&
+			(request.IsZero() || limit.IsZero() || 1000*float64(limit.MilliValue())/float64(request.MilliValue()) > float64(most.MilliValue())) {
+			return fmt.Sprintf("%s of %s, limited to %s, more than %s times that, which LimitRange %s allows", request.String(), name,
+				limit.String(), most.String(), item.Name)
 		}
 	}
 	return ""

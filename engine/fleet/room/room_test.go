@@ -43,21 +43,28 @@ func TestRoom(t *testing.T) {
 		{"the least there is", "Container", `"min":{"cpu":"100m","memory":"100Mi"}`, none, ""},
 		{"less than that", "Container", `"min":{"cpu":"101m"}`, none, "container a: 100m of cpu, below the 101m of LimitRange bounds"},
 		{"a limit that is less", "Container", `"min":{"memory":"201Mi"}`, none, "container a: 200Mi of memory, below"},
-		{"less in a container that initializes", "Container", `"min":{"cpu":"0"},"max":{"cpu":"500m"},"maxLimitRequestRatio":{"memory":"2"}`, none, ""},
+		{"less in a container that initializes", "Container", `"min":{"cpu":"0"},"max":{"cpu":"500m"},"maxLimitRequestRatio":{"memory":"2"}`,
+			none, ""},
 		{"the most there is", "Container", `"max":{"memory":"800Mi"}`, none, ""},
-		{"more than that", "Container", `"max":{"memory":"799Mi"}`, none, "container b: 400Mi of memory, limited to 800Mi, above the 799Mi of LimitRange bounds"},
+		{"more than that", "Container", `"max":{"memory":"799Mi"}`, none,
+			"container b: 400Mi of memory, limited to 800Mi, above the 799Mi of LimitRange bounds"},
 		{"the ratio", "Container", `"maxLimitRequestRatio":{"cpu":"5"}`, none, ""},
-		{"more than the ratio", "Container", `"maxLimitRequestRatio":{"cpu":"4999m"}`, none, "container a: 100m of cpu, limited to 500m, more than 4999m times that, which LimitRange bounds allows"},
+		{"more than the ratio", "Container", `"maxLimitRequestRatio":{"cpu":"4999m"}`, none,
+			"container a: 100m of cpu, limited to 500m, more than 4999m times that, which LimitRange bounds allows"},
 		{"all of the pod", "Pod", `"max":{"cpu":"1500m","memory":"1400Mi"},"min":{"cpu":"400m","memory":"700Mi"}`, none, ""},
 		{"more than a pod may have", "Pod", `"max":{"cpu":"1499m"}`, none, "400m of cpu, limited to 1500m, above the 1499m"},
 		{"less than a pod must have", "Pod", `"min":{"memory":"701Mi"}`, none, "700Mi of memory, below the 701Mi"},
 		{"claims", "PersistentVolumeClaim", `"max":{"memory":"1"}`, none, ""},
-		{"what a quota has left", "Container", `"min":{}`, `{"status":{"hard":{"cpu":"1","requests.cpu":"2","limits.cpu":"4","memory":"700Mi","limits.memory":"1400Mi"},"used":{"cpu":"550m","limits.cpu":"2450m"}}}`, ""},
-		{"more than it has", "Container", `"min":{}`, `{"status":{"hard":{"requests.cpu":"1"},"used":{"requests.cpu":"551m"}}}`, "ResourceQuota share has 449m of requests.cpu left, less than 450m"},
-		{"limits that are more", "Container", `"min":{}`, `{"status":{"hard":{"limits.memory":"1399Mi"}}}`, "1399Mi of limits.memory left, less than 1400Mi"},
+		{"what a quota has left", "Container", `"min":{}`,
+			`{"status":{"hard":{"cpu":"1","requests.cpu":"2","limits.cpu":"4","memory":"700Mi","limits.memory":"1400Mi"},"used":{"cpu":"550m","limits.cpu":"2450m"}}}`, ""},
+		{"more than it has", "Container", `"min":{}`, `{"status":{"hard":{"requests.cpu":"1"},"used":{"requests.cpu":"551m"}}}`,
+			"ResourceQuota share has 449m of requests.cpu left, less than 450m"},
+		{"limits that are more", "Container", `"min":{}`, `{"status":{"hard":{"limits.memory":"1399Mi"}}}`,
+			"1399Mi of limits.memory left, less than 1400Mi"},
 		{"one that is overdrawn", "Container", `"min":{}`, `{"status":{"hard":{"memory":"1Gi"},"used":{"memory":"2Gi"}}}`, "-1Gi of memory left"},
 		{"one that counts for some pods only", "Container", `"min":{}`, `{"spec":{"scopes":["Terminating"]},"status":{"hard":{"cpu":"0"}}}`, ""},
-		{"one that counts for some priorities only", "Container", `"min":{}`, `{"spec":{"scopeSelector":{"matchExpressions":[]}},"status":{"hard":{"cpu":"0"}}}`, ""},
+		{"one that counts for some priorities only", "Container", `"min":{}`,
+			`{"spec":{"scopeSelector":{"matchExpressions":[]}},"status":{"hard":{"cpu":"0"}}}`, ""},
 	} {
 		r := in(t, test.kind, test.limits, test.quota)
 		why, err := r.Refuses([]byte(pod))
@@ -72,8 +79,10 @@ func TestRoom(t *testing.T) {
 
 func TestContainersWithoutALimit(t *testing.T) {
 	const pod = `{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"100m"}}}]}}`
-	for limits, why := range map[string]string{`"min":{"cpu":"100m"}`: "", `"max":{"cpu":"1"}`: "above", `"maxLimitRequestRatio":{"cpu":"4"}`: "times", `"min":{"memory":"1"}`: "below"} {
-		if got, err := in(t, "Container", limits, `{}`).Refuses([]byte(pod)); err != nil || (got != "") != (why != "") || !strings.Contains(got, why) {
+	for limits, why := range map[string]string{`"min":{"cpu":"100m"}`: "", `"max":{"cpu":"1"}`: "above",
+		`"maxLimitRequestRatio":{"cpu":"4"}`: "times", `"min":{"memory":"1"}`: "below"} {
+		if got, err := in(t, "Container", limits, `{}`).Refuses([]byte(pod)); err != nil || (got != "") != (why != "") ||
+			!strings.Contains(got, why) {
 			t.Errorf("%s: %q, %v", limits, got, err)
 		}
 	}

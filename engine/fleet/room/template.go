@@ -59,7 +59,8 @@ func (r Room) withDefaults(c fleet.Container) (full fleet.Container, why string)
 			if q, has := item.Default[part.name]; has && *part.limit == 0 {
 				*part.limit = part.amount(q)
 				if *part.request > *part.limit {
-					return c, fmt.Sprintf("%s of %s, above the limit of %s that LimitRange %s gives it", text(part.name, *part.request), part.name, q.String(), item.Name)
+					return c, fmt.Sprintf("%s of %s, above the limit of %s that LimitRange %s gives it", text(part.name, *part.request), part.name,
+						q.String(), item.Name)
 				}
 			}
 			if q, has := item.DefaultRequest[part.name]; has && *part.request == 0 {
@@ -110,7 +111,8 @@ func asContainer(c fleet.Container) corev1.Container {
 		}
 		return l
 	}
-	return corev1.Container{Name: c.Name, Resources: corev1.ResourceRequirements{Requests: list(c.CPU, c.Memory), Limits: list(c.CPULimit, c.MemoryLimit)}}
+	return corev1.Container{Name: c.Name, Resources: corev1.ResourceRequirements{Requests: list(c.CPU, c.Memory),
+		Limits: list(c.CPULimit, c.MemoryLimit)}}
 }
 
 func newest(pods []*fleet.Pod) *fleet.Pod {
@@ -140,7 +142,8 @@ func (r Room) overdrawn(will map[string]fleet.Container, pods []*fleet.Pod) stri
 			more, left := needs[name].DeepCopy(), q.Left[name]
 			more.Sub(had[name])
 			if more.Sign() > 0 && more.Cmp(left) > 0 {
-				return fmt.Sprintf("ResourceQuota %s has %s of %s left, and %s more would be needed for %s", q.Name, left.String(), name, more.String(), workload.Count(len(pods), "pod"))
+				return fmt.Sprintf("ResourceQuota %s has %s of %s left, and %s more would be needed for %s", q.Name, left.String(), name, more.String(),
+					workload.Count(len(pods), "pod"))
 			}
 		}
 	}
@@ -148,5 +151,6 @@ func (r Room) overdrawn(will map[string]fleet.Container, pods []*fleet.Pod) stri
 }
 
 func sum(a, b fleet.Resources) fleet.Resources {
-	return fleet.Resources{CPU: a.CPU + b.CPU, Memory: a.Memory + b.Memory, CPULimit: a.CPULimit + b.CPULimit, MemoryLimit: a.MemoryLimit + b.MemoryLimit}
+	return fleet.Resources{CPU: a.CPU + b.CPU, Memory: a.Memory + b.Memory, CPULimit: a.CPULimit + b.CPULimit, MemoryLimit: a.MemoryLimit +
+		b.MemoryLimit}
 }

@@ -47,11 +47,14 @@ func CompileCluster(d *v1alpha1.ClusterDeletionCost, ctx Context) (*policy.Polic
 	return compile(id, selector, errs, d.Spec.DeletionCostRules, ctx)
 }
 
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.DeletionCostRules, ctx Context) (*policy.Policy, field.ErrorList) {
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.DeletionCostRules,
+	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	errs = append(errs, validate(rules, at)...)
-	errs = append(errs, ctx.RefuseKinds(selector.Kinds(), at.Child("target", "kinds"), func(k policy.AdaptedKind) bool { return !k.HeedsCosts },
-		"its controller ignores the deletion cost of pods: it decides by itself which pod goes. An adapter says otherwise with pods.deletionCost: true")...)
+	errs = append(errs, ctx.RefuseKinds(selector.Kinds(), at.Child("target", "kinds"),
+		func(k policy.AdaptedKind) bool { return !k.HeedsCosts },
+		"its controller ignores the deletion cost of pods: it decides by itself which pod goes. An adapter says otherwise with "+
+			"pods.deletionCost: true")...)
 	d := &deletionCost{id: id, rules: withDefaults(rules)}
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)
@@ -110,7 +113,8 @@ func (d *deletionCost) suspended(f *pipeline.Frame) error {
 func (d *deletionCost) costs(f *pipeline.Frame) error {
 	text := d.text()
 	f.Sayf("%s", text)
-	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{By: d.id, Class: workload.ClassSet, Priority: d.rules.Priority, DeletionCosts: text})
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{By: d.id, Class: workload.ClassSet, Priority: d.rules.Priority,
+		DeletionCosts: text})
 	return nil
 }
 

@@ -132,7 +132,8 @@ func TestOneOfTwoPoliciesSetsTheCosts(t *testing.T) {
 		{ask("a", `{}`), ask("b", `{spreadBy: topology.kubernetes.io/zone, writesPerSecond: 9}`), "a", false},
 		{ask("a", `{}`), ask("b", `{duringRollOut: true}`), "a", true},
 		{ask("a", `{algorithm: NodeLifetime}`), ask("b", `{algorithm: NodeLifetime, goingNodes: {taints: [x]}}`), "a", true},
-		{ask("a", `{algorithm: Weighted, weights: [{algorithm: Oldest}]}`), ask("b", `{algorithm: Weighted, weights: [{algorithm: Oldest, weight: 2}]}`), "a", true},
+		{ask("a", `{algorithm: Weighted, weights: [{algorithm: Oldest}]}`),
+			ask("b", `{algorithm: Weighted, weights: [{algorithm: Oldest, weight: 2}]}`), "a", true},
 	} {
 		for _, in := range [][]workload.Intent{{tc.a, tc.b}, {tc.b, tc.a, tc.a}} {
 			plan, conflicts := pipeline.Merge(in...)
@@ -147,7 +148,8 @@ func TestOneOfTwoPoliciesSetsTheCosts(t *testing.T) {
 }
 
 func TestNodeLabelsAreTextOrList(t *testing.T) {
-	for text, want := range map[string]string{`"zone"`: `"zone"`, `["zone"]`: `"zone"`, `["zone","host"]`: `["zone","host"]`, `7`: `"not a text: 7"`} {
+	for text, want := range map[string]string{`"zone"`: `"zone"`, `["zone"]`: `"zone"`, `["zone","host"]`: `["zone","host"]`,
+		`7`: `"not a text: 7"`} {
 		var labels v1alpha1.NodeLabels
 		if err := json.Unmarshal([]byte(text), &labels); err != nil {
 			t.Fatal(err)
@@ -162,7 +164,8 @@ func TestNodeLabelsAreTextOrList(t *testing.T) {
 func TestStatus(t *testing.T) {
 	p := compile(t, `{}`)
 	d := read(t, `{}`)
-	p.PodOrderer().FillPods(d, policy.PodSummary{Pods: 30, Writes: 4, Spread: 2, SpreadAtHalf: 1, Foreign: map[string]int{"b": 1, "a": 1, "c": 5}})
+	p.PodOrderer().FillPods(d, policy.PodSummary{Pods: 30, Writes: 4, Spread: 2, SpreadAtHalf: 1,
+		Foreign: map[string]int{"b": 1, "a": 1, "c": 5}})
 	want := v1alpha1.DeletionCostStatus{Pods: 30, WritesLastHour: 4, Spread: &v1alpha1.SpreadStatus{Now: 2, Half: 1},
 		ForeignWriters: []v1alpha1.ForeignWriter{{Manager: "c", Pods: 5}, {Manager: "a", Pods: 1}, {Manager: "b", Pods: 1}}}
 	if got, _ := json.Marshal(d.Status); string(got) != mustJSON(want) {
@@ -190,7 +193,8 @@ func TestRights(t *testing.T) {
 	if len(rights) != 1 || rights[0].Verb != "patch" || rights[0].Kind != (schema.GroupKind{Kind: "Pod"}) {
 		t.Errorf("takes %+v", rights)
 	}
-	for _, spec := range []string{`{algorithm: Oldest}`, `{spreadBy: a}`, `{priority: 1}`, `{writesPerSecond: 9}`, `{target: {names: [web]}}`} {
+	for _, spec := range []string{`{algorithm: Oldest}`, `{spreadBy: a}`, `{priority: 1}`, `{writesPerSecond: 9}`,
+		`{target: {names: [web]}}`} {
 		if again := row.RightsOf(read(t, spec)); reflect.DeepEqual(again[0].Asks, rights[0].Asks) {
 			t.Errorf("an edit to %s asks for nothing", spec)
 		}
@@ -198,7 +202,8 @@ func TestRights(t *testing.T) {
 	if rights := row.RightsOf(read(t, `{suspend: true}`)); len(rights) > 0 {
 		t.Errorf("takes %+v while suspended", rights)
 	}
-	cluster := &v1alpha1.ClusterDeletionCost{Spec: v1alpha1.ClusterDeletionCostSpec{DeletionCostRules: v1alpha1.DeletionCostRules{WritesPerSecond: ptr.To[int32](3)}}}
+	cluster := &v1alpha1.ClusterDeletionCost{}
+	cluster.Spec.WritesPerSecond = ptr.To[int32](3)
 	if p, errs := deletioncost.CompileCluster(cluster, heeding); len(errs) == 0 || !p.IsBroken() {
 		t.Error("a cluster policy that names no namespaces is let through")
 	}

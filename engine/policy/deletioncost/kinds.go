@@ -19,9 +19,10 @@ func Kinds() []policy.Kind {
 		policy.NewKind[v1alpha1.DeletionCost, v1alpha1.DeletionCostList](Compile, func(d *v1alpha1.DeletionCost) policy.Parts {
 			return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
 		}),
-		policy.NewKind[v1alpha1.ClusterDeletionCost, v1alpha1.ClusterDeletionCostList](CompileCluster, func(d *v1alpha1.ClusterDeletionCost) policy.Parts {
-			return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
-		}))
+		policy.NewKind[v1alpha1.ClusterDeletionCost, v1alpha1.ClusterDeletionCostList](CompileCluster,
+			func(d *v1alpha1.ClusterDeletionCost) policy.Parts {
+				return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
+			}))
 }
 
 // parts returns the kinds of the target among the parts: the validity of a policy can depend on them. The needed right

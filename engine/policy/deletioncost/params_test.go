@@ -40,7 +40,8 @@ func TestLimits(t *testing.T) {
 // The claim has the parameters as text, and the node labels are those of the algorithms in use.
 func TestClaimAndNodeLabelsFollowTheAlgorithms(t *testing.T) {
 	const zone = "topology.kubernetes.io/zone"
-	going := []string{"cloud.google.com/gke-spot", "eks.amazonaws.com/capacityType", "karpenter.sh/capacity-type", "kubernetes.azure.com/scalesetpriority"}
+	going := []string{"cloud.google.com/gke-spot", "eks.amazonaws.com/capacityType", "karpenter.sh/capacity-type",
+		"kubernetes.azure.com/scalesetpriority"}
 	usually := fmt.Sprintf("by taints %v", algorithm.DefaultGoingTaints)
 	for _, tc := range []struct {
 		spec   string
@@ -52,10 +53,13 @@ func TestClaimAndNodeLabelsFollowTheAlgorithms(t *testing.T) {
 		{`{spreadBy: [a, b]}`, []string{"over a and b"}, nil, []string{"a", "b"}},
 		{`{algorithm: Oldest}`, nil, []string{"over", "taints"}, []string{zone}},
 		{`{algorithm: NodeLifetime}`, []string{usually, "karpenter.sh/capacity-type=spot"}, []string{"over"}, append([]string{zone}, going...)},
-		{`{algorithm: NodeLifetime, goingNodes: {taints: [x]}}`, []string{"by taints [x]", "karpenter.sh/capacity-type=spot"}, nil, append([]string{zone}, going...)},
-		{`{algorithm: NodeLifetime, goingNodes: {labels: {l: v}}}`, []string{usually, "and labels [l=v]"}, []string{"karpenter.sh/capacity-type"}, []string{zone, "l"}},
+		{`{algorithm: NodeLifetime, goingNodes: {taints: [x]}}`, []string{"by taints [x]", "karpenter.sh/capacity-type=spot"}, nil,
+			append([]string{zone}, going...)},
+		{`{algorithm: NodeLifetime, goingNodes: {labels: {l: v}}}`, []string{usually, "and labels [l=v]"}, []string{"karpenter.sh/capacity-type"},
+			[]string{zone, "l"}},
 		{`{algorithm: NodeLifetime, goingNodes: {taints: [], labels: {}}}`, []string{"by taints [] and labels []"}, nil, []string{zone}},
-		{`{algorithm: Weighted, weights: [{algorithm: Spread}, {algorithm: Oldest, weight: 3}]}`, []string{"Weighted Spread x1 Oldest x3 over " + zone}, []string{"taints"}, []string{zone}},
+		{`{algorithm: Weighted, weights: [{algorithm: Spread}, {algorithm: Oldest, weight: 3}]}`,
+			[]string{"Weighted Spread x1 Oldest x3 over " + zone}, []string{"taints"}, []string{zone}},
 		{`{algorithm: Weighted, weights: [{algorithm: NodeLifetime}]}`, []string{usually}, []string{"over"}, append([]string{zone}, going...)},
 	} {
 		p := compile(t, tc.spec)
@@ -111,7 +115,9 @@ func TestParametersReachTheAlgorithm(t *testing.T) {
 // The row of each scope reads its own objects and fills their status.
 func TestRowsOfBothScopes(t *testing.T) {
 	cluster := &v1alpha1.ClusterDeletionCost{}
-	if err := json.Unmarshal([]byte(`{"metadata":{"name":"even"},"spec":{"target":{"namespaces":["shop"],"kinds":[{"group":"apps","kind":"Deployment"}]},"algorithm":"Oldest"}}`), cluster); err != nil {
+	if err := json.Unmarshal(
+		[]byte(
+			`{"metadata":{"name":"even"},"spec":{"target":{"namespaces":["shop"],"kinds":[{"group":"apps","kind":"Deployment"}]},"algorithm":"Oldest"}}`), cluster); err != nil {
 		t.Fatal(err)
 	}
 	p, errs := deletioncost.CompileCluster(cluster, heeding)
@@ -119,7 +125,8 @@ func TestRowsOfBothScopes(t *testing.T) {
 		t.Fatal(errs)
 	}
 	parts := deletioncost.Kinds()[1].Parts(cluster)
-	if parts.Status != &cluster.Status.PolicyStatus || !slices.Equal(parts.Kinds, []schema.GroupKind{{Group: "apps", Kind: "Deployment"}}) || len(parts.Rights()) != 1 {
+	if parts.Status != &cluster.Status.PolicyStatus || !slices.Equal(parts.Kinds, []schema.GroupKind{{Group: "apps", Kind: "Deployment"}}) ||
+		len(parts.Rights()) != 1 {
 		t.Errorf("parts %+v", parts)
 	}
 	foreign := map[string]int{}
@@ -132,7 +139,8 @@ func TestRowsOfBothScopes(t *testing.T) {
 	}
 	p.PodOrderer().FillPods(&v1alpha1.Schedule{}, policy.PodSummary{Pods: 2}) // not its kind: nothing to fill
 	r := p.Reporter()
-	if before := r.FillStatus(cluster, policy.State{}, nil); before != "Oldest" || r.AppliedLimit() != 0 || r.Condition() != v1alpha1.ConditionActive {
+	if before := r.FillStatus(cluster, policy.State{}, nil); before != "Oldest" || r.AppliedLimit() != 0 ||
+		r.Condition() != v1alpha1.ConditionActive {
 		t.Errorf("reports %q, %d, %q", before, r.AppliedLimit(), r.Condition())
 	}
 }

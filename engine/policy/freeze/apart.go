@@ -32,14 +32,17 @@ func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels work
 	looks, open := maxLooks, timeline.Not(r.denies)
 	for _, other := range s.Rules() {
 		common := other.deny & r.deny
-		if other.id == r.id || !other.isWindow() || other.enforcement != r.enforcement || common == 0 || !target.MayShare(r.reach.selector, other.reach.selector) ||
+		if other.id == r.id || !other.isWindow() || other.enforcement != r.enforcement || common == 0 ||
+			!target.MayShare(r.reach.selector, other.reach.selector) ||
 			!slices.ContainsFunc(reached, func(ns workload.Object) bool { return other.SelectsIn(ns.Name, ns.Labels) }) {
 			continue
 		}
 		var apart bool
 		if apart, looks = timeline.Apart(open, timeline.Not(other.denies), now, now.AddDate(1, 0, 0), looks); apart {
-			warnings = append(warnings, fmt.Sprintf("spec.windows: %s selects the same objects, and for a year none of its windows is open at the same time as one of these: %s is always denied",
-				other.id, strings.Join(common.Names(), ", ")))
+			warnings = append(warnings,
+				fmt.Sprintf("spec.windows: %s selects the same objects, and for a year none of its windows is open at the same time as one of "+
+					"these: %s is always denied",
+					other.id, strings.Join(common.Names(), ", ")))
 		}
 	}
 	return warnings

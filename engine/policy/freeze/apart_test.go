@@ -11,12 +11,14 @@ import (
 
 // The warnings name exactly the maintenance windows over the same objects of which one is always closed.
 func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
-	const window = "kind: MaintenanceWindow\nmetadata: {name: %s, namespace: shop}\nspec: {target: %s, windows: [%s], deny: [RollOut], enforcement: Deny}"
+	const window = "kind: MaintenanceWindow\nmetadata: {name: %s, namespace: shop}\nspec: {target: %s, windows: [%s], deny: [RollOut], " +
+		"enforcement: Deny}"
 	clusterWide := func(name, target, days string) string {
 		return strings.NewReplacer("kind: M", "kind: ClusterM", ", namespace: shop", "").Replace(fmt.Sprintf(window, name, target, days))
 	}
 	own := func(name, target, days string) string { return fmt.Sprintf(window, name, target, days) }
-	const tuesday, thursday, noon = `{days: [Tue], from: "10:00", to: "12:00"}`, `{days: [Thu], from: "10:00", to: "12:00"}`, `{from: "11:00", to: "13:00"}`
+	const tuesday, thursday, noon = `{days: [Tue], from: "10:00", to: "12:00"}`, `{days: [Thu], from: "10:00", to: "12:00"}`,
+		`{from: "11:00", to: "13:00"}`
 	const everything, inShop = "{}", "{namespaces: [shop]}"
 	for _, tc := range []struct {
 		reason, given, other string
@@ -28,13 +30,17 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 		{"an hour in common", own("a", everything, tuesday), own("b", everything, noon), false},
 		{"the same one", own("a", everything, tuesday), own("a", everything, thursday), false},
 		{"other namespaces", own("a", everything, tuesday), clusterWide("b", "{namespaces: [bank]}", thursday), false},
-		{"other kinds", own("a", "{kinds: [{group: apps, kind: Deployment}]}", tuesday), own("b", "{kinds: [{group: apps, kind: StatefulSet}]}", thursday), false},
+		{"other kinds", own("a", "{kinds: [{group: apps, kind: Deployment}]}", tuesday),
+			own("b", "{kinds: [{group: apps, kind: StatefulSet}]}", thursday), false},
 		{"a kind of all", own("a", "{kinds: [{group: apps, kind: Deployment}]}", tuesday), own("b", everything, thursday), true},
 		{"other names", own("a", "{names: [web]}", tuesday), own("b", "{names: [db]}", thursday), false},
-		{"other labels", own("a", "{selector: {matchLabels: {tier: front}}}", tuesday), own("b", "{selector: {matchLabels: {tier: data}}}", thursday), false},
+		{"other labels", own("a", "{selector: {matchLabels: {tier: front}}}", tuesday),
+			own("b", "{selector: {matchLabels: {tier: data}}}", thursday), false},
 		{"other actions", own("a", everything, tuesday), strings.Replace(own("b", everything, thursday), "RollOut", "Delete", 1), false},
-		{"one that only warns", own("a", everything, tuesday), strings.Replace(own("b", everything, thursday), "enforcement: Deny", "enforcement: Warn", 1), false},
-		{"that warns itself", strings.Replace(own("a", everything, tuesday), "enforcement: Deny", "enforcement: Warn", 1), own("b", everything, thursday), false},
+		{"one that only warns", own("a", everything, tuesday),
+			strings.Replace(own("b", everything, thursday), "enforcement: Deny", "enforcement: Warn", 1), false},
+		{"that warns itself", strings.Replace(own("a", everything, tuesday), "enforcement: Deny", "enforcement: Warn", 1),
+			own("b", everything, thursday), false},
 		{"a freeze", own("a", everything, tuesday), "kind: ChangeFreeze\nmetadata: {name: b, namespace: shop}\n" +
 			"spec: {startTime: 2026-01-01T00:00:00Z, endTime: 2036-01-01T00:00:00Z, deny: [RollOut], enforcement: Deny}", false},
 	} {
@@ -43,7 +49,8 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			got := set(t, tc.other).Apart(rule, func(yield func(string, workload.Pairs) bool) { _ = yield("bank", nil) && yield("shop", nil) }, at("2026-03-02T12:00:00Z"))
+			got := set(t, tc.other).Apart(rule, func(yield func(string, workload.Pairs) bool) { _ = yield("bank", nil) && yield("shop", nil) },
+				at("2026-03-02T12:00:00Z"))
 			if (len(got) > 0) != tc.want {
 				t.Fatalf("warns: %q", got)
 			}

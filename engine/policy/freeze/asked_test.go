@@ -19,16 +19,19 @@ import (
 func TestInUseHasTheNamespacesOfTheRules(t *testing.T) {
 	during := at("2026-12-21T00:00:00Z")
 	everywhere := freeze.Use{Everywhere: create | remove | rollOut | scale}
-	named := edited(yearEnd, `{namespaceSelector: {matchLabels: {env: prod}}, exclude: {matchLabels: {flyball.dev/exclude: "true"}}}`, `{namespaces: [shop, bank], kinds: [{group: apps, kind: Deployment}]}`)
+	named := edited(yearEnd, `{namespaceSelector: {matchLabels: {env: prod}}, exclude: {matchLabels: {flyball.dev/exclude: "true"}}}`,
+		`{namespaces: [shop, bank], kinds: [{group: apps, kind: Deployment}]}`)
 	for _, tc := range []struct {
 		reason string
 		set    *freeze.Set
 		want   freeze.Use
 	}{
 		{"by labels", set(t, yearEnd), everywhere},
-		{"by names", set(t, named), freeze.Use{In: map[string]workload.Change{"shop": create | remove | rollOut | scale, "bank": create | remove | rollOut | scale}}},
+		{"by names", set(t, named), freeze.Use{In: map[string]workload.Change{"shop": create | remove | rollOut | scale,
+			"bank": create | remove | rollOut | scale}}},
 		{"one of a namespace", set(t, weekly), freeze.Use{In: map[string]workload.Change{"shop": rollOut}}},
-		{"both", set(t, named, weekly), freeze.Use{In: map[string]workload.Change{"shop": create | remove | rollOut | scale, "bank": create | remove | rollOut | scale}}},
+		{"both", set(t, named, weekly), freeze.Use{In: map[string]workload.Change{"shop": create | remove | rollOut | scale,
+			"bank": create | remove | rollOut | scale}}},
 	} {
 		if got := tc.set.InUse(deployments, false, during); got.Everywhere != tc.want.Everywhere || !maps.Equal(got.In, tc.want.In) {
 			t.Errorf("%s: %v, want %v", tc.reason, got, tc.want)
@@ -43,7 +46,8 @@ func TestInUseHasTheNamespacesOfTheRules(t *testing.T) {
 			}
 		}
 	}
-	outside := set(t, edited(named, "{namespaces: [shop, bank], kinds: [{group: apps, kind: Deployment}]}", "{kinds: [{group: karpenter.sh, kind: NodePool}]}"))
+	outside := set(t, edited(named, "{namespaces: [shop, bank], kinds: [{group: apps, kind: Deployment}]}",
+		"{kinds: [{group: karpenter.sh, kind: NodePool}]}"))
 	if got := outside.ScaleInUse(during); got.Everywhere != scale || len(got.In) > 0 {
 		t.Errorf("outside namespaces scaling is judged: %v", got)
 	}
@@ -74,7 +78,8 @@ func compiled(t *testing.T, kind, text string) (policy.Object, *policy.Policy, e
 func TestAFreezeJudgesItsSelection(t *testing.T) {
 	web := &workload.Object{Namespace: "shop", Name: "web"}
 	_, _, window := compiled(t, freeze.WindowKind, weekly)
-	if kinds := window.JudgedKinds(); !slices.Equal(kinds, []schema.GroupKind{deployments}) || !window.JudgedBy().Matches(deployments, web, nil) || window.JudgedBy().Matches(cronJobs, web, nil) {
+	if kinds := window.JudgedKinds(); !slices.Equal(kinds, []schema.GroupKind{deployments}) ||
+		!window.JudgedBy().Matches(deployments, web, nil) || window.JudgedBy().Matches(cronJobs, web, nil) {
 		t.Errorf("the window judges %v", kinds)
 	}
 	_, _, broken := compiled(t, freeze.WindowKind, edited(weekly, "Europe/Berlin", "Nowhere"))
@@ -126,7 +131,8 @@ func TestControlPlaneAccounts(t *testing.T) {
 			t.Errorf("%s is listed and does not pass", user)
 		}
 	}
-	for _, user := range []string{"", "alice", "system:serviceaccount:kube-system:default", "system:serviceaccount:shop:deployment-controller", "deployment-controller", "system:masters"} {
+	for _, user := range []string{"", "alice", "system:serviceaccount:kube-system:default", "system:serviceaccount:shop:deployment-controller",
+		"deployment-controller", "system:masters"} {
 		if freeze.ControlPlane(user) {
 			t.Errorf("%q passes for the control plane", user)
 		}
@@ -137,7 +143,8 @@ func TestControlPlaneAccounts(t *testing.T) {
 func TestALongRefusalKeepsTheNextAllowedInstant(t *testing.T) {
 	var policies []string
 	for i := range 10 {
-		policies = append(policies, edited(yearEnd, "name: year-end", "name: "+strings.Repeat("n", 200)+string(rune('a'+i)), "reason: year-end freeze", "reason: "+strings.Repeat("x", 5000)))
+		policies = append(policies, edited(yearEnd, "name: year-end", "name: "+strings.Repeat("n", 200)+string(rune('a'+i)),
+			"reason: year-end freeze", "reason: "+strings.Repeat("x", 5000)))
 	}
 	v := set(t, policies...).Decide(change(rollOut))
 	if n := len(v.Message); n > 4<<10 || n < 4<<10-20 || !strings.HasSuffix(v.Message, "(Europe/Berlin)") {
@@ -153,11 +160,13 @@ func TestExceptionReturnsItsSpec(t *testing.T) {
 		t.Errorf("from %v to %v it allows %v: %s", from, to, e.Allows(), e.Reason())
 	}
 	web := &workload.Object{Namespace: "shop", Name: "web"}
-	if !e.Selects(deployments, web, nil) || e.Selects(deployments, &workload.Object{Namespace: "bank", Name: "web"}, nil) || !e.SelectsIn("shop", nil) || e.SelectsIn("bank", nil) {
+	if !e.Selects(deployments, web, nil) || e.Selects(deployments, &workload.Object{Namespace: "bank", Name: "web"}, nil) ||
+		!e.SelectsIn("shop", nil) || e.SelectsIn("bank", nil) {
 		t.Error("it does not select what is in shop, and nothing else")
 	}
 	r := set(t, yearEnd).Rules()[0]
-	if !r.Selects(deployments, web, pairs("env", "prod")) || r.Selects(deployments, web, pairs("env", "dev")) || !r.SelectsIn("shop", pairs("env", "prod")) || r.SelectsIn("shop", nil) {
+	if !r.Selects(deployments, web, pairs("env", "prod")) || r.Selects(deployments, web, pairs("env", "dev")) ||
+		!r.SelectsIn("shop", pairs("env", "prod")) || r.SelectsIn("shop", nil) {
 		t.Error("the freeze does not select by the labels of the namespace")
 	}
 	if m := r.Message(); m.Reason != "year-end freeze" || m.Contact != "#release" || m.DocsURL != "https://wiki/freeze" {

@@ -42,11 +42,15 @@ func fleet(tb testing.TB, n int) *freeze.Set {
 		case 0:
 			add(&v1alpha1.ChangeFreeze{ObjectMeta: inside, Spec: v1alpha1.ChangeFreezeSpec{FreezePeriod: period, FreezeRules: deny}})
 		case 1:
-			add(&v1alpha1.ClusterChangeFreeze{ObjectMeta: meta, Spec: v1alpha1.ClusterChangeFreezeSpec{Target: byTeam, FreezePeriod: period, FreezeRules: deny}})
+			add(&v1alpha1.ClusterChangeFreeze{ObjectMeta: meta, Spec: v1alpha1.ClusterChangeFreezeSpec{Target: byTeam, FreezePeriod: period,
+				FreezeRules: deny}})
 		case 2:
-			add(&v1alpha1.ChangeFreeze{ObjectMeta: mine, Spec: v1alpha1.ChangeFreezeSpec{Target: v1alpha1.TargetSelector{Selector: labels("app", meta.Name)}, FreezePeriod: period, FreezeRules: deny}})
+			add(&v1alpha1.ChangeFreeze{ObjectMeta: mine,
+				Spec: v1alpha1.ChangeFreezeSpec{Target: v1alpha1.TargetSelector{Selector: labels("app", meta.Name)}, FreezePeriod: period,
+					FreezeRules: deny}})
 		case 3:
-			add(&v1alpha1.ClusterChangeFreeze{ObjectMeta: meta, Spec: v1alpha1.ClusterChangeFreezeSpec{Target: everywhere, FreezePeriod: past, FreezeRules: deny}})
+			add(&v1alpha1.ClusterChangeFreeze{ObjectMeta: meta, Spec: v1alpha1.ClusterChangeFreezeSpec{Target: everywhere, FreezePeriod: past,
+				FreezeRules: deny}})
 		default:
 			everywhere.Names = []string{meta.Name}
 			add(&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: meta, Spec: v1alpha1.ClusterMaintenanceWindowSpec{

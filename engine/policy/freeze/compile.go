@@ -46,10 +46,12 @@ func draftOf(obj any) (draft, bool) {
 			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod}, true
 	case *v1alpha1.MaintenanceWindow:
 		return draft{id: workload.Policy{Kind: WindowKind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
-			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
+			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules,
+			times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
 	case *v1alpha1.ClusterMaintenanceWindow:
 		return draft{id: workload.Policy{Kind: ClusterWindowKind, Name: o.Name}, status: &o.Status,
-			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
+			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules,
+			times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
 	}
 	return draft{}, false
 }
@@ -100,13 +102,15 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	errs, r.zone = append(errs, es...), loc
 	if d.onlySuspends() {
 		if len(d.rules.Suspend) == 0 {
-			errs = append(errs, field.Required(at.Child("deny"), "with an empty list the policy only suspends, and spec.suspend lists nothing: list the denied actions, or the kinds to suspend"))
+			errs = append(errs, field.Required(at.Child("deny"),
+				"with an empty list the policy only suspends, and spec.suspend lists nothing: list the denied actions, or the kinds to suspend"))
 		}
 	} else {
 		r.deny, es = actions(d.rules.Deny, at.Child("deny"))
 		errs = append(errs, es...)
 	}
-	errs = append(errs, policy.OneOf(at.Child("enforcement"), r.enforcement, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit)...)
+	errs = append(errs, policy.OneOf(at.Child("enforcement"), r.enforcement, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn,
+		v1alpha1.EnforcementAudit)...)
 	_, es = d.labelChanges(at)
 	errs = append(errs, es...)
 	r.refusesLeaving = d.refusesLeaving() && r.deny != 0 && r.enforcement == v1alpha1.EnforcementDeny
@@ -176,7 +180,8 @@ func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
 
 // denies returns when the rule denies, the first second after its last denial, and the names of calendars that are missing. A freeze whose
 // calendar is missing still denies at its other times: if it denied nothing, whoever deletes a Calendar would lift it.
-func (d draft) denies(loc *time.Location, calendars when.Calendars, at *field.Path) (denies timeline.Timeline, end int64, missing []string, errs field.ErrorList) {
+func (d draft) denies(loc *time.Location, calendars when.Calendars, at *field.Path) (denies timeline.Timeline, end int64, missing []string,
+	errs field.ErrorList) {
 	parts, end, errs := d.period(at)
 	if loc == nil {
 		return denies, 0, nil, errs // the unknown zone has been reported
@@ -207,8 +212,8 @@ func (d draft) denies(loc *time.Location, calendars when.Calendars, at *field.Pa
 	return denies, end, missing, nil
 }
 
-// distrust has the rule deny for as long as a calendar with the effect Frozen is there and cannot be read: the days of the freeze are not known, and a
-// broken file or include must not lift it. In the meantime the engine neither suspends nor restores.
+// distrust has the rule deny for as long as a calendar with the effect Frozen is there and cannot be read: the days of the freeze
+// are not known, and a broken file or include must not lift it. In the meantime the engine neither suspends nor restores.
 func (r *Rule) distrust(ctx Context, at *field.Path) {
 	for i, c := range r.calendars {
 		if ctx.Unreadable == nil || !ctx.Unreadable(c.Name) {
@@ -217,7 +222,8 @@ func (r *Rule) distrust(ctx Context, at *field.Path) {
 		r.missing = slices.DeleteFunc(r.missing, func(name string) bool { return name == c.Name })
 		why := "this Calendar cannot be read, as its status says, so it opens nothing: mend it"
 		if c.Effect == v1alpha1.EffectFrozen {
-			r.denies, why = timeline.Not(timeline.Timeline{}), "this Calendar cannot be read, as its status says, so the freeze holds until it can: mend it"
+			r.denies, why = timeline.Not(timeline.Timeline{}),
+				"this Calendar cannot be read, as its status says, so the freeze holds until it can: mend it"
 		}
 		r.unreadable = append(r.unreadable, field.Invalid(at.Index(i).Child("name"), c.Name, why))
 	}
@@ -233,13 +239,15 @@ func (d draft) period(at *field.Path) (during []timeline.Timeline, end int64, er
 	case start.IsZero() != stop.IsZero():
 		return nil, 0, field.ErrorList{field.Required(at, "startTime and endTime go together")}
 	case start.IsZero() && len(d.times.Windows) == 0 && !freezes:
-		return nil, 0, field.ErrorList{field.Required(at, "give startTime and endTime, windows, or a calendar with the effect Frozen: the freeze has no time at which it denies changes")}
+		return nil, 0, field.ErrorList{field.Required(at,
+			"give startTime and endTime, windows, or a calendar with the effect Frozen: the freeze has no time at which it denies changes")}
 	case start.IsZero():
 		return nil, 0, nil
 	case !stop.After(start.Time):
 		return nil, 0, field.ErrorList{field.Invalid(at.Child("endTime"), stop.Format(time.RFC3339), "must be after startTime")}
 	}
-	window, errs := timeline.ParseWindow(timeline.WindowSpec{Start: start.UTC().Format(time.RFC3339), End: stop.UTC().Format(time.RFC3339)}, time.UTC, at)
+	window, errs := timeline.ParseWindow(timeline.WindowSpec{Start: start.UTC().Format(time.RFC3339), End: stop.UTC().Format(time.RFC3339)},
+		time.UTC, at)
 	return []timeline.Timeline{window}, stop.Unix(), errs
 }
 
@@ -267,7 +275,8 @@ func actions(list []v1alpha1.Action, at *field.Path) (workload.Change, field.Err
 
 func compileException(d exceptionDraft, ctx Context) (*Exception, field.ErrorList) {
 	at, rules := field.NewPath("spec"), d.rules
-	e := &Exception{filed: filed{id: d.id, end: rules.ActiveTo.Unix()}, from: rules.ActiveFrom.Unix(), reason: workload.OneLine(rules.Reason, maxWhy), ticket: workload.OneLine(rules.TicketURL, maxWhy)}
+	e := &Exception{filed: filed{id: d.id, end: rules.ActiveTo.Unix()}, from: rules.ActiveFrom.Unix(),
+		reason: workload.OneLine(rules.Reason, maxWhy), ticket: workload.OneLine(rules.TicketURL, maxWhy)}
 	var errs field.ErrorList
 	e.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
 	var es field.ErrorList

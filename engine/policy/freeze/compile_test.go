@@ -31,18 +31,27 @@ func TestCompileErrors(t *testing.T) {
 		{"an unknown action, and one twice", edited(yearEnd, "[Create, Delete, RollOut, Scale]", "[Scale, Restart, Scale]"),
 			[]string{`spec.deny[1]: Unsupported value: "Restart"`, `spec.deny[2]: Duplicate value: "Scale"`}},
 		{"no action", edited(yearEnd, "[Create, Delete, RollOut, Scale]", "[]"), []string{`spec.deny: Required value`}},
-		{"an unknown enforcement", edited(yearEnd, "enforcement: Deny", "enforcement: Hope"), []string{`spec.enforcement: Unsupported value: "Hope"`}},
-		{"a guard that begins after the freeze", edited(yearEnd, "enforcement: Deny", "guardAhead: -1s"), []string{`spec.guardAhead: Invalid value: "-1s": duration "-1s" must be positive`}},
-		{"an unknown answer to edits of labels", edited(yearEnd, "enforcement: Deny", "labelChanges: Hope"), []string{`spec.labelChanges: Unsupported value: "Hope"`}},
-		{"a broken selector", edited(weekly, "target: {", "target: {selector: {matchExpressions: [{key: a, operator: Near}]}, "), []string{`spec.target.selector: Invalid value`}},
-		{"no windows", edited(weekly, `[{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}]`, "[]"), []string{`spec.windows: Required value`}},
+		{"an unknown enforcement", edited(yearEnd, "enforcement: Deny", "enforcement: Hope"),
+			[]string{`spec.enforcement: Unsupported value: "Hope"`}},
+		{"a guard that begins after the freeze", edited(yearEnd, "enforcement: Deny", "guardAhead: -1s"),
+			[]string{`spec.guardAhead: Invalid value: "-1s": duration "-1s" must be positive`}},
+		{"an unknown answer to edits of labels", edited(yearEnd, "enforcement: Deny", "labelChanges: Hope"),
+			[]string{`spec.labelChanges: Unsupported value: "Hope"`}},
+		{"a broken selector", edited(weekly, "target: {", "target: {selector: {matchExpressions: [{key: a, operator: Near}]}, "),
+			[]string{`spec.target.selector: Invalid value`}},
+		{"no windows", edited(weekly, `[{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}]`, "[]"),
+			[]string{`spec.windows: Required value`}},
 		{"a broken window", edited(weekly, `from: "10:00"`, `from: "25:00"`), []string{`spec.windows[0].from: Invalid value: "25:00"`}},
-		{"a window on a date that never comes", edited(weekly, `days: [Tue], from: "10:00", to: "12:00"`, `cron: "0 10 30 2 *", duration: 2h`), []string{`spec.windows[0].cron: Invalid value: "0 10 30 2 *"`}},
-		{"a kind to suspend twice", edited(yearEnd, "deny:", "suspend: [{kind: A}, {kind: A}]\n  deny:"), []string{`spec.suspend: Duplicate value: "A"`}},
+		{"a window on a date that never comes", edited(weekly, `days: [Tue], from: "10:00", to: "12:00"`, `cron: "0 10 30 2 *", duration: 2h`),
+			[]string{`spec.windows[0].cron: Invalid value: "0 10 30 2 *"`}},
+		{"a kind to suspend twice", edited(yearEnd, "deny:", "suspend: [{kind: A}, {kind: A}]\n  deny:"),
+			[]string{`spec.suspend: Duplicate value: "A"`}},
 		{"kinds to suspend that nothing reaches", edited(pools, "deny:", "suspend: [{group: batch, kind: CronJob}], deny:"),
 			[]string{`spec.suspend: Invalid value: "": kinds that live in namespaces need`}},
-		{"an exception that ends before it begins", edited(fix, "2026-12-20T14", "2026-12-20T09"), []string{`spec.activeTo: Invalid value: "2026-12-20T09:00:00Z"`}},
-		{"an exception that ends as it begins", edited(fix, "2026-12-20T14", "2026-12-20T10"), []string{`spec.activeTo: Invalid value: "2026-12-20T10:00:00Z"`}},
+		{"an exception that ends before it begins", edited(fix, "2026-12-20T14", "2026-12-20T09"),
+			[]string{`spec.activeTo: Invalid value: "2026-12-20T09:00:00Z"`}},
+		{"an exception that ends as it begins", edited(fix, "2026-12-20T14", "2026-12-20T10"),
+			[]string{`spec.activeTo: Invalid value: "2026-12-20T10:00:00Z"`}},
 		{"an exception without a reason", edited(fix, "reason: CVE fix", `reason: ""`), []string{`spec.reason: Required value`}},
 		{"an exception of nothing", edited(fix, "[RollOut]", "[]"), []string{`spec.allow: Required value`}},
 	}
@@ -82,17 +91,20 @@ func TestWeakens(t *testing.T) {
 		{"an action less", yearEnd, edited(yearEnd, "Delete, ", ""), []string{"spec.deny"}},
 		{"an action more", edited(yearEnd, "Delete, ", ""), yearEnd, nil},
 		{"milder", yearEnd, edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), []string{"spec.enforcement"}},
-		{"milder still", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), edited(yearEnd, "enforcement: Deny", "enforcement: Audit"), []string{"spec.enforcement"}},
+		{"milder still", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), edited(yearEnd, "enforcement: Deny", "enforcement: Audit"),
+			[]string{"spec.enforcement"}},
 		{"stricter", edited(yearEnd, "enforcement: Deny", "enforcement: Warn"), yearEnd, nil},
 		{"a shorter guard", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 23h59m59s"), []string{"spec.guardAhead"}},
 		{"the default guard in so many words", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 24h"), nil},
 		{"the same in days", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 1d"), nil},
 		{"a longer guard", yearEnd, edited(yearEnd, "enforcement: Deny", "guardAhead: 48h"), nil},
 		{"a shorter guard of windows", weekly, edited(weekly, "deny:", "guardAhead: 0s\n  deny:"), []string{"spec.guardAhead"}},
-		{"edits of labels that are refused no more", byLabel, edited(byLabel, "deny:", "labelChanges: Warn, deny:"), []string{"spec.labelChanges"}},
+		{"edits of labels that are refused no more", byLabel, edited(byLabel, "deny:", "labelChanges: Warn, deny:"),
+			[]string{"spec.labelChanges"}},
 		{"edits of labels that are refused now", edited(byLabel, "deny:", "labelChanges: Warn, deny:"), byLabel, nil},
 		{"edits of labels that nothing depends on", named, edited(named, "deny:", "labelChanges: Warn, deny:"), nil},
-		{"other windows in another zone", weekly, edited(weekly, "10:00", "09:00", "Europe/Berlin", "UTC"), []string{"spec.windows", "spec.timeZone"}},
+		{"other windows in another zone", weekly, edited(weekly, "10:00", "09:00", "Europe/Berlin", "UTC"),
+			[]string{"spec.windows", "spec.timeZone"}},
 		{"a kind to suspend less", edited(weekly, "deny:", "suspend: [{kind: A}]\n  deny:"), weekly, []string{"spec.suspend"}},
 	}
 	for _, test := range tests {
@@ -122,7 +134,8 @@ func names(rules []*freeze.Rule) []string {
 func TestGuards(t *testing.T) {
 	s := set(t, yearEnd, weekly, selected, pools, edited(named, "deny: [Scale]", "deny: [Scale], enforcement: Warn"))
 	during, before := at("2026-12-20T12:00:00Z"), at("2026-12-01T12:00:00Z")
-	if diff := cmp.Diff([]string{"ChangeFreeze/shop/a", "ClusterChangeFreeze/year-end", "MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, false, during))); diff != "" {
+	if diff := cmp.Diff([]string{"ChangeFreeze/shop/a", "ClusterChangeFreeze/year-end", "MaintenanceWindow/shop/weekly"},
+		names(s.Guarding(deployments, false, during))); diff != "" {
 		t.Errorf("guarding in the freeze:\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, false, before))); diff != "" {
@@ -134,7 +147,8 @@ func TestGuards(t *testing.T) {
 		want   []string
 	}{
 		{"the label that selects it goes", change(0, facts(labelled("tier", "front"), labelled())), []string{"ChangeFreeze/shop/a"}},
-		{"it is excluded", change(0, facts(labelled("tier", "front"), labelled("tier", "front", "flyball.dev/exclude", "true"))), []string{"ClusterChangeFreeze/year-end"}},
+		{"it is excluded", change(0, facts(labelled("tier", "front"), labelled("tier", "front", "flyball.dev/exclude", "true"))),
+			[]string{"ClusterChangeFreeze/year-end"}},
 		{"it comes in", change(0, facts(labelled(), labelled("tier", "front"))), nil},
 		{"other labels", change(0, facts(labelled("tier", "front"), labelled("tier", "front", "a", "b"))), nil},
 		{"before the freeze", change(0, facts(labelled("tier", "front"), labelled()), now("2026-12-01T12:00:00Z")), nil},
@@ -144,7 +158,8 @@ func TestGuards(t *testing.T) {
 			t.Errorf("%s:\n%s", test.reason, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"ClusterChangeFreeze/year-end"}, names(s.EscapesNamespace("shop", pairs("env", "prod"), pairs("env", "dev"), during))); diff != "" {
+	if diff := cmp.Diff([]string{"ClusterChangeFreeze/year-end"},
+		names(s.EscapesNamespace("shop", pairs("env", "prod"), pairs("env", "dev"), during))); diff != "" {
 		t.Errorf("a namespace relabelled:\n%s", diff)
 	}
 	if got := s.EscapesNamespace("shop", pairs("env", "prod"), pairs("env", "prod", "a", "b"), during); len(got) > 0 {
@@ -173,7 +188,8 @@ func TestGuardAhead(t *testing.T) {
 		{"a window that is open, and closes within a day", weekly, "2026-12-22T09:00:00Z", true, closing},
 		{"a window that closes soon", edited(weekly, "deny:", "guardAhead: 1h\n  deny:"), "2026-12-22T10:00:00Z", true, closing},
 		{"a window that does not close so soon", edited(weekly, "deny:", "guardAhead: 1h\n  deny:"), "2026-12-22T09:59:59Z", false, ""},
-		{"a window that is guarded only while it is closed", edited(weekly, "deny:", "guardAhead: 0s\n  deny:"), "2026-12-22T10:59:59Z", false, ""},
+		{"a window that is guarded only while it is closed", edited(weekly, "deny:", "guardAhead: 0s\n  deny:"), "2026-12-22T10:59:59Z", false,
+			""},
 		{"a window that is closed", edited(weekly, "deny:", "guardAhead: 0s\n  deny:"), closing, true, ""},
 	} {
 		guarded, begins := set(t, test.policy).Rules()[0].Guarded(at(test.now))
@@ -187,7 +203,8 @@ func TestGuardAhead(t *testing.T) {
 func TestGuardsNamespaces(t *testing.T) {
 	byLabel := edited(yearEnd, "enforcement: Deny", "enforcement: Deny\n  guardAhead: 1h")
 	named := edited(yearEnd, "year-end", "named", "namespaceSelector: {matchLabels: {env: prod}}", "namespaces: [shop]")
-	days := edited(weekly, "MaintenanceWindow", "ClusterMaintenanceWindow", ", namespace: shop", "", "kinds: [{group: apps, kind: Deployment}]", "namespaceSelector: {matchLabels: {env: prod}}",
+	days := edited(weekly, "MaintenanceWindow", "ClusterMaintenanceWindow", ", namespace: shop", "",
+		"kinds: [{group: apps, kind: Deployment}]", "namespaceSelector: {matchLabels: {env: prod}}",
 		"days: [Tue], from: \"10:00\", to: \"12:00\"", "days: [Tue], from: \"00:00\", to: \"24:00\"", "deny:", "guardAhead: 6h\n  deny:")
 	for _, test := range []struct {
 		reason   string
@@ -263,8 +280,10 @@ func TestInUse(t *testing.T) {
 		{"kinds that only a freeze without kinds reaches", s.InUse(cronJobs, false, after).All(), 0},
 		{"a kind outside namespaces has to be listed", s.InUse(nodePools, true, during).All(), scale},
 		{"not listed", set(t, yearEnd).InUse(nodePools, true, during).All(), 0},
-		{"every update where objects may not leave by their labels", set(t, edited(byLabel, "[Scale]", "[Create]")).InUse(deployments, false, during).All(), create | rollOut},
-		{"nothing more where they may", set(t, edited(byLabel, "deny: [Scale]", "labelChanges: Warn, deny: [Create]")).InUse(deployments, false, during).All(), create},
+		{"every update where objects may not leave by their labels",
+			set(t, edited(byLabel, "[Scale]", "[Create]")).InUse(deployments, false, during).All(), create | rollOut},
+		{"nothing more where they may", set(t, edited(byLabel, "deny: [Scale]", "labelChanges: Warn, deny: [Create]")).InUse(deployments, false,
+			during).All(), create},
 		{"nothing", (&freeze.Set{}).InUse(deployments, false, during).All(), 0},
 	} {
 		if test.got != test.want {
@@ -292,7 +311,8 @@ func TestSetLookups(t *testing.T) {
 	if rule == nil || rule.Denies() != create|remove|rollOut|scale || rule.Enforcement() != v1alpha1.EnforcementDeny {
 		t.Fatalf("got %+v", rule)
 	}
-	if active, since, until := rule.Active(at("2026-12-25T00:00:00Z")); !active || !since.Equal(at("2026-12-20T00:00:00Z")) || !until.Equal(at("2027-01-03T00:00:00Z")) {
+	if active, since, until := rule.Active(at("2026-12-25T00:00:00Z")); !active || !since.Equal(at("2026-12-20T00:00:00Z")) ||
+		!until.Equal(at("2027-01-03T00:00:00Z")) {
 		t.Errorf("active %t from %s until %s", active, since, until)
 	}
 	exception := s.Exception(workload.Policy{Kind: freeze.ClusterExceptionKind, Name: "fix"})
@@ -307,7 +327,8 @@ func TestSetLookups(t *testing.T) {
 		}
 	}
 	gone := s.Without(year, exception.ID(), workload.Policy{Kind: freeze.Kind, Namespace: "shop", Name: "b2"})
-	if diff := cmp.Diff([]string{"team"}, gone.AnnotationKeys()); diff != "" || gone.Rule(year) != nil || gone.Exception(exception.ID()) != nil {
+	if diff := cmp.Diff([]string{"team"}, gone.AnnotationKeys()); diff != "" || gone.Rule(year) != nil ||
+		gone.Exception(exception.ID()) != nil {
 		t.Error("something is left of what was removed", diff)
 	}
 	if s.Rule(year) == nil {
@@ -344,7 +365,8 @@ spec:
 		}
 	}
 	obj.Spec.Windows[1].Name = "morning"
-	if rule, _, errs := freeze.CompileObject(obj, stored); len(errs) > 0 || strings.Contains(rule.Policy().State(time.Date(2026, 3, 2, 0, 30, 0, 0, time.UTC)).Message, "spec.windows") {
+	if rule, _, errs := freeze.CompileObject(obj, stored); len(errs) > 0 ||
+		strings.Contains(rule.Policy().State(time.Date(2026, 3, 2, 0, 30, 0, 0, time.UTC)).Message, "spec.windows") {
 		t.Errorf("with names of their own something is wrong with the windows: %v", errs)
 	}
 	obj.Spec.Windows[1].From = "25:00"

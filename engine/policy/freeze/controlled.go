@@ -20,7 +20,8 @@ var controlled = []struct{ kind, made schema.GroupKind }{
 func (r *Rule) Unjudged() (warnings []string) {
 	for _, c := range controlled {
 		if r.reach.selector.MatchesKind(c.kind) && !r.reach.selector.MatchesKind(c.made) {
-			warnings = append(warnings, fmt.Sprintf("spec.target.kinds lists %s and not %s: changes of the %ss that a %s controls are not judged", c.kind.Kind, c.made.Kind, c.made.Kind, c.kind.Kind))
+			warnings = append(warnings, fmt.Sprintf("spec.target.kinds lists %s and not %s: changes of the %ss that a %s controls are not judged",
+				c.kind.Kind, c.made.Kind, c.made.Kind, c.kind.Kind))
 		}
 	}
 	return warnings

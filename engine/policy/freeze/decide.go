@@ -133,7 +133,8 @@ func (s *Set) Decide(req Request) Verdict {
 		if v.Denials == nil {
 			v.Denials = make([]Denial, 0, len(q.rules))
 		}
-		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Leaves: leaves, Until: st.Until, Reason: r.why})
+		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Leaves: leaves, Until: st.Until,
+			Reason: r.why})
 		if strictness(r.enforcement) > strictness(v.Enforcement) {
 			v.Enforcement = r.enforcement
 		}

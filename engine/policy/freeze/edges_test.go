@@ -71,7 +71,8 @@ func TestOnlyInComparesTheNamedNamespaces(t *testing.T) {
 		{"that in which it lives", weekly, []string{"shop"}, true},
 		{"another one than that in which it lives", weekly, []string{"bank"}, false},
 		{"it names none, and selects by labels", yearEnd, []string{"shop"}, false},
-		{"it names them, and selects by labels as well", edited(yearEnd, "namespaceSelector:", "namespaces: [shop], namespaceSelector:"), []string{"shop"}, false},
+		{"it names them, and selects by labels as well", edited(yearEnd, "namespaceSelector:", "namespaces: [shop], namespaceSelector:"),
+			[]string{"shop"}, false},
 		{"what it selects is in no namespace", pools, []string{"shop"}, false},
 	} {
 		if got := set(t, test.policy).Rules()[0].OnlyIn(test.namespaces); got != test.want {
@@ -147,7 +148,8 @@ func TestAnnotationKeysGoWithTheirPolicies(t *testing.T) {
 	if diff := cmp.Diff([]string{"team", "ticket"}, s.AnnotationKeys()); diff != "" {
 		t.Error(diff)
 	}
-	if got := set(t, annotated, exception, edited(annotated, "team: a", "owner: a"), edited(exception, "ticket: x", "number: x")).AnnotationKeys(); !cmp.Equal(got, []string{"number", "owner"}) {
+	if got := set(t, annotated, exception, edited(annotated, "team: a", "owner: a"),
+		edited(exception, "ticket: x", "number: x")).AnnotationKeys(); !cmp.Equal(got, []string{"number", "owner"}) {
 		t.Errorf("once replaced: %v", got)
 	}
 	if got := s.Without(s.Rules()[0].ID(), s.Exceptions()[0].ID()).AnnotationKeys(); len(got) > 0 {
@@ -200,7 +202,8 @@ func TestEndedPoliciesAreNotExamined(t *testing.T) {
 }
 
 func TestStrictestEnforcement(t *testing.T) {
-	warn, audit := edited(yearEnd, "name: year-end", "name: w", "enforcement: Deny", "enforcement: Warn"), edited(yearEnd, "name: year-end", "name: a", "enforcement: Deny", "enforcement: Audit")
+	warn, audit := edited(yearEnd, "name: year-end", "name: w", "enforcement: Deny", "enforcement: Warn"),
+		edited(yearEnd, "name: year-end", "name: a", "enforcement: Deny", "enforcement: Audit")
 	for _, test := range []struct {
 		policies []string
 		want     v1alpha1.Enforcement

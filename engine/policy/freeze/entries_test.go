@@ -59,15 +59,20 @@ func TestInvalidEntriesAreRefused(t *testing.T) {
 	for _, test := range []struct{ reason, exception, entry, want string }{
 		{"a cluster policy in a namespace", local, "ClusterChangeFreeze/a", "an exception of a namespace never lifts a cluster policy"},
 		{"another namespace", local, "ChangeFreeze/bank/a", "an exception of a namespace lifts policies of its own namespace only"},
-		{"a namespaced policy without its namespace", fix, "ChangeFreeze/a", "ChangeFreeze lives in a namespace: give ChangeFreeze/namespace/name"},
-		{"a cluster policy with a namespace", fix, "ClusterChangeFreeze/shop/a", "ClusterChangeFreeze has no namespace: give ClusterChangeFreeze/name"},
-		{"another kind", fix, "Schedule/shop/a", "the kind must be one of ChangeFreeze, MaintenanceWindow, ClusterChangeFreeze, ClusterMaintenanceWindow"},
-		{"an exception", fix, "ClusterFreezeException/a", "the kind must be one of ChangeFreeze, MaintenanceWindow, ClusterChangeFreeze, ClusterMaintenanceWindow"},
+		{"a namespaced policy without its namespace", fix, "ChangeFreeze/a",
+			"ChangeFreeze lives in a namespace: give ChangeFreeze/namespace/name"},
+		{"a cluster policy with a namespace", fix, "ClusterChangeFreeze/shop/a",
+			"ClusterChangeFreeze has no namespace: give ClusterChangeFreeze/name"},
+		{"another kind", fix, "Schedule/shop/a",
+			"the kind must be one of ChangeFreeze, MaintenanceWindow, ClusterChangeFreeze, ClusterMaintenanceWindow"},
+		{"an exception", fix, "ClusterFreezeException/a",
+			"the kind must be one of ChangeFreeze, MaintenanceWindow, ClusterChangeFreeze, ClusterMaintenanceWindow"},
 		{"no name", fix, "ClusterChangeFreeze/", "give Kind/namespace/name, Kind/name or name"},
 		{"no kind", fix, "/a", "give Kind/namespace/name, Kind/name or name"},
 		{"too much", fix, "ChangeFreeze/shop/a/b", "give Kind/namespace/name, Kind/name or name"},
 	} {
-		text := edited(test.exception, "policies: [year-end]", "policies: [x, "+test.entry+"]", "reason: a try", "reason: a try, policies: [x, "+test.entry+"]")
+		text := edited(test.exception, "policies: [year-end]", "policies: [x, "+test.entry+"]", "reason: a try", "reason: a try, policies: [x, "+
+			test.entry+"]")
 		_, e, errs := freeze.CompileObject(parse(t, text), testContext)
 		if len(errs) != 1 || errs[0].Field != "spec.policies[1]" || errs[0].Detail != test.want || e != nil {
 			t.Errorf("%s: want spec.policies[1]: %s, got %v", test.reason, test.want, errs)
@@ -108,7 +113,8 @@ func TestLifting(t *testing.T) {
 		reason, policy, now string
 		want                []string
 	}{
-		{"by name, and all", "ClusterChangeFreeze/year-end", "2026-12-20T13:59:59Z", []string{"ClusterFreezeException/fix", "ClusterFreezeException/scale"}},
+		{"by name, and all", "ClusterChangeFreeze/year-end", "2026-12-20T13:59:59Z",
+			[]string{"ClusterFreezeException/fix", "ClusterFreezeException/scale"}},
 		{"not another action", "MaintenanceWindow/shop/weekly", "2026-12-01T00:00:00Z", []string{"FreezeException/shop/local"}},
 		{"not once it is over", "ClusterChangeFreeze/year-end", "2026-12-20T14:00:00Z", nil},
 	} {

@@ -74,13 +74,14 @@ func strictness(e v1alpha1.Enforcement) int {
 func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Rule {
 	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)
-		judges := r.enforcement == v1alpha1.EnforcementDeny && r.deny != 0 && (r.reach.selector.MatchesKind(kind) || governs && r.deny.Has(workload.ChangeScale))
+		judges := r.enforcement == v1alpha1.EnforcementDeny && r.deny != 0 &&
+			(r.reach.selector.MatchesKind(kind) || governs && r.deny.Has(workload.ChangeScale))
 		return !guarded || !judges && !r.engine.Target.MatchesKind(kind)
 	})
 }
 
-// GuardingCalendar returns the rules guarded now that use a calendar or one of those that include it: an edit of its days would change when they deny.
-// A new calendar with the effect Frozen only adds days to the rules that name it.
+// GuardingCalendar returns the rules guarded now that use a calendar or one of those that include it: an edit of its days would
+// change when they deny. A new calendar with the effect Frozen only adds days to the rules that name it.
 func (s *Set) GuardingCalendar(name string, including sets.Set[string], isNew bool, now time.Time) []*Rule {
 	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)

@@ -58,7 +58,8 @@ func parts[PT policy.Object](obj PT) policy.Parts {
 	if !isRule {
 		return policy.Parts{}
 	}
-	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.rules.Suspend) == 0, Rights: d.rights, Calendars: when.Names(d.times.Calendars)}
+	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.rules.Suspend) == 0, Rights: d.rights,
+		Calendars: when.Names(d.times.Calendars)}
 }
 
 // rights returns the rights needed by a freeze or window: to put the kinds of spec.suspend to sleep. Without such kinds

@@ -85,9 +85,11 @@ func clock(minute int) string { return fmt.Sprintf("%02d:%02d", minute/60, minut
 
 func drawRules(t *rapid.T) v1alpha1.FreezeRules {
 	return v1alpha1.FreezeRules{
-		LabelChanges: rapid.SampledFrom([]v1alpha1.LabelChanges{"", v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn}).Draw(t, "label changes"),
-		Deny:         drawSome(t, allActions, 1, "deny"),
-		Enforcement:  rapid.SampledFrom([]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn, v1alpha1.EnforcementAudit}).Draw(t, "enforcement"),
+		LabelChanges: rapid.SampledFrom([]v1alpha1.LabelChanges{"", v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn}).Draw(t,
+			"label changes"),
+		Deny: drawSome(t, allActions, 1, "deny"),
+		Enforcement: rapid.SampledFrom([]v1alpha1.Enforcement{v1alpha1.EnforcementDeny, v1alpha1.EnforcementDeny, v1alpha1.EnforcementWarn,
+			v1alpha1.EnforcementAudit}).Draw(t, "enforcement"),
 	}
 }
 
@@ -110,19 +112,26 @@ func drawPolicy(t *rapid.T, i int) any {
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "kind") {
 	case 0:
-		return &v1alpha1.ChangeFreeze{ObjectMeta: inside, Spec: v1alpha1.ChangeFreezeSpec{Target: drawTarget(t), FreezePeriod: period, FreezeRules: drawRules(t)}}
+		return &v1alpha1.ChangeFreeze{ObjectMeta: inside, Spec: v1alpha1.ChangeFreezeSpec{Target: drawTarget(t), FreezePeriod: period,
+			FreezeRules: drawRules(t)}}
 	case 1:
-		return &v1alpha1.ClusterChangeFreeze{ObjectMeta: meta, Spec: v1alpha1.ClusterChangeFreezeSpec{Target: drawClusterTarget(t), FreezePeriod: period, FreezeRules: drawRules(t)}}
+		return &v1alpha1.ClusterChangeFreeze{ObjectMeta: meta,
+			Spec: v1alpha1.ClusterChangeFreezeSpec{Target: drawClusterTarget(t), FreezePeriod: period, FreezeRules: drawRules(t)}}
 	case 2:
-		return &v1alpha1.MaintenanceWindow{ObjectMeta: inside, Spec: v1alpha1.MaintenanceWindowSpec{Target: drawTarget(t), Windows: windows, FreezeRules: drawRules(t)}}
+		return &v1alpha1.MaintenanceWindow{ObjectMeta: inside,
+			Spec: v1alpha1.MaintenanceWindowSpec{Target: drawTarget(t), Windows: windows, FreezeRules: drawRules(t)}}
 	case 3:
-		return &v1alpha1.ClusterMaintenanceWindow{ObjectMeta: meta, Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: drawClusterTarget(t), Windows: windows, FreezeRules: drawRules(t)}}
+		return &v1alpha1.ClusterMaintenanceWindow{ObjectMeta: meta,
+			Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: drawClusterTarget(t), Windows: windows, FreezeRules: drawRules(t)}}
 	case 4:
-		exception.Policies = drawSome(t, []string{"p0", "p1", "p2", "ChangeFreeze/p3", "MaintenanceWindow/" + inside.Namespace + "/p4"}, 0, "policies")
+		exception.Policies = drawSome(t, []string{"p0", "p1", "p2", "ChangeFreeze/p3", "MaintenanceWindow/" + inside.Namespace + "/p4"}, 0,
+			"policies")
 		return &v1alpha1.FreezeException{ObjectMeta: inside, Spec: v1alpha1.FreezeExceptionSpec{Target: drawTarget(t), ExceptionRules: exception}}
 	default:
-		exception.Policies = drawSome(t, []string{"p0", "p1", "ClusterChangeFreeze/p2", "ChangeFreeze/shop/p3", "MaintenanceWindow/bank/p4"}, 0, "policies")
-		return &v1alpha1.ClusterFreezeException{ObjectMeta: meta, Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: drawClusterTarget(t), ExceptionRules: exception}}
+		exception.Policies = drawSome(t, []string{"p0", "p1", "ClusterChangeFreeze/p2", "ChangeFreeze/shop/p3", "MaintenanceWindow/bank/p4"}, 0,
+			"policies")
+		return &v1alpha1.ClusterFreezeException{ObjectMeta: meta,
+			Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: drawClusterTarget(t), ExceptionRules: exception}}
 	}
 }
 
@@ -137,11 +146,12 @@ func drawPolicies(t *rapid.T) []any {
 func drawRequest(t *rapid.T) freeze.Request {
 	kind := rapid.SampledFrom(kindsDrawn).Draw(t, "of kind")
 	req := freeze.Request{
-		Actions: workload.Change(rapid.IntRange(0, 15).Draw(t, "actions")),
-		Kind:    schema.GroupKind{Group: kind.Group, Kind: kind.Kind},
-		Name:    rapid.SampledFrom([]string{"web", "api", "db"}).Draw(t, "name"), Namespace: rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "in"),
-		User: "alice",
-		Now:  day.Add(time.Duration(rapid.IntRange(0, minutes-1).Draw(t, "now")) * time.Minute),
+		Actions:   workload.Change(rapid.IntRange(0, 15).Draw(t, "actions")),
+		Kind:      schema.GroupKind{Group: kind.Group, Kind: kind.Kind},
+		Name:      rapid.SampledFrom([]string{"web", "api", "db"}).Draw(t, "name"),
+		Namespace: rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "in"),
+		User:      "alice",
+		Now:       day.Add(time.Duration(rapid.IntRange(0, minutes-1).Draw(t, "now")) * time.Minute),
 	}
 	for range rapid.IntRange(1, 2).Draw(t, "label sets") {
 		req.NamespaceLabels = append(req.NamespaceLabels, workload.NewPairs(drawLabels(t, "namespace labels")))

@@ -34,10 +34,15 @@ func drawDayWindow(t *rapid.T) dayWindow {
 	last := func(d time.Time) bool { return d.AddDate(0, 0, 1).Day() == 1 }
 	w := rapid.SampledFrom([]dayWindow{
 		{spec: v1alpha1.Window{Days: []v1alpha1.Day{"Fri"}}, day: func(d time.Time) bool { return d.Weekday() == time.Friday }},
-		{spec: v1alpha1.Window{Days: []v1alpha1.Day{"Sat", "Sun"}}, day: func(d time.Time) bool { return d.Weekday() == time.Saturday || d.Weekday() == time.Sunday }},
+		{spec: v1alpha1.Window{Days: []v1alpha1.Day{"Sat", "Sun"}},
+			day: func(d time.Time) bool { return d.Weekday() == time.Saturday || d.Weekday() == time.Sunday }},
 		{spec: v1alpha1.Window{DayOfMonth: []v1alpha1.DayOfMonth{-1}}, day: last},
-		{spec: v1alpha1.Window{Nth: []v1alpha1.NthDay{{Week: -1, Day: "Sun"}}}, day: func(d time.Time) bool { return d.Weekday() == time.Sunday && d.AddDate(0, 0, 7).Month() != d.Month() }},
-		{spec: v1alpha1.Window{Months: []int32{3, 11}}, day: func(d time.Time) bool { return d.Month() == time.March || d.Month() == time.November }},
+		{spec: v1alpha1.Window{Nth: []v1alpha1.NthDay{{Week: -1, Day: "Sun"}}},
+			day: func(d time.Time) bool { return d.Weekday() == time.Sunday && d.AddDate(0, 0, 7).Month() != d.Month() }},
+		{spec: v1alpha1.Window{Months: []int32{3, 11}}, day: func(d time.Time) bool {
+			return d.Month() == time.March ||
+				d.Month() == time.November
+		}},
 	}).Draw(t, "window")
 	w.to = 24 * 60
 	if rapid.Bool().Draw(t, "times") {
@@ -53,10 +58,11 @@ func drawDayWindow(t *rapid.T) dayWindow {
 	return w
 }
 
-// A freeze with windows and calendars is compared with a walk over every five minutes around both changes of clocks, by the readings of the zone's clock
-// alone: in a repeated hour the state is that of the highest reading so far.
+// A freeze with windows and calendars is compared with a walk over every five minutes around both changes of clocks, by the
+// readings of the zone's clock alone: in a repeated hour the state is that of the highest reading so far.
 func TestRecurringFreezesEqualAWalkOverTheClock(t *testing.T) {
-	holidays := v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Month: 3, Day: 29}, {Month: 11, Day: 1}, {Month: 10, Day: 4, Until: &v1alpha1.CalendarDay{Month: 10, Day: 25}}}}
+	holidays := v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Month: 3, Day: 29}, {Month: 11, Day: 1},
+		{Month: 10, Day: 4, Until: &v1alpha1.CalendarDay{Month: 10, Day: 25}}}}
 	isHoliday := func(d time.Time) bool {
 		return d.Month() == 3 && d.Day() == 29 || d.Month() == 11 && d.Day() == 1 || d.Month() == 10 && d.Day() >= 4 && d.Day() <= 25
 	}
@@ -139,7 +145,8 @@ func TestRecurringFreezeStates(t *testing.T) {
 	} {
 		rule := set(t, month+strings.TrimPrefix(test.spec, "\n")).Rules()[0]
 		st := rule.Policy().State(at(test.now))
-		if st.Name != test.state || !strings.HasPrefix(st.Message, test.message) || !st.Next.Equal(at(test.next)) || rule.Over(at(test.now).AddDate(50, 0, 0)) {
+		if st.Name != test.state || !strings.HasPrefix(st.Message, test.message) || !st.Next.Equal(at(test.next)) ||
+			rule.Over(at(test.now).AddDate(50, 0, 0)) {
 			t.Errorf("%s: %+v", test.reason, st)
 		}
 	}
@@ -290,7 +297,8 @@ func TestDenyNothing(t *testing.T) {
 	if len(s.Guarding(deployments, false, now)) > 0 || len(s.Guarding(cronJobs, false, now)) != 1 {
 		t.Error("the adapters that it depends on are not those of the kinds that it suspends")
 	}
-	if _, _, errs := freeze.CompileObject(parse(t, nothing), testContext); len(errs) != 1 || !strings.Contains(errs[0].Error(), "spec.suspend lists nothing") {
+	if _, _, errs := freeze.CompileObject(parse(t, nothing), testContext); len(errs) != 1 ||
+		!strings.Contains(errs[0].Error(), "spec.suspend lists nothing") {
 		t.Errorf("a policy that does nothing: %v", errs)
 	}
 }

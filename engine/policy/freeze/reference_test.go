@@ -38,9 +38,11 @@ func anatomy(obj any) (rules v1alpha1.FreezeRules, hold holds, exception v1alpha
 	case *v1alpha1.ClusterMaintenanceWindow:
 		return o.Spec.FreezeRules, outside(o.Spec.Target, closed(o.Spec.Windows[0])), exception, true
 	case *v1alpha1.FreezeException:
-		return rules, constrained(o.Spec.Constraints, inside(o.Namespace, o.Spec.Target, during(o.Spec.ActiveFrom, o.Spec.ActiveTo))), o.Spec.ExceptionRules, false
+		return rules, constrained(o.Spec.Constraints, inside(o.Namespace, o.Spec.Target, during(o.Spec.ActiveFrom, o.Spec.ActiveTo))),
+			o.Spec.ExceptionRules, false
 	case *v1alpha1.ClusterFreezeException:
-		return rules, constrained(o.Spec.Constraints, outside(o.Spec.Target, during(o.Spec.ActiveFrom, o.Spec.ActiveTo))), o.Spec.ExceptionRules, false
+		return rules, constrained(o.Spec.Constraints, outside(o.Spec.Target, during(o.Spec.ActiveFrom, o.Spec.ActiveTo))), o.Spec.ExceptionRules,
+			false
 	}
 	panic("no such policy")
 }

@@ -43,7 +43,8 @@ func subjectsOf(list []v1alpha1.FreezeSubject, at *field.Path) (s subjectSet, er
 	for i, of := range list {
 		errs = append(errs, policy.OneOf(at.Index(i).Child("kind"), of.Kind, "User", "Group", "ServiceAccount")...)
 		if (of.Namespace != "") != (of.Kind == "ServiceAccount") {
-			errs = append(errs, field.Invalid(at.Index(i).Child("namespace"), of.Namespace, "a ServiceAccount has a namespace, and User and Group have none"))
+			errs = append(errs, field.Invalid(at.Index(i).Child("namespace"), of.Namespace,
+				"a ServiceAccount has a namespace, and User and Group have none"))
 		}
 		switch of.Kind {
 		case "Group":

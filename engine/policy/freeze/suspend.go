@@ -37,7 +37,8 @@ func underSuspend(errs field.ErrorList, at *field.Path) field.ErrorList {
 		case field.ErrorTypeDuplicate:
 			own = append(own, field.Duplicate(at.Child("suspend"), e.BadValue))
 		case field.ErrorTypeRequired:
-			own = append(own, field.Invalid(at.Child("suspend"), e.BadValue, "kinds that live in namespaces need target.namespaces or target.namespaceSelector"))
+			own = append(own, field.Invalid(at.Child("suspend"), e.BadValue,
+				"kinds that live in namespaces need target.namespaces or target.namespaceSelector"))
 		}
 	}
 	return own
@@ -104,7 +105,8 @@ func (s suspension) state(now time.Time) policy.State {
 		out.Name, out.Message = "Open", "changes are allowed in window "+st.Name+s.until(st.Until)
 	}
 	if len(s.rule.missing) > 0 {
-		out.Message += "; there is no Calendar " + strings.Join(s.rule.missing, ", ") + ", so its days do not count: create it, or take it out of spec.calendars"
+		out.Message += "; there is no Calendar " + strings.Join(s.rule.missing, ", ") +
+			", so its days do not count: create it, or take it out of spec.calendars"
 	}
 	if len(s.rule.unreadable) > 0 {
 		out.Message += "; " + s.rule.unreadable.ToAggregate().Error()

@@ -87,9 +87,11 @@ func TestSuspendClaimsOnlyWhileActive(t *testing.T) {
 		{"to come", start.Add(-time.Second), pipeline.Decision{Wake: start},
 			policy.State{Name: "Scheduled", Next: start, Message: "changes are allowed until 2026-12-20T00:00:00Z (UTC)"}},
 		{"its first second", start, pipeline.Decision{Intents: asleep, Wake: end},
-			policy.State{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end, Message: "changes are denied until 2026-12-27T00:00:00Z (UTC)"}},
+			policy.State{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end,
+				Message: "changes are denied until 2026-12-27T00:00:00Z (UTC)"}},
 		{"its last second", end.Add(-time.Second), pipeline.Decision{Intents: asleep, Wake: end},
-			policy.State{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end, Message: "changes are denied until 2026-12-27T00:00:00Z (UTC)"}},
+			policy.State{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end,
+				Message: "changes are denied until 2026-12-27T00:00:00Z (UTC)"}},
 		{"over", end, pipeline.Decision{}, policy.State{Name: "Ended", Since: end, Message: "the freeze is over"}},
 	} {
 		if diff := cmp.Diff(test.want, decide(t, p, test.now)); diff != "" {
@@ -108,17 +110,20 @@ func TestWindowState(t *testing.T) {
 	}
 	p := rule.Policy()
 	open, closes := at("2026-12-22T09:00:00Z"), at("2026-12-22T11:00:00Z")
-	if diff := cmp.Diff(policy.State{Name: "Open", Since: open, Next: closes, Message: "changes are allowed in window tuesday until 2026-12-22T12:00:00+01:00 (Europe/Berlin)"}, p.State(open)); diff != "" {
+	if diff := cmp.Diff(policy.State{Name: "Open", Since: open, Next: closes,
+		Message: "changes are allowed in window tuesday until 2026-12-22T12:00:00+01:00 (Europe/Berlin)"}, p.State(open)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(policy.State{Name: "Frozen", Active: "weekly", Since: closes, Next: open.AddDate(0, 0, 7), Message: "changes are denied until 2026-12-29T10:00:00+01:00 (Europe/Berlin)"}, p.State(closes)); diff != "" {
+	if diff := cmp.Diff(policy.State{Name: "Frozen", Active: "weekly", Since: closes, Next: open.AddDate(0, 0, 7),
+		Message: "changes are denied until 2026-12-29T10:00:00+01:00 (Europe/Berlin)"}, p.State(closes)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // The state of a freeze that lets changes through does not call them denied.
 func TestStateDescribesTheEnforcement(t *testing.T) {
-	for enforcement, want := range map[string]string{"Deny": "changes are denied", "Warn": "changes pass with a warning", "Audit": "changes pass and are counted"} {
+	for enforcement, want := range map[string]string{"Deny": "changes are denied", "Warn": "changes pass with a warning",
+		"Audit": "changes pass and are counted"} {
 		rule, _, errs := freeze.CompileObject(parse(t, weekly+"  enforcement: "+enforcement+"\n"), testContext)
 		if len(errs) > 0 {
 			t.Fatal(errs)
@@ -133,7 +138,8 @@ func TestStateDescribesTheEnforcement(t *testing.T) {
 func TestStateOfOddWindows(t *testing.T) {
 	open := at("2026-12-22T09:00:00Z")
 	for _, test := range []struct{ reason, window, want string }{
-		{"without a name", `{days: [Tue], from: "10:00", to: "12:00"}`, "changes are allowed in window Tue 10:00-12:00 Europe/Berlin until 2026-12-22T12:00:00+01:00 (Europe/Berlin)"},
+		{"without a name", `{days: [Tue], from: "10:00", to: "12:00"}`,
+			"changes are allowed in window Tue 10:00-12:00 Europe/Berlin until 2026-12-22T12:00:00+01:00 (Europe/Berlin)"},
 		{"always open", `{name: always, from: "00:00", to: "24:00"}`, "changes are allowed in window always, with no end"},
 	} {
 		rule := set(t, edited(weekly, `{name: tuesday, days: [Tue], from: "10:00", to: "12:00"}`, test.window)).Rules()[0]
@@ -148,8 +154,10 @@ func TestNoPolicyWakesASuspendedTarget(t *testing.T) {
 	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
 	frozen := decide(t, p, at("2026-12-20T12:00:00Z")).Intents
 	never, errs := schedule.Compile(&v1alpha1.Schedule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "never", Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-12-31T00:00:00Z"}},
-		Spec:       v1alpha1.ScheduleSpec{ScheduleRules: v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "00:00", To: "24:00"}}, Priority: math.MaxInt32}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "never",
+			Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-12-31T00:00:00Z"}},
+		Spec: v1alpha1.ScheduleSpec{ScheduleRules: v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "00:00", To: "24:00"}},
+			Priority: math.MaxInt32}},
 	}, schedule.Context{})
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -160,7 +168,8 @@ func TestNoPolicyWakesASuspendedTarget(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(rt, "more") {
 			one := int64(rapid.IntRange(0, 5).Draw(rt, "count"))
 			intents = append(intents, workload.Intent{
-				By: workload.Policy{Kind: "Trigger", Name: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "by")}, Priority: rapid.Int32().Draw(rt, "priority"),
+				By:       workload.Policy{Kind: "Trigger", Name: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "by")},
+				Priority: rapid.Int32().Draw(rt, "priority"),
 				Class:    rapid.SampledFrom([]workload.Class{workload.ClassSet, workload.ClassSleep, workload.ClassAwake}).Draw(rt, "class"),
 				Override: rapid.Bool().Draw(rt, "override"), Size: &workload.Size{Mode: workload.SizeExactly, Replicas: one, Capacity: one},
 			})
@@ -198,7 +207,8 @@ func TestOverlappingFreezesSuspendUntilTheLastEnds(t *testing.T) {
 				{"2026-12-27T00:00:00Z", true}, {"2027-01-02T23:59:59Z", true}, {"2027-01-03T00:00:00Z", false},
 			} {
 				doc = settle(t, a, doc, freezes, at(step.now))
-				if suspended := contains(t, doc, `{spec: {suspend: true}}`); suspended != (step.asleep || contains(t, owned, `{spec: {suspend: true}}`)) {
+				if suspended := contains(t, doc, `{spec: {suspend: true}}`); suspended != (step.asleep ||
+					contains(t, owned, `{spec: {suspend: true}}`)) {
 					t.Fatalf("%s: suspended %t: %s", step.now, suspended, doc)
 				}
 			}

@@ -37,15 +37,18 @@ func TestRefusalIsBounded(t *testing.T) {
 
 // The texts of an exception are one printable, bounded line in all messages.
 func TestExceptionTextsAreOneLine(t *testing.T) {
-	e := set(t, edited(fix, "reason: CVE fix", `reason: "CVE\nfix\u202e`+strings.Repeat("x", 5000)+"\"\n  ticketURL: \"a\\u2066b\"")).Exceptions()[0]
-	if why := e.Why(); len(why) > 3<<10 || !strings.HasPrefix(why, `CVE\nfix\u202ex`) || !strings.HasSuffix(why, `(a\u2066b)`) || strings.ContainsFunc(why, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	e := set(t, edited(fix, "reason: CVE fix", `reason: "CVE\nfix\u202e`+strings.Repeat("x", 5000)+
+		"\"\n  ticketURL: \"a\\u2066b\"")).Exceptions()[0]
+	if why := e.Why(); len(why) > 3<<10 || !strings.HasPrefix(why, `CVE\nfix\u202ex`) || !strings.HasSuffix(why, `(a\u2066b)`) ||
+		strings.ContainsFunc(why, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		t.Errorf("%q", why)
 	}
 }
 
 // The reason and its colon are left out.
 func TestDenialWithoutRoomForItsReason(t *testing.T) {
-	d := freeze.Denial{Policy: workload.Policy{Kind: "ChangeFreeze", Namespace: "shop", Name: "f"}, Actions: workload.ChangeScale, Reason: "year-end"}
+	d := freeze.Denial{Policy: workload.Policy{Kind: "ChangeFreeze", Namespace: "shop", Name: "f"}, Actions: workload.ChangeScale,
+		Reason: "year-end"}
 	const bare = "ChangeFreeze/shop/f denies Scale"
 	for room, want := range map[int]string{0: bare, 2: bare, 3: bare + ": .", 10: bare + ": year-end"} {
 		if got := freeze.DenialText(d, room); got != want {

@@ -10,7 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// days are what a schedule asks for of a target in each hour from Monday 00:00 on, for so many days: S sleep, A awake, - nothing. Each change is announced before.
+// days are what a schedule asks for of a target in each hour from Monday 00:00 on, for so many days: S sleep, A awake, - nothing.
+// Each change is announced before.
 func ofAge(t *testing.T, rules v1alpha1.ScheduleRules, made time.Time, runs bool, hours int) string {
 	t.Helper()
 	p, errs := compile(rules, nil)
@@ -57,14 +58,16 @@ func TestAge(t *testing.T) {
 		}
 	}
 	p, _ := compile(v1alpha1.ScheduleRules{Age: six}, nil)
-	if st := p.State(made); st.Name != "Idle" || st.Message != "asks for nothing, no further edge; each target sleeps from 6h after it was made" {
+	if st := p.State(made); st.Name != "Idle" ||
+		st.Message != "asks for nothing, no further edge; each target sleeps from 6h after it was made" {
 		t.Errorf("%+v", st)
 	}
 }
 
 // A night is a transition for a target past the age too: one that was woken by hand sleeps again then.
 func TestNightsBeginForOldTargetsToo(t *testing.T) {
-	p, _ := compile(v1alpha1.ScheduleRules{Age: &v1alpha1.AgeRule{AsleepAfter: "48h"}, Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}}, nil)
+	p, _ := compile(v1alpha1.ScheduleRules{Age: &v1alpha1.AgeRule{AsleepAfter: "48h"},
+		Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}}, nil)
 	in := target()
 	in.Created = time.Date(2026, 2, 20, 9, 0, 0, 0, time.UTC)
 	old := in.Created.Add(48 * time.Hour)
@@ -106,10 +109,11 @@ func TestAgeIsChecked(t *testing.T) {
 	day := &v1alpha1.AgeRule{AsleepAfter: "1d"}
 	nights := []v1alpha1.Window{{From: "20:00", To: "06:00"}}
 	for want, rules := range map[string]v1alpha1.ScheduleRules{
-		"spec.age.asleepAfter: Invalid value: \"soon\"":           {Age: &v1alpha1.AgeRule{AsleepAfter: "soon"}},
-		"spec.gracePeriod: Invalid value: \"-5m\"":                {Asleep: nights, GracePeriod: "-5m"},
-		"spec.age: Forbidden: does not go with downscale alone":   {Age: day, Downscale: "0 20 * * *"},
-		"spec.calendars: Forbidden: need windows":                 {Age: day, Calendars: []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}},
+		"spec.age.asleepAfter: Invalid value: \"soon\"":         {Age: &v1alpha1.AgeRule{AsleepAfter: "soon"}},
+		"spec.gracePeriod: Invalid value: \"-5m\"":              {Asleep: nights, GracePeriod: "-5m"},
+		"spec.age: Forbidden: does not go with downscale alone": {Age: day, Downscale: "0 20 * * *"},
+		"spec.calendars: Forbidden: need windows": {Age: day,
+			Calendars: []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}},
 		"spec.otherwise: Forbidden: is for the time outside":      {Age: day, Otherwise: v1alpha1.OtherwiseNothing},
 		"spec: Invalid value: 0: give exactly one of: downscale ": {},
 	} {

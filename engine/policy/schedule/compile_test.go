@@ -31,12 +31,15 @@ func TestFormsOfAsleepAs(t *testing.T) {
 		text   string
 		keys   []string
 	}{
-		{"absent", nil, []v1alpha1.Capability{v1alpha1.CapabilitySuspend, v1alpha1.CapabilityScale}, "suspended, or every component at its minimum", nil},
+		{"absent", nil, []v1alpha1.Capability{v1alpha1.CapabilitySuspend, v1alpha1.CapabilityScale},
+			"suspended, or every component at its minimum", nil},
 		{"replicas", &v1alpha1.AsleepAs{Replicas: ptr(int64(2))}, []v1alpha1.Capability{v1alpha1.CapabilityScale}, "at most 2 replicas", nil},
 		{"percent", &v1alpha1.AsleepAs{Percent: ptr(int32(50))}, []v1alpha1.Capability{v1alpha1.CapabilityScale}, "50% of the replicas", nil},
-		{"bounds", &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: ptr(int64(1))}}, []v1alpha1.Capability{v1alpha1.CapabilityBounds}, "bounds narrowed", nil},
+		{"bounds", &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: ptr(int64(1))}}, []v1alpha1.Capability{v1alpha1.CapabilityBounds},
+			"bounds narrowed", nil},
 		{"hold", &v1alpha1.AsleepAs{Hold: ptr(true)}, []v1alpha1.Capability{v1alpha1.CapabilityHold}, "held", nil},
-		{"annotations", &v1alpha1.AsleepAs{Annotations: map[string]string{"a": "1", "b": "2"}}, []v1alpha1.Capability{v1alpha1.CapabilityAnnotate}, "annotated", []string{"a", "b"}},
+		{"annotations", &v1alpha1.AsleepAs{Annotations: map[string]string{"a": "1", "b": "2"}},
+			[]v1alpha1.Capability{v1alpha1.CapabilityAnnotate}, "annotated", []string{"a", "b"}},
 	} {
 		p, errs := compile(nights(asleepAs(test.as)), nil)
 		if len(errs) > 0 {
@@ -89,7 +92,8 @@ func TestRateLimits(t *testing.T) {
 }
 
 func TestClusterSchedule(t *testing.T) {
-	o := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights", Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"}}}
+	o := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights",
+		Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"}}}
 	o.Spec.ScheduleRules = nights()
 	if _, errs := schedule.CompileCluster(o, schedule.Context{}); len(errs) != 1 || errs[0].Field != "spec.target.namespaces" {
 		t.Errorf("a target without namespaces: %v", errs)
@@ -124,7 +128,8 @@ func TestPairsThatNeverWake(t *testing.T) {
 		{"0 8 L * *", "0 8 28-31 * *", true},
 	} {
 		_, errs := compile(nights(func(r *v1alpha1.ScheduleRules) { r.Upscale, r.Downscale = tc.up, tc.down }), nil)
-		if (len(errs) > 0) != tc.refused || tc.refused && !strings.HasPrefix(errs[0].Error(), `spec.upscale: Invalid value: "`+tc.up+`": whenever it fires, downscale fires too`) {
+		if (len(errs) > 0) != tc.refused || tc.refused && !strings.HasPrefix(errs[0].Error(), `spec.upscale: Invalid value: "`+tc.up+
+			`": whenever it fires, downscale fires too`) {
 			t.Errorf("up %s, down %s: %q", tc.up, tc.down, errs)
 		}
 	}
@@ -177,9 +182,11 @@ func TestOtherwise(t *testing.T) {
 		{"asleep, otherwise nothing", v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing}, "------------SS----------"},
 		{"awake, otherwise asleep", v1alpha1.ScheduleRules{Awake: lunch, Otherwise: v1alpha1.OtherwiseAsleep}, "SSSSSSSSSSSSAASSSSSSSSSS"},
 		{"awake, otherwise nothing", v1alpha1.ScheduleRules{Awake: lunch, Otherwise: v1alpha1.OtherwiseNothing}, "------------AA----------"},
-		{"nothing, and a holiday to sleep", v1alpha1.ScheduleRules{Awake: lunch, Otherwise: v1alpha1.OtherwiseNothing, Calendars: holidays(v1alpha1.EffectAsleep)},
+		{"nothing, and a holiday to sleep", v1alpha1.ScheduleRules{Awake: lunch, Otherwise: v1alpha1.OtherwiseNothing,
+			Calendars: holidays(v1alpha1.EffectAsleep)},
 			"SSSSSSSSSSSSSSSSSSSSSSSS"},
-		{"nothing, and a holiday to be awake", v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing, Calendars: holidays(v1alpha1.EffectAwake)},
+		{"nothing, and a holiday to be awake", v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing,
+			Calendars: holidays(v1alpha1.EffectAwake)},
 			"AAAAAAAAAAAAAAAAAAAAAAAA"},
 	} {
 		p, errs := compile(tc.rules, nil)
@@ -238,7 +245,8 @@ func TestAwakeUntilOfThePolicy(t *testing.T) {
 
 // A stored policy with an unreadable annotation stays in force without it.
 func TestAwakeUntilOfAStoredPolicy(t *testing.T) {
-	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"}}}
+	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights",
+		Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"}}}
 	s.Spec.ScheduleRules = nights()
 	p, errs := schedule.Compile(s, schedule.Context{Stored: true})
 	if len(errs) > 0 {
@@ -294,9 +302,11 @@ func TestStateMessages(t *testing.T) {
 		{"always awake", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "00:00", To: "24:00"}}},
 			policy.State{Name: "Awake", Message: "awake (daily 00:00-24:00 UTC), no further edge"}},
 		{"never again", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{Name: "move", Start: "2026-03-01", End: "2026-03-01"}}},
-			policy.State{Name: "Awake", Since: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Message: "awake since 2026-03-02T00:00:00Z, no further edge"}},
+			policy.State{Name: "Awake", Since: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC),
+				Message: "awake since 2026-03-02T00:00:00Z, no further edge"}},
 		{"in a named window", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{Name: "night", From: "20:00", To: "08:00"}}},
-			policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour), Message: "asleep since 2026-03-02T20:00:00Z (night), next edge 2026-03-03T08:00:00Z"}},
+			policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
+				Message: "asleep since 2026-03-02T20:00:00Z (night), next edge 2026-03-03T08:00:00Z"}},
 	} {
 		p, errs := compile(test.rules, nil)
 		if len(errs) > 0 {

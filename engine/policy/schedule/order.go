@@ -52,10 +52,12 @@ func compileWave(w *v1alpha1.Wave, i int, at *field.Path) (policy.Wave, field.Er
 		errs = append(errs, field.Required(at, "a wave needs kinds, names or selector: the targets of no wave are the last wave already"))
 	}
 	out.Part, errs = part(w, at, errs)
-	if waits := []v1alpha1.WaitFor{v1alpha1.WaitForReady, v1alpha1.WaitForWritten}; w.WaitFor != "" && w.WaitFor != waits[0] && w.WaitFor != waits[1] {
+	if waits := []v1alpha1.WaitFor{v1alpha1.WaitForReady, v1alpha1.WaitForWritten}; w.WaitFor != "" && w.WaitFor != waits[0] &&
+		w.WaitFor != waits[1] {
 		errs = append(errs, field.NotSupported(at.Child("waitFor"), w.WaitFor, waits))
 	}
-	if ends := []v1alpha1.OnTimeout{v1alpha1.OnTimeoutContinue, v1alpha1.OnTimeoutStop}; w.OnTimeout != "" && w.OnTimeout != ends[0] && w.OnTimeout != ends[1] {
+	if ends := []v1alpha1.OnTimeout{v1alpha1.OnTimeoutContinue, v1alpha1.OnTimeoutStop}; w.OnTimeout != "" && w.OnTimeout != ends[0] &&
+		w.OnTimeout != ends[1] {
 		errs = append(errs, field.NotSupported(at.Child("onTimeout"), w.OnTimeout, ends))
 	}
 	if w.Timeout != "" {

@@ -67,7 +67,8 @@ func TestWavesAreRefused(t *testing.T) {
 		{"spec.order[6].selector", "Sideways"},
 	} {
 		_, errs := compile(nights(order(
-			v1alpha1.Wave{}, v1alpha1.Wave{Names: db, WaitFor: "Healthy"}, v1alpha1.Wave{Names: db, OnTimeout: "Fail"}, v1alpha1.Wave{Names: db, Timeout: "ten"},
+			v1alpha1.Wave{}, v1alpha1.Wave{Names: db, WaitFor: "Healthy"}, v1alpha1.Wave{Names: db, OnTimeout: "Fail"},
+			v1alpha1.Wave{Names: db, Timeout: "ten"},
 			v1alpha1.Wave{Names: db, Name: "twice"}, v1alpha1.Wave{Names: db, Name: "twice"},
 			v1alpha1.Wave{Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Sideways"}}}},
 		)), nil)

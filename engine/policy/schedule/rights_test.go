@@ -85,7 +85,8 @@ func TestRights(t *testing.T) {
 	cluster.Spec.ScheduleRules = plain.Spec.ScheduleRules
 	narrow := cluster.DeepCopy()
 	narrow.Spec.Target.Namespaces = []string{"shop"}
-	if wide := row(t, schedule.ClusterKind).RightsOf(cluster); equality.Semantic.DeepEqual(wide, row(t, schedule.ClusterKind).RightsOf(narrow)) {
+	if wide := row(t, schedule.ClusterKind).RightsOf(cluster); equality.Semantic.DeepEqual(wide,
+		row(t, schedule.ClusterKind).RightsOf(narrow)) {
 		t.Errorf("another namespace changes nothing in %+v", wide)
 	}
 }

@@ -44,7 +44,8 @@ func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, f
 	return compile(id, selector, errs, s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
 }
 
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, meta *metav1.ObjectMeta, ctx Context) (*policy.Policy, field.ErrorList) {
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, meta *metav1.ObjectMeta,
+	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	zone, es := when.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, es...)
@@ -197,11 +198,13 @@ func (s *schedule) isGraced(f *pipeline.Frame) bool {
 		return false
 	}
 	f.Decision.WakeAt(until)
-	f.Sayf("left alone until %s: it was made at %s, and gracePeriod is %s", until.Format(time.RFC3339), made.Format(time.RFC3339), s.rules.GracePeriod)
+	f.Sayf("left alone until %s: it was made at %s, and gracePeriod is %s", until.Format(time.RFC3339), made.Format(time.RFC3339),
+		s.rules.GracePeriod)
 	return true
 }
 
-// keepAsleep ends the pipeline without asking for anything. Where nothing but people wakes, what sleeps already, as after a take-over, goes on sleeping.
+// keepAsleep ends the pipeline without asking for anything. Where nothing but people wakes, what sleeps already, as after a
+// take-over, goes on sleeping.
 func (s *schedule) keepAsleep(f *pipeline.Frame) {
 	f.Done = true
 	if s.times.firings != nil {

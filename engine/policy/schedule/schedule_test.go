@@ -29,7 +29,8 @@ func calendars(name string) (timeline.Timeline, bool) {
 	if name != "holidays" {
 		return timeline.Timeline{}, false
 	}
-	c, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2026-03-03"}}}, when.Sources{}, field.NewPath("spec"))
+	c, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2026-03-03"}}}, when.Sources{},
+		field.NewPath("spec"))
 	return c.Days, len(errs) == 0
 }
 
@@ -81,47 +82,58 @@ func TestDecide(t *testing.T) {
 	}{
 		{reason: "awake by day, until the evening", rules: nights(), in: pipeline.Input{Now: monday.Add(-time.Hour)},
 			want: awake(monday.Add(-12 * time.Hour)), wake: monday},
-		{reason: "asleep from the edge on", rules: nights(), in: pipeline.Input{Now: monday}, want: asleep(nil), wake: monday.Add(12 * time.Hour)},
+		{reason: "asleep from the edge on", rules: nights(), in: pipeline.Input{Now: monday}, want: asleep(nil),
+			wake: monday.Add(12 * time.Hour)},
 		{reason: "enforced where asked", rules: nights(func(r *v1alpha1.ScheduleRules) { r.OnManualChange = v1alpha1.ManualEnforce }),
 			in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) { in.Enforce, in.Size = true, &workload.Size{Mode: workload.SizeSleep} })},
-		{reason: "at most so many", rules: nights(as(v1alpha1.AsleepAs{Replicas: &two})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+		{reason: "at most so many", rules: nights(as(v1alpha1.AsleepAs{Replicas: &two})), in: pipeline.Input{Now: monday},
+			wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) {
 				in.Size = &workload.Size{Mode: workload.SizeAtMost, Replicas: 2, Capacity: 2}
 			})},
-		{reason: "a share", rules: nights(as(v1alpha1.AsleepAs{Percent: &half})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+		{reason: "a share", rules: nights(as(v1alpha1.AsleepAs{Percent: &half})), in: pipeline.Input{Now: monday},
+			wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) {
 				in.Size = &workload.Size{Mode: workload.SizePercent, Percent: 50, Capacity: 2}
 			})},
-		{reason: "bounds", rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: &low, Max: &two}})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+		{reason: "bounds", rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: &low, Max: &two}})),
+			in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) { in.Min, in.Max = &low, &two })},
-		{reason: "bounds above the owner's, which are never raised", rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: &two, Max: &five}})),
-			in: pipeline.Input{Now: monday, Target: workload.Observed{Bounds: workload.Bounds{Min: &low, Max: &two}}}, wake: monday.Add(12 * time.Hour),
-			want: asleep(func(in *workload.Intent) { in.Min, in.Max = &low, &two })},
+		{reason: "bounds above the owner's, which are never raised",
+			rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: &two, Max: &five}})),
+			in:    pipeline.Input{Now: monday, Target: workload.Observed{Bounds: workload.Bounds{Min: &low, Max: &two}}},
+			wake:  monday.Add(12 * time.Hour),
+			want:  asleep(func(in *workload.Intent) { in.Min, in.Max = &low, &two })},
 		{reason: "bounds where the owner has no limit", rules: nights(as(v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: &five}})),
-			in: pipeline.Input{Now: monday, Target: workload.Observed{Bounds: workload.Bounds{Min: &low, Max: &unlimited}}}, wake: monday.Add(12 * time.Hour),
+			in:   pipeline.Input{Now: monday, Target: workload.Observed{Bounds: workload.Bounds{Min: &low, Max: &unlimited}}},
+			wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) { in.Max = &five })},
 		{reason: "held", rules: nights(as(v1alpha1.AsleepAs{Hold: &hold})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) { in.Hold = true })},
-		{reason: "annotated", rules: nights(as(v1alpha1.AsleepAs{Annotations: map[string]string{"a": "b"}})), in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
+		{reason: "annotated", rules: nights(as(v1alpha1.AsleepAs{Annotations: map[string]string{"a": "b"}})), in: pipeline.Input{Now: monday},
+			wake: monday.Add(12 * time.Hour),
 			want: asleep(func(in *workload.Intent) { in.Annotations = map[string]string{"a": "b"} })},
-		{reason: "a suspended policy keeps what it has set, and never looks at the clock", rules: nights(func(r *v1alpha1.ScheduleRules) { r.Suspend = true }),
-			in: pipeline.Input{Now: monday}, want: []workload.Intent{{By: id, Class: workload.ClassKeep}}},
+		{reason: "a suspended policy keeps what it has set, and never looks at the clock",
+			rules: nights(func(r *v1alpha1.ScheduleRules) { r.Suspend = true }),
+			in:    pipeline.Input{Now: monday}, want: []workload.Intent{{By: id, Class: workload.ClassKeep}}},
 		{reason: "the target's awake-until overrules everybody", rules: nights(),
 			in: pipeline.Input{Now: monday, Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
 				v1alpha1.AnnotationAwakeUntil: "2026-03-02T23:00:00+01:00"})}},
 			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
 			wake: monday.Add(2 * time.Hour)},
 		{reason: "the namespace's too, and the later of both counts", rules: nights(),
-			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02T23:00:00Z", Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
-				v1alpha1.AnnotationAwakeUntil: "2026-03-02T21:00:00Z"})}},
+			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02T23:00:00Z",
+				Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
+					v1alpha1.AnnotationAwakeUntil: "2026-03-02T21:00:00Z"})}},
 			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
 			wake: monday.Add(3 * time.Hour)},
 		{reason: "one that has passed does nothing", rules: nights(),
 			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02T20:00:00Z"}, want: asleep(nil), wake: monday.Add(12 * time.Hour)},
 		{reason: "a local time is one of the policy's zone", rules: nights(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Asia/Tokyo" }),
-			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-03 07:00", Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
-				v1alpha1.AnnotationAwakeUntil: "2026-03-03T06:00"})}},
+			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-03 07:00",
+				Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
+					v1alpha1.AnnotationAwakeUntil: "2026-03-03T06:00"})}},
 			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
 			wake: monday.Add(2 * time.Hour)},
 		{reason: "a date is included", rules: nights(), in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02"},
@@ -129,7 +141,8 @@ func TestDecide(t *testing.T) {
 			wake: monday.Add(4 * time.Hour)},
 		{reason: "the policy's overrules everybody on its own targets", rules: nights(), in: pipeline.Input{Now: monday},
 			annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"},
-			want:        []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}}, wake: monday.Add(2 * time.Hour)},
+			want:        []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
+			wake:        monday.Add(2 * time.Hour)},
 		{reason: "and its end is a transition", rules: nights(), in: pipeline.Input{Now: monday.Add(2 * time.Hour)},
 			annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"},
 			want: asleep(func(in *workload.Intent) {
@@ -185,13 +198,17 @@ func TestUnreadableAwakeUntilIsIgnored(t *testing.T) {
 		class   workload.Class
 		ignored []string
 	}{
-		{"on a target at night", pipeline.Input{Now: monday, Target: on("tomorrow")}, workload.ClassSleep, []string{web.String() + `: "tomorrow"`}},
-		{"on a target in the morning", pipeline.Input{Now: monday.Add(12 * time.Hour), Target: on("18:00")}, workload.ClassAwake, []string{web.String() + `: "18:00"`}},
-		{"on a namespace in the morning", pipeline.Input{Now: monday.Add(12 * time.Hour), Target: on(""), NamespaceAwakeUntil: "tonight"}, workload.ClassAwake,
+		{"on a target at night", pipeline.Input{Now: monday, Target: on("tomorrow")}, workload.ClassSleep,
+			[]string{web.String() + `: "tomorrow"`}},
+		{"on a target in the morning", pipeline.Input{Now: monday.Add(12 * time.Hour), Target: on("18:00")}, workload.ClassAwake,
+			[]string{web.String() + `: "18:00"`}},
+		{"on a namespace in the morning", pipeline.Input{Now: monday.Add(12 * time.Hour), Target: on(""), NamespaceAwakeUntil: "tonight"},
+			workload.ClassAwake,
 			[]string{`namespace shop: "tonight"`}},
 		{"on both", pipeline.Input{Now: monday, Target: on("tomorrow"), NamespaceAwakeUntil: "tonight"}, workload.ClassSleep,
 			[]string{web.String() + `: "tomorrow"`, `namespace shop: "tonight"`}},
-		{"beside one that can be read", pipeline.Input{Now: monday, Target: on("tomorrow"), NamespaceAwakeUntil: "2026-03-02T22:00:00Z"}, workload.ClassAwake,
+		{"beside one that can be read", pipeline.Input{Now: monday, Target: on("tomorrow"), NamespaceAwakeUntil: "2026-03-02T22:00:00Z"},
+			workload.ClassAwake,
 			[]string{web.String() + `: "tomorrow"`}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -204,7 +221,8 @@ func TestUnreadableAwakeUntilIsIgnored(t *testing.T) {
 				t.Fatalf("ignored: %q", d.Ignored)
 			}
 			for i, want := range tc.ignored {
-				if !strings.HasPrefix(d.Ignored[i], "annotation flyball.dev/awake-until of "+want+" ") || !strings.Contains(trace.String(), "ignored: "+d.Ignored[i]) {
+				if !strings.HasPrefix(d.Ignored[i], "annotation flyball.dev/awake-until of "+want+" ") ||
+					!strings.Contains(trace.String(), "ignored: "+d.Ignored[i]) {
 					t.Errorf("ignored: %q, trace: %s; want %q", d.Ignored[i], trace.String(), want)
 				}
 			}
@@ -234,21 +252,25 @@ func TestJobsMadeAtNight(t *testing.T) {
 		{reason: "of an age that cannot be", rules: nights(), now: at(time.Hour), made: at(1000 * time.Hour), asleep: true},
 		{reason: "of no known age", rules: nights(), now: at(time.Hour), asleep: true},
 		{reason: "made last night", rules: nights(), now: at(25 * time.Hour), made: at(time.Hour), asleep: true},
-		{reason: "made at night, and does not end by itself", rules: nights(), now: at(time.Hour), made: at(time.Second), endless: true, asleep: true},
-		{reason: "made before the policy was kept awake no longer", rules: nights(), kept: "2026-03-02T22:00:00Z", now: at(3 * time.Hour), made: at(time.Hour), asleep: true},
+		{reason: "made at night, and does not end by itself", rules: nights(), now: at(time.Hour), made: at(time.Second), endless: true,
+			asleep: true},
+		{reason: "made before the policy was kept awake no longer", rules: nights(), kept: "2026-03-02T22:00:00Z", now: at(3 * time.Hour),
+			made: at(time.Hour), asleep: true},
 		{reason: "older than a schedule that is never awake", rules: always, now: at(time.Hour), made: at(-49 * time.Hour), asleep: true},
 		{reason: "younger than a schedule that is never awake", rules: always, now: at(time.Hour), made: at(-47 * time.Hour)},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", CreationTimestamp: metav1.NewTime(at(-48 * time.Hour)),
-				Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: tc.kept}}}
+			s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights",
+				CreationTimestamp: metav1.NewTime(at(-48 * time.Hour)),
+				Annotations:       map[string]string{v1alpha1.AnnotationAwakeUntil: tc.kept}}}
 			s.Spec.ScheduleRules = tc.rules
 			p, errs := schedule.Compile(s, schedule.Context{})
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
 			var trace pipeline.Trace
-			d, err := p.Pipeline.Run(pipeline.Input{Now: tc.now, Target: workload.Observed{CanSuspend: true, RunsToCompletion: !tc.endless, Created: tc.made}}, &trace)
+			d, err := p.Pipeline.Run(pipeline.Input{Now: tc.now, Target: workload.Observed{CanSuspend: true, RunsToCompletion: !tc.endless,
+				Created: tc.made}}, &trace)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,7 +299,8 @@ func TestState(t *testing.T) {
 
 // Keys that only look like reserved keys are allowed.
 func TestKeysSimilarToReservedKeysAreAllowed(t *testing.T) {
-	for _, key := range []string{"example.com/a", "flyball.dev", "k8s.io", "notk8s.io/a", "myflyball.dev/a", "kubernetes.io.example.com/a", "cluster.x-k8s.io/paused", "a"} {
+	for _, key := range []string{"example.com/a", "flyball.dev", "k8s.io", "notk8s.io/a", "myflyball.dev/a", "kubernetes.io.example.com/a",
+		"cluster.x-k8s.io/paused", "a"} {
 		if _, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
 			r.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{key: "x"}}
 		}), nil); len(errs) > 0 {
@@ -306,18 +329,24 @@ func TestErrorsNameTheField(t *testing.T) {
 		{"the machine's zone", with(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Local" }), []string{"spec.timeZone"}},
 		{"bad cron", with(func(r *v1alpha1.ScheduleRules) { r.Upscale = "61 8 * * *" }), []string{"spec.upscale"}},
 		{"impossible date", with(func(r *v1alpha1.ScheduleRules) { r.Downscale = "0 0 30 2 *" }), []string{"spec.downscale"}},
-		{"downscale alone, with calendars", v1alpha1.ScheduleRules{Downscale: "0 20 * * *", Calendars: []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}},
+		{"downscale alone, with calendars", v1alpha1.ScheduleRules{Downscale: "0 20 * * *",
+			Calendars: []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}},
 			[]string{"spec.calendars"}},
 		{"downscale alone, that is none", v1alpha1.ScheduleRules{Downscale: "20:00"}, []string{"spec.downscale"}},
 		{"otherwise of a pair", with(func(r *v1alpha1.ScheduleRules) { r.Otherwise = v1alpha1.OtherwiseNothing }), []string{"spec.otherwise"}},
-		{"otherwise of a downscale", v1alpha1.ScheduleRules{Downscale: "0 20 * * *", Otherwise: v1alpha1.OtherwiseAwake}, []string{"spec.otherwise"}},
-		{"always asleep", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: v1alpha1.OtherwiseAsleep}, []string{"spec.otherwise"}},
-		{"always awake", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: v1alpha1.OtherwiseAwake}, []string{"spec.otherwise"}},
-		{"an unknown otherwise", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: "Keep"}, []string{"spec.otherwise"}},
+		{"otherwise of a downscale", v1alpha1.ScheduleRules{Downscale: "0 20 * * *", Otherwise: v1alpha1.OtherwiseAwake},
+			[]string{"spec.otherwise"}},
+		{"always asleep", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: v1alpha1.OtherwiseAsleep},
+			[]string{"spec.otherwise"}},
+		{"always awake", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: v1alpha1.OtherwiseAwake},
+			[]string{"spec.otherwise"}},
+		{"an unknown otherwise", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "08:00", To: "20:00"}}, Otherwise: "Keep"},
+			[]string{"spec.otherwise"}},
 		{"one half of a pair", with(func(r *v1alpha1.ScheduleRules) { r.Downscale = "" }), []string{"spec.downscale"}},
 		{"two forms", with(func(r *v1alpha1.ScheduleRules) { r.Awake = []v1alpha1.Window{{From: "08:00", To: "20:00"}} }), []string{"spec"}},
 		{"no form", v1alpha1.ScheduleRules{}, []string{"spec"}},
-		{"unknown weekday", windows(v1alpha1.Window{Days: []v1alpha1.Day{"Sunday"}, From: "08:00", To: "20:00"}), []string{"spec.asleep[0].days[0]"}},
+		{"unknown weekday", windows(v1alpha1.Window{Days: []v1alpha1.Day{"Sunday"}, From: "08:00", To: "20:00"}),
+			[]string{"spec.asleep[0].days[0]"}},
 		{"bad time", windows(v1alpha1.Window{From: "8", To: "20:00"}), []string{"spec.asleep[0].from"}},
 		{"percent over 100", as(v1alpha1.AsleepAs{Percent: &many}), []string{"spec.asleepAs.percent"}},
 		{"negative replicas", as(v1alpha1.AsleepAs{Replicas: &negative}), []string{"spec.asleepAs.replicas"}},
@@ -326,16 +355,20 @@ func TestErrorsNameTheField(t *testing.T) {
 		{"hold: false", as(v1alpha1.AsleepAs{Hold: &no}), []string{"spec.asleepAs.hold"}},
 		{"two levels", as(v1alpha1.AsleepAs{Replicas: &two, Annotations: map[string]string{"a": "b"}}), []string{"spec.asleepAs"}},
 		{"bad annotation key", as(v1alpha1.AsleepAs{Annotations: map[string]string{"a b": "c"}}), []string{"spec.asleepAs.annotations"}},
-		{"Flyball's own annotations", as(v1alpha1.AsleepAs{Annotations: map[string]string{v1alpha1.AnnotationLedger: "{}", v1alpha1.AnnotationAwakeUntil: ""}}),
+		{"Flyball's own annotations", as(v1alpha1.AsleepAs{Annotations: map[string]string{v1alpha1.AnnotationLedger: "{}",
+			v1alpha1.AnnotationAwakeUntil: ""}}),
 			[]string{"spec.asleepAs.annotations[flyball.dev/awake-until]", "spec.asleepAs.annotations[flyball.dev/ledger]"}},
-		{"those of Kubernetes", as(v1alpha1.AsleepAs{Annotations: map[string]string{"kubernetes.io/a": "", "k8s.io/a": "", "deployment.kubernetes.io/revision": "1",
-			"cluster.x-k8s.io/paused": "", "a.b.k8s.io/c": "", "KUBERNETES.io/b": ""}}),
-			[]string{"spec.asleepAs.annotations[KUBERNETES.io/b]", "spec.asleepAs.annotations[a.b.k8s.io/c]", "spec.asleepAs.annotations[deployment.kubernetes.io/revision]",
+		{"those of Kubernetes", as(v1alpha1.AsleepAs{Annotations: map[string]string{"kubernetes.io/a": "", "k8s.io/a": "",
+			"deployment.kubernetes.io/revision": "1",
+			"cluster.x-k8s.io/paused":           "", "a.b.k8s.io/c": "", "KUBERNETES.io/b": ""}}),
+			[]string{"spec.asleepAs.annotations[KUBERNETES.io/b]", "spec.asleepAs.annotations[a.b.k8s.io/c]",
+				"spec.asleepAs.annotations[deployment.kubernetes.io/revision]",
 				"spec.asleepAs.annotations[k8s.io/a]", "spec.asleepAs.annotations[kubernetes.io/a]"}},
 		{"empty batch", with(func(r *v1alpha1.ScheduleRules) {
 			r.UpscaleRateLimit = &v1alpha1.RateLimit{DelayBetweenBatches: "1s"}
 		}), []string{"spec.upscaleRateLimit.batchSize"}},
-		{"no delay", with(func(r *v1alpha1.ScheduleRules) { r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1} }), []string{"spec.downscaleRateLimit.delayBetweenBatches"}},
+		{"no delay", with(func(r *v1alpha1.ScheduleRules) { r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1} }),
+			[]string{"spec.downscaleRateLimit.delayBetweenBatches"}},
 		{"delays that cannot be read", with(func(r *v1alpha1.ScheduleRules) {
 			r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "soon"}
 			r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "0s"}

@@ -28,7 +28,8 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 	case forms == 0 && rules.Age != nil:
 		return byAgeAlone(rules, at)
 	case forms != 1:
-		return times{}, field.ErrorList{field.Invalid(at, forms, "give exactly one of: downscale with or without upscale, asleep, awake; only age may stand without them")}
+		return times{}, field.ErrorList{field.Invalid(at, forms,
+			"give exactly one of: downscale with or without upscale, asleep, awake; only age may stand without them")}
 	case loc == nil:
 		return times{}, nil
 	case rules.Downscale != "" && rules.Upscale == "":
@@ -84,7 +85,8 @@ func byAgeAlone(rules v1alpha1.ScheduleRules, at *field.Path) (times, field.Erro
 // compilePair compiles a cron pair into the timeline that is on while targets sleep.
 func compilePair(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) (timeline.Timeline, field.ErrorList) {
 	if rules.Downscale == "" {
-		return timeline.Timeline{}, field.ErrorList{field.Required(at.Child(timeline.Downscale), `upscale needs a cron of when the targets go to sleep, such as "0 20 * * 1-5"`)}
+		return timeline.Timeline{}, field.ErrorList{field.Required(at.Child(timeline.Downscale),
+			`upscale needs a cron of when the targets go to sleep, such as "0 20 * * 1-5"`)}
 	}
 	pair, errs := timeline.Pair(rules.Upscale, rules.Downscale, loc, at)
 	if len(errs) > 0 {
@@ -92,7 +94,8 @@ func compilePair(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Pat
 	}
 	if _, changes := pair.Next(time.Time{}); !changes {
 		return timeline.Timeline{}, field.ErrorList{field.Invalid(at.Child(timeline.Upscale), rules.Upscale,
-			"whenever it fires, downscale fires too and wins, so the targets would never wake: write another time, or leave upscale out if nobody but people shall wake them")}
+			"whenever it fires, downscale fires too and wins, so the targets would never wake: write another time, or leave upscale out if "+
+				"nobody but people shall wake them")}
 	}
 	return timeline.Not(pair), nil
 }
@@ -101,10 +104,12 @@ func compilePair(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Pat
 func compileFirings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) (times, field.ErrorList) {
 	errs := validateOtherwise(rules, at.Child("otherwise"))
 	if len(rules.Calendars) > 0 {
-		errs = append(errs, field.Forbidden(at.Child("calendars"), "downscale alone has no state for them to overrule: write upscale too, or windows"))
+		errs = append(errs, field.Forbidden(at.Child("calendars"),
+			"downscale alone has no state for them to overrule: write upscale too, or windows"))
 	}
 	if rules.Age != nil {
-		errs = append(errs, field.Forbidden(at.Child("age"), "does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"))
+		errs = append(errs, field.Forbidden(at.Child("age"),
+			"does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"))
 	}
 	firings, es := timeline.ParseFirings(rules.Downscale, loc, at.Child(timeline.Downscale))
 	return times{firings: &firings}, append(errs, es...)

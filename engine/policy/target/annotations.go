@@ -17,7 +17,8 @@ import (
 // maxAnnotations is the maximum number of annotations that a policy reads: the value of each is kept in memory for every object.
 const maxAnnotations = 16
 
-// annotation is one requirement on an object's annotations. Values may be any text, unlike those of labels, so labels.Selector does not fit.
+// annotation is one requirement on an object's annotations. Values may be any text, unlike those of labels, so labels.Selector
+// does not fit.
 type annotation struct {
 	// term is the field of the target section.
 	term   string
@@ -61,11 +62,13 @@ func expressionErrors(e metav1.LabelSelectorRequirement, at *field.Path) field.E
 	switch e.Operator {
 	case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
 		if len(e.Values) == 0 {
-			return field.ErrorList{field.Required(at.Child("values"), fmt.Sprintf("%s compares with values: list at least one, or write Exists or DoesNotExist", e.Operator))}
+			return field.ErrorList{field.Required(at.Child("values"),
+				fmt.Sprintf("%s compares with values: list at least one, or write Exists or DoesNotExist", e.Operator))}
 		}
 	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
 		if len(e.Values) > 0 {
-			return field.ErrorList{field.Forbidden(at.Child("values"), fmt.Sprintf("%s compares with no values: leave them out, or write In or NotIn", e.Operator))}
+			return field.ErrorList{field.Forbidden(at.Child("values"),
+				fmt.Sprintf("%s compares with no values: leave them out, or write In or NotIn", e.Operator))}
 		}
 	default:
 		return field.ErrorList{field.NotSupported(at.Child("operator"), e.Operator, []metav1.LabelSelectorOperator{

@@ -41,8 +41,8 @@ type Query struct {
 	Spaces []workload.Pairs
 }
 
-// Find returns the policies, not over at a time, that may select a side of the query, in order of their names. Every policy that does select it is
-// among them.
+// Find returns the policies, not over at a time, that may select a side of the query, in order of their names. Every policy that
+// does select it is among them.
 func (x *Index[T]) Find(q *Query, now int64) []T {
 	var out []T
 	for _, kind := range [...]schema.GroupKind{q.Kind, anyKind} {
@@ -115,7 +115,8 @@ func take[T Filed](out, list []T, now int64) []T {
 	return out
 }
 
-// ends are the lengths in use of the literal ends of globs, with the number of keys of each. There are few of them, since names follow habits.
+// ends are the lengths in use of the literal ends of globs, with the number of keys of each. There are few of them, since names
+// follow habits.
 type ends struct{ prefixes, suffixes []uses }
 
 type uses struct{ size, count int }
@@ -145,7 +146,8 @@ func counted(list []uses, size, by int) []uses {
 
 // Edit begins a change of the index; the original stays unchanged.
 func (x *Index[T]) Edit() *Editor[T] {
-	return &Editor[T]{next: Index[T]{kinds: cloneOrMake(x.kinds), spaces: x.spaces, objects: x.objects}, own: map[schema.GroupKind]map[key]bool{}}
+	return &Editor[T]{next: Index[T]{kinds: cloneOrMake(x.kinds), spaces: x.spaces, objects: x.objects},
+		own: map[schema.GroupKind]map[key]bool{}}
 }
 
 // Editor copies each map of the index before its first change, and lists at every change.

@@ -45,7 +45,8 @@ func drawTarget(t *rapid.T) v1alpha1.ClusterTargetSelector {
 		spec.Selector = matchLabels("tier", rapid.SampledFrom([]string{"front", "back"}).Draw(t, "tier"))
 	}
 	if len(spec.Namespaces) == 0 || rapid.Bool().Draw(t, "namespace labels") {
-		spec.NamespaceSelector = rapid.SampledFrom([]*v1alpha1.ClusterTargetSelector{{NamespaceSelector: matchLabels()}, {NamespaceSelector: matchLabels("env", "dev")}}).Draw(t, "env").NamespaceSelector
+		spec.NamespaceSelector = rapid.SampledFrom([]*v1alpha1.ClusterTargetSelector{{NamespaceSelector: matchLabels()},
+			{NamespaceSelector: matchLabels("env", "dev")}}).Draw(t, "env").NamespaceSelector
 	}
 	return spec
 }
@@ -82,7 +83,8 @@ func TestIndexEqualsALookAtEveryPolicy(t *testing.T) {
 			word := rapid.SampledFrom([]string{"dev-a", "dev-b", "a-dev", "dev-", "web", "kube-system", "d"})
 			obj := workload.Object{Namespace: word.Draw(t, "namespace"), Name: word.Draw(t, "name"),
 				Labels: workload.NewPairs(map[string]string{"tier": rapid.SampledFrom([]string{"front", "back"}).Draw(t, "tier")})}
-			q := &target.Query{Kind: rapid.SampledFrom([]schema.GroupKind{deployments, {Kind: "Pod"}}).Draw(t, "kind"), Sides: []workload.Object{obj},
+			q := &target.Query{Kind: rapid.SampledFrom([]schema.GroupKind{deployments, {Kind: "Pod"}}).Draw(t, "kind"),
+				Sides:  []workload.Object{obj},
 				Spaces: []workload.Pairs{workload.NewPairs(map[string]string{"env": rapid.SampledFrom([]string{"dev", "prod"}).Draw(t, "env")})}}
 			for _, c := range []struct {
 				index target.Index[*filed]
@@ -124,13 +126,16 @@ func TestGlobsAreIndexed(t *testing.T) {
 			return v1alpha1.ClusterTargetSelector{Namespaces: []string{fmt.Sprintf("*-team-%d", i)}}
 		}},
 		{"names by a prefix", func(i int) v1alpha1.ClusterTargetSelector {
-			return v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(), TargetSelector: v1alpha1.TargetSelector{Names: []string{fmt.Sprintf("team-%d-*", i)}}}
+			return v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(),
+				TargetSelector: v1alpha1.TargetSelector{Names: []string{fmt.Sprintf("team-%d-*", i)}}}
 		}},
 		{"namespaces by one glob, names by others", func(i int) v1alpha1.ClusterTargetSelector {
-			return v1alpha1.ClusterTargetSelector{Namespaces: []string{"team-*"}, TargetSelector: v1alpha1.TargetSelector{Names: []string{fmt.Sprintf("*-team-%d", i)}}}
+			return v1alpha1.ClusterTargetSelector{Namespaces: []string{"team-*"},
+				TargetSelector: v1alpha1.TargetSelector{Names: []string{fmt.Sprintf("*-team-%d", i)}}}
 		}},
 	} {
-		q := &target.Query{Kind: deployments, Sides: []workload.Object{{Namespace: "team-7-team-7", Name: "team-7-team-7"}}, Spaces: []workload.Pairs{nil}}
+		q := &target.Query{Kind: deployments, Sides: []workload.Object{{Namespace: "team-7-team-7", Name: "team-7-team-7"}},
+			Spaces: []workload.Pairs{nil}}
 		var x target.Index[*filed]
 		e := x.Edit()
 		for i := range 10_000 {

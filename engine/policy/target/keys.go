@@ -103,8 +103,8 @@ func labelKeys(s labels.Selector) []key {
 	return []key{anything}
 }
 
-// MayShare reports whether two selectors may select the same objects of a namespace: they have a kind in common and no contradicting names or
-// labels.
+// MayShare reports whether two selectors may select the same objects of a namespace: they have a kind in common and no
+// contradicting names or labels.
 func MayShare(a, b *Selector) bool {
 	aKinds, _, aObjects := a.keys()
 	bKinds, _, bObjects := b.keys()

@@ -30,12 +30,14 @@ func TestMismatchesNameTheTerm(t *testing.T) {
 		want   []target.Mismatch
 	}{
 		{reason: "nothing fails", spec: named("shop"), obj: web},
-		{reason: "another namespace", spec: named("bank"), obj: web, want: []target.Mismatch{{Term: "namespaces", Why: "shop is not among bank"}}},
+		{reason: "another namespace", spec: named("bank"), obj: web,
+			want: []target.Mismatch{{Term: "namespaces", Why: "shop is not among bank"}}},
 		{reason: "an excluded namespace", obj: web, spec: by(func(s *v1alpha1.ClusterTargetSelector) { s.ExcludeNamespaces = []string{"shop"} }),
 			want: []target.Mismatch{{Term: "excludeNamespaces", Why: "shop is listed"}}},
 		{reason: "labels of the namespace", obj: web, spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels("env", "dev")},
 			want: []target.Mismatch{{Term: "namespaceSelector", Why: "namespace shop: env=dev does not hold (there is no label env)"}}},
-		{reason: "a protected namespace", obj: object("kube-system", "web", nil), spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels()},
+		{reason: "a protected namespace", obj: object("kube-system", "web", nil),
+			spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels()},
 			want: []target.Mismatch{{Term: "namespaces", Why: "kube-system is protected: only a policy that names it reaches it"}}},
 		{reason: "name, label and annotation", obj: web, spec: by(func(s *v1alpha1.ClusterTargetSelector) {
 			s.Names, s.Selector, s.Annotations = []string{"api", "db"}, matchLabels("tier", "back"), map[string]string{"a": "b"}
@@ -44,9 +46,11 @@ func TestMismatchesNameTheTerm(t *testing.T) {
 			{Term: "selector", Why: `tier=back does not hold (tier is "front")`},
 			{Term: "annotations", Why: "there is no annotation a"},
 		}},
-		{reason: "another value of an annotation", obj: annotated, spec: by(func(s *v1alpha1.ClusterTargetSelector) { s.Annotations = map[string]string{"a": "b"} }),
+		{reason: "another value of an annotation", obj: annotated,
+			spec: by(func(s *v1alpha1.ClusterTargetSelector) { s.Annotations = map[string]string{"a": "b"} }),
 			want: []target.Mismatch{{Term: "annotations", Why: `a is "c", not "b"`}}},
-		{reason: "an annotation", obj: annotated, spec: by(func(s *v1alpha1.ClusterTargetSelector) { s.Annotations = map[string]string{"a": "c"} })},
+		{reason: "an annotation", obj: annotated,
+			spec: by(func(s *v1alpha1.ClusterTargetSelector) { s.Annotations = map[string]string{"a": "c"} })},
 		{reason: "the label that excludes", obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"}), spec: named("shop"),
 			want: []target.Mismatch{{Term: "exclude", Why: "flyball.dev/exclude=true holds"}}},
 	} {

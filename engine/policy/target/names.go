@@ -27,7 +27,8 @@ func namesOf(list []string, excluded bool, at *field.Path) (n names, errs field.
 		case strings.ContainsAny(entry, unlikeNames):
 			errs = append(errs, field.Invalid(at.Index(i), entry, meaning(entry)))
 		case excluded && strings.Trim(entry, "*") == "":
-			errs = append(errs, field.Invalid(at.Index(i), entry, "matches every name, so the policy would select nothing: write a part of the names, such as web-*"))
+			errs = append(errs, field.Invalid(at.Index(i), entry,
+				"matches every name, so the policy would select nothing: write a part of the names, such as web-*"))
 		case IsGlob(entry):
 			n.globs = append(n.globs, entry)
 		default:
@@ -50,7 +51,8 @@ func meaning(entry string) string {
 	case strings.Contains(entry, ","):
 		return "a comma is no part of a name: write each name as an element of the list"
 	}
-	return "is neither a name nor a glob: in a glob only * has a meaning, any text, such as dev-* or *-preview; write other patterns as several elements"
+	return "is neither a name nor a glob: in a glob only * has a meaning, any text, such as dev-* or *-preview; write other patterns as " +
+		"several elements"
 }
 
 // has reports whether a name is in the list or matches a glob of it.

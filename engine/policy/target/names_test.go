@@ -25,16 +25,20 @@ func TestNamesAndGlobs(t *testing.T) {
 		{"a prefix", everywhere(v1alpha1.TargetSelector{Names: []string{"web-*"}}), []string{"shop/web-1", "dev-a/web-2", "dev-b-preview/web-3"}},
 		{"a suffix", everywhere(v1alpha1.TargetSelector{Names: []string{"*-2"}}), []string{"dev-a/web-2"}},
 		{"both ends", everywhere(v1alpha1.TargetSelector{Names: []string{"w*1"}}), []string{"shop/web-1"}},
-		{"the middle", everywhere(v1alpha1.TargetSelector{Names: []string{"*eb*"}}), []string{"shop/web-1", "dev-a/web-2", "dev-b-preview/web-3"}},
+		{"the middle", everywhere(v1alpha1.TargetSelector{Names: []string{"*eb*"}}),
+			[]string{"shop/web-1", "dev-a/web-2", "dev-b-preview/web-3"}},
 		{"a name beside a glob", everywhere(v1alpha1.TargetSelector{Names: []string{"db", "*-2"}}), []string{"shop/db", "dev-a/web-2"}},
 		{"a star that stands for nothing", everywhere(v1alpha1.TargetSelector{Names: []string{"db*"}}), []string{"shop/db"}},
 		{"parts that would have to overlap", everywhere(v1alpha1.TargetSelector{Names: []string{"web-1*-1"}}), nil},
 		{"all but a glob", everywhere(v1alpha1.TargetSelector{ExcludeNames: []string{"web-*"}}), []string{"shop/db"}},
-		{"all but a name", everywhere(v1alpha1.TargetSelector{ExcludeNames: []string{"db"}}), []string{"shop/web-1", "dev-a/web-2", "dev-b-preview/web-3"}},
-		{"an exclusion overrides names", everywhere(v1alpha1.TargetSelector{Names: []string{"web-*"}, ExcludeNames: []string{"*-3", "web-1"}}), []string{"dev-a/web-2"}},
+		{"all but a name", everywhere(v1alpha1.TargetSelector{ExcludeNames: []string{"db"}}),
+			[]string{"shop/web-1", "dev-a/web-2", "dev-b-preview/web-3"}},
+		{"an exclusion overrides names", everywhere(v1alpha1.TargetSelector{Names: []string{"web-*"}, ExcludeNames: []string{"*-3", "web-1"}}),
+			[]string{"dev-a/web-2"}},
 		{"namespaces by a prefix", v1alpha1.ClusterTargetSelector{Namespaces: []string{"dev-*"}}, []string{"dev-a/web-2", "dev-b-preview/web-3"}},
 		{"namespaces by a suffix", v1alpha1.ClusterTargetSelector{Namespaces: []string{"*-preview"}}, []string{"dev-b-preview/web-3"}},
-		{"namespaces but for a glob", v1alpha1.ClusterTargetSelector{Namespaces: []string{"*"}, ExcludeNamespaces: []string{"dev-*"}}, []string{"shop/web-1", "shop/db"}},
+		{"namespaces but for a glob", v1alpha1.ClusterTargetSelector{Namespaces: []string{"*"}, ExcludeNamespaces: []string{"dev-*"}},
+			[]string{"shop/web-1", "shop/db"}},
 		{"a glob names no protected namespace", v1alpha1.ClusterTargetSelector{Namespaces: []string{"kube-*"}}, nil},
 		{"a name does", v1alpha1.ClusterTargetSelector{Namespaces: []string{"kube-system"}}, []string{"kube-system/dns"}},
 	} {
@@ -57,7 +61,8 @@ func TestGlobsEqualRegularExpressions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		glob := rapid.StringMatching(`[ab*-]{1,8}`).Draw(t, "glob")
 		name := rapid.StringMatching(`[ab-]{0,10}`).Draw(t, "name")
-		s := compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(), TargetSelector: v1alpha1.TargetSelector{Names: []string{glob}}})
+		s := compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(),
+			TargetSelector: v1alpha1.TargetSelector{Names: []string{glob}}})
 		want := regexp.MustCompile("^" + strings.ReplaceAll(glob, "*", ".*") + "$").MatchString(name)
 		if got := s.Matches(deployments, &workload.Object{Namespace: "shop", Name: name}, nil); got != want {
 			t.Fatalf("%s matches %s: %t", glob, name, got)
@@ -67,7 +72,8 @@ func TestGlobsEqualRegularExpressions(t *testing.T) {
 
 func TestAnnotationSelector(t *testing.T) {
 	in := func(op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
-		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "example.com/Owner", Operator: op, Values: values}}}
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "example.com/Owner", Operator: op,
+			Values: values}}}
 	}
 	long := strings.Repeat("any text, even a long one: ", 10)
 	for _, test := range []struct {
@@ -81,7 +87,8 @@ func TestAnnotationSelector(t *testing.T) {
 		{"Exists", in("Exists"), false, true, true},
 		{"DoesNotExist", in("DoesNotExist"), true, false, false},
 	} {
-		s := compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(), TargetSelector: v1alpha1.TargetSelector{AnnotationSelector: test.selector}})
+		s := compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(),
+			TargetSelector: v1alpha1.TargetSelector{AnnotationSelector: test.selector}})
 		for i, value := range []string{"", long, "other"} {
 			obj := &workload.Object{Namespace: "shop", Name: "web"}
 			if value != "" {
@@ -103,7 +110,8 @@ func TestSelectionsThatCannotBeMeantAreRefused(t *testing.T) {
 		return v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{Names: []string{name}}}
 	}
 	by := func(e metav1.LabelSelectorRequirement) v1alpha1.ClusterTargetSelector {
-		return v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{AnnotationSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{e}}}}
+		selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{e}}
+		return v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{AnnotationSelector: selector}}
 	}
 	for _, test := range []struct {
 		spec v1alpha1.ClusterTargetSelector
@@ -116,11 +124,16 @@ func TestSelectionsThatCannotBeMeantAreRefused(t *testing.T) {
 		{names("web, db"), "write each name as an element of the list"},
 		{names("!web"), "list the names to leave out under excludeNames"},
 		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"dev ops"}}, "spec.target.namespaces[0]"},
-		{v1alpha1.ClusterTargetSelector{ExcludeNamespaces: []string{"*"}}, `spec.target.excludeNamespaces[0]: Invalid value: "*": matches every name, so the policy would select nothing`},
-		{v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{ExcludeNames: []string{"a", "**"}}}, "spec.target.excludeNames[1]"},
-		{by(metav1.LabelSelectorRequirement{Key: "a", Operator: "In"}), "spec.target.annotationSelector.matchExpressions[0].values: Required value: In compares with values"},
-		{by(metav1.LabelSelectorRequirement{Key: "a", Operator: "Exists", Values: []string{"b"}}), "Exists compares with no values: leave them out"},
-		{by(metav1.LabelSelectorRequirement{Key: "a", Operator: "Near"}), `spec.target.annotationSelector.matchExpressions[0].operator: Unsupported value: "Near"`},
+		{v1alpha1.ClusterTargetSelector{ExcludeNamespaces: []string{"*"}},
+			`spec.target.excludeNamespaces[0]: Invalid value: "*": matches every name, so the policy would select nothing`},
+		{v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{ExcludeNames: []string{"a", "**"}}},
+			"spec.target.excludeNames[1]"},
+		{by(metav1.LabelSelectorRequirement{Key: "a", Operator: "In"}),
+			"spec.target.annotationSelector.matchExpressions[0].values: Required value: In compares with values"},
+		{by(metav1.LabelSelectorRequirement{Key: "a", Operator: "Exists", Values: []string{"b"}}),
+			"Exists compares with no values: leave them out"},
+		{by(metav1.LabelSelectorRequirement{Key: "a", Operator: "Near"}),
+			`spec.target.annotationSelector.matchExpressions[0].operator: Unsupported value: "Near"`},
 		{by(metav1.LabelSelectorRequirement{Key: "a b", Operator: "Exists"}), "is no key of an annotation"},
 	} {
 		test.spec.NamespaceSelector = matchLabels()

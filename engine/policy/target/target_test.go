@@ -49,29 +49,44 @@ func TestNamespacedMatches(t *testing.T) {
 	}{
 		{reason: "an empty selector takes all of its namespace", gk: deployments, obj: web, want: true},
 		{reason: "never another namespace", gk: deployments, obj: object("bank", "web", nil)},
-		{reason: "never another namespace, named or not", spec: v1alpha1.TargetSelector{Names: []string{"web"}}, gk: deployments, obj: object("bank", "web", nil)},
+		{reason: "never another namespace, named or not", spec: v1alpha1.TargetSelector{Names: []string{"web"}}, gk: deployments,
+			obj: object("bank", "web", nil)},
 		{reason: "never an object outside namespaces, listed or not",
-			spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "karpenter.sh", Kind: "NodePool"}}}, gk: nodePools, obj: object("", "pool", nil)},
-		{reason: "a listed kind", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}}, gk: deployments, obj: web, want: true},
-		{reason: "a kind that is not listed", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}}, gk: deployments, obj: web},
-		{reason: "the kind of another group", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps.kruise.io", Kind: "Deployment"}}}, gk: deployments, obj: web},
+			spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "karpenter.sh", Kind: "NodePool"}}}, gk: nodePools,
+			obj: object("", "pool", nil)},
+		{reason: "a listed kind", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}}, gk: deployments,
+			obj: web, want: true},
+		{reason: "a kind that is not listed", spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}},
+			gk: deployments, obj: web},
+		{reason: "the kind of another group",
+			spec: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps.kruise.io", Kind: "Deployment"}}}, gk: deployments, obj: web},
 		{reason: "another name", spec: v1alpha1.TargetSelector{Names: []string{"api"}}, gk: deployments, obj: web},
-		{reason: "labels that match", spec: v1alpha1.TargetSelector{Selector: matchLabels("tier", "front")}, gk: deployments, obj: web, want: true},
-		{reason: "a label and an expression are ANDed", spec: v1alpha1.TargetSelector{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"},
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist}}}}, gk: deployments, obj: web},
+		{reason: "labels that match", spec: v1alpha1.TargetSelector{Selector: matchLabels("tier", "front")}, gk: deployments, obj: web,
+			want: true},
+		{reason: "a label and an expression are ANDed",
+			spec: v1alpha1.TargetSelector{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"},
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist}}}}, gk: deployments,
+			obj: web},
 		{reason: "an expression alone", spec: v1alpha1.TargetSelector{Selector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist}}}}, gk: deployments, obj: web},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist}}}}, gk: deployments,
+			obj: web},
 		{reason: "labels that do not", spec: v1alpha1.TargetSelector{Selector: matchLabels("tier", "back")}, gk: deployments, obj: web},
 		{reason: "excluded labels", spec: v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}, gk: deployments, obj: web},
-		{reason: "by default the label flyball.dev/exclude excludes", gk: deployments, obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"})},
-		{reason: "with the value true only", gk: deployments, obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "false"}), want: true},
+		{reason: "by default the label flyball.dev/exclude excludes", gk: deployments,
+			obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"})},
+		{reason: "with the value true only", gk: deployments, obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "false"}),
+			want: true},
 		{reason: "an empty exclude excludes nothing", spec: v1alpha1.TargetSelector{Exclude: &metav1.LabelSelector{}}, gk: deployments,
 			obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"}), want: true},
-		{reason: "another exclude takes the place of the default", spec: v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}, gk: deployments,
+		{reason: "another exclude takes the place of the default", spec: v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")},
+			gk:  deployments,
 			obj: object("shop", "web", map[string]string{v1alpha1.LabelExclude: "true"}), want: true},
-		{reason: "an annotation that matches", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "true"}}, gk: deployments, obj: web, want: true},
-		{reason: "an annotation of another value", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "false"}}, gk: deployments, obj: web},
-		{reason: "annotations are ANDed", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "true", "a": "b"}}, gk: deployments, obj: web},
+		{reason: "an annotation that matches", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "true"}},
+			gk: deployments, obj: web, want: true},
+		{reason: "an annotation of another value", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "false"}},
+			gk: deployments, obj: web},
+		{reason: "annotations are ANDed", spec: v1alpha1.TargetSelector{Annotations: map[string]string{"example.com/enabled": "true", "a": "b"}},
+			gk: deployments, obj: web},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -97,13 +112,20 @@ func TestClusterMatchesNamespace(t *testing.T) {
 	}{
 		{reason: "a listed namespace", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}}, namespace: "shop", want: true},
 		{reason: "one that is not listed", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}}, namespace: "bank"},
-		{reason: "by its labels", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels("env", "dev")}, namespace: "shop", labels: dev, want: true},
-		{reason: "the union of both", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"bank"}, NamespaceSelector: matchLabels("env", "dev")}, namespace: "shop", labels: dev, want: true},
-		{reason: "less the excluded ones", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}, ExcludeNamespaces: []string{"shop"}}, namespace: "shop"},
-		{reason: "an empty selector is every namespace", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}}, namespace: "shop", want: true},
-		{reason: "but not those of Kubernetes", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}}, namespace: "kube-system"},
-		{reason: "nor Flyball's own", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}}, namespace: "flyball-system"},
-		{reason: "unless it is named", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"kube-system"}}, namespace: "kube-system", want: true},
+		{reason: "by its labels", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels("env", "dev")}, namespace: "shop",
+			labels: dev, want: true},
+		{reason: "the union of both", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"bank"},
+			NamespaceSelector: matchLabels("env", "dev")}, namespace: "shop", labels: dev, want: true},
+		{reason: "less the excluded ones", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"},
+			ExcludeNamespaces: []string{"shop"}}, namespace: "shop"},
+		{reason: "an empty selector is every namespace", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}},
+			namespace: "shop", want: true},
+		{reason: "but not those of Kubernetes", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}},
+			namespace: "kube-system"},
+		{reason: "nor Flyball's own", spec: v1alpha1.ClusterTargetSelector{NamespaceSelector: &metav1.LabelSelector{}},
+			namespace: "flyball-system"},
+		{reason: "unless it is named", spec: v1alpha1.ClusterTargetSelector{Namespaces: []string{"kube-system"}}, namespace: "kube-system",
+			want: true},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -152,7 +174,8 @@ func TestDescription(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	kinds := []v1alpha1.KindRef{{Group: "batch", Kind: "Job"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "apps", Kind: "Deployment"}, {Kind: "Pod"}}
+	kinds := []v1alpha1.KindRef{{Group: "batch", Kind: "Job"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "apps", Kind: "Deployment"},
+		{Kind: "Pod"}}
 	for _, test := range []struct {
 		reason      string
 		selector    *target.Selector
@@ -164,9 +187,11 @@ func TestDescription(t *testing.T) {
 	}{
 		{"nothing", target.Nothing(), "nothing", nil, false, nil, nil},
 		{"a namespace", inShop, "namespace shop", []string{"shop"}, false, nil, []string{"a", "b"}},
-		{"namespaces by name", compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop", "bank"}}), "namespaces [bank shop], by labels: false", []string{"bank", "shop"}, false, nil, nil},
+		{"namespaces by name", compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop", "bank"}}),
+			"namespaces [bank shop], by labels: false", []string{"bank", "shop"}, false, nil, nil},
 		{"namespaces by labels, and kinds in order", compiled(t, v1alpha1.ClusterTargetSelector{
-			NamespaceSelector: matchLabels("env", "dev"), TargetSelector: v1alpha1.TargetSelector{Kinds: kinds}}), "namespaces [], by labels: true", nil, true,
+			NamespaceSelector: matchLabels("env", "dev"), TargetSelector: v1alpha1.TargetSelector{Kinds: kinds}}), "namespaces [], by labels: true",
+			nil, true,
 			[]string{"Pod", "Deployment.apps", "StatefulSet.apps", "Job.batch"}, nil},
 	} {
 		named, byLabels := test.selector.Namespaces()
@@ -176,14 +201,16 @@ func TestDescription(t *testing.T) {
 		}
 		if test.selector.String() != test.text || !slices.Equal(named, test.namespaces) || byLabels != test.byLabels ||
 			!slices.Equal(got, test.kinds) || !slices.Equal(test.selector.AnnotationKeys(), test.annotations) {
-			t.Errorf("%s: %q, namespaces %v, by labels %t, kinds %v, annotations %v", test.reason, test.selector, named, byLabels, got, test.selector.AnnotationKeys())
+			t.Errorf("%s: %q, namespaces %v, by labels %t, kinds %v, annotations %v", test.reason, test.selector, named, byLabels, got,
+				test.selector.AnnotationKeys())
 		}
 	}
 }
 
 func TestNothing(t *testing.T) {
 	s := target.Nothing()
-	if s.MatchesKind(deployments) || s.ListsKind(deployments) || s.MatchesNamespace("shop", nil) || s.MatchesNamespace("", nil) || s.Matches(deployments, object("shop", "web", nil), nil) {
+	if s.MatchesKind(deployments) || s.ListsKind(deployments) || s.MatchesNamespace("shop", nil) || s.MatchesNamespace("", nil) ||
+		s.Matches(deployments, object("shop", "web", nil), nil) {
 		t.Error("nothing selects something")
 	}
 }
@@ -197,7 +224,8 @@ func TestMatchesNamespace(t *testing.T) {
 	if !byName.MatchesNamespace("shop", nil) || byName.MatchesNamespace("bank", workload.NewPairs(map[string]string{"env": "dev"})) {
 		t.Error("a policy of a named namespace does not reach just that")
 	}
-	listed := compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"}, TargetSelector: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}}})
+	listed := compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shop"},
+		TargetSelector: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}}})
 	if !listed.ListsKind(deployments) || listed.ListsKind(nodePools) || !listed.MatchesKind(deployments) || listed.MatchesKind(nodePools) {
 		t.Error("a policy does not list just its kinds")
 	}
@@ -217,7 +245,8 @@ func TestNamespacesAreRequired(t *testing.T) {
 		{"one of both", []v1alpha1.KindRef{pool, deployment}, scope, 1},
 		{"not known", []v1alpha1.KindRef{pool}, target.Scope{}, 1},
 	} {
-		if _, errs := target.Cluster(v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{Kinds: test.kinds}}, test.scope, at); len(errs) != test.faults {
+		if _, errs := target.Cluster(v1alpha1.ClusterTargetSelector{TargetSelector: v1alpha1.TargetSelector{Kinds: test.kinds}}, test.scope,
+			at); len(errs) != test.faults {
 			t.Errorf("%s: %v", test.reason, errs)
 		}
 	}
@@ -231,7 +260,8 @@ func TestErrorsNameTheField(t *testing.T) {
 	}{
 		{v1alpha1.ClusterTargetSelector{}, "spec.target.namespaces"},
 		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, NamespaceSelector: bad}, "spec.target.namespaceSelector"},
-		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, TargetSelector: v1alpha1.TargetSelector{Selector: bad}}, "spec.target.selector"},
+		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, TargetSelector: v1alpha1.TargetSelector{Selector: bad}},
+			"spec.target.selector"},
 		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, TargetSelector: v1alpha1.TargetSelector{Exclude: bad}}, "spec.target.exclude"},
 		{v1alpha1.ClusterTargetSelector{Namespaces: []string{"a"}, TargetSelector: v1alpha1.TargetSelector{
 			Kinds: []v1alpha1.KindRef{{Kind: "X"}, {Kind: "X"}}}}, "spec.target.kinds[1]"},

@@ -58,7 +58,8 @@ func (s *Selector) UnknownTerms(c Inventory) []Unmatched {
 	for _, gk := range s.kinds {
 		switch {
 		case s.namespace != "" && s.scope.IsClusterScoped(gk):
-			all = append(all, Unmatched{KindClusterScoped, fmt.Sprintf("kinds: %s lives outside namespaces; only a policy outside namespaces selects it", gk)})
+			all = append(all, Unmatched{KindClusterScoped,
+				fmt.Sprintf("kinds: %s lives outside namespaces; only a policy outside namespaces selects it", gk)})
 		case !slices.Contains(adapted, gk):
 			all = append(all, Unmatched{KindUnknown, fmt.Sprintf("kinds: there is no adapter for %s%s", gk, meant(gk.String(), kindNames(adapted)))})
 		}
@@ -88,8 +89,9 @@ func (s *Selector) unknownNamespaces(c Inventory) (all []Unmatched) {
 		case len(called) == 0:
 			all = append(all, Unmatched{NamespaceUnknown, fmt.Sprintf("namespaces: no namespace is called %s%s", glob, regular(glob))})
 		case s.scope.Protected.HasAll(called...):
-			all = append(all, Unmatched{NamespaceUnknown, fmt.Sprintf("namespaces: %s matches only %s, which a policy reaches by the whole name and not by a glob",
-				glob, strings.Join(called, ", "))})
+			all = append(all, Unmatched{NamespaceUnknown,
+				fmt.Sprintf("namespaces: %s matches only %s, which a policy reaches by the whole name and not by a glob",
+					glob, strings.Join(called, ", "))})
 		}
 	}
 	if s.byLabels != nil && !alike && s.listed.len() == 0 {
@@ -150,11 +152,15 @@ func (s *Selector) EmptyTerm(c Inventory) Unmatched {
 		Unmatched
 		passes func(*workload.Object) bool
 	}{
-		{Unmatched{NoObjects, "there is no object of the kinds and namespaces selected"}, func(obj *workload.Object) bool { return s.names.len() == 0 || s.names.has(obj.Name) }},
-		{Unmatched{EverythingExcluded, "excludeNames: every object is called " + strings.Join(s.notNames.list(), " or ")}, func(obj *workload.Object) bool { return !s.notNames.has(obj.Name) }},
-		{Unmatched{LabelsUnlike, fmt.Sprintf("selector: no object has %s", s.labels)}, func(obj *workload.Object) bool { return s.labels == nil || s.labels.Matches(obj.Labels) }},
+		{Unmatched{NoObjects, "there is no object of the kinds and namespaces selected"},
+			func(obj *workload.Object) bool { return s.names.len() == 0 || s.names.has(obj.Name) }},
+		{Unmatched{EverythingExcluded, "excludeNames: every object is called " + strings.Join(s.notNames.list(), " or ")},
+			func(obj *workload.Object) bool { return !s.notNames.has(obj.Name) }},
+		{Unmatched{LabelsUnlike, fmt.Sprintf("selector: no object has %s", s.labels)},
+			func(obj *workload.Object) bool { return s.labels == nil || s.labels.Matches(obj.Labels) }},
 		{Unmatched{AnnotationsUnlike, "annotations: no object has " + s.annotationText("annotations")}, annotated("annotations")},
-		{Unmatched{AnnotationsUnlike, "annotationSelector: no object has " + s.annotationText("annotationSelector")}, annotated("annotationSelector")},
+		{Unmatched{AnnotationsUnlike, "annotationSelector: no object has " + s.annotationText("annotationSelector")},
+			annotated("annotationSelector")},
 	}
 	passed := 0
 	s.eachInReach(c, func(obj *workload.Object) {

@@ -24,7 +24,8 @@ func (t town) Adapted() []schema.GroupKind {
 }
 
 func (town) Namespaces(yield func(string, workload.Pairs) bool) {
-	_ = yield("shop", workload.NewPairs(map[string]string{"env": "dev"})) && yield("cellar", nil) && yield("bank", nil) && yield("kube-system", nil)
+	_ = yield("shop", workload.NewPairs(map[string]string{"env": "dev"})) && yield("cellar", nil) && yield("bank", nil) &&
+		yield("kube-system", nil)
 }
 
 func (town) Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool) {
@@ -41,7 +42,8 @@ func (town) Objects(gk schema.GroupKind, namespace string, yield func(*workload.
 }
 
 func TestUnmatchedTerms(t *testing.T) {
-	deployment, misspelt, pool := v1alpha1.KindRef{Group: "apps", Kind: "Deployment"}, v1alpha1.KindRef{Group: "apps", Kind: "Deploymnt"}, v1alpha1.KindRef{Group: "karpenter.sh", Kind: "NodePool"}
+	deployment, misspelt, pool := v1alpha1.KindRef{Group: "apps", Kind: "Deployment"}, v1alpha1.KindRef{Group: "apps", Kind: "Deploymnt"},
+		v1alpha1.KindRef{Group: "karpenter.sh", Kind: "NodePool"}
 	inShop := func(spec v1alpha1.TargetSelector) *target.Selector {
 		s, errs := target.Namespaced(spec, "shop", scope, at)
 		if len(errs) > 0 {
@@ -62,15 +64,19 @@ func TestUnmatchedTerms(t *testing.T) {
 		{reason: "no adapter", selector: inShop(v1alpha1.TargetSelector{}), town: town{none: true}, nothing: true,
 			terms: []target.Unmatched{{Reason: target.NoAdapter, Message: "there is no adapter, so no object of any kind is selected"}}},
 		{reason: "a kind", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{misspelt}}), nothing: true,
-			terms: []target.Unmatched{{Reason: target.KindUnknown, Message: "kinds: there is no adapter for Deploymnt.apps; did you mean Deployment.apps?"}}},
+			terms: []target.Unmatched{{Reason: target.KindUnknown,
+				Message: "kinds: there is no adapter for Deploymnt.apps; did you mean Deployment.apps?"}}},
 		{reason: "one kind of two", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{deployment, misspelt}}),
-			terms: []target.Unmatched{{Reason: target.KindUnknown, Message: "kinds: there is no adapter for Deploymnt.apps; did you mean Deployment.apps?"}}},
+			terms: []target.Unmatched{{Reason: target.KindUnknown,
+				Message: "kinds: there is no adapter for Deploymnt.apps; did you mean Deployment.apps?"}}},
 		{reason: "a kind outside namespaces", selector: inShop(v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{pool}}), nothing: true,
-			terms: []target.Unmatched{{Reason: target.KindClusterScoped, Message: "kinds: NodePool.karpenter.sh lives outside namespaces; only a policy outside namespaces selects it"}}},
+			terms: []target.Unmatched{{Reason: target.KindClusterScoped,
+				Message: "kinds: NodePool.karpenter.sh lives outside namespaces; only a policy outside namespaces selects it"}}},
 		{reason: "a namespace", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"shpo"}}), nothing: true,
 			terms: []target.Unmatched{{Reason: target.NamespaceUnknown, Message: "namespaces: there is no namespace shpo; did you mean shop?"}}},
-		{reason: "labels of namespaces", selector: compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels("env", "prod")}), nothing: true,
-			terms: []target.Unmatched{{Reason: target.NamespacesUnlike, Message: "namespaceSelector: no namespace has env=prod"}}},
+		{reason: "labels of namespaces", selector: compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels("env", "prod")}),
+			nothing: true,
+			terms:   []target.Unmatched{{Reason: target.NamespacesUnlike, Message: "namespaceSelector: no namespace has env=prod"}}},
 		{reason: "a name", selector: inShop(v1alpha1.TargetSelector{Names: []string{"wbe"}}), nothing: true,
 			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: there is no object wbe; did you mean web?"}}},
 		{reason: "one name of two", selector: inShop(v1alpha1.TargetSelector{Names: []string{"web", "database"}}),
@@ -81,13 +87,16 @@ func TestUnmatchedTerms(t *testing.T) {
 			empty: target.Unmatched{Reason: target.AnnotationsUnlike, Message: "annotations: no object has a=c"}},
 		{reason: "labels that another namespace's object has", selector: inShop(v1alpha1.TargetSelector{Selector: matchLabels("tier", "back")}),
 			empty: target.Unmatched{Reason: target.LabelsUnlike, Message: "selector: no object has tier=back"}},
-		{reason: "labels that only an object of another name has", selector: compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(),
-			TargetSelector: v1alpha1.TargetSelector{Names: []string{"web"}, Selector: matchLabels("tier", "back")}}),
+		{reason: "labels that only an object of another name has",
+			selector: compiled(t, v1alpha1.ClusterTargetSelector{NamespaceSelector: matchLabels(),
+				TargetSelector: v1alpha1.TargetSelector{Names: []string{"web"}, Selector: matchLabels("tier", "back")}}),
 			empty: target.Unmatched{Reason: target.LabelsUnlike, Message: "selector: no object has tier=back"}},
-		{reason: "annotations, where the labels are there", selector: inShop(v1alpha1.TargetSelector{Selector: matchLabels("tier", "front"), Annotations: map[string]string{"a": "c"}}),
-			empty: target.Unmatched{Reason: target.AnnotationsUnlike, Message: "annotations: no object has a=c"}},
+		{reason: "annotations, where the labels are there",
+			selector: inShop(v1alpha1.TargetSelector{Selector: matchLabels("tier", "front"), Annotations: map[string]string{"a": "c"}}),
+			empty:    target.Unmatched{Reason: target.AnnotationsUnlike, Message: "annotations: no object has a=c"}},
 		{reason: "exclude", selector: inShop(v1alpha1.TargetSelector{Exclude: matchLabels("tier", "front")}),
-			empty: target.Unmatched{Reason: target.EverythingExcluded, Message: "exclude: every object has tier=front, or is controlled by another target"}},
+			empty: target.Unmatched{Reason: target.EverythingExcluded,
+				Message: "exclude: every object has tier=front, or is controlled by another target"}},
 		{reason: "all are controlled by others", selector: inShop(v1alpha1.TargetSelector{Exclude: &metav1.LabelSelector{}}),
 			empty: target.Unmatched{Reason: target.NoObjects, Message: "every object is controlled by another target"}},
 		{reason: "an empty namespace", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"bank"}}),
@@ -98,11 +107,14 @@ func TestUnmatchedTerms(t *testing.T) {
 		{reason: "a glob of names", selector: inShop(v1alpha1.TargetSelector{Names: []string{"db-*", "w*"}}),
 			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: no object is called db-*"}}},
 		{reason: "a regular expression", selector: inShop(v1alpha1.TargetSelector{Names: []string{"web.*"}}), nothing: true,
-			names: []target.Unmatched{{Reason: target.NameUnknown, Message: "names: no object is called web.*; * alone stands for any text: did you mean web*?"}}},
+			names: []target.Unmatched{{Reason: target.NameUnknown,
+				Message: "names: no object is called web.*; * alone stands for any text: did you mean web*?"}}},
 		{reason: "a glob of namespaces", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"dev-*"}}), nothing: true,
 			terms: []target.Unmatched{{Reason: target.NamespaceUnknown, Message: "namespaces: no namespace is called dev-*"}}},
-		{reason: "a glob of protected namespaces", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"kube-*"}}), nothing: true,
-			terms: []target.Unmatched{{Reason: target.NamespaceUnknown, Message: "namespaces: kube-* matches only kube-system, which a policy reaches by the whole name and not by a glob"}}},
+		{reason: "a glob of protected namespaces", selector: compiled(t, v1alpha1.ClusterTargetSelector{Namespaces: []string{"kube-*"}}),
+			nothing: true,
+			terms: []target.Unmatched{{Reason: target.NamespaceUnknown,
+				Message: "namespaces: kube-* matches only kube-system, which a policy reaches by the whole name and not by a glob"}}},
 		{reason: "excludeNames", selector: inShop(v1alpha1.TargetSelector{ExcludeNames: []string{"w*"}}),
 			empty: target.Unmatched{Reason: target.EverythingExcluded, Message: "excludeNames: every object is called w*"}},
 		{reason: "annotationSelector", selector: inShop(v1alpha1.TargetSelector{AnnotationSelector: &metav1.LabelSelector{

@@ -23,7 +23,8 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
 	}
-	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able && m.rules.apply == v1alpha1.ApplyOnCreate, Dry: m.Off, Back: m.isBack()}
+	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able &&
+		m.rules.apply == v1alpha1.ApplyOnCreate, Dry: m.Off, Back: m.isBack()}
 	for name, r := range m.Setting.Requests {
 		if m.tunes(name, workload.CPU) {
 			a.Amounts[request(name, workload.CPU)] = r.CPU
@@ -112,7 +113,8 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 		st.Autoscaler.MinByHour, st.Autoscaler.TimeZone = append(st.Autoscaler.MinByHour, int32(n)), m.rules.zone.String()
 	}
 	if r.Upper > 0 {
-		st.Demand = &v1alpha1.RecommendedDemand{Container: m.Scaled, Expected: milli(int64(r.Demand)), Upper: milli(int64(r.Upper)), Loss: int64(1000 * r.Loss)}
+		st.Demand = &v1alpha1.RecommendedDemand{Container: m.Scaled, Expected: milli(int64(r.Demand)), Upper: milli(int64(r.Upper)),
+			Loss: int64(1000 * r.Loss)}
 	}
 	for _, of := range slices.Sorted(maps.Keys(m.Reasons)) {
 		st.Reasons = append(st.Reasons, of+": "+m.Reasons[of])

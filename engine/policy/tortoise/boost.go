@@ -30,7 +30,8 @@ func (r *rules) compileBoost(in *v1alpha1.StartupBoost, at *field.Path) (errs fi
 	}
 	out := v1alpha1.StartupBoost{CPU: in.CPU, Until: cmp.Or(in.Until, fleet.UntilReady)}
 	if len(out.CPU) > longestBoost || !boostCPU.MatchString(out.CPU) {
-		errs = append(errs, field.Invalid(at.Child("cpu"), in.CPU, "must be a factor above 1 such as 2x or 1.5x, or an amount of CPU such as 500m or 2"))
+		errs = append(errs, field.Invalid(at.Child("cpu"), in.CPU,
+			"must be a factor above 1 such as 2x or 1.5x, or an amount of CPU such as 500m or 2"))
 	}
 	if !boostUntil.MatchString(out.Until) {
 		errs = append(errs, field.Invalid(at.Child("until"), in.Until, "must be Ready, or a time such as 60s or 5m"))

@@ -21,10 +21,12 @@ func TestProfileTortoise(t *testing.T) {
 	if a == nil || first.Report.Phase != "PartlyWorking" || a.Min != nil || a.Max != nil || len(a.Targets) > 0 {
 		t.Fatalf("after a day it finds %+v", first)
 	}
-	if cpu, memory := a.Amounts[amountOf("app", workload.CPU)], a.Amounts[amountOf("proxy", workload.Memory)]; cpu != 1000 || memory >= 128<<20 {
+	if cpu, memory := a.Amounts[amountOf("app", workload.CPU)], a.Amounts[amountOf("proxy", workload.Memory)]; cpu != 1000 ||
+		memory >= 128<<20 {
 		t.Errorf("after a day it asks for %dm, and %d MiB beside it: what is scaled by replicas waits", cpu, memory>>20)
 	}
-	if st := first.Report; st.Demand != nil || *st.Autoscaler.Min.Own != 5 || st.Autoscaler.Min.Recommended != 5 || !strings.Contains(st.Autoscaler.Max.Reason, "it stays") {
+	if st := first.Report; st.Demand != nil || *st.Autoscaler.Min.Own != 5 || st.Autoscaler.Min.Recommended != 5 ||
+		!strings.Contains(st.Autoscaler.Max.Reason, "it stays") {
 		t.Errorf("after a day it reports %+v", st.Autoscaler)
 	}
 	later := live(t, mind(t, p), own(), 8*24*time.Hour)
@@ -82,9 +84,12 @@ func TestProfileTortoiseIsKept(t *testing.T) {
 
 // TestProfileTortoiseFollowsTheSpec: limits, containers that are left alone, and no more than one step in mode Off.
 func TestProfileTortoiseFollowsTheSpec(t *testing.T) {
-	found := live(t, mind(t, compile(t, `{mode: Auto, profile: Tortoise, resources: [{container: app, memory: Vertical, min: {memory: 900Mi}}], vertical: {maxStepDown: 50%}}`)), own(), time.Hour)
+	found := live(t, mind(t, compile(t,
+		`{mode: Auto, profile: Tortoise, resources: [{container: app, memory: Vertical, min: {memory: 900Mi}}], vertical: {maxStepDown: 50%}}`)),
+		own(), time.Hour)
 	asked := found.Advice.Amounts
-	if asked[amountOf("app", workload.Memory)] != 900<<20 || asked[amountOf("proxy", workload.Memory)] != 128<<20 || asked[amountOf("proxy", workload.CPU)] != 100 {
+	if asked[amountOf("app", workload.Memory)] != 900<<20 || asked[amountOf("proxy", workload.Memory)] != 128<<20 ||
+		asked[amountOf("proxy", workload.CPU)] != 100 {
 		t.Errorf("it asks for %v", asked)
 	}
 	if !slices.ContainsFunc(found.Report.Reasons, func(s string) bool { return strings.Contains(s, "does not name") }) {

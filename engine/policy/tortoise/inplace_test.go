@@ -15,7 +15,8 @@ import (
 
 // TestWhereRequestsChange walks through states of pods, one after the other.
 func TestWhereRequestsChange(t *testing.T) {
-	able, refused, written := policy.SeenPods{Able: true}, policy.SeenPods{Able: true, Refused: true}, policy.SeenPods{Able: true, InTemplate: true}
+	able, refused, written := policy.SeenPods{Able: true}, policy.SeenPods{Able: true, Refused: true},
+		policy.SeenPods{Able: true, InTemplate: true}
 	for _, test := range []struct {
 		reason string
 		apply  v1alpha1.VerticalApply
@@ -26,9 +27,11 @@ func TestWhereRequestsChange(t *testing.T) {
 		{"in the template", v1alpha1.ApplyRollOut, []policy.SeenPods{able, written}, []bool{false, false}},
 		{"not what runs", v1alpha1.ApplyOnCreate, []policy.SeenPods{able, refused, written}, []bool{false, false, false}},
 		{"no pod template", v1alpha1.ApplyInPlace, []policy.SeenPods{{}}, []bool{false}},
-		{"in place until a pod cannot be, and not again while the roll-out waits", v1alpha1.ApplyInPlaceOrRollOut, []policy.SeenPods{able, refused, able, written},
+		{"in place until a pod cannot be, and not again while the roll-out waits", v1alpha1.ApplyInPlaceOrRollOut,
+			[]policy.SeenPods{able, refused, able, written},
 			[]bool{true, false, false, false}},
-		{"a manager that knows no more than what the ledger says", v1alpha1.ApplyInPlaceOrRollOut, []policy.SeenPods{written, able}, []bool{false, false}},
+		{"a manager that knows no more than what the ledger says", v1alpha1.ApplyInPlaceOrRollOut, []policy.SeenPods{written, able},
+			[]bool{false, false}},
 	} {
 		m := &mind{rules: &rules{apply: test.apply}}
 		for i, seen := range test.seen {
@@ -67,7 +70,8 @@ func TestWhereAdviceIsCarriedOut(t *testing.T) {
 
 func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
 	key := workload.Amount{Component: "main", Resource: workload.CPU}
-	for kind, advice := range map[workload.AmountKind]workload.Advice{workload.AmountInPlace: {InPlace: true}, workload.AmountOnCreate: {OnCreate: true}, workload.AmountRequest: {}} {
+	for kind, advice := range map[workload.AmountKind]workload.Advice{workload.AmountInPlace: {InPlace: true},
+		workload.AmountOnCreate: {OnCreate: true}, workload.AmountRequest: {}} {
 		advice.Amounts = map[workload.Amount]int64{key: 250}
 		f := &pipeline.Frame{Input: pipeline.Input{Advice: &advice}}
 		if err := (&tortoise{}).requests(f); err != nil {

@@ -153,8 +153,10 @@ func newMind(r *rules, from []byte) (*mind, error) {
 // decide by them.
 func (k *kept) isSound() bool {
 	set, s := k.Memory.Setting, k.State
-	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 && set.Utilisation <= maxUtilisation &&
-		s.Aim.IsSound() && s.Awaited >= 0 && s.Awaited <= mostReplicas && s.Loss >= 0 && s.Loss <= 100 && (s.Phase == "" || slices.Contains(phase.All, s.Phase)) && (k.Original == nil || k.Original.IsSound())
+	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 &&
+		set.Utilisation <= maxUtilisation &&
+		s.Aim.IsSound() && s.Awaited >= 0 && s.Awaited <= mostReplicas && s.Loss >= 0 && s.Loss <= 100 &&
+		(s.Phase == "" || slices.Contains(phase.All, s.Phase)) && (k.Original == nil || k.Original.IsSound())
 	for _, d := range s.Starts {
 		sound = sound && d >= 0 && d <= 24*time.Hour
 	}

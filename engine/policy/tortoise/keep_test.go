@@ -107,7 +107,8 @@ func TestMindsOfOtherPolicies(t *testing.T) {
 func TestWordsOfACheckpoint(t *testing.T) {
 	m := mindOf(t, `{}`)
 	k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
-	k.Memory.Reasons = map[string]string{"min": strings.Repeat("so", 1<<20), "max": "so", "phase": strings.Repeat("s", maxReason), "lead": strings.Repeat("s", maxReason+1)}
+	k.Memory.Reasons = map[string]string{"min": strings.Repeat("so", 1<<20), "max": "so", "phase": strings.Repeat("s", maxReason),
+		"lead": strings.Repeat("s", maxReason+1)}
 	for i := range 100_000 {
 		k.Memory.Reasons[fmt.Sprint(i)] = "so"
 	}

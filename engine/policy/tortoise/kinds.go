@@ -60,7 +60,8 @@ func madeRights(t *v1alpha1.Tortoise) []policy.Right {
 	var all []policy.Right
 	for _, verb := range []string{"create", "patch", "delete"} {
 		if verb != "delete" || t.Spec.Autoscaler.OnDelete == v1alpha1.DeleteAutoscaler {
-			all = append(all, policy.Right{Verb: verb, Kind: autoscalerKind.GroupKind(), Field: "spec.autoscaler", Asks: []any{t.Spec.Target, t.Spec.Autoscaler, t.Spec.Replicas.Max}})
+			all = append(all, policy.Right{Verb: verb, Kind: autoscalerKind.GroupKind(), Field: "spec.autoscaler",
+				Asks: []any{t.Spec.Target, t.Spec.Autoscaler, t.Spec.Replicas.Max}})
 		}
 	}
 	return all

@@ -34,7 +34,8 @@ func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) fiel
 		errs = append(errs, field.Required(field.NewPath("spec", "target"), "autoscaler needs a target of one kind and one name, and no glob"))
 	}
 	if t.rules.max == nil {
-		errs = append(errs, field.Required(field.NewPath("spec", "replicas", "max"), "nobody else says how far an autoscaler that is made may scale"))
+		errs = append(errs, field.Required(field.NewPath("spec", "replicas", "max"),
+			"nobody else says how far an autoscaler that is made may scale"))
 	}
 	if len(errs) > 0 || isOff(t.rules.mode) {
 		return errs
@@ -71,7 +72,8 @@ func (t *tortoise) manifest(namespace, name string, governed schema.GroupVersion
 	metric := map[string]any{"type": "Resource", "resource": map[string]any{"name": "cpu", "target": utilisation}}
 	for _, c := range t.rules.containers {
 		if c.cpu == v1alpha1.ScaleHorizontal && c.name != allContainers {
-			metric = map[string]any{"type": "ContainerResource", "containerResource": map[string]any{"name": "cpu", "container": c.name, "target": utilisation}}
+			metric = map[string]any{"type": "ContainerResource",
+				"containerResource": map[string]any{"name": "cpu", "container": c.name, "target": utilisation}}
 		}
 	}
 	return map[string]any{

@@ -27,8 +27,10 @@ func TestMadeAutoscalers(t *testing.T) {
 		leaves, none          bool
 	}{
 		{spec: `{` + oneTarget + `, mode: Auto, replicas: {max: 20}, autoscaler: {create: true}}`, name: "web", least: 3, most: 20, leaves: true},
-		{spec: `{` + oneTarget + `, mode: Emergency, replicas: {max: 2}, autoscaler: {create: true, name: up, onDelete: Delete}}`, name: "up", least: 2, most: 2},
-		{spec: `{` + oneTarget + `, mode: Auto, replicas: {min: 1, max: 9}, resources: [{cpu: Vertical}, {container: main, cpu: Horizontal}], autoscaler: {create: true, onDelete: Keep}}`,
+		{spec: `{` + oneTarget + `, mode: Emergency, replicas: {max: 2}, autoscaler: {create: true, name: up, onDelete: Delete}}`, name: "up",
+			least: 2, most: 2},
+		{spec: `{` + oneTarget +
+			`, mode: Auto, replicas: {min: 1, max: 9}, resources: [{cpu: Vertical}, {container: main, cpu: Horizontal}], autoscaler: {create: true, onDelete: Keep}}`,
 			name: "web", container: "main", least: 1, most: 9, leaves: true},
 		{spec: `{` + oneTarget + `, replicas: {max: 20}, autoscaler: {create: true}}`, none: true, leaves: true},
 		{spec: `{` + oneTarget + `, mode: Auto, replicas: {max: 20}}`, none: true, leaves: true},
@@ -52,7 +54,8 @@ func TestMadeAutoscalers(t *testing.T) {
 			t.Fatal(err)
 		}
 		web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
-		if made.Governs != web || made.Ref().Name != test.name || h.Name != test.name || h.Namespace != "shop" || h.Spec.ScaleTargetRef.Name != "web" || h.Spec.ScaleTargetRef.APIVersion != "apps/v1" {
+		if made.Governs != web || made.Ref().Name != test.name || h.Name != test.name || h.Namespace != "shop" ||
+			h.Spec.ScaleTargetRef.Name != "web" || h.Spec.ScaleTargetRef.APIVersion != "apps/v1" {
 			t.Errorf("%s: %s for %s, %+v", test.spec, made.Ref(), made.Governs, h.Spec.ScaleTargetRef)
 		}
 		if *h.Spec.MinReplicas != test.least || h.Spec.MaxReplicas != test.most {
@@ -71,9 +74,12 @@ func TestMadeAutoscalers(t *testing.T) {
 // TestAutoscalersThatCannotBeMade are refused, and the field is named.
 func TestAutoscalersThatCannotBeMade(t *testing.T) {
 	for spec, want := range map[string]string{
-		`{` + oneTarget + `, mode: Auto, autoscaler: {create: true}}`:                                                         "spec.replicas.max",
-		`{` + oneTarget + `, replicas: {max: 5}, autoscaler: {create: false}}`:                                                "spec.autoscaler.create",
-		`{` + oneTarget + `, replicas: {max: 5}, autoscaler: {create: true, onDelete: Burn}}`:                                 "spec.autoscaler.onDelete",
+		`{` + oneTarget +
+			`, mode: Auto, autoscaler: {create: true}}`: "spec.replicas.max",
+		`{` + oneTarget +
+			`, replicas: {max: 5}, autoscaler: {create: false}}`: "spec.autoscaler.create",
+		`{` + oneTarget +
+			`, replicas: {max: 5}, autoscaler: {create: true, onDelete: Burn}}`: "spec.autoscaler.onDelete",
 		`{target: {kinds: [{group: apps, kind: Deployment}], names: [a, b]}, replicas: {max: 5}, autoscaler: {create: true}}`: "spec.target",
 		`{target: {names: [a]}, replicas: {max: 5}, autoscaler: {create: true}}`:                                              "spec.target",
 		`{target: {kinds: [{kind: Service}], names: [a]}, mode: Auto, replicas: {max: 5}, autoscaler: {create: true}}`:        "spec.autoscaler",
@@ -85,7 +91,8 @@ func TestAutoscalersThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestRightsOfMakingAnAutoscaler: to make and keep it, and to delete it only where it goes with the Tortoise; none where nothing is carried out.
+// TestRightsOfMakingAnAutoscaler: to make and keep it, and to delete it only where it goes with the Tortoise; none where nothing
+// is carried out.
 func TestRightsOfMakingAnAutoscaler(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{` + oneTarget + `, mode: Auto, replicas: {max: 20}}`:                                                    "",

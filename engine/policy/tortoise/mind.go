@@ -121,8 +121,10 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 		t.Rules = m.original()
 	}
 	r := m.tuner.Decide(spec, tune.Observed{
-		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started, Stuck: seen.Stuck,
-		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor), Vertical: m.vertical(seen), Busy: seen.Busy,
+		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started,
+		Stuck:  seen.Stuck,
+		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor),
+		Vertical: m.vertical(seen), Busy: seen.Busy,
 	})
 	m.edited = false
 	delete(m.Reasons, "max") // a value of the spec needs no reason

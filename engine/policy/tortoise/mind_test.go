@@ -134,7 +134,8 @@ func TestTroubles(t *testing.T) {
 
 // TestSaved: the owner's requests less the recommended ones, times the replicas; larger requests count against it.
 func TestSaved(t *testing.T) {
-	if got := mindOf(t, `{}`).saved(policy.Seen{Replicas: 3}); got != (workload.Requests{MilliCPU: 3 * (300 - 100), MemoryBytes: 3 * (10 + 50)}) {
+	if got := mindOf(t, `{}`).saved(policy.Seen{Replicas: 3}); got != (workload.Requests{MilliCPU: 3 * (300 - 100),
+		MemoryBytes: 3 * (10 + 50)}) {
 		t.Errorf("it saves %+v", got)
 	}
 }
@@ -144,7 +145,8 @@ func TestWhatAnAutoscalerIsAsked(t *testing.T) {
 	amount := func(container string, of workload.Resource) workload.Amount {
 		return workload.Amount{Kind: workload.AmountUtilisation, Component: container, Resource: of}
 	}
-	metrics := []workload.Utilisation{cpuOf("", 50), cpuOf("app", 50), cpuOf("big", 50), {Resource: workload.Memory, Percent: 50}, {Resource: workload.Memory, Container: "big", Percent: 50}}
+	metrics := []workload.Utilisation{cpuOf("", 50), cpuOf("app", 50), cpuOf("big", 50), {Resource: workload.Memory, Percent: 50},
+		{Resource: workload.Memory, Container: "big", Percent: 50}}
 	for _, tc := range []struct {
 		reason      string
 		utilisation int
@@ -152,10 +154,12 @@ func TestWhatAnAutoscalerIsAsked(t *testing.T) {
 		want        map[workload.Amount]int64
 	}{
 		{"nothing is known", 0, nil, nil},
-		{"one target is that of the scaled container, and of whole pods", 70, nil, map[workload.Amount]int64{amount("", workload.CPU): 70, amount("app", workload.CPU): 70}},
+		{"one target is that of the scaled container, and of whole pods", 70, nil,
+			map[workload.Amount]int64{amount("", workload.CPU): 70, amount("app", workload.CPU): 70}},
 		{"several have their own", 70, []tune.Target{{Container: "big", Percent: 80}, {Container: "big", Memory: true, Percent: 90}},
 			map[workload.Amount]int64{amount("big", workload.CPU): 80, amount("big", workload.Memory): 90}},
-		{"memory of whole pods goes with the scaled container", 0, []tune.Target{{Container: "app", Memory: true, Percent: 75}}, map[workload.Amount]int64{amount("", workload.Memory): 75}},
+		{"memory of whole pods goes with the scaled container", 0, []tune.Target{{Container: "app", Memory: true, Percent: 75}},
+			map[workload.Amount]int64{amount("", workload.Memory): 75}},
 	} {
 		m := mindOf(t, `{}`)
 		m.Scaled, m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = "app", 4, 9, tc.utilisation
@@ -187,7 +191,8 @@ func TestReasons(t *testing.T) {
 	m.Scaled = "app"
 	m.Reasons = map[string]string{"request": "by demand", "app memory": "by the peak", "big cpu": "by its share"}
 	app, big, bare := m.reportContainer("app"), m.reportContainer("big"), m.reportContainer("bare")
-	if app.CPU.Reason != "by demand" || app.Memory.Reason != "by the peak" || big.CPU.Reason != "by its share" || big.Memory.Reason != "spec.resources says Off" || bare.CPU != nil || bare.Memory != nil {
+	if app.CPU.Reason != "by demand" || app.Memory.Reason != "by the peak" || big.CPU.Reason != "by its share" ||
+		big.Memory.Reason != "spec.resources says Off" || bare.CPU != nil || bare.Memory != nil {
 		t.Errorf("the reasons are %+v, %+v and %+v", app, big, bare)
 	}
 	delete(m.Reasons, "big cpu")
@@ -217,7 +222,8 @@ func TestWhatIsToldOfAnAutoscaler(t *testing.T) {
 		}
 		m.Reasons["max"] = "by hand"
 		m.Setting.Utilisation = 0
-		if a := m.reportGovernor(policy.Seen{Governor: governor(cpuOf("app", 50))}, tune.Spec{}); a.Max.Reason != "by hand" || a.Utilisation != nil {
+		if a := m.reportGovernor(policy.Seen{Governor: governor(cpuOf("app", 50))}, tune.Spec{}); a.Max.Reason != "by hand" ||
+			a.Utilisation != nil {
 			t.Errorf("%s without a target: %+v", spec, a)
 		}
 		m.Setting.Utilisation = 66
@@ -302,7 +308,8 @@ func TestWhetherPodsAreBehind(t *testing.T) {
 		{"more CPU", `{}`, "app", workload.Requests{MilliCPU: 701, MemoryBytes: 90}, false, true},
 		{"more memory", `{}`, "app", workload.Requests{MilliCPU: 700, MemoryBytes: 91}, false, true},
 		{"less", `{}`, "app", workload.Requests{MilliCPU: 600, MemoryBytes: 80}, false, false},
-		{"more memory, which is Off", `{resources: [{container: app, memory: "Off"}]}`, "app", workload.Requests{MilliCPU: 700, MemoryBytes: 91}, false, false},
+		{"more memory, which is Off", `{resources: [{container: app, memory: "Off"}]}`, "app", workload.Requests{MilliCPU: 700, MemoryBytes: 91},
+			false, false},
 		{"a container that the target does not have", `{}`, "injected", workload.Requests{MilliCPU: 700}, false, false},
 		{"mode Off carries nothing out", `{}`, "app", workload.Requests{MilliCPU: 701}, true, false},
 		{"only new pods are changed", `{vertical: {apply: OnCreate}}`, "app", workload.Requests{MilliCPU: 701}, false, false},
@@ -330,11 +337,13 @@ func TestLimits(t *testing.T) {
 		least, most  int64
 	}{
 		{"nothing is given", `{}`, "", tune.DefaultLimits, 50, tune.Unbounded},
-		{"all is given", fmt.Sprintf(given, ""), "", tune.Limits{Min: tune.Request{CPU: 600, Memory: 512 * mib}, Max: tune.Request{CPU: 2000, Memory: 2048 * mib},
+		{"all is given", fmt.Sprintf(given, ""), "", tune.Limits{Min: tune.Request{CPU: 600, Memory: 512 * mib},
+			Max:   tune.Request{CPU: 2000, Memory: 2048 * mib},
 			Floor: tune.Request{CPU: 600, Memory: 512 * mib}}, 600, 2000},
 		{"both are Off", fmt.Sprintf(given, `, cpu: "Off", memory: "Off"`), "", held, 1000, 1000},
-		{"CPU is Off, and nothing is given", `{resources: [{container: app, cpu: "Off"}]}`, "", tune.Limits{Min: tune.Request{CPU: 1000, Memory: 50 * mib},
-			Max: tune.Request{CPU: 1000, Memory: tune.Unbounded}}, 1000, 1000},
+		{"CPU is Off, and nothing is given", `{resources: [{container: app, cpu: "Off"}]}`, "",
+			tune.Limits{Min: tune.Request{CPU: 1000, Memory: 50 * mib},
+				Max: tune.Request{CPU: 1000, Memory: tune.Unbounded}}, 1000, 1000},
 		{"others change its CPU", fmt.Sprintf(given, ""), workload.CPU, tune.Limits{Min: tune.Request{CPU: 1000, Memory: 512 * mib},
 			Max: tune.Request{CPU: 1000, Memory: 2048 * mib}, Floor: tune.Request{Memory: 512 * mib}}, 1000, 1000},
 		{"others change its memory", fmt.Sprintf(given, ""), workload.Memory, tune.Limits{Min: tune.Request{CPU: 600, Memory: own.Memory},

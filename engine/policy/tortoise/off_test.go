@@ -10,12 +10,14 @@ import (
 
 // TestOffAndLimits: requests that are Off, or that the owner does not set, stay, and limits hold.
 func TestOffAndLimits(t *testing.T) {
-	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, min: {memory: 700Mi, cpu: 800m}}]}`)
+	p := compile(t,
+		`{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, min: {memory: 700Mi, cpu: 800m}}]}`)
 	seen := own()
 	seen.Own = append(seen.Own, workload.Allocation{Component: "zero"})
 	found := live(t, mind(t, p), seen, 3*24*time.Hour)
 	a := found.Advice
-	for _, never := range []workload.Amount{amountOf("proxy", workload.CPU), amountOf("proxy", workload.Memory), amountOf("zero", workload.CPU)} {
+	for _, never := range []workload.Amount{amountOf("proxy", workload.CPU), amountOf("proxy", workload.Memory),
+		amountOf("zero", workload.CPU)} {
 		if _, asked := a.Amounts[never]; asked {
 			t.Errorf("it asks for %s", never)
 		}

@@ -20,7 +20,8 @@ import (
 // values stay.
 func TestPipeline(t *testing.T) {
 	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
-	advice := &workload.Advice{By: id, Amounts: map[workload.Amount]int64{amountOf("app", workload.CPU): 300}, Min: ptr.To(int64(2)), Max: ptr.To(int64(9)),
+	advice := &workload.Advice{By: id, Amounts: map[workload.Amount]int64{amountOf("app", workload.CPU): 300}, Min: ptr.To(int64(2)),
+		Max:     ptr.To(int64(9)),
 		Targets: map[workload.Amount]int64{{Kind: workload.AmountUtilisation, Resource: workload.CPU}: 77}, AmountsSince: noon, BoundsSince: noon}
 	other := *advice
 	other.By.Name = "other"
@@ -35,8 +36,10 @@ func TestPipeline(t *testing.T) {
 		{"off, nothing known", `{}`, nil, nil, "Off: nothing is changed\n"},
 		{"nothing known", `{mode: Auto}`, nil, []workload.Class{workload.ClassKeep, workload.ClassKeep}, "what was set stays"},
 		{"of another policy", `{mode: Auto}`, &other, nil, "Tortoise/shop/other tunes it"},
-		{"advice", `{mode: Auto}`, advice, []workload.Class{workload.ClassSet, workload.ClassSet}, "requests/app/cpu 300m; autoscaler: min 2, max 9, utilisation/cpu 77%"},
-		{"for the target alone", `{mode: Emergency}`, &workload.Advice{By: id, Amounts: advice.Amounts}, []workload.Class{workload.ClassSet}, "none governs it"},
+		{"advice", `{mode: Auto}`, advice, []workload.Class{workload.ClassSet, workload.ClassSet},
+			"requests/app/cpu 300m; autoscaler: min 2, max 9, utilisation/cpu 77%"},
+		{"for the target alone", `{mode: Emergency}`, &workload.Advice{By: id, Amounts: advice.Amounts}, []workload.Class{workload.ClassSet},
+			"none governs it"},
 	} {
 		p := compile(t, tc.spec)
 		trace := &pipeline.Trace{}
@@ -80,8 +83,10 @@ func TestRights(t *testing.T) {
 func TestStatus(t *testing.T) {
 	obj := read(t, `{mode: Auto}`)
 	p := compile(t, `{mode: Auto}`)
-	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2, "Emergency": 1}, Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: 2 << 30}, Next: noon})
-	if s := obj.Status; s.Phase != "Emergency 1, Working 2" || s.Saved.CPU.String() != "1500m" || s.Saved.Memory.String() != "2Gi" || !s.NextChangeTime.Time.Equal(noon) {
+	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2, "Emergency": 1},
+		Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: 2 << 30}, Next: noon})
+	if s := obj.Status; s.Phase != "Emergency 1, Working 2" || s.Saved.CPU.String() != "1500m" || s.Saved.Memory.String() != "2Gi" ||
+		!s.NextChangeTime.Time.Equal(noon) {
 		t.Errorf("the status is %+v", s)
 	}
 	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2}})
@@ -134,7 +139,8 @@ func TestTheClusterTwin(t *testing.T) {
 	}
 	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
 	row := tortoise.Kinds()[1]
-	if rights, kinds := row.RightsOf(obj), row.Parts(obj).Kinds; len(rights) != 2 || len(kinds) != 1 || kinds[0].Kind != "Deployment" || row.Status(obj) != &obj.Status.PolicyStatus {
+	if rights, kinds := row.RightsOf(obj), row.Parts(obj).Kinds; len(rights) != 2 || len(kinds) != 1 || kinds[0].Kind != "Deployment" ||
+		row.Status(obj) != &obj.Status.PolicyStatus {
 		t.Errorf("it takes %+v, and depends on %v", rights, kinds)
 	}
 }

@@ -21,7 +21,8 @@ func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 		used := rapid.Float64Range(0.01, 1.5).Draw(rt, "used")
 		given := rapid.SampledFrom([]int64{0, 0, most, 2 * most, 10 * most}).Draw(rt, "given")
 		spec := rapid.SampledFrom([]string{"Auto", `"Off"`}).Draw(rt, "mode")
-		text := fmt.Sprintf(`{mode: %s, resources: [{container: app, cpu: %s}]}`, spec, rapid.SampledFrom([]string{"Horizontal", "Vertical"}).Draw(rt, "cpu"))
+		text := fmt.Sprintf(`{mode: %s, resources: [{container: app, cpu: %s}]}`, spec,
+			rapid.SampledFrom([]string{"Horizontal", "Vertical"}).Draw(rt, "cpu"))
 		if given > 0 {
 			text = fmt.Sprintf(`%s, replicas: {min: 1, preferredMax: 1, max: %d}}`, text[:len(text)-1], given)
 		}
@@ -29,10 +30,12 @@ func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 		m := mind(t, p)
 		seen := own()
 		seen.Own = workload.Allocations{{Component: "app", Requests: workload.Requests{MilliCPU: request}}}
-		seen.Governor = &policy.SeenGovernor{Bounds: workload.Bounds{Min: ptr.To(int64(1)), Max: &most}, Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 70}}}
+		seen.Governor = &policy.SeenGovernor{Bounds: workload.Bounds{Min: ptr.To(int64(1)), Max: &most},
+			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 70}}}
 		seen.Replicas, seen.Ready = int(most), int(most)
 		learn := func(at time.Time) {
-			m.Observe(policy.Sample{At: at, Container: "app", CPU: used * float64(request) * (1 + float64(at.Hour())) / 24, Memory: -1, Replicas: int(most)})
+			m.Observe(policy.Sample{At: at, Container: "app", CPU: used * float64(request) * (1 + float64(at.Hour())) / 24, Memory: -1,
+				Replicas: int(most)})
 		}
 		begin := noon.Add(-25 * time.Hour)
 		for at := begin; at.Before(noon); at = at.Add(usage.Step) {
@@ -42,7 +45,8 @@ func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 		for turn := range 6 {
 			at := noon.Add(time.Duration(turn) * 70 * time.Minute)
 			learn(at)
-			seen.Now, seen.Since, seen.Requested, seen.Largest = at, begin, map[string]int64{"app": has}, map[string]workload.Requests{"app": {MilliCPU: has}}
+			seen.Now, seen.Since, seen.Requested, seen.Largest = at, begin, map[string]int64{"app": has},
+				map[string]workload.Requests{"app": {MilliCPU: has}}
 			a := m.Decide(seen).Advice
 			if a == nil {
 				rt.Fatal("nothing is advised")
@@ -55,7 +59,8 @@ func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 				rt.Fatalf("%d replicas at most, and %d were asked for", allowed, given)
 			}
 			if min(now, has)*allowed < request*most {
-				rt.Fatalf("turn %d: %d replicas of %dm reach %dm, and the %d of %dm of the owner %dm", turn, allowed, now, now*allowed, most, request, request*most)
+				rt.Fatalf("turn %d: %d replicas of %dm reach %dm, and the %d of %dm of the owner %dm", turn, allowed, now, now*allowed, most, request,
+					request*most)
 			}
 			if rapid.Bool().Draw(rt, "rolled out") {
 				has = now

@@ -29,7 +29,8 @@ func TestReasonsAreOfWhatThereIs(t *testing.T) {
 			t.Errorf("of a container that has gone it tells %q", line)
 		}
 	}
-	if cpu := found.Report.Containers[0].CPU; cpu.Recommended.MilliValue() != 3000 || cpu.Reason == told || !strings.Contains(cpu.Reason, "its owner has it") {
+	if cpu := found.Report.Containers[0].CPU; cpu.Recommended.MilliValue() != 3000 || cpu.Reason == told ||
+		!strings.Contains(cpu.Reason, "its owner has it") {
 		t.Errorf("of what the owner has changed it tells %+v", cpu)
 	}
 	again := m.Keep()

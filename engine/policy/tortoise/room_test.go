@@ -10,7 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestContainersOfTheTargetHaveRoom: neither containers that were injected into its pods nor those that it had before keep it from being learnt of.
+// TestContainersOfTheTargetHaveRoom: neither containers that were injected into its pods nor those that it had before keep it
+// from being learnt of.
 func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 	for _, profile := range []string{"Balanced", "Tortoise"} {
 		rules, errs := rulesOf(t, "{profile: "+profile+"}")
@@ -25,7 +26,8 @@ func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 		for turn := range 3 {
 			var own workload.Allocations
 			for i := range usage.MaxContainers {
-				own = append(own, workload.Allocation{Component: fmt.Sprintf("turn-%d-%d", turn, i), Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}})
+				own = append(own, workload.Allocation{Component: fmt.Sprintf("turn-%d-%d", turn, i),
+					Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}})
 			}
 			var found policy.Found
 			for minute := range 90 {

@@ -121,7 +121,8 @@ func (r *rules) compileHistory(in v1alpha1.TunedHistory, at *field.Path) field.E
 	errs = append(errs, policy.OneOf(at.Child("seasonality"), in.Seasonality, v1alpha1.SeasonalityAuto, v1alpha1.SeasonalityDaily)...)
 	r.source.Recorded, r.source.Vertical = in.Source == v1alpha1.HistoryPrometheus, in.Source == v1alpha1.HistoryVertical
 	r.source.MakesVertical = r.source.Vertical && in.Create
-	errs = append(errs, policy.OneOf(at.Child("source"), in.Source, v1alpha1.HistoryMetrics, v1alpha1.HistoryVertical, v1alpha1.HistoryPrometheus)...)
+	errs = append(errs, policy.OneOf(at.Child("source"), in.Source, v1alpha1.HistoryMetrics, v1alpha1.HistoryVertical,
+		v1alpha1.HistoryPrometheus)...)
 	if in.Window != "" && !r.source.Recorded {
 		errs = append(errs, field.Forbidden(at.Child("window"), "only Prometheus has a history: it is for that source"))
 	}
@@ -187,7 +188,8 @@ func (r *rules) replicaBounds(ownMin, ownMax int) (least, greatest, preferred in
 
 func (r *rules) compileVertical(in v1alpha1.TunedVertical, at *field.Path) field.ErrorList {
 	r.apply = cmp.Or(in.Apply, v1alpha1.ApplyRollOut)
-	errs := policy.OneOf(at.Child("apply"), in.Apply, v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut, v1alpha1.ApplyOnCreate)
+	errs := policy.OneOf(at.Child("apply"), in.Apply, v1alpha1.ApplyInPlace, v1alpha1.ApplyInPlaceOrRollOut, v1alpha1.ApplyRollOut,
+		v1alpha1.ApplyOnCreate)
 	errs = append(errs, r.compileLimitRule(in, at)...)
 	errs = append(errs, r.compileBoost(in.StartupBoost, at.Child("startupBoost"))...)
 	if in.Cooldown != "" {
@@ -217,7 +219,8 @@ func (r *rules) compileLimitRule(in v1alpha1.TunedVertical, at *field.Path) fiel
 	r.limits = policy.LimitRules[in.Limits]
 	errs := policy.OneOf(at.Child("limits"), in.Limits, v1alpha1.LimitsRatio, v1alpha1.LimitsKeep, v1alpha1.LimitsNone)
 	if r.limits == workload.LimitsGo && (r.apply == v1alpha1.ApplyInPlace || r.apply == v1alpha1.ApplyInPlaceOrRollOut) {
-		errs = append(errs, field.Invalid(at.Child("limits"), in.Limits, "needs apply RollOut or OnCreate: the limit of a pod that runs cannot be removed"))
+		errs = append(errs, field.Invalid(at.Child("limits"), in.Limits,
+			"needs apply RollOut or OnCreate: the limit of a pod that runs cannot be removed"))
 	}
 	return errs
 }
@@ -283,10 +286,12 @@ func (r *containerRule) compileLimits(c v1alpha1.TunedResources, at *field.Path)
 		}
 	}
 	if l.Min.CPU > l.Max.CPU {
-		errs = append(errs, field.Invalid(at.Child("min", "cpu"), fmt.Sprintf("%dm", l.Min.CPU), fmt.Sprintf("must not be above max.cpu, which is %dm", l.Max.CPU)))
+		errs = append(errs, field.Invalid(at.Child("min", "cpu"), fmt.Sprintf("%dm", l.Min.CPU),
+			fmt.Sprintf("must not be above max.cpu, which is %dm", l.Max.CPU)))
 	}
 	if l.Min.Memory > l.Max.Memory {
-		errs = append(errs, field.Invalid(at.Child("min", "memory"), l.Min.Memory, fmt.Sprintf("must not be above max.memory, which is %d", l.Max.Memory)))
+		errs = append(errs, field.Invalid(at.Child("min", "memory"), l.Min.Memory,
+			fmt.Sprintf("must not be above max.memory, which is %d", l.Max.Memory)))
 	}
 	return errs
 }

@@ -81,20 +81,23 @@ func TestWhatIsCompiled(t *testing.T) {
 	if r.guard.Down != 0.25 || r.guard.Up != 3 || r.cooldown != 90*time.Minute {
 		t.Errorf("steps of %v down and %v up, every %v", r.guard.Down, r.guard.Up, r.cooldown)
 	}
-	for name, want := range map[string][4]bool{"a": {true}, "b": {false, true}, "c": {false, false, true}, "d": {false, false, false, true}, "other": {}} {
+	for name, want := range map[string][4]bool{"a": {true}, "b": {false, true}, "c": {false, false, true}, "d": {false, false, false, true},
+		"other": {}} {
 		g := r.of(name).given
 		if got := [4]bool{g.Min.CPU > 0, g.Max.CPU > 0, g.Max.Memory > 0, g.Min.Memory > 0}; got != want {
 			t.Errorf("of container %s it was given %v, want %v", name, got, want)
 		}
 	}
-	all, _ := rulesOf(t, `{replicas: {preferredMax: 7}, resources: [{container: a, cpu: "Off"}, {memory: "Off"}], priority: 5, guard: {maxDisruption: 20%}}`)
+	all, _ := rulesOf(t,
+		`{replicas: {preferredMax: 7}, resources: [{container: a, cpu: "Off"}, {memory: "Off"}], priority: 5, guard: {maxDisruption: 20%}}`)
 	if a, other := all.of("a"), all.of("other"); a.cpu != v1alpha1.ScaleOff || a.memory != "" || other.cpu != "" || other.memory != "Off" {
 		t.Errorf("of container a holds %+v, of all others %+v", a, other)
 	}
 	if _, _, preferred := all.replicaBounds(4, 20); preferred != 7 {
 		t.Errorf("preferred are no more than %d replicas", preferred)
 	}
-	if whole := (&tortoise{rules: all}); whole.Precedence() != 5 || whole.MaxDisruption() != 20 || whole.Acts() || !(&tortoise{rules: r}).Acts() {
+	if whole := (&tortoise{rules: all}); whole.Precedence() != 5 || whole.MaxDisruption() != 20 || whole.Acts() ||
+		!(&tortoise{rules: r}).Acts() {
 		t.Errorf("its precedence is %d, it restarts %d %%, and acts while it is Off: %t", whole.Precedence(), whole.MaxDisruption(), whole.Acts())
 	}
 	if least, greatest, preferred := r.replicaBounds(4, 20); least != 2 || greatest != 9 || preferred != 9 {
@@ -107,7 +110,8 @@ func TestWhatIsCompiled(t *testing.T) {
 		t.Errorf("the formulas step down by %v", orig.StepDown)
 	}
 	r.guard = optimize.DefaultGuard()
-	if orig := r.original(map[string]tune.Request{"b": {}}); orig.StepDown != 0 || orig.Min != 2 || orig.Max != 9 || orig.Most["b"] != (tune.Request{CPU: 2000}) || orig.Least["b"] != (tune.Request{}) {
+	if orig := r.original(map[string]tune.Request{"b": {}}); orig.StepDown != 0 || orig.Min != 2 || orig.Max != 9 ||
+		orig.Most["b"] != (tune.Request{CPU: 2000}) || orig.Least["b"] != (tune.Request{}) {
 		t.Errorf("the formulas are told %+v", orig)
 	}
 	if _, errs := rulesOf(t, `{mode: Often}`); len(errs) != 1 || !strings.Contains(errs[0].Error(), "spec.mode") {

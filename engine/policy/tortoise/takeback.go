@@ -36,7 +36,8 @@ func (m *mind) takeBack(seen policy.Seen) bool {
 	if seen.Pods.Settled && m.haveAll(seen) {
 		m.Proven = maps.Clone(m.Setting.Requests)
 	}
-	if seen.Pods.Stuck == "" || maps.Equal(m.Setting.Requests, m.Own) || m.Proven != nil && maps.Equal(m.Setting.Requests, m.Proven) && !m.isBack() {
+	if seen.Pods.Stuck == "" || maps.Equal(m.Setting.Requests, m.Own) || m.Proven != nil && maps.Equal(m.Setting.Requests, m.Proven) &&
+		!m.isBack() {
 		return false
 	}
 	back := m.Proven
@@ -133,6 +134,7 @@ func (m *mind) takenBackText() string {
 			parts = append(parts, fmt.Sprintf("%s memory %s", c.Name, c.Memory.String()))
 		}
 	}
-	return fmt.Sprintf("the roll-out of %s did not become ready and was taken back at %s: %s. Requests do not go there again until the spec of the policy changes, or what the owner requests",
+	return fmt.Sprintf("the roll-out of %s did not become ready and was taken back at %s: %s. Requests do not go there again until the "+
+		"spec of the policy changes, or what the owner requests",
 		strings.Join(parts, ", "), t.Time.UTC().Format(time.RFC3339), t.Message)
 }

@@ -15,7 +15,8 @@ import (
 func TestRollOutsThatAreTakenBack(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	m := mindOf(t, `{mode: Auto}`)
-	own, first, second := tune.Request{CPU: 1000, Memory: 1 << 30}, tune.Request{CPU: 800, Memory: 1 << 30}, tune.Request{CPU: 640, Memory: 2 << 30}
+	own, first, second := tune.Request{CPU: 1000, Memory: 1 << 30}, tune.Request{CPU: 800, Memory: 1 << 30},
+		tune.Request{CPU: 640, Memory: 2 << 30}
 	m.Own, m.Scaled = map[string]tune.Request{"app": own}, "app"
 	set := func(r tune.Request) { m.Setting.Requests = map[string]tune.Request{"app": r} }
 	seen := func(least, largest tune.Request, settled bool, stuck string) policy.Seen {
@@ -49,7 +50,8 @@ func TestRollOutsThatAreTakenBack(t *testing.T) {
 	if most := m.original().Most["app"]; most.Memory != first.Memory {
 		t.Errorf("the formulas are told %+v", most)
 	}
-	if why := m.trouble(policy.Seen{}); !strings.Contains(why, "app cpu 800m did not become ready and was taken back") || !strings.Contains(why, "no room") {
+	if why := m.trouble(policy.Seen{}); !strings.Contains(why, "app cpu 800m did not become ready and was taken back") ||
+		!strings.Contains(why, "no room") {
 		t.Errorf("the trouble is %q", why)
 	}
 	if got := m.takenBack(); len(got.Containers) != 1 || got.Containers[0].CPU.String() != "800m" || got.Containers[0].Memory != nil {
@@ -59,7 +61,8 @@ func TestRollOutsThatAreTakenBack(t *testing.T) {
 	if err != nil || len(next.Refused) != 2 || next.limitsOf("app") != m.limitsOf("app") {
 		t.Fatalf("the next manager remembers %+v, %v", next.Refused, err)
 	}
-	next.follow(policy.Seen{Now: noon.Add(time.Hour), Own: workload.Allocations{{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 3 << 30}}}})
+	next.follow(policy.Seen{Now: noon.Add(time.Hour),
+		Own: workload.Allocations{{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 3 << 30}}}})
 	if len(next.Refused) > 0 {
 		t.Error("the owner has changed a request, and what was refused before counts still")
 	}

@@ -48,7 +48,8 @@ func CompileCluster(t *v1alpha1.ClusterTortoise, ctx Context) (*policy.Policy, f
 }
 
 // compile compiles rules. of is the object in a namespace with these rules, nil for a cluster object.
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, of *v1alpha1.Tortoise, ctx Context) (*policy.Policy, field.ErrorList) {
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, of *v1alpha1.Tortoise,
+	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	r, es := compileRules(rules, at)
 	errs = append(errs, es...)
@@ -95,7 +96,8 @@ func (t *tortoise) mode(f *pipeline.Frame) error {
 	}
 	f.Done = true
 	if a := f.Input.Advice; f.Tracing() && a != nil && a.By == t.id {
-		f.Sayf("Off: nothing is changed. It recommends %s, min %s, max %s. %s", amountsText(a.Amounts), numberText(a.Min), numberText(a.Max), strings.Join(a.Lines, "; "))
+		f.Sayf("Off: nothing is changed. It recommends %s, min %s, max %s. %s", amountsText(a.Amounts), numberText(a.Min), numberText(a.Max),
+			strings.Join(a.Lines, "; "))
 		return nil
 	}
 	f.Sayf("Off: nothing is changed")
@@ -142,7 +144,8 @@ func (t *tortoise) requests(f *pipeline.Frame) error {
 	}
 	f.Sayf("%s", amountsText(amounts))
 	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
-		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.AmountsSince, Amounts: amounts, Limits: t.rules.limits, Reason: "tuned",
+		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.AmountsSince, Amounts: amounts, Limits: t.rules.limits,
+		Reason: "tuned",
 	})
 	return nil
 }
@@ -187,7 +190,8 @@ func (t *tortoise) state(time.Time) policy.State {
 	if isOff(t.rules.mode) {
 		return policy.State{Name: "Off", Message: "spec.mode is Off: it recommends, and changes nothing"}
 	}
-	return policy.State{Name: string(t.rules.mode), Active: string(t.rules.mode), Message: fmt.Sprintf("spec.mode is %s: what is recommended is carried out", t.rules.mode)}
+	return policy.State{Name: string(t.rules.mode), Active: string(t.rules.mode),
+		Message: fmt.Sprintf("spec.mode is %s: what is recommended is carried out", t.rules.mode)}
 }
 
 // Condition implements policy.Reporter.

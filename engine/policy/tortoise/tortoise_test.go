@@ -105,7 +105,8 @@ func own() policy.Seen {
 			{Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 128 << 20}},
 		},
 		Governor: &policy.SeenGovernor{
-			Ref:         workload.Ref{GroupKind: schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, Namespace: "shop", Name: "web"},
+			Ref: workload.Ref{GroupKind: schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, Namespace: "shop",
+				Name: "web"},
 			Bounds:      workload.Bounds{Min: ptr.To(int64(5)), Max: ptr.To(int64(20))},
 			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 50}, {Resource: workload.Memory, Percent: 60}},
 		},
@@ -148,12 +149,13 @@ func amountOf(name string, of workload.Resource) workload.Amount {
 	return workload.Amount{Kind: workload.AmountRequest, Component: name, Resource: of}
 }
 
-// TestAdvice: while too little is known nothing is asked; later requests of the target, and bounds and utilisation of its autoscaler. A target
-// for memory stays.
+// TestAdvice: while too little is known nothing is asked; later requests of the target, and bounds and utilisation of its
+// autoscaler. A target for memory stays.
 func TestAdvice(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := mind(t, p)
-	if found := live(t, m, own(), 20*time.Minute); found.Advice != nil || found.Report.Phase != "GatheringData" || len(found.Report.Containers) > 0 {
+	if found := live(t, m, own(), 20*time.Minute); found.Advice != nil || found.Report.Phase != "GatheringData" ||
+		len(found.Report.Containers) > 0 {
 		t.Errorf("after 20 minutes it finds %+v", found)
 	}
 	found := live(t, mind(t, p), own(), 4*24*time.Hour)
@@ -161,11 +163,13 @@ func TestAdvice(t *testing.T) {
 	if found.Report.Phase != "Working" || a == nil || found.Trouble != "" {
 		t.Fatalf("after four days it finds %+v", found)
 	}
-	if cpu, memory := a.Amounts[amountOf("app", workload.CPU)], a.Amounts[amountOf("app", workload.Memory)]; cpu >= 1000 || cpu < 50 || memory >= 512<<20 || memory < 100<<20 {
+	if cpu, memory := a.Amounts[amountOf("app", workload.CPU)], a.Amounts[amountOf("app", workload.Memory)]; cpu >= 1000 || cpu < 50 ||
+		memory >= 512<<20 || memory < 100<<20 {
 		t.Errorf("it asks for %dm and %d MiB", cpu, memory>>20)
 	}
 	utilisation := workload.Amount{Kind: workload.AmountUtilisation, Resource: workload.CPU}
-	if len(a.Targets) != 1 || a.Targets[utilisation] < 70 || a.Targets[utilisation] > 77 || *a.Max != reaching(20_000, a) || *a.Min < 1 || *a.Min > 20 {
+	if len(a.Targets) != 1 || a.Targets[utilisation] < 70 || a.Targets[utilisation] > 77 || *a.Max != reaching(20_000, a) || *a.Min < 1 ||
+		*a.Min > 20 {
 		t.Errorf("it asks for %v, %d to %d", a.Targets, *a.Min, *a.Max)
 	}
 	if found.Saved.MilliCPU <= 0 || found.Saved.MemoryBytes <= 0 {
@@ -176,7 +180,8 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%s has no reason: %+v", c.Name, c)
 		}
 	}
-	if au := found.Report.Autoscaler; au.Min.Reason == "" || au.Max.Reason == "" || au.Utilisation.Reason == "" || len(au.MinByHour) != 24 || *au.Utilisation.Own != 50 {
+	if au := found.Report.Autoscaler; au.Min.Reason == "" || au.Max.Reason == "" || au.Utilisation.Reason == "" || len(au.MinByHour) != 24 ||
+		*au.Utilisation.Own != 50 {
 		t.Errorf("the autoscaler has %+v", au)
 	}
 }
@@ -314,8 +319,8 @@ func reaching(milli int64, a *workload.Advice) int64 {
 	return (milli + request - 1) / request
 }
 
-// TestBoundsOfTheOwner: without bounds in the spec the maximum is raised just so far that as much is within reach with smaller requests, and no minimum
-// above 3; an autoscaler that may go to zero keeps its minimum. A maximum that is given is that.
+// TestBoundsOfTheOwner: without bounds in the spec the maximum is raised just so far that as much is within reach with smaller
+// requests, and no minimum above 3; an autoscaler that may go to zero keeps its minimum. A maximum that is given is that.
 func TestBoundsOfTheOwner(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	seen := own()

@@ -50,7 +50,8 @@ func (m *mind) vertical(seen policy.Seen) map[string]tune.Vertical {
 	}
 	all := map[string]tune.Vertical{}
 	for name, r := range v.Recommended {
-		all[name] = tune.Vertical{By: v.Name, Target: requestOf(r.Target), Lower: requestOf(r.Lower), Upper: requestOf(r.Upper), Unsure: v.LowConfidence}
+		all[name] = tune.Vertical{By: v.Name, Target: requestOf(r.Target), Lower: requestOf(r.Lower), Upper: requestOf(r.Upper),
+			Unsure: v.LowConfidence}
 	}
 	return all
 }
@@ -70,7 +71,9 @@ func (m *mind) verticalTrouble(seen policy.Seen) string {
 			}
 		}
 		if len(requests) > 0 {
-			all = append(all, fmt.Sprintf("VerticalPodAutoscaler %s (update mode %s) changes its requests (%s) itself: they are left to it. With the mode Off it would only recommend", v.Name, v.Mode, strings.Join(requests, ", ")))
+			all = append(all,
+				fmt.Sprintf("VerticalPodAutoscaler %s (update mode %s) changes its requests (%s) itself: they are left to it. With the mode Off "+
+					"it would only recommend", v.Name, v.Mode, strings.Join(requests, ", ")))
 		}
 	}
 	if why := m.withoutVertical(seen); why != "" {

@@ -17,7 +17,8 @@ func recommending(mode string, edit ...func(*policy.SeenVertical)) policy.SeenVe
 		return policy.VerticalRequests{Target: workload.Requests{MilliCPU: cpu, MemoryBytes: mib << 20},
 			Lower: workload.Requests{MilliCPU: cpu / 2, MemoryBytes: mib << 19}, Upper: workload.Requests{MilliCPU: 2 * cpu, MemoryBytes: mib << 21}}
 	}
-	v := policy.SeenVertical{Name: "vpa", Mode: mode, Recommended: map[string]policy.VerticalRequests{"app": of(700, 512), "proxy": of(30, 64)}}
+	v := policy.SeenVertical{Name: "vpa", Mode: mode, Recommended: map[string]policy.VerticalRequests{"app": of(700, 512),
+		"proxy": of(30, 64)}}
 	for _, e := range edit {
 		e(&v)
 	}
@@ -50,14 +51,16 @@ func TestRequestsFromAVertical(t *testing.T) {
 	const source = `{mode: Auto, history: {source: VerticalPodAutoscaler}}`
 	for _, governed := range []bool{true, false} {
 		f := found(t, source, governed, recommending("Off"))
-		for of, want := range map[[2]string]int64{{"app", "memory"}: 512 << 20, {"proxy", "memory"}: 64 << 20, {"proxy", "cpu"}: 30, {"app", "cpu"}: 700} {
+		for of, want := range map[[2]string]int64{{"app", "memory"}: 512 << 20, {"proxy", "memory"}: 64 << 20, {"proxy", "cpu"}: 30,
+			{"app", "cpu"}: 700} {
 			got, ok := asked(f, of[0], workload.Resource(of[1]))
 			near := got >= want && 100*got < 103*want // a last step of less than 3 % is not worth it
 			if chosen := of == [2]string{"app", "cpu"} && governed; !ok || near == chosen {
 				t.Errorf("governed %t: %v is %d, and %d is recommended", governed, of, got, want)
 			}
 		}
-		if f.Trouble != "" || !strings.Contains(f.Report.Containers[0].Memory.Reason, "VerticalPodAutoscaler vpa recommends 512, from 256 to 1024") {
+		if f.Trouble != "" || !strings.Contains(f.Report.Containers[0].Memory.Reason,
+			"VerticalPodAutoscaler vpa recommends 512, from 256 to 1024") {
 			t.Errorf("governed %t: %q, %s", governed, f.Trouble, f.Report.Containers[0].Memory.Reason)
 		}
 		if f.Next != (time.Time{}) && !governed {
@@ -79,10 +82,12 @@ func TestRequestsFromAVertical(t *testing.T) {
 func TestWithoutARecommendation(t *testing.T) {
 	nothing := func(v *policy.SeenVertical) { v.Recommended = nil }
 	for want, all := range map[string][]policy.SeenVertical{
-		"none is for it: requests stay":                         nil,
-		"recommends nothing yet, so requests stay. If that":     {recommending("Off", nothing)},
-		"vpa recommends nothing yet, so requests stay: asleep":  {recommending("Off", nothing, func(v *policy.SeenVertical) { v.Message = "asleep" })},
-		"vpa finds no pods, so requests stay: none has a label": {recommending("Off", nothing, func(v *policy.SeenVertical) { v.NoPods, v.Message = true, "none has a label" })},
+		"none is for it: requests stay":                     nil,
+		"recommends nothing yet, so requests stay. If that": {recommending("Off", nothing)},
+		"vpa recommends nothing yet, so requests stay: asleep": {recommending("Off", nothing,
+			func(v *policy.SeenVertical) { v.Message = "asleep" })},
+		"vpa finds no pods, so requests stay: none has a label": {recommending("Off", nothing,
+			func(v *policy.SeenVertical) { v.NoPods, v.Message = true, "none has a label" })},
 	} {
 		f := found(t, `{mode: Auto, history: {source: VerticalPodAutoscaler}}`, false, all...)
 		app, _ := asked(f, "app", workload.Memory)
@@ -103,7 +108,8 @@ func TestAVerticalThatActs(t *testing.T) {
 	memory := func(v *policy.SeenVertical) {
 		v.Containers = []policy.VerticalRule{{Container: "app", Resources: []workload.Resource{workload.Memory}}, {Container: "*", Off: true}}
 	}
-	for _, spec := range []string{`{mode: Auto}`, `{mode: Auto, profile: Tortoise}`, `{mode: Emergency}`, `{mode: Auto, history: {source: VerticalPodAutoscaler}}`} {
+	for _, spec := range []string{`{mode: Auto}`, `{mode: Auto, profile: Tortoise}`, `{mode: Emergency}`,
+		`{mode: Auto, history: {source: VerticalPodAutoscaler}}`} {
 		f := found(t, spec, true, recommending("Recreate", memory))
 		if _, ok := asked(f, "app", workload.Memory); ok {
 			t.Errorf("%s: memory is asked for beside it", spec)
@@ -113,7 +119,8 @@ func TestAVerticalThatActs(t *testing.T) {
 				t.Errorf("%s: %v is left alone too", spec, of)
 			}
 		}
-		if want := "VerticalPodAutoscaler vpa (update mode Recreate) changes its requests (requests/app/memory) itself"; !strings.Contains(f.Trouble, want) {
+		if want := "VerticalPodAutoscaler vpa (update mode Recreate) changes its requests (requests/app/memory) itself"; !strings.Contains(
+			f.Trouble, want) {
 			t.Errorf("%s: %q is told, want %q", spec, f.Trouble, want)
 		}
 		c := f.Report.Containers[0]
@@ -126,7 +133,8 @@ func TestAVerticalThatActs(t *testing.T) {
 		}
 	}
 	// Where nothing is carried out nothing is in the way.
-	if f := found(t, `{mode: "Off"}`, true, recommending("Recreate")); f.Trouble != "" || f.Report.Containers[0].Memory.Recommended.Value() == 1<<30 {
+	if f := found(t, `{mode: "Off"}`, true, recommending("Recreate")); f.Trouble != "" ||
+		f.Report.Containers[0].Memory.Recommended.Value() == 1<<30 {
 		t.Errorf("with mode Off: %q, %s", f.Trouble, f.Report.Containers[0].Memory.Recommended.String())
 	}
 }

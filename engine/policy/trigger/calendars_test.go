@@ -16,7 +16,8 @@ func calendarsOf(t *testing.T) when.Calendars {
 	t.Helper()
 	all := map[string]timeline.Timeline{}
 	for name, date := range map[string]string{"holidays": "2026-03-02", "sales": "2026-03-03"} {
-		days, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: date, Name: "a day"}}}, when.Sources{}, field.NewPath("spec"))
+		days, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: date, Name: "a day"}}}, when.Sources{},
+			field.NewPath("spec"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -34,7 +35,8 @@ func using(tr v1alpha1.TimeTrigger, calendars ...v1alpha1.WindowCalendar) v1alph
 
 // A trigger is open or closed on the days of its calendars, whatever its window says; with no window, a calendar opens it.
 func TestCalendarsOverruleTheWindow(t *testing.T) {
-	closed, open := v1alpha1.WindowCalendar{Name: "holidays", Effect: v1alpha1.EffectClosed}, v1alpha1.WindowCalendar{Name: "sales", Effect: v1alpha1.EffectOpen}
+	closed, open := v1alpha1.WindowCalendar{Name: "holidays", Effect: v1alpha1.EffectClosed},
+		v1alpha1.WindowCalendar{Name: "sales", Effect: v1alpha1.EffectOpen}
 	peak := daily("peak", 0, "08:00", "12:00", values(5, 9))
 	alone := v1alpha1.TimeTrigger{Name: "alone", During: values(5, 9)}
 	for _, tc := range []struct {
@@ -80,7 +82,8 @@ func TestCalendarsAreChecked(t *testing.T) {
 	for want, tr := range map[string]v1alpha1.TimeTrigger{
 		`spec.triggers[0].window: Required value: set from and to, days, cron with duration or until, or start and end, or add a calendar with the effect Open`: using(v1alpha1.TimeTrigger{Name: "a", During: values(1, 2)},
 			v1alpha1.WindowCalendar{Name: "holidays", Effect: v1alpha1.EffectClosed}),
-		`spec.triggers[0].calendars[0].effect: Unsupported value: "Asleep": supported values: "Open", "Closed"`: using(daily("a", 0, "08:00", "12:00", values(1, 2)),
+		`spec.triggers[0].calendars[0].effect: Unsupported value: "Asleep": supported values: "Open", "Closed"`: using(daily("a", 0, "08:00",
+			"12:00", values(1, 2)),
 			v1alpha1.WindowCalendar{Name: "holidays", Effect: "Asleep"}),
 		`spec.triggers[0].calendars[0].name: Not found: "holiday"`: using(daily("a", 0, "08:00", "12:00", values(1, 2)),
 			v1alpha1.WindowCalendar{Name: "holiday", Effect: v1alpha1.EffectClosed}),

@@ -20,17 +20,20 @@ func Kinds() []policy.Kind {
 			})
 		}),
 		policy.NewKind[v1alpha1.ClusterTrigger, v1alpha1.ClusterTriggerList](CompileCluster, func(t *v1alpha1.ClusterTrigger) policy.Parts {
-			return parts(&t.Spec.Target.TargetSelector, t.Spec.TriggerRules, &t.Status, func() []policy.Right { return rights(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TriggerRules, nil) })
+			return parts(&t.Spec.Target.TargetSelector, t.Spec.TriggerRules, &t.Status,
+				func() []policy.Right { return rights(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TriggerRules, nil) })
 		}))
 }
 
 // parts returns the kinds of the target among the parts: the validity of a trigger can depend on them.
-func parts(selector *v1alpha1.TargetSelector, rules v1alpha1.TriggerRules, status *v1alpha1.TriggerStatus, rights func() []policy.Right) policy.Parts {
+func parts(selector *v1alpha1.TargetSelector, rules v1alpha1.TriggerRules, status *v1alpha1.TriggerStatus,
+	rights func() []policy.Right) policy.Parts {
 	lists := make([][]v1alpha1.WindowCalendar, len(rules.Triggers))
 	for i := range rules.Triggers {
 		lists[i] = rules.Triggers[i].Calendars
 	}
-	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(selector.Kinds), Calendars: when.Names(lists...), Rights: rights}
+	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(selector.Kinds), Calendars: when.Names(lists...),
+		Rights: rights}
 }
 
 // rights returns the rights needed by a trigger: to change the selected objects, and to create, keep and remove the

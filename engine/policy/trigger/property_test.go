@@ -149,7 +149,8 @@ func drawRules(t *rapid.T) v1alpha1.TriggerRules {
 		}
 		return tr
 	})
-	r := v1alpha1.TriggerRules{Overlap: rapid.SampledFrom([]v1alpha1.Overlap{v1alpha1.OverlapPriority, v1alpha1.OverlapHighest}).Draw(t, "overlap")}
+	r := v1alpha1.TriggerRules{Overlap: rapid.SampledFrom([]v1alpha1.Overlap{v1alpha1.OverlapPriority, v1alpha1.OverlapHighest}).Draw(t,
+		"overlap")}
 	r.Triggers = rapid.SliceOfN(one, 1, 4).Draw(t, "triggers")
 	for i := range r.Triggers {
 		r.Triggers[i].Name = string(rune('a' + i))
@@ -321,7 +322,8 @@ func number(n *int64) int64 {
 func text(r v1alpha1.TriggerRules) string {
 	out := string(r.Overlap)
 	for _, t := range r.Triggers {
-		out += fmt.Sprintf("\n%s prio %d %v %s-%s suspend %t during %s", t.Name, t.Priority, t.Window.Days, t.Window.From, t.Window.To, t.Suspend, valuesText(&t.During))
+		out += fmt.Sprintf("\n%s prio %d %v %s-%s suspend %t during %s", t.Name, t.Priority, t.Window.Days, t.Window.From, t.Window.To, t.Suspend,
+			valuesText(&t.During))
 		if t.After != nil {
 			out += " after " + valuesText(t.After)
 		}

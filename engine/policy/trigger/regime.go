@@ -234,7 +234,8 @@ func (s set) next(r regime) time.Time {
 }
 
 func (r *regime) sameAs(o *regime) bool {
-	return r.phase == o.phase && slices.Equal(r.names, o.names) && ptr.Equal(r.min, o.min) && ptr.Equal(r.max, o.max) && ptr.Equal(r.replicas, o.replicas)
+	return r.phase == o.phase && slices.Equal(r.names, o.names) && ptr.Equal(r.min, o.min) && ptr.Equal(r.max, o.max) &&
+		ptr.Equal(r.replicas, o.replicas)
 }
 
 func larger(a, b *int64) *int64 {

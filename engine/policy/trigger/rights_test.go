@@ -34,7 +34,8 @@ func TestRightsOfTriggers(t *testing.T) {
 		{"what it selects is changed", with("", peak), []string{"patch selected"}},
 		{"a template is made, kept and removed", with(wholeTemplate, peak),
 			[]string{"patch selected", "create " + hpa.String(), "patch " + hpa.String(), "delete " + hpa.String()}},
-		{"a template without a trigger in force", with(wholeTemplate, suspended), []string{"create " + hpa.String(), "patch " + hpa.String(), "delete " + hpa.String()}},
+		{"a template without a trigger in force", with(wholeTemplate, suspended),
+			[]string{"create " + hpa.String(), "patch " + hpa.String(), "delete " + hpa.String()}},
 		{"nothing in force", with("", suspended), nil},
 	} {
 		var got []string

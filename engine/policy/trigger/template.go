@@ -50,7 +50,8 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	if errs = append(errs, es...); len(errs) > 0 {
 		return nil, errs
 	}
-	like := &workload.Object{Namespace: t.Namespace, Name: name, Labels: workload.NewPairs(is.Metadata.Labels), Annotations: workload.NewPairs(is.Metadata.Annotations)}
+	like := &workload.Object{Namespace: t.Namespace, Name: name, Labels: workload.NewPairs(is.Metadata.Labels),
+		Annotations: workload.NewPairs(is.Metadata.Annotations)}
 	if !selector.Matches(gvk.GroupKind(), like, nil) {
 		errs = append(errs, field.Invalid(at, name, "the object made would not be selected by spec.target"))
 	}
@@ -71,7 +72,8 @@ func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context
 	errs = append(errs, checkKeys("labels", is.Metadata.Labels, at)...)
 	errs = append(errs, checkKeys("annotations", is.Metadata.Annotations, at)...)
 	errs = append(errs, checkZero(t.Spec.Triggers, gvk.GroupKind(), manifest, field.NewPath("spec", "triggers"))...)
-	made := &policy.Template{GroupVersionKind: gvk, Namespace: t.Namespace, Name: name, Manifest: text, Labels: keys(is.Metadata.Labels), Annotations: keys(is.Metadata.Annotations)}
+	made := &policy.Template{GroupVersionKind: gvk, Namespace: t.Namespace, Name: name, Manifest: text, Labels: keys(is.Metadata.Labels),
+		Annotations: keys(is.Metadata.Annotations)}
 	for key := range metadata {
 		made.Opaque = made.Opaque || !slices.Contains([]string{"name", "namespace", "labels", "annotations"}, key)
 	}
@@ -85,7 +87,8 @@ func checkKeys(name string, m map[string]string, at *field.Path) field.ErrorList
 	var errs field.ErrorList
 	for _, key := range keys(m) {
 		if policy.IsOwnKey(key) {
-			errs = append(errs, field.Forbidden(at.Child("metadata", name).Key(key), "keys under "+v1alpha1.GroupVersion.Group+" are not for templates to set"))
+			errs = append(errs, field.Forbidden(at.Child("metadata", name).Key(key), "keys under "+v1alpha1.GroupVersion.Group+
+				" are not for templates to set"))
 		}
 	}
 	return errs
@@ -104,7 +107,8 @@ func checkZero(triggers []v1alpha1.TimeTrigger, gk schema.GroupKind, manifest ma
 	var errs field.ErrorList
 	check := func(v *v1alpha1.TriggerValues, here *field.Path) {
 		if v != nil && v.Min != nil && *v.Min == 0 {
-			errs = append(errs, field.Invalid(here.Child("min"), 0, "the template has no metric of type Object or External, so the autoscaler accepts no minimum below 1"))
+			errs = append(errs, field.Invalid(here.Child("min"), 0,
+				"the template has no metric of type Object or External, so the autoscaler accepts no minimum below 1"))
 		}
 	}
 	for i := range triggers {
@@ -153,7 +157,8 @@ func templateKind(is identity, kinds []v1alpha1.KindRef, ctx Context, at *field.
 func templateName(is identity, t *v1alpha1.Trigger, at *field.Path) (string, field.ErrorList) {
 	var errs field.ErrorList
 	if ns := is.Metadata.Namespace; ns != "" && ns != t.Namespace {
-		errs = append(errs, field.Invalid(at.Child("namespace"), ns, fmt.Sprintf("a Trigger makes objects in its own namespace, %s, only", t.Namespace)))
+		errs = append(errs, field.Invalid(at.Child("namespace"), ns,
+			fmt.Sprintf("a Trigger makes objects in its own namespace, %s, only", t.Namespace)))
 	}
 	name := is.Metadata.Name
 	if names := t.Spec.Target.Names; name == "" && len(names) == 1 && !target.IsGlob(names[0]) {

@@ -46,7 +46,8 @@ func CompileCluster(t *v1alpha1.ClusterTrigger, ctx Context) (*policy.Policy, fi
 	return compile(id, selector, errs, t.Spec.TriggerRules, nil, ctx)
 }
 
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TriggerRules, template *policy.Template, ctx Context) (*policy.Policy, field.ErrorList) {
+func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TriggerRules, template *policy.Template,
+	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	all, es := compileTriggers(rules, ctx.Calendars, at)
 	errs = append(errs, es...)

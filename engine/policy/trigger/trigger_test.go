@@ -52,19 +52,23 @@ func TestOverlaps(t *testing.T) {
 		{"the only one ends and its after holds until the next window starts", rules(ending(high, 1, 4)), []at{
 			{10, "Active high", [2]int64{5, 20}}, {11, "After high", [2]int64{1, 4}}, {24 + 8, "After high", [2]int64{1, 4}},
 			{24 + 9, "Active high", [2]int64{5, 20}}}},
-		{"the after of a lower one that ended under a higher one", rules(ending(daily("low", 1, "08:00", "10:00", values(2, 6)), 1, 4), high), []at{
-			{10, "Active high", [2]int64{5, 20}}, {11, "After low", [2]int64{1, 4}}}},
+		{"the after of a lower one that ended under a higher one", rules(ending(daily("low", 1, "08:00", "10:00", values(2, 6)), 1, 4), high),
+			[]at{
+				{10, "Active high", [2]int64{5, 20}}, {11, "After low", [2]int64{1, 4}}}},
 		{"the after of a lower one without a higher one", rules(ending(daily("low", 1, "08:00", "10:00", values(2, 6)), 1, 4)), []at{
 			{10, "After low", [2]int64{1, 4}}, {11, "After low", [2]int64{1, 4}}}},
-		{"a higher one without an after that starts later ends a lower one's after", rules(ending(daily("low", 1, "07:00", "08:00", values(2, 6)), 1, 4), high), []at{
-			{8, "After low", [2]int64{1, 4}}, {9, "Active high", [2]int64{5, 20}}, {11, "Idle", [2]int64{}}}},
-		{"a window that starts as another ends leaves no room for its after", rules(ending(low, 1, 4), daily("next", 1, "12:00", "13:00", values(3, 5))), []at{
-			{12, "Active next", [2]int64{3, 5}}, {13, "Idle", [2]int64{}}}},
+		{"a higher one without an after that starts later ends a lower one's after",
+			rules(ending(daily("low", 1, "07:00", "08:00", values(2, 6)), 1, 4), high), []at{
+				{8, "After low", [2]int64{1, 4}}, {9, "Active high", [2]int64{5, 20}}, {11, "Idle", [2]int64{}}}},
+		{"a window that starts as another ends leaves no room for its after",
+			rules(ending(low, 1, 4), daily("next", 1, "12:00", "13:00", values(3, 5))), []at{
+				{12, "Active next", [2]int64{3, 5}}, {13, "Idle", [2]int64{}}}},
 		{"the later end decides whose after holds", rules(ending(daily("b", 1, "07:00", "10:00", values(2, 6)), 1, 3), ending(low, 2, 4)), []at{
 			{10, "Active low", [2]int64{2, 6}}, {12, "After low", [2]int64{2, 4}}}},
 		{"two afters of one end: priority", rules(ending(daily("a", 2, "07:00", "12:00", values(2, 6)), 1, 3), ending(low, 2, 4)), []at{
 			{12, "After a", [2]int64{1, 3}}}},
-		{"two afters of one end and one priority: capacity", rules(ending(daily("a", 1, "07:00", "12:00", values(2, 6)), 1, 9), ending(low, 2, 4)), []at{
+		{"two afters of one end and one priority: capacity", rules(ending(daily("a", 1, "07:00", "12:00", values(2, 6)), 1, 9),
+			ending(low, 2, 4)), []at{
 			{12, "After a,low", [2]int64{2, 9}}}},
 		{"equal priorities: the larger of each", rules(low, daily("also", 1, "09:00", "11:00", values(1, 20))), []at{
 			{9, "Active also,low", [2]int64{2, 20}}, {11, "Active low", [2]int64{2, 6}}}},
@@ -111,7 +115,8 @@ func TestDatesAreLocal(t *testing.T) {
 
 func TestStateSaysSinceAndNext(t *testing.T) {
 	p := compiled(t, rules(
-		daily("low", 1, "08:00", "12:00", values(2, 6)), daily("brief", 0, "09:00", "09:30", values(1, 1)), daily("high", 9, "11:00", "13:00", values(5, 20))))
+		daily("low", 1, "08:00", "12:00", values(2, 6)), daily("brief", 0, "09:00", "09:30", values(1, 1)),
+		daily("high", 9, "11:00", "13:00", values(5, 20))))
 	tests := []struct {
 		at          int
 		since, next time.Time
@@ -174,7 +179,8 @@ func TestSize(t *testing.T) {
 			if diff := cmp.Diff(tc.want, d.Intents); diff != "" {
 				t.Errorf("intents (-want +got):\n%s", diff)
 			}
-			if !strings.HasPrefix(trace, "window: peak since 2026-03-02T08:00:00Z, min 5, max 20, replicas 6, next edge 2026-03-02T11:00:00Z; size: ") {
+			if !strings.HasPrefix(trace,
+				"window: peak since 2026-03-02T08:00:00Z, min 5, max 20, replicas 6, next edge 2026-03-02T11:00:00Z; size: ") {
 				t.Errorf("the trace is %q", trace)
 			}
 			if !d.Wake.Equal(hour(11)) {
@@ -200,7 +206,8 @@ func TestSizeIsSetOncePerWindow(t *testing.T) {
 		// want has the claimed size by hour, with its start, and whether it was set already; zero: none.
 		want map[int]workload.Intent
 	}{
-		{"interrupted by one without a size", rules(daily("low", 1, "08:00", "12:00", size(6)), daily("high", 9, "09:00", "10:00", values(5, 20))),
+		{"interrupted by one without a size", rules(daily("low", 1, "08:00", "12:00", size(6)),
+			daily("high", 9, "09:00", "10:00", values(5, 20))),
 			map[int]workload.Intent{8: asked(6, 8), 9: {}, 10: again(6), 11: again(6)}},
 		{"interrupted by one with another size", rules(daily("low", 1, "08:00", "12:00", size(6)), daily("high", 9, "09:00", "10:00", size(9))),
 			map[int]workload.Intent{8: asked(6, 8), 9: asked(9, 9), 10: again(6)}},
@@ -212,7 +219,8 @@ func TestSizeIsSetOncePerWindow(t *testing.T) {
 			map[int]workload.Intent{8: again(6), 9: {}, 10: again(6)}},
 		{"always open, never covered", rules(daily("low", 1, "00:00", "24:00", size(6))),
 			map[int]workload.Intent{8: {Size: &workload.Size{Replicas: 6}}}},
-		{"after", rules(with(daily("low", 1, "08:00", "09:00", values(1, 9)), func(t *v1alpha1.TimeTrigger) { t.After = &v1alpha1.TriggerValues{Replicas: n(2)} })),
+		{"after", rules(with(daily("low", 1, "08:00", "09:00", values(1, 9)),
+			func(t *v1alpha1.TimeTrigger) { t.After = &v1alpha1.TriggerValues{Replicas: n(2)} })),
 			map[int]workload.Intent{8: {}, 9: asked(2, 9), 20: asked(2, 9)}},
 	}
 	for _, tc := range tests {
@@ -222,7 +230,8 @@ func TestSizeIsSetOncePerWindow(t *testing.T) {
 				d, _ := decide(t, p, hour(at), governed)
 				got := workload.Intent{}
 				if len(d.Intents) > 1 {
-					got = workload.Intent{Since: d.Intents[1].Since, Resumed: d.Intents[1].Resumed, Size: &workload.Size{Replicas: d.Intents[1].Size.Replicas}}
+					got = workload.Intent{Since: d.Intents[1].Since, Resumed: d.Intents[1].Resumed,
+						Size: &workload.Size{Replicas: d.Intents[1].Size.Replicas}}
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("at hour %d (-want +got):\n%s", at, diff)
@@ -307,7 +316,8 @@ func TestStatusOfTriggers(t *testing.T) {
 
 func TestFieldNamesTheSourceOfABound(t *testing.T) {
 	suspended := with(daily("suspended", 9, "00:00", "24:00", values(1, 1)), func(t *v1alpha1.TimeTrigger) { t.Suspend = true })
-	p := compiled(t, rules(suspended, daily("low", 1, "08:00", "12:00", values(0, 6)), ending(daily("high", 9, "09:00", "11:00", values(5, 20)), 1, 4),
+	p := compiled(t, rules(suspended, daily("low", 1, "08:00", "12:00", values(0, 6)),
+		ending(daily("high", 9, "09:00", "11:00", values(5, 20)), 1, 4),
 		daily("also", 9, "10:00", "11:00", v1alpha1.TriggerValues{Max: n(20)}), daily("last", 1, "20:00", "21:00", size(3))))
 	for _, tc := range []struct {
 		hour     int

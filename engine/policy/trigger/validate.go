@@ -62,7 +62,8 @@ func compileTriggers(rules v1alpha1.TriggerRules, calendars when.Calendars, at *
 }
 
 // compileTime compiles the time of a trigger: its window, overruled by its calendars.
-func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars when.Calendars, at *field.Path) (timeline.Timeline, field.ErrorList) {
+func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars when.Calendars, at *field.Path) (timeline.Timeline,
+	field.ErrorList) {
 	var window timeline.Timeline
 	var errs field.ErrorList
 	opens := slices.ContainsFunc(t.Calendars, func(c v1alpha1.WindowCalendar) bool { return c.Effect == v1alpha1.EffectOpen })
@@ -70,7 +71,8 @@ func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars when.Cale
 	case !equality.Semantic.DeepEqual(t.Window, v1alpha1.Window{}):
 		window, errs = when.Window(t.Window, loc, at.Child("window"))
 	case !opens:
-		errs = field.ErrorList{field.Required(at.Child("window"), "set from and to, days, cron with duration or until, or start and end, or add a calendar with the effect Open")}
+		errs = field.ErrorList{field.Required(at.Child("window"),
+			"set from and to, days, cron with duration or until, or start and end, or add a calendar with the effect Open")}
 	}
 	effects, es := when.Effects(t.Calendars, v1alpha1.EffectOpen, v1alpha1.EffectClosed, calendars, at.Child("calendars"))
 	if errs = append(errs, es...); len(errs) > 0 || len(effects) == 0 {
@@ -128,7 +130,8 @@ func checkKinds(rules v1alpha1.TriggerRules, gks []schema.GroupKind, ctx Context
 	return errs
 }
 
-func checkPlaces(v v1alpha1.TriggerValues, gks []schema.GroupKind, kinds map[schema.GroupKind]policy.AdaptedKind, at *field.Path) field.ErrorList {
+func checkPlaces(v v1alpha1.TriggerValues, gks []schema.GroupKind, kinds map[schema.GroupKind]policy.AdaptedKind,
+	at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, n := range named(v) {
 		if n.value == nil {

@@ -60,18 +60,27 @@ func TestRefused(t *testing.T) {
 		{"nothing to set", during(v1alpha1.TriggerValues{}), nil, "spec.triggers[0].during", "give min, max, replicas"},
 		{"a negative min", during(values(-1, 5)), nil, "spec.triggers[0].during.min", "must be from 0"},
 		{"a size that fits no field", during(size(1 << 31)), nil, "spec.triggers[0].during.replicas", "must be from 0 to 2147483647"},
-		{"an unknown weekday", window(v1alpha1.Window{Days: []v1alpha1.Day{"Mo"}, From: "08:00", To: "11:00"}), nil, "spec.triggers[0].window.days[0]", "Mo"},
+		{"an unknown weekday", window(v1alpha1.Window{Days: []v1alpha1.Day{"Mo"}, From: "08:00", To: "11:00"}), nil,
+			"spec.triggers[0].window.days[0]", "Mo"},
 		{"an empty window", window(v1alpha1.Window{From: "08:00", To: "08:00"}), nil, "spec.triggers[0].window.to", "must differ"},
 		{"no window", window(v1alpha1.Window{}), nil, "spec.triggers[0].window", "set from and to"},
-		{"two forms of window", window(v1alpha1.Window{From: "08:00", To: "11:00", Cron: "0 8 * * *", Duration: "1h"}), nil, "spec.triggers[0].window", "more than one form"},
-		{"dates the wrong way round", window(v1alpha1.Window{Start: "2026-03-04", End: "2026-03-02"}), nil, "spec.triggers[0].window.end", "must be after start"},
-		{"a suspended one is checked too", rules(with(fine, func(t *v1alpha1.TimeTrigger) { t.Suspend, t.During = true, values(2, 1) })), nil, "spec.triggers[0].during.min", "must not be above max"},
-		{"an unknown zone", v1alpha1.TriggerRules{TimeZone: "Europe/Atlantis", Triggers: []v1alpha1.TimeTrigger{fine}}, nil, "spec.timeZone", "Atlantis"},
+		{"two forms of window", window(v1alpha1.Window{From: "08:00", To: "11:00", Cron: "0 8 * * *", Duration: "1h"}), nil,
+			"spec.triggers[0].window", "more than one form"},
+		{"dates the wrong way round", window(v1alpha1.Window{Start: "2026-03-04", End: "2026-03-02"}), nil, "spec.triggers[0].window.end",
+			"must be after start"},
+		{"a suspended one is checked too", rules(with(fine, func(t *v1alpha1.TimeTrigger) { t.Suspend, t.During = true, values(2, 1) })), nil,
+			"spec.triggers[0].during.min", "must not be above max"},
+		{"an unknown zone", v1alpha1.TriggerRules{TimeZone: "Europe/Atlantis", Triggers: []v1alpha1.TimeTrigger{fine}}, nil, "spec.timeZone",
+			"Atlantis"},
 		{"an unknown overlap", v1alpha1.TriggerRules{Overlap: "Sum", Triggers: []v1alpha1.TimeTrigger{fine}}, nil, "spec.overlap", "Sum"},
-		{"a min that the kind refuses", during(values(0, 5)), []v1alpha1.KindRef{autoscaler}, "spec.triggers[0].during.min", "accepts no less than 1"},
-		{"a max that one of the kinds refuses", rules(with(fine, func(t *v1alpha1.TimeTrigger) { t.After = &v1alpha1.TriggerValues{Max: n(0)} })), []v1alpha1.KindRef{deployment, autoscaler}, "spec.triggers[0].after.max", "accepts no less than 1"},
-		{"bounds where there are none", during(values(1, 5)), []v1alpha1.KindRef{deployment}, "spec.triggers[0].during.min", "has no place for it"},
-		{"a size where there is none", during(size(1)), []v1alpha1.KindRef{configured}, "spec.triggers[0].during.replicas", "has no place for it"},
+		{"a min that the kind refuses", during(values(0, 5)), []v1alpha1.KindRef{autoscaler}, "spec.triggers[0].during.min",
+			"accepts no less than 1"},
+		{"a max that one of the kinds refuses", rules(with(fine, func(t *v1alpha1.TimeTrigger) { t.After = &v1alpha1.TriggerValues{Max: n(0)} })),
+			[]v1alpha1.KindRef{deployment, autoscaler}, "spec.triggers[0].after.max", "accepts no less than 1"},
+		{"bounds where there are none", during(values(1, 5)), []v1alpha1.KindRef{deployment}, "spec.triggers[0].during.min",
+			"has no place for it"},
+		{"a size where there is none", during(size(1)), []v1alpha1.KindRef{configured}, "spec.triggers[0].during.replicas",
+			"has no place for it"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -100,7 +109,8 @@ func TestAccepted(t *testing.T) {
 	}{
 		{"a zero where no kind is listed", zero, nil},
 		{"a zero where one of the kinds is not known yet", zero, []v1alpha1.KindRef{autoscaler, unheardOf}},
-		{"a size where one of the kinds has a place for it", rules(daily("a", 0, "20:00", "08:00", size(3))), []v1alpha1.KindRef{configured, deployment}},
+		{"a size where one of the kinds has a place for it", rules(daily("a", 0, "20:00", "08:00", size(3))),
+			[]v1alpha1.KindRef{configured, deployment}},
 		{"a size for what an autoscaler governs", rules(daily("a", 0, "20:00", "08:00", size(3))), []v1alpha1.KindRef{autoscaler}},
 		{"only a suspended one", rules(suspended), nil},
 		{"the largest size that fits a field", rules(daily("a", 0, "20:00", "08:00", size(1<<31-1))), nil},
@@ -118,7 +128,8 @@ func TestAccepted(t *testing.T) {
 
 func TestEmptyListIsRefused(t *testing.T) {
 	for _, empty := range [][]v1alpha1.TimeTrigger{nil, {}} {
-		if _, errs := Compile(object(rules(empty...)), Context{}); len(errs) != 1 || errs[0].Field != "spec.triggers" || errs[0].Type != field.ErrorTypeRequired {
+		if _, errs := Compile(object(rules(empty...)), Context{}); len(errs) != 1 || errs[0].Field != "spec.triggers" ||
+			errs[0].Type != field.ErrorTypeRequired {
 			t.Errorf("%#v: %v", empty, errs)
 		}
 	}
@@ -230,7 +241,8 @@ func TestTemplateListsItsMetadata(t *testing.T) {
 		opaque              bool
 	}{
 		{`{"name":"web"}`, nil, nil, false},
-		{`{"name":"web","namespace":"shop","labels":{"b":"1","a":"2"},"annotations":{"c":"3","kubernetes.io/d":"4"}}`, []string{"a", "b"}, []string{"c", "kubernetes.io/d"}, false},
+		{`{"name":"web","namespace":"shop","labels":{"b":"1","a":"2"},"annotations":{"c":"3","kubernetes.io/d":"4"}}`, []string{"a", "b"},
+			[]string{"c", "kubernetes.io/d"}, false},
 		{`{"name":"web","finalizers":["example.com/keep"]}`, nil, nil, true},
 	} {
 		o := templated(strings.Replace(wholeTemplate, `{"name":"web","labels":{"tier":"front"}}`, tc.metadata, 1))
@@ -264,10 +276,13 @@ func TestTemplateRefused(t *testing.T) {
 		{"no kind", templated(`{"apiVersion":"autoscaling/v2"}`), "spec.template.kind"},
 		{"no version", templated(`{"kind":"HorizontalPodAutoscaler"}`), "spec.template.apiVersion"},
 		{"a version that the adapter does not speak", templated(strings.Replace(wholeTemplate, "/v2", "/v1", 1)), "spec.template.apiVersion"},
-		{"another kind than the target", templated(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}`), "spec.template.kind"},
-		{"more kinds than one", templated(wholeTemplate, func(o *v1alpha1.Trigger) { o.Spec.Target.Kinds = append(o.Spec.Target.Kinds, deployment) }), "spec.template.kind"},
+		{"another kind than the target", templated(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}`),
+			"spec.template.kind"},
+		{"more kinds than one", templated(wholeTemplate,
+			func(o *v1alpha1.Trigger) { o.Spec.Target.Kinds = append(o.Spec.Target.Kinds, deployment) }), "spec.template.kind"},
 		{"no name", templated(unnamedTemplate), "spec.template.metadata.name"},
-		{"another namespace", templated(strings.Replace(wholeTemplate, `"name":"web",`, `"name":"web","namespace":"bank",`, 1)), "spec.template.metadata.namespace"},
+		{"another namespace", templated(strings.Replace(wholeTemplate, `"name":"web",`, `"name":"web","namespace":"bank",`, 1)),
+			"spec.template.metadata.namespace"},
 		{"not selected by name", templated(wholeTemplate, targetNamed("api")), "spec.template"},
 		{"not selected by labels", templated(wholeTemplate, func(o *v1alpha1.Trigger) {
 			o.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "back"}}

@@ -47,7 +47,8 @@ func Calendar(name string, spec v1alpha1.CalendarSpec, from Sources, at *field.P
 		in.Yearly = append(in.Yearly, yearly(y))
 	}
 	if h := spec.Holidays; h != nil {
-		days, es := holidays.Parse(holidays.Spec{Country: h.Country, Subdivisions: h.Subdivisions, Only: h.Only, Except: h.Except}, at.Child("holidays"))
+		days, es := holidays.Parse(holidays.Spec{Country: h.Country, Subdivisions: h.Subdivisions, Only: h.Only, Except: h.Except},
+			at.Child("holidays"))
 		errs = append(errs, es...)
 		for _, d := range days {
 			in.Days = append(in.Days, timeline.NamedDays{Days: d.Days, Name: d.Name})
@@ -128,8 +129,8 @@ func Cycle(name string, includes func(name string) []string) (way []string) {
 	return slices.Clip(visit(name, nil))
 }
 
-// maxIncluded bounds the calendars that a calendar includes, directly and through others, each as often as it is included: every question about a day
-// asks them all.
+// maxIncluded bounds the calendars that a calendar includes, directly and through others, each as often as it is included: every
+// question about a day asks them all.
 const maxIncluded = 64
 
 // Includes returns the error of a calendar that includes itself, or too many others.

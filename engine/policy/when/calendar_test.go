@@ -12,11 +12,13 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-const file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\nDTSTART;TZID=Europe/Berlin:20370512T220000\nDTEND;TZID=Europe/Berlin:20370513T040000\nEND:VEVENT\nEND:VCALENDAR\n"
+const file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\n" +
+	"DTSTART;TZID=Europe/Berlin:20370512T220000\nDTEND;TZID=Europe/Berlin:20370513T040000\nEND:VEVENT\nEND:VCALENDAR\n"
 
 // A calendar is all of its parts: dates, the holidays of a country, a file, and other calendars.
 func TestPartsOfACalendar(t *testing.T) {
-	others, _ := when.Calendar("other", v1alpha1.CalendarSpec{TimeZone: "Europe/Berlin", Dates: []v1alpha1.CalendarDate{{Date: "2037-07-01", Name: "day off"}}}, when.Sources{}, at)
+	others, _ := when.Calendar("other", v1alpha1.CalendarSpec{TimeZone: "Europe/Berlin",
+		Dates: []v1alpha1.CalendarDate{{Date: "2037-07-01", Name: "day off"}}}, when.Sources{}, at)
 	sources := when.Sources{
 		Calendars: func(name string) (timeline.Timeline, bool) { return others.Days, name == "other" },
 		Text: func(key v1alpha1.ConfigMapKey) (string, error) {

@@ -24,7 +24,8 @@ func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
 
 // Window compiles one window. loc is the zone of the policy, which the window's own overrules.
 func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Timeline, field.ErrorList) {
-	spec := timeline.WindowSpec{Name: w.Name, Filter: filter(w), From: w.From, To: w.To, Cron: w.Cron, Until: w.Until, Start: w.Start, End: w.End,
+	spec := timeline.WindowSpec{Name: w.Name, Filter: filter(w), From: w.From, To: w.To, Cron: w.Cron, Until: w.Until, Start: w.Start,
+		End:       w.End,
 		ValidFrom: w.ValidFrom, ValidUntil: w.ValidUntil}
 	for _, d := range w.Days {
 		spec.Days = append(spec.Days, string(d))
@@ -103,7 +104,9 @@ func TooManyCrons(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	if n <= MaxCrons {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, n, fmt.Sprintf("%d windows have a cron, where at most %d may: write the others as days with from and to, or make another policy", n, MaxCrons))}
+	return field.ErrorList{field.Invalid(at, n,
+		fmt.Sprintf("%d windows have a cron, where at most %d may: write the others as days with from and to, or make another policy", n,
+			MaxCrons))}
 }
 
 // EveryWindow compiles a list of windows and ignores repeated names.
@@ -121,9 +124,10 @@ func EveryWindow(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]ti
 	return out, errs
 }
 
-// Effects compiles the calendars of a policy for timeline.Override. on is the effect that turns the policy's timeline on, off the one that turns it off. Without
-// calendars to look in, which is so at apply, only the references are checked.
-func Effects[R interface{ Use() (string, E) }, E ~string](refs []R, on, off E, calendars Calendars, at *field.Path) ([]timeline.Effect, field.ErrorList) {
+// Effects compiles the calendars of a policy for timeline.Override. on is the effect that turns the policy's timeline on, off the
+// one that turns it off. Without calendars to look in, which is so at apply, only the references are checked.
+func Effects[R interface{ Use() (string, E) }, E ~string](refs []R, on, off E, calendars Calendars, at *field.Path) ([]timeline.Effect,
+	field.ErrorList) {
 	var errs field.ErrorList
 	var effects []timeline.Effect
 	seen := sets.New[string]()

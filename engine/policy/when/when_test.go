@@ -45,21 +45,28 @@ func TestWindow(t *testing.T) {
 		window       v1alpha1.Window
 		open, closes string
 	}{
-		{"days, from and to", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Tue"}, From: "10:00", To: "12:00"}, "2026-05-12T08:00:00Z", "2026-05-12T10:00:00Z"},
+		{"days, from and to", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Tue"}, From: "10:00", To: "12:00"}, "2026-05-12T08:00:00Z",
+			"2026-05-12T10:00:00Z"},
 		{"a zone of its own", v1alpha1.Window{Name: "a", TimeZone: "Asia/Tokyo", Days: []v1alpha1.Day{"Tue"}, From: "10:00", To: "12:00"},
 			"2026-05-12T01:00:00Z", "2026-05-12T03:00:00Z"},
 		{"whole days", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Sat", "Sun"}}, "2026-05-15T22:00:00Z", "2026-05-17T22:00:00Z"},
 		{"months", v1alpha1.Window{Name: "a", Months: []int32{5}}, "2026-04-30T22:00:00Z", "2026-05-31T22:00:00Z"},
-		{"every other week", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Fri"}, Weeks: &v1alpha1.Weeks{Every: 2, Starting: "2026-05-04"}, From: "15:00", To: "18:00"},
+		{"every other week", v1alpha1.Window{Name: "a", Days: []v1alpha1.Day{"Fri"}, Weeks: &v1alpha1.Weeks{Every: 2, Starting: "2026-05-04"},
+			From: "15:00", To: "18:00"},
 			"2026-05-08T13:00:00Z", "2026-05-08T16:00:00Z"},
-		{"the last day of the month", v1alpha1.Window{Name: "a", DayOfMonth: []v1alpha1.DayOfMonth{-1}}, "2026-05-30T22:00:00Z", "2026-05-31T22:00:00Z"},
-		{"the last Friday", v1alpha1.Window{Name: "a", Nth: []v1alpha1.NthDay{{Week: -1, Day: "Fri"}}}, "2026-05-28T22:00:00Z", "2026-05-29T22:00:00Z"},
+		{"the last day of the month", v1alpha1.Window{Name: "a", DayOfMonth: []v1alpha1.DayOfMonth{-1}}, "2026-05-30T22:00:00Z",
+			"2026-05-31T22:00:00Z"},
+		{"the last Friday", v1alpha1.Window{Name: "a", Nth: []v1alpha1.NthDay{{Week: -1, Day: "Fri"}}}, "2026-05-28T22:00:00Z",
+			"2026-05-29T22:00:00Z"},
 		{"cron and until", v1alpha1.Window{Name: "a", Cron: "0 20 * * 5", Until: "0 7 * * 1"}, "2026-05-15T18:00:00Z", "2026-05-18T05:00:00Z"},
-		{"valid from a date until an instant", v1alpha1.Window{Name: "a", From: "00:00", To: "24:00", ValidFrom: "2026-06-01", ValidUntil: "2026-06-02T00:00:00Z"},
+		{"valid from a date until an instant", v1alpha1.Window{Name: "a", From: "00:00", To: "24:00", ValidFrom: "2026-06-01",
+			ValidUntil: "2026-06-02T00:00:00Z"},
 			"2026-05-31T22:00:00Z", "2026-06-02T00:00:00Z"},
 		{"cron and duration", v1alpha1.Window{Name: "a", Cron: "0 2 * * 3", Duration: "90m"}, "2026-05-13T00:00:00Z", "2026-05-13T01:30:00Z"},
-		{"dates, of which the last is included", v1alpha1.Window{Name: "a", Start: "2026-12-24", End: "2026-12-31"}, "2026-12-23T23:00:00Z", "2026-12-31T23:00:00Z"},
-		{"instants, of which the last is not", v1alpha1.Window{Name: "a", Start: "2026-06-01T00:00:00Z", End: "2026-06-02T00:00:00Z"}, "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"},
+		{"dates, of which the last is included", v1alpha1.Window{Name: "a", Start: "2026-12-24", End: "2026-12-31"}, "2026-12-23T23:00:00Z",
+			"2026-12-31T23:00:00Z"},
+		{"instants, of which the last is not", v1alpha1.Window{Name: "a", Start: "2026-06-01T00:00:00Z", End: "2026-06-02T00:00:00Z"},
+			"2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"},
 	} {
 		w, errs := when.Window(test.window, berlin(t), at.Index(0))
 		if len(errs) > 0 {
@@ -67,7 +74,8 @@ func TestWindow(t *testing.T) {
 		}
 		state := w.At(instant(test.open))
 		before := w.At(instant(test.open).Add(-time.Second))
-		if !state.Active || state.Name != "a" || !state.Until.Equal(instant(test.closes)) || before.Active || !before.Until.Equal(instant(test.open)) {
+		if !state.Active || state.Name != "a" || !state.Until.Equal(instant(test.closes)) || before.Active ||
+			!before.Until.Equal(instant(test.open)) {
 			t.Errorf("%s: %+v, a second before %+v", test.reason, state, before)
 		}
 	}
@@ -94,16 +102,22 @@ func TestWindowsNameTheField(t *testing.T) {
 		{"two names", []v1alpha1.Window{good, named("b")}, nil},
 		{"no names", []v1alpha1.Window{named(""), named("")}, nil},
 		{"one name twice", []v1alpha1.Window{good, named("b"), good}, []string{`spec.windows[2].name: Duplicate value: "a"`}},
-		{"one name three times", []v1alpha1.Window{good, good, good}, []string{`spec.windows[1].name: Duplicate value: "a"`, `spec.windows[2].name: Duplicate value: "a"`}},
+		{"one name three times", []v1alpha1.Window{good, good, good},
+			[]string{`spec.windows[1].name: Duplicate value: "a"`, `spec.windows[2].name: Duplicate value: "a"`}},
 		{"a bad time", []v1alpha1.Window{good, {From: "8", To: "20:00"}}, []string{"spec.windows[1].from: Invalid value"}},
 		{"a bad day", []v1alpha1.Window{{Days: []v1alpha1.Day{"Someday"}, From: "08:00", To: "20:00"}}, []string{"spec.windows[0].days[0]"}},
-		{"a bad zone", []v1alpha1.Window{good, {From: "08:00", To: "20:00", TimeZone: "Europe/Berlim"}}, []string{`spec.windows[1].timeZone: Invalid value: "Europe/Berlim"`}},
-		{"a month that is none", []v1alpha1.Window{{Months: []int32{0}}}, []string{"spec.windows[0].months[0]: Invalid value: 0: must be 1 to 12"}},
-		{"a duration of nothing", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "0s"}}, []string{`spec.windows[0].duration: Required value: how long the window stays open`}},
+		{"a bad zone", []v1alpha1.Window{good, {From: "08:00", To: "20:00", TimeZone: "Europe/Berlim"}},
+			[]string{`spec.windows[1].timeZone: Invalid value: "Europe/Berlim"`}},
+		{"a month that is none", []v1alpha1.Window{{Months: []int32{0}}},
+			[]string{"spec.windows[0].months[0]: Invalid value: 0: must be 1 to 12"}},
+		{"a duration of nothing", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "0s"}},
+			[]string{`spec.windows[0].duration: Required value: how long the window stays open`}},
 		{"no duration", []v1alpha1.Window{{Cron: "0 2 * * *"}}, []string{"spec.windows[0].duration: Required value"}},
 		{"part of a second", []v1alpha1.Window{{Cron: "0 2 * * *", Duration: "1.5s"}}, []string{"spec.windows[0].duration: Invalid value"}},
-		{"a duration in words", []v1alpha1.Window{good, {Cron: "0 2 * * *", Duration: "a day"}}, []string{`spec.windows[1].duration: Invalid value: "a day"`}},
-		{"a bad duration and a bad cron", []v1alpha1.Window{{Cron: "nightly", Duration: "1y"}}, []string{`spec.windows[0].duration: Invalid value: "1y"`, "spec.windows[0].cron: Invalid value"}},
+		{"a duration in words", []v1alpha1.Window{good, {Cron: "0 2 * * *", Duration: "a day"}},
+			[]string{`spec.windows[1].duration: Invalid value: "a day"`}},
+		{"a bad duration and a bad cron", []v1alpha1.Window{{Cron: "nightly", Duration: "1y"}},
+			[]string{`spec.windows[0].duration: Invalid value: "1y"`, "spec.windows[0].cron: Invalid value"}},
 	} {
 		windows, errs := when.Windows(test.list, time.UTC, at)
 		if len(errs) != len(test.want) || len(windows) != len(test.list) {
@@ -122,8 +136,9 @@ func TestWindowsNameTheField(t *testing.T) {
 func TestCalendar(t *testing.T) {
 	compiled, errs := when.Calendar("holidays", v1alpha1.CalendarSpec{
 		TimeZone: "Europe/Berlin",
-		Dates:    []v1alpha1.CalendarDate{{Date: "2026-04-03", Name: "Good Friday"}, {Start: "2026-12-27", End: "2026-12-29", Name: "works holidays"}},
-		Yearly:   []v1alpha1.CalendarYearly{{Month: 5, Day: 1, Name: "Labour Day"}},
+		Dates: []v1alpha1.CalendarDate{{Date: "2026-04-03", Name: "Good Friday"},
+			{Start: "2026-12-27", End: "2026-12-29", Name: "works holidays"}},
+		Yearly: []v1alpha1.CalendarYearly{{Month: 5, Day: 1, Name: "Labour Day"}},
 	}, when.Sources{}, at)
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -140,8 +155,10 @@ func TestCalendar(t *testing.T) {
 		now = st.Until
 	}
 	want := []string{
-		"2026-04-02T22:00:00Z holidays: Good Friday", "2026-04-03T22:00:00Z ", "2026-04-30T22:00:00Z holidays: Labour Day", "2026-05-01T22:00:00Z ",
-		"2026-12-26T23:00:00Z holidays: works holidays", "2026-12-29T23:00:00Z ", "2027-04-30T22:00:00Z holidays: Labour Day", "2027-05-01T22:00:00Z ",
+		"2026-04-02T22:00:00Z holidays: Good Friday", "2026-04-03T22:00:00Z ", "2026-04-30T22:00:00Z holidays: Labour Day",
+		"2026-05-01T22:00:00Z ",
+		"2026-12-26T23:00:00Z holidays: works holidays", "2026-12-29T23:00:00Z ", "2027-04-30T22:00:00Z holidays: Labour Day",
+		"2027-05-01T22:00:00Z ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -149,7 +166,8 @@ func TestCalendar(t *testing.T) {
 	for _, spec := range []v1alpha1.CalendarSpec{
 		{TimeZone: "Nowhere"}, {Dates: []v1alpha1.CalendarDate{{Date: "2026-02-30"}}}, {Yearly: []v1alpha1.CalendarYearly{{Month: 13, Day: 1}}},
 	} {
-		if _, errs := when.Calendar("holidays", spec, when.Sources{}, at); len(errs) == 0 || !slices.ContainsFunc(errs, func(e *field.Error) bool { return strings.HasPrefix(e.Field, "spec.windows") }) {
+		if _, errs := when.Calendar("holidays", spec, when.Sources{}, at); len(errs) == 0 ||
+			!slices.ContainsFunc(errs, func(e *field.Error) bool { return strings.HasPrefix(e.Field, "spec.windows") }) {
 			t.Errorf("%+v: %v", spec, errs)
 		}
 	}
@@ -163,7 +181,8 @@ func TestCalendar(t *testing.T) {
 // only by the schema.
 func TestCronsAreLimited(t *testing.T) {
 	list := func(crons, others int) []v1alpha1.Window {
-		return append(slices.Repeat([]v1alpha1.Window{{Cron: "0 0 1-30 * 1", Duration: "520w"}}, crons), slices.Repeat([]v1alpha1.Window{{From: "10:00", To: "12:00"}}, others)...)
+		return append(slices.Repeat([]v1alpha1.Window{{Cron: "0 0 1-30 * 1", Duration: "520w"}}, crons),
+			slices.Repeat([]v1alpha1.Window{{From: "10:00", To: "12:00"}}, others)...)
 	}
 	if _, errs := when.EveryWindow(list(when.MaxCrons, 32), berlin(t), at); len(errs) > 0 {
 		t.Errorf("as many as may be: %v", errs)
@@ -197,7 +216,8 @@ func TestYearly(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	_, errs = when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Month: 8, Day: 1, InLieu: "Friday"}}}, when.Sources{}, at)
+	_, errs = when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Month: 8, Day: 1, InLieu: "Friday"}}},
+		when.Sources{}, at)
 	if len(errs) != 1 || errs[0].Field != "spec.windows.yearly[0].inLieu" {
 		t.Errorf("moved to a Friday: %v", errs)
 	}

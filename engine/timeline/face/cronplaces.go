@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// takePlaces takes the places in the month out of the day fields of a cron expression (L, L-2, LW and 15W of the day of the month, 5L and 5#2
-// of the weekday), which the parser does not know. A field of nothing else becomes any value; only says that this value does not count.
-// Without a place, it returns nil.
+// takePlaces takes the places in the month out of the day fields of a cron expression (L, L-2, LW and 15W of the day of the
+// month, 5L and 5#2 of the weekday), which the parser does not know. A field of nothing else becomes any value; only says that
+// this value does not count. Without a place, it returns nil.
 func takePlaces(domField, dowField *string) (places *monthPlaces, onlyDom, onlyDow bool, err error) {
 	p := &monthPlaces{}
 	dates, dom, err := splitPlaces(*domField, p.takeDate)
@@ -48,7 +48,8 @@ func splitPlaces(field string, take func(part string) (bool, error)) (taken int,
 	return taken, strings.Join(left, ","), nil
 }
 
-// takeDate takes L (the last day of the month), L-2 (two days before it), LW (the last from Monday to Friday) and 15W (the nearest to the 15th).
+// takeDate takes L (the last day of the month), L-2 (two days before it), LW (the last from Monday to Friday) and 15W (the
+// nearest to the 15th).
 func (p *monthPlaces) takeDate(part string) (bool, error) {
 	switch {
 	case part == "L":

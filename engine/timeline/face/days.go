@@ -113,8 +113,8 @@ func UpTo(s Set, day int64) (int64, bool) {
 	return 0, false
 }
 
-// widestGap returns the longest distance between two neighbouring days of a set that has some. It looks at each month of the Gregorian cycle
-// once, after which everything repeats.
+// widestGap returns the longest distance between two neighbouring days of a set that has some. It looks at each month of the
+// Gregorian cycle once, after which everything repeats.
 func widestGap(s Set) (widest int64) {
 	m, _ := monthOf(0)
 	first, last := int64(-1), int64(0)

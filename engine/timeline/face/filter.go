@@ -107,7 +107,8 @@ func (f Filter) parseDates(path *field.Path) (Set, field.ErrorList) {
 	for i, n := range f.DayOfMonth {
 		switch {
 		case n == 0 || n < -31 || n > 31:
-			errs = append(errs, field.Invalid(path.Index(i), n, "must be 1 to 31, or -1 to -31 counted from the end of the month: -1 is the last day"))
+			errs = append(errs, field.Invalid(path.Index(i), n,
+				"must be 1 to 31, or -1 to -31 counted from the end of the month: -1 is the last day"))
 		case n > 0:
 			days.dom |= 1 << n
 		default:
@@ -142,7 +143,8 @@ func (p *monthPlaces) addNth(n Nth, path *field.Path) field.ErrorList {
 	case n.Week <= -1 && n.Week >= -len(p.nthLast):
 		p.nthLast[-n.Week-1] |= dow
 	default:
-		return field.ErrorList{field.Invalid(path.Child("week"), n.Week, "must be 1 to 5, or -1 to -5 counted from the end of the month: -1 is the last")}
+		return field.ErrorList{field.Invalid(path.Child("week"), n.Week,
+			"must be 1 to 5, or -1 to -5 counted from the end of the month: -1 is the last")}
 	}
 	return nil
 }

@@ -4,7 +4,8 @@ import "testing"
 
 // TestWidestGap compares the gaps found by months with those found day by day.
 func TestWidestGap(t *testing.T) {
-	for _, expr := range []string{"0 0 * * *", "0 0 1 1 *", "0 0 29 2 *", "0 0 1-30 * 1", "0 0 31 * *", "0 0 * 2 3", "0 0 29 2 1", "0 0 1-7 1,7 *", "0 0 * * 6,0"} {
+	for _, expr := range []string{"0 0 * * *", "0 0 1 1 *", "0 0 29 2 *", "0 0 1-30 * 1", "0 0 31 * *", "0 0 * 2 3", "0 0 29 2 1",
+		"0 0 1-7 1,7 *", "0 0 * * 6,0"} {
 		c, err := ParseCron(expr)
 		if err != nil {
 			t.Fatal(err)

@@ -67,7 +67,8 @@ func parseEaster(y Yearly, path *field.Path) (Set, field.ErrorList) {
 	case y.Month != 0 || y.Day != 0 || y.Until != nil || y.Nth != nil:
 		return nil, field.ErrorList{field.Forbidden(path.Child("easter"), "does not go with month, day, until and nth: make two entries")}
 	case offset < -most || offset > most:
-		return nil, field.ErrorList{field.Invalid(path.Child("easter"), offset, fmt.Sprintf("must be -%d to %d days from Easter Sunday", most, most))}
+		return nil, field.ErrorList{field.Invalid(path.Child("easter"), offset,
+			fmt.Sprintf("must be -%d to %d days from Easter Sunday", most, most))}
 	case y.InLieu:
 		return movedDays{easterDays{offset}}, nil
 	default:
@@ -172,7 +173,8 @@ func (d movedDays) mask(m month) uint32 {
 	before := m.previous()
 	all := d.set.mask(m)
 	atWeekend := all & m.weekdays(weekend)
-	// The last two days of the month before, as bits 0 and 1, and those of this month from bit 2 on: a Sunday is one day before its Monday, and a Saturday two.
+	// The last two days of the month before, as bits 0 and 1, and those of this month from bit 2 on: a Sunday is one day before its
+	// Monday, and a Saturday two.
 	moving := uint64(atWeekend)<<1 | uint64(d.set.mask(before)&before.weekdays(weekend))>>(before.length-1)
 	moved := (moving<<1 | moving<<2) & (uint64(m.weekdays(monday)) << 1)
 	return (all&^atWeekend | uint32(moved>>1)) & m.all()

@@ -1,4 +1,5 @@
-// Package holidays knows the public holidays of countries and of their subdivisions, as days of the calendar. The rules are those of github.com/rickar/cal.
+// Package holidays knows the public holidays of countries and of their subdivisions, as days of the calendar. The rules are those
+// of github.com/rickar/cal.
 //
 // Decisions (docs/decisions): 0051.
 package holidays
@@ -29,7 +30,8 @@ const (
 
 // Spec takes some holidays of a country.
 type Spec struct {
-	// Country is a code of ISO 3166-1, Subdivisions the second parts of codes of ISO 3166-2: DE and BY. Without subdivisions: the holidays of the whole country.
+	// Country is a code of ISO 3166-1, Subdivisions the second parts of codes of ISO 3166-2: DE and BY. Without subdivisions: the
+	// holidays of the whole country.
 	Country      string
 	Subdivisions []string
 	// Only takes the holidays of these names, Except all others.
@@ -98,14 +100,17 @@ func find(spec Spec, path *field.Path) (all []*cal.Holiday, errs field.ErrorList
 		return nil, field.ErrorList{field.Required(at, fmt.Sprintf("the holidays of %s are known by subdivision: give some of %s", spec.Country,
 			strings.Join(Subdivisions(spec.Country), ", ")))}
 	case len(spec.Subdivisions) > 0 && len(c.subdivisions) == 0:
-		return nil, field.ErrorList{field.Forbidden(at, fmt.Sprintf("the holidays of %s are known for the whole country only: leave subdivisions out, and list the others under yearly", spec.Country))}
+		return nil, field.ErrorList{field.Forbidden(at,
+			fmt.Sprintf("the holidays of %s are known for the whole country only: leave subdivisions out, and list the others under yearly",
+				spec.Country))}
 	case len(spec.Subdivisions) == 0:
 		return c.national, nil
 	}
 	for i, code := range spec.Subdivisions {
 		holidays, known := c.subdivisions[code]
 		if !known {
-			errs = append(errs, field.Invalid(at.Index(i), code, fmt.Sprintf("is no subdivision of %s; there are %s", spec.Country, strings.Join(Subdivisions(spec.Country), ", "))))
+			errs = append(errs, field.Invalid(at.Index(i), code,
+				fmt.Sprintf("is no subdivision of %s; there are %s", spec.Country, strings.Join(Subdivisions(spec.Country), ", "))))
 		}
 		all = append(all, holidays...)
 	}

@@ -31,12 +31,15 @@ func of2037(t *testing.T, spec holidays.Spec) (days []string) {
 
 // The dates are those of Bavaria's law on holidays, article 1, less Assumption Day, which holds in some of its places only.
 func TestBavaria(t *testing.T) {
-	want := []string{"01-01 Neujahrstag", "01-06 Heilige Drei Könige", "04-03 Karfreitag", "04-06 Ostermontag", "05-01 Tag der Arbeit", "05-14 Christi Himmelfahrt",
-		"05-25 Pfingstmontag", "06-04 Fronleichnam", "10-03 Tag der Deutschen Einheit", "11-01 Allerheiligen", "12-25 Weihnachtstag", "12-26 Zweiter Weihnachtsfeiertag"}
+	want := []string{"01-01 Neujahrstag", "01-06 Heilige Drei Könige", "04-03 Karfreitag", "04-06 Ostermontag", "05-01 Tag der Arbeit",
+		"05-14 Christi Himmelfahrt",
+		"05-25 Pfingstmontag", "06-04 Fronleichnam", "10-03 Tag der Deutschen Einheit", "11-01 Allerheiligen", "12-25 Weihnachtstag",
+		"12-26 Zweiter Weihnachtsfeiertag"}
 	if got := of2037(t, holidays.Spec{Country: "DE", Subdivisions: []string{"BY"}}); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := of2037(t, holidays.Spec{Country: "DE", Subdivisions: []string{"BY", "BE"}}); len(got) != len(want)+1 || !slices.Contains(got, "03-08 Frauentag") {
+	if got := of2037(t, holidays.Spec{Country: "DE", Subdivisions: []string{"BY", "BE"}}); len(got) != len(want)+1 ||
+		!slices.Contains(got, "03-08 Frauentag") {
 		t.Errorf("of Bavaria and Berlin: %q", got)
 	}
 	if got := of2037(t, holidays.Spec{Country: "DE", Only: []string{"Karfreitag"}}); !slices.Equal(got, []string{"04-03 Karfreitag"}) {
@@ -82,12 +85,17 @@ func TestEveryCountry(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for want, spec := range map[string]holidays.Spec{
 		`h.country: Invalid value: "Germany": is no country of ISO 3166-1 whose holidays are known; there are AR, AT,`: {Country: "Germany"},
-		`h.subdivisions[0]: Invalid value: "Bayern": is no subdivision of DE; there are BB, BE,`:                       {Country: "DE", Subdivisions: []string{"Bayern"}},
-		`h.subdivisions: Forbidden: the holidays of NL are known for the whole country only`:                           {Country: "NL", Subdivisions: []string{"NH"}},
-		`h.subdivisions: Required value: the holidays of AU are known by subdivision: give some of ACT, NSW,`:          {Country: "AU"},
-		`h.only[0]: Invalid value: "Karfreitg": no holiday there has this name; did you mean Karfreitag?`:              {Country: "DE", Only: []string{"Karfreitg"}},
-		`h.except[0]: Invalid value: "Good Friday": no holiday there has this name; there are Neujahrstag,`:            {Country: "DE", Except: []string{"Good Friday"}},
-		`h.except: Forbidden: does not go with only`:                                                                   {Country: "DE", Only: []string{"Karfreitag"}, Except: []string{"Ostermontag"}},
+		`h.subdivisions[0]: Invalid value: "Bayern": is no subdivision of DE; there are BB, BE,`: {Country: "DE",
+			Subdivisions: []string{"Bayern"}},
+		`h.subdivisions: Forbidden: the holidays of NL are known for the whole country only`: {Country: "NL",
+			Subdivisions: []string{"NH"}},
+		`h.subdivisions: Required value: the holidays of AU are known by subdivision: give some of ACT, NSW,`: {Country: "AU"},
+		`h.only[0]: Invalid value: "Karfreitg": no holiday there has this name; did you mean Karfreitag?`: {Country: "DE",
+			Only: []string{"Karfreitg"}},
+		`h.except[0]: Invalid value: "Good Friday": no holiday there has this name; there are Neujahrstag,`: {Country: "DE",
+			Except: []string{"Good Friday"}},
+		`h.except: Forbidden: does not go with only`: {Country: "DE",
+			Only: []string{"Karfreitag"}, Except: []string{"Ostermontag"}},
 	} {
 		_, errs := holidays.Parse(spec, field.NewPath("h"))
 		if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {

@@ -1,5 +1,6 @@
-// Package ical reads calendar files (RFC 5545) as events of a timeline. A recurring event is a rule in closed form
-// and never a list, so that an endless event costs no more than ten occurrences. An unreadable event is named with its line, and the rest holds.
+// Package ical reads calendar files (RFC 5545) as events of a timeline. A recurring event is a rule in closed form and never a
+// list, so that an endless event costs no more than ten occurrences. An unreadable event is named with its line, and the rest
+// holds.
 //
 // Decisions (docs/decisions): 0052.
 package ical
@@ -33,8 +34,8 @@ type file struct {
 	rules int
 }
 
-// Parse returns the events of a file. own is the zone of times without a zone. problems names each ignored event with its line. The error means
-// a file without a calendar.
+// Parse returns the events of a file. own is the zone of times without a zone. problems names each ignored event with its line.
+// The error means a file without a calendar.
 func Parse(text string, own *time.Location) (events []timeline.Event, problems []string, err error) {
 	if len(text) > MaxBytes {
 		return nil, nil, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxBytes)

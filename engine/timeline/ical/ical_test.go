@@ -49,32 +49,40 @@ func runsOf(t *testing.T, text string, from, to time.Time) (runs, problems []str
 }
 
 func TestForms(t *testing.T) {
-	outlook := "BEGIN:VTIMEZONE\r\nTZID:W. Europe Standard Time\r\nBEGIN:STANDARD\r\nDTSTART:16010101T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\nRRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10\r\nEND:STANDARD\r\n" +
-		"BEGIN:DAYLIGHT\r\nDTSTART:16010101T020000\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nRRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3\r\nEND:DAYLIGHT\r\nEND:VTIMEZONE\r\n"
+	outlook := "BEGIN:VTIMEZONE\r\nTZID:W. Europe Standard Time\r\nBEGIN:STANDARD\r\n" +
+		"DTSTART:16010101T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\nRRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10\r\nEND:STANDARD\r\n" +
+		"BEGIN:DAYLIGHT\r\nDTSTART:16010101T020000\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nRRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3\r\n" +
+		"END:DAYLIGHT\r\nEND:VTIMEZONE\r\n"
 	for _, tc := range []struct {
 		reason string
 		events []string
 		want   []string
 	}{
 		{"all day", []string{"SUMMARY:a | DTSTART;VALUE=DATE:20370511"}, []string{"0511 00:00-0512 00:00 a"}},
-		{"days, the end excluded", []string{"SUMMARY:a | DTSTART;VALUE=DATE:20370511 | DTEND;VALUE=DATE:20370513"}, []string{"0511 00:00-0513 00:00 a"}},
+		{"days, the end excluded", []string{"SUMMARY:a | DTSTART;VALUE=DATE:20370511 | DTEND;VALUE=DATE:20370513"},
+			[]string{"0511 00:00-0513 00:00 a"}},
 		{"UTC", []string{"SUMMARY:a | DTSTART:20370511T100000Z | DTEND:20370511T110000Z"}, []string{"0511 12:00-0511 13:00 a"}},
 		{"floating, with a duration", []string{"SUMMARY:a | DTSTART:20370511T100000 | DURATION:P1DT2H"}, []string{"0511 10:00-0512 12:00 a"}},
-		{"another zone", []string{"SUMMARY:a | DTSTART;TZID=America/New_York:20370511T100000 | DTEND;TZID=Europe/Berlin:20370511T170000"}, []string{"0511 16:00-0511 17:00 a"}},
+		{"another zone", []string{"SUMMARY:a | DTSTART;TZID=America/New_York:20370511T100000 | DTEND;TZID=Europe/Berlin:20370511T170000"},
+			[]string{"0511 16:00-0511 17:00 a"}},
 		{"a zone that the file describes, on both sides of a change of the clock", []string{
-			"SUMMARY:a | DTSTART;TZID=W. Europe Standard Time:20370328T100000 | DURATION:PT1H", "SUMMARY:b | DTSTART;TZID=W. Europe Standard Time:20370330T100000 | DURATION:PT1H"},
+			"SUMMARY:a | DTSTART;TZID=W. Europe Standard Time:20370328T100000 | DURATION:PT1H",
+			"SUMMARY:b | DTSTART;TZID=W. Europe Standard Time:20370330T100000 | DURATION:PT1H"},
 			[]string{"0328 10:00-0328 11:00 a", "0330 10:00-0330 11:00 b"}},
 		{"a week, one left out, one moved, one cancelled", []string{
-			"UID:1 | SUMMARY:a | DTSTART;TZID=Europe/Berlin:20370511T100000 | DURATION:PT1H | RRULE:FREQ=DAILY;COUNT=5 | EXDATE;TZID=Europe/Berlin:20370512T100000",
+			"UID:1 | SUMMARY:a | DTSTART;TZID=Europe/Berlin:20370511T100000 | DURATION:PT1H | RRULE:FREQ=DAILY;COUNT=5 | " +
+				"EXDATE;TZID=Europe/Berlin:20370512T100000",
 			"UID:1 | SUMMARY:moved | RECURRENCE-ID;TZID=Europe/Berlin:20370513T100000 | DTSTART;TZID=Europe/Berlin:20370513T150000 | DURATION:PT1H",
 			"UID:1 | RECURRENCE-ID:20370514T080000Z | DTSTART:20370514T080000Z | DURATION:PT1H | STATUS:CANCELLED"},
 			[]string{"0511 10:00-0511 11:00 a", "0513 15:00-0513 16:00 moved", "0515 10:00-0515 11:00 a"}},
 		{"further dates", []string{"SUMMARY:a | DTSTART:20370511T100000 | DURATION:PT1H | RDATE:20370513T120000,20370514T120000"},
 			[]string{"0511 10:00-0511 11:00 a", "0513 12:00-0513 13:00 a", "0514 12:00-0514 13:00 a"}},
 		{"cancelled", []string{"SUMMARY:a | DTSTART:20370511T100000 | DURATION:PT1H | STATUS:CANCELLED"}, nil},
-		{"a long line, and a parameter in quotes", []string{"SUMMARY;X=\"a:b;c\":a\\, b |   and c | DTSTART:20370511T1000 | 00 | DURATION:PT1H"}, []string{"0511 10:00-0511 11:00 a, b and c"}},
+		{"a long line, and a parameter in quotes", []string{"SUMMARY;X=\"a:b;c\":a\\, b |   and c | DTSTART:20370511T1000 | 00 | DURATION:PT1H"},
+			[]string{"0511 10:00-0511 11:00 a, b and c"}},
 		{"until the last Friday of May, weekends from Friday to Monday", []string{
-			"SUMMARY:a | DTSTART;TZID=Europe/Berlin:20370515T180000 | DTEND;TZID=Europe/Berlin:20370518T060000 | RRULE:FREQ=WEEKLY;UNTIL=20370529T160000Z"},
+			"SUMMARY:a | DTSTART;TZID=Europe/Berlin:20370515T180000 | DTEND;TZID=Europe/Berlin:20370518T060000 | " +
+				"RRULE:FREQ=WEEKLY;UNTIL=20370529T160000Z"},
 			[]string{"0515 18:00-0518 06:00 a", "0522 18:00-0525 06:00 a", "0529 18:00-0601 06:00 a"}},
 	} {
 		text := calendarOf(outlook, tc.events...)
@@ -96,7 +104,8 @@ func TestProblems(t *testing.T) {
 		{"SUMMARY:bad | DTSTART:20370230", `"bad", line 8: DTSTART is "20370230"`},
 		{"SUMMARY:bad | DTSTART:20370601T100000", `"bad", line 6: the event has no length`},
 		{"SUMMARY:bad | DTSTART:20370601T100000 | DURATION:1h", `"bad", line 9: DURATION is "1h"`},
-		{"SUMMARY:bad | DTSTART;TZID=Mars/Olympus:20370601T100000", `"bad", line 8: DTSTART: the time zone "Mars/Olympus" is no IANA name, and the file has no VTIMEZONE of that name`},
+		{"SUMMARY:bad | DTSTART;TZID=Mars/Olympus:20370601T100000",
+			`"bad", line 8: DTSTART: the time zone "Mars/Olympus" is no IANA name, and the file has no VTIMEZONE of that name`},
 		{"SUMMARY:bad | nonsense", `"bad", line 8: "nonsense" is no property`},
 		{"SUMMARY:bad | X;A=\"b:c", `"bad", line 8: a quoted parameter has no end`},
 		{timed + "RRULE:FREQ=SECONDLY", `"bad", line 10: RRULE: FREQ=SECONDLY is not read: an event begins once a day at most`},
@@ -109,14 +118,17 @@ func TestProblems(t *testing.T) {
 		{timed + "RRULE:FREQ=DAILY;UNTIL=20370501", `"bad", line 10: RRULE: UNTIL is before the first occurrence`},
 		{timed + "RRULE:nonsense", `"bad", line 10: RRULE: wrong format`},
 		{timed + "RRULE:FREQ=DAILY | RRULE:FREQ=WEEKLY", `"bad", line 10: RRULE: there are several, where one is read`},
-		{"SUMMARY:bad | DTSTART:20370601T100000 | DURATION:P28D | RRULE:FREQ=YEARLY", `"bad", line 10: RRULE: an event that recurs may touch at most 28 days, and this one touches 29`},
+		{"SUMMARY:bad | DTSTART:20370601T100000 | DURATION:P28D | RRULE:FREQ=YEARLY",
+			`"bad", line 10: RRULE: an event that recurs may touch at most 28 days, and this one touches 29`},
 	} {
-		got, problems := runsOf(t, calendarOf("", fine, tc.event), time.Date(2037, 5, 1, 0, 0, 0, 0, time.UTC), time.Date(2037, 12, 1, 0, 0, 0, 0, time.UTC))
+		got, problems := runsOf(t, calendarOf("", fine, tc.event), time.Date(2037, 5, 1, 0, 0, 0, 0, time.UTC),
+			time.Date(2037, 12, 1, 0, 0, 0, 0, time.UTC))
 		if len(got) != 1 || len(problems) != 1 || !strings.HasPrefix(problems[0], tc.want) {
 			t.Errorf("%s: %q, problems %q", tc.event, got, problems)
 		}
 	}
-	for _, text := range []string{"", "hello", "BEGIN:VEVENT\nEND:VEVENT", "BEGIN:VCALENDAR\nEND:VCALENDAR\nBEGIN:VCALENDAR\nEND:VCALENDAR", strings.Repeat("BEGIN:VCALENDAR\n", 20), strings.Repeat("a", ical.MaxBytes+1)} {
+	for _, text := range []string{"", "hello", "BEGIN:VEVENT\nEND:VEVENT", "BEGIN:VCALENDAR\nEND:VCALENDAR\nBEGIN:VCALENDAR\nEND:VCALENDAR",
+		strings.Repeat("BEGIN:VCALENDAR\n", 20), strings.Repeat("a", ical.MaxBytes+1)} {
 		if _, _, err := ical.Parse(text, time.UTC); err == nil {
 			t.Errorf("%.40q is taken for a calendar", text)
 		}
@@ -146,7 +158,9 @@ func TestZonesAndNamesAreBounded(t *testing.T) {
 	zones, events := "", []string{}
 	for i := range 40 {
 		id := fmt.Sprintf("zone %d", i)
-		zones += fmt.Sprintf("BEGIN:VTIMEZONE\r\nTZID:%s\r\nBEGIN:STANDARD\r\nDTSTART:16010101T000000\r\nTZOFFSETTO:+01%02d\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n", id, i)
+		zones += fmt.Sprintf(
+			"BEGIN:VTIMEZONE\r\nTZID:%s\r\nBEGIN:STANDARD\r\nDTSTART:16010101T000000\r\nTZOFFSETTO:+01%02d\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n", id,
+			i)
 		events = append(events, "SUMMARY:"+strings.Repeat("ö", 40)+" | DTSTART;TZID="+id+":20370511T100000 | DURATION:PT1H")
 	}
 	got, problems, err := ical.Parse(calendarOf(zones, events...), time.UTC)
@@ -160,8 +174,11 @@ func TestZonesAndNamesAreBounded(t *testing.T) {
 
 // FuzzParse: no file makes the reader fail in another way than by an error.
 func FuzzParse(f *testing.F) {
-	f.Add(calendarOf("", "SUMMARY;A=\"b\":a | DTSTART;VALUE=DATE:20370511 | RRULE:FREQ=MONTHLY;BYDAY=-1FR;BYSETPOS=1 | EXDATE:20370512", "DTSTART;TZID=x:20370511T000000"))
-	f.Add("BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:x\nBEGIN:STANDARD\nTZOFFSETTO:+01\nEND:STANDARD\nEND:VTIMEZONE\nBEGIN:VEVENT\nDTSTART;TZID=x:20370511T000000\nEND:VEVENT\nEND:VCALENDAR")
+	f.Add(calendarOf("", "SUMMARY;A=\"b\":a | DTSTART;VALUE=DATE:20370511 | RRULE:FREQ=MONTHLY;BYDAY=-1FR;BYSETPOS=1 | EXDATE:20370512",
+		"DTSTART;TZID=x:20370511T000000"))
+	f.Add(
+		"BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:x\nBEGIN:STANDARD\nTZOFFSETTO:+01\nEND:STANDARD\nEND:VTIMEZONE\n" +
+			"BEGIN:VEVENT\nDTSTART;TZID=x:20370511T000000\nEND:VEVENT\nEND:VCALENDAR")
 	f.Fuzz(func(t *testing.T, text string) {
 		events, _, err := ical.Parse(text, time.UTC)
 		if err != nil {

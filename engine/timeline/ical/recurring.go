@@ -38,7 +38,8 @@ func (f *file) recurring(c *component, rule property, e timeline.Event) (timelin
 		return fail(err)
 	}
 	first, _ := face.From(days, start.day())
-	if second, ok := face.From(days, first+1); ok && from != 0 && e.End-e.Start > face.DaySeconds && (second-first)*face.DaySeconds <= e.End-e.Start {
+	if second, ok := face.From(days, first+1); ok && from != 0 && e.End-e.Start > face.DaySeconds &&
+		(second-first)*face.DaySeconds <= e.End-e.Start {
 		return fail(errors.New("an event that lasts more than a day has to end before it begins again: write a shorter DTEND"))
 	}
 	last, err := f.last(opt, rule, days, first, e)
@@ -122,8 +123,9 @@ func options(c *component, rule property, from int64) (*rrule.ROption, error) {
 func ruleOf(opt *rrule.ROption, start int64) face.Recurrence {
 	weekday := func(w rrule.Weekday) int { return (w.Day() + 1) % 7 }
 	r := face.Recurrence{
-		Frequency: map[rrule.Frequency]face.Frequency{rrule.YEARLY: face.Annual, rrule.MONTHLY: face.Monthly, rrule.WEEKLY: face.Weekly, rrule.DAILY: face.Daily}[opt.Freq],
-		Interval:  opt.Interval, Start: start, WeekStart: weekday(opt.Wkst),
+		Frequency: map[rrule.Frequency]face.Frequency{rrule.YEARLY: face.Annual, rrule.MONTHLY: face.Monthly, rrule.WEEKLY: face.Weekly,
+			rrule.DAILY: face.Daily}[opt.Freq],
+		Interval: opt.Interval, Start: start, WeekStart: weekday(opt.Wkst),
 		Months: opt.Bymonth, MonthDays: opt.Bymonthday, Positions: opt.Bysetpos,
 	}
 	for _, w := range opt.Byweekday {

@@ -52,7 +52,8 @@ func (w world) on(starts []time.Time, length time.Duration) []bool {
 	return on
 }
 
-// TestRulesAgainstAnotherLibrary draws rules and compares the timeline of the event, over both changes of the clock, with the occurrences that rrule-go lists.
+// TestRulesAgainstAnotherLibrary draws rules and compares the timeline of the event, over both changes of the clock, with the
+// occurrences that rrule-go lists.
 func TestRulesAgainstAnotherLibrary(t *testing.T) {
 	zones := []string{"Europe/Berlin", "America/Santiago", "Africa/Cairo", "UTC"}
 	worlds := map[string]world{}
@@ -79,9 +80,11 @@ func TestRulesAgainstAnotherLibrary(t *testing.T) {
 			i := rapid.IntRange(0, len(starts)-1).Draw(t, "which")
 			left, starts = append(left, starts[i].Format("20060102T150405")), slices.Delete(slices.Clone(starts), i, i+1)
 		}
-		text := event("DTSTART;TZID="+zone+":"+start.Format("20060102T150405"), "DURATION:PT"+fmt.Sprint(int(length.Minutes()))+"M", "RRULE:"+rule)
+		text := event("DTSTART;TZID="+zone+":"+start.Format("20060102T150405"), "DURATION:PT"+fmt.Sprint(int(length.Minutes()))+"M", "RRULE:"+
+			rule)
 		if len(left) > 0 {
-			text = event("DTSTART;TZID="+zone+":"+start.Format("20060102T150405"), "DURATION:PT"+fmt.Sprint(int(length.Minutes()))+"M", "RRULE:"+rule, "EXDATE;TZID="+zone+":"+strings.Join(left, ","))
+			text = event("DTSTART;TZID="+zone+":"+start.Format("20060102T150405"), "DURATION:PT"+fmt.Sprint(int(length.Minutes()))+"M", "RRULE:"+
+				rule, "EXDATE;TZID="+zone+":"+strings.Join(left, ","))
 		}
 		events, problems, err := ical.Parse(text, time.UTC)
 		if err != nil || len(problems) > 0 {
@@ -115,7 +118,8 @@ func TestRulesAgainstAnotherLibrary(t *testing.T) {
 	})
 }
 
-// drawRule draws a rule of the sort that people make. Of BYDAY with and without numbers, and of weeks of the year, rrule-go has other opinions than RFC 5545.
+// drawRule draws a rule of the sort that people make. Of BYDAY with and without numbers, and of weeks of the year, rrule-go has
+// other opinions than RFC 5545.
 func drawRule(t *rapid.T, start time.Time) string {
 	numbers := func(low, high int) string {
 		var parts []string
@@ -127,12 +131,14 @@ func drawRule(t *rapid.T, start time.Time) string {
 	days := func(places []string) string {
 		var parts []string
 		for range rapid.IntRange(1, 3).Draw(t, "days") {
-			parts = append(parts, rapid.SampledFrom(places).Draw(t, "place")+rapid.SampledFrom([]string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}).Draw(t, "day"))
+			parts = append(parts, rapid.SampledFrom(places).Draw(t, "place")+
+				rapid.SampledFrom([]string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}).Draw(t, "day"))
 		}
 		return strings.Join(parts, ",")
 	}
 	freq := rapid.SampledFrom([]string{"DAILY", "WEEKLY", "MONTHLY", "YEARLY"}).Draw(t, "freq")
-	rule := fmt.Sprintf("FREQ=%s;INTERVAL=%d;WKST=%s", freq, rapid.IntRange(1, 4).Draw(t, "interval"), rapid.SampledFrom([]string{"MO", "SU", "WE"}).Draw(t, "wkst"))
+	rule := fmt.Sprintf("FREQ=%s;INTERVAL=%d;WKST=%s", freq, rapid.IntRange(1, 4).Draw(t, "interval"),
+		rapid.SampledFrom([]string{"MO", "SU", "WE"}).Draw(t, "wkst"))
 	maybe := func() bool { return rapid.IntRange(0, 2).Draw(t, "maybe") == 0 }
 	if maybe() {
 		rule += ";BYMONTH=" + numbers(1, 12)

@@ -21,7 +21,8 @@ type moment struct {
 
 func (m moment) day() int64 { return face.FloorDiv(m.reading, face.DaySeconds) }
 
-// in returns the reading of a different zone's clock at the moment. Dates and moments of the same clock keep their own. own is the zone of the calendar.
+// in returns the reading of a different zone's clock at the moment. Dates and moments of the same clock keep their own. own is
+// the zone of the calendar.
 func (m moment) in(zone, own *time.Location) int64 {
 	if zone == nil {
 		zone = own
@@ -61,7 +62,8 @@ func (f *file) momentOf(p property, value string) (moment, error) {
 	}
 	at, err := time.Parse(form, value)
 	if err != nil || at.Year() < 1600 {
-		return m, fmt.Errorf("line %d: %s is %.40q, which is neither a date such as 20371224 nor a date with a time such as 20371224T180000Z", p.line, p.name, value)
+		return m, fmt.Errorf("line %d: %s is %.40q, which is neither a date such as 20371224 nor a date with a time such as 20371224T180000Z",
+			p.line, p.name, value)
 	}
 	m.reading = at.Unix()
 	return m, nil

@@ -106,7 +106,8 @@ func changeOf(rule *component) (string, error) {
 	const last = 5
 	opt, err := rrule.StrToROption(rule.text("RRULE"))
 	at, timeErr := time.Parse(clockForm, rule.text("DTSTART"))
-	if err != nil || timeErr != nil || opt.Freq != rrule.YEARLY || len(opt.Bymonth) != 1 || len(opt.Byweekday) != 1 || len(opt.Bymonthday) > 0 {
+	if err != nil || timeErr != nil || opt.Freq != rrule.YEARLY || len(opt.Bymonth) != 1 || len(opt.Byweekday) != 1 ||
+		len(opt.Bymonthday) > 0 {
 		return "", fmt.Errorf("its rule %.64q is not of the form FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU", rule.text("RRULE"))
 	}
 	week := opt.Byweekday[0].N()

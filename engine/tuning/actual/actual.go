@@ -111,7 +111,8 @@ func amountOf(q *resource.Quantity, of workload.Resource) int64 {
 }
 
 // claimOf returns a policy's claim for a request, in the template, in place or on created pods, or nil.
-func claimOf(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) (kind workload.AmountKind, claim *workload.Claim[int64]) {
+func claimOf(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) (kind workload.AmountKind,
+	claim *workload.Claim[int64]) {
 	for _, kind := range []workload.AmountKind{workload.AmountRequest, workload.AmountInPlace, workload.AmountOnCreate} {
 		claim, asked := v.Plan.Amounts[workload.Amount{Kind: kind, Component: container, Resource: of}]
 		if asked && claim.By == id {
@@ -162,15 +163,18 @@ func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recom
 	case late == 0:
 		return ""
 	case v.Kind.Adapter.Observe(v.Object).Settled:
-		return fmt.Sprintf("%d of %s have other requests than were set, and keep them until somebody replaces them: the target counts as settled", late, workload.Count(len(h.pods), "pod"))
+		return fmt.Sprintf("%d of %s have other requests than were set, and keep them until somebody replaces them: the target counts as settled",
+			late, workload.Count(len(h.pods), "pod"))
 	}
-	return fmt.Sprintf("%d of %s have other requests than were set: the roll-out has not come to them, or is paused", late, workload.Count(len(h.pods), "pod"))
+	return fmt.Sprintf("%d of %s have other requests than were set: the roll-out has not come to them, or is paused", late,
+		workload.Count(len(h.pods), "pod"))
 }
 
 func (h *State) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) bool {
 	for key, pods := range h.requests {
 		tuned := slices.ContainsFunc(st.Containers, func(c v1alpha1.RecommendedContainer) bool { return c.Name == key.Component })
-		if kind, claim := claimOf(v, id, key.Component, key.Resource); tuned && claim != nil && kind == workload.AmountRequest && !pods.is(claim.Value) {
+		if kind, claim := claimOf(v, id, key.Component, key.Resource); tuned && claim != nil && kind == workload.AmountRequest &&
+			!pods.is(claim.Value) {
 			return true
 		}
 	}

@@ -46,7 +46,8 @@ func written(t *testing.T, kind, manifest string, asked map[workload.Amount]int6
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &decide.Verdict{Kind: k, Object: obj, Plan: workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{}}, Result: adapter.Result{State: workload.StateSet}}
+	v := &decide.Verdict{Kind: k, Object: obj, Plan: workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{}},
+		Result: adapter.Result{State: workload.StateSet}}
 	for of, n := range asked {
 		v.Plan.Amounts[of] = workload.Claim[int64]{Value: n, By: tuned}
 	}
@@ -92,14 +93,22 @@ func TestAppliedIsWhatPodsHave(t *testing.T) {
 		behind      string
 	}{
 		{"all pods have it", deployments, settledDeployment, workload.AmountRequest, nil, []*fleet.Pod{now(), now()}, true, true, ""},
-		{"one pod has not: it rolls out", deployments, pausedDeployment, workload.AmountRequest, nil, []*fleet.Pod{now(), old()}, false, false, "1" + unmoved},
-		{"a paused Deployment: no pod has it", deployments, pausedDeployment, workload.AmountRequest, nil, []*fleet.Pod{old(), old()}, false, false, "2" + unmoved},
-		{"a StatefulSet with OnDelete", statefulSets, onDelete, workload.AmountRequest, nil, []*fleet.Pod{old(), old()}, false, false, "2" + kept},
-		{"a StatefulSet with a partition", statefulSets, partitioned, workload.AmountRequest, nil, []*fleet.Pod{old(), now()}, false, false, "1" + kept},
-		{"one of two numbers", deployments, pausedDeployment, workload.AmountRequest, nil, []*fleet.Pod{requesting("app", 500, 1<<30), now()}, true, false, "1" + unmoved},
-		{"a pod of which the node is not through", deployments, settledDeployment, workload.AmountRequest, nil, []*fleet.Pod{in(fleet.ResizeDeferred, now()), now()}, false, false, "1" + kept},
-		{"it is not written yet", deployments, settledDeployment, workload.AmountRequest, func(v *decide.Verdict) { v.Result.Patch = &workload.Patch{} }, []*fleet.Pod{now(), now()}, false, false, ""},
-		{"somebody else has changed the template", deployments, settledDeployment, workload.AmountRequest, func(v *decide.Verdict) { v.Result.State = workload.StateOverridden },
+		{"one pod has not: it rolls out", deployments, pausedDeployment, workload.AmountRequest, nil, []*fleet.Pod{now(), old()}, false, false,
+			"1" + unmoved},
+		{"a paused Deployment: no pod has it", deployments, pausedDeployment, workload.AmountRequest, nil, []*fleet.Pod{old(), old()}, false,
+			false, "2" + unmoved},
+		{"a StatefulSet with OnDelete", statefulSets, onDelete, workload.AmountRequest, nil, []*fleet.Pod{old(), old()}, false, false,
+			"2" + kept},
+		{"a StatefulSet with a partition", statefulSets, partitioned, workload.AmountRequest, nil, []*fleet.Pod{old(), now()}, false, false,
+			"1" + kept},
+		{"one of two numbers", deployments, pausedDeployment, workload.AmountRequest, nil, []*fleet.Pod{requesting("app", 500, 1<<30), now()},
+			true, false, "1" + unmoved},
+		{"a pod of which the node is not through", deployments, settledDeployment, workload.AmountRequest, nil,
+			[]*fleet.Pod{in(fleet.ResizeDeferred, now()), now()}, false, false, "1" + kept},
+		{"it is not written yet", deployments, settledDeployment, workload.AmountRequest,
+			func(v *decide.Verdict) { v.Result.Patch = &workload.Patch{} }, []*fleet.Pod{now(), now()}, false, false, ""},
+		{"somebody else has changed the template", deployments, settledDeployment, workload.AmountRequest,
+			func(v *decide.Verdict) { v.Result.State = workload.StateOverridden },
 			[]*fleet.Pod{now(), now()}, false, false, ""},
 		{"another policy asks for it", deployments, settledDeployment, workload.AmountRequest, func(v *decide.Verdict) {
 			for of, claim := range v.Plan.Amounts {
@@ -109,12 +118,18 @@ func TestAppliedIsWhatPodsHave(t *testing.T) {
 		}, []*fleet.Pod{now(), now()}, false, false, ""},
 		{"no pods: the next ones will", deployments, settledDeployment, workload.AmountRequest, nil, nil, true, true, ""},
 		{"in place: all pods have it", deployments, settledDeployment, workload.AmountInPlace, nil, []*fleet.Pod{now(), now()}, true, true, ""},
-		{"in place: one is still to be changed", deployments, settledDeployment, workload.AmountInPlace, nil, []*fleet.Pod{now(), old()}, false, false, ""},
-		{"in place: the node of one has no room", deployments, settledDeployment, workload.AmountInPlace, nil, []*fleet.Pod{now(), in(fleet.ResizeDeferred, now())}, false, false, ""},
-		{"on creation: all were created with it", deployments, settledDeployment, workload.AmountOnCreate, nil, []*fleet.Pod{now(), now()}, true, true, ""},
-		{"on creation: one was before", deployments, settledDeployment, workload.AmountOnCreate, nil, []*fleet.Pod{now(), old()}, false, false, ""},
-		{"an operator that is at it", clusters, busyCluster, workload.AmountRequest, nil, []*fleet.Pod{requesting("postgres", 1000, 1<<30)}, false, false, ""},
-		{"an operator that is through", clusters, settledCluster, workload.AmountRequest, nil, []*fleet.Pod{requesting("postgres", 1000, 1<<30)}, true, true, ""},
+		{"in place: one is still to be changed", deployments, settledDeployment, workload.AmountInPlace, nil, []*fleet.Pod{now(), old()}, false,
+			false, ""},
+		{"in place: the node of one has no room", deployments, settledDeployment, workload.AmountInPlace, nil,
+			[]*fleet.Pod{now(), in(fleet.ResizeDeferred, now())}, false, false, ""},
+		{"on creation: all were created with it", deployments, settledDeployment, workload.AmountOnCreate, nil, []*fleet.Pod{now(), now()}, true,
+			true, ""},
+		{"on creation: one was before", deployments, settledDeployment, workload.AmountOnCreate, nil, []*fleet.Pod{now(), old()}, false, false,
+			""},
+		{"an operator that is at it", clusters, busyCluster, workload.AmountRequest, nil, []*fleet.Pod{requesting("postgres", 1000, 1<<30)},
+			false, false, ""},
+		{"an operator that is through", clusters, settledCluster, workload.AmountRequest, nil, []*fleet.Pod{requesting("postgres", 1000, 1<<30)},
+			true, true, ""},
 	} {
 		v := written(t, tc.kind, tc.obj, map[workload.Amount]int64{
 			{Kind: tc.how, Component: "app", Resource: workload.CPU}: 500, {Kind: tc.how, Component: "app", Resource: workload.Memory}: 256 << 20,
@@ -123,7 +138,8 @@ func TestAppliedIsWhatPodsHave(t *testing.T) {
 			tc.edit(v)
 		}
 		h := Of(tc.pods, true)
-		if cpu, memory := h.isApplied(v, tuned, "app", workload.CPU), h.isApplied(v, tuned, "app", workload.Memory); cpu != tc.cpu || memory != tc.memory {
+		if cpu, memory := h.isApplied(v, tuned, "app", workload.CPU), h.isApplied(v, tuned, "app", workload.Memory); cpu != tc.cpu ||
+			memory != tc.memory {
 			t.Errorf("%s: CPU is applied: %t, memory %t", tc.reason, cpu, memory)
 		}
 		st := found()
@@ -138,7 +154,8 @@ func found() v1alpha1.RecommendationStatus {
 	request := func(own, recommended string) *v1alpha1.RecommendedRequest {
 		return &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse(own)), Recommended: resource.MustParse(recommended)}
 	}
-	return v1alpha1.RecommendationStatus{Containers: []v1alpha1.RecommendedContainer{{Name: "app", CPU: request("1", "500m"), Memory: request("1Gi", "256Mi")}}}
+	return v1alpha1.RecommendationStatus{Containers: []v1alpha1.RecommendedContainer{{Name: "app", CPU: request("1", "500m"),
+		Memory: request("1Gi", "256Mi")}}}
 }
 
 // TestSavedIsWhatPodsHave: a written request saves nothing before pods have it.
@@ -163,9 +180,11 @@ func TestSavedIsWhatPodsHave(t *testing.T) {
 			[]*fleet.Pod{requesting("app", 500, 256<<20)}, workload.Requests{MilliCPU: 500}},
 		{"a pod that requests nothing saves nothing", "deployments.apps", settledDeployment, map[workload.Amount]int64{cpu: 500}, false,
 			[]*fleet.Pod{requesting("app", 500, 1), requesting("app", 0, 1)}, workload.Requests{MilliCPU: 500}},
-		{"an operator that is at it", clusters, busyCluster, map[workload.Amount]int64{cpu: 500}, false, []*fleet.Pod{requesting("postgres", 1000, 1)}, workload.Requests{}},
+		{"an operator that is at it", clusters, busyCluster, map[workload.Amount]int64{cpu: 500}, false,
+			[]*fleet.Pod{requesting("postgres", 1000, 1)}, workload.Requests{}},
 		{"an operator that is through", clusters, settledCluster, map[workload.Amount]int64{cpu: 500, memory: 256 << 20}, true,
-			[]*fleet.Pod{requesting("postgres", 1000, 1), requesting("postgres", 1000, 1)}, workload.Requests{MilliCPU: 1000, MemoryBytes: 2 * 768 << 20}},
+			[]*fleet.Pod{requesting("postgres", 1000, 1), requesting("postgres", 1000, 1)},
+			workload.Requests{MilliCPU: 1000, MemoryBytes: 2 * 768 << 20}},
 	} {
 		h, st := Of(tc.pods, true), found()
 		st.Containers[0].CPU.Applied, st.Containers[0].Memory.Applied = tc.applied, tc.applied
@@ -186,7 +205,8 @@ func TestWhatIsInUse(t *testing.T) {
 			t.Errorf("%s: %s", reason, diff)
 		}
 	}
-	check("pods of an earlier recommendation", map[string]string{"app cpu": "700m", "app memory": "300Mi"}, requesting("app", 700, 300<<20), requesting("app", 700, 300<<20))
+	check("pods of an earlier recommendation", map[string]string{"app cpu": "700m", "app memory": "300Mi"}, requesting("app", 700, 300<<20),
+		requesting("app", 700, 300<<20))
 	check("pods differ in one", map[string]string{"app cpu": "700m"}, requesting("app", 700, 300<<20), requesting("app", 700, 1<<30))
 	check("a node is at it", map[string]string{}, in(fleet.ResizeInProgress, requesting("app", 500, 256<<20)))
 	st.Containers[0].CPU.Applied = true
@@ -218,7 +238,8 @@ func TestWhatAnAutoscalerHas(t *testing.T) {
 	if !areTargetsApplied(v, tuned) {
 		t.Error("its target is applied")
 	}
-	v.Plan.Amounts[workload.Amount{Kind: workload.AmountUtilisation, Component: "proxy", Resource: workload.CPU}] = workload.Claim[int64]{Value: 60, By: workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "other"}}
+	v.Plan.Amounts[workload.Amount{Kind: workload.AmountUtilisation, Component: "proxy",
+		Resource: workload.CPU}] = workload.Claim[int64]{Value: 60, By: workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "other"}}
 	if areTargetsApplied(v, tuned) {
 		t.Error("one of its targets is that of another policy")
 	}

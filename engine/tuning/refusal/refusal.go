@@ -37,7 +37,8 @@ const longest = 512
 
 // Why returns the cause for which pods of a target are refused, or "" if none is reported. missing reports that the
 // target has fewer pods than wanted, and unready are the pods that are not ready.
-func (r Reader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*fleet.Pod) (string, error) {
+func (r Reader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool,
+	unready []*fleet.Pod) (string, error) {
 	why, err := r.condition(ctx, kind, ref)
 	if err != nil || why != "" {
 		return why, err
@@ -120,7 +121,8 @@ func (r Reader) ofPod(ctx context.Context, p *fleet.Pod) (string, error) {
 }
 
 // others are reasons for which a container waits whatever it requests: its image, or what its owner has it configured by.
-var others = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed",
+var others = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
+	"RegistryUnavailable", "SignatureValidationFailed",
 	"CreateContainerConfigError"}
 
 // unready says why a pod is not ready.

@@ -25,12 +25,15 @@ func TestWhyAPodIsNotReady(t *testing.T) {
 		status corev1.PodStatus
 		want   string
 	}{
-		{"no node", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes: Insufficient cpu"}}},
+		{"no node", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Message: "0/3 nodes: Insufficient cpu"}}},
 			"pod web is not scheduled: 0/3 nodes: Insufficient cpu"},
-		{"it crashes", corev1.PodStatus{ContainerStatuses: waits("", "CrashLoopBackOff")}, "pod web: container main waits: CrashLoopBackOff said so"},
+		{"it crashes", corev1.PodStatus{ContainerStatuses: waits("", "CrashLoopBackOff")},
+			"pod web: container main waits: CrashLoopBackOff said so"},
 		{"it says nothing", corev1.PodStatus{ContainerStatuses: waits("")}, "pod web is not ready"},
 		{"no image", corev1.PodStatus{ContainerStatuses: waits("ImagePullBackOff")}, ""},
-		{"no image, and the others wait for it", corev1.PodStatus{InitContainerStatuses: waits("ErrImagePull"), ContainerStatuses: waits("PodInitializing")}, ""},
+		{"no image, and the others wait for it", corev1.PodStatus{InitContainerStatuses: waits("ErrImagePull"),
+			ContainerStatuses: waits("PodInitializing")}, ""},
 		{"no Secret", corev1.PodStatus{ContainerStatuses: waits("CrashLoopBackOff", "CreateContainerConfigError")}, ""},
 	} {
 		if got := unready("web", &test.status); got != test.want {
@@ -46,7 +49,8 @@ func TestTheNewestEvent(t *testing.T) {
 		return corev1.Event{Message: message, LastTimestamp: metav1.NewTime(noon.Add(time.Duration(minute) * time.Minute))}
 	}
 	series := corev1.Event{Message: "by its time", EventTime: metav1.NewMicroTime(noon.Add(9 * time.Minute))}
-	again := corev1.Event{Message: "again", EventTime: metav1.NewMicroTime(noon.Add(-time.Hour)), Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(noon)}}
+	again := corev1.Event{Message: "again", EventTime: metav1.NewMicroTime(noon.Add(-time.Hour)),
+		Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(noon)}}
 	for _, test := range []struct {
 		all  []corev1.Event
 		want string

@@ -9,13 +9,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestHowLongNothingMoves: only one pod more that is ready with the requests is progress; pods that come and go are none, and other requests begin anew.
+// TestHowLongNothingMoves: only one pod more that is ready with the requests is progress; pods that come and go are none, and
+// other requests begin anew.
 func TestHowLongNothingMoves(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	asked := map[workload.Amount]int64{{Component: "main", Resource: workload.CPU}: 500}
 	pods := func(cpu int64, ready ...bool) (all []*fleet.Pod) {
 		for _, r := range ready {
-			all = append(all, &fleet.Pod{Ready: r, Containers: []fleet.Container{{Name: "main", Resources: fleet.Resources{CPU: cpu}}, {Name: "injected"}}})
+			all = append(all, &fleet.Pod{Ready: r, Containers: []fleet.Container{{Name: "main", Resources: fleet.Resources{CPU: cpu}},
+				{Name: "injected"}}})
 		}
 		return all
 	}

@@ -220,7 +220,8 @@ func (a *answers) samples() []policy.Sample {
 }
 
 func sampleOf(at time.Time, container string, replicas int, v *values) policy.Sample {
-	s := policy.Sample{At: at, Container: container, CPU: -1, Memory: v.of(Memory, -1), Replicas: replicas, Throttled: min(max(v.of(Throttled, 0), 0), 1)}
+	s := policy.Sample{At: at, Container: container, CPU: -1, Memory: v.of(Memory, -1), Replicas: replicas,
+		Throttled: min(max(v.of(Throttled, 0), 0), 1)}
 	if cores := v.of(CPU, -1); cores >= 0 {
 		s.CPU = cores * 1000
 	}

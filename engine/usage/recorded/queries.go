@@ -111,7 +111,8 @@ func PodsOf(kind, name string) string {
 func Filled(name string, of Range) string { return fill(DefaultQueries[name], of) }
 
 func fill(query string, of Range) string {
-	return strings.NewReplacer(namespacePlaceholder, of.Namespace, podsPlaceholder, of.Pods, stepPlaceholder, model.Duration(of.Step).String()).Replace(query)
+	return strings.NewReplacer(namespacePlaceholder, of.Namespace, podsPlaceholder, of.Pods, stepPlaceholder,
+		model.Duration(of.Step).String()).Replace(query)
 }
 
 // query returns the query of a name.

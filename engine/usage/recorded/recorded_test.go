@@ -32,7 +32,8 @@ func web(from, to time.Time) recordedtest.Workload {
 				return nil
 			}
 			return []policy.Sample{
-				{At: at, Container: "app", CPU: float64(100 + at.Minute()), Memory: 1 << 27, Replicas: 2, Throttled: 0.25, OOMKills: at.Minute() / 59, MemoryLimit: 1 << 28},
+				{At: at, Container: "app", CPU: float64(100 + at.Minute()), Memory: 1 << 27, Replicas: 2, Throttled: 0.25, OOMKills: at.Minute() / 59,
+					MemoryLimit: 1 << 28},
 				{At: at, Container: "mesh", CPU: -1, Memory: 1 << 20, Replicas: 2},
 			}
 		},
@@ -84,7 +85,8 @@ func TestNowIsAsTheMetricsAPITellsIt(t *testing.T) {
 	fake := &recordedtest.Fake{}
 	fake.Add(web(noon.Add(-time.Hour), noon))
 	got, err := serve(t, fake, recorded.Options{}).Read(t.Context(), []string{"other", "shop"}, noon)
-	pod := usage.Pod{Stamp: strconv.FormatInt(noon.Unix(), 10), Containers: []usage.Container{{Name: "app", MilliCPU: 100, MemoryBytes: 1 << 27}, {Name: "mesh", MilliCPU: -1, MemoryBytes: 1 << 20}}}
+	pod := usage.Pod{Stamp: strconv.FormatInt(noon.Unix(), 10),
+		Containers: []usage.Container{{Name: "app", MilliCPU: 100, MemoryBytes: 1 << 27}, {Name: "mesh", MilliCPU: -1, MemoryBytes: 1 << 20}}}
 	want := map[types.NamespacedName]usage.Pod{{Namespace: "shop", Name: "web-1-a"}: pod, {Namespace: "shop", Name: "web-1-b"}: pod}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
@@ -98,12 +100,14 @@ func TestNowIsAsTheMetricsAPITellsIt(t *testing.T) {
 func TestWhatTheServerDoesNotKnow(t *testing.T) {
 	var none *recorded.Nothing
 	fake := &recordedtest.Fake{}
-	if _, err := serve(t, fake, recorded.Options{}).History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) || !none.Pods {
+	if _, err := serve(t, fake, recorded.Options{}).History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) ||
+		!none.Pods {
 		t.Errorf("of no pods it says %v", err)
 	}
 	fake.Add(web(noon.Add(-2*time.Hour), noon))
 	s := serve(t, fake, recorded.Options{Queries: map[string]string{recorded.Replicas: "ready"}})
-	if _, err := s.History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) || none.Pods || !strings.Contains(err.Error(), "replicas with ready") {
+	if _, err := s.History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) || none.Pods ||
+		!strings.Contains(err.Error(), "replicas with ready") {
 		t.Errorf("without replicas it says %v", err)
 	}
 }
@@ -131,7 +135,8 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 	} {
 		s := serve(t, c.handler, recorded.Options{MaxBytes: 2000, Timeout: 300 * time.Millisecond})
 		_, err := s.History(t.Context(), shop(noon.Add(-30*time.Minute), noon))
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), s.Host()) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "me:") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), s.Host()) ||
+			strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "me:") {
 			t.Errorf("%s: it says %v", name, err)
 		}
 		if _, err = s.Read(t.Context(), []string{"shop"}, noon); err == nil || strings.Contains(err.Error(), "secret") {
@@ -142,7 +147,8 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Read(t.Context(), []string{"shop"}, noon); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "me:") || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if _, err := s.Read(t.Context(), []string{"shop"}, noon); err == nil || strings.Contains(err.Error(), "secret") ||
+		strings.Contains(err.Error(), "me:") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("of a server that is not there it says %v", err)
 	}
 	for _, bad := range []string{"", "prometheus:9090", "file:///etc/passwd", "http://[", "http://"} {
@@ -215,7 +221,8 @@ func TestQueries(t *testing.T) {
 		if err := recorded.CheckQuery(name); err != nil {
 			t.Error(err)
 		}
-		if got := recorded.Filled(name, r); !strings.HasPrefix(name, "now_") && (strings.Contains(got, "$") || !strings.Contains(got, `namespace="shop"`) || !strings.Contains(got, `pod=~"db-[0-9]+"`)) {
+		if got := recorded.Filled(name, r); !strings.HasPrefix(name, "now_") &&
+			(strings.Contains(got, "$") || !strings.Contains(got, `namespace="shop"`) || !strings.Contains(got, `pod=~"db-[0-9]+"`)) {
 			t.Errorf("the query of %s is %s", name, got)
 		}
 	}

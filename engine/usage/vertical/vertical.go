@@ -83,7 +83,8 @@ func (a *All) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[
 func (c *Client) List(ctx context.Context) (*All, error) {
 	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	for next := ""; ; {
-		raw, err := usage.RawOf(c.client.Get().Resource(plural).Param("limit", strconv.Itoa(pageSize)).Param("continue", next).Timeout(c.timeout).Do(ctx))
+		raw, err := usage.RawOf(c.client.Get().Resource(plural).Param("limit", strconv.Itoa(pageSize)).Param("continue",
+			next).Timeout(c.timeout).Do(ctx))
 		if apierrors.IsNotFound(err) {
 			return all, nil
 		}
@@ -175,7 +176,8 @@ func (a *All) add(raw []byte) (next string, err error) {
 		if err != nil {
 			continue // it selects nothing
 		}
-		ref := workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: o.Spec.TargetRef.Kind}, Namespace: o.Metadata.Namespace, Name: o.Spec.TargetRef.Name}
+		ref := workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: o.Spec.TargetRef.Kind}, Namespace: o.Metadata.Namespace,
+			Name: o.Spec.TargetRef.Name}
 		// A copy by a different writer has the label, too, and must not be removed.
 		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" && o.Metadata.Name == workload.CompanionName(ref) {
 			a.Made = append(a.Made, Made{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
@@ -194,7 +196,8 @@ func (o *object) seen() policy.SeenVertical {
 		v.Mode = defaultMode
 	}
 	for _, c := range o.Spec.ResourcePolicy.ContainerPolicies {
-		v.Containers = append(v.Containers, policy.VerticalRule{Container: c.ContainerName, Off: c.Mode == policy.VerticalOff, Resources: c.ControlledResources})
+		v.Containers = append(v.Containers, policy.VerticalRule{Container: c.ContainerName, Off: c.Mode == policy.VerticalOff,
+			Resources: c.ControlledResources})
 	}
 	for _, c := range o.Status.Conditions {
 		is := c.Status == metav1.ConditionTrue
@@ -206,7 +209,8 @@ func (o *object) seen() policy.SeenVertical {
 		v.LowConfidence = v.LowConfidence || c.Type == "LowConfidence" && is
 	}
 	for _, c := range o.Status.Recommendation.Containers {
-		if r := (policy.VerticalRequests{Target: c.Target.requests(), Lower: c.Lower.requests(), Upper: c.Upper.requests(), Uncapped: c.Uncapped.requests()}); r.Target != (workload.Requests{}) {
+		if r := (policy.VerticalRequests{Target: c.Target.requests(), Lower: c.Lower.requests(), Upper: c.Upper.requests(),
+			Uncapped: c.Uncapped.requests()}); r.Target != (workload.Requests{}) {
 			v.Recommended[c.ContainerName] = r
 		}
 	}
@@ -242,14 +246,16 @@ type Of struct{ APIVersion, Kind, Name string }
 func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": group.String(), "kind": kindName,
-		"metadata": map[string]any{"namespace": meta.Namespace, "name": meta.Name, "labels": map[string]string{v1alpha1.LabelMade: "true"}, "ownerReferences": meta.OwnerReferences},
+		"metadata": map[string]any{"namespace": meta.Namespace, "name": meta.Name, "labels": map[string]string{v1alpha1.LabelMade: "true"},
+			"ownerReferences": meta.OwnerReferences},
 		"spec": map[string]any{
 			"targetRef":    map[string]any{"apiVersion": of.APIVersion, "kind": of.Kind, "name": of.Name},
 			"updatePolicy": map[string]any{"updateMode": policy.VerticalOff},
 		},
 	})
 	if err == nil {
-		err = c.client.Post().Namespace(meta.Namespace).Resource(plural).Param("fieldManager", workload.FieldManager).Body(body).Timeout(c.timeout).Do(ctx).Error()
+		err = c.client.Post().Namespace(meta.Namespace).Resource(plural).Param("fieldManager",
+			workload.FieldManager).Body(body).Timeout(c.timeout).Do(ctx).Error()
 	}
 	if err != nil {
 		return fmt.Errorf("make a VerticalPodAutoscaler: %w", err)
@@ -259,7 +265,8 @@ func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error 
 
 // Remove deletes a created VerticalPodAutoscaler.
 func (c *Client) Remove(ctx context.Context, m Made) error {
-	body, err := json.Marshal(metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: &metav1.Preconditions{UID: &m.UID}})
+	body, err := json.Marshal(metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: &metav1.Preconditions{UID: &m.UID}})
 	if err == nil {
 		err = c.client.Delete().Namespace(m.Namespace).Resource(plural).Name(m.Name).Body(body).Timeout(c.timeout).Do(ctx).Error()
 	}

@@ -72,7 +72,8 @@ func TestOneThatWasMadeAndActs(t *testing.T) {
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	for labels, mine := range map[string]int{`{"flyball.dev/made": "true"}`: 1, `{}`: 0} {
 		all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
-		if _, err := all.add([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "` + workload.CompanionName(web) + `", "labels": ` + labels + `},
+		if _, err := all.add([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "` + workload.CompanionName(web) + `", "labels": ` +
+			labels + `},
 			"spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Recreate"}}}]}`)); err != nil {
 			t.Fatal(err)
 		}

@@ -76,13 +76,17 @@ func Project(t testing.TB, k *decide.Kind, manifest string) *workload.Object {
 // Deployment returns the manifest of a Deployment in namespace shop. The text metadata is added to its metadata; if not
 // empty, it begins with a comma.
 func Deployment(name string, replicas int, metadata string) string {
-	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","generation":1%s},`+
-		`"spec":{"replicas":%d,"selector":{"matchLabels":{"app":%q}},"template":{"metadata":{"labels":{"app":%q}}}}}`, name, "uid-"+name, metadata, replicas, name, name)
+	return fmt.Sprintf(
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","generation":1%s},`+
+			`"spec":{"replicas":%d,"selector":{"matchLabels":{"app":%q}},"template":{"metadata":{"labels":{"app":%q}}}}}`, name, "uid-"+name,
+		metadata, replicas, name, name)
 }
 
 // Autoscaler returns the manifest of a HorizontalPodAutoscaler for a Deployment in namespace shop. The text metadata is
 // as in Deployment.
 func Autoscaler(name, deployment string, low, high int, metadata string) string {
-	return fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","generation":1%s},`+
-		`"spec":{"minReplicas":%d,"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, name, "uid-"+name, metadata, low, high, deployment)
+	return fmt.Sprintf(
+		`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","generation":1%s},`+
+			`"spec":{"minReplicas":%d,"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, name, "uid-"+name,
+		metadata, low, high, deployment)
 }

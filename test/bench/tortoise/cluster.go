@@ -41,8 +41,9 @@ type cluster struct {
 
 // sample is what can be seen of one tick, late by the lag of the metrics.
 type sample struct {
-	// app and side are the mean usage of the ready pods in milli-CPU, memory the largest usage in MiB; throttled is the share of
-	// the app's demand that was not served; kills are those since the beginning, killed the largest memory of a pod among the last of them in MiB.
+	// app and side are the mean usage of the ready pods in milli-CPU, memory the largest usage in MiB; throttled is the share of the
+	// app's demand that was not served; kills are those since the beginning, killed the largest memory of a pod among the last of
+	// them in MiB.
 	app, side, memory, throttled, killed float64
 	ready, kills                         int
 }
@@ -70,7 +71,8 @@ func newCluster(w *world, scaled bool, set setting) *cluster {
 
 // newPod starts a pod: every tenth waits for a node.
 func (c *cluster) newPod() pod {
-	p := pod{born: c.t, readyAt: c.t + c.ready, app: c.set.app, side: c.set.side, memory: c.set.memory, weight: math.Exp(c.spread * c.rand.NormFloat64())}
+	p := pod{born: c.t, readyAt: c.t + c.ready, app: c.set.app, side: c.set.side, memory: c.set.memory,
+		weight: math.Exp(c.spread * c.rand.NormFloat64())}
 	if c.rand.IntN(10) == 0 {
 		p.readyAt += c.node
 	}
@@ -151,8 +153,8 @@ func (c *cluster) requested() float64 {
 	return sum / float64(len(c.pods))
 }
 
-// replace goes on with a roll-out as a Deployment does by default: up to a quarter more pods than are wanted, rounded up, and up to a quarter
-// fewer that are ready, rounded down.
+// replace goes on with a roll-out as a Deployment does by default: up to a quarter more pods than are wanted, rounded up, and up
+// to a quarter fewer that are ready, rounded down.
 func (c *cluster) replace() {
 	old, ready := 0, 0
 	for i := range c.pods {

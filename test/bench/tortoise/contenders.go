@@ -125,8 +125,8 @@ func (oracle) tune(c *cluster) {
 	c.replicas = min(max(int(math.Ceil(largest/threshold/c.set.app)), c.set.minimum), c.set.maximum)
 }
 
-// vpa has a VerticalPodAutoscaler for memory and for the CPU of the sidecar, beside an autoscaler for the CPU of the app: the two must not share
-// one. Pods are evicted where something is off by more than a tenth, at most every twelve hours, or after a kill.
+// vpa has a VerticalPodAutoscaler for memory and for the CPU of the sidecar, beside an autoscaler for the CPU of the app: the two
+// must not share one. Pods are evicted where something is off by more than a tenth, at most every twelve hours, or after a kill.
 type vpa struct {
 	mercari.Recommender
 	last, kills int
@@ -142,7 +142,8 @@ func (v *vpa) tune(c *cluster) {
 	}
 	now, killed := c.at(c.t), s.kills-v.kills
 	v.kills = s.kills
-	v.Observe(usage.Sample{At: now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: killed, MemoryLimit: s.killed * mebi})
+	v.Observe(usage.Sample{At: now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: killed,
+		MemoryLimit: s.killed * mebi})
 	v.Observe(usage.Sample{At: now, Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
 	if c.t < ticksPerDay || c.t-v.last < ticksPerDay/2 && killed == 0 {
 		return

@@ -32,7 +32,8 @@ func TestCronKnowsThePeak(t *testing.T) {
 
 // TestTheOracleIsBelowTheFrontier: no fixed setting is as good as one that knows the future.
 func TestTheOracleIsBelowTheFrontier(t *testing.T) {
-	results, err := Run(t.Context(), Options{Families: []string{"noon-spike", "retry-storm"}, Seeds: Seeds[1:2], Days: teachDays + 2, Contenders: []string{Fixed, "oracle"}})
+	results, err := Run(t.Context(), Options{Families: []string{"noon-spike", "retry-storm"}, Seeds: Seeds[1:2], Days: teachDays + 2,
+		Contenders: []string{Fixed, "oracle"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func TestAMindIsToldOfThePods(t *testing.T) {
 	c.pods = append(c.pods[:2], pod{born: 3, readyAt: 9, app: 3000, side: 50, memory: 2048})
 	m.look(c)
 	s := m.seen
-	if s.Ready != 2 || s.Requested[app] != 1500 || s.Largest[app] != (workload.Requests{MilliCPU: 3000, MemoryBytes: 2048 * mebi}) || len(s.Started) != 1 || s.Started[0] != 2*tick {
+	if s.Ready != 2 || s.Requested[app] != 1500 || s.Largest[app] != (workload.Requests{MilliCPU: 3000, MemoryBytes: 2048 * mebi}) ||
+		len(s.Started) != 1 || s.Started[0] != 2*tick {
 		t.Errorf("it sees %+v", s)
 	}
 }

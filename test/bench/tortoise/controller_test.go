@@ -103,7 +103,8 @@ type stand struct {
 // at each sync.
 func TestTheControllerDecidesTheSame(t *testing.T) {
 	cluster := local.Start(t, local.Options{
-		Level: local.LevelWorkloads, Log: t.Output(), ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-sync-period=" + realPeriod.String()},
+		Level: local.LevelWorkloads, Log: t.Output(), ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-sync-period=" +
+			realPeriod.String()},
 	})
 	c, err := client.New(cluster.Config(), client.Options{})
 	must(t, err)
@@ -114,7 +115,8 @@ func TestTheControllerDecidesTheSame(t *testing.T) {
 	}
 	serveMetrics(t, env, stands)
 	for name := range stands {
-		must(t, env.Apply(t.Context(), fmt.Appendf(nil, manifest, name, theirs.Min, theirs.Max, theirs.Target, int(realWindow.Seconds()), int(realPeriod.Seconds()))))
+		must(t, env.Apply(t.Context(), fmt.Appendf(nil, manifest, name, theirs.Min, theirs.Max, theirs.Target, int(realWindow.Seconds()),
+			int(realPeriod.Seconds()))))
 	}
 	for name, s := range stands {
 		select {
@@ -168,7 +170,10 @@ func serveMetrics(t *testing.T, env *harness.Env, stands map[string]*stand) {
 			return
 		}
 		if len(parts) != 6 {
-			_, _ = w.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"metrics.k8s.io/v1beta1","resources":[{"name":"pods","namespaced":true,"kind":"PodMetrics","verbs":["get","list"]}]}`))
+			_,
+				_ = w.Write(
+				[]byte(
+					`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"metrics.k8s.io/v1beta1","resources":[{"name":"pods","namespaced":true,"kind":"PodMetrics","verbs":["get","list"]}]}`))
 			return
 		}
 		answer, err := stands[parts[4]].look(req.Context(), began)
@@ -239,7 +244,8 @@ func (s *stand) look(ctx context.Context, began time.Time) (*podMetricsList, err
 		return nil, err
 	}
 	ready := len(pods) - now.held
-	found := looked{at: time.Since(began), replicas: len(pods), reading: autoscaler.Reading{OK: now.demand >= 0, Request: 1000, Ready: ready, Unready: now.held}}
+	found := looked{at: time.Since(began), replicas: len(pods),
+		reading: autoscaler.Reading{OK: now.demand >= 0, Request: 1000, Ready: ready, Unready: now.held}}
 	used := now.demand / int64(ready)
 	found.reading.Usage = float64(used)
 	if s.looks = append(s.looks, found); n == len(s.syncs) {
@@ -267,7 +273,8 @@ func (s *stand) settle(ctx context.Context, held int) (pods []corev1.Pod, err er
 	err = harness.Poll(ctx, harness.Patience, func() error {
 		var d appsv1.Deployment
 		var list corev1.PodList
-		if err := errors.Join(s.client.Get(ctx, client.ObjectKey{Namespace: s.name, Name: "app"}, &d), s.client.List(ctx, &list, client.InNamespace(s.name))); err != nil {
+		if err := errors.Join(s.client.Get(ctx, client.ObjectKey{Namespace: s.name, Name: "app"}, &d),
+			s.client.List(ctx, &list, client.InNamespace(s.name))); err != nil {
 			return err
 		}
 		pods = list.Items

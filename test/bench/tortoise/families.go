@@ -12,7 +12,8 @@ const days, teachDays = 28, 7
 
 // Families are the kinds of load that are made from a seed, in the order of the table.
 var Families = []string{
-	"diurnal", "weekly", "noon-spike", "flash-crowd", "release-step", "growth", "outage-herd", "holiday", "bursty", "blackout", "sidecar", "memory-ramp",
+	"diurnal", "weekly", "noon-spike", "flash-crowd", "release-step", "growth", "outage-herd", "holiday", "bursty", "blackout", "sidecar",
+	"memory-ramp",
 	"drifting-period", "daily-crowd", "first-crowd", "month-end", "retired", "growth-tenth", "moved-users", "retry-storm",
 }
 

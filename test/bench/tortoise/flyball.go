@@ -65,7 +65,8 @@ func (m *mind) tune(c *cluster) {
 	m.look(c)
 	if s := c.look(); s != nil && (s.ready > 0 || s.kills > m.kills) {
 		sample := policy.Sample{
-			At: m.seen.Now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: s.kills - m.kills, MemoryLimit: s.killed * mebi,
+			At: m.seen.Now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: s.kills - m.kills,
+			MemoryLimit: s.killed * mebi,
 		}
 		m.kills = s.kills
 		if m.throttling {
@@ -111,7 +112,8 @@ func carryOut(c *cluster, a *workload.Advice) {
 		}
 		return own
 	}
-	cpu, side, memory := amount(app, workload.CPU, c.owner.app), amount(proxy, workload.CPU, c.owner.side), amount(app, workload.Memory, c.owner.memory*mebi)/mebi
+	cpu, side, memory := amount(app, workload.CPU, c.owner.app), amount(proxy, workload.CPU, c.owner.side),
+		amount(app, workload.Memory, c.owner.memory*mebi)/mebi
 	if cpu != c.set.app || side != c.set.side || memory != c.set.memory {
 		if a.InPlace {
 			c.resize(cpu, side, memory)

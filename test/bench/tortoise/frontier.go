@@ -12,8 +12,9 @@ func (o outcome) plus(other outcome) outcome {
 	return outcome{o.cost + other.cost, o.violations + other.violations}
 }
 
-// frontier is the lower convex hull of fixed settings, from the cheapest to the one with the fewest violations: costs rise, violations fall.
-// What lies on a line between two settings is reached by having some targets with the one and some with the other.
+// frontier is the lower convex hull of fixed settings, from the cheapest to the one with the fewest violations: costs rise,
+// violations fall. What lies on a line between two settings is reached by having some targets with the one and some with the
+// other.
 type frontier []outcome
 
 // newFrontier returns the frontier of some settings; nil where there are none.
@@ -56,7 +57,10 @@ func (f frontier) violationsAt(cost float64) float64 {
 // costAt returns the cost of the best fixed setting of some violations. Above the violations of the cheapest setting the cost of the
 // cheapest counts, below those of the last the cost of the last.
 func (f frontier) costAt(violations float64) float64 {
-	i, found := slices.BinarySearchFunc(f, violations, func(o outcome, violations float64) int { return cmp.Compare(violations, o.violations) })
+	i, found := slices.BinarySearchFunc(f, violations, func(o outcome,
+		violations float64) int {
+		return cmp.Compare(violations, o.violations)
+	})
 	switch {
 	case found || i == 0:
 		return f[i].cost

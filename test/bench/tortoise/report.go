@@ -10,7 +10,8 @@ import (
 // violations than Flyball, or the one with the fewest.
 func Table(w io.Writer, results []Result) error {
 	p := printer{w: w}
-	p.line("%-30s %-17s %9s %9s %10s %10s %8s %8s %8s %9s %8s", "load", "contender", "cores", "GiB", "violations", "worst run", "kills", "restarts", "changes", "same cost", "same vio")
+	p.line("%-30s %-17s %9s %9s %10s %10s %8s %8s %8s %9s %8s", "load", "contender", "cores", "GiB", "violations", "worst run", "kills",
+		"restarts", "changes", "same cost", "same vio")
 	all := runs(results)
 	for len(all) > 0 {
 		name := all[0].name()

@@ -1,5 +1,5 @@
-// Package tortoise is the offline benchmark of tuning: loads, a cluster with an autoscaler, contenders that set its numbers, and what each of
-// them costs. It is pure Go with fixed seeds, and every run gives the same numbers.
+// Package tortoise is the offline benchmark of tuning: loads, a cluster with an autoscaler, contenders that set its numbers, and
+// what each of them costs. It is pure Go with fixed seeds, and every run gives the same numbers.
 //
 // A run of everything takes many minutes. While something is developed, choose a part:
 //
@@ -7,8 +7,8 @@
 //	go run ./test/bench/tortoise/cmd --traces DIR                                 # real load; every DIR/*.csv.gz is a series
 //	go run ./test/bench/tortoise/cmd --seeds 3 --families weekly,retired --contenders flyball,fixed --days 14
 //
-// A contender that is not named does not run: "fixed" is the grid of fixed settings, without which there is no frontier, and figures that lack
-// a contender are left out.
+// A contender that is not named does not run: "fixed" is the grid of fixed settings, without which there is no frontier, and
+// figures that lack a contender are left out.
 package tortoise
 
 import "time"
@@ -26,8 +26,8 @@ const threshold = 0.85
 // GiBPrice is what a GiB of memory costs, in cores.
 const GiBPrice = 0.13
 
-// setting is what can be set: requests of app, sidecar and memory of a pod in milli-CPU and MiB, bounds of the autoscaler, and its target in
-// percent. CPU limits are limitRatio times the request; the memory limit is the request.
+// setting is what can be set: requests of app, sidecar and memory of a pod in milli-CPU and MiB, bounds of the autoscaler, and
+// its target in percent. CPU limits are limitRatio times the request; the memory limit is the request.
 type setting struct {
 	app, side, memory        float64
 	minimum, maximum, target int

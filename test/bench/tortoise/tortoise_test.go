@@ -86,7 +86,8 @@ func TestMaximaBind(t *testing.T) {
 // TestSeriesAreSteps that hold for ten minutes, or for the usual distance of two rows.
 func TestSeriesAreSteps(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"minutes": "minute,cores\n100,1\n101,3\n102,3\n130,1\n131,2\n", "half-hours": "minute,cores\n0,1\n30,3\n60,2\n"} {
+	for name, text := range map[string]string{"minutes": "minute,cores\n100,1\n101,3\n102,3\n130,1\n131,2\n",
+		"half-hours": "minute,cores\n0,1\n30,3\n60,2\n"} {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
 		if _, err := z.Write([]byte(text)); err != nil || z.Close() != nil {
@@ -280,8 +281,10 @@ func TestFigures(t *testing.T) {
 			},
 			map[string]float64{"synthetic_worse_runs": 1},
 		},
-		"a ceiling":             {func(f string, r *Result) { r.CeilingLost = map[string]float64{"weekly": 0.8}[f] }, map[string]float64{"ceiling_lost": 0.8}},
-		"the worst run changes": {func(f string, r *Result) { r.Changes = map[string]int{"growth": 90}[f] }, map[string]float64{"changes_per_day": 45}},
+		"a ceiling": {func(f string, r *Result) { r.CeilingLost = map[string]float64{"weekly": 0.8}[f] },
+			map[string]float64{"ceiling_lost": 0.8}},
+		"the worst run changes": {func(f string, r *Result) { r.Changes = map[string]int{"growth": 90}[f] },
+			map[string]float64{"changes_per_day": 45}},
 		"restarts": {
 			func(_ string, r *Result) {
 				if r.Contender == Flyball {

@@ -85,8 +85,8 @@ func parseTrace(in io.Reader) (s trace, err error) {
 	return slices.CompactFunc(s, func(a, b row) bool { return a.minute == b.minute }), nil
 }
 
-// world makes a world of a series: steps that hold until the next row, for ten minutes or for the usual distance of two rows. The first week
-// teaches, or the first third where that is less.
+// world makes a world of a series: steps that hold until the next row, for ten minutes or for the usual distance of two rows. The
+// first week teaches, or the first third where that is less.
 func (s trace) world(name string, length int) *world {
 	n := len(s)
 	gaps := make([]int, 0, n)

@@ -16,7 +16,8 @@ import (
 )
 
 // shipped are the adapters that the chart turns on.
-var shipped = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"}
+var shipped = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "cronjobs.batch", "jobs.batch",
+	"horizontalpodautoscalers.autoscaling"}
 
 // allow gives a user rules, in one namespace or, without, in all of them.
 func allow(user, name, namespace, rules string) {
@@ -56,7 +57,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 // planner gives a user the right to write policies in one namespace, and no other.
 func planner(user, namespace string) {
 	GinkgoHelper()
-	allow(user, user+"-policies", namespace, `[{apiGroups: [flyball.dev], resources: [schedules, triggers, changefreezes, maintenancewindows, deletioncosts], verbs: [get, create, update, patch, delete]}]`)
+	allow(user, user+"-policies", namespace,
+		`[{apiGroups: [flyball.dev], resources: [schedules, triggers, changefreezes, maintenancewindows, deletioncosts], verbs: [get, create, update, patch, delete]}]`)
 }
 
 func as(user string) client.Client {
@@ -118,14 +120,16 @@ var _ = Describe("The author of a policy", func() {
 
 	It("changes no requests by the verb use, which covers sleep and not tuning", func() {
 		planner("una", ns)
-		allow("una", "una-tortoises", ns, `[{apiGroups: [flyball.dev], resources: [tortoises], verbs: [create]}, {apiGroups: [flyball.dev], resources: [adapters], verbs: [use]}]`)
+		allow("una", "una-tortoises", ns,
+			`[{apiGroups: [flyball.dev], resources: [tortoises], verbs: [create]}, {apiGroups: [flyball.dev], resources: [adapters], verbs: [use]}]`)
 		tortoise := func(mode string) *unstructured.Unstructured {
 			return in(ns, object("Tortoise", "tuned", `{mode: "`+mode+`", target: {kinds: [{group: apps, kind: Deployment}]}}`))
 		}
 		Eventually(try("una", schedule(ns, deployments))).Should(Succeed())
 		Expect(try("una", tortoise("Off"))()).To(Succeed(), "it only recommends")
 		Expect(try("una", tortoise("Auto"))()).To(And(
-			BeLacking("may not patch deployments.apps in namespace "+ns, "may not patch horizontalpodautoscalers.autoscaling", "or be granted that right"),
+			BeLacking("may not patch deployments.apps in namespace "+ns, "may not patch horizontalpodautoscalers.autoscaling",
+				"or be granted that right"),
 			Not(MatchError(ContainSubstring(`"use"`)))))
 		allow("una", "una-patches", ns, `[{apiGroups: [apps, autoscaling], resources: [deployments, horizontalpodautoscalers], verbs: [patch]}]`)
 		Eventually(try("una", tortoise("Auto"))).Should(Succeed())
@@ -137,11 +141,13 @@ var _ = Describe("The author of a policy", func() {
 			`schedules.flyball.dev "nights" is forbidden: user "pat" may not patch cronjobs.batch, daemonsets.apps, deployments.apps, jobs.batch, replicasets.apps, statefulsets.apps in namespace `+ns,
 			`: list the kinds you mean in spec.target.kinds, or be granted the verb "use" on adapters.flyball.dev cronjobs.batch, daemonsets.apps, deployments.apps, `))
 		Expect(try("pat", schedule(ns, deployments))()).To(BeLacking(
-			`may not patch deployments.apps in namespace `+ns, `: list only kinds that you may patch in spec.target.kinds, or be granted the verb "use" on adapters.flyball.dev deployments.apps`))
+			`may not patch deployments.apps in namespace `+ns,
+			`: list only kinds that you may patch in spec.target.kinds, or be granted the verb "use" on adapters.flyball.dev deployments.apps`))
 		allow("pat", "pat-deployments", ns, `[{apiGroups: [apps], resources: [deployments], verbs: [patch]}]`)
 		Eventually(try("pat", schedule(ns, deployments))).Should(Succeed())
 		Expect(try("pat", schedule(ns, ""))()).To(And(BeLacking("statefulsets.apps"), Not(MatchError(ContainSubstring("deployments.apps")))))
-		Expect(try("pat", in(ns, object("Trigger", "peaks", fmt.Sprintf(hpaTrigger, ""))))()).To(BeLacking("may not patch horizontalpodautoscalers.autoscaling"))
+		Expect(try("pat", in(ns, object("Trigger", "peaks",
+			fmt.Sprintf(hpaTrigger, ""))))()).To(BeLacking("may not patch horizontalpodautoscalers.autoscaling"))
 		Expect(try("pat", in(ns, object("DeletionCost", "even", deploymentsOnly)))()).To(BeLacking(
 			"may not patch pods in namespace "+ns, "this policy would have Flyball do it"))
 		Expect(try("pat", in(ns, object("DeletionCost", "even", `{suspend: true}`)))()).To(Succeed(), "it does nothing")
@@ -170,7 +176,8 @@ var _ = Describe("The author of a policy", func() {
 		}
 		applied := schedule(ns, "")
 		applied.Object["spec"] = map[string]any{"priority": int64(6)}
-		Expect(as("paul").Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("paul"), client.ForceOwnership)).To(BeLacking("cronjobs.batch"), "one field, applied")
+		Expect(as("paul").Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("paul"),
+			client.ForceOwnership)).To(BeLacking("cronjobs.batch"), "one field, applied")
 		Expect(edit(`{"spec":{"suspend":true}}`)).To(Succeed())
 		Expect(edit(`{"spec":{"deletionPolicy":"Orphan"}}`)).To(BeLacking("statefulsets.apps"), "of one that is suspended")
 		Expect(edit(`{"spec":{"suspend":false}}`)).To(BeLacking("statefulsets.apps"))
@@ -188,7 +195,8 @@ var _ = Describe("The author of a policy", func() {
 			}
 		}
 		Eventually(edit(`{"metadata":{"labels":{"a":"b"}}}`)).Should(Succeed())
-		for _, body := range []string{`{"spec":{"algorithm":"Oldest"}}`, `{"spec":{"spreadBy":"kubernetes.io/hostname"}}`, `{"spec":{"priority":5}}`, `{"spec":{"duringRollOut":true}}`,
+		for _, body := range []string{`{"spec":{"algorithm":"Oldest"}}`, `{"spec":{"spreadBy":"kubernetes.io/hostname"}}`,
+			`{"spec":{"priority":5}}`, `{"spec":{"duringRollOut":true}}`,
 			`{"spec":{"writesPerSecond":1000}}`, `{"spec":{"target":{"kinds":[{"group":"apps","kind":"ReplicaSet"}]}}}`} {
 			Expect(edit(body)()).To(BeLacking("may not patch pods in namespace "+ns), body)
 		}
@@ -209,14 +217,17 @@ var _ = Describe("The author of a policy", func() {
 			}
 		}
 		Eventually(edit(`{"spec":{"target":{"kinds":[{"group":"apps","kind":"Deployment"}]}}}`)).Should(Succeed())
-		Expect(edit(`{"spec":{"deletionPolicy":"Orphan","target":{"kinds":[{"group":"apps","kind":"Deployment"}]}}}`)()).To(BeLacking("may not patch cronjobs.batch"))
+		Expect(edit(`{"spec":{"deletionPolicy":"Orphan","target":{"kinds":[{"group":"apps","kind":"Deployment"}]}}}`)()).To(
+			BeLacking("may not patch cronjobs.batch"))
 	})
 
 	It("of a cluster kind needs the rights in all namespaces", func() {
 		allow("cora", "cora-policies", "", `[{apiGroups: [flyball.dev], resources: [clusterschedules, clustertriggers], verbs: [create]}]`)
 		allow("cora", "cora-deployments", ns, `[{apiGroups: [apps], resources: [deployments], verbs: [patch]}]`)
 		nights := object("ClusterSchedule", "nights", `{`+pair+`, target: {namespaces: [`+ns+`], kinds: [{group: apps, kind: Deployment}]}}`)
-		Eventually(try("cora", nights)).Should(BeLacking(`clusterschedules.flyball.dev "nights" is forbidden: user "cora" may not patch deployments.apps in all namespaces`))
+		Eventually(try("cora",
+			nights)).Should(BeLacking(
+			`clusterschedules.flyball.dev "nights" is forbidden: user "cora" may not patch deployments.apps in all namespaces`))
 		allow("cora", "cora-deployments", "", `[{apiGroups: [apps], resources: [deployments], verbs: [patch]}]`)
 		Eventually(try("cora", nights)).Should(Succeed())
 	})
@@ -227,11 +238,13 @@ var _ = Describe("The author of a policy", func() {
 		allow("tess", "tess-hpas", ns, fmt.Sprintf(hpa, "patch"))
 		trigger := in(ns, object("Trigger", "peaks", fmt.Sprintf(hpaTrigger, template)))
 		Eventually(try("tess", in(ns, object("Trigger", "peaks", fmt.Sprintf(hpaTrigger, ""))))).Should(Succeed())
-		Expect(try("tess", trigger)()).To(BeLacking("may not create horizontalpodautoscalers.autoscaling", "may not delete horizontalpodautoscalers.autoscaling",
+		Expect(try("tess", trigger)()).To(BeLacking("may not create horizontalpodautoscalers.autoscaling",
+			"may not delete horizontalpodautoscalers.autoscaling",
 			"leave out spec.template, or be granted that right"))
 		allow("tess", "tess-hpas", ns, fmt.Sprintf(hpa, "create, delete"))
 		allow("tess", "tess-use", ns, `[{apiGroups: [flyball.dev], resources: [adapters], verbs: [use]}]`)
-		Eventually(try("tess", trigger)).Should(And(BeLacking("may not patch horizontalpodautoscalers.autoscaling"), Not(MatchError(ContainSubstring("may not create")))),
+		Eventually(try("tess", trigger)).Should(And(BeLacking("may not patch horizontalpodautoscalers.autoscaling"),
+			Not(MatchError(ContainSubstring("may not create")))),
 			"what a template says is not the adapter's")
 		allow("tess", "tess-hpas", ns, fmt.Sprintf(hpa, "create, patch, delete"))
 		Eventually(try("tess", trigger)).Should(Succeed())
@@ -276,7 +289,8 @@ var _ = Describe("The author of a policy for own kinds", Ordered, func() {
 
 	It("may hold only the right on /scale if nothing else is written", func() {
 		planner("sue", ns)
-		allow("sue", "sue-scale", ns, `[{apiGroups: [looms.example.com], resources: [presses/scale], verbs: [patch]}, {apiGroups: [apps], resources: [deployments/scale], verbs: [patch]}]`)
+		allow("sue", "sue-scale", ns,
+			`[{apiGroups: [looms.example.com], resources: [presses/scale], verbs: [patch]}, {apiGroups: [apps], resources: [deployments/scale], verbs: [patch]}]`)
 		Eventually(try("sue", schedule(ns, loom))).Should(Succeed())
 		Expect(try("sue", schedule(ns, loom+`, asleepAs: {replicas: 1}`))()).To(Succeed())
 		Expect(try("sue", schedule(ns, loom+`, asleepAs: {annotations: {a: b}}`))()).To(BeLacking("presses.looms.example.com"))
@@ -287,7 +301,8 @@ var _ = Describe("The author of a policy for own kinds", Ordered, func() {
 		planner("una", ns)
 		other := suite.Namespace(ctx, env)
 		planner("una", other)
-		allow("una", "una-use", ns, `[{apiGroups: [flyball.dev], resources: [adapters], resourceNames: [presses.looms.example.com], verbs: [use]}]`)
+		allow("una", "una-use", ns,
+			`[{apiGroups: [flyball.dev], resources: [adapters], resourceNames: [presses.looms.example.com], verbs: [use]}]`)
 		Eventually(try("una", schedule(ns, loom))).Should(Succeed())
 		Expect(try("una", schedule(ns, deployments))()).To(BeLacking("deployments.apps"), "another adapter")
 		Expect(try("una", schedule(other, loom))()).To(BeLacking("presses.looms.example.com"), "another namespace")
@@ -306,9 +321,11 @@ var _ = Describe("The author of a policy for own kinds", Ordered, func() {
 		}
 		const restart, kubernetes, own = "looms.example.com/restart", "kubectl.kubernetes.io/restartedAt", "flyball.dev/awake-until"
 		Eventually(try("olga", order(loom, restart))).Should(MatchError(And(
-			ContainSubstring(`spec.asleepAs.annotations[looms.example.com/restart]: Forbidden: it is a change by the adapters presses.looms.example.com (RollOut)`),
+			ContainSubstring(
+				`spec.asleepAs.annotations[looms.example.com/restart]: Forbidden: it is a change by the adapters presses.looms.example.com (RollOut)`),
 			ContainSubstring(`user "olga" needs the verb "override" on Schedule/`+ns+`/nights`))))
-		Expect(try("olga", order("", restart))()).To(MatchError(ContainSubstring("it is a change by the adapters presses.looms.example.com")), "with no kinds listed")
+		Expect(try("olga", order("", restart))()).To(MatchError(ContainSubstring("it is a change by the adapters presses.looms.example.com")),
+			"with no kinds listed")
 		Expect(try("olga", order(deployments, restart))()).To(Succeed(), "no order to the kinds listed")
 		Expect(try("olga", order(deployments, kubernetes))()).To(MatchError(ContainSubstring("keys under kubernetes.io make Kubernetes act")))
 		Expect(try("olga", order(deployments, own))()).To(MatchError(ContainSubstring("keys under flyball.dev are not for schedules to set")))

@@ -13,7 +13,8 @@ var _ = Describe("A typical mistake", func() {
 	for _, m := range mistakes.Mistakes {
 		It("is named with its field: "+m.Kind+" "+m.Spec, func() {
 			err := env.Client.Create(ctx, object(m.Kind, "mistaken", m.Spec), client.DryRunAll, client.FieldValidation("Strict"))
-			Expect(err).To(MatchError(And(ContainSubstring(m.Field), ContainSubstring(m.Says), Not(ContainSubstring("anyOf")), Not(ContainSubstring("should match")))))
+			Expect(err).To(MatchError(And(ContainSubstring(m.Field), ContainSubstring(m.Says), Not(ContainSubstring("anyOf")),
+				Not(ContainSubstring("should match")))))
 		})
 	}
 })

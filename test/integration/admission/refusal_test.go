@@ -24,27 +24,43 @@ var _ = DescribeTable("An invalid spec that only code detects is refused, with t
 	Entry("an unknown time zone", "Schedule", `{`+pair+`, timeZone: Europe/Atlantis}`, "spec.timeZone", "Europe/Atlantis"),
 	Entry("a cron expression", "Schedule", `{upscale: 0 8 * * *, downscale: 61 20 * * *}`, "spec.downscale", "61"),
 	Entry("a cron expression that never fires", "Schedule", `{upscale: 0 8 * * *, downscale: 0 20 31 2 *}`, "spec.downscale", "0 20 31 2 *"),
-	Entry("a range that ends before it starts", "Schedule", `{asleep: [{start: "2026-03-02", end: "2026-03-01"}]}`, "spec.asleep[0]", "2026-03-0"),
-	Entry("a window without a length", "Schedule", `{asleep: [{cron: "0 2 * * 6", duration: 0s}]}`, "spec.asleep[0].duration", "how long the window stays open"),
-	Entry("a pause of nothing", "Schedule", `{`+pair+`, upscaleRateLimit: {batchSize: 1, delayBetweenBatches: 0s}}`, "spec.upscaleRateLimit.delayBetweenBatches", "0s"),
-	Entry("an operator of a selector", "Schedule", `{`+pair+`, target: {selector: {matchExpressions: [{key: a, operator: Near}]}}}`, "spec.target.selector", "Near"),
-	Entry("a kind that is listed twice", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: Deployment}, {group: apps, kind: Deployment}]}}`, "spec.target.kinds[1]", "Duplicate"),
-	Entry("a cluster policy that names no namespaces", "ClusterSchedule", `{`+pair+`, target: {names: [web]}}`, "spec.target.namespaces", "namespaceSelector"),
+	Entry("a range that ends before it starts", "Schedule", `{asleep: [{start: "2026-03-02", end: "2026-03-01"}]}`, "spec.asleep[0]",
+		"2026-03-0"),
+	Entry("a window without a length", "Schedule", `{asleep: [{cron: "0 2 * * 6", duration: 0s}]}`, "spec.asleep[0].duration",
+		"how long the window stays open"),
+	Entry("a pause of nothing", "Schedule", `{`+pair+`, upscaleRateLimit: {batchSize: 1, delayBetweenBatches: 0s}}`,
+		"spec.upscaleRateLimit.delayBetweenBatches", "0s"),
+	Entry("an operator of a selector", "Schedule", `{`+pair+`, target: {selector: {matchExpressions: [{key: a, operator: Near}]}}}`,
+		"spec.target.selector", "Near"),
+	Entry("a kind that is listed twice", "Schedule", `{`+pair+
+		`, target: {kinds: [{group: apps, kind: Deployment}, {group: apps, kind: Deployment}]}}`, "spec.target.kinds[1]", "Duplicate"),
+	Entry("a cluster policy that names no namespaces", "ClusterSchedule", `{`+pair+`, target: {names: [web]}}`, "spec.target.namespaces",
+		"namespaceSelector"),
 	Entry("a day that is in no year", "Calendar", `{yearly: [{month: 4, day: 31}]}`, "spec.yearly[0]", "31"),
 	Entry("a country that the library does not have", "Calendar", `{holidays: {country: XX}}`, "spec.holidays.country", "there are AR, AT"),
-	Entry("a subdivision by its name", "Calendar", `{holidays: {country: DE, subdivisions: [Bayern]}}`, "spec.holidays.subdivisions[0]", "there are BB, BE, BW, BY"),
-	Entry("a holiday that is misspelt", "Calendar", `{holidays: {country: DE, only: [Karfreitg]}}`, "spec.holidays.only[0]", "did you mean Karfreitag?"),
+	Entry("a subdivision by its name", "Calendar", `{holidays: {country: DE, subdivisions: [Bayern]}}`, "spec.holidays.subdivisions[0]",
+		"there are BB, BE, BW, BY"),
+	Entry("a holiday that is misspelt", "Calendar", `{holidays: {country: DE, only: [Karfreitg]}}`, "spec.holidays.only[0]",
+		"did you mean Karfreitag?"),
 	Entry("a file that is no calendar", "Calendar", `{ics: {inline: hello}}`, "spec.ics.inline", "is no calendar file of RFC 5545"),
 	Entry("a date that is none", "Calendar", `{dates: [{date: "2026-02-30"}]}`, "spec.dates[0].date", "2026-02-30"),
-	Entry("a path with recursion", "Adapter", `{TARGET, scale: [{name: main, replicas: .spec..replicas}]}`, "spec.scale[0].replicas", "column"),
-	Entry("a path with a script", "Adapter", `{TARGET, scale: [{name: main, replicas: ".spec.pools[(@.length-1)].n"}]}`, "spec.scale[0].replicas", "column"),
-	Entry("a write to many places", "Adapter", `{TARGET, suspend: [{set: [{path: ".spec.pools[*].on", value: false}]}]}`, "spec.suspend[0].set[0].path", "[*]"),
+	Entry("a path with recursion", "Adapter", `{TARGET, scale: [{name: main, replicas: .spec..replicas}]}`, "spec.scale[0].replicas",
+		"column"),
+	Entry("a path with a script", "Adapter", `{TARGET, scale: [{name: main, replicas: ".spec.pools[(@.length-1)].n"}]}`,
+		"spec.scale[0].replicas", "column"),
+	Entry("a write to many places", "Adapter", `{TARGET, suspend: [{set: [{path: ".spec.pools[*].on", value: false}]}]}`,
+		"spec.suspend[0].set[0].path", "[*]"),
 	Entry("a comparison with nothing", "Adapter", `{TARGET, ready: [{path: .status.replicas, op: Ge}]}`, "spec.ready[0]", "value"),
-	Entry("a trigger's unknown time zone", "Trigger", `{timeZone: Europe/Atlantis, `+hpas+`, triggers: [{name: peak, `+morning+`, during: {min: 2}}]}`, "spec.timeZone", "Europe/Atlantis"),
-	Entry("a trigger's empty window", "Trigger", `{`+hpas+`, triggers: [{name: peak, window: {from: "08:00", to: "08:00"}, during: {min: 2}}]}`, "spec.triggers[0].window", "08:00"),
-	Entry("a trigger's max of 0 on an autoscaler, which wants at least 1", "Trigger", `{`+hpas+`, triggers: [{name: peak, `+morning+`, during: {max: 0}}]}`, "spec.triggers[0].during.max", "0"),
-	Entry("a cluster trigger that names no namespaces", "ClusterTrigger", `{`+hpas+`, triggers: [{name: peak, `+morning+`, during: {min: 2}}]}`, "spec.target.namespaces", "namespaceSelector"),
-	Entry("two components of one name", "Adapter", `{TARGET, scale: [{name: a, replicas: .spec.replicas}, {name: a, replicas: .spec.pool.size}]}`, "spec.scale[1].name", "Duplicate"),
+	Entry("a trigger's unknown time zone", "Trigger", `{timeZone: Europe/Atlantis, `+hpas+`, triggers: [{name: peak, `+morning+
+		`, during: {min: 2}}]}`, "spec.timeZone", "Europe/Atlantis"),
+	Entry("a trigger's empty window", "Trigger", `{`+hpas+
+		`, triggers: [{name: peak, window: {from: "08:00", to: "08:00"}, during: {min: 2}}]}`, "spec.triggers[0].window", "08:00"),
+	Entry("a trigger's max of 0 on an autoscaler, which wants at least 1", "Trigger", `{`+hpas+`, triggers: [{name: peak, `+morning+
+		`, during: {max: 0}}]}`, "spec.triggers[0].during.max", "0"),
+	Entry("a cluster trigger that names no namespaces", "ClusterTrigger", `{`+hpas+`, triggers: [{name: peak, `+morning+
+		`, during: {min: 2}}]}`, "spec.target.namespaces", "namespaceSelector"),
+	Entry("two components of one name", "Adapter",
+		`{TARGET, scale: [{name: a, replicas: .spec.replicas}, {name: a, replicas: .spec.pool.size}]}`, "spec.scale[1].name", "Duplicate"),
 )
 
 // hpas and morning are parts of a Trigger's spec.
@@ -77,7 +93,8 @@ var _ = Describe("The manager's webhook", func() {
 		}).Should(Succeed())
 		Expect(env.Client.Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"news"}}}`)))).To(Succeed())
 		Expect(env.Client.Delete(ctx, s)).To(Succeed())
-		Eventually(func() error { return env.Client.Get(ctx, client.ObjectKeyFromObject(s), s) }).Should(MatchError(apierrors.IsNotFound, "not found"))
+		Eventually(func() error { return env.Client.Get(ctx, client.ObjectKeyFromObject(s), s) }).Should(MatchError(apierrors.IsNotFound,
+			"not found"))
 	})
 })
 
@@ -113,10 +130,12 @@ var _ = Describe("The author of an adapter", func() {
 			as, err := client.New(env.Cluster.ConfigFor(user), client.Options{})
 			Expect(err).NotTo(HaveOccurred())
 			return as.Create(ctx, object("Adapter", presses.Name(),
-				`{target: {group: `+presses.Group+`, kind: Press, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, via: `+via+`}]}`), client.DryRunAll)
+				`{target: {group: `+presses.Group+`, kind: Press, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, via: `+via+`}]}`),
+				client.DryRunAll)
 		}
 		Eventually(func() error { return try("bob", "Patch") }).Should(Succeed())
-		Expect(try("alice", "Patch")).To(MatchError(And(ContainSubstring("alice"), ContainSubstring("must be allowed to patch presses.presses.example.com"))))
+		Expect(try("alice", "Patch")).To(MatchError(And(ContainSubstring("alice"),
+			ContainSubstring("must be allowed to patch presses.presses.example.com"))))
 		Expect(try("bob", "Scale")).To(MatchError(ContainSubstring("presses/scale")))
 	})
 })

@@ -37,7 +37,8 @@ var _ = DescribeTable("A selection of missing objects is let through with a warn
 		config.WarningHandlerWithContext = heard
 		c, err := client.New(config, client.Options{Scheme: env.Client.Scheme()})
 		Expect(err).NotTo(HaveOccurred())
-		daemon := object("DaemonSet", "agent", `{selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}`)
+		daemon := object("DaemonSet", "agent",
+			`{selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}`)
 		daemon.SetAPIVersion("apps/v1")
 		Expect(client.IgnoreAlreadyExists(c.Create(ctx, daemon))).To(Succeed())
 		Expect(c.Create(ctx, object(kind, "selecting", spec), client.DryRunAll)).To(Succeed())
@@ -52,16 +53,26 @@ var _ = DescribeTable("A selection of missing objects is let through with a warn
 		Expect(heard.all()).To(ContainElements(matchers...))
 	},
 	Entry("nothing amiss", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: DaemonSet}], names: [agent]}}`),
-	Entry("a name", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: DaemonSet}], names: [agnet]}}`, "spec.target.names: there is no object agnet; did you mean agent?"),
-	Entry("a name of any kind", "Schedule", `{`+pair+`, target: {names: [agnet]}}`, "spec.target.names: there is no object agnet; did you mean agent?"),
-	Entry("a kind", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: DemonSet}]}}`, "spec.target.kinds: there is no adapter for DemonSet.apps; did you mean DaemonSet.apps?"),
-	Entry("a namespace", "ClusterSchedule", `{`+pair+`, target: {namespaces: [defaulr]}}`, "spec.target.namespaces: there is no namespace defaulr; did you mean default?"),
-	Entry("labels of namespaces", "ClusterSchedule", `{`+pair+`, target: {namespaceSelector: {matchLabels: {env: nowhere}}}}`, "spec.target.namespaceSelector: no namespace has env=nowhere"),
-	Entry("a kind outside namespaces", "Schedule", `{`+pair+`, target: {kinds: [{kind: Node}]}}`, "spec.target.kinds: Node lives outside namespaces"),
-	Entry("a calendar", "Schedule", `{`+pair+`, calendars: [{name: nowhere, effect: Asleep}], target: {kinds: [{group: apps, kind: DaemonSet}], names: [agent]}}`,
+	Entry("a name", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: DaemonSet}], names: [agnet]}}`,
+		"spec.target.names: there is no object agnet; did you mean agent?"),
+	Entry("a name of any kind", "Schedule", `{`+pair+`, target: {names: [agnet]}}`,
+		"spec.target.names: there is no object agnet; did you mean agent?"),
+	Entry("a kind", "Schedule", `{`+pair+`, target: {kinds: [{group: apps, kind: DemonSet}]}}`,
+		"spec.target.kinds: there is no adapter for DemonSet.apps; did you mean DaemonSet.apps?"),
+	Entry("a namespace", "ClusterSchedule", `{`+pair+`, target: {namespaces: [defaulr]}}`,
+		"spec.target.namespaces: there is no namespace defaulr; did you mean default?"),
+	Entry("labels of namespaces", "ClusterSchedule", `{`+pair+`, target: {namespaceSelector: {matchLabels: {env: nowhere}}}}`,
+		"spec.target.namespaceSelector: no namespace has env=nowhere"),
+	Entry("a kind outside namespaces", "Schedule", `{`+pair+`, target: {kinds: [{kind: Node}]}}`,
+		"spec.target.kinds: Node lives outside namespaces"),
+	Entry("a calendar", "Schedule", `{`+pair+
+		`, calendars: [{name: nowhere, effect: Asleep}], target: {kinds: [{group: apps, kind: DaemonSet}], names: [agent]}}`,
 		"calendars: there is no Calendar nowhere; the policy changes nothing until there is one"),
-	Entry("of a freeze", "ChangeFreeze", `{startTime: 2036-03-02T12:00:00Z, endTime: 2036-03-03T12:00:00Z, deny: [Delete], target: {kinds: [{group: apps, kind: DemonSet}]}}`, "did you mean DaemonSet.apps?"),
-	Entry("of a trigger", "Trigger", `{target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscalr}]}, triggers: [{name: peak, `+morning+`, during: {min: 2}}]}`, "did you mean HorizontalPodAutoscaler.autoscaling?"),
+	Entry("of a freeze", "ChangeFreeze",
+		`{startTime: 2036-03-02T12:00:00Z, endTime: 2036-03-03T12:00:00Z, deny: [Delete], target: {kinds: [{group: apps, kind: DemonSet}]}}`,
+		"did you mean DaemonSet.apps?"),
+	Entry("of a trigger", "Trigger", `{target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscalr}]}, triggers: [{name: peak, `+
+		morning+`, during: {min: 2}}]}`, "did you mean HorizontalPodAutoscaler.autoscaling?"),
 )
 
 var _ = It("A maintenance window that is never open together with another over the same objects is let through with a warning", func() {
@@ -76,6 +87,7 @@ var _ = It("A maintenance window that is never open together with another over t
 		c, err := client.New(config, client.Options{Scheme: env.Client.Scheme()})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(c.Create(ctx, object("MaintenanceWindow", "thursdays", fmt.Sprintf(days, "Thu")), client.DryRunAll)).To(Succeed())
-		g.Expect(heard.all()).To(ContainElement(And(ContainSubstring("/tuesdays selects the same objects"), ContainSubstring("RollOut is always denied"))))
+		g.Expect(heard.all()).To(ContainElement(And(ContainSubstring("/tuesdays selects the same objects"),
+			ContainSubstring("RollOut is always denied"))))
 	}).Should(Succeed())
 })

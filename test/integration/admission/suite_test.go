@@ -47,7 +47,8 @@ const pair = `upscale: 0 8 * * *, downscale: 0 20 * * *`
 // object is a Flyball object with a spec given in YAML; namespaced ones are in the namespace default.
 func object(kind, name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
-	objs, err := harness.Objects(fmt.Appendf(nil, "{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: %s}, spec: %s}", kind, name, spec))
+	objs, err := harness.Objects(fmt.Appendf(nil, "{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: %s}, spec: %s}", kind, name,
+		spec))
 	Expect(err).NotTo(HaveOccurred())
 	if !strings.HasPrefix(kind, "Cluster") && kind != "Adapter" && kind != "Calendar" {
 		objs[0].SetNamespace(metav1.NamespaceDefault)

@@ -72,10 +72,11 @@ func (e *external) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "":
 		answer = map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": externalGroup + "/v1beta1", "resources": []any{}}
 	case strings.HasPrefix(path, "namespaces/"):
-		answer = map[string]any{"kind": "ExternalMetricValueList", "apiVersion": externalGroup + "/v1beta1", "metadata": map[string]any{}, "items": []any{map[string]any{
-			"metricName": path[strings.LastIndex(path, "/")+1:], "metricLabels": map[string]string{},
-			"timestamp": time.Now().UTC().Format(time.RFC3339), "value": fmt.Sprint(e.value.Load()),
-		}}}
+		answer = map[string]any{"kind": "ExternalMetricValueList", "apiVersion": externalGroup + "/v1beta1", "metadata": map[string]any{},
+			"items": []any{map[string]any{
+				"metricName": path[strings.LastIndex(path, "/")+1:], "metricLabels": map[string]string{},
+				"timestamp": time.Now().UTC().Format(time.RFC3339), "value": fmt.Sprint(e.value.Load()),
+			}}}
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}

@@ -12,8 +12,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// pair is a Deployment of five replicas that just reach what its autoscaler wants. A pod uses as much with five of them as with three. So the
-// autoscaler must not take any away by what it measures: new pods show too little for a moment, and it would stay with that.
+// pair is a Deployment of five replicas that just reach what its autoscaler wants. A pod uses as much with five of them as with
+// three. So the autoscaler must not take any away by what it measures: new pods show too little for a moment, and it would stay
+// with that.
 const pair = `
 apiVersion: apps/v1
 kind: Deployment

@@ -18,7 +18,8 @@ var _ = Describe("A size that a Trigger sets together with bounds around it", fu
 		var all []string
 		for i := range 4 {
 			ns := fmt.Sprint("sized-", i)
-			create(ns, 2, `minReplicas: 2, maxReplicas: 4, behavior: {scaleDown: {selectPolicy: Disabled}}, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]`)
+			create(ns, 2,
+				`minReplicas: 2, maxReplicas: 4, behavior: {scaleDown: {selectPolicy: Disabled}}, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]`)
 			all = append(all, ns)
 		}
 		clock := startManager()
@@ -35,7 +36,8 @@ var _ = Describe("A size that a Trigger sets together with bounds around it", fu
 		}
 		clock.SetTime(monday.Add(6*time.Hour + time.Minute))
 		for _, ns := range all {
-			Eventually(autoscaler(ns)).Should(And(HaveField("MinReplicas", HaveValue(BeEquivalentTo(3))), HaveField("MaxReplicas", BeEquivalentTo(11))))
+			Eventually(autoscaler(ns)).Should(And(HaveField("MinReplicas", HaveValue(BeEquivalentTo(3))),
+				HaveField("MaxReplicas", BeEquivalentTo(11))))
 		}
 		Consistently(func(g Gomega) {
 			for _, ns := range all {

@@ -59,9 +59,11 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 	BeforeAll(func() {
 		clock = startManager()
 		queue = serveExternal()
-		create("busy", 2, `minReplicas: 2, maxReplicas: 6, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]`)
+		create("busy", 2,
+			`minReplicas: 2, maxReplicas: 6, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]`)
 		queue.set(0)
-		create("queue", 1, `minReplicas: 0, maxReplicas: 6, metrics: [{type: External, external: {metric: {name: jobs-waiting}, target: {type: AverageValue, averageValue: "10"}}}]`)
+		create("queue", 1,
+			`minReplicas: 0, maxReplicas: 6, metrics: [{type: External, external: {metric: {name: jobs-waiting}, target: {type: AverageValue, averageValue: "10"}}}]`)
 		nightly("busy")
 		nightly("queue")
 	})

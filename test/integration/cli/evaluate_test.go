@@ -81,18 +81,23 @@ var _ = Describe("The evaluate API", func() {
 			{&stranger, rollout(ns, "free"), "may not create freezereviews.flyball.dev in namespace " + ns, http.StatusForbidden},
 			{&stranger, rollout(ns, "nothing"), "may not create freezereviews.flyball.dev in namespace " + ns, http.StatusForbidden},
 			{p, rollout(elsewhere, "free"), "may not create freezereviews.flyball.dev in namespace " + elsewhere, http.StatusForbidden},
-			{p, "{manifest: {apiVersion: v1, kind: Namespace, metadata: {name: a}}}", "may not create freezereviews.flyball.dev", http.StatusForbidden},
+			{p, "{manifest: {apiVersion: v1, kind: Namespace, metadata: {name: a}}}", "may not create freezereviews.flyball.dev",
+				http.StatusForbidden},
 			{p, strings.Replace(rollout(ns, "free"), "{", "{user: alice, ", 1), `may not impersonate users "alice"`, http.StatusForbidden},
-			{p, strings.Replace(rollout(ns, "free"), "{", "{user: 'system:serviceaccount:a:b', ", 1), `may not impersonate serviceaccounts "b"`, http.StatusForbidden},
-			{p, strings.Replace(rollout(ns, "free"), "{", "{user: 'system:serviceaccount:"+ns+":deployer', groups: [oncall], ", 1), `may not impersonate groups "oncall"`, http.StatusForbidden},
-			{&impersonator, strings.Replace(rollout(ns, "free"), "{", "{user: alice, groups: [people, oncall], ", 1), `may not impersonate groups "oncall"`, http.StatusForbidden},
+			{p, strings.Replace(rollout(ns, "free"), "{", "{user: 'system:serviceaccount:a:b', ", 1), `may not impersonate serviceaccounts "b"`,
+				http.StatusForbidden},
+			{p, strings.Replace(rollout(ns, "free"), "{", "{user: 'system:serviceaccount:"+ns+":deployer', groups: [oncall], ", 1),
+				`may not impersonate groups "oncall"`, http.StatusForbidden},
+			{&impersonator, strings.Replace(rollout(ns, "free"), "{", "{user: alice, groups: [people, oncall], ", 1),
+				`may not impersonate groups "oncall"`, http.StatusForbidden},
 		} {
 			got := refused.p.ask(refused.spec)
 			Expect(got.Code).To(Equal(refused.code), "%s: %s", refused.spec, got.Text)
 			Expect(got.Text).To(ContainSubstring(refused.want))
 			Expect(got.Text).NotTo(ContainSubstring("sale"))
 		}
-		Expect(impersonator.ask(strings.Replace(rollout(ns, "free"), "{", "{user: alice, groups: [people], ", 1)).Review.Status.User.Groups).To(Equal([]string{"people", "system:authenticated"}))
+		Expect(impersonator.ask(strings.Replace(rollout(ns, "free"), "{", "{user: alice, groups: [people], ",
+			1)).Review.Status.User.Groups).To(Equal([]string{"people", "system:authenticated"}))
 	})
 
 	It("accepts only tokens for its own audience, if configured", func() {
@@ -128,8 +133,10 @@ var _ = Describe("The evaluate API", func() {
 		unknown := p.ask("{action: Scale, object: {group: apps, kind: Deploymint, namespace: " + ns + ", name: a}}")
 		Expect(unknown.Code).To(Equal(http.StatusUnprocessableEntity))
 		Expect(unknown.Text).To(ContainSubstring("there is no adapter for the kind Deploymint.apps"))
-		Expect(p.ask(rollout(ns, "nothing")).Text).To(ContainSubstring("there is no Deployment.apps/" + ns + "/nothing: only its creation can be judged"))
-		Expect(p.ask("{manifest: {apiVersion: apps/v1beta1, kind: Deployment, metadata: {namespace: " + ns + ", name: a}}}").Text).To(ContainSubstring("write the manifest in that version"))
+		Expect(p.ask(rollout(ns, "nothing")).Text).To(ContainSubstring("there is no Deployment.apps/" + ns +
+			"/nothing: only its creation can be judged"))
+		Expect(p.ask("{manifest: {apiVersion: apps/v1beta1, kind: Deployment, metadata: {namespace: " + ns +
+			", name: a}}}").Text).To(ContainSubstring("write the manifest in that version"))
 
 		slow := served(evaluate.Options{Rate: 1})
 		slow.token = p.token

@@ -107,7 +107,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s-%[
 subjects: [{kind: ServiceAccount, namespace: %[1]s, name: %[2]s}]
 `, ns, account, strings.Join(groups, ", "))
 	}
-	awaitRights(ns, account, authorizationv1.ResourceAttributes{Verb: "create", Group: "flyball.dev", Resource: "freezereviews", Namespace: ns})
+	awaitRights(ns, account, authorizationv1.ResourceAttributes{Verb: "create", Group: "flyball.dev", Resource: "freezereviews",
+		Namespace: ns})
 	if len(groups) > 0 {
 		awaitRights(ns, account, authorizationv1.ResourceAttributes{Verb: "impersonate", Resource: "users", Name: "alice"})
 	}
@@ -134,7 +135,8 @@ func awaitRights(ns, account string, to authorizationv1.ResourceAttributes) {
 // tokenOf is a token of a service account, for audiences or for the API server.
 func tokenOf(ns, account string, audiences ...string) string {
 	GinkgoHelper()
-	made, err := clients().CoreV1().ServiceAccounts(ns).CreateToken(ctx, account, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}, metav1.CreateOptions{})
+	made, err := clients().CoreV1().ServiceAccounts(ns).CreateToken(ctx, account,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	return made.Status.Token
 }

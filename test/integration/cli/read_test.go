@@ -45,7 +45,8 @@ var _ = Describe("Verbs that read", func() {
 	reading := func() [][]string {
 		return [][]string{
 			{"status", "-n", ns}, {"explain", "deployment/web", "-n", ns}, {"explain", "cj/report", "-n", ns, "-o", "json"},
-			{"plan", "-n", ns, "--for", "1d"}, {"can-i", "rollout", "deploy/web", "-n", ns}, {"freezes", "-n", ns}, {"freezes", "deploy/web", "-n", ns},
+			{"plan", "-n", ns, "--for", "1d"}, {"can-i", "rollout", "deploy/web", "-n", ns}, {"freezes", "-n", ns},
+			{"freezes", "deploy/web", "-n", ns},
 			{"doctor", "-n", ns},
 		}
 	}
@@ -68,7 +69,8 @@ var _ = Describe("Verbs that read", func() {
 	})
 
 	It("count the objects that a freeze judges, as far as they may be listed", func() {
-		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {name: later, namespace: %s}, spec: {startTime: "2037-01-01T00:00:00Z", endTime: "2037-01-02T00:00:00Z", target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}], names: [web, report, absent]}}}`, ns)
+		apply(
+			`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {name: later, namespace: %s}, spec: {startTime: "2037-01-01T00:00:00Z", endTime: "2037-01-02T00:00:00Z", target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}], names: [web, report, absent]}}}`, ns)
 		row := func(targets string) OmegaMatcher {
 			return MatchRegexp("ChangeFreeze/" + ns + "/later +Scheduled .* 2037-01-01 .* " + targets + "( |\n|$)")
 		}
@@ -109,14 +111,16 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 		Expect(run("", "", "explain", "deployment/wbe", "-n", ns).ErrOut).To(ContainSubstring("there is no Deployment.apps/" + ns + "/wbe"))
 		Expect(run("", "", "status", "-n", "nowhere").ErrOut).To(ContainSubstring("there is no namespace nowhere"))
 		Expect(run("", "", "can-i", "rollout", "deployment/wbe", "-n", ns).Code).To(Equal(2))
-		apply(`{apiVersion: flyball.dev/v1alpha1, kind: Adapter, metadata: {name: robots.example.com}, spec: {target: {group: example.com, kind: Robot, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, default: 1}]}}`)
+		apply(
+			`{apiVersion: flyball.dev/v1alpha1, kind: Adapter, metadata: {name: robots.example.com}, spec: {target: {group: example.com, kind: Robot, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, default: 1}]}}`)
 		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.Adapter{ObjectMeta: objectMeta("", "robots.example.com")}) })
 		got := run("", `{"apiVersion":"example.com/v1","kind":"Robot","metadata":{"name":"a"}}`, "can-i", "-f", "-", "-n", ns)
 		Expect(got).To(refused(2, "the kind Robot.example.com has an adapter, but the API server does not serve it"))
 		annex := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"annex","name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"example.com/web:1"}]}}}}`
 		Expect(run("", annex, "can-i", "-f", "-", "-n", ns)).To(refused(2, "there is no namespace annex"))
 		brought := run("", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"annex"}}`+"\n---\n"+annex, "can-i", "-f", "-", "-n", ns)
-		Expect(brought).To(answered(0, "yes: Create Deployment.apps/annex/web", "there is no namespace annex yet: it is taken to be as its manifest has it"))
+		Expect(brought).To(answered(0, "yes: Create Deployment.apps/annex/web",
+			"there is no namespace annex yet: it is taken to be as its manifest has it"))
 		Expect(run("", "", "version").Out).To(ContainSubstring("API flyball.dev/v1alpha1"))
 	})
 
@@ -155,12 +159,14 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 		got := run("", "", "doctor", "-n", ns)
 		Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
 		Expect(got.Out).To(And(ContainSubstring("webhook: ok\n  it answers, and refuses what is wrong"), ContainSubstring("adapters: ok")))
-		Expect(run("viewer", "", "doctor", "-n", ns).Out).To(ContainSubstring("webhook: not checked\n  to see whether it answers takes the right to create schedules in namespace " + ns))
+		Expect(run("viewer", "", "doctor", "-n",
+			ns).Out).To(ContainSubstring("webhook: not checked\n  to see whether it answers takes the right to create schedules in namespace " + ns))
 
 		file := filepath.Join(env.Root, "adapters/apps/Deployment/adapter.yaml")
 		got = run("", "", "adapter", "check", file)
 		Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
-		Expect(got.Out).To(And(ContainSubstring("apps/v1 serves Deployment as deployments, with /scale"), ContainSubstring("every path is in the schema")))
+		Expect(got.Out).To(And(ContainSubstring("apps/v1 serves Deployment as deployments, with /scale"),
+			ContainSubstring("every path is in the schema")))
 		got = run("viewer", "", "adapter", "check", file)
 		Expect(got.Code).To(Equal(1))
 		Expect(got.Out).To(ContainSubstring("problem: you may not patch deployments.apps in all namespaces"))
@@ -173,15 +179,20 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 		got = run("", "", "adapter", "new", "adapters.flyball.dev")
 		Expect(got.Code).To(Equal(1))
 		Expect(got.ErrOut).To(ContainSubstring("its schema has no count"))
-		Expect(run("viewer", "", "adapter", "new", "adapters.flyball.dev").ErrOut).To(ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"))
+		Expect(run("viewer", "", "adapter", "new",
+			"adapters.flyball.dev").ErrOut).To(ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"))
 	})
 
 	It("do not claim that no policy selects an object while a policy cannot be read", func() {
-		apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: lonely, namespace: %[1]s}, spec: {selector: {matchLabels: {app: l}}, template: {metadata: {labels: {app: l}}, spec: {containers: [{name: main, image: nginx}]}}}}`, ns)
-		Expect(run("", "", "plan", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("note: no policy selects Deployment.apps/" + ns + "/lonely"))
-		apply(`{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: holidays, namespace: %[1]s}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", calendars: [{name: nowhere, effect: Asleep}]}}`, ns)
+		apply(
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {name: lonely, namespace: %[1]s}, spec: {selector: {matchLabels: {app: l}}, template: {metadata: {labels: {app: l}}, spec: {containers: [{name: main, image: nginx}]}}}}`, ns)
+		Expect(run("", "", "plan", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("note: no policy selects Deployment.apps/" + ns +
+			"/lonely"))
+		apply(
+			`{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: holidays, namespace: %[1]s}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", calendars: [{name: nowhere, effect: Asleep}]}}`, ns)
 		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.Schedule{ObjectMeta: objectMeta(ns, "holidays")}) })
-		Expect(run("", "", "plan", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("note: no policy that can be read selects Deployment.apps/" + ns + "/lonely"))
+		Expect(run("", "", "plan", "deployment/lonely", "-n",
+			ns).Out).To(ContainSubstring("note: no policy that can be read selects Deployment.apps/" + ns + "/lonely"))
 		Expect(run("", "", "explain", "deployment/lonely", "-n", ns).Out).To(ContainSubstring("no policy that can be read selects it"))
 	})
 

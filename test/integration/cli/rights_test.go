@@ -25,7 +25,8 @@ func developers(ns string) {
 		`{apiGroups: [flyball.dev], resources: [schedules, triggers, tortoises, deletioncosts], verbs: [create, update, patch, delete]}`
 	for account, rules := range map[string]string{
 		"view": read, "edit": write, "annotator": `{apiGroups: [apps], resources: [deployments], verbs: [patch]}`,
-		"admin": write + `, {apiGroups: [flyball.dev], resources: [changefreezes, freezeexceptions, maintenancewindows], verbs: [create, update, patch, delete]}`,
+		"admin": write +
+			`, {apiGroups: [flyball.dev], resources: [changefreezes, freezeexceptions, maintenancewindows], verbs: [create, update, patch, delete]}`,
 	} {
 		apply(`
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: %[2]s, namespace: %[1]s}}
@@ -60,7 +61,8 @@ var _ = Describe("People with a role in one namespace", func() {
 	everyone := []string{"view", "edit", "admin"}
 	reads := func() [][]string {
 		return [][]string{
-			{"status"}, {"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"plan", "--for", "1d"}, {"can-i", "rollout", "deployment/web"},
+			{"status"}, {"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"plan", "--for", "1d"},
+			{"can-i", "rollout", "deployment/web"},
 			{"freezes"}, {"wake", "deployment/web", "--for", "1h", "--dry-run"}, {"sleep", "deployment/web", "--dry-run"}, {"doctor"}, {"version"},
 			{"migrate", "kube-downscaler"},
 		}
@@ -71,7 +73,8 @@ var _ = Describe("People with a role in one namespace", func() {
 		DeferCleanup(removeNights, ns)
 		developers(ns)
 		for name, reached := range map[string]string{"here-": ns, "there-": other} {
-			apply(`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: %[1]s%[2]s}, spec: {target: {names: [report], namespaceSelector: {matchLabels:
+			apply(
+				`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: %[1]s%[2]s}, spec: {target: {names: [report], namespaceSelector: {matchLabels:
   {kubernetes.io/metadata.name: %[3]s}}}, upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, name, ns, reached)
 			DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.ClusterSchedule{ObjectMeta: objectMeta("", name+ns)}) })
 		}
@@ -92,7 +95,8 @@ var _ = Describe("People with a role in one namespace", func() {
 				}
 			}
 			status := run(ns+"/"+who, "", "status", "-n", ns).Out
-			Expect(status).To(And(ContainSubstring("Schedule/"+ns+"/nights"), ContainSubstring("ClusterSchedule/here-"+ns), Not(ContainSubstring("there-"+ns))), who)
+			Expect(status).To(And(ContainSubstring("Schedule/"+ns+"/nights"), ContainSubstring("ClusterSchedule/here-"+ns),
+				Not(ContainSubstring("there-"+ns))), who)
 		}
 	})
 
@@ -108,20 +112,23 @@ var _ = Describe("People with a role in one namespace", func() {
 				if args[0] == "doctor" {
 					said = got.Out
 				}
-				Expect(said).To(And(ContainSubstring("left out, because you may not read: adapters.flyball.dev, "), ContainSubstring("clusterschedules.flyball.dev"),
+				Expect(said).To(And(ContainSubstring("left out, because you may not read: adapters.flyball.dev, "),
+					ContainSubstring("clusterschedules.flyball.dev"),
 					ContainSubstring("the ClusterRole "+source.ClusterReader+" gives the rights")), "%s: %v", who, args)
 				if args[0] != "doctor" {
 					Expect(strings.Count(said, "\n")).To(Equal(1), "%s: %v: %s", who, args, said)
 				}
 			}
 			Expect(run(ns+"/"+who, "", "explain", "deployment/web", "-n", ns).Out).To(ContainSubstring("nights asks: awake"))
-			Expect(run(ns+"/"+who, "", "can-i", "rollout", "deployment/web", "-n", ns)).To(answered(2, "yes: RollOut"), "what is left out could deny it")
+			Expect(run(ns+"/"+who, "", "can-i", "rollout", "deployment/web", "-n", ns)).To(answered(2, "yes: RollOut"),
+				"what is left out could deny it")
 		}
 	})
 
 	It("wake, sleep, pause and resume the objects that their role lets them patch", func() {
 		for _, args := range [][]string{
-			{"wake", "deployment/web", "--until", "22:00"}, {"sleep", "deployment/web"}, {"wake", "-l", "tier=app", "--for", "1h"}, {"sleep", "-l", "tier=app"},
+			{"wake", "deployment/web", "--until", "22:00"}, {"sleep", "deployment/web"}, {"wake", "-l", "tier=app", "--for", "1h"},
+			{"sleep", "-l", "tier=app"},
 			{"wake", "schedule/nights", "--for", "1h"}, {"sleep", "schedule/nights"}, {"pause", "schedule/nights"}, {"resume", "schedule/nights"},
 		} {
 			Expect(run(ns+"/edit", "", append(args, "-n", ns)...)).To(answered(0), "%v", args)
@@ -146,7 +153,8 @@ var _ = Describe("People with a role in one namespace", func() {
 		Expect(until()).To(Equal("2026-03-02T22:00:00Z"))
 		Expect(run(ns+"/annotator", "", "sleep", "deploy/web", "-n", ns)).To(answered(0, "deployment/web: no longer kept awake"))
 		Expect(until()).To(BeEmpty())
-		Expect(run(ns+"/annotator", "", "wake", "cj/report", "--for", "1h", "-n", ns)).To(answered(1, "this right is needed: patch cronjobs.batch in namespace "+ns))
+		Expect(run(ns+"/annotator", "", "wake", "cj/report", "--for", "1h", "-n", ns)).To(answered(1,
+			"this right is needed: patch cronjobs.batch in namespace "+ns))
 	})
 
 	It("are asked about by others, who read with their own rights", func() {

@@ -100,7 +100,8 @@ type outcome struct {
 	Out, ErrOut string
 }
 
-// accounts are people with credentials of their own, as namespace and name of a service account. Others are impersonated by the administrator.
+// accounts are people with credentials of their own, as namespace and name of a service account. Others are impersonated by the
+// administrator.
 var accounts = map[string][2]string{"viewer": {"default", "viewer"}, "nobody": {"default", "nobody"}}
 
 // kubeconfigOf writes a kubeconfig file that authenticates as a service account.
@@ -109,7 +110,8 @@ func kubeconfigOf(ns, account string) string {
 	admin := env.Cluster.Config()
 	file := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}},
+		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: admin.Host, CertificateAuthorityData: admin.CAData,
+			CertificateAuthority: admin.CAFile}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {Token: tokenOf(ns, account)}},
 		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
 	}, file)).To(Succeed())

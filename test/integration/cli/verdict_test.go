@@ -61,16 +61,22 @@ var kindsOfTable = []struct {
 	name, apiVersion, kind, spec string
 	edits                        map[string]string
 }{
-	{"deployments", "apps/v1", "Deployment", `{replicas: 1, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "a:1"}]}}}`,
+	{"deployments", "apps/v1", "Deployment",
+		`{replicas: 1, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "a:1"}]}}}`,
 		map[string]string{
 			"rollout": `{template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, "scale": `{replicas: 2}`, "same": `{replicas: 1}`,
 			"both": `{replicas: 2, template: {spec: {containers: [{name: a, image: "a:2"}]}}}`,
 		}},
-	{"statefulsets", "apps/v1", "StatefulSet", `{replicas: 1, serviceName: a, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "a:1"}]}}}`,
-		map[string]string{"rollout": `{template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, "scale": `{replicas: 2}`, "same": `{replicas: 1}`}},
-	{"cronjobs", "batch/v1", "CronJob", `{schedule: "0 * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "a:1"}]}}}}}`,
-		map[string]string{"rollout": `{jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}}}`, "scale": `{suspend: true}`}},
-	{"horizontalpodautoscalers", "autoscaling/v2", "HorizontalPodAutoscaler", `{scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: frozen}, minReplicas: 1, maxReplicas: 3}`,
+	{"statefulsets", "apps/v1", "StatefulSet",
+		`{replicas: 1, serviceName: a, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "a:1"}]}}}`,
+		map[string]string{"rollout": `{template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, "scale": `{replicas: 2}`,
+			"same": `{replicas: 1}`}},
+	{"cronjobs", "batch/v1", "CronJob",
+		`{schedule: "0 * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "a:1"}]}}}}}`,
+		map[string]string{"rollout": `{jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}}}`,
+			"scale": `{suspend: true}`}},
+	{"horizontalpodautoscalers", "autoscaling/v2", "HorizontalPodAutoscaler",
+		`{scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: frozen}, minReplicas: 1, maxReplicas: 3}`,
 		map[string]string{"scale": `{maxReplicas: 4}`}},
 }
 
@@ -127,7 +133,8 @@ var _ = Describe("The command line, the evaluate API and the webhook", func() {
 						verdict := client.NewDryRunClient(as(user)).Delete(ctx, obj)
 						got := run(user, "", "can-i", "delete", k.name+"/"+name, "-n", ns, "-o", "json")
 						refused += agree(verdict, got, "delete of %s/%s by %s after %s", k.name, name, user, at)
-						named := fmt.Sprintf("action: Delete, object: {group: %q, kind: %s, namespace: %s, name: %s}", obj.GroupVersionKind().Group, k.kind, ns, name)
+						named := fmt.Sprintf("action: Delete, object: {group: %q, kind: %s, namespace: %s, name: %s}", obj.GroupVersionKind().Group, k.kind,
+							ns, name)
 						asker.agrees(verdict, got, user, named, "delete of %s/%s by %s after %s", k.name, name, user, at)
 						asked++
 					}
@@ -196,7 +203,8 @@ func manifest(apiVersion, kind, ns, name, spec string) string {
 	if name != "free" {
 		labels = `{frozen: "yes"}`
 	}
-	return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {namespace: %s, name: %s, labels: %s}, spec: %s}", apiVersion, kind, ns, name, labels, spec)
+	return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {namespace: %s, name: %s, labels: %s}, spec: %s}", apiVersion, kind, ns, name,
+		labels, spec)
 }
 
 func object(apiVersion, kind, ns, name string) *unstructured.Unstructured {

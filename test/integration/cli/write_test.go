@@ -68,7 +68,8 @@ var _ = Describe("Verbs that write", func() {
 		other := suite.Namespace(ctx, env)
 		apply(shop, other)
 		removeNights(other)
-		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: all-%[1]s}, spec: {target: {names: [report], namespaceSelector: {matchExpressions:
+		apply(
+			`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: all-%[1]s}, spec: {target: {names: [report], namespaceSelector: {matchExpressions:
   [{key: kubernetes.io/metadata.name, operator: In, values: [%[2]s]}]}}, upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, ns, other)
 		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.ClusterSchedule{ObjectMeta: objectMeta("", "all-"+ns)}) })
 		got := run("viewer", "", "wake", "clusterschedule/all-"+ns, "-n", ns, "--for", "1h", "--dry-run")
@@ -99,7 +100,8 @@ var _ = Describe("Verbs that write", func() {
   spec: {target: {}, startTime: "2026-03-02T12:00:00Z", endTime: "2026-03-04T12:00:00Z"}}`, ns)
 		denied := func() int { return run("alice:people", "", "can-i", "rollout", "deployment/web", "-n", ns).Code }
 		Eventually(denied).Should(Equal(1))
-		got := run("alice:people", "", "except", "deployment/web", "-n", ns, "--allow", "rollout", "--for", "1h", "--reason", "CVE fix", "--name", "hotfix")
+		got := run("alice:people", "", "except", "deployment/web", "-n", ns, "--allow", "rollout", "--for", "1h", "--reason", "CVE fix", "--name",
+			"hotfix")
 		Expect(got.Code).To(Equal(0), got.ErrOut)
 		Expect(got.Out).To(ContainSubstring("It lifts\n  RollOut Deployment.apps/" + ns + "/web"))
 		Eventually(denied).Should(Equal(0))

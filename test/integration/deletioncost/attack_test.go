@@ -109,7 +109,8 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 	})
 
 	It("do not keep other pods from getting or losing their costs, and the status has the reason", func() {
-		lift := admission("ValidatingAdmissionPolicy", ns, `validations: [{expression: "!has(oldObject.metadata.labels) || !('`+locked+`' in oldObject.metadata.labels)", message: "the pod is locked"}]`)
+		lift := admission("ValidatingAdmissionPolicy", ns, `validations: [{expression: "!has(oldObject.metadata.labels) || !('`+locked+
+			`' in oldObject.metadata.labels)", message: "the pod is locked"}]`)
 		// Two of those that get a cost; the others are to have none.
 		pods := podsOf(Default, ns, "web")
 		plan := cluster.Plan(pods)
@@ -117,10 +118,15 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 			return !slices.ContainsFunc(plan[:2], func(c fleet.Change) bool { return c.Pod.Name == p.Name })
 		})
 		Expect(env.Patch(ctx, pods[0], `{"metadata":{"labels":{"`+locked+`":"yes"}}}`)).To(Succeed())
-		Eventually(func() error { _, err := dryRun(pods[0], `{"metadata":{"labels":{"a":"b"}}}`); return err }).Should(MatchError(ContainSubstring("the pod is locked")))
+		Eventually(func() error {
+			_, err := dryRun(pods[0],
+				`{"metadata":{"labels":{"a":"b"}}}`)
+			return err
+		}).Should(MatchError(ContainSubstring("the pod is locked")))
 		// The annotations of this one are as long as they may be: there is no room for another.
 		const most = 256 << 10
-		Expect(env.Patch(ctx, pods[1], fmt.Sprintf(`{"metadata":{"annotations":{"example.com/full":%q}}}`, strings.Repeat("x", most-len("example.com/full")-20)))).To(Succeed())
+		Expect(env.Patch(ctx, pods[1], fmt.Sprintf(`{"metadata":{"annotations":{"example.com/full":%q}}}`,
+			strings.Repeat("x", most-len("example.com/full")-20)))).To(Succeed())
 
 		Expect(env.Client.Create(ctx, policy)).To(Succeed())
 		blocked := map[string]bool{pods[0].Name: true, pods[1].Name: true}
@@ -142,7 +148,8 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 			g.Expect(costs(g, ns, "web")).To(HaveKey(last.Name))
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(policy), policy)).To(Succeed())
 			c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
-			g.Expect(c.Message).To(And(ContainSubstring("the deletion costs of 1 pod have still to be removed"), ContainSubstring("the pod is locked")))
+			g.Expect(c.Message).To(And(ContainSubstring("the deletion costs of 1 pod have still to be removed"),
+				ContainSubstring("the pod is locked")))
 		}).Should(Succeed())
 		lift()
 		Eventually(func() error { return suite.Vanished(ctx, env, policy) }).Should(Succeed())
@@ -162,9 +169,11 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 		Expect(env.Client.Create(ctx, policy)).To(Succeed())
 		n := len(cluster.Plan(podsOf(Default, ns, "web")))
 		Eventually(func(g Gomega) {
-			g.Expect(message(g, policy, v1alpha1.ConditionContested)).To(ContainSubstring(fmt.Sprintf("another writer keeps removing the deletion cost of %d pods", n)))
+			g.Expect(message(g, policy,
+				v1alpha1.ConditionContested)).To(ContainSubstring(fmt.Sprintf("another writer keeps removing the deletion cost of %d pods", n)))
 		}).Should(Succeed())
-		// One write a pod, as the answer shows that the cost was dropped; what could not be written because the pod had changed is beside the point.
+		// One write a pod, as the answer shows that the cost was dropped; what could not be written because the pod had changed is
+		// beside the point.
 		unchanged := HaveKeyWithValue("unchanged", n)
 		Consistently(func(g Gomega) {
 			g.Expect(writesOf(g, running, policy)).To(And(unchanged, HaveKeyWithValue("applied", 0)))
@@ -189,7 +198,8 @@ var _ = Describe("Costs of other pods", func() {
 
 	It("are removed from failed pods too, with the policy", func() {
 		failed := costed(ns, "web")
-		Expect(env.Client.Status().Patch(ctx, failed, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`)))).To(Succeed())
+		Expect(env.Client.Status().Patch(ctx, failed, client.RawPatch("application/merge-patch+json",
+			[]byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`)))).To(Succeed())
 		allPlanned(ns, "web", 9)
 		Expect(allCosts(Default, ns)).To(HaveKey(failed.Name))
 		suite.Remove(ctx, env, policy)
@@ -218,7 +228,8 @@ var _ = Describe("Costs of other pods", func() {
 			u.SetNamespace(ns)
 			u.SetName(p.Name)
 			u.SetAnnotations(annotations)
-			Expect(env.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("gitops"), client.ForceOwnership)).To(Succeed())
+			Expect(env.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("gitops"),
+				client.ForceOwnership)).To(Succeed())
 		}
 		cost := own.Annotations[fleet.CostAnnotation]
 		apply(own, map[string]string{fleet.CostAnnotation: cost})

@@ -256,7 +256,8 @@ var _ = Describe("A pod template that sets the cost", func() {
 	It("is not overruled", func() {
 		start()
 		ns := suite.Namespace(ctx, env)
-		text := strings.Replace(zones.DeploymentText, "template: {metadata: {labels: {app: %[2]s}}", `template: {metadata: {labels: {app: %[2]s}, annotations: {"`+fleet.CostAnnotation+`": "5"}}`, 1)
+		text := strings.Replace(zones.DeploymentText, "template: {metadata: {labels: {app: %[2]s}}",
+			`template: {metadata: {labels: {app: %[2]s}, annotations: {"`+fleet.CostAnnotation+`": "5"}}`, 1)
 		objs, err := harness.Objects(fmt.Appendf(nil, text, ns, "web", 6))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(env.Client.Create(ctx, objs[0])).To(Succeed())
@@ -358,11 +359,15 @@ var _ = Describe("A scale-down without knowledge of costs", func() {
 
 	DescribeTable("leaves the zones even", func(kind, spec string, n int) {
 		all := podsOf(Default, ns, "web")
-		Expect(env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {namespace: %s, name: less}, spec: %s}`, kind, ns, spec))).To(Succeed())
+		Expect(env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {namespace: %s, name: less}, spec: %s}`,
+			kind, ns, spec))).To(Succeed())
 		evenAt(n, all)
 	},
-		Entry("a schedule that leaves a part", "Schedule", `{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {percent: 50}}`, 6),
-		Entry("a schedule that leaves a number", "Schedule", `{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {replicas: 3}}`, 3),
-		Entry("a trigger", "Trigger", `{target: {kinds: [{group: apps, kind: Deployment}]}, triggers: [{name: calm, window: {start: "2020-01-01", end: "2100-01-01"}, during: {replicas: 4}}]}`, 4),
+		Entry("a schedule that leaves a part", "Schedule",
+			`{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {percent: 50}}`, 6),
+		Entry("a schedule that leaves a number", "Schedule",
+			`{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {replicas: 3}}`, 3),
+		Entry("a trigger", "Trigger",
+			`{target: {kinds: [{group: apps, kind: Deployment}]}, triggers: [{name: calm, window: {start: "2020-01-01", end: "2100-01-01"}, during: {replicas: 4}}]}`, 4),
 	)
 })

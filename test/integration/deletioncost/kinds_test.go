@@ -203,7 +203,8 @@ func newPodOn(owner *unstructured.Unstructured, namespace, app string, i int, no
 	grace := int64(0)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", app, i), Labels: labels},
-		Spec:       corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}},
+		Spec: corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: &grace,
+			Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}},
 	}
 	if owner != nil {
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}

@@ -1,5 +1,5 @@
-// Package deletioncost tests deletion costs beside the real ReplicaSet controller and scheduler: who gets which, what becomes of them, and what
-// is told of it. Package scaledown counts the zones.
+// Package deletioncost tests deletion costs beside the real ReplicaSet controller and scheduler: who gets which, what becomes of
+// them, and what is told of it. Package scaledown counts the zones.
 package deletioncost
 
 import (

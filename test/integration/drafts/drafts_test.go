@@ -128,7 +128,8 @@ var _ = DescribeTable("At least two thirds of the drafts of adapters become read
 		}
 		return append(files, others("test/demo/manifests/*-crd.yaml")...)
 	}),
-	Entry("of the kinds of other projects, where their definitions are at hand", func() []string { return others("../shared/third-party-crds/*.yaml") }),
+	Entry("of the kinds of other projects, where their definitions are at hand",
+		func() []string { return others("../shared/third-party-crds/*.yaml") }),
 )
 
 // others are the files of a pattern below the repository's root.

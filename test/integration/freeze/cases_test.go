@@ -48,7 +48,8 @@ var _ = Describe("In a freeze of everything", func() {
 
 	It("refuses an object with a generated name, and names the policy", func() {
 		begin()
-		job := object(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, generateName: once-}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
+		job := object(
+			`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, generateName: once-}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
 		Expect(alice.Create(ctx, job)).To(BeRefused("Job.batch/"+ns+"/once-", "denies Create"))
 	})
 
@@ -66,12 +67,14 @@ var _ = Describe("In a freeze of everything", func() {
 
 	It("refuses kubectl replace --force and every kubectl rollout", func() {
 		begin()
-		for _, line := range []string{"rollout restart deployment/web", "rollout pause deployment/web", "set image deployment/web a=b", "scale deployment/web --replicas=3", "delete deployment/web --wait=false"} {
+		for _, line := range []string{"rollout restart deployment/web", "rollout pause deployment/web", "set image deployment/web a=b",
+			"scale deployment/web --replicas=3", "delete deployment/web --wait=false"} {
 			out, err := kubectl("alice", ns, "", strings.Fields(line)...)
 			Expect(err).To(HaveOccurred(), line)
 			Expect(out).To(ContainSubstring("ChangeFreeze/"+ns+"/inventory denies"), line)
 		}
-		manifest := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":%q,"name":"web"},"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"a","image":"x"}]}}}}`, ns)
+		manifest := fmt.Sprintf(
+			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":%q,"name":"web"},"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"a","image":"x"}]}}}}`, ns)
 		out, err := kubectl("alice", ns, manifest, "replace", "--force", "-f", "-")
 		Expect(err).To(HaveOccurred())
 		Expect(out).To(ContainSubstring("denies Delete"))
@@ -110,7 +113,8 @@ var _ = Describe("In a freeze of everything", func() {
 	It("refuses a StatefulSet's partition and lets its labels pass", func() {
 		db := specimens()[1].made(ns, "db")
 		begin()
-		Expect(patch(alice, db, `{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":1}}}}`)).To(BeRefused("denies RollOut"))
+		Expect(patch(alice, db,
+			`{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":1}}}}`)).To(BeRefused("denies RollOut"))
 		Expect(patch(alice, db, `{"metadata":{"labels":{"a":"b"},"annotations":{"a":"b"}}}`)).To(Succeed())
 	})
 
@@ -124,7 +128,8 @@ var _ = Describe("In a freeze of everything", func() {
 		Expect(patch(alice, old, `{"spec":{"minReplicas":2}}`)).To(BeRefused("denies Scale"))
 		Expect(patch(alice, old, `{"metadata":{"labels":{"a":"b"}}}`)).To(Succeed())
 		beta := object(`{apiVersion: elasticsearch.k8s.elastic.co/v1beta1, kind: Elasticsearch, metadata: {namespace: %s, name: es}}`, ns)
-		Expect(patch(alice, beta, `{"spec":{"version":"9.1.0"}}`)).To(BeRefused("Elasticsearch.elasticsearch.k8s.elastic.co/"+ns+"/es", "denies RollOut"))
+		Expect(patch(alice, beta, `{"spec":{"version":"9.1.0"}}`)).To(BeRefused("Elasticsearch.elasticsearch.k8s.elastic.co/"+ns+"/es",
+			"denies RollOut"))
 		Expect(patch(alice, beta, `{"metadata":{"labels":{"a":"b"}}}`)).To(Succeed())
 	})
 
@@ -138,8 +143,10 @@ var _ = Describe("In a freeze of everything", func() {
 		begin()
 		rollback := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"1"}}}`))
 		Expect(patch(alice, web, `{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"1"}}}`)).To(BeRefused("denies RollOut"))
-		Expect(alice.Status().Patch(ctx, web.DeepCopy(), rollback)).To(Succeed(), "the API server takes it for a part of the spec, which a status does not change")
-		Expect(alice.Status().Patch(ctx, web.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`)))).To(Succeed())
+		Expect(alice.Status().Patch(ctx, web.DeepCopy(), rollback)).To(Succeed(),
+			"the API server takes it for a part of the spec, which a status does not change")
+		Expect(alice.Status().Patch(ctx, web.DeepCopy(), client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"a":"b"}}}`)))).To(Succeed())
 		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
 		Expect(web.GetAnnotations()).To(And(HaveKeyWithValue("a", "b"), Not(HaveKey("deprecated.deployment.rollback.to"))))
 	})
@@ -186,8 +193,10 @@ var _ = Describe("In a freeze of everything", func() {
 	It("lets the autoscaler's controller scale, and no person, nor edit its minimum", func() {
 		freezing(ns, "inventory", "Scale")
 		eventuallyRefused(func() error { return patch(alice, web, toTwo, client.DryRunAll) })
-		hpa := object(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %s, name: hpa}, spec: {minReplicas: 3, maxReplicas: 6, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`, ns)
-		Expect(alice.Create(ctx, hpa.DeepCopy())).To(BeRefused("Deployment.apps/"+ns+"/web", "denies Scale"), "an autoscaler is a way to scale, though Create is not denied")
+		hpa := object(
+			`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %s, name: hpa}, spec: {minReplicas: 3, maxReplicas: 6, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`, ns)
+		Expect(alice.Create(ctx, hpa.DeepCopy())).To(BeRefused("Deployment.apps/"+ns+"/web", "denies Scale"),
+			"an autoscaler is a way to scale, though Create is not denied")
 		apply(`
 apiVersion: flyball.dev/v1alpha1
 kind: FreezeException
@@ -214,14 +223,16 @@ spec: {activeFrom: 2026-03-01T00:00:00Z, activeTo: 2026-03-04T00:00:00Z, target:
 	It("lets pods be deleted and evicted", func() {
 		begin()
 		for _, name := range []string{"one", "two"} {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
 			// A namespace gets the account of its pods a moment after it was made.
 			Eventually(func() error { return alice.Create(ctx, pod) }).Should(Succeed())
 			if name == "one" {
 				Expect(alice.Delete(ctx, pod)).To(Succeed())
 				continue
 			}
-			Expect(alice.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})).To(Succeed())
+			Expect(alice.SubResource("eviction").Create(ctx, pod,
+				&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})).To(Succeed())
 		}
 	})
 
@@ -294,12 +305,14 @@ metadata: {name: front}
 spec: {target: {namespaces: [%s], selector: {matchLabels: {tier: front}}}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z, deny: [Delete]}
 `, ns)
 		leave := func() error { return patch(alice, front, `{"metadata":{"labels":{"tier":null}}}`, client.DryRunAll) }
-		Eventually(leave).Should(BeRefused("ClusterChangeFreeze/front denies an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"))
+		Eventually(leave).Should(BeRefused("ClusterChangeFreeze/front denies an edit of labels or annotations by which the object leaves it " +
+			"(spec.labelChanges: Deny)"))
 		Expect(patch(alice, front, `{"metadata":{"labels":{"tier":null}}}`)).To(BeRefused())
 		Eventually(eventsOn("", "front")).Should(ContainElement(ContainSubstring("Denied: Relabel of Deployment.apps/" + ns + "/front by alice")))
 		var events eventsv1.EventList
 		Expect(env.Client.List(ctx, &events, client.InNamespace("kube-system"))).To(Succeed())
-		Expect(events.Items).To(ContainElement(And(HaveField("Regarding.Name", "front"), HaveField("Reason", "Denied"))), "not in the namespace default, where many may read")
+		Expect(events.Items).To(ContainElement(And(HaveField("Regarding.Name", "front"), HaveField("Reason", "Denied"))),
+			"not in the namespace default, where many may read")
 		Eventually(func(g Gomega) {
 			var frz v1alpha1.ClusterChangeFreeze
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Name: "front"}, &frz)).To(Succeed())
@@ -308,7 +321,8 @@ spec: {target: {namespaces: [%s], selector: {matchLabels: {tier: front}}}, start
 			g.Expect(frz.Status.LastDenial.User).To(Equal("alice"))
 		}).Should(Succeed())
 		Expect(patch(alice, front, restart)).To(Succeed(), "what is not denied goes on")
-		Expect(patch(env.Client, &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "front"}}, `{"spec":{"labelChanges":"Warn"}}`)).To(Succeed())
+		Expect(patch(env.Client, &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "front"}},
+			`{"spec":{"labelChanges":"Warn"}}`)).To(Succeed())
 		Eventually(leave).Should(Succeed())
 	})
 
@@ -334,7 +348,8 @@ spec: {target: {namespaceSelector: {matchLabels: {env: prod}}}, startTime: 2026-
 		namespace := func(name string) client.Object {
 			return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}
-		Expect(patch(alice, namespace(ns), `{"metadata":{"labels":{"env":"dev"}}}`)).To(MatchError(ContainSubstring(`would take namespace ` + ns + ` out of ClusterChangeFreeze/prod`)))
+		Expect(patch(alice, namespace(ns), `{"metadata":{"labels":{"env":"dev"}}}`)).To(MatchError(ContainSubstring(`would take namespace ` + ns +
+			` out of ClusterChangeFreeze/prod`)))
 		Expect(patch(alice, namespace(ns), `{"metadata":{"labels":{"team":"a"}}}`)).To(Succeed())
 		apply(`
 apiVersion: flyball.dev/v1alpha1
@@ -344,7 +359,8 @@ spec: {target: {namespaceSelector: {matchLabels: {hotfix: "yes"}}}, activeFrom: 
 `)
 		hotfix := `{"metadata":{"labels":{"hotfix":"yes"}}}`
 		Eventually(func() error { return patch(alice, namespace(ns), hotfix, client.DryRunAll) }).Should(
-			MatchError(ContainSubstring(`would take namespace ` + ns + ` into ClusterFreezeException/hotfix; user "alice" needs the verb "except" on it`)))
+			MatchError(ContainSubstring(`would take namespace ` + ns +
+				` into ClusterFreezeException/hotfix; user "alice" needs the verb "except" on it`)))
 		Expect(frozen(web)()).To(BeRefused())
 		Expect(patch(alice, namespace(other), `{"metadata":{"labels":{"env":"prod"}}}`)).To(Succeed())
 		Eventually(frozen(dev)).Should(BeRefused())
@@ -356,7 +372,8 @@ spec: {target: {namespaceSelector: {matchLabels: {hotfix: "yes"}}}, activeFrom: 
 // kubectl runs kubectl as a user in a namespace.
 func kubectl(user, namespace, input string, args ...string) (output string, err error) {
 	GinkgoHelper()
-	args = append([]string{"--kubeconfig", env.Cluster.Kubeconfig, "--as", user, "--as-group", "people", "--as-group", "system:authenticated", "-n", namespace}, args...)
+	args = append([]string{"--kubeconfig", env.Cluster.Kubeconfig, "--as", user, "--as-group", "people", "--as-group", "system:authenticated",
+		"-n", namespace}, args...)
 	cmd := exec.CommandContext(ctx, env.Cluster.Bin("kubectl"), args...)
 	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.CombinedOutput()

@@ -59,7 +59,8 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 	It("reads the reference of an autoscaler as its controller does", func() {
 		Expect(env.Client.Create(ctx, deployment(ns, "api"))).To(Succeed())
 		scaler := func(name, kind, target string) *unstructured.Unstructured {
-			return object(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %s, name: %s}, spec: {minReplicas: 2, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: %s, name: %s}}}`, ns, name, kind, target)
+			return object(
+				`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %s, name: %s}, spec: {minReplicas: 2, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: %s, name: %s}}}`, ns, name, kind, target)
 		}
 		lower, capitals := scaler("lower", "deployment", "web"), scaler("capitals", "DEPLOYMENT", "api")
 		for _, hpa := range []client.Object{lower, capitals} {
@@ -83,20 +84,23 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 	})
 
 	It("lets a frozen CronJob make its Jobs, and no person", func() {
-		cron := object(`{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: %s, name: yearly}, spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}`, ns)
+		cron := object(
+			`{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: %s, name: yearly}, spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}`, ns)
 		Expect(env.Client.Create(ctx, cron)).To(Succeed())
 		begin()
 		out, err := kubectl("alice", ns, "", "create", "job", "--from=cronjob/yearly", "now")
 		Expect(err).To(HaveOccurred())
 		Expect(out).To(ContainSubstring("denies Create"))
-		Expect(lastRunLongAgo(as("alice"), cron)).To(BeRefused("CronJob.batch/"+ns+"/yearly", "denies Create"), "it would have a Job made at once")
+		Expect(lastRunLongAgo(as("alice"), cron)).To(BeRefused("CronJob.batch/"+ns+"/yearly", "denies Create"),
+			"it would have a Job made at once")
 		Expect(lastRunLongAgo(cronJobController(), cron)).To(Succeed())
 		Eventually(jobsIn(ns)).Should(ConsistOf(HaveField("Name", HavePrefix("yearly-"))))
 	})
 
 	It("carries out no ledger that a controller has copied from a template", func() {
 		const ledger = `{"/spec/parallelism":{"was":40,"set":1,"by":"Schedule/x/y"}}`
-		cron := object(`{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: %s, name: yearly}, spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}`, ns)
+		cron := object(
+			`{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: %s, name: yearly}, spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}`, ns)
 		Expect(env.Client.Create(ctx, cron)).To(Succeed())
 		begin()
 		forged := fmt.Sprintf(`{"spec":{"jobTemplate":{"metadata":{"annotations":{"flyball.dev/ledger":%q}}}}}`, ledger)
@@ -106,11 +110,13 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 		asMade := And(bearing, HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(1))))
 		Eventually(jobsIn(ns)).Should(ConsistOf(asMade))
 		// One that nobody controls may have been restored: what its ledger says is done once nothing denies it.
-		restored := object(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, name: restored}, spec: {parallelism: 1, suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
+		restored := object(
+			`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, name: restored}, spec: {parallelism: 1, suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
 		restored.SetAnnotations(map[string]string{v1alpha1.AnnotationLedger: ledger})
 		thaw()
 		Eventually(func() error { return env.Client.Create(ctx, restored) }).Should(Succeed())
-		Eventually(jobsIn(ns)).Should(ConsistOf(asMade, And(HaveField("Name", "restored"), HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(40))))))
+		Eventually(jobsIn(ns)).Should(ConsistOf(asMade, And(HaveField("Name", "restored"),
+			HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(40))))))
 	})
 
 	It("carries out no ledger that a Deployment's controller has copied to its ReplicaSet", func() {
@@ -129,13 +135,15 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 			*set.Spec.Replicas, set.Name, ns, set.UID)
 		controller := as("system:serviceaccount:kube-system:deployment-controller")
 		Expect(patch(controller, &set, fmt.Sprintf(`{"metadata":{"annotations":{"flyball.dev/ledger":%q}}}`, ledger))).To(Succeed())
-		Consistently(current).Should(And(HaveField("Generation", set.Generation), HaveField("Annotations", HaveKeyWithValue(v1alpha1.AnnotationLedger, ledger))))
+		Consistently(current).Should(And(HaveField("Generation", set.Generation),
+			HaveField("Annotations", HaveKeyWithValue(v1alpha1.AnnotationLedger, ledger))))
 	})
 
 	It("delays a ledger that was begun on another object", func() {
 		freezing(ns, "sizes", "Scale")
 		eventuallyRefused(func() error { return patch(alice, web, toTwo, client.DryRunAll) })
-		restored := object(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, name: restored}, spec: {parallelism: 1, suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
+		restored := object(
+			`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, name: restored}, spec: {parallelism: 1, suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
 		restored.SetAnnotations(map[string]string{v1alpha1.AnnotationLedger: `{"/spec/parallelism":{"was":40,"set":1,"by":"Schedule/x/y"}}`})
 		Expect(alice.Create(ctx, restored)).To(Succeed())
 		Consistently(jobsIn(ns)).Should(ConsistOf(HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(1)))))

@@ -55,7 +55,8 @@ func startEnforcing() *enforcing {
 			return next.RoundTrip(r)
 		})
 	})
-	e.manager = suite.Start(ctx, e.env, harness.Options{Clock: clock, Config: config, Webhook: webhookAt(suite.FreePort(), "flyball")}, "deployments.apps")
+	e.manager = suite.Start(ctx, e.env, harness.Options{Clock: clock, Config: config, Webhook: webhookAt(suite.FreePort(), "flyball")},
+		"deployments.apps")
 	return e
 }
 
@@ -111,7 +112,8 @@ func (e *enforcing) breaks(why string, do func(), undo ...func()) {
 	Eventually(e.ready).Should(works)
 	Eventually(e.enforced).Should(BeEquivalentTo(1))
 	do()
-	Eventually(e.ready).Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NotEnforced"), HaveField("Message", ContainSubstring(why))))
+	Eventually(e.ready).Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NotEnforced"),
+		HaveField("Message", ContainSubstring(why))))
 	Expect(e.active(Default).Message).To(ContainSubstring("not enforced: "))
 	Eventually(e.enforced).Should(BeEquivalentTo(0))
 	for _, u := range undo {
@@ -193,7 +195,8 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: example.com, ki
 		By("the right to read it is removed")
 		e.breaks("cannot be read, so changes may pass", func() {
 			e.blind.Store(true)
-			Expect(e.env.Patch(ctx, e.configuration(), `{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)).To(Succeed(), "so that it is looked at now, and not within a minute")
+			Expect(e.env.Patch(ctx, e.configuration(), `{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)).To(Succeed(),
+				"so that it is looked at now, and not within a minute")
 		}, func() { e.blind.Store(false) })
 		By("the adapter is being deleted, and then gone, and comes back")
 		adapter := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}

@@ -45,7 +45,9 @@ spec:
 	})
 
 	It("needs the verb except, and records its author", func() {
-		Expect(alice.Create(ctx, exception(""))).To(MatchError(ContainSubstring(`user "alice" needs the verb "except" on it, or on every policy that spec.policies names`)))
+		Expect(alice.Create(ctx,
+			exception(""))).To(MatchError(ContainSubstring(
+			`user "alice" needs the verb "except" on it, or on every policy that spec.policies names`)))
 		grant("except", "release", ns, "freezeexceptions", "except")
 		dave := as("dave", "release")
 		made := exception("  ticketURL: https://tickets.example.com/1")
@@ -94,9 +96,12 @@ spec:
 			GinkgoHelper()
 			Expect(report(`{"status":{"createdBy":"ceo","createdAt":"2026-01-01T00:00:00Z"}}`)).To(forged)
 			Expect(report(`{"status":{"createdAt":"2026-01-01T00:00:00Z"}}`)).To(forged)
-			Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/status","value":{"createdBy":"ceo"}}]`)))).To(forged)
-			applied := object(`{apiVersion: flyball.dev/v1alpha1, kind: FreezeException, metadata: {name: fix, namespace: %s}, status: {createdBy: ceo}}`, ns)
-			Expect(dave.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("restore"), client.ForceOwnership)).To(forged)
+			Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object),
+				client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/status","value":{"createdBy":"ceo"}}]`)))).To(forged)
+			applied := object(
+				`{apiVersion: flyball.dev/v1alpha1, kind: FreezeException, metadata: {name: fix, namespace: %s}, status: {createdBy: ceo}}`, ns)
+			Expect(dave.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("restore"),
+				client.ForceOwnership)).To(forged)
 		}
 		forge()
 		named := func(g Gomega) {
@@ -108,7 +113,8 @@ spec:
 		Eventually(named).Should(Succeed())
 		forge()
 		Expect(report(`{"status":{"createdBy":null}}`)).To(forged)
-		Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/status"}]`)))).To(forged)
+		Expect(dave.Status().Patch(ctx, made.DeepCopyObject().(client.Object),
+			client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/status"}]`)))).To(forged)
 		Expect(report(`{"status":{"state":"Expired"}}`)).To(Succeed(), "the rest is told to nobody")
 		Expect(dave.Delete(ctx, made.DeepCopyObject().(client.Object))).To(Succeed())
 		forge()
@@ -133,7 +139,9 @@ spec:
 		for range 10 {
 			again := exception("")
 			Expect(dave.Create(ctx, again)).To(Succeed())
-			_ = dave.Status().Patch(ctx, again.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(`{"status":{"state":"odd"}}`))) // in between, or not
+			// in between, or not
+			_ = dave.Status().Patch(ctx, again.DeepCopyObject().(client.Object),
+				client.RawPatch(types.MergePatchType, []byte(`{"status":{"state":"odd"}}`)))
 			Expect(dave.Delete(ctx, again)).To(Succeed())
 		}
 		last := exception("")
@@ -184,7 +192,8 @@ spec: {windows: [{from: "08:00", to: "10:00"}], deny: [RollOut]}
 
 	It("with entries that name nothing is refused, or prints a warning if they may name something later", func() {
 		Expect(env.Client.Create(ctx, exception("  policies: [ClusterChangeFreeze/everywhere]"), client.DryRunAll)).To(
-			MatchError(ContainSubstring("spec.policies[0]: Invalid value: \"ClusterChangeFreeze/everywhere\": an exception of a namespace never lifts a cluster policy")))
+			MatchError(ContainSubstring("spec.policies[0]: Invalid value: \"ClusterChangeFreeze/everywhere\": an exception of a namespace " +
+				"never lifts a cluster policy")))
 		out, err := kubectl("admin", ns, `
 apiVersion: flyball.dev/v1alpha1
 kind: FreezeException
@@ -223,7 +232,8 @@ spec: {windows: [{from: "08:00", to: "10:00"}], deny: [RollOut]}
 		Expect(try(as("bob", "oncall"), restart)()).To(Succeed())
 		Expect(try(as("bob", "sales"), restart)()).To(BeRefused(), "another group")
 		Expect(try(as("carol", "developers"), restart)()).To(BeRefused(), "another user")
-		Expect(try(alice, `{"metadata":{"labels":{"tier":null}},"spec":{"template":{"metadata":{"annotations":{"a":"b"}}}}}`)()).To(BeRefused(), "the label goes in the same edit")
+		Expect(try(alice, `{"metadata":{"labels":{"tier":null}},"spec":{"template":{"metadata":{"annotations":{"a":"b"}}}}}`)()).To(BeRefused(),
+			"the label goes in the same edit")
 		other := deployment(ns, "other")
 		other.SetLabels(map[string]string{"tier": "front"})
 		Expect(alice.Create(ctx, other, client.DryRunAll)).To(BeRefused(), "another action")
@@ -243,7 +253,8 @@ metadata: {name: everywhere}
 spec: {target: {namespaces: [%s]}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z, deny: [RollOut]}
 `, ns)
 		Expect(env.Client.Create(ctx, exception(""))).To(Succeed())
-		Eventually(try(alice, restart)).Should(And(BeRefused("ClusterChangeFreeze/everywhere"), Not(MatchError(ContainSubstring("/inventory denies")))))
+		Eventually(try(alice, restart)).Should(And(BeRefused("ClusterChangeFreeze/everywhere"),
+			Not(MatchError(ContainSubstring("/inventory denies")))))
 		Consistently(try(alice, restart)).Should(BeRefused("ClusterChangeFreeze/everywhere"))
 	})
 

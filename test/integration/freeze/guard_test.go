@@ -57,7 +57,8 @@ func refusedDeletions(user, resource, namespace string) (int, error) {
 	all, err := env.Cluster.Audit()
 	n := 0
 	for _, r := range all {
-		if r.User.Username == user && r.Verb == "delete" && r.Response.Code == http.StatusForbidden && r.Object != nil && r.Object.Resource == resource && r.Object.Namespace == namespace {
+		if r.User.Username == user && r.Verb == "delete" && r.Response.Code == http.StatusForbidden && r.Object != nil &&
+			r.Object.Resource == resource && r.Object.Namespace == namespace {
 			n++
 		}
 	}
@@ -89,7 +90,8 @@ var _ = Describe("An active freeze", func() {
 			Expect(patch(alice, frz, body, client.DryRunAll)).To(MatchError(ContainSubstring(`user "alice" needs the verb "override"`)), name)
 		}
 		Expect(alice.Delete(ctx, frz.DeepCopy())).To(MatchError(ContainSubstring(`needs the verb "override"`)))
-		Expect(alice.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace(ns))).To(MatchError(ContainSubstring(`needs the verb "override"`)))
+		Expect(alice.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{},
+			client.InNamespace(ns))).To(MatchError(ContainSubstring(`needs the verb "override"`)))
 		for name, body := range map[string]string{
 			"longer": `{"spec":{"endTime":"2026-03-05T12:00:00Z"}}`, "more": `{"spec":{"deny":["Scale","RollOut"]}}`,
 			"message": `{"spec":{"message":{"reason":"audit"}}}`, "labels": `{"metadata":{"labels":{"a":"b"}}}`,
@@ -122,7 +124,8 @@ spec: {windows: [{from: "08:00", to: "10:00"}], deny: [Scale]}
 
 		clock.SetTime(time.Date(2026, 3, 3, 8, 30, 0, 0, time.UTC)) // it is open
 		for _, body := range []string{wider, `{"spec":{"guardAhead":"1h"}}`} {
-			Expect(patch(alice, window, body, client.DryRunAll)).To(MatchError(ContainSubstring(`it begins 2026-03-03T10:00:00Z (spec.guardAhead) and would be changed`)), body)
+			Expect(patch(alice, window, body,
+				client.DryRunAll)).To(MatchError(ContainSubstring(`it begins 2026-03-03T10:00:00Z (spec.guardAhead) and would be changed`)), body)
 		}
 		Expect(alice.Delete(ctx, window.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
 		Expect(patch(env.Client, window, `{"spec":{"guardAhead":"1h"}}`)).To(Succeed())
@@ -146,7 +149,8 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		clock.SetTime(noon.Add(-24 * time.Hour))
 		Expect(alice.Delete(ctx, frz.DeepCopy())).To(MatchError(ContainSubstring(
 			`it begins 2026-03-02T12:00:00Z (spec.guardAhead) and would be deleted; user "alice" needs the verb "override"`)))
-		for _, body := range []string{`{"spec":{"endTime":"2026-03-02T13:00:00Z"}}`, `{"spec":{"startTime":"2026-03-02T18:00:00Z"}}`, `{"spec":{"guardAhead":"1h"}}`} {
+		for _, body := range []string{`{"spec":{"endTime":"2026-03-02T13:00:00Z"}}`, `{"spec":{"startTime":"2026-03-02T18:00:00Z"}}`,
+			`{"spec":{"guardAhead":"1h"}}`} {
 			Expect(patch(alice, frz, body, client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), body)
 		}
 		clock.SetTime(noon.Add(-24*time.Hour - time.Second))
@@ -163,8 +167,10 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 	})
 
 	It("is not left to the garbage collector, and is deleted with its namespace", func() {
-		Expect(patch(alice, frz, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`)).To(Succeed())
-		Eventually(refusedDeletions).WithArguments("system:serviceaccount:kube-system:generic-garbage-collector", "changefreezes", ns).Should(BeNumerically(">", 0))
+		Expect(patch(alice, frz,
+			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]}}`)).To(Succeed())
+		Eventually(refusedDeletions).WithArguments("system:serviceaccount:kube-system:generic-garbage-collector", "changefreezes",
+			ns).Should(BeNumerically(">", 0))
 		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(frz), frz)).To(Succeed())
 		Expect(frz.DeletionTimestamp).To(BeNil())
 
@@ -178,7 +184,8 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		press := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
 		away := `{"spec":{"changes":{"ignore":[".spec.replicas"]}}}`
 		Eventually(func() error { return patch(eve, press, away, client.DryRunAll) }).Should(
-			MatchError(ContainSubstring(`ChangeFreeze/` + ns + `/inventory: the adapter deployments.apps, on which it depends, is edited or deleted; user "eve" needs the verb "override"`)))
+			MatchError(ContainSubstring(`ChangeFreeze/` + ns +
+				`/inventory: the adapter deployments.apps, on which it depends, is edited or deleted; user "eve" needs the verb "override"`)))
 		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
 		Expect(patch(eve, press, `{"metadata":{"labels":{"a":"b"}}}`, client.DryRunAll)).To(Succeed())
 
@@ -186,7 +193,8 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		Expect(eve.Delete(ctx, scaler, client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), "autoscalers scale too")
 
 		clock.SetTime(noon.Add(-time.Hour))
-		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)), "it begins soon")
+		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)),
+			"it begins soon")
 		clock.SetTime(noon.Add(-25 * time.Hour))
 		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(Succeed())
 	})

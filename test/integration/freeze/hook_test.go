@@ -62,9 +62,11 @@ kind: ClusterChangeFreeze
 metadata: {name: two}
 spec: {target: {kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}], namespaces: [nowhere]}, startTime: 2026-03-05T12:00:00Z, endTime: 2026-03-07T12:00:00Z, deny: [Scale, Create]}
 `)
-		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE DELETE", "nowhere deployments/scale: UPDATE", "nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers, resizes))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE DELETE", "nowhere deployments/scale: UPDATE",
+			"nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers, resizes))
 		clock.SetTime(time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC)) // the first is over
-		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE", "nowhere deployments/scale: UPDATE", "nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers, resizes))
+		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: CREATE UPDATE", "nowhere deployments/scale: UPDATE",
+			"nowhere cronjobs: CREATE UPDATE", "nowhere cronjobs/scale: UPDATE", scalers, resizes))
 		clock.SetTime(time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC))
 		Eventually(configuration).Should(BeNil())
 	})
@@ -123,7 +125,8 @@ kind: ClusterChangeFreeze
 metadata: {name: all}
 spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-06T12:00:00Z, deny: [Delete]}
 `, blog)
-		Eventually(rulesOf).Should(And(ContainElement("deployments: UPDATE DELETE"), Not(ContainElement(HavePrefix(shop+" deployments:"))), ContainElement(shop+" jobs: UPDATE DELETE")))
+		Eventually(rulesOf).Should(And(ContainElement("deployments: UPDATE DELETE"), Not(ContainElement(HavePrefix(shop+" deployments:"))),
+			ContainElement(shop+" jobs: UPDATE DELETE")))
 		eventuallyRefused(drop(blog))
 		Expect(drop(shop)()).To(BeRefused("ChangeFreeze/" + shop + "/mine denies Delete"))
 	})
@@ -138,7 +141,9 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [nowhere]}
 		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: UPDATE DELETE"))
 		Expect(env.Client.Delete(ctx, configuration(Default))).To(Succeed())
 		Eventually(configuration).ShouldNot(BeNil())
-		Expect(env.Client.Patch(ctx, configuration(Default), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/webhooks/0/rules/0/operations","value":["CREATE"]}]`)))).To(Succeed())
+		Expect(env.Client.Patch(ctx, configuration(Default),
+			client.RawPatch(types.JSONPatchType,
+				[]byte(`[{"op":"replace","path":"/webhooks/0/rules/0/operations","value":["CREATE"]}]`)))).To(Succeed())
 		Eventually(rulesOf).Should(ConsistOf("nowhere deployments: UPDATE DELETE"))
 	})
 })

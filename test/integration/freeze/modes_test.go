@@ -85,7 +85,8 @@ var _ = Describe("Enforcement", func() {
 			HaveField("LastDenial.Actions", ConsistOf(v1alpha1.ActionRollOut, v1alpha1.ActionScale)),
 		))
 		Eventually(eventsOn(ns, "inventory")).Should(ContainElement("Denied: Scale of Deployment.apps/" + ns + "/web by alice"))
-		Eventually(eventsOn(ns, "web")).Should(ContainElement("Denied: ChangeFreeze/" + ns + "/inventory: Scale of Deployment.apps/" + ns + "/web by alice"))
+		Eventually(eventsOn(ns, "web")).Should(ContainElement("Denied: ChangeFreeze/" + ns + "/inventory: Scale of Deployment.apps/" + ns +
+			"/web by alice"))
 		denials := 0
 		for _, e := range eventsOn(ns, "inventory")(Default) {
 			if strings.HasPrefix(e, "Denied") {
@@ -113,7 +114,8 @@ spec: {startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z, deny: [Sc
 			n++
 			out, err := scaleTo(n)
 			g.Expect(err).NotTo(HaveOccurred(), out)
-			g.Expect(out).To(ContainSubstring("Warning: ChangeFreeze/" + ns + "/only-warn asks not to Scale Deployment.apps/" + ns + "/web now: sale"))
+			g.Expect(out).To(ContainSubstring("Warning: ChangeFreeze/" + ns + "/only-warn asks not to Scale Deployment.apps/" + ns +
+				"/web now: sale"))
 			g.Expect(out).NotTo(ContainSubstring("only-audit"))
 			g.Expect(statusOf(ns, "only-audit")(g).Denied).NotTo(BeNil(), "the manager may see the one before the other")
 		}).Should(Succeed())
@@ -129,10 +131,13 @@ var _ = Describe("The status of a freeze", func() {
 		clock.SetTime(noon.Add(-time.Hour))
 		freezing(ns, "inventory", "Scale")
 		read := statusOf(ns, "inventory")
-		Eventually(read).Should(And(HaveField("State", "Scheduled"), HaveField("Active", false), HaveField("NextFreezeTime.UTC()", noon), HaveField("NextOpenTime", BeNil())))
+		Eventually(read).Should(And(HaveField("State", "Scheduled"), HaveField("Active", false), HaveField("NextFreezeTime.UTC()", noon),
+			HaveField("NextOpenTime", BeNil())))
 		clock.SetTime(noon)
-		Eventually(read).Should(And(HaveField("State", "Frozen"), HaveField("Active", true), HaveField("NextOpenTime.UTC()", noon.Add(24*time.Hour)), HaveField("NextFreezeTime", BeNil())))
-		Eventually(read).Should(HaveField("Conditions", ContainElement(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Reason", "AsExpected")))),
+		Eventually(read).Should(And(HaveField("State", "Frozen"), HaveField("Active", true),
+			HaveField("NextOpenTime.UTC()", noon.Add(24*time.Hour)), HaveField("NextFreezeTime", BeNil())))
+		Eventually(read).Should(HaveField("Conditions",
+			ContainElement(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Reason", "AsExpected")))),
 			"once it is seen that changes are judged")
 		version := func() string {
 			var f v1alpha1.ChangeFreeze
@@ -217,11 +222,14 @@ spec: {awake: [{from: "00:00", to: "24:00"}], priority: 2147483647}
 	It("stops GitOps controllers, each kind in its own way, and restores them exactly", func() {
 		ns := newNamespace()
 		kinds := []struct{ kind, object, awake, asleep string }{
-			{"{group: argoproj.io, kind: Application}", `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: %s, name: shop}, spec: {project: a, syncPolicy: {automated: {prune: true}}}}`,
+			{"{group: argoproj.io, kind: Application}",
+				`{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: %s, name: shop}, spec: {project: a, syncPolicy: {automated: {prune: true}}}}`,
 				`{"project":"a","syncPolicy":{"automated":{"prune":true}}}`, `{"project":"a","syncPolicy":{}}`},
-			{"{group: kustomize.toolkit.fluxcd.io, kind: Kustomization}", `{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: %s, name: shop}, spec: {path: ./a}}`,
+			{"{group: kustomize.toolkit.fluxcd.io, kind: Kustomization}",
+				`{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: %s, name: shop}, spec: {path: ./a}}`,
 				`{"path":"./a"}`, `{"path":"./a","suspend":true}`},
-			{"{group: helm.toolkit.fluxcd.io, kind: HelmRelease}", `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: %s, name: shop}, spec: {interval: 5m, suspend: false}}`,
+			{"{group: helm.toolkit.fluxcd.io, kind: HelmRelease}",
+				`{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: %s, name: shop}, spec: {interval: 5m, suspend: false}}`,
 				`{"interval":"5m","suspend":false}`, `{"interval":"5m","suspend":true}`},
 		}
 		var all []string

@@ -25,8 +25,9 @@ spec:
 `, plural, group, kind, strings.ToLower(kind), versions)
 	}
 	version := func(name string, storage bool, scale string) string {
-		return fmt.Sprintf(`{name: %s, served: true, storage: %t, subresources: {status: {}%s}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true, `+
-			`properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {replicas: {type: integer}, instances: {type: integer}}}}}}}`, name, storage, scale)
+		return fmt.Sprintf(
+			`{name: %s, served: true, storage: %t, subresources: {status: {}%s}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true, `+
+				`properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {replicas: {type: integer}, instances: {type: integer}}}}}}}`, name, storage, scale)
 	}
 	const byReplicas = ", scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}"
 	const byInstances = ", scale: {specReplicasPath: .spec.instances, statusReplicasPath: .status.instances}"
@@ -68,8 +69,10 @@ func foundByLabels(s specimen) specimen {
 func specimens() []specimen {
 	pods := func(kind, apiVersion, more string) specimen {
 		return specimen{
-			kind:        kind,
-			object:      fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {namespace: %%s, name: %%s}, spec: {replicas: 1, selector: {matchLabels: {app: a}}, %s%s}}`, apiVersion, kind, more, podTemplate),
+			kind: kind,
+			object: fmt.Sprintf(
+				`{apiVersion: %s, kind: %s, metadata: {namespace: %%s, name: %%s}, spec: {replicas: 1, selector: {matchLabels: {app: a}}, %s%s}}`,
+				apiVersion, kind, more, podTemplate),
 			rollOut:     `{"spec":{` + newImage + `}}`,
 			scale:       toTwo,
 			both:        `{"spec":{"replicas":2,` + newImage + `}}`,
@@ -82,8 +85,9 @@ func specimens() []specimen {
 		foundByLabels(pods("ReplicaSet", "apps/v1", "")),
 		pods("Rollout", "argoproj.io/v1alpha1", ""),
 		{
-			kind:    "DaemonSet",
-			object:  `{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: %s, name: %s}, spec: {selector: {matchLabels: {app: a}}, ` + podTemplate + `}}`,
+			kind: "DaemonSet",
+			object: `{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: %s, name: %s}, spec: {selector: {matchLabels: {app: a}}, ` +
+				podTemplate + `}}`,
 			rollOut: `{"spec":{` + newImage + `}}`,
 			scale:   `{"spec":{"template":{"spec":{"nodeSelector":{"flyball.dev/asleep":"true"}}}}}`,
 			both:    `{"spec":{"template":{"spec":{"nodeSelector":{"flyball.dev/asleep":"true"},"priority":0,"containers":[{"name":"a","image":"registry.example.com/a:2"}]}}}}`,
@@ -143,7 +147,8 @@ func patch(c client.Client, obj client.Object, body string, opts ...client.Patch
 
 // patchScale merge-patches the /scale of an object as somebody.
 func patchScale(c client.Client, obj client.Object, body string, opts ...client.SubResourcePatchOption) error {
-	return c.SubResource("scale").Patch(ctx, obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(body)), opts...)
+	return c.SubResource("scale").Patch(ctx, obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(body)),
+		opts...)
 }
 
 const restart = `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"now"}}}}}`

@@ -169,7 +169,8 @@ func (d *deploymentOfManagers) underLoad(incident func(load *harness.Load)) []ha
 	incident(load)
 	reach(load.Asked() + perSecond)
 	failures, summary := load.Stop()
-	AddReportEntry("load", ReportEntryVisibilityFailureOrVerbose, fmt.Sprintf("%s; %d connections refused", summary, d.service.Refused()-before))
+	AddReportEntry("load", ReportEntryVisibilityFailureOrVerbose,
+		fmt.Sprintf("%s; %d connections refused", summary, d.service.Refused()-before))
 	return failures
 }
 
@@ -210,7 +211,10 @@ metadata: {name: new, namespace: default}
 spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Delete]}
 `))).To(Succeed())
 		for _, r := range managers.running {
-			Eventually(func() (string, error) { return deletionReview(r.address, managers.path()) }).Should(ContainSubstring("ChangeFreeze/default/new denies Delete"))
+			Eventually(func() (string, error) {
+				return deletionReview(r.address,
+					managers.path())
+			}).Should(ContainSubstring("ChangeFreeze/default/new denies Delete"))
 		}
 		Expect(own.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace("default"))).To(Succeed())
 	})
@@ -267,17 +271,21 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring(`failed calling webhook "freeze.flyball.dev"`)))
 		other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
 		Expect(own.Client.Create(ctx, other)).To(Succeed())
-		for ns, edits := range map[*corev1.Namespace][]string{prod: {`{"env":"dev"}`, `{"env":null}`, `null`}, other: {`{"env":"prod"}`, `{"a":"b"}`}} {
+		for ns, edits := range map[*corev1.Namespace][]string{prod: {`{"env":"dev"}`, `{"env":null}`, `null`},
+			other: {`{"env":"prod"}`, `{"a":"b"}`}} {
 			for _, labels := range edits {
-				Expect(patch(own.Client, ns, `{"metadata":{"labels":`+labels+`}}`, client.DryRunAll)).To(MatchError(ContainSubstring(`failed calling webhook "namespaces.freeze.flyball.dev"`)), labels)
+				Expect(patch(own.Client, ns, `{"metadata":{"labels":`+labels+`}}`,
+					client.DryRunAll)).To(MatchError(ContainSubstring(`failed calling webhook "namespaces.freeze.flyball.dev"`)), labels)
 			}
 			Expect(patch(own.Client, ns, `{"metadata":{"annotations":{"a":"b"},"finalizers":["example.com/none"]}}`)).To(Succeed())
 			Expect(patch(own.Client, ns, `{"metadata":{"finalizers":null}}`)).To(Succeed())
 		}
 		for _, ns := range []string{"kube-system", harness.Namespace} {
-			Expect(patch(own.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, `{"metadata":{"labels":{"repaired":"yes"}}}`)).To(Succeed())
+			Expect(patch(own.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}},
+				`{"metadata":{"labels":{"repaired":"yes"}}}`)).To(Succeed())
 		}
-		Expect(own.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "new-", Labels: map[string]string{"env": "dev"}}})).To(Succeed())
+		Expect(own.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "new-",
+			Labels: map[string]string{"env": "dev"}}})).To(Succeed())
 		Expect(own.Client.Delete(ctx, other)).To(Succeed())
 		Expect(own.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "free"}})).To(Succeed())
 		Expect(own.Client.Create(ctx, deployment("default", "new"))).To(Succeed(), "Create is not denied, so it is not sent")
@@ -293,7 +301,8 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		managers.start()
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 		relabel := func() error {
-			return patch(managers.env.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}, `{"metadata":{"labels":{"env":"dev"}}}`, client.DryRunAll)
+			return patch(managers.env.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod"}},
+				`{"metadata":{"labels":{"env":"dev"}}}`, client.DryRunAll)
 		}
 		Eventually(relabel).Should(Succeed(), "the admin may override")
 		Expect(managers.env.Client.Delete(ctx, &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "by-label"}})).To(Succeed())
@@ -301,7 +310,8 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		managers.kill()
 		Eventually(relabel).Should(Succeed(), "nothing is left that selects by labels")
 		Expect(managers.frozen(ctx)).To(MatchError(ContainSubstring(`failed calling webhook "named-1.freeze.flyball.dev"`)))
-		Expect(patch(managers.env.Client, deployment("prod", "web"), toTwo, client.DryRunAll)).To(Succeed(), "a freeze of one namespace binds no other")
+		Expect(patch(managers.env.Client, deployment("prod", "web"), toTwo, client.DryRunAll)).To(Succeed(),
+			"a freeze of one namespace binds no other")
 		managers.start()
 		Eventually(managers.verdict).WithContext(ctx).Should(Succeed())
 	})

@@ -25,7 +25,8 @@ var _ = Describe("A writer of a status in a freeze", func() {
 		}
 		freezing(ns, "inventory", "Delete")
 		eventuallyRefused(func() error { return alice.Delete(ctx, all[0].DeepCopy(), client.DryRunAll) })
-		orphan := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"6f1e"}]}}`))
+		orphan := client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"6f1e"}]}}`))
 		refusals := 0
 		for _, obj := range all {
 			given := obj.DeepCopy()
@@ -66,7 +67,8 @@ var _ = Describe("A writer of a status in a freeze", func() {
 			Expect(env.AwaitAdapters(ctx, "deployments.apps")).To(Succeed())
 		})
 		report(func(all *[]metav1.Condition) {
-			meta.SetStatusCondition(all, metav1.Condition{Type: v1alpha1.ConditionServed, Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "forged"})
+			meta.SetStatusCondition(all, metav1.Condition{Type: v1alpha1.ConditionServed, Status: metav1.ConditionFalse, Reason: "KindNotServed",
+				Message: "forged"})
 		})
 
 		// Another freeze has the configuration made anew, from all that is known.
@@ -74,7 +76,8 @@ var _ = Describe("A writer of a status in a freeze", func() {
 		api := deployment(other, "api")
 		Expect(env.Client.Create(ctx, api)).To(Succeed())
 		freezing(other, "second", "Scale")
-		Eventually(func() error { return patch(alice, api, toTwo, client.DryRunAll) }).Should(BeRefused(fmt.Sprintf("ChangeFreeze/%s/second", other)))
+		Eventually(func() error { return patch(alice, api, toTwo, client.DryRunAll) }).Should(BeRefused(fmt.Sprintf("ChangeFreeze/%s/second",
+			other)))
 		Expect(try()).To(BeRefused())
 	})
 })

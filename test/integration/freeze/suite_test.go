@@ -113,7 +113,8 @@ func thaw() {
 	} {
 		Expect(env.Client.DeleteAllOf(ctx, obj)).To(Succeed())
 	}
-	for _, list := range []client.ObjectList{&v1alpha1.ChangeFreezeList{}, &v1alpha1.MaintenanceWindowList{}, &v1alpha1.FreezeExceptionList{}} {
+	for _, list := range []client.ObjectList{&v1alpha1.ChangeFreezeList{}, &v1alpha1.MaintenanceWindowList{},
+		&v1alpha1.FreezeExceptionList{}} {
 		Expect(env.Client.List(ctx, list)).To(Succeed())
 		Expect(meta.EachListItem(list, func(obj runtime.Object) error {
 			return client.IgnoreNotFound(env.Client.Delete(ctx, obj.(client.Object)))
@@ -144,7 +145,8 @@ func newNamespace(labels ...string) string {
 // as is a client of a user in groups; everybody is one of the people too.
 func as(user string, groups ...string) client.Client {
 	GinkgoHelper()
-	c, err := client.New(env.Cluster.Impersonate(user, append(groups, "people", "system:authenticated")...), client.Options{Scheme: app.Scheme()})
+	c, err := client.New(env.Cluster.Impersonate(user, append(groups, "people", "system:authenticated")...),
+		client.Options{Scheme: app.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	return c
 }

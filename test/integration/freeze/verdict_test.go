@@ -40,7 +40,8 @@ var _ = Describe("Every kind", func() {
 			add("both", s.both, "RollOut", "Scale")
 			add("label", `{"metadata":{"labels":{"team":"b"}}}`, s.labels...)
 			add("annotation", `{"metadata":{"annotations":{"team":"b"}}}`)
-			add("owner", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"6f1e"}]}}`, append(s.owners, "Delete")...)
+			add("owner", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"6f1e"}]}}`,
+				append(s.owners, "Delete")...)
 			if s.subresource != "" {
 				tries = append(tries, struct {
 					name   string

@@ -37,12 +37,14 @@ type coming struct {
 const podSpec = `selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]%s}}`
 
 func deployment(name, annotations string, replicas int) string {
-	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: %%[1]s, name: %s, labels: {team: a}, annotations: {%s}}, spec: {replicas: %d, %s}}",
+	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: %%[1]s, name: %s, labels: {team: a}, annotations: "+
+		"{%s}}, spec: {replicas: %d, %s}}",
 		name, annotations, replicas, fmt.Sprintf(podSpec, ""))
 }
 
 func daemonSet(name, more string) string {
-	return fmt.Sprintf("{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: %%[1]s, name: %s}, spec: {%s}}", name, fmt.Sprintf(podSpec, more))
+	return fmt.Sprintf("{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: %%[1]s, name: %s}, spec: {%s}}", name,
+		fmt.Sprintf(podSpec, more))
 }
 
 func cronJob(name string, suspend string) string {
@@ -58,9 +60,11 @@ func fromLightsOut() coming {
 		tool:    "lightsout",
 		objects: `{apiVersion: lightsout.techsupport.mk/v1alpha1, kind: LightsOutSchedule, metadata: {name: "%[1]s"}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", namespaces: ["%[1]s"]}}`,
 		sleepers: []sleeper{
-			{deployment("web", "owner: team-a", 3), `{"metadata":{"labels":{"lightsout.techsupport.mk/managed-by":"dev"},"annotations":{"lightsout.techsupport.mk/original-replicas":"3","lightsout.techsupport.mk/managed-by":"dev"}},"spec":{"replicas":0}}`},
+			{deployment("web", "owner: team-a", 3),
+				`{"metadata":{"labels":{"lightsout.techsupport.mk/managed-by":"dev"},"annotations":{"lightsout.techsupport.mk/original-replicas":"3","lightsout.techsupport.mk/managed-by":"dev"}},"spec":{"replicas":0}}`},
 			{statefulSet, `{"metadata":{"annotations":{"lightsout.techsupport.mk/original-replicas":"2"}},"spec":{"replicas":0}}`},
-			{cronJob("report", ", suspend: false"), `{"metadata":{"annotations":{"lightsout.techsupport.mk/original-suspend":"lightsout"}},"spec":{"suspend":true}}`},
+			{cronJob("report", ", suspend: false"),
+				`{"metadata":{"annotations":{"lightsout.techsupport.mk/original-suspend":"lightsout"}},"spec":{"suspend":true}}`},
 			{cronJob("retired", ", suspend: true"), `{"metadata":{"annotations":{"lightsout.techsupport.mk/original-suspend":"user"}}}`},
 		},
 		awake: noon.Add(45 * time.Hour),
@@ -80,7 +84,8 @@ func fromDownscaler() coming {
 			{deployment("web", "", 3), `{` + original("3") + `,"spec":{"replicas":1}}`},
 			{statefulSet, `{` + original("2") + `,"spec":{"replicas":1}}`},
 			{daemonSet("agent", ""), `{` + original("false") + `,"spec":{"template":{"spec":{"nodeSelector":{"downscaler/match-none":"true"}}}}}`},
-			{daemonSet("agent-py", ", nodeSelector: {disk: ssd}"), `{` + original("1") + `,"spec":{"template":{"spec":{"nodeSelector":{"kube-downscaler-non-existent":"true"}}}}}`},
+			{daemonSet("agent-py", ", nodeSelector: {disk: ssd}"), `{` + original("1") +
+				`,"spec":{"template":{"spec":{"nodeSelector":{"kube-downscaler-non-existent":"true"}}}}}`},
 			{cronJob("report", ", suspend: false"), `{` + original("false") + `,"spec":{"suspend":true}}`},
 			{`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %[1]s, name: other}, spec: {minReplicas: 4, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: elsewhere}}}`,
 				`{` + original("4") + `,"spec":{"minReplicas":1}}`},
@@ -102,8 +107,10 @@ func fromKubeGreen() coming {
 			{cronJob("report", ", suspend: false"), `{"spec":{"suspend":true}}`},
 			{deployment("own-zero", "", 0), `{}`},
 		},
-		after: `{apiVersion: v1, kind: Secret, metadata: {namespace: "%[1]s", name: sleepinfo-nights}, data: {operation-type: ` + encoded("SLEEP") + `, original-resource-info: ` +
-			encoded(`{"Deployment.apps":{"web":"{\"spec\":{\"replicas\":3}}"},"StatefulSet.apps":{"queue":"{\"spec\":{\"replicas\":2}}"},"CronJob.batch":{"report":"{\"spec\":{\"suspend\":false}}"}}`) + `}}`,
+		after: `{apiVersion: v1, kind: Secret, metadata: {namespace: "%[1]s", name: sleepinfo-nights}, data: {operation-type: ` +
+			encoded("SLEEP") + `, original-resource-info: ` +
+			encoded(
+				`{"Deployment.apps":{"web":"{\"spec\":{\"replicas\":3}}"},"StatefulSet.apps":{"queue":"{\"spec\":{\"replicas\":2}}"},"CronJob.batch":{"report":"{\"spec\":{\"suspend\":false}}"}}`) + `}}`,
 		awake: noon.Add(45 * time.Hour),
 	}
 }
@@ -116,11 +123,13 @@ func fromKubeFreeze() coming {
 			`target: {kinds: [CronJob], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}, rules: {deny: [DELETE]}, behavior: {suspendCronJobs: true, gitops: {enabled: true, providers: [argocd, flux], ` +
 			`argocd: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}, flux: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}}}}}`,
 		sleepers: []sleeper{
-			{cronJob("report", ", suspend: false"), `{"metadata":{"annotations":{"freeze-operator.io/original-suspend":"false","freeze-operator.io/managed-by":"may"}},"spec":{"suspend":true}}`},
+			{cronJob("report", ", suspend: false"),
+				`{"metadata":{"annotations":{"freeze-operator.io/original-suspend":"false","freeze-operator.io/managed-by":"may"}},"spec":{"suspend":true}}`},
 			{`{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: %[1]s, name: apps, labels: {a: b}}, spec: {interval: 5m, suspend: false}}`,
 				`{"metadata":{"annotations":{"freeze-operator.io/original-suspend":"false",` + marks + `}},"spec":{"suspend":true}}`},
 			{`{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: %[1]s, name: web, labels: {a: b}}, spec: {project: default, syncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: [Validate=true]}}}`,
-				`{"metadata":{"annotations":{"freeze-operator.io/original-autosync":"{\"prune\":true,\"selfHeal\":true}",` + marks + `}},"spec":{"syncPolicy":{"automated":null}}}`},
+				`{"metadata":{"annotations":{"freeze-operator.io/original-autosync":"{\"prune\":true,\"selfHeal\":true}",` + marks +
+					`}},"spec":{"syncPolicy":{"automated":null}}}`},
 		},
 		awake: noon.Add(45 * time.Hour),
 	}
@@ -148,7 +157,8 @@ var _ = Describe("Workloads that another tool has put to sleep", func() {
 			before := versions(owned)
 			dry := migrate("", c.tool, "-n", ns, "--take-over")
 			Expect(dry.Code).To(Equal(0), dry.Out+dry.ErrOut)
-			Expect(dry.Out).To(And(ContainSubstring("taken over for "), ContainSubstring("This was a dry run"), Not(ContainSubstring("not applied yet"))))
+			Expect(dry.Out).To(And(ContainSubstring("taken over for "), ContainSubstring("This was a dry run"),
+				Not(ContainSubstring("not applied yet"))))
 			Expect(versions(owned)).To(Equal(before), "a dry run writes nothing")
 
 			done := migrate("", c.tool, "-n", ns, "--take-over", "--apply")
@@ -261,7 +271,8 @@ func laterThan(at time.Time, ns string) []string {
 					By    string
 					Since time.Time
 				}
-				if strings.HasPrefix(pointer, "/") && json.Unmarshal(raw, &entry) == nil && !entry.Since.After(at) && strings.Contains(entry.By, "Schedule") {
+				if strings.HasPrefix(pointer, "/") && json.Unmarshal(raw, &entry) == nil && !entry.Since.After(at) &&
+					strings.Contains(entry.By, "Schedule") {
 					earlier = append(earlier, parts[2]+"/"+list.Items[i].GetName())
 				}
 			}
@@ -293,7 +304,8 @@ var _ = Describe("A take-over", func() {
 	BeforeEach(func() {
 		ns = suite.Namespace(ctx, env)
 		owned = fallAsleep(coming{tool: "lightsout", sleepers: []sleeper{
-			{deployment("web", "", 3), `{"metadata":{"annotations":{"lightsout.techsupport.mk/original-replicas":"3"}},"spec":{"replicas":0}}`}}}, ns)
+			{deployment("web", "", 3), `{"metadata":{"annotations":{"lightsout.techsupport.mk/original-replicas":"3"}},"spec":{"replicas":0}}`}}},
+			ns)
 		clock.SetTime(night)
 	})
 	nights := func() policy.Object {
@@ -308,7 +320,8 @@ var _ = Describe("A take-over", func() {
 		before := versions(owned)
 		got := migrate("", "lightsout", "-n", ns, "--take-over", "--apply")
 		Expect(got.Code).To(Equal(2), got.ErrOut)
-		Expect(got.Out).To(And(ContainSubstring("Deployment.apps/"+ns+"/web: left as it is: no policy puts it to sleep by /spec/replicas: none selects it"),
+		Expect(got.Out).To(And(ContainSubstring("Deployment.apps/"+ns+
+			"/web: left as it is: no policy puts it to sleep by /spec/replicas: none selects it"),
 			ContainSubstring("to wake it: kubectl patch deployment.apps web -n "+ns)))
 
 		By("the policy for it is printed, and not applied")
@@ -332,7 +345,8 @@ var _ = Describe("A take-over", func() {
 		before := versions(owned)
 		got := migrate("viewer", "lightsout", "-n", ns, "--take-over", "--apply")
 		Expect(got.Code).To(Equal(1), got.Out)
-		Expect(got.ErrOut).To(And(ContainSubstring("patch deployments.apps in namespace "+ns), ContainSubstring(`{apiGroups: ["apps"], resources: [deployments], verbs: [patch]}`)))
+		Expect(got.ErrOut).To(And(ContainSubstring("patch deployments.apps in namespace "+ns),
+			ContainSubstring(`{apiGroups: ["apps"], resources: [deployments], verbs: [patch]}`)))
 		Expect(got.Out).To(BeEmpty())
 		Expect(migrate("viewer", "lightsout", "-n", ns, "--take-over").Code).To(Equal(0))
 		got = migrate("nobody", "lightsout", "-n", ns)
@@ -364,17 +378,22 @@ var _ = Describe("A take-over", func() {
 	It("is refused by a freeze in force, until an exception lets it through", func() {
 		apply(policies, ns)
 		DeferCleanup(func() { suite.Remove(ctx, env, nights()) })
-		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {namespace: %[1]s, name: sale}, spec: {target: {}, startTime: "2026-03-02T00:00:00Z", endTime: "2026-03-04T00:00:00Z"}}`, ns)
+		apply(
+			`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {namespace: %[1]s, name: sale}, spec: {target: {}, startTime: "2026-03-02T00:00:00Z", endTime: "2026-03-04T00:00:00Z"}}`, ns)
 		DeferCleanup(func() {
 			Expect(env.Client.DeleteAllOf(ctx, &v1alpha1.FreezeException{}, client.InNamespace(ns))).To(Succeed())
 			Expect(env.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace(ns))).To(Succeed())
 		})
 		Eventually(func() string { return readiness(scheduleIn(ns)) }).Should(Equal("True"))
-		Eventually(func() error { return client.NewDryRunClient(env.Client).Delete(ctx, owned[0].DeepCopy()) }).Should(MatchError(ContainSubstring("sale denies")))
+		Eventually(func() error {
+			return client.NewDryRunClient(env.Client).Delete(ctx,
+				owned[0].DeepCopy())
+		}).Should(MatchError(ContainSubstring("sale denies")))
 		got := migrate("deployer", "lightsout", "-n", ns, "--take-over", "--apply")
 		Expect(got.Code).To(Equal(2), got.Out)
 		Expect(got.Out).To(And(ContainSubstring("not written: "), ContainSubstring("ChangeFreeze/"+ns+"/sale denies")))
-		apply(`{apiVersion: flyball.dev/v1alpha1, kind: FreezeException, metadata: {namespace: %[1]s, name: migration}, spec: {target: {}, allow: [RollOut, Scale], activeFrom: "2026-03-02T00:00:00Z", activeTo: "2026-03-04T00:00:00Z", reason: migration}}`, ns)
+		apply(
+			`{apiVersion: flyball.dev/v1alpha1, kind: FreezeException, metadata: {namespace: %[1]s, name: migration}, spec: {target: {}, allow: [RollOut, Scale], activeFrom: "2026-03-02T00:00:00Z", activeTo: "2026-03-04T00:00:00Z", reason: migration}}`, ns)
 		Eventually(func() int { return migrate("deployer", "lightsout", "-n", ns, "--take-over", "--apply").Code }).Should(Equal(0))
 		Expect(current(owned[0]).GetAnnotations()).To(HaveKey(v1alpha1.AnnotationLedger))
 	})

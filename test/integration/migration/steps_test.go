@@ -63,17 +63,19 @@ func inhabitants() map[string]inhabitant {
 	}
 	elsewhere := func(manifest string) string { return strings.Replace(manifest, "%[1]s", "%[2]s", 1) }
 	return map[string]inhabitant{
-		"web":             {manifest: deployment("web", "", 3), asleep: originally("3", `{"replicas":0}`), wakes: true},
-		"queue":           {manifest: statefulSet, asleep: originally("2", `{"replicas":0}`), wakes: true},
-		"report":          {manifest: cronJob("report", ", suspend: false"), asleep: originally("false", `{"suspend":true}`), wakes: true},
-		"agent":           {manifest: daemonSet("agent", ""), asleep: originally("false", `{"template":{"spec":{"nodeSelector":{"downscaler/match-none":"true"}}}}`), wakes: true},
+		"web":    {manifest: deployment("web", "", 3), asleep: originally("3", `{"replicas":0}`), wakes: true},
+		"queue":  {manifest: statefulSet, asleep: originally("2", `{"replicas":0}`), wakes: true},
+		"report": {manifest: cronJob("report", ", suspend: false"), asleep: originally("false", `{"suspend":true}`), wakes: true},
+		"agent": {manifest: daemonSet("agent", ""),
+			asleep: originally("false", `{"template":{"spec":{"nodeSelector":{"downscaler/match-none":"true"}}}}`), wakes: true},
 		"late":            {manifest: deployment("late", `downscaler/uptime: "Mon-Sun 07:00-23:00 UTC"`, 2)},
 		"excluded":        {manifest: deployment("excluded", `downscaler/exclude: "true"`, 2)},
 		"until":           {manifest: deployment("until", `downscaler/exclude-until: "2026-03-09T00:00:00Z"`, 2)},
 		"in-spans":        {manifest: deployment("in-spans", `downscaler/exclude: "Mon-Sun 21:00-24:00 UTC"`, 2)},
 		"payments":        {manifest: deployment("payments", "", 2)},
 		"excluded-asleep": {manifest: deployment("excluded-asleep", `downscaler/exclude: "true"`, 3), asleep: originally("3", `{"replicas":0}`)},
-		"agent-excluded": {manifest: strings.Replace(daemonSet("agent-excluded", ""), "name: agent-excluded", `name: agent-excluded, annotations: {downscaler/exclude: "true"}`, 1),
+		"agent-excluded": {manifest: strings.Replace(daemonSet("agent-excluded", ""), "name: agent-excluded",
+			`name: agent-excluded, annotations: {downscaler/exclude: "true"}`, 1),
 			asleep: originally("false", `{"template":{"spec":{"nodeSelector":{"downscaler/match-none":"true"}}}}`)},
 		"other":     {manifest: elsewhere(deployment("other", "", 2))},
 		"other-own": {manifest: elsewhere(deployment("other-own", "downscaler/downtime: always", 2))},
@@ -100,7 +102,8 @@ var _ = Describe("The printed steps for a live kube-downscaler", func() {
 			objects[name] = create(in.manifest)
 			owned[name] = objects[name].DeepCopy()
 			if in.asleep != "" {
-				Expect(env.Client.Patch(ctx, objects[name], client.RawPatch(types.MergePatchType, []byte(in.asleep)), client.FieldOwner("kube-downscaler"))).To(Succeed())
+				Expect(env.Client.Patch(ctx, objects[name], client.RawPatch(types.MergePatchType, []byte(in.asleep)),
+					client.FieldOwner("kube-downscaler"))).To(Succeed())
 			}
 		}
 		clock.SetTime(night)
@@ -109,7 +112,8 @@ var _ = Describe("The printed steps for a live kube-downscaler", func() {
 		By("a dry run before the marks exist names objects that would go to sleep")
 		Expect(migrate("", "kube-downscaler", "-A", "--take-over", "--dry-run").Out).To(And(
 			ContainSubstring("Deployment.apps/"+ns+"/excluded: replicas 2 -> 0"), ContainSubstring("Deployment.apps/"+ns+"/until: replicas 2 -> 0"),
-			Not(ContainSubstring("/payments")), ContainSubstring("DaemonSet.apps/"+ns+"/agent: flyball.dev/asleep absent -> "), Not(ContainSubstring("/"+alone+"/"))))
+			Not(ContainSubstring("/payments")), ContainSubstring("DaemonSet.apps/"+ns+"/agent: flyball.dev/asleep absent -> "),
+			Not(ContainSubstring("/"+alone+"/"))))
 
 		printed := migrate("", "kube-downscaler", "-A")
 		Expect(printed.ErrOut).To(BeEmpty())
@@ -118,7 +122,8 @@ var _ = Describe("The printed steps for a live kube-downscaler", func() {
 		}
 		said := follow(printed.Out)
 		Expect(said["--dry-run"]).To(ContainSubstring("No object changes its state."))
-		Expect(said["--apply"]).To(And(ContainSubstring("excluded-asleep: left as it is"), ContainSubstring("to wake it: kubectl patch deployment.apps excluded-asleep")))
+		Expect(said["--apply"]).To(And(ContainSubstring("excluded-asleep: left as it is"),
+			ContainSubstring("to wake it: kubectl patch deployment.apps excluded-asleep")))
 
 		By("only the field by which the taken over DaemonSet sleeps has changed, in one write")
 		before["agent"] = strings.Replace(before["agent"], "downscaler/match-none", "flyball.dev/asleep", 1)
@@ -187,7 +192,8 @@ func follow(printed string) map[string]string {
 		}
 		cmd := exec.CommandContext(ctx, "bash", "-c", m[1])
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Cluster.Kubeconfig, "PATH="+filepath.Dir(env.Cluster.Bin("kubectl"))+":"+os.Getenv("PATH"))
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Cluster.Kubeconfig, "PATH="+filepath.Dir(env.Cluster.Bin("kubectl"))+":"+
+			os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(out))
 	}

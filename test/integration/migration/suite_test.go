@@ -116,7 +116,8 @@ type outcome struct {
 func migrate(user string, args ...string) outcome {
 	GinkgoHelper()
 	var out, errOut bytes.Buffer
-	args = append(append([]string{"migrate"}, args...), "--kubeconfig="+env.Cluster.Kubeconfig, "--time-zone=UTC", "--cache-dir="+GinkgoT().TempDir())
+	args = append(append([]string{"migrate"}, args...), "--kubeconfig="+env.Cluster.Kubeconfig, "--time-zone=UTC", "--cache-dir="+
+		GinkgoT().TempDir())
 	if user != "" {
 		args = append(args, "--as="+user)
 	}

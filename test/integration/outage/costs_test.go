@@ -32,9 +32,11 @@ func newCosted(n int) *costed {
 	for i := range 6 {
 		name, zone := fmt.Sprint("node-", i), fmt.Sprint("zone-", i%3)
 		c.ZoneOf[name] = zone
-		Expect(env.Client.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zones.NodeLabel: zone}}})).To(Succeed())
+		Expect(env.Client.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{zones.NodeLabel: zone}}})).To(Succeed())
 	}
-	objs, err := harness.Objects(fmt.Appendf(nil, `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: %s, name: web}, spec: {replicas: %d, selector: {matchLabels: {app: web}}, template: %s}}`,
+	objs, err := harness.Objects(fmt.Appendf(nil,
+		`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: %s, name: web}, spec: {replicas: %d, selector: {matchLabels: {app: web}}, template: %s}}`,
 		c.namespace, n, `{metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: "example.com/app:1"}]}}`))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(env.Client.Create(ctx, objs[0])).To(Succeed())
@@ -43,7 +45,8 @@ func newCosted(n int) *costed {
 	group.SetLimit(8)
 	for i := range n {
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: fmt.Sprint("web-", i), Labels: map[string]string{"app": "web"}, OwnerReferences: []metav1.OwnerReference{owner}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: fmt.Sprint("web-", i), Labels: map[string]string{"app": "web"},
+				OwnerReferences: []metav1.OwnerReference{owner}},
 			Spec: corev1.PodSpec{NodeName: fmt.Sprint("node-", i*i%6), TerminationGracePeriodSeconds: ptr.To[int64](0),
 				Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}},
 		}
@@ -56,7 +59,8 @@ func newCosted(n int) *costed {
 				return err
 			}
 			return env.Client.Status().Patch(ctx, pod, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
-				`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))))
+				`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
+				time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))))
 		})
 	}
 	Expect(group.Wait()).To(Succeed())

@@ -41,7 +41,8 @@ const pod = `{metadata: {labels: {app: a}}, spec: {restartPolicy: %s, containers
 
 var templates = []template{
 	{"Deployment", "apps/v1", `{replicas: %d, selector: {matchLabels: {app: a}}, template: ` + fmt.Sprintf(pod, "Always") + `}`},
-	{"StatefulSet", "apps/v1", `{replicas: %d, serviceName: a, selector: {matchLabels: {app: a}}, template: ` + fmt.Sprintf(pod, "Always") + `}`},
+	{"StatefulSet", "apps/v1", `{replicas: %d, serviceName: a, selector: {matchLabels: {app: a}}, template: ` + fmt.Sprintf(pod, "Always") +
+		`}`},
 	{"CronJob", "batch/v1", `{schedule: "%d 4 * * *", jobTemplate: {spec: {template: ` + fmt.Sprintf(pod, "Never") + `}}}`},
 	{"Press", presses.Group + "/v1", `{replicas: %d}`},
 }

@@ -39,11 +39,13 @@ var _ = Describe("A maintenance window that closes while no manager runs", func(
 		prod := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "prod-", Labels: map[string]string{"env": "prod"}}}
 		Expect(env.Client.Create(ctx, prod)).To(Succeed())
 		relabel := func() error {
-			return env.Client.Patch(ctx, prod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"env":"dev"}}}`)), client.DryRunAll)
+			return env.Client.Patch(ctx, prod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"env":"dev"}}}`)),
+				client.DryRunAll)
 		}
 		port := suite.FreePort()
 		run := func() (kill func()) {
-			return start("--webhook=true", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port), fmt.Sprintf("--webhook-url=https://127.0.0.1:%d", port)).Kill
+			return start("--webhook=true", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port),
+				fmt.Sprintf("--webhook-url=https://127.0.0.1:%d", port)).Kill
 		}
 		DeferCleanup(func() {
 			// A manager without a webhook takes away what is left of one.

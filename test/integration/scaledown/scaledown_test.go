@@ -67,8 +67,8 @@ func planned(list []*corev1.Pod) error {
 	return nil
 }
 
-// scaleDown scales a Deployment to 29, 28 and so on down to 1, and gives by how much the spread between zones is at most above the best that
-// there can be.
+// scaleDown scales a Deployment to 29, 28 and so on down to 1, and gives by how much the spread between zones is at most above
+// the best that there can be.
 func (f fleet) scaleDown(app string) (worst int, err error) {
 	start := pods.Pods(f.namespace, app)
 	for n := replicas - 1; n > 0; n-- {
@@ -140,7 +140,8 @@ var _ = Describe("Scaling down Deployments over zones of 3, 5 and 7 nodes", func
 			return err
 		})
 		Expect(both.Wait()).To(Succeed())
-		AddReportEntry(fmt.Sprintf("spread above the best there can be, at worst in %d runs: %d with Flyball, %d without", runs, withCosts, withoutCosts),
+		AddReportEntry(fmt.Sprintf("spread above the best there can be, at worst in %d runs: %d with Flyball, %d without", runs, withCosts,
+			withoutCosts),
 			ReportEntryVisibilityAlways)
 		Expect(withCosts).To(BeNumerically("<=", 1))
 		for _, f := range []fleet{with, without} {
@@ -176,7 +177,8 @@ func cordon() {
 }
 
 func drain(f fleet, app string) error {
-	return f.replace(app, slices.DeleteFunc(pods.Pods(f.namespace, app), func(p *corev1.Pod) bool { return cluster.ZoneOf[p.Spec.NodeName] != drained }))
+	return f.replace(app, slices.DeleteFunc(pods.Pods(f.namespace, app),
+		func(p *corev1.Pod) bool { return cluster.ZoneOf[p.Spec.NodeName] != drained }))
 }
 
 func deleteSome(f fleet, app string) error {
@@ -220,7 +222,8 @@ func rollOut(f fleet, app string) error {
 
 // secondReplicaSet has a roll-out stop after the first ten pods: new ones are not available for an hour.
 func secondReplicaSet(f fleet, app string) error {
-	if err := f.patch(app, `{"spec":{"minReadySeconds":3600,"progressDeadlineSeconds":7200,"template":{"metadata":{"labels":{"revision":"2"}}}}}`); err != nil {
+	if err := f.patch(app,
+		`{"spec":{"minReadySeconds":3600,"progressDeadlineSeconds":7200,"template":{"metadata":{"labels":{"revision":"2"}}}}}`); err != nil {
 		return err
 	}
 	err := f.await(app, func(list []*corev1.Pod) error {
@@ -245,7 +248,8 @@ func breakSome(f fleet, app string) error {
 	body := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Broken","lastTransitionTime":%q}]}}`,
 		time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 	for _, i := range rand.Perm(len(list))[:replicas/10] {
-		if err := cluster.Client.Status().Patch(ctx, list[i].DeepCopy(), client.RawPatch("application/strategic-merge-patch+json", body)); err != nil {
+		if err := cluster.Client.Status().Patch(ctx, list[i].DeepCopy(),
+			client.RawPatch("application/strategic-merge-patch+json", body)); err != nil {
 			return err
 		}
 	}

@@ -122,7 +122,10 @@ func AwaitWebhook(ctx context.Context, env *harness.Env) {
 	GinkgoHelper()
 	bad := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe"}}
 	bad.Spec.Upscale, bad.Spec.Downscale, bad.Spec.TimeZone = "0 8 * * *", "0 20 * * *", "Nowhere/Land"
-	Eventually(func() error { return env.Client.Create(ctx, bad.DeepCopy(), client.DryRunAll) }).Should(MatchError(ContainSubstring("spec.timeZone")))
+	Eventually(func() error {
+		return env.Client.Create(ctx, bad.DeepCopy(),
+			client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("spec.timeZone")))
 }
 
 // FreePort returns a loopback port, reserved until this process ends.

@@ -54,7 +54,9 @@ func Witness(told, kept int) bool {
 		running.namespaces, running.clocks = nil, nil
 	})
 	return ReportAfterSuite("explain is true", func(report Report) {
-		_, _ = fmt.Fprintf(GinkgoWriter, "%d stories agreed with what is; of %d what was told to come next has come; of %d targets a write was pending\n", stories.Told, stories.Kept, stories.Open)
+		_, _ = fmt.Fprintf(GinkgoWriter,
+			"%d stories agreed with what is; of %d what was told to come next has come; of %d targets a write was pending\n", stories.Told,
+			stories.Kept, stories.Open)
 		if report.SuiteSucceeded && len(report.SuiteConfig.FocusStrings) == 0 {
 			Expect(stories.Told).To(BeNumerically(">=", told), "stories that agreed with what is")
 			Expect(stories.Kept).To(BeNumerically(">=", kept), "stories of which the next change has come")

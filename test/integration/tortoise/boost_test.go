@@ -68,7 +68,8 @@ var _ = Describe("A Tortoise with a boost for the start of pods", func() {
 		most := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "most"}}
 		usual := cpu(Default)
 		most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceCPU: usual}}}
-		most.Spec.Limits = append(most.Spec.Limits, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: corev1.ResourceList{corev1.ResourceCPU: usual}})
+		most.Spec.Limits = append(most.Spec.Limits, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer,
+			Default: corev1.ResourceList{corev1.ResourceCPU: usual}})
 		Expect(env.Client.Create(ctx, most)).To(Succeed())
 		Eventually(func(g Gomega) {
 			pod := anyPod(g, ns)
@@ -93,8 +94,10 @@ var _ = Describe("A Tortoise with a boost for the start of pods", func() {
 			s.Vertical.StartupBoost = &v1alpha1.StartupBoost{CPU: "2x", Until: "60s"}
 		})
 		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t) // it serves no webhook
-		Eventually(readyOf(ns)).Should(HaveField("Message", ContainSubstring("pods start without spec.vertical.startupBoost: this manager serves no webhook for pods")))
-		for field, boost := range map[string]v1alpha1.StartupBoost{"startupBoost.cpu": {CPU: "1x"}, "startupBoost.until": {CPU: "2x", Until: "tomorrow"}} {
+		Eventually(readyOf(ns)).Should(HaveField("Message",
+			ContainSubstring("pods start without spec.vertical.startupBoost: this manager serves no webhook for pods")))
+		for field, boost := range map[string]v1alpha1.StartupBoost{"startupBoost.cpu": {CPU: "1x"},
+			"startupBoost.until": {CPU: "2x", Until: "tomorrow"}} {
 			other := tortoiseOf(ns, v1alpha1.TortoiseAuto)
 			other.Name, other.Spec.Vertical.StartupBoost = "other-"+strings.ToLower(fmt.Sprint(len(field))), &boost
 			Expect(env.Client.Create(ctx, other)).To(MatchError(ContainSubstring(field)))

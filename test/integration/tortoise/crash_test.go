@@ -110,7 +110,8 @@ func (o owner) changed() int {
 	return count
 }
 
-// keeps is that no pod was replaced but by roll-outs, that no pod has half of a change, and that what was written elsewhere has its originals beside it.
+// keeps is that no pod was replaced but by roll-outs, that no pod has half of a change, and that what was written elsewhere has
+// its originals beside it.
 func (o owner) keeps(g Gomega) {
 	for name, is := range objectsOf(o.namespace)(g) {
 		if !strings.HasSuffix(name, " rolled") || !strings.Contains(is, v1alpha1.AnnotationLedger) {
@@ -142,12 +143,13 @@ func (o owner) hasAll(g Gomega) {
 	g.Expect(kept.Items).To(BeEmpty())
 }
 
-// many makes three Deployments: web of so many pods; press, whose containers are restarted when their memory changes, one pod after the other; and
-// rolled, with an autoscaler.
+// many makes three Deployments: web of so many pods; press, whose containers are restarted when their memory changes, one pod
+// after the other; and rolled, with an autoscaler.
 func many(ns string, pods int) {
 	GinkgoHelper()
 	web := strings.Replace(deployment, "replicas: 5", fmt.Sprintf("replicas: %d", pods), 1)
-	press := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
+	press := strings.Replace(deployment, `resources: {`,
+		`resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
 	Expect(env.Apply(ctx, fmt.Appendf(nil, web, ns, "web"))).To(Succeed())
 	Expect(env.Apply(ctx, fmt.Appendf(nil, press, ns, "press"))).To(Succeed())
 	kubelet(ns, nobody)

@@ -43,7 +43,8 @@ func tunedMemory(m *harness.Manager, namespace, of string) func(Gomega) map[stri
 				for _, l := range series.GetLabel() {
 					labels[l.GetName()] = l.GetValue()
 				}
-				if f.GetName() == "flyball_tuned_request" && labels["target_namespace"] == namespace && labels["resource"] == "memory" && labels["of"] == of {
+				if f.GetName() == "flyball_tuned_request" && labels["target_namespace"] == namespace && labels["resource"] == "memory" &&
+					labels["of"] == of {
 					told[labels["name"]] = series.GetGauge().GetValue()
 				}
 			}
@@ -63,7 +64,8 @@ var _ = Describe("A Tortoise", func() {
 		Eventually(phaseOf(ns, "web")).Should(Equal("Working"))
 
 		By("giving it a contradictory spec, which only the webhook refuses")
-		contradict := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resources":[{"container":"main","min":{"cpu":"2"},"max":{"cpu":"1"}}]}}`))
+		contradict := client.RawPatch(types.MergePatchType,
+			[]byte(`{"spec":{"resources":[{"container":"main","min":{"cpu":"2"},"max":{"cpu":"1"}}]}}`))
 		Expect(env.Client.Patch(ctx, t, contradict)).To(Succeed())
 		unread := func(g Gomega) {
 			g.Expect(readyOf(ns)(g).Message).To(ContainSubstring("spec.resources[0].min.cpu"))

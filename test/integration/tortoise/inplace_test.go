@@ -134,8 +134,8 @@ func manage(clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) *harness.Manage
 	return m
 }
 
-// begin has a manager that starts tune web by four days of history; a policy is there already. Nodes carry changes in place out, but for pods that are
-// held.
+// begin has a manager that starts tune web by four days of history; a policy is there already. Nodes carry changes in place out,
+// but for pods that are held.
 func begin(apply v1alpha1.VerticalApply, held func(corev1.Pod) bool) (ns string, clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) {
 	GinkgoHelper()
 	ns = web()
@@ -169,7 +169,8 @@ func inPlaceOn(ns string) {
 func frozen(ns, name string, deny v1alpha1.Action, kinds ...v1alpha1.KindRef) *v1alpha1.ChangeFreeze {
 	GinkgoHelper()
 	f := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
-	f.Spec.StartTime, f.Spec.EndTime, f.Spec.Deny = metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(24*time.Hour)), []v1alpha1.Action{deny}
+	f.Spec.StartTime, f.Spec.EndTime, f.Spec.Deny = metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(24*time.Hour)),
+		[]v1alpha1.Action{deny}
 	f.Spec.Target.Kinds = kinds
 	Expect(env.Client.Create(ctx, f)).To(Succeed())
 	DeferCleanup(func() { suite.Remove(ctx, env, f) })
@@ -309,9 +310,11 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 	It("names pods whose nodes do not support it, and changes the template if the spec asks for it", func() {
 		ns, clock, t := begin(v1alpha1.ApplyInPlace, func(corev1.Pod) bool { return true })
 		manage(clock, t)
-		Eventually(resized(ns)).Should(And(HaveField("Infeasible", BeNumerically(">", 0)), HaveField("Resized", BeZero()), HaveField("Waiting", BeZero()),
+		Eventually(resized(ns)).Should(And(HaveField("Infeasible", BeNumerically(">", 0)), HaveField("Resized", BeZero()),
+			HaveField("Waiting", BeZero()),
 			HaveField("Message", ContainSubstring("its node does not support changes in place"))))
-		Eventually(waits(ns)).Should(ContainElement(And(ContainSubstring("cannot be changed in place"), ContainSubstring("its node does not support"))))
+		Eventually(waits(ns)).Should(ContainElement(And(ContainSubstring("cannot be changed in place"),
+			ContainSubstring("its node does not support"))))
 		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
 		Expect(asked(ns)(Default)).To(HaveKeyWithValue(own, len(podsOf(ns)(Default))))
 		Eventually(func() error {

@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubelet has the nodes of a namespace's pods support changes in place and carry them out, as kubelets do: they say what running containers have,
-// and which form of the pod they have looked at. KWOK does neither. Pods of which held says so are not looked at. It ends with the spec.
+// kubelet has the nodes of a namespace's pods support changes in place and carry them out, as kubelets do: they say what running
+// containers have, and which form of the pod they have looked at. KWOK does neither. Pods of which held says so are not looked
+// at. It ends with the spec.
 func kubelet(namespace string, held func(corev1.Pod) bool) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -49,12 +50,13 @@ func look(p *corev1.Pod) {
 
 func nobody(corev1.Pod) bool { return false }
 
-// shrink takes the node of a pod of web that stays however far web is scaled down, and has it left with less than the pod is to have. Its kubelet
-// would keep what runs on it, and so does KWOK.
+// shrink takes the node of a pod of web that stays however far web is scaled down, and has it left with less than the pod is to
+// have. Its kubelet would keep what runs on it, and so does KWOK.
 func shrink(namespace string) (node string) {
 	GinkgoHelper()
 	for _, p := range podsOf(namespace)(Default) {
-		Expect(env.Client.Patch(ctx, &p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"100"}}}`)))).To(Succeed())
+		Expect(env.Client.Patch(ctx, &p, client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"100"}}}`)))).To(Succeed())
 		node = p.Spec.NodeName
 		break
 	}

@@ -75,7 +75,8 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 
 	It("wait for a freeze that begins while they are restarted one after the other, and do not go on", func() {
 		ns := suite.Namespace(ctx, env)
-		restarted := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
+		restarted := strings.Replace(deployment, `resources: {`,
+			`resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
 		var released atomic.Bool
 		kubelet(ns, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
 		Expect(env.Apply(ctx, fmt.Appendf(nil, restarted, ns, "web"))).To(Succeed())

@@ -27,7 +27,8 @@ var _ = Describe("A Tortoise whose limits do not follow requests", func() {
 	It("keeps them in a template whose namespace allows no larger ones, removes them on request, and restores them", func() {
 		ns := suite.Namespace(ctx, env)
 		most := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "most"}}
-		most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}
+		most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
+			Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}
 		Expect(env.Client.Create(ctx, most)).To(Succeed())
 		short := strings.NewReplacer("memory: 1Gi", "memory: 64Mi", "memory: 2Gi", "memory: 1Gi").Replace(deployment)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, short, ns, "web"))).To(Succeed())
@@ -60,7 +61,9 @@ var _ = Describe("A Tortoise whose limits do not follow requests", func() {
 		}).Should(Succeed())
 
 		By("refusing a setting that running pods cannot have")
-		Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"apply":"InPlace"}}}`)).To(MatchError(ContainSubstring("vertical.limits None needs vertical.apply RollOut or OnCreate")))
+		Expect(env.Patch(ctx, t,
+			`{"spec":{"vertical":{"apply":"InPlace"}}}`)).To(MatchError(
+			ContainSubstring("vertical.limits None needs vertical.apply RollOut or OnCreate")))
 
 		By("ending")
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
@@ -80,7 +83,8 @@ var _ = Describe("A Tortoise whose limits do not follow requests", func() {
 		to := func(g Gomega, limit string) map[string]int {
 			c := recommendation(ns, "web")(g).Containers
 			g.Expect(c).To(HaveLen(1))
-			return map[string]int{fmt.Sprintf("%s %s limit %s", c[0].CPU.Recommended.String(), c[0].Memory.Recommended.String(), limit): len(podsOf(ns)(g))}
+			return map[string]int{fmt.Sprintf("%s %s limit %s", c[0].CPU.Recommended.String(), c[0].Memory.Recommended.String(),
+				limit): len(podsOf(ns)(g))}
 		}
 		Eventually(func(g Gomega) { g.Expect(asked(ns)(g)).To(Equal(to(g, "2Gi"))) }).Should(Succeed())
 		Eventually(namespacesSent).Should(Equal([]string{ns}))

@@ -126,7 +126,10 @@ var _ = Describe("A Tortoise that creates an autoscaler", func() {
 		Eventually(func(g Gomega) { g.Expect(governed(g).Min.Applied).To(BeTrue()) }).Should(Succeed())
 		Expect(find(ns, "made")(Default)).To(BeNil())
 		warned := warnings()
-		Eventually(func(g Gomega) []string { return warned(g, find(ns, "web")(g)) }).Should(ContainElement(ContainSubstring("a Tortoise tunes this autoscaler")))
+		Eventually(func(g Gomega) []string {
+			return warned(g,
+				find(ns, "web")(g))
+		}).Should(ContainElement(ContainSubstring("a Tortoise tunes this autoscaler")))
 		Expect(env.Client.Delete(ctx, find(ns, "web")(Default))).To(Succeed())
 		Eventually(find(ns, "made")).ShouldNot(BeNil())
 		Eventually(func(g Gomega) { g.Expect(governed(g).Name).To(Equal("made")) }).Should(Succeed())

@@ -25,7 +25,8 @@ import (
 func withPods(clock *clocktesting.FakeClock) harness.Options {
 	port := suite.FreePort()
 	o := optionsAt(clock)
-	o.Webhook = app.WebhookOptions{Enabled: true, Pods: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "tortoise-pods"}
+	o.Webhook = app.WebhookOptions{Enabled: true, Pods: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port),
+		Secret: "tortoise-pods"}
 	return o
 }
 
@@ -144,13 +145,15 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		}
 
 		By("creating pods whose recommended requests do not fit a LimitRange or a quota")
-		least := corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}}
+		least := corev1.LimitRangeItem{Type: corev1.LimitTypeContainer,
+			Min: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}}
 		fitsAsItIs(ns, "2Gi", &corev1.LimitRange{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{least}}})
 		most := resource.MustParse("1Mi")
 		for _, p := range podsOf(ns)(Default) {
 			most.Add(*p.Spec.Containers[0].Resources.Requests.Memory())
 		}
-		fitsAsItIs(ns, "1Mi", &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsMemory: most}}})
+		fitsAsItIs(ns, "1Mi",
+			&corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsMemory: most}}})
 
 		By("creating pods of a namespace that is not in use")
 		roll(other, "one")
@@ -224,10 +227,12 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 		options := withPods(clocktesting.NewFakeClock(noon))
 		DeferCleanup(unhook)
 		for reason, webhook := range map[string]app.WebhookOptions{
-			"--webhook=false":      {},
-			"--webhook-pods=false": {Enabled: true, Host: options.Webhook.Host, Port: options.Webhook.Port, URL: options.Webhook.URL, Secret: options.Webhook.Secret},
+			"--webhook=false": {},
+			"--webhook-pods=false": {Enabled: true, Host: options.Webhook.Host, Port: options.Webhook.Port, URL: options.Webhook.URL,
+				Secret: options.Webhook.Secret},
 		} {
-			Expect(env.Client.Create(ctx, registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &options.Webhook.URL}, []string{"gone"}, nil, nil))).To(Succeed())
+			Expect(env.Client.Create(ctx, registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &options.Webhook.URL},
+				[]string{"gone"}, nil, nil))).To(Succeed())
 			o := options
 			o.Webhook = webhook
 			m := env.Start(o)
@@ -238,8 +243,8 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 	})
 })
 
-// fitsAsItIs has a pod of web with so much memory created in a namespace with a bound that has room for no other: it stays as it is. Without the bound
-// it is changed.
+// fitsAsItIs has a pod of web with so much memory created in a namespace with a bound that has room for no other: it stays as it
+// is. Without the bound it is changed.
 func fitsAsItIs(ns, memory string, bound client.Object) {
 	GinkgoHelper()
 	isChanged := func(g Gomega) bool {

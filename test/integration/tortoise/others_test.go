@@ -222,10 +222,12 @@ var _ = Describe("A Tortoise whose autoscaler cannot read its metrics", func() {
 		Eventually(phaseOf(ns, "plain")).Should(Equal("Working"))
 
 		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
-		Expect(env.Patch(ctx, h, `{"spec":{"metrics":[{"type":"External","external":{"metric":{"name":"queue"},"target":{"type":"AverageValue","averageValue":"30"}}}]}}`)).To(Succeed())
+		Expect(env.Patch(ctx, h,
+			`{"spec":{"metrics":[{"type":"External","external":{"metric":{"name":"queue"},"target":{"type":"AverageValue","averageValue":"30"}}}]}}`)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(h), h)).To(Succeed())
-			g.Expect(h.Status.Conditions).To(ContainElement(And(HaveField("Type", autoscalingv2.ScalingActive), HaveField("Status", corev1.ConditionFalse))))
+			g.Expect(h.Status.Conditions).To(ContainElement(And(HaveField("Type", autoscalingv2.ScalingActive),
+				HaveField("Status", corev1.ConditionFalse))))
 		}).Should(Succeed())
 		// So slowly that there is a measurement in every minute.
 		Eventually(func(g Gomega) {

@@ -44,8 +44,9 @@ func scrapedCPU() []float64 {
 	return sum
 }
 
-// openMetrics writes the series that cadvisor and kube-state-metrics have of pods. Pods use as much CPU as each other, and memory the less, the later in the list. Beside the
-// container there are what cadvisor has of the whole pod and of its sandbox, and a neighbour in another namespace.
+// openMetrics writes the series that cadvisor and kube-state-metrics have of pods. Pods use as much CPU as each other, and memory
+// the less, the later in the list. Beside the container there are what cadvisor has of the whole pod and of its sandbox, and a
+// neighbour in another namespace.
 func openMetrics(namespace string, pods []string) []byte {
 	var b bytes.Buffer
 	cpu := scrapedCPU()
@@ -83,7 +84,8 @@ func openMetrics(namespace string, pods []string) []byte {
 func scrapedSample(cpu []float64, at time.Time) policy.Sample {
 	minute := int((at.Sub(noon) + scraped) / time.Minute)
 	s := policy.Sample{
-		At: at, Container: "main", CPU: 1000 * (cpu[minute] - cpu[minute-4]) / 240, Memory: 100 << 20, Replicas: 5, Throttled: 0.2, MemoryLimit: scrapedLimit,
+		At: at, Container: "main", CPU: 1000 * (cpu[minute] - cpu[minute-4]) / 240, Memory: 100 << 20, Replicas: 5, Throttled: 0.2,
+		MemoryLimit: scrapedLimit,
 	}
 	if at.Equal(noon.Add(-killedFor)) {
 		s.OOMKills = 1
@@ -98,9 +100,11 @@ func backfilled(text []byte) (url string, stop func()) {
 	dir := t.TempDir()
 	file, data := filepath.Join(dir, "series.om"), filepath.Join(dir, "data")
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
-	out, err := exec.CommandContext(ctx, env.Cluster.Bin("promtool"), "tsdb", "create-blocks-from", "--max-block-duration=100h", "--quiet", "openmetrics", file, data).CombinedOutput()
+	out, err := exec.CommandContext(ctx, env.Cluster.Bin("promtool"), "tsdb", "create-blocks-from", "--max-block-duration=100h", "--quiet",
+		"openmetrics", file, data).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
-	return harness.Prometheus{Binary: env.Cluster.Bin("prometheus"), Config: "{}", Data: data, Flags: []string{"--storage.tsdb.retention.time=100y"}}.Start(t)
+	return harness.Prometheus{Binary: env.Cluster.Bin("prometheus"), Config: "{}", Data: data,
+		Flags: []string{"--storage.tsdb.retention.time=100y"}}.Start(t)
 }
 
 var _ = Describe("A Tortoise whose source is a real Prometheus", Label("prometheus"), func() {

@@ -40,7 +40,8 @@ type replica struct {
 func replicate(service *harness.Service) replica {
 	GinkgoHelper()
 	r := replica{port: suite.FreePort(), health: fmt.Sprintf("127.0.0.1:%d", suite.FreePort())}
-	r.Process = run("--leader-elect=true", "--health-probe-bind-address="+r.health, "--webhook=true", "--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", r.port),
+	r.Process = run("--leader-elect=true", "--health-probe-bind-address="+r.health, "--webhook=true", "--webhook-host=127.0.0.1",
+		fmt.Sprintf("--webhook-port=%d", r.port),
 		fmt.Sprintf("--webhook-url=https://127.0.0.1:%d", service.Port()), "--webhook-secret=tortoise-replicas")
 	return r
 }
@@ -56,7 +57,8 @@ func (r replica) serves(service *harness.Service) {
 // leader is who holds the lease of managers.
 func leader(g Gomega) string {
 	lease := &coordinationv1.Lease{}
-	g.Expect(client.IgnoreNotFound(env.Client.Get(ctx, client.ObjectKey{Namespace: harness.Namespace, Name: "flyball-manager"}, lease))).To(Succeed())
+	g.Expect(client.IgnoreNotFound(env.Client.Get(ctx, client.ObjectKey{Namespace: harness.Namespace, Name: "flyball-manager"},
+		lease))).To(Succeed())
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
@@ -66,8 +68,10 @@ func (r replica) asked(path string, pod *corev1.Pod) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	review, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: &admissionv1.AdmissionRequest{
-		UID: "1", Operation: admissionv1.Create, Namespace: pod.Namespace, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"}, Object: runtime.RawExtension{Raw: raw}, DryRun: new(true),
+	review, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1",
+		Kind: "AdmissionReview"}, Request: &admissionv1.AdmissionRequest{
+		UID: "1", Operation: admissionv1.Create, Namespace: pod.Namespace, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
+		Object: runtime.RawExtension{Raw: raw}, DryRun: new(true),
 	}})
 	if err != nil {
 		return "", err
@@ -253,7 +257,8 @@ var _ = Describe("A replica that does not lead", func() {
 		Eventually(func() string { return last(witnesses[1].said()) }).Should(Equal(told[2]))
 		created(ns, "after", told[2])
 		Expect(witnesses[1].end()).To(Equal(told))
-		AddReportEntry("answers", ReportEntryVisibilityFailureOrVerbose, fmt.Sprintf("%d of the leader, %d of the other", witnesses[0].asked(), witnesses[1].asked()))
+		AddReportEntry("answers", ReportEntryVisibilityFailureOrVerbose,
+			fmt.Sprintf("%d of the leader, %d of the other", witnesses[0].asked(), witnesses[1].asked()))
 		suite.Remove(ctx, env, t)
 	})
 })

@@ -87,7 +87,8 @@ var _ = Describe("A Tortoise over several targets", func() {
 
 		clock.Step(10 * time.Minute)
 		Eventually(changed).Should(HaveLen(3))
-		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring("its pods with other requests are not ready after 10m0s"))))
+		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"),
+			HaveField("Message", ContainSubstring("its pods with other requests are not ready after 10m0s"))))
 
 		By("taking no second step before all pods have had the first, also after a restart")
 		Expect(m.Stop()).To(Succeed())
@@ -116,14 +117,16 @@ var _ = Describe("A Tortoise over several targets", func() {
 			}
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
 			g.Expect(t.Status.Saved).NotTo(BeNil())
-			g.Expect(t.Status.Saved.Memory.Value()).To(And(Equal(less), BeNumerically(">=", 3*5*204<<20))) // 820Mi, or less where pods have had that for long
+			// 820Mi, or less where pods have had that for long
+			g.Expect(t.Status.Saved.Memory.Value()).To(And(Equal(less), BeNumerically(">=", 3*5*204<<20)))
 		}).Should(Succeed())
 	})
 
 	It("restarts pods in place target by target, and pod by pod, also for the restore", func() {
 		ns := suite.Namespace(ctx, env)
 		names := []string{"a", "b"}
-		restarted := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
+		restarted := strings.Replace(deployment, `resources: {`,
+			`resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
 		var released atomic.Bool
 		kubelet(ns, func(p corev1.Pod) bool { return p.Generation > 1 && !released.Load() })
 		for _, name := range names {
@@ -198,7 +201,8 @@ var _ = Describe("A Tortoise over several targets", func() {
 			return b
 		}
 		kubelet(ns, nobody)
-		restarted := strings.Replace(deployment, `resources: {`, `resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
+		restarted := strings.Replace(deployment, `resources: {`,
+			`resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {`, 1)
 		for name, manifest := range map[string]string{"a": deployment, "web": restarted} {
 			Expect(env.Apply(ctx, fmt.Appendf(nil, manifest, ns, name))).To(Succeed())
 			rememberOf(ns, name, learnt(ns))

@@ -46,8 +46,10 @@ var _ = Describe("Sidecars of a target that is tuned in place", func() {
 		ns := suite.Namespace(ctx, env, "inject", "yes")
 		Expect(env.Apply(ctx, []byte(injecting))).To(Succeed())
 		DeferCleanup(func() {
-			Expect(env.Client.Delete(ctx, &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "inject"}})).To(Succeed())
-			Expect(env.Client.Delete(ctx, &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "inject"}})).To(Succeed())
+			Expect(env.Client.Delete(ctx,
+				&admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "inject"}})).To(Succeed())
+			Expect(env.Client.Delete(ctx,
+				&admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "inject"}})).To(Succeed())
 		})
 		Eventually(func(g Gomega) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "probe"}}
@@ -55,7 +57,8 @@ var _ = Describe("Sidecars of a target that is tuned in place", func() {
 			g.Expect(env.Client.Create(ctx, pod, client.DryRunAll)).To(Succeed())
 			g.Expect(pod.Spec.Containers).To(HaveLen(2))
 		}).Should(Succeed())
-		both := strings.Replace(deployment, `      containers:`, `      initContainers: [{name: side, restartPolicy: Always, image: "example.com/side:1", resources: {requests: {cpu: 200m, memory: 256Mi}, limits: {cpu: 400m}}}]
+		both := strings.Replace(deployment, `      containers:`,
+			`      initContainers: [{name: side, restartPolicy: Always, image: "example.com/side:1", resources: {requests: {cpu: 200m, memory: 256Mi}, limits: {cpu: 400m}}}]
       containers:`, 1)
 		kubelet(ns, nobody)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, both, ns, "web"))).To(Succeed())
@@ -94,7 +97,8 @@ var _ = Describe("Sidecars of a target that is tuned in place", func() {
 			for _, p := range podsOf(ns)(g) {
 				g.Expect(p.Spec.InitContainers[0].Resources.Requests.Memory().String()).NotTo(Equal("256Mi"))
 				injected := p.Spec.Containers[0].Resources.Requests
-				g.Expect([]string{p.Spec.Containers[0].Name, injected.Cpu().String(), injected.Memory().String()}).To(Equal([]string{"a-proxy", "100m", "64Mi"}))
+				g.Expect([]string{p.Spec.Containers[0].Name, injected.Cpu().String(),
+					injected.Memory().String()}).To(Equal([]string{"a-proxy", "100m", "64Mi"}))
 			}
 		}).Should(Succeed())
 		suite.Remove(ctx, env, t)

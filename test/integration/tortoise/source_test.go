@@ -72,53 +72,54 @@ func both(from time.Time, silent *atomic.Bool) (namespace string, fake *recorded
 }
 
 var _ = Describe("A Tortoise whose source is Prometheus", func() {
-	It("brings a Deployment with an autoscaler and one without to the same numbers as the same weeks without a cluster, and reads them once", func() {
-		ns, fake := both(noon.Add(-14*24*time.Hour), new(atomic.Bool))
-		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
-		ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
-		clock := clocktesting.NewFakeClock(noon)
-		begin, _ := served(fake, clock)
-		m := begin()
-		t := newTortoise(ns, v1alpha1.TortoiseAuto, fromPrometheus)
-		for _, name := range []string{"web", "plain"} {
-			mind := mindOf(t)
-			for at := noon.Add(-14 * 24 * time.Hour); !at.After(noon); at = at.Add(time.Minute) {
-				mind.Observe(used(at, "main"))
-			}
-			what := seen(ns, noon)
-			if name == "plain" {
-				what.Governor = nil
-			}
-			want := mind.Decide(what).Report
-			Expect(want.Phase).To(Equal("Working"))
-			Eventually(func(g Gomega) {
-				st := recommendation(ns, name)(g)
-				g.Expect(st.Phase).To(Equal("Working"))
-				g.Expect(st.Containers).To(HaveLen(1))
-				g.Expect(st.Containers[0].CPU.Recommended.String()).To(Equal(want.Containers[0].CPU.Recommended.String()))
-				g.Expect(st.Containers[0].Memory.Recommended.String()).To(Equal(want.Containers[0].Memory.Recommended.String()))
-				g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
-				g.Expect(requests(ns, name)(g)).To(HaveKeyWithValue("memory", want.Containers[0].Memory.Recommended.String()))
-				if name == "web" {
-					g.Expect(st.Autoscaler.Utilisation.Recommended).To(Equal(want.Autoscaler.Utilisation.Recommended))
-					g.Expect(st.Autoscaler.Min.Recommended).To(Equal(want.Autoscaler.Min.Recommended))
-					g.Expect(st.Autoscaler.Min.Applied).To(BeTrue())
+	It("brings a Deployment with an autoscaler and one without to the same numbers as the same weeks without a cluster, and reads them once",
+		func() {
+			ns, fake := both(noon.Add(-14*24*time.Hour), new(atomic.Bool))
+			ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
+			ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
+			clock := clocktesting.NewFakeClock(noon)
+			begin, _ := served(fake, clock)
+			m := begin()
+			t := newTortoise(ns, v1alpha1.TortoiseAuto, fromPrometheus)
+			for _, name := range []string{"web", "plain"} {
+				mind := mindOf(t)
+				for at := noon.Add(-14 * 24 * time.Hour); !at.After(noon); at = at.Add(time.Minute) {
+					mind.Observe(used(at, "main"))
 				}
-			}).Should(Succeed())
-		}
-		Expect(m.Stop()).To(Succeed())
-		asked := fake.Ranges()
-		m = begin()
-		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
-		Consistently(func(g Gomega) {
-			g.Expect(phaseOf(ns, "web")(g)).To(Equal("Working"))
-			g.Expect(fake.Ranges()).To(Equal(asked))
-		}).WithTimeout(5 * time.Second).Should(Succeed())
-		suite.Remove(ctx, env, t)
-		Eventually(owned(&appsv1.Deployment{}, ns, "web")).Should(MatchJSON(ownWeb))
-		Eventually(owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")).Should(MatchJSON(ownHPA))
-		Expect(m.Stop()).To(Succeed())
-	})
+				what := seen(ns, noon)
+				if name == "plain" {
+					what.Governor = nil
+				}
+				want := mind.Decide(what).Report
+				Expect(want.Phase).To(Equal("Working"))
+				Eventually(func(g Gomega) {
+					st := recommendation(ns, name)(g)
+					g.Expect(st.Phase).To(Equal("Working"))
+					g.Expect(st.Containers).To(HaveLen(1))
+					g.Expect(st.Containers[0].CPU.Recommended.String()).To(Equal(want.Containers[0].CPU.Recommended.String()))
+					g.Expect(st.Containers[0].Memory.Recommended.String()).To(Equal(want.Containers[0].Memory.Recommended.String()))
+					g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
+					g.Expect(requests(ns, name)(g)).To(HaveKeyWithValue("memory", want.Containers[0].Memory.Recommended.String()))
+					if name == "web" {
+						g.Expect(st.Autoscaler.Utilisation.Recommended).To(Equal(want.Autoscaler.Utilisation.Recommended))
+						g.Expect(st.Autoscaler.Min.Recommended).To(Equal(want.Autoscaler.Min.Recommended))
+						g.Expect(st.Autoscaler.Min.Applied).To(BeTrue())
+					}
+				}).Should(Succeed())
+			}
+			Expect(m.Stop()).To(Succeed())
+			asked := fake.Ranges()
+			m = begin()
+			Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
+			Consistently(func(g Gomega) {
+				g.Expect(phaseOf(ns, "web")(g)).To(Equal("Working"))
+				g.Expect(fake.Ranges()).To(Equal(asked))
+			}).WithTimeout(5 * time.Second).Should(Succeed())
+			suite.Remove(ctx, env, t)
+			Eventually(owned(&appsv1.Deployment{}, ns, "web")).Should(MatchJSON(ownWeb))
+			Eventually(owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")).Should(MatchJSON(ownHPA))
+			Expect(m.Stop()).To(Succeed())
+		})
 
 	It("takes both through all phases as the history grows, stops and goes on, and reads the samples recorded during a gap", func() {
 		silent := new(atomic.Bool)
@@ -168,24 +169,26 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		stepUntil(is("plain", "Working"))
 	})
 
-	It("learns by the metrics API while the server is away, names it without its credentials, and takes the history over when it is back", func() {
-		ns, fake := both(noon.Add(-3*24*time.Hour), new(atomic.Bool))
-		fake.Down(true)
-		clock := clocktesting.NewFakeClock(noon)
-		begin, host := served(fake, clock)
-		begin()
-		newTortoise(ns, v1alpha1.TortoiseOff, fromPrometheus)
-		Eventually(readyOf(ns)).Should(And(HaveField("Status", BeEquivalentTo("False")), HaveField("Message", And(ContainSubstring(host), Not(ContainSubstring("secret"))))))
-		Eventually(func(g Gomega) string {
-			clock.Step(time.Second)
-			return phaseOf(ns, "web")(g)
-		}).Should(Equal("GatheringData"))
-		fake.Down(false)
-		for _, name := range []string{"web", "plain"} {
-			Eventually(phaseOf(ns, name)).WithTimeout(5 * time.Minute).Should(Equal("Working"))
-		}
-		Eventually(readyOf(ns)).Should(HaveField("Status", BeEquivalentTo("True")))
-	})
+	It("learns by the metrics API while the server is away, names it without its credentials, and takes the history over when it is back",
+		func() {
+			ns, fake := both(noon.Add(-3*24*time.Hour), new(atomic.Bool))
+			fake.Down(true)
+			clock := clocktesting.NewFakeClock(noon)
+			begin, host := served(fake, clock)
+			begin()
+			newTortoise(ns, v1alpha1.TortoiseOff, fromPrometheus)
+			Eventually(readyOf(ns)).Should(And(HaveField("Status", BeEquivalentTo("False")),
+				HaveField("Message", And(ContainSubstring(host), Not(ContainSubstring("secret"))))))
+			Eventually(func(g Gomega) string {
+				clock.Step(time.Second)
+				return phaseOf(ns, "web")(g)
+			}).Should(Equal("GatheringData"))
+			fake.Down(false)
+			for _, name := range []string{"web", "plain"} {
+				Eventually(phaseOf(ns, name)).WithTimeout(5 * time.Minute).Should(Equal("Working"))
+			}
+			Eventually(readyOf(ns)).Should(HaveField("Status", BeEquivalentTo("True")))
+		})
 
 	It("reports that the manager has no server", func() {
 		ns := web()

@@ -48,7 +48,8 @@ func TestTortoise(t *testing.T) {
 }
 
 var adapters = []string{
-	"deployments.apps", "replicasets.apps", "statefulsets.apps", "horizontalpodautoscalers.autoscaling", "rollouts.argoproj.io", "clusters.postgresql.cnpg.io",
+	"deployments.apps", "replicasets.apps", "statefulsets.apps", "horizontalpodautoscalers.autoscaling", "rollouts.argoproj.io",
+	"clusters.postgresql.cnpg.io",
 }
 
 var _ = BeforeSuite(func() {
@@ -65,10 +66,12 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// openCRD is the CustomResourceDefinition of a kind that takes any fields, given by group, kind, plural and version. Its controller is not there.
+// openCRD is the CustomResourceDefinition of a kind that takes any fields, given by group, kind, plural and version. Its
+// controller is not there.
 func openCRD(kind []string) []byte {
 	group, name, plural, version := kind[0], kind[1], kind[2], kind[3]
-	return fmt.Appendf(nil, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[3]s.%[1]s}, spec: {group: %[1]s, scope: Namespaced,
+	return fmt.Appendf(nil,
+		`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[3]s.%[1]s}, spec: {group: %[1]s, scope: Namespaced,
   names: {kind: %[2]s, listKind: %[2]sList, plural: %[3]s, singular: %[4]s},
   versions: [{name: %[5]s, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`,
 		group, name, plural, strings.ToLower(name), version)
@@ -215,7 +218,8 @@ func requests(namespace, name string) func(Gomega) map[string]string {
 // seen is what a mind sees of the Deployment with the autoscaler.
 func seen(namespace string, now time.Time) policy.Seen {
 	return policy.Seen{Now: now, Since: now, Replicas: 5, Ready: 5,
-		Own: workload.Allocations{{Component: "main", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}, Limits: workload.Requests{MemoryBytes: 2 << 30}}},
+		Own: workload.Allocations{{Component: "main", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30},
+			Limits: workload.Requests{MemoryBytes: 2 << 30}}},
 		Governor: &policy.SeenGovernor{
 			Ref:         workload.Ref{Namespace: namespace, Name: "web"},
 			Bounds:      workload.Bounds{Min: ptr.To(int64(5)), Max: ptr.To(int64(20))},
@@ -287,7 +291,8 @@ func rememberBy(name string, target v1alpha1.TunedTarget, obj client.Object, min
 	Expect(env.Client.Create(ctx, &v1alpha1.UsageCheckpoint{
 		ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: strings.ToLower(target.Kind) + "." + target.Group + "-" + target.Name},
 		Spec: v1alpha1.UsageCheckpointSpec{
-			Target: target, Policy: "Tortoise/" + obj.GetNamespace() + "/" + name, TargetUID: string(obj.GetUID()), Data: base64.StdEncoding.EncodeToString(mind.Keep()),
+			Target: target, Policy: "Tortoise/" + obj.GetNamespace() + "/" + name, TargetUID: string(obj.GetUID()),
+			Data: base64.StdEncoding.EncodeToString(mind.Keep()),
 		},
 	})).To(Succeed())
 }

@@ -39,7 +39,8 @@ func scopedQuota(ns, memory string) {
 // smallNode gives a node of its own, with so much memory, to pods that ask for it.
 func smallNode(memory string) (name string) {
 	GinkgoHelper()
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-", Labels: map[string]string{}, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-", Labels: map[string]string{},
+		Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
 	Expect(env.Client.Create(ctx, n)).To(Succeed())
 	DeferCleanup(func() { suite.Remove(ctx, env, n) })
 	Expect(env.Patch(ctx, n, fmt.Sprintf(`{"metadata":{"labels":{"small":%q}}}`, n.Name))).To(Succeed())
@@ -74,58 +75,59 @@ func (w tunedWorkload) read(g Gomega, ns string) (template corev1.PodSpec, avail
 }
 
 var _ = Describe("A roll-out of requests that does not become ready", func() {
-	DescribeTable("is taken back after ten minutes, names the cause of the refusal, and is not tried again until the policy changes", func(w tunedWorkload) {
-		ns := suite.Namespace(ctx, env)
-		Expect(env.Apply(ctx, []byte(w.manifest(ns)))).To(Succeed())
-		memory := func(g Gomega) string {
-			template, _, _ := w.read(g, ns)
-			return template.Containers[0].Resources.Requests.Memory().String()
-		}
-		available := func(g Gomega) int32 { _, n, _ := w.read(g, ns); return n }
-		Eventually(available).Should(BeEquivalentTo(5))
-		w.obstacle(ns)
-		_, _, obj := w.read(Default, ns)
-		rememberFor(v1alpha1.TunedTarget{Group: "apps", Kind: w.kind, Name: "web"}, obj, learnt(ns))
-		told := func(g Gomega) v1alpha1.RecommendationStatus {
-			var r v1alpha1.Recommendation
-			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: strings.ToLower(w.kind) + ".apps-web"}, &r)).To(Succeed())
-			return r.Status
-		}
-		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
-		t := newTortoise(ns, v1alpha1.TortoiseAuto, func(s *v1alpha1.TortoiseSpec) { s.Target.Kinds[0].Kind = w.kind })
-		m := manage(clock, t)
-		Eventually(memory).Should(Equal("125Mi"))
-		Eventually(available).Should(BeNumerically("<", 5))
-		By("waiting for ten minutes since the last pod became ready")
-		Eventually(func(g Gomega) {
-			clock.Step(time.Minute)
-			g.Expect(memory(g)).To(Equal("64Mi"))
-		}).WithPolling(2 * time.Second).Should(Succeed())
-		Eventually(available).Should(BeEquivalentTo(5))
-		isTold := func(g Gomega) {
-			st := told(g)
-			g.Expect(st.TakenBack).NotTo(BeNil())
-			g.Expect(st.TakenBack.Message).To(ContainSubstring(w.why))
-			g.Expect(st.TakenBack.Containers).To(HaveLen(1))
-			g.Expect(st.TakenBack.Containers[0].Memory.String()).To(Equal("125Mi"))
-			g.Expect(readyOf(ns)(g)).To(And(HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring(w.why))))
-			var events eventsv1.EventList
-			g.Expect(env.Client.List(ctx, &events, client.InNamespace(ns))).To(Succeed())
-			g.Expect(events.Items).To(ContainElement(And(HaveField("Reason", "TakenBack"), HaveField("Note", ContainSubstring(w.why)))))
-		}
-		Eventually(isTold).Should(Succeed())
+	DescribeTable("is taken back after ten minutes, names the cause of the refusal, and is not tried again until the policy changes",
+		func(w tunedWorkload) {
+			ns := suite.Namespace(ctx, env)
+			Expect(env.Apply(ctx, []byte(w.manifest(ns)))).To(Succeed())
+			memory := func(g Gomega) string {
+				template, _, _ := w.read(g, ns)
+				return template.Containers[0].Resources.Requests.Memory().String()
+			}
+			available := func(g Gomega) int32 { _, n, _ := w.read(g, ns); return n }
+			Eventually(available).Should(BeEquivalentTo(5))
+			w.obstacle(ns)
+			_, _, obj := w.read(Default, ns)
+			rememberFor(v1alpha1.TunedTarget{Group: "apps", Kind: w.kind, Name: "web"}, obj, learnt(ns))
+			told := func(g Gomega) v1alpha1.RecommendationStatus {
+				var r v1alpha1.Recommendation
+				g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: strings.ToLower(w.kind) + ".apps-web"}, &r)).To(Succeed())
+				return r.Status
+			}
+			clock := clocktesting.NewFakeClock(noon.Add(time.Minute))
+			t := newTortoise(ns, v1alpha1.TortoiseAuto, func(s *v1alpha1.TortoiseSpec) { s.Target.Kinds[0].Kind = w.kind })
+			m := manage(clock, t)
+			Eventually(memory).Should(Equal("125Mi"))
+			Eventually(available).Should(BeNumerically("<", 5))
+			By("waiting for ten minutes since the last pod became ready")
+			Eventually(func(g Gomega) {
+				clock.Step(time.Minute)
+				g.Expect(memory(g)).To(Equal("64Mi"))
+			}).WithPolling(2 * time.Second).Should(Succeed())
+			Eventually(available).Should(BeEquivalentTo(5))
+			isTold := func(g Gomega) {
+				st := told(g)
+				g.Expect(st.TakenBack).NotTo(BeNil())
+				g.Expect(st.TakenBack.Message).To(ContainSubstring(w.why))
+				g.Expect(st.TakenBack.Containers).To(HaveLen(1))
+				g.Expect(st.TakenBack.Containers[0].Memory.String()).To(Equal("125Mi"))
+				g.Expect(readyOf(ns)(g)).To(And(HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring(w.why))))
+				var events eventsv1.EventList
+				g.Expect(env.Client.List(ctx, &events, client.InNamespace(ns))).To(Succeed())
+				g.Expect(events.Items).To(ContainElement(And(HaveField("Reason", "TakenBack"), HaveField("Note", ContainSubstring(w.why)))))
+			}
+			Eventually(isTold).Should(Succeed())
 
-		By("starting another manager after a cooldown")
-		Expect(m.Stop()).To(Succeed())
-		m = harnessAt(clock.Now().Add(3*time.Hour), t)
-		Eventually(isTold).Should(Succeed())
-		Eventually(tunedMemory(m, ns, "proposed")).ShouldNot(BeEmpty()) // it has looked
-		Consistently(memory).WithTimeout(3 * time.Second).Should(Equal("64Mi"))
+			By("starting another manager after a cooldown")
+			Expect(m.Stop()).To(Succeed())
+			m = harnessAt(clock.Now().Add(3*time.Hour), t)
+			Eventually(isTold).Should(Succeed())
+			Eventually(tunedMemory(m, ns, "proposed")).ShouldNot(BeEmpty()) // it has looked
+			Consistently(memory).WithTimeout(3 * time.Second).Should(Equal("64Mi"))
 
-		By("editing the policy")
-		Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"maxStepUp":"90%"}}}`)).To(Succeed())
-		Eventually(func(g Gomega) { g.Expect(told(g).TakenBack).To(BeNil()) }).Should(Succeed())
-	},
+			By("editing the policy")
+			Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"maxStepUp":"90%"}}}`)).To(Succeed())
+			Eventually(func(g Gomega) { g.Expect(told(g).TakenBack).To(BeNil()) }).Should(Succeed())
+		},
 		Entry("a Deployment that is made anew, in a quota", tunedWorkload{
 			kind: "Deployment", why: "exceeded quota: scoped", obstacle: func(ns string) { scopedQuota(ns, "5Gi") },
 			manifest: func(ns string) string {
@@ -144,7 +146,8 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 				kind: "Deployment", why: "Insufficient memory", obstacle: func(string) {},
 				manifest: func(ns string) string {
 					node = smallNode("400Mi")
-					return fmt.Sprintf(strings.Replace(short, "terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 0\n      nodeSelector: {small: "+node+"}", 1), ns, "web")
+					return fmt.Sprintf(strings.Replace(short, "terminationGracePeriodSeconds: 0",
+						"terminationGracePeriodSeconds: 0\n      nodeSelector: {small: "+node+"}", 1), ns, "web")
 				},
 			}
 		}()),

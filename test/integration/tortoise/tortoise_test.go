@@ -118,12 +118,14 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 		Eventually(func(g Gomega) {
 			st = recommendation(ns, "web")(g)
 			g.Expect(requests(ns, "web")(g)).To(And(
-				HaveKeyWithValue("cpu", st.Containers[0].CPU.Recommended.String()), HaveKeyWithValue("memory", st.Containers[0].Memory.Recommended.String())))
+				HaveKeyWithValue("cpu", st.Containers[0].CPU.Recommended.String()),
+				HaveKeyWithValue("memory", st.Containers[0].Memory.Recommended.String())))
 			spec := hpa(ns)(g)
 			g.Expect(spec.MinReplicas).To(HaveValue(Equal(st.Autoscaler.Min.Recommended)))
 			g.Expect(spec.Metrics[0].Resource.Target.AverageUtilization).To(HaveValue(Equal(st.Autoscaler.Utilisation.Recommended)))
 			g.Expect(spec.MaxReplicas).To(Equal(st.Autoscaler.Max.Recommended))
-			g.Expect(int64(spec.MaxReplicas)*st.Containers[0].CPU.Recommended.MilliValue()).To(BeNumerically(">=", 20_000), "what the owner's 20 pods of 1000m reach")
+			g.Expect(int64(spec.MaxReplicas)*st.Containers[0].CPU.Recommended.MilliValue()).To(BeNumerically(">=", 20_000),
+				"what the owner's 20 pods of 1000m reach")
 		}).Should(Succeed())
 		Expect(st.Containers[0].Memory.Recommended.Cmp(resource.MustParse("1Gi"))).To(Equal(-1))
 		// The limit follows by the ratio of its owner.
@@ -206,7 +208,10 @@ var _ = Describe("An invalid Tortoise", func() {
 			edit(&t.Spec)
 			Expect(env.Client.Create(ctx, t)).To(MatchError(ContainSubstring(message)))
 		},
-		Entry("a minimum above the maximum", func(s *v1alpha1.TortoiseSpec) { s.Replicas.Min, s.Replicas.Max = ptr.To[int32](5), ptr.To[int32](4) }, "replicas.min must not be above replicas.max"),
+		Entry("a minimum above the maximum", func(s *v1alpha1.TortoiseSpec) {
+			s.Replicas.Min, s.Replicas.Max = ptr.To[int32](5),
+				ptr.To[int32](4)
+		}, "replicas.min must not be above replicas.max"),
 		Entry("a negative percentage", func(s *v1alpha1.TortoiseSpec) { s.Vertical.MaxStepDown = "-20%" }, "spec.vertical.maxStepDown"),
 		Entry("a mode that there is not", func(s *v1alpha1.TortoiseSpec) { s.Mode = "On" }, "spec.mode"),
 		Entry("memory by replicas", func(s *v1alpha1.TortoiseSpec) {
@@ -228,8 +233,10 @@ var _ = Describe("An invalid Tortoise", func() {
 		Entry("none of the targets", func(s *v1alpha1.TortoiseSpec) { s.Guard.MaxDisruption = "0%" }, "must be from 1% to 100%"),
 		Entry("a change that there is not", func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = "Evict" }, "spec.vertical.apply"),
 		Entry("another source", func(s *v1alpha1.TortoiseSpec) { s.History.Source = "Thanos" }, "spec.history.source"),
-		Entry("a VerticalPodAutoscaler for another source", func(s *v1alpha1.TortoiseSpec) { s.History.Create = true }, "history.create is for the source VerticalPodAutoscaler"),
-		Entry("a history of the metrics API", func(s *v1alpha1.TortoiseSpec) { s.History.Window = "7d" }, "history.window is for the source Prometheus"),
+		Entry("a VerticalPodAutoscaler for another source", func(s *v1alpha1.TortoiseSpec) { s.History.Create = true },
+			"history.create is for the source VerticalPodAutoscaler"),
+		Entry("a history of the metrics API", func(s *v1alpha1.TortoiseSpec) { s.History.Window = "7d" },
+			"history.window is for the source Prometheus"),
 	)
 
 	It("is reported in its status if only the cluster shows the error", func() {
@@ -238,6 +245,7 @@ var _ = Describe("An invalid Tortoise", func() {
 		newTortoise(ns, v1alpha1.TortoiseAuto, func(s *v1alpha1.TortoiseSpec) {
 			s.Resources = []v1alpha1.TunedResources{{Container: "side", CPU: v1alpha1.ScaleOff}}
 		})
-		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring("container side, which it does not have"))))
+		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"),
+			HaveField("Message", ContainSubstring("container side, which it does not have"))))
 	})
 })

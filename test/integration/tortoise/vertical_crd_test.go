@@ -84,7 +84,8 @@ var _ = Describe("A Tortoise that loses the kind VerticalPodAutoscaler", Label("
 
 		By("removing the kind")
 		back := withoutVerticals()
-		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "NoVerticalPodAutoscalers"), HaveField("Message", ContainSubstring("the cluster does not have that kind"))))
+		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "NoVerticalPodAutoscalers"),
+			HaveField("Message", ContainSubstring("the cluster does not have that kind"))))
 		Expect(readyOf(other)(Default)).To(HaveField("Status", BeEquivalentTo("True")), "it needs none")
 		memory := func(g Gomega) string { return requests(ns, "web")(g)["memory"] }
 		inPlace := memory(Default)

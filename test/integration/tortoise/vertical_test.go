@@ -29,10 +29,12 @@ func verticals(namespace string) func(Gomega) []unstructured.Unstructured {
 	}
 }
 
-// foreign makes one of somebody else for the Deployment web, or edits it. What its recommender recommends is at least a gibibyte and a half.
+// foreign makes one of somebody else for the Deployment web, or edits it. What its recommender recommends is at least a gibibyte
+// and a half.
 func foreign(namespace, mode string) {
 	GinkgoHelper()
-	Expect(env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {namespace: %s, name: theirs},
+	Expect(env.Apply(ctx, fmt.Appendf(nil,
+		`{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {namespace: %s, name: theirs},
   spec: {targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, updatePolicy: {updateMode: %q},
     resourcePolicy: {containerPolicies: [{containerName: "*", minAllowed: {memory: 1536Mi}}]}}}`, namespace, mode))).To(Succeed())
 }
@@ -123,7 +125,8 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		remember(ns, learnt(ns))
 		start(clocktesting.NewFakeClock(noon.Add(time.Minute)))
 		newTortoise(ns, v1alpha1.TortoiseAuto)
-		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring("VerticalPodAutoscaler theirs (update mode Recreate)"))))
+		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"),
+			HaveField("Message", ContainSubstring("VerticalPodAutoscaler theirs (update mode Recreate)"))))
 		Eventually(func(g Gomega) { g.Expect(*hpa(ns)(g).MinReplicas).NotTo(BeEquivalentTo(5)) }).Should(Succeed())
 		Consistently(owned(&appsv1.Deployment{}, ns, "web")).WithTimeout(5 * time.Second).Should(MatchJSON(ownWeb))
 		foreign(ns, "Off")
@@ -136,7 +139,8 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		remember(ns, learnt(ns))
 		start(clocktesting.NewFakeClock(noon.Add(time.Minute)))
 		newTortoise(ns, v1alpha1.TortoiseAuto, fromVertical(false))
-		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring("none is for it: requests stay"))))
+		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"),
+			HaveField("Message", ContainSubstring("none is for it: requests stay"))))
 		Consistently(verticals(ns)).WithTimeout(3 * time.Second).Should(BeEmpty())
 		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
 	})

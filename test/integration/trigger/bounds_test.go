@@ -125,17 +125,21 @@ var _ = Describe("An invalid Trigger", func() {
 			field string
 			all   []v1alpha1.TimeTrigger
 		}{
-			{"spec.triggers[0].during: Invalid value: min must not be above max", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.During = values(20, 5) })}},
-			{"spec.triggers[0].during: Invalid value: give min, max, replicas", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.During = v1alpha1.TriggerValues{} })}},
+			{"spec.triggers[0].during: Invalid value: min must not be above max",
+				[]v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.During = values(20, 5) })}},
+			{"spec.triggers[0].during: Invalid value: give min, max, replicas",
+				[]v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.During = v1alpha1.TriggerValues{} })}},
 			{"spec.triggers[0].during.min", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.During.Min = n(-1) })}},
 			{"spec.triggers[0].after: Invalid value: min must not be above max", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) {
 				v := values(2, 1)
 				t.After = &v
 			})}},
 			{`spec.triggers[1]: Duplicate value: {"name":"peak"}`, []v1alpha1.TimeTrigger{peak, peak}},
-			{"spec.triggers[0].window.days[0]: Unsupported value", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window.Days = []v1alpha1.Day{"Monday"} })}},
+			{"spec.triggers[0].window.days[0]: Unsupported value",
+				[]v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window.Days = []v1alpha1.Day{"Monday"} })}},
 			{"spec.triggers[0].window.from", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window.From = "08:00:30" })}},
-			{"spec.triggers[0]: Invalid value: give window, or a calendar with the effect Open", []v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window = v1alpha1.Window{} })}},
+			{"spec.triggers[0]: Invalid value: give window, or a calendar with the effect Open",
+				[]v1alpha1.TimeTrigger{with(peak, func(t *v1alpha1.TimeTrigger) { t.Window = v1alpha1.Window{} })}},
 		} {
 			Expect(env.Client.Create(ctx, trigger(ns, autoscalers, tc.all...))).To(MatchError(ContainSubstring(tc.field)))
 		}

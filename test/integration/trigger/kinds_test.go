@@ -54,7 +54,8 @@ func makeOne(text string) *unstructured.Unstructured {
 
 var _ = Describe("Every kind with bounds", Ordered, func() {
 	BeforeAll(func() {
-		for _, k := range [][4]any{{"scaledobjects", "keda.sh", "ScaledObject", "v1alpha1"}, {"services", "serving.knative.dev", "Service", "v1"}, {"rangeds", "example.com", "Ranged", "v1"}} {
+		for _, k := range [][4]any{{"scaledobjects", "keda.sh", "ScaledObject", "v1alpha1"}, {"services", "serving.knative.dev", "Service", "v1"},
+			{"rangeds", "example.com", "Ranged", "v1"}} {
 			Expect(env.Apply(ctx, fmt.Appendf(nil, anyCRD, k[:]...))).To(Succeed())
 		}
 		Expect(env.AwaitCRDs(ctx)).To(Succeed())
@@ -66,9 +67,11 @@ var _ = Describe("Every kind with bounds", Ordered, func() {
 		clock := start(7)
 		Expect(env.AwaitAdapters(ctx, "scaledobjects.keda.sh")).To(Succeed())
 		ns := newNamespace()
-		scaled := makeOne(`{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: ` + ns + `, name: web}, spec: {scaleTargetRef: {name: web}, maxReplicaCount: 9}}`)
+		scaled := makeOne(`{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: ` + ns +
+			`, name: web}, spec: {scaleTargetRef: {name: web}, maxReplicaCount: 9}}`)
 		create(deployment(ns, 1))
-		t := trigger(ns, v1alpha1.KindRef{Group: "keda.sh", Kind: "ScaledObject"}, daily("peak", 1, "08:00", "11:00", v1alpha1.TriggerValues{Min: n(3), Max: n(20), Replicas: n(4)}))
+		t := trigger(ns, v1alpha1.KindRef{Group: "keda.sh", Kind: "ScaledObject"},
+			daily("peak", 1, "08:00", "11:00", v1alpha1.TriggerValues{Min: n(3), Max: n(20), Replicas: n(4)}))
 		create(t)
 		clock.SetTime(hour(8))
 		ref := map[string]any{"name": "web"}
@@ -85,7 +88,8 @@ var _ = Describe("Every kind with bounds", Ordered, func() {
 		clock := start(7)
 		Expect(env.AwaitAdapters(ctx, "services.serving.knative.dev")).To(Succeed())
 		ns := newNamespace()
-		service := makeOne(`{apiVersion: serving.knative.dev/v1, kind: Service, metadata: {namespace: ` + ns + `, name: web}, spec: {template: {spec: {}}}}`)
+		service := makeOne(`{apiVersion: serving.knative.dev/v1, kind: Service, metadata: {namespace: ` + ns +
+			`, name: web}, spec: {template: {spec: {}}}}`)
 		create(trigger(ns, v1alpha1.KindRef{Group: "serving.knative.dev", Kind: "Service"}, daily("peak", 1, "08:00", "11:00", values(3, 20))))
 		clock.SetTime(hour(8))
 		Eventually(specOf(service)).Should(Equal(map[string]any{"template": map[string]any{"spec": map[string]any{}, "metadata": map[string]any{
@@ -107,7 +111,8 @@ var _ = Describe("Every kind with bounds", Ordered, func() {
 		Consistently(specOf(obj)).Should(Equal(map[string]any{"low": int64(2), "high": int64(4)}))
 		By("a size, for which the kind has no place")
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].During = size(3) })
-		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "InvalidSpec", ContainSubstring("during.replicas: Forbidden")))
+		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "InvalidSpec",
+			ContainSubstring("during.replicas: Forbidden")))
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].During = values(3, 20) })
 		Eventually(specOf(obj)).Should(Equal(map[string]any{"low": int64(3), "high": int64(20)}))
 	})

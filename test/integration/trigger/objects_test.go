@@ -280,5 +280,6 @@ func externalMetric() []autoscalingv2.MetricSpec {
 // cpuMetric is one that says nothing while there are no pods.
 func cpuMetric() []autoscalingv2.MetricSpec {
 	return []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-		Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(50))}}}}
+		Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType,
+			AverageUtilization: new(int32(50))}}}}
 }

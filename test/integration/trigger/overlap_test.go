@@ -116,7 +116,8 @@ var _ = Describe("Overlapping windows", func() {
 		Eventually(bounds(ns)).Should(Equal([2]int32{7, 20}))
 		edit(b, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].Priority = 10 })
 		Eventually(bounds(ns)).Should(Equal([2]int32{7, 9}))
-		Eventually(conditionOf(a, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled", ContainSubstring("overruled by Trigger")))
+		Eventually(conditionOf(a, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled",
+			ContainSubstring("overruled by Trigger")))
 		remove(b)
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 	})

@@ -150,7 +150,8 @@ var _ = Describe("The object of a template", func() {
 		By("its controller writes the status, and others add labels and annotations")
 		for count := range int32(5) {
 			report(ns, count)
-			Expect(env.Patch(ctx, autoscaler(ns, 0, 0), fmt.Sprintf(`{"metadata":{"labels":{"theirs":"%[1]d"},"annotations":{"theirs":"%[1]d"}}}`, count))).To(Succeed())
+			Expect(env.Patch(ctx, autoscaler(ns, 0, 0), fmt.Sprintf(`{"metadata":{"labels":{"theirs":"%[1]d"},"annotations":{"theirs":"%[1]d"}}}`,
+				count))).To(Succeed())
 		}
 		drift(ns, "never")
 		Expect(sent.take()).To(costs(0, 0))

@@ -30,7 +30,8 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 `, namespace, size)
 	Expect(env.Apply(ctx, policy)).To(Succeed())
 	try := func() error {
-		return env.Client.Patch(ctx, deployment(namespace, 0), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, size)), client.DryRunAll)
+		return env.Client.Patch(ctx, deployment(namespace, 0),
+			client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, size)), client.DryRunAll)
 	}
 	Eventually(try).Should(MatchError(ContainSubstring("not so many here")))
 	lift = func() {
@@ -61,7 +62,8 @@ var _ = Describe("A size that the API server refuses", func() {
 		clock.SetTime(hour(8))
 		Eventually(statusOf(t)).Should(HaveField("Failures", ConsistOf(And(
 			HaveField("Kind", "HorizontalPodAutoscaler.autoscaling"), HaveField("Name", "web"),
-			HaveField("Message", And(ContainSubstring("waits for Deployment.apps/"+ns+"/web to get its size"), ContainSubstring("not so many here")))))))
+			HaveField("Message", And(ContainSubstring("waits for Deployment.apps/"+ns+"/web to get its size"),
+				ContainSubstring("not so many here")))))))
 		Expect(replicas(ns)(Default)).To(BeEquivalentTo(2))
 		lift()
 		Eventually(replicas(ns)).Should(BeEquivalentTo(5))

@@ -61,9 +61,11 @@ var _ = Describe("The report of a Trigger", func() {
 			HaveField("State", "Active"), HaveField("ActiveTrigger", "high"),
 			HaveField("PreviousTransitionTime.Time", BeTemporally("==", hour(9))),
 			HaveField("NextTransitionTime.Time", BeTemporally("==", hour(11))),
-			HaveField("Applied", Equal([]v1alpha1.AppliedValues{{Kind: "HorizontalPodAutoscaler.autoscaling", Namespace: ns, Name: "web", Min: n(5), Max: n(20)}})),
+			HaveField("Applied", Equal([]v1alpha1.AppliedValues{{Kind: "HorizontalPodAutoscaler.autoscaling", Namespace: ns, Name: "web", Min: n(5),
+				Max: n(20)}})),
 		))
-		Eventually(conditionOf(t, v1alpha1.ConditionActive)).Should(HaveExactElements("True", "Active", ContainSubstring("high since 2026-03-02T09:00:00Z, min 5, max 20")))
+		Eventually(conditionOf(t, v1alpha1.ConditionActive)).Should(HaveExactElements("True", "Active",
+			ContainSubstring("high since 2026-03-02T09:00:00Z, min 5, max 20")))
 		Expect(conditionOf(t, v1alpha1.ConditionAsleep)(Default)).To(BeNil())
 		out, err := exec.Command(env.Cluster.Bin("kubectl"), "--kubeconfig", env.Cluster.Kubeconfig, "get", "ftrg", "-n", ns).CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(out))

@@ -36,7 +36,8 @@ var _ = Describe("Replicas", func() {
 			Consistently(replicas(ns)).Should(BeEquivalentTo(3))
 			clock.SetTime(hour(8))
 			Eventually(replicas(ns)).Should(BeEquivalentTo(6))
-			Eventually(statusOf(t)).Should(HaveField("Applied", HaveExactElements(And(HaveField("Kind", tc.kind.Kind+"."+tc.kind.Group), HaveField("Replicas", HaveValue(BeEquivalentTo(6)))))))
+			Eventually(statusOf(t)).Should(HaveField("Applied",
+				HaveExactElements(And(HaveField("Kind", tc.kind.Kind+"."+tc.kind.Group), HaveField("Replicas", HaveValue(BeEquivalentTo(6)))))))
 			By("the autoscaler scales")
 			scale(ns, 9)
 			Consistently(replicas(ns)).Should(BeEquivalentTo(9))
@@ -135,7 +136,8 @@ var _ = Describe("A Trigger and a Schedule on a Deployment and its autoscaler", 
 		clock := start(19)
 		ns := newNamespace()
 		create(deployment(ns, 3), autoscaler(ns, 1, 10))
-		create(nights(ns), trigger(ns, autoscalers, daily("evening", 9, "18:00", "23:00", values(2, 20)), daily("morning", 9, "07:00", "11:00", values(5, 20))))
+		create(nights(ns), trigger(ns, autoscalers, daily("evening", 9, "18:00", "23:00", values(2, 20)),
+			daily("morning", 9, "07:00", "11:00", values(5, 20))))
 		Eventually(bounds(ns)).Should(Equal([2]int32{2, 20}))
 		clock.SetTime(hour(20))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(0))

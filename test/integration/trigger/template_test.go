@@ -134,7 +134,8 @@ var _ = Describe("A template", func() {
 	It("leaves the count of a Deployment to its autoscaler", func() {
 		start(7)
 		ns := newNamespace()
-		t := templated(ns, deployments, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},
+		t := templated(ns, deployments,
+			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},
 "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"main","image":"example.com/app:1"}]}}}}`, daily("peak", 1, "08:00", "11:00", size(6)))
 		create(t)
 		Eventually(func(g Gomega) {
@@ -151,7 +152,8 @@ var _ = Describe("A template", func() {
 		}
 		Eventually(func(g Gomega) { // until the manager knows the autoscaler; it has looked once another field that drifts is as it was
 			scale(ns, 5)
-			g.Expect(env.Patch(ctx, deployment(ns, 0), `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"example.com/app:2"}]}}}}`)).To(Succeed())
+			g.Expect(env.Patch(ctx, deployment(ns, 0),
+				`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"example.com/app:2"}]}}}}`)).To(Succeed())
 			g.Eventually(image).ShouldNot(Equal("example.com/app:2"))
 			g.Expect(replicas(ns)(g)).To(BeEquivalentTo(5))
 		}).Should(Succeed())
@@ -191,7 +193,8 @@ var _ = Describe("A template", func() {
 		ns := newNamespace()
 		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 0), peak)
 		create(t)
-		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "TargetsFailed", ContainSubstring("spec.maxReplicas")))
+		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "TargetsFailed",
+			ContainSubstring("spec.maxReplicas")))
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Template.Raw = []byte(fmt.Sprintf(hpaTemplate, 4)) })
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("True", "AsExpected", Not(BeEmpty())))

@@ -38,10 +38,12 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		start(10)
 		ns := newNamespace()
 		create(deployment(ns, 3), autoscaler(ns, 1, 40))
-		low, high := trigger(ns, deployments, daily("low", 1, "09:00", "18:00", size(6))), trigger(ns, deployments, daily("high", 5, "08:00", "18:00", size(12)))
+		low, high := trigger(ns, deployments, daily("low", 1, "09:00", "18:00", size(6))),
+			trigger(ns, deployments, daily("high", 5, "08:00", "18:00", size(12)))
 		high.Name = "high"
 		create(low, high)
-		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled", ContainSubstring("overruled by Trigger")))
+		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled",
+			ContainSubstring("overruled by Trigger")))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(12))
 		scale(ns, 15)
 		Consistently(replicas(ns)).Should(BeEquivalentTo(15))
@@ -50,7 +52,8 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		Eventually(replicas(ns)).Should(BeEquivalentTo(7))
 		scale(ns, 15)
 		edit(low, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].Priority = 1 })
-		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled", ContainSubstring("overruled by Trigger")))
+		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled",
+			ContainSubstring("overruled by Trigger")))
 		Consistently(replicas(ns)).Should(BeEquivalentTo(15))
 	})
 
@@ -81,7 +84,8 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 	It("are remembered over a restart, also by the interrupted Trigger", func() {
 		ns := newNamespace()
 		create(deployment(ns, 3), autoscaler(ns, 1, 40))
-		low, high := trigger(ns, autoscalers, daily("low", 1, "09:00", "18:00", size(6))), trigger(ns, autoscalers, daily("high", 5, "10:00", "12:00", size(12)))
+		low, high := trigger(ns, autoscalers, daily("low", 1, "09:00", "18:00", size(6))),
+			trigger(ns, autoscalers, daily("high", 5, "10:00", "12:00", size(12)))
 		high.Name = "high"
 		Expect(env.Client.Create(ctx, low)).To(Succeed())
 		Expect(env.Client.Create(ctx, high)).To(Succeed())

@@ -33,7 +33,8 @@ var _ = Describe("A manager that cannot read an object of Flyball's own", func()
 		bad.SetNamespace("default")
 		bad.SetName("bad")
 		Eventually(func() error { return env.Client.Create(ctx, bad.DeepCopy()) }).Should(Succeed())
-		Eventually(cached(ctx, env)).Should(ContainElement("bad"), "a manager lists from the API server's cache when it starts, and that may lag behind")
+		Eventually(cached(ctx, env)).Should(ContainElement("bad"),
+			"a manager lists from the API server's cache when it starts, and that may lag behind")
 
 		address := fmt.Sprintf("127.0.0.1:%d", suite.FreePort())
 		m := env.Start(harness.Options{Health: address, Log: GinkgoWriter})
@@ -50,7 +51,8 @@ var _ = Describe("A manager that cannot read an object of Flyball's own", func()
 				return fmt.Sprintf("%d %s", answer.StatusCode, text)
 			}
 		}
-		Eventually(get("/readyz/kinds")).Should(And(HavePrefix("500 "), ContainSubstring("Schedule.flyball.dev cannot be listed"), ContainSubstring("priority")))
+		Eventually(get("/readyz/kinds")).Should(And(HavePrefix("500 "), ContainSubstring("Schedule.flyball.dev cannot be listed"),
+			ContainSubstring("priority")))
 		Expect(get("/readyz")()).To(HavePrefix("500 "))
 		Eventually(listed(m, "Schedule.flyball.dev")).Should(BeEquivalentTo(0))
 		Eventually(listed(m, "Trigger.flyball.dev")).Should(BeEquivalentTo(1))

@@ -68,7 +68,8 @@ func disagreesWithStatus(story *explain.Explanation, w *source.World) (wrong []s
 			continue
 		}
 		if next := status.NextTransitionTime; next == nil || !strings.Contains(told.Steps[0].Text, "next edge "+next.UTC().Format(time.RFC3339)) {
-			wrong = append(wrong, fmt.Sprintf("of %s it is told %q, and the manager reports %s until %s", told.Policy, told.Steps[0].Text, status.State, next))
+			wrong = append(wrong, fmt.Sprintf("of %s it is told %q, and the manager reports %s until %s", told.Policy, told.Steps[0].Text,
+				status.State, next))
 		}
 	}
 	return wrong
@@ -171,7 +172,8 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 		return ""
 	case limited && len(told) == 0: // it may happen earlier than predicted
 		return ""
-	case len(mine) == 0 && gjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str != gjson.GetBytes(now.objects[ref], "metadata.resourceVersion").Str:
+	case len(mine) == 0 && gjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str != gjson.GetBytes(now.objects[ref],
+		"metadata.resourceVersion").Str:
 		return "" // another writer wrote, and the manager has decided anew
 	}
 	until := now.at.UTC().Format(time.RFC3339)
@@ -180,7 +182,8 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 			break // the remaining changes are decided anew
 		}
 		written := fieldsOf(came, label, turn.to)
-		if len(written) == 0 && turn.from != turn.to || len(written) > 0 && !slices.ContainsFunc(written, func(raw string) bool { return is(raw, turn.to) }) {
+		if len(written) == 0 && turn.from != turn.to || len(written) > 0 &&
+			!slices.ContainsFunc(written, func(raw string) bool { return is(raw, turn.to) }) {
 			return fmt.Sprintf("%s was told to become %s until %s (%v), and what came was %v", label, turn.to, until, story.Next, came)
 		}
 	}

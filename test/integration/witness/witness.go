@@ -182,7 +182,8 @@ func await(ctx context.Context, look func() (*scene, []string, error), answered 
 
 // look explains every target of a namespace. wrong lists the disagreements with reality.
 func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []string, err error) {
-	now = &scene{at: w.clock.Now(), objects: map[workload.Ref][]byte{}, stories: map[workload.Ref]*explain.Explanation{}, paths: map[workload.Ref]string{}, open: map[workload.Ref]bool{}}
+	now = &scene{at: w.clock.Now(), objects: map[workload.Ref][]byte{}, stories: map[workload.Ref]*explain.Explanation{},
+		paths: map[workload.Ref]string{}, open: map[workload.Ref]bool{}}
 	now.heard, now.turned = w.writes.count()
 	loaded, err := w.cluster.Load(ctx, source.Query{Namespace: ns})
 	if err != nil {
@@ -198,7 +199,8 @@ func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []stri
 	for ref := range now.objects {
 		kind := loaded.Kinds[slices.IndexFunc(loaded.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })]
 		now.paths[ref] = pathOf(kind.Resource, ref)
-		story, err := teller.Of(ctx, source.Target{Kind: kind, Ref: ref}, explain.Options{At: now.at, Zone: time.UTC, FlyballNamespace: harness.Namespace})
+		story, err := teller.Of(ctx, source.Target{Kind: kind, Ref: ref},
+			explain.Options{At: now.at, Zone: time.UTC, FlyballNamespace: harness.Namespace})
 		if err != nil {
 			return nil, nil, fmt.Errorf("explain %s: %w", ref, err)
 		}

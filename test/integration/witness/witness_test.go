@@ -40,19 +40,26 @@ func TestForetelling(t *testing.T) {
 		{reason: "another value came", next: sleeps, came: map[string]string{"/spec/replicas": "1", "/spec/suspend": "true"}, wrong: true},
 		{reason: "half of it came", next: sleeps, came: map[string]string{"/spec/replicas": "0"}, wrong: true},
 		{reason: "what was not told came", came: map[string]string{"/spec/replicas": "0"}, wrong: true},
-		{reason: "it came before it was told to", next: []explain.Change{{At: dusk.Add(time.Hour), Message: "replicas 3 -> 0"}}, came: map[string]string{"/spec/replicas": "0"}, wrong: true},
+		{reason: "it came before it was told to", next: []explain.Change{{At: dusk.Add(time.Hour), Message: "replicas 3 -> 0"}},
+			came: map[string]string{"/spec/replicas": "0"}, wrong: true},
 		{reason: "nothing came", next: sleeps, came: map[string]string{}, wrong: true},
-		{reason: "more came than was told", next: sleeps, came: map[string]string{"/spec/replicas": "0", "/spec/suspend": "true", "/spec/paused": "true"}, wrong: true},
+		{reason: "more came than was told", next: sleeps, came: map[string]string{"/spec/replicas": "0", "/spec/suspend": "true",
+			"/spec/paused": "true"}, wrong: true},
 		{reason: "two changes came as one", next: two, came: map[string]string{"/spec/minReplicas": "5"}},
 		{reason: "two changes came as one, with another value", next: two, came: map[string]string{"/spec/minReplicas": "1"}, wrong: true},
-		{reason: "what the two changes leave as it was has changed", next: two, came: map[string]string{"/spec/minReplicas": "5", "/spec/maxReplicas": "10"}, wrong: true},
+		{reason: "what the two changes leave as it was has changed", next: two,
+			came: map[string]string{"/spec/minReplicas": "5", "/spec/maxReplicas": "10"}, wrong: true},
 		{reason: "of two changes neither came", next: two, came: map[string]string{}, wrong: true},
-		{reason: "what was told to become absent went with its parent", next: []explain.Change{{At: dusk, Message: "on false -> absent"}}, came: map[string]string{"/spec/power": ""}},
-		{reason: "a parent went that was not told to", next: sleeps, came: map[string]string{"/spec/replicas": "0", "/spec/suspend": "true", "/spec/power": ""}, wrong: true},
+		{reason: "what was told to become absent went with its parent", next: []explain.Change{{At: dusk, Message: "on false -> absent"}},
+			came: map[string]string{"/spec/power": ""}},
+		{reason: "a parent went that was not told to", next: sleeps,
+			came: map[string]string{"/spec/replicas": "0", "/spec/suspend": "true", "/spec/power": ""}, wrong: true},
 		{reason: "the ledger alone was written", came: map[string]string{}},
 		{reason: "somebody else wrote, and all is decided anew", next: sleeps, edited: true},
-		{reason: "somebody else wrote between two writes", next: sleeps, came: map[string]string{"/spec/replicas": "0"}, then: map[string]string{"/spec/suspend": "true"}},
-		{reason: "what was not told came before somebody else wrote", next: sleeps, came: map[string]string{"/spec/paused": "true"}, then: map[string]string{"/spec/suspend": "true"}, wrong: true},
+		{reason: "somebody else wrote between two writes", next: sleeps, came: map[string]string{"/spec/replicas": "0"},
+			then: map[string]string{"/spec/suspend": "true"}},
+		{reason: "what was not told came before somebody else wrote", next: sleeps, came: map[string]string{"/spec/paused": "true"},
+			then: map[string]string{"/spec/suspend": "true"}, wrong: true},
 	} {
 		w := &Witness{writes: &writes{}}
 		now := `{"metadata":{"resourceVersion":"2"},"spec":{"replicas":0}}`
@@ -65,7 +72,9 @@ func TestForetelling(t *testing.T) {
 		if !test.edited && test.came == nil {
 			now = `{"metadata":{"resourceVersion":"1"}}`
 		}
-		before := &scene{at: dusk.Add(-time.Hour), objects: map[workload.Ref][]byte{web: []byte(`{"metadata":{"resourceVersion":"1"},"spec":{"replicas":3}}`)}, paths: map[workload.Ref]string{web: "/web"}}
+		before := &scene{at: dusk.Add(-time.Hour),
+			objects: map[workload.Ref][]byte{web: []byte(`{"metadata":{"resourceVersion":"1"},"spec":{"replicas":3}}`)},
+			paths:   map[workload.Ref]string{web: "/web"}}
 		after := &scene{at: dusk, objects: map[workload.Ref][]byte{web: []byte(now)}}
 		if got := w.compare(before, after, web, &explain.Explanation{Next: test.next}); (got != "") != test.wrong {
 			t.Errorf("%s: %q", test.reason, got)
@@ -109,7 +118,8 @@ func TestAwait(t *testing.T) {
 
 // TestWinners compares the winner of an explanation with the ledger.
 func TestWinners(t *testing.T) {
-	ledger := `{"metadata":{"annotations":{"` + v1alpha1.AnnotationLedger + `":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}}}`
+	ledger := `{"metadata":{"annotations":{"` + v1alpha1.AnnotationLedger +
+		`":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}}}`
 	for _, test := range []struct {
 		state, winner, raw string
 		wrong              bool
@@ -119,7 +129,8 @@ func TestWinners(t *testing.T) {
 		{"asleep", "Schedule/shop/nights", `{}`, true},
 		{"awake", "", `{}`, false},
 	} {
-		if wrong := disagreesWithLedger(&explain.Explanation{State: test.state, Winner: test.winner}, []byte(test.raw)); (len(wrong) > 0) != test.wrong {
+		if wrong := disagreesWithLedger(&explain.Explanation{State: test.state, Winner: test.winner},
+			[]byte(test.raw)); (len(wrong) > 0) != test.wrong {
 			t.Errorf("%s because of %q: %s", test.state, test.winner, wrong)
 		}
 	}
@@ -139,7 +150,8 @@ func TestReasons(t *testing.T) {
 		"asleep since 2037-05-13T20:00:00Z, next edge 2037-05-14T09:00:00Z": true,
 		"always asleep": false,
 	} {
-		story := &explain.Explanation{Policies: []explain.Policy{{Policy: "Schedule/shop/nights", Steps: []explain.Line{{Step: "window", Text: text}}}}}
+		story := &explain.Explanation{Policies: []explain.Policy{{Policy: "Schedule/shop/nights",
+			Steps: []explain.Line{{Step: "window", Text: text}}}}}
 		if got := disagreesWithStatus(story, w); (len(got) > 0) != wrong || wrong && !strings.Contains(got[0], "Asleep") {
 			t.Errorf("%s: %s", text, got)
 		}

@@ -117,7 +117,8 @@ func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		_ = resp.Body.Close()
 		resp.Body = io.NopCloser(bytes.NewReader(answer))
-		one := write{at: at, path: strings.TrimSuffix(r.URL.Path, "/scale"), after: gjson.GetBytes(answer, "metadata.resourceVersion").Str, fields: map[string]string{}}
+		one := write{at: at, path: strings.TrimSuffix(r.URL.Path, "/scale"), after: gjson.GetBytes(answer, "metadata.resourceVersion").Str,
+			fields: map[string]string{}}
 		switch types.PatchType(r.Header.Get("Content-Type")) {
 		case types.JSONPatchType:
 			one.readOperations(body)

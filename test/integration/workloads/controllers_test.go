@@ -49,7 +49,8 @@ var _ = Describe("A schedule over everything in a namespace", func() {
 		clock.SetTime(monday.Add(9 * time.Hour))
 		Eventually(pods(ns)).Should(BeZero())
 
-		Expect(env.Patch(ctx, workload(ns, "w", "Deployment"), `{"spec":{"template":{"metadata":{"labels":{"app":"w","revision":"2"}}}}}`)).To(Succeed())
+		Expect(env.Patch(ctx, workload(ns, "w", "Deployment"),
+			`{"spec":{"template":{"metadata":{"labels":{"app":"w","revision":"2"}}}}}`)).To(Succeed())
 		Consistently(pods(ns)).WithTimeout(2 * time.Second).Should(BeZero())
 		clock.SetTime(monday.Add(21 * time.Hour))
 		Eventually(func(g Gomega) {
@@ -66,9 +67,11 @@ var _ = Describe("The deletion of a namespace with sleeping workloads", func() {
 		clock := startManager()
 		newNamespace("goes", map[string]string{"env": "dev"})
 		newNamespace("stays", map[string]string{"env": "dev"})
-		own := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "goes", Name: "nights"}, Spec: v1alpha1.ScheduleSpec{ScheduleRules: rules()}}
+		own := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "goes", Name: "nights"},
+			Spec: v1alpha1.ScheduleSpec{ScheduleRules: rules()}}
 		Expect(env.Client.Create(ctx, own)).To(Succeed())
-		both := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights"}, Spec: v1alpha1.ClusterScheduleSpec{ScheduleRules: rules()}}
+		both := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights"},
+			Spec: v1alpha1.ClusterScheduleSpec{ScheduleRules: rules()}}
 		both.Spec.Target.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"env": "dev"}}
 		Expect(env.Client.Create(ctx, both)).To(Succeed())
 		Eventually(pods("goes")).Should(Equal(awakePods))

@@ -80,7 +80,8 @@ var _ = Describe("A schedule with an order", func() {
 
 		clock.SetTime(dawn)
 		Eventually(replicas(ns, "db")).Should(Equal(1))
-		Eventually(status(ns)).Should(HaveField("Order", And(HaveField("Direction", "Wake"), HaveField("Wave", "databases"), HaveField("Waiting", BeEquivalentTo(1)),
+		Eventually(status(ns)).Should(HaveField("Order", And(HaveField("Direction", "Wake"), HaveField("Wave", "databases"),
+			HaveField("Waiting", BeEquivalentTo(1)),
 			HaveField("WaitsFor", ContainSubstring("db has not settled: .status.availableReplicas")))))
 		before := status(ns)(Default).Order.Since
 		Expect(before.Time).To(BeTemporally("~", dawn, time.Minute))
@@ -121,7 +122,8 @@ var _ = Describe("A schedule with an order", func() {
 		Eventually(status(goesOn)).Should(HaveField("Order", BeNil()))
 		Eventually(status(stops)).Should(And(
 			HaveField("Order", And(HaveField("Stopped", true), HaveField("Wave", "databases"))),
-			HaveField("Conditions", ContainElement(And(HaveField("Type", "Ready"), HaveField("Reason", "TargetsFailed"), HaveField("Message", ContainSubstring("its onTimeout is Stop")))))))
+			HaveField("Conditions", ContainElement(And(HaveField("Type", "Ready"), HaveField("Reason", "TargetsFailed"),
+				HaveField("Message", ContainSubstring("its onTimeout is Stop")))))))
 		Expect(replicas(stops, "web")(Default)).To(BeZero())
 		Expect(env.Patch(ctx, workload(stops, "db", "Deployment"), anywhere)).To(Succeed())
 		Eventually(replicas(stops, "web")).Should(Equal(1))

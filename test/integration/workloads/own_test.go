@@ -23,7 +23,8 @@ var _ = Describe("Flyball's own Deployment", func() {
 		err := env.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
 		Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue())
 		own, other := workload(ns, "flyball", "Deployment"), workload(ns, "other", "Deployment")
-		scaler, err := harness.Objects(fmt.Appendf(nil, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %s, name: flyball},
+		scaler, err := harness.Objects(fmt.Appendf(nil,
+			`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %s, name: flyball},
   spec: {minReplicas: 2, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: flyball}}}`, ns))
 		Expect(err).NotTo(HaveOccurred())
 		asleep := func(name string, as *v1alpha1.AsleepAs, kinds ...v1alpha1.KindRef) *v1alpha1.Schedule {
@@ -34,7 +35,8 @@ var _ = Describe("Flyball's own Deployment", func() {
 			return s
 		}
 		everything := asleep("everything", nil)
-		bounds := asleep("bounds", &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: new(int64(2))}}, v1alpha1.KindRef{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"})
+		bounds := asleep("bounds", &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Max: new(int64(2))}},
+			v1alpha1.KindRef{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"})
 		for _, obj := range []client.Object{own, other, scaler[0]} {
 			Expect(env.Client.Create(ctx, obj)).To(Succeed())
 			DeferCleanup(func() { Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed()) })
@@ -61,12 +63,14 @@ var _ = Describe("Flyball's own Deployment", func() {
 			}
 		}
 		Eventually(replicas("other")).Should(BeZero())
-		for s, want := range map[*v1alpha1.Schedule]string{everything: "Flyball itself runs in it", bounds: "it governs Deployment.apps/" + ns + "/flyball, in which Flyball itself runs"} {
+		for s, want := range map[*v1alpha1.Schedule]string{everything: "Flyball itself runs in it", bounds: "it governs Deployment.apps/" + ns +
+			"/flyball, in which Flyball itself runs"} {
 			Eventually(func(g Gomega) {
 				g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
 				g.Expect(s.Status.Targets).To(HaveValue(HaveField("Unable", BeEquivalentTo(1))))
 				g.Expect(s.Status.Targets.Pending).To(BeZero())
-				g.Expect(s.Status.Conditions).To(ContainElement(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Message", ContainSubstring(want)))))
+				g.Expect(s.Status.Conditions).To(ContainElement(And(HaveField("Type", v1alpha1.ConditionReady),
+					HaveField("Message", ContainSubstring(want)))))
 			}).Should(Succeed())
 		}
 		Expect(replicas("flyball")(Default)).To(BeNumerically(">=", 2))

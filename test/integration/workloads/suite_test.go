@@ -31,7 +31,8 @@ func TestWorkloads(t *testing.T) { suite.Run(t, "Workloads") }
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	env = suite.Up(ctx, local.Options{Level: local.LevelWorkloads}, "deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps",
+	env = suite.Up(ctx, local.Options{Level: local.LevelWorkloads}, "deployments.apps", "statefulsets.apps", "daemonsets.apps",
+		"replicasets.apps",
 		"cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling")
 })
 

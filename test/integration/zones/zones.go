@@ -162,7 +162,8 @@ func (c *Cluster) Fleet(list []*corev1.Pod) *fleet.Fleet {
 	f := &fleet.Fleet{Own: manager}
 	for _, p := range list {
 		owner := metav1.GetControllerOf(p)
-		q := &fleet.Pod{Name: p.Name, UID: string(p.UID), Assigned: p.Spec.NodeName != "", Group: owner.Name, Revision: owner.Name, Phase: fleet.Running,
+		q := &fleet.Pod{Name: p.Name, UID: string(p.UID), Assigned: p.Spec.NodeName != "", Group: owner.Name, Revision: owner.Name,
+			Phase: fleet.Running,
 			Ready: IsReady(p), Created: p.CreationTimestamp.Unix(), Cost: fleet.ParseCost(p.Annotations[fleet.CostAnnotation]), Writer: Writer(p)}
 		if p.Status.Phase == corev1.PodPending {
 			q.Phase = fleet.Pending

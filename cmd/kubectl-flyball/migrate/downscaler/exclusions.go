@@ -72,7 +72,8 @@ func matchesAny(all []*regexp.Regexp, text string) bool {
 // literal is the part of a pattern that a glob can have: no character of it has a meaning but "any text" and a dot that is meant.
 var literal = regexp.MustCompile(`^(?:[a-z0-9-]|\.\*|\\\.)*$`)
 
-// globOf returns the glob that matches the same names as a pattern; false: there is none. A pattern matches anywhere in a name, a glob the whole name.
+// globOf returns the glob that matches the same names as a pattern; false: there is none. A pattern matches anywhere in a name, a
+// glob the whole name.
 func globOf(pattern string) (glob string, ok bool) {
 	rest, atStart := strings.CutPrefix(pattern, "^")
 	rest, atEnd := strings.CutSuffix(rest, "$")
@@ -267,7 +268,8 @@ func (w *work) steps() {
 		return all
 	}
 	exclude := func(command) string { return v1alpha1.LabelExclude + "=true" }
-	mark := append(set("label", w.alone, exclude), set("annotate", w.until, func(c command) string { return v1alpha1.AnnotationAwakeUntil + "=" + c.until })...)
+	mark := append(set("label", w.alone, exclude), set("annotate", w.until,
+		func(c command) string { return v1alpha1.AnnotationAwakeUntil + "=" + c.until })...)
 	if len(mark) > 0 {
 		w.out.Step("mark what the tool leaves alone, before any policy is there; in Git too", mark...)
 	}

@@ -34,7 +34,8 @@ func sleepers(in *migrate.Input, out *migrate.Output) {
 }
 
 func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
-	s := migrate.Sleeper{Object: o, Marks: []string{migrate.AnnotationPointer(prefix + "original-replicas")}, GiveBack: o.GroupKind() == migrate.Budget}
+	s := migrate.Sleeper{Object: o, Marks: []string{migrate.AnnotationPointer(prefix + "original-replicas")},
+		GiveBack: o.GroupKind() == migrate.Budget}
 	scopes := w.scopes(annotated(o), w.namespaceScope(o.Namespace()))
 	replicas, _ := replicasOf(scopes)
 	var ok bool
@@ -50,7 +51,8 @@ func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
 		s.Originals, ok = originals(o, text, replicas)
 	}
 	if !ok {
-		s.Marks, s.ByHand = nil, []string{fmt.Sprintf("the original is %q, which cannot be read: set it by hand and take the annotation away", text)}
+		s.Marks, s.ByHand = nil, []string{fmt.Sprintf("the original is %q, which cannot be read: set it by hand and take the annotation away",
+			text)}
 	}
 	return s
 }
@@ -94,12 +96,14 @@ func originals(o migrate.Object, text string, replicas int64) ([]migrate.Origina
 		}
 		for _, key := range matchNone {
 			if selector := o.Get("spec.template.spec.nodeSelector").Map(); selector[key].Exists() {
-				return []migrate.Original{{Pointer: string(path.Pointer("/spec/template/spec/nodeSelector").Append(key)), Set: migrate.Quoted(selector[key].Str), Replaced: true, Made: true}}, true
+				return []migrate.Original{{Pointer: string(path.Pointer("/spec/template/spec/nodeSelector").Append(key)),
+					Set: migrate.Quoted(selector[key].Str), Replaced: true, Made: true}}, true
 			}
 		}
 		return nil, true
 	case migrate.ScaledObject:
-		original := migrate.Original{Pointer: migrate.AnnotationPointer("autoscaling.keda.sh/paused-replicas"), Was: migrate.Quoted(text), Set: migrate.Quoted(migrate.Number(replicas))}
+		original := migrate.Original{Pointer: migrate.AnnotationPointer("autoscaling.keda.sh/paused-replicas"), Was: migrate.Quoted(text),
+			Set: migrate.Quoted(migrate.Number(replicas))}
 		if text == "-1" {
 			original.Was = ""
 			return []migrate.Original{original}, true

@@ -27,13 +27,16 @@ const (
 
 // byResource are the kinds by the names of --include-resources.
 var byResource = map[string]schema.GroupKind{
-	"deployments": migrate.Deployment, "statefulsets": migrate.StatefulSet, "daemonsets": migrate.DaemonSet, "cronjobs": migrate.CronJob, "jobs": migrate.Job,
-	"horizontalpodautoscalers": migrate.Autoscaler, "scaledobjects": migrate.ScaledObject, "rollouts": migrate.Rollout, "postgresqls": migrate.Postgres,
+	"deployments": migrate.Deployment, "statefulsets": migrate.StatefulSet, "daemonsets": migrate.DaemonSet, "cronjobs": migrate.CronJob,
+	"jobs":                     migrate.Job,
+	"horizontalpodautoscalers": migrate.Autoscaler, "scaledobjects": migrate.ScaledObject, "rollouts": migrate.Rollout,
+	"postgresqls": migrate.Postgres,
 }
 
 // Tool returns kube-downscaler, which includes py-kube-downscaler.
 func Tool() migrate.Tool {
-	kinds := migrate.Namespaced(migrate.Deployment, migrate.StatefulSet, migrate.DaemonSet, migrate.CronJob, migrate.Job, migrate.Autoscaler, migrate.ScaledObject, migrate.Rollout, migrate.Postgres)
+	kinds := migrate.Namespaced(migrate.Deployment, migrate.StatefulSet, migrate.DaemonSet, migrate.CronJob, migrate.Job, migrate.Autoscaler,
+		migrate.ScaledObject, migrate.Rollout, migrate.Postgres)
 	return migrate.Tool{
 		Name: "kube-downscaler", Title: "kube-downscaler",
 		Reads:   append([]migrate.Kind{migrate.Clustered(migrate.Namespace)}, kinds...),
@@ -86,7 +89,8 @@ var flagNames = map[string]string{"default-downtime": "downtime", "default-uptim
 // envNames are the settings by environment variable.
 var envNames = map[string]string{
 	"DEFAULT_DOWNTIME": "downtime", "DEFAULT_UPTIME": "uptime", "DOWNSCALE_PERIOD": "downscale-period", "UPSCALE_PERIOD": "upscale-period",
-	"DEFAULT_TIMEZONE": "timezone", "DEFAULT_WEEKFRAME": "weekframe", "EXCLUDE_NAMESPACES": "exclude-namespaces", "EXCLUDE_DEPLOYMENTS": "exclude-deployments",
+	"DEFAULT_TIMEZONE": "timezone", "DEFAULT_WEEKFRAME": "weekframe", "EXCLUDE_NAMESPACES": "exclude-namespaces",
+	"EXCLUDE_DEPLOYMENTS": "exclude-deployments",
 }
 
 // readConfig finds the tool's own Deployment and reads its flags and its environment.
@@ -150,7 +154,8 @@ func (c *config) resources(out *migrate.Output) []schema.GroupKind {
 			continue // no policy here sets them; the take-over restores them
 		}
 		if !ok {
-			out.Leave(c.own, "--include-resources has %s, for which Flyball has no adapter that does the same: write one (kubectl flyball adapter new)", name)
+			out.Leave(c.own,
+				"--include-resources has %s, for which Flyball has no adapter that does the same: write one (kubectl flyball adapter new)", name)
 			continue
 		}
 		kinds = append(kinds, gk)
@@ -187,7 +192,8 @@ type work struct {
 }
 
 func newWork(in *migrate.Input, out *migrate.Output) *work {
-	w := &work{in: in, out: out, config: readConfig(in, out), excluded: sets.New[string](), included: sets.New[string](), refused: sets.New[string]()}
+	w := &work{in: in, out: out, config: readConfig(in, out), excluded: sets.New[string](), included: sets.New[string](),
+		refused: sets.New[string]()}
 	w.explicit = w.config.setting("explicit-include") == "true"
 	w.kinds = w.lookedAt()
 	w.readFilters()
@@ -274,7 +280,8 @@ func (w *work) object(gk schema.GroupKind, o migrate.Object) {
 	at.name, at.priority = "downscaler-"+o.Name(), priorityObject
 	scopes := w.scopes(s, w.namespaceScope(o.Namespace()))
 	// Its namespace is left out, but the object is not.
-	readmitted := s["exclude"] == "false" && w.excluded.Has(o.Namespace()) && slices.ContainsFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
+	readmitted := s["exclude"] == "false" && w.excluded.Has(o.Namespace()) &&
+		slices.ContainsFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
 	if (hasTimes(s) || readmitted) && !w.emit(o, s, at, scopes) {
 		w.label(o)
 	}
@@ -322,7 +329,8 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 			exclude = append(exclude, glob)
 			continue
 		default:
-			notes = append(notes, "--exclude-namespaces "+p+" is expanded to the namespaces that there are now"+inFiles(w.in)+": a list of names does not grow")
+			notes = append(notes, "--exclude-namespaces "+p+" is expanded to the namespaces that there are now"+inFiles(w.in)+
+				": a list of names does not grow")
 		}
 		for _, n := range w.in.Namespaces() {
 			if re.MatchString(n) {
@@ -336,7 +344,8 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 		if _, ok := globOf(re.String()); ok {
 			continue // excludeNames has it
 		}
-		notes = append(notes, "--exclude-deployments "+re.String()+" is expanded to labels of the objects that there are now"+inFiles(w.in)+": label new ones too")
+		notes = append(notes, "--exclude-deployments "+re.String()+" is expanded to labels of the objects that there are now"+inFiles(w.in)+
+			": label new ones too")
 	}
 	if len(w.onlyLabels) > 0 {
 		notes = append(notes, "--matching-labels has a pattern: the objects that do not match now get a label; label new ones too")

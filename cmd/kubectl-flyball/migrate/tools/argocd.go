@@ -18,7 +18,8 @@ import (
 var appProject = schema.GroupKind{Group: "argoproj.io", Kind: "AppProject"}
 
 func argoSyncWindows() migrate.Tool {
-	return migrate.Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: migrate.Namespaced(appProject, migrate.Application), Convert: convertProjects}
+	return migrate.Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: migrate.Namespaced(appProject, migrate.Application),
+		Convert: convertProjects}
 }
 
 func convertProjects(in *migrate.Input, out *migrate.Output) {
@@ -30,7 +31,8 @@ func convertProjects(in *migrate.Input, out *migrate.Output) {
 		}
 	}
 	if found {
-		out.Step("turn the adapter of Applications on, apply the objects below, and then take syncWindows out of the AppProjects; an Application that is itself in Git is reset by what syncs it")
+		out.Step("turn the adapter of Applications on, apply the objects below, and then take syncWindows out of the AppProjects; an " +
+			"Application that is itself in Git is reset by what syncs it")
 	}
 }
 
@@ -54,14 +56,19 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 	if in.Files && len(in.Of(migrate.Application)) == 0 {
 		for i, w := range windows {
 			for _, name := range migrate.Texts(w.Get("applications")) {
-				if !strings.ContainsAny(name, "?[{") && strings.Trim(name, "*") != "" && !w.Get("namespaces.0").Exists() && !w.Get("clusters.0").Exists() {
+				if !strings.ContainsAny(name, "?[{") && strings.Trim(name, "*") != "" && !w.Get("namespaces.0").Exists() &&
+					!w.Get("clusters.0").Exists() {
 					members.Add(fmt.Sprint(i), name)
 					continue
 				}
-				out.Leave(p, "syncWindows[%d]: to find out which Applications it holds for, the Applications are needed: give their manifests too, or work on the cluster", i)
+				out.Leave(p,
+					"syncWindows[%d]: to find out which Applications it holds for, the Applications are needed: give their manifests too, or work on "+
+						"the cluster", i)
 			}
 			if !w.Get("applications.0").Exists() {
-				out.Leave(p, "syncWindows[%d]: to find out which Applications it holds for, the Applications are needed: give their manifests too, or work on the cluster", i)
+				out.Leave(p,
+					"syncWindows[%d]: to find out which Applications it holds for, the Applications are needed: give their manifests too, or work on "+
+						"the cluster", i)
 			}
 		}
 	}
@@ -157,7 +164,9 @@ func noteSync(e *migrate.Emitted, p migrate.Object, held []gjson.Result, out *mi
 		overrun = overrun || w.Get("syncOverrun").Bool()
 	}
 	if !manual {
-		out.Leave(p, "manualSync is false: manual syncs are refused there and pass here; a ClusterMaintenanceWindow on the destination namespaces refuses changes outside windows, by whomever")
+		out.Leave(p,
+			"manualSync is false: manual syncs are refused there and pass here; a ClusterMaintenanceWindow on the destination namespaces "+
+				"refuses changes outside windows, by whomever")
 	}
 	if overrun {
 		e.Note("syncOverrun is dropped: a sync that has begun always goes on here")

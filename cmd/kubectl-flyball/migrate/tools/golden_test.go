@@ -96,7 +96,8 @@ func readAgain(t *testing.T, printed string, want int) {
 	if want == 0 {
 		return
 	}
-	w, err := source.Files{Paths: []string{"-"}, Stdin: io.NopCloser(strings.NewReader(printed)), Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Read()
+	w, err := source.Files{Paths: []string{"-"}, Stdin: io.NopCloser(strings.NewReader(printed)), Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Read()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}

@@ -49,13 +49,15 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 		switch {
 		case len(crons) == 0:
 		case others > 0 || broken:
-			emitCrons(s, migrate.ScaledObject, s.Name(), crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
+			emitCrons(s, migrate.ScaledObject, s.Name(), crons,
+				func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
 		default:
 			convertCronOnly(s, crons, out)
 		}
 	}
 	if found {
-		out.Step("apply the objects below, and then take the cron triggers out of the ScaledObjects (or the ScaledObjects away, where they have no other trigger)")
+		out.Step("apply the objects below, and then take the cron triggers out of the ScaledObjects (or the ScaledObjects away, where they " +
+			"have no other trigger)")
 	}
 }
 
@@ -94,14 +96,16 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 }
 
 // emitCrons adds a Trigger, in the time zone of the first of the crons.
-func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cronTrigger, values func(int64) v1alpha1.TriggerValues, out *migrate.Output) {
+func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cronTrigger, values func(int64) v1alpha1.TriggerValues,
+	out *migrate.Output) {
 	t := &v1alpha1.Trigger{ObjectMeta: migrate.Meta(s.Namespace(), s.Name())}
 	t.Spec.TimeZone, t.Spec.Overlap = crons[0].zone, v1alpha1.OverlapHighest
 	t.Spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(kind), Names: []string{name}}
 	for _, c := range crons {
 		for _, w := range week.InZone(c.windows, c.zone, t.Spec.TimeZone) {
 			w.Days = week.UnlessAll(w.Days)
-			t.Spec.Triggers = append(t.Spec.Triggers, v1alpha1.TimeTrigger{Name: fmt.Sprintf("cron-%d", len(t.Spec.Triggers)+1), Window: w, During: values(c.desired)})
+			t.Spec.Triggers = append(t.Spec.Triggers, v1alpha1.TimeTrigger{Name: fmt.Sprintf("cron-%d", len(t.Spec.Triggers)+1), Window: w,
+				During: values(c.desired)})
 		}
 	}
 	out.Emit(t, s)
@@ -120,7 +124,8 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 		before := len(out.Emitted)
 		emitCrons(s, kind, name, crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Replicas: new(max(n, least))} }, out)
 		for _, e := range out.Emitted[before:] {
-			e.Note("it has no other trigger: delete the ScaledObject and set the replicas of %s %s to %d, its minReplicaCount", kind.Kind, name, least)
+			e.Note("it has no other trigger: delete the ScaledObject and set the replicas of %s %s to %d, its minReplicaCount", kind.Kind, name,
+				least)
 		}
 		return
 	}
@@ -136,7 +141,9 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 		}
 	}
 	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kind), Names: []string{name}}
-	out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), s.Name()), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
-		Note("it has no other trigger, and minReplicaCount is 0: delete the ScaledObject and set the replicas of %s %s to %d, which it wakes to", kind.Kind, name, crons[0].desired).
+	out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), s.Name()),
+		Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
+		Note("it has no other trigger, and minReplicaCount is 0: delete the ScaledObject and set the replicas of %s %s to %d, which it wakes to",
+			kind.Kind, name, crons[0].desired).
 		Note("to go to 0 waits for cooldownPeriod (300 s unless set) there, and not here")
 }

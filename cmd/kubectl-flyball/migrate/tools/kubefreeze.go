@@ -23,8 +23,9 @@ var (
 	kustomization    = schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}
 	helmRelease      = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
 
-	frozenKinds = map[string]schema.GroupKind{"Deployment": migrate.Deployment, "StatefulSet": migrate.StatefulSet, "DaemonSet": migrate.DaemonSet, "CronJob": migrate.CronJob}
-	actions     = map[string]v1alpha1.Action{
+	frozenKinds = map[string]schema.GroupKind{"Deployment": migrate.Deployment, "StatefulSet": migrate.StatefulSet,
+		"DaemonSet": migrate.DaemonSet, "CronJob": migrate.CronJob}
+	actions = map[string]v1alpha1.Action{
 		"CREATE": v1alpha1.ActionCreate, "DELETE": v1alpha1.ActionDelete, "ROLL_OUT": v1alpha1.ActionRollOut, "SCALE": v1alpha1.ActionScale}
 )
 
@@ -53,7 +54,8 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 	for _, w := range in.Of(foreignWindow) {
 		var windows []v1alpha1.Window
 		for _, x := range w.Get("spec.windows").Array() {
-			windows = append(windows, v1alpha1.Window{Name: x.Get("name").Str, Cron: x.Get("schedule").Str, Duration: v1alpha1.Duration(x.Get("duration").Str)})
+			windows = append(windows, v1alpha1.Window{Name: x.Get("name").Str, Cron: x.Get("schedule").Str,
+				Duration: v1alpha1.Duration(x.Get("duration").Str)})
 		}
 		if mode := w.Get("spec.mode").Str; mode != "" && mode != "DenyOutsideWindows" {
 			out.Leave(w, "its mode is %q, which is not known", mode)
@@ -77,14 +79,16 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 }
 
 // emitFreezes adds the counterpart of a freeze or a window, and one more for each suspended kind of GitOps objects.
-func emitFreezes(f migrate.Object, out *migrate.Output, emit func(string, v1alpha1.ClusterTargetSelector, v1alpha1.FreezeRules) *migrate.Emitted) {
+func emitFreezes(f migrate.Object, out *migrate.Output,
+	emit func(string, v1alpha1.ClusterTargetSelector, v1alpha1.FreezeRules) *migrate.Emitted) {
 	spec := f.Get("spec")
 	target, unknown := freezeTarget(spec.Get("target"))
 	if unknown != "" {
 		out.Leave(f, "%s", unknown)
 		return
 	}
-	rules := v1alpha1.FreezeRules{TimeZone: migrate.Zone(spec.Get("timezone").Str), Deny: actionsOf(spec.Get("rules.deny")), Message: migrate.Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}
+	rules := v1alpha1.FreezeRules{TimeZone: migrate.Zone(spec.Get("timezone").Str), Deny: actionsOf(spec.Get("rules.deny")),
+		Message: migrate.Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}
 	own := rules
 	hasCronJobs := slices.Contains(target.Kinds, migrate.Refs(migrate.CronJob)[0])
 	if spec.Get("behavior.suspendCronJobs").Bool() && hasCronJobs {
@@ -123,7 +127,8 @@ func emitFreezes(f migrate.Object, out *migrate.Output, emit func(string, v1alph
 func noteActions(e *migrate.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.KindRef) {
 	for _, gk := range []schema.GroupKind{migrate.DaemonSet, migrate.CronJob} {
 		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, migrate.Refs(gk)[0]) {
-			e.Note("any update of a %s is ROLL_OUT there; here edits of metadata pass%s", gk.Kind, map[bool]string{true: ", and to suspend it is Scale"}[gk == migrate.CronJob])
+			e.Note("any update of a %s is ROLL_OUT there; here edits of metadata pass%s", gk.Kind,
+				map[bool]string{true: ", and to suspend it is Scale"}[gk == migrate.CronJob])
 		}
 	}
 	if slices.Contains(deny, v1alpha1.ActionScale) {
@@ -186,11 +191,14 @@ func convertException(x migrate.Object, out *migrate.Output) {
 		return
 	}
 	rules := v1alpha1.ExceptionRules{ActiveFrom: from, ActiveTo: to, Allow: actionsOf(spec.Get("allow")), Reason: spec.Get("reason").Str,
-		TicketURL: spec.Get("ticketURL").Str, ApprovedBy: spec.Get("approvedBy").Str, Constraints: migrate.Decoded[v1alpha1.ExceptionConstraints](spec.Get("constraints"))}
-	e := out.Emit(&v1alpha1.ClusterFreezeException{ObjectMeta: migrate.Meta("", x.Name()), Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: target, ExceptionRules: rules}}, x)
+		TicketURL: spec.Get("ticketURL").Str, ApprovedBy: spec.Get("approvedBy").Str,
+		Constraints: migrate.Decoded[v1alpha1.ExceptionConstraints](spec.Get("constraints"))}
+	e := out.Emit(&v1alpha1.ClusterFreezeException{ObjectMeta: migrate.Meta("", x.Name()),
+		Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: target, ExceptionRules: rules}}, x)
 	for _, user := range migrate.Texts(spec.Get("constraints.allowedUsers")) {
 		if strings.HasPrefix(user, "system:serviceaccount:kube-system:") {
-			e.Note("%s: controllers of the control plane, autoscalers among them, are not judged here; drop the exception if it is for them only", user)
+			e.Note("%s: controllers of the control plane, autoscalers among them, are not judged here; drop the exception if it is for them only",
+				user)
 		}
 	}
 }
@@ -212,7 +220,8 @@ func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 			case ok && text == "true" && !suspended:
 				s.ByHand = append(s.ByHand, "the tool has resumed what its owner had suspended: look whether it is to be suspended")
 			case ok && text != "true" && text != "false":
-				s.Marks, s.ByHand = nil, append(s.ByHand, fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended, and take the annotations away", text))
+				s.Marks, s.ByHand = nil, append(s.ByHand,
+					fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended, and take the annotations away", text))
 			}
 			out.Sleepers = append(out.Sleepers, s)
 		}
@@ -226,7 +235,8 @@ func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 		case gjson.Parse(text).IsObject() && gjson.Valid(text):
 			s.Originals = []migrate.Original{{Pointer: "/spec/syncPolicy/automated", Was: text}}
 		default:
-			s.ByHand = append(s.ByHand, fmt.Sprintf("the original is %s: there was no automated sync, or a second policy has overwritten the original; look in Git", text))
+			s.ByHand = append(s.ByHand,
+				fmt.Sprintf("the original is %s: there was no automated sync, or a second policy has overwritten the original; look in Git", text))
 		}
 		out.Sleepers = append(out.Sleepers, s)
 	}

@@ -21,8 +21,9 @@ var sleepInfo = schema.GroupKind{Group: "kube-green.com", Kind: "SleepInfo"}
 func kubeGreen() migrate.Tool {
 	return migrate.Tool{
 		Name: "kube-green", Title: "kube-green",
-		Reads:   migrate.Namespaced(sleepInfo),
-		Marked:  migrate.Namespaced(migrate.Secret, migrate.Deployment, migrate.StatefulSet, migrate.CronJob, migrate.ScaledObject, migrate.Postgres, migrate.Autoscaler, migrate.Rollout),
+		Reads: migrate.Namespaced(sleepInfo),
+		Marked: migrate.Namespaced(migrate.Secret, migrate.Deployment, migrate.StatefulSet, migrate.CronJob, migrate.ScaledObject,
+			migrate.Postgres, migrate.Autoscaler, migrate.Rollout),
 		Convert: convertSleepInfos, Sleepers: sleepInfoSleepers,
 	}
 }
@@ -74,7 +75,8 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 	})
 	emit := func(name string, kinds []schema.GroupKind, names, exclude []string) {
 		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: names, ExcludeNames: exclude, Selector: sel.selector}
-		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), name), Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
+		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), name),
+			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
 		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
 		migrate.NoteSpringEdges(e)
 	}
@@ -97,7 +99,9 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		}
 	}
 	for _, gk := range sel.nothing {
-		out.Leave(s, "includeRef names several objects of kind %s, and an object would have to have all of these names: it selects none there, and none here", gk.Kind)
+		out.Leave(s,
+			"includeRef names several objects of kind %s, and an object would have to have all of these names: it selects none there, and none here",
+			gk.Kind)
 	}
 }
 
@@ -108,7 +112,8 @@ func selectionOf(spec gjson.Result) sleepSelection {
 		field string
 		gk    schema.GroupKind
 		isOn  bool
-	}{{"suspendDeployments", migrate.Deployment, true}, {"suspendStatefulSets", migrate.StatefulSet, true}, {"suspendCronJobs", migrate.CronJob, false}} {
+	}{{"suspendDeployments", migrate.Deployment, true}, {"suspendStatefulSets", migrate.StatefulSet, true},
+		{"suspendCronJobs", migrate.CronJob, false}} {
 		if v := spec.Get(k.field); v.Exists() && v.Bool() || !v.Exists() && k.isOn {
 			sel.kinds = append(sel.kinds, k.gk)
 		}

@@ -31,7 +31,8 @@ func convertGreenPatch(in *migrate.Input, s migrate.Object, p gjson.Result, sel 
 	gk := schema.GroupKind{Group: p.Get("target.group").Str, Kind: p.Get("target.kind").Str}
 	ops := operations(p)
 	if len(ops) != 1 || !slices.Contains([]string{"add", "replace", "remove"}, ops[0].Get("op").Str) {
-		out.Leave(s, "its patch of %s is not one add, replace or remove: an adapter's suspend says what to set, and asleepAs cannot set any field", gk)
+		out.Leave(s,
+			"its patch of %s is not one add, replace or remove: an adapter's suspend says what to set, and asleepAs cannot set any field", gk)
 		sel.kinds = without(sel.kinds, gk)
 		return
 	}
@@ -44,7 +45,8 @@ func convertGreenPatch(in *migrate.Input, s migrate.Object, p gjson.Result, sel 
 	case known && sleepsBy(a, pointer, value):
 		sel.kinds = append(without(sel.kinds, gk), gk)
 	case known:
-		out.Leave(s, "its patch of %s sets %s to %s: objects of that kind have an adapter here, which puts them to sleep another way", gk, pointer, value)
+		out.Leave(s, "its patch of %s sets %s to %s: objects of that kind have an adapter here, which puts them to sleep another way", gk,
+			pointer, value)
 		sel.kinds = without(sel.kinds, gk)
 	default:
 		where, ok := pathOf(pointer)
@@ -81,7 +83,8 @@ func sleepsBy(a v1alpha1.Adapter, pointer, value string) bool {
 			return true
 		}
 	}
-	return len(a.Spec.Suspend) == 0 && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer && value == migrate.Number(a.Spec.Scale[0].Minimum)
+	return len(a.Spec.Suspend) == 0 && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer &&
+		value == migrate.Number(a.Spec.Scale[0].Minimum)
 }
 
 func pointerOf(text v1alpha1.Path) string {
@@ -125,7 +128,8 @@ func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, 
 	a.Spec.Target = v1alpha1.AdapterTarget{Group: gk.Group, Kind: gk.Kind, Versions: []string{version}}
 	a.Spec.Suspend = []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: where, Value: apiextensionsv1.JSON{Raw: []byte(value)}}}}}
 	e := out.Emit(a, s)
-	e.Note("the plural in its name is a guess: kubectl flyball adapter check FILE says whether it is served, and adapter rbac FILE prints the rights that it takes")
+	e.Note("the plural in its name is a guess: kubectl flyball adapter check FILE says whether it is served, and adapter rbac FILE " +
+		"prints the rights that it takes")
 	if len(objects) == 0 {
 		e.Note("the version %s is a guess too", version)
 	}

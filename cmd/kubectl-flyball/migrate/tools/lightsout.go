@@ -97,7 +97,8 @@ func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes
 		return t, nil, "it selects no namespace"
 	}
 	if exclude := spec.Get("excludeLabels"); exclude.IsObject() {
-		if t.Exclude = migrate.Decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+len(t.Exclude.MatchExpressions) == 0 {
+		if t.Exclude = migrate.Decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+
+			len(t.Exclude.MatchExpressions) == 0 {
 			return t, nil, "excludeLabels: {} excludes everything there, so it does nothing; here it would exclude nothing"
 		}
 		notes = append(notes, "exclude takes the place of the label "+v1alpha1.LabelExclude+"=true")
@@ -148,7 +149,8 @@ func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 				if n, ok := migrate.Count(text); ok {
 					s.Originals = []migrate.Original{{Pointer: "/spec/replicas", Was: migrate.Number(n), Set: "0"}}
 				} else {
-					s.Marks, s.ByHand = nil, append(s.ByHand, fmt.Sprintf("the original is %q and no count: set the replicas by hand and take the annotations away", text))
+					s.Marks, s.ByHand = nil, append(s.ByHand,
+						fmt.Sprintf("the original is %q and no count: set the replicas by hand and take the annotations away", text))
 				}
 			}
 			switch text, _ := o.Annotation(lightsOutPrefix + "original-suspend"); text {
@@ -156,7 +158,8 @@ func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 				s.Originals = append(s.Originals, migrate.Original{Pointer: "/spec/suspend", Was: "false", Set: "true"})
 			case "", "user": // its owner had suspended it
 			default:
-				s.Marks, s.ByHand = nil, append(s.ByHand, fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended, and take the annotations away", text))
+				s.Marks, s.ByHand = nil, append(s.ByHand,
+					fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended, and take the annotations away", text))
 			}
 			out.Sleepers = append(out.Sleepers, s)
 		}

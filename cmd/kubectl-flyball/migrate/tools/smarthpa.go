@@ -30,7 +30,8 @@ func convertSmartHPAs(in *migrate.Input, out *migrate.Output) {
 		convertSmartHPA(s, out)
 	}
 	if len(all) > 0 {
-		out.Step("hand over outside all windows, with minReplicas and maxReplicas of each HorizontalPodAutoscaler as in Git: SmartHPA remembers nothing, so what stands there counts as its owner's")
+		out.Step("hand over outside all windows, with minReplicas and maxReplicas of each HorizontalPodAutoscaler as in Git: SmartHPA " +
+			"remembers nothing, so what stands there counts as its owner's")
 		out.Step("stop its controller, apply the objects below, delete its objects")
 	}
 }
@@ -39,7 +40,9 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	spec := s.Get("spec")
 	name, ns := spec.Get("HPAObjectRef.name").Str, cmp.Or(spec.Get("HPAObjectRef.namespace").Str, s.Namespace())
 	if name == "" {
-		out.Leave(s, "it has no HPAObjectRef: HPASpecTemplate has no scaleTargetRef and never works there; write the HorizontalPodAutoscaler as spec.template of a Trigger")
+		out.Leave(s,
+			"it has no HPAObjectRef: HPASpecTemplate has no scaleTargetRef and never works there; write the HorizontalPodAutoscaler as "+
+				"spec.template of a Trigger")
 		return
 	}
 	if spec.Get("smartRecommendation.enabled").Bool() {
@@ -53,7 +56,8 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	}
 	rules := v1alpha1.TriggerRules{TimeZone: g.zone, Triggers: g.triggers}
 	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{name}}
-	e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(ns, s.Name()), Spec: v1alpha1.TriggerSpec{TriggerRules: rules, Target: target}}, s)
+	e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(ns, s.Name()), Spec: v1alpha1.TriggerSpec{TriggerRules: rules, Target: target}},
+		s)
 	e.Notes = slices.Concat(g.notes, g.dead)
 	if len(triggers) > 1 {
 		e.Note("where windows of one priority meet, the last to start wins there, and the larger of each value here")
@@ -117,7 +121,8 @@ func neverFires(t gjson.Result) string {
 	case interval.Get("recurring").Str == "" && interval.Get("startDate").Str == "":
 		return "it has no interval, so it never fires there"
 	case interval.Get("recurring").Str != "" && !known:
-		return "interval.recurring is " + interval.Get("recurring").Str + ", which has no day that is known (M, TU, W, TH, F, SAT, SUN): it never fires there"
+		return "interval.recurring is " + interval.Get("recurring").Str +
+			", which has no day that is known (M, TU, W, TH, F, SAT, SUN): it never fires there"
 	case from == to && from != "":
 		return "it starts and ends at " + from
 	}

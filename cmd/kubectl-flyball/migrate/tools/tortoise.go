@@ -30,9 +30,12 @@ func convertTortoises(in *migrate.Input, out *migrate.Output) {
 		convertSlots(t, out)
 	}
 	if len(all) > 0 {
-		out.Step("set updateMode: Off and deletionPolicy: NoDelete on each Tortoise: in Auto its webhook resets the bounds, and DeleteAll deletes the HorizontalPodAutoscaler")
-		out.Step("restore each HorizontalPodAutoscaler from Git (metrics, behavior and bounds are in Git only), and restart the pods: they were changed, their templates were not")
-		out.Step("delete the Tortoises while their controller runs, since they have a finalizer; then the VerticalPodAutoscalers tortoise-monitor-*")
+		out.Step("set updateMode: Off and deletionPolicy: NoDelete on each Tortoise: in Auto its webhook resets the bounds, and DeleteAll " +
+			"deletes the HorizontalPodAutoscaler")
+		out.Step("restore each HorizontalPodAutoscaler from Git (metrics, behavior and bounds are in Git only), and restart the pods: they " +
+			"were changed, their templates were not")
+		out.Step("delete the Tortoises while their controller runs, since they have a finalizer; then the VerticalPodAutoscalers " +
+			"tortoise-monitor-*")
 		out.Step("apply the objects below")
 	}
 }
@@ -61,23 +64,28 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 	} else {
 		e.Note("the maximum of the autoscaler follows the load there; here it stays what its owner has, or give replicas.max")
 	}
-	e.Note("it learns anew, which takes half an hour for the first numbers and a day for all of them; there it takes a week. Its numbers come of other formulas: profile: Tortoise has those of the tool")
-	e.Note("changes of requests are roll-outs by the pod template here, one an hour at most and down by 20%% at most; there pods are changed as they are created. Environment variables (GOMAXPROCS, GOMEMLIMIT) are left alone here")
+	e.Note("it learns anew, which takes half an hour for the first numbers and a day for all of them; there it takes a week. Its numbers " +
+		"come of other formulas: profile: Tortoise has those of the tool")
+	e.Note("changes of requests are roll-outs by the pod template here, one an hour at most and down by 20%% at most; there pods are " +
+		"changed as they are created. Environment variables (GOMAXPROCS, GOMEMLIMIT) are left alone here")
 	if spec.Get("targetRefs.horizontalPodAutoscalerName").Str == "" {
 		e.Note("it makes no autoscaler: the HorizontalPodAutoscaler %s is to be kept, and to be put into Git", madeAutoscaler(t))
 	}
 	if spec.Get("deletionPolicy").Str == "DeleteAll" {
-		e.Note("deletionPolicy DeleteAll deletes the HorizontalPodAutoscaler there; here deletion gives back what the owner had, and deletes nothing")
+		e.Note("deletionPolicy DeleteAll deletes the HorizontalPodAutoscaler there; here deletion gives back what the owner had, and " +
+			"deletes nothing")
 	}
 	if b := spec.Get("horizontalPodAutoscalerBehavior"); b.Exists() {
-		out.Leave(t, "horizontalPodAutoscalerBehavior %s: put it into the HorizontalPodAutoscaler as behavior, which stays its owner's", oneLine(b))
+		out.Leave(t, "horizontalPodAutoscalerBehavior %s: put it into the HorizontalPodAutoscaler as behavior, which stays its owner's",
+			oneLine(b))
 	}
 	e.Object.(*v1alpha1.Tortoise).Spec = s
 }
 
 // madeAutoscaler returns the name of the HorizontalPodAutoscaler that a Tortoise has or has created.
 func madeAutoscaler(t migrate.Object) string {
-	return cmp.Or(t.Get("spec.targetRefs.horizontalPodAutoscalerName").Str, t.Get("status.targets.horizontalPodAutoscaler").Str, "tortoise-hpa-"+t.Name())
+	return cmp.Or(t.Get("spec.targetRefs.horizontalPodAutoscalerName").Str, t.Get("status.targets.horizontalPodAutoscaler").Str,
+		"tortoise-hpa-"+t.Name())
 }
 
 func oneLine(v gjson.Result) string { return strings.Join(strings.Fields(v.Raw), " ") }
@@ -89,7 +97,8 @@ func tortoiseMode(t migrate.Object, out *migrate.Output, e *migrate.Emitted) v1a
 	case "Auto":
 		return v1alpha1.TortoiseAuto
 	case "Emergency":
-		e.Note("Emergency holds the minimum at the recommended maximum there; here it lowers nothing. Where the minimum has to go up at once, apply a Trigger with a window of two instants")
+		e.Note("Emergency holds the minimum at the recommended maximum there; here it lowers nothing. Where the minimum has to go up at " +
+			"once, apply a Trigger with a window of two instants")
 		return v1alpha1.TortoiseEmergency
 	default:
 		out.Leave(t, "updateMode %q is not known: the object given only recommends", mode)
@@ -111,9 +120,11 @@ func tunedResources(t migrate.Object, out *migrate.Output, e *migrate.Emitted) [
 	if len(policies) > 0 {
 		u.others()
 	} else {
-		e.Note("without autoscalingPolicy CPU is Horizontal there in every container, or what metrics of an attached autoscaler imply; here in the one that the autoscaler looks at, and Vertical in all others")
+		e.Note("without autoscalingPolicy CPU is Horizontal there in every container, or what metrics of an attached autoscaler imply; here " +
+			"in the one that the autoscaler looks at, and Vertical in all others")
 	}
-	e.Note("requests go no lower than 50m of CPU and 50Mi there; here 10m of CPU in containers that are not Horizontal, or give resources[].min")
+	e.Note("requests go no lower than 50m of CPU and 50Mi there; here 10m of CPU in containers that are not Horizontal, or give " +
+		"resources[].min")
 	return u.containers
 }
 
@@ -142,7 +153,8 @@ func (u *tuned) policy(p gjson.Result) {
 	switch cpu := p.Get("policy.cpu").Str; {
 	case cpu == "Horizontal" && u.horizontal != "":
 		c.CPU = v1alpha1.ScaleVertical
-		u.out.Leave(u.object, "CPU of container %s is Horizontal too: one container of a target can be, and that is %s; here it is Vertical", name, u.horizontal)
+		u.out.Leave(u.object, "CPU of container %s is Horizontal too: one container of a target can be, and that is %s; here it is Vertical",
+			name, u.horizontal)
 	case cpu == "Horizontal":
 		c.CPU, u.horizontal = v1alpha1.ScaleHorizontal, name
 	case cpu == "Vertical":
@@ -202,7 +214,8 @@ func convertSlots(t migrate.Object, out *migrate.Output) {
 		s := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: triggers}}
 		s.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{madeAutoscaler(t)}}
 		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(t.Namespace(), id), Spec: s}, t)
-		e.Note("it has the bounds that the Tortoise recommends now, and learns nothing from now on: it overrules the Tortoise given here, so delete it once that is Working (kubectl get recommendations)")
+		e.Note("it has the bounds that the Tortoise recommends now, and learns nothing from now on: it overrules the Tortoise given here, " +
+			"so delete it once that is Working (kubectl get recommendations)")
 		if mode := t.Get("spec.updateMode").Str; mode == "Off" || mode == "" {
 			e.Note("the Tortoise is Off: it only recommends these bounds, the Trigger sets them")
 		}

@@ -86,7 +86,8 @@ func (s *slots) largest(day, from, hours int) slot {
 
 // addSlot adds hours of a day, to the days of a trigger with the same hours and bounds if there is one.
 func addSlot(all []v1alpha1.TimeTrigger, day v1alpha1.Day, from, to int, at slot) []v1alpha1.TimeTrigger {
-	t := v1alpha1.TimeTrigger{Window: v1alpha1.Window{Days: []v1alpha1.Day{day}, From: fmt.Sprintf("%02d:00", from), To: fmt.Sprintf("%02d:00", to)}}
+	t := v1alpha1.TimeTrigger{Window: v1alpha1.Window{Days: []v1alpha1.Day{day}, From: fmt.Sprintf("%02d:00", from),
+		To: fmt.Sprintf("%02d:00", to)}}
 	same := func(n *int64, value int64) bool { return n == nil && value == 0 || n != nil && *n == value }
 	for i := range all {
 		o := &all[i]

@@ -238,7 +238,8 @@ func (in *Input) tuned() (*Output, error) {
 	}
 	seen := policy.Seen{Since: in.Samples[0].At, Governor: in.Governor}
 	for _, name := range slices.Sorted(maps.Keys(in.started)) {
-		seen.Own = append(seen.Own, workload.Allocation{Component: name, Requests: workload.Requests{MilliCPU: in.started[name].CPU, MemoryBytes: in.started[name].Memory}})
+		seen.Own = append(seen.Own, workload.Allocation{Component: name,
+			Requests: workload.Requests{MilliCPU: in.started[name].CPU, MemoryBytes: in.started[name].Memory}})
 	}
 	var found policy.Found
 	replicas, low := 0, 0
@@ -280,7 +281,8 @@ func (in *Input) tuned() (*Output, error) {
 // read returns the result from the report that a cluster would show.
 func (in *Input) read(found policy.Found) *Output {
 	st := found.Report
-	o := &Output{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "), Settled: st.Phase == string(phase.Working) && found.Next.IsZero()}
+	o := &Output{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "), Settled: st.Phase == string(phase.Working) &&
+		found.Next.IsZero()}
 	for _, name := range slices.Sorted(maps.Keys(in.Requests)) {
 		own := in.Requests[name]
 		c := Container{Name: name, Scaled: name == in.Scaled, CPU: stays(own.CPU), Memory: stays(own.Memory)}

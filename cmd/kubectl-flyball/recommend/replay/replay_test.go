@@ -36,8 +36,9 @@ func recorded(t *testing.T, profile string, d time.Duration) Input {
 	low, top := int64(3), int64(20)
 	in := Input{
 		Policy: compiled(t, profile), Requests: map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100}}, Scaled: "app",
-		Governor: &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top}, Utilisation: []workload.Utilisation{{Container: "app", Resource: workload.CPU, Percent: 70}}},
-		Bounds:   optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30}, At: monday.Add(d),
+		Governor: &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top},
+			Utilisation: []workload.Utilisation{{Container: "app", Resource: workload.CPU, Percent: 70}}},
+		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30}, At: monday.Add(d),
 	}
 	for at := monday; !at.After(in.At); at = at.Add(time.Minute) {
 		demand := 2500 - 1500*math.Cos(2*math.Pi*at.Sub(monday).Hours()/24)
@@ -67,7 +68,8 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := policy.Seen{Since: monday, Governor: in.Governor, Own: workload.Allocations{
-		{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}}, {Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 50 << 20}},
+		{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}},
+		{Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 50 << 20}},
 	}}
 	var found policy.Found
 	for i := 0; i < len(in.Samples); i += 2 {
@@ -80,18 +82,21 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 		found = mind.Decide(seen)
 	}
 	st := found.Report
-	if o.Min.Recommended != int64(st.Autoscaler.Min.Recommended) || o.Max.Recommended != int64(st.Autoscaler.Max.Recommended) || o.Utilisation.Recommended != int64(st.Autoscaler.Utilisation.Recommended) {
+	if o.Min.Recommended != int64(st.Autoscaler.Min.Recommended) || o.Max.Recommended != int64(st.Autoscaler.Max.Recommended) ||
+		o.Utilisation.Recommended != int64(st.Autoscaler.Utilisation.Recommended) {
 		t.Errorf("the autoscaler has %+v, %+v and %+v, and the manager has %+v", o.Min, o.Max, o.Utilisation, st.Autoscaler)
 	}
 	for i, c := range o.Containers {
-		if c.CPU.Recommended != st.Containers[i].CPU.Recommended.MilliValue() || c.Memory.Recommended != st.Containers[i].Memory.Recommended.Value() {
+		if c.CPU.Recommended != st.Containers[i].CPU.Recommended.MilliValue() ||
+			c.Memory.Recommended != st.Containers[i].Memory.Recommended.Value() {
 			t.Errorf("%s has %+v, and the manager has %+v", c.Name, c, st.Containers[i])
 		}
 	}
 	if o.Containers[0].CPU.Recommended >= 1000 || o.Containers[0].Memory.Recommended >= 1<<30 {
 		t.Errorf("nothing is recommended: %+v", o.Containers[0])
 	}
-	if o.Phase != "Working" || len(o.Hours) != 24 || int64(o.Hours[0].Min) != o.Min.Recommended || !o.Hours[0].From.Equal(in.At.Truncate(time.Hour)) {
+	if o.Phase != "Working" || len(o.Hours) != 24 || int64(o.Hours[0].Min) != o.Min.Recommended ||
+		!o.Hours[0].From.Equal(in.At.Truncate(time.Hour)) {
 		t.Errorf("it is %s, by hour %v", o.Phase, o.Hours)
 	}
 	if diff := cmp.Diff(o, run(t, in)); diff != "" {
@@ -194,7 +199,8 @@ func TestAtTheBorder(t *testing.T) {
 	o := run(t, in)
 	want := run(t, recorded(t, "Balanced", 30*time.Hour-time.Minute))
 	got := o.Earlier
-	if got == nil || !cmp.Equal(got.Containers, want.Containers) || !cmp.Equal(got.Hours, want.Hours) || !cmp.Equal(got.Min, want.Min) || !cmp.Equal(got.Max, want.Max) || !cmp.Equal(got.Utilisation, want.Utilisation) {
+	if got == nil || !cmp.Equal(got.Containers, want.Containers) || !cmp.Equal(got.Hours, want.Hours) || !cmp.Equal(got.Min, want.Min) ||
+		!cmp.Equal(got.Max, want.Max) || !cmp.Equal(got.Utilisation, want.Utilisation) {
 		t.Errorf("at the border there is %+v, want %+v", got, want)
 	}
 	in.Border = time.Time{}

@@ -66,8 +66,8 @@ func (c *chart) Labels() (all []Day) {
 // Hour is the label of an hour.
 type Hour struct{ X, Text string }
 
-// Hours returns the hours of a picture of at most two days, and the noons of one of at most eight. The label has the local time, so a change
-// of the clocks moves it.
+// Hours returns the hours of a picture of at most two days, and the noons of one of at most eight. The label has the local time,
+// so a change of the clocks moves it.
 func (c *chart) Hours() (all []Hour) {
 	span := c.To.Sub(c.From)
 	every := 3

@@ -62,7 +62,8 @@ func (v *view) Link(path string, pairs ...string) string {
 }
 
 var functions = template.FuncMap{
-	"listed": listed, "states": week.States, "count": workload.Count[int], "policyID": policyID, "brief": plan.Brief, "counts": overview.Counts, "slug": slug,
+	"listed": listed, "states": week.States, "count": workload.Count[int], "policyID": policyID, "brief": plan.Brief,
+	"counts": overview.Counts, "slug": slug,
 	"tenth": func(f float64) string { return fmt.Sprintf("%.1f", f) },
 }
 

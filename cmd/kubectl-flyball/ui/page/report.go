@@ -1,5 +1,6 @@
-// Package page renders the pages for people: the report in one file, and the views of kubectl flyball ui. Pages are complete without a script,
-// name no external address, and have a text for everything that a picture shows. html/template escapes every text from the cluster.
+// Package page renders the pages for people: the report in one file, and the views of kubectl flyball ui. Pages are complete
+// without a script, name no external address, and have a text for everything that a picture shows. html/template escapes every
+// text from the cluster.
 package page
 
 import (
@@ -141,7 +142,8 @@ func (r *Report) Text(w *report.Writer) {
 	rows := [][]report.Cell{}
 	for i := range r.Week.Groups {
 		g := &r.Week.Groups[i]
-		rows = append(rows, report.Row(cmp.Or(g.Namespace, "cluster"), listed(g.Policies), workload.Count(len(g.Rows), "target"), nowText(g.Summary, r.At), r.nextText(g.Summary)))
+		rows = append(rows, report.Row(cmp.Or(g.Namespace, "cluster"), listed(g.Policies), workload.Count(len(g.Rows), "target"),
+			nowText(g.Summary, r.At), r.nextText(g.Summary)))
 	}
 	if len(rows) > 0 {
 		w.Grid("  ", []string{"NAMESPACE", "POLICIES", "TARGETS", "NOW", "NEXT"}, rows)

@@ -22,7 +22,8 @@ const root = "../../../.."
 // demo returns the world of the demo.
 func demo(t *testing.T) *source.World {
 	t.Helper()
-	w, err := source.Files{Paths: []string{root + "/test/demo/manifests", root + "/samples/calendars"}, Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
+	w, err := source.Files{Paths: []string{root + "/test/demo/manifests", root + "/samples/calendars"}, Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func demoReport(t *testing.T) *page.Report {
 		t.Fatal(err)
 	}
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, berlin)
-	r, err := page.Of(t.Context(), demo(t), page.Options{Now: from.Add(10 * time.Hour), From: from, To: from.AddDate(0, 0, 7), FreezesTo: from.AddDate(0, 0, 90), Zone: berlin})
+	r, err := page.Of(t.Context(), demo(t), page.Options{Now: from.Add(10 * time.Hour), From: from, To: from.AddDate(0, 0, 7),
+		FreezesTo: from.AddDate(0, 0, 90), Zone: berlin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +134,8 @@ func TestPictureIsTold(t *testing.T) {
 	if rows < 10 || len(patterns) < 8 {
 		t.Errorf("%d rows and %d patterns", rows, len(patterns))
 	}
-	for _, want := range []string{"ChangeFreeze/shop/holiday", "no changes around the holiday", "CVE fix", "@media screen and (prefers-color-scheme: dark)", "@media print"} {
+	for _, want := range []string{"ChangeFreeze/shop/holiday", "no changes around the holiday", "CVE fix",
+		"@media screen and (prefers-color-scheme: dark)", "@media print"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -140,7 +143,8 @@ func TestPictureIsTold(t *testing.T) {
 }
 
 // hostile texts try to end the element, the attribute, the address or the style in which they stand, and to turn the direction.
-var hostile = "\"'></title></td></svg></style><script>alert(1)</script><img src=x onerror=alert(1)>javascript:alert(1){{.}}\u202e\x1b[2J&lt;/*\x00"
+var hostile = "\"'></title></td></svg></style><script>alert(1)</script><img src=x " +
+	"onerror=alert(1)>javascript:alert(1){{.}}\u202e\x1b[2J&lt;/*\x00"
 
 // poison replaces every text of a value that is not the name of a state or an effect.
 func poison(v reflect.Value) {

@@ -27,7 +27,8 @@ func Script() string { return script }
 // View is an entry of the navigation.
 type View struct{ Path, Name string }
 
-var views = []View{{"/", "Week"}, {"/policies", "Policies"}, {"/freezes", "Freezes"}, {"/savings", "Savings"}, {"/health", "Health"}, {"/preview", "Preview"}}
+var views = []View{{"/", "Week"}, {"/policies", "Policies"}, {"/freezes", "Freezes"}, {"/savings", "Savings"}, {"/health", "Health"},
+	{"/preview", "Preview"}}
 
 // Views returns the views of the server.
 func (v *view) Views() []View { return views }
@@ -38,7 +39,8 @@ func (v *view) Target(ref workload.Ref) string {
 	if namespace == "" {
 		namespace = "-"
 	}
-	return v.Query.link("/target/"+url.PathEscape(ref.GroupKind.String())+"/"+url.PathEscape(namespace)+"/"+url.PathEscape(ref.Name), "group", "", "q", "")
+	return v.Query.link("/target/"+url.PathEscape(ref.GroupKind.String())+"/"+url.PathEscape(namespace)+"/"+url.PathEscape(ref.Name), "group",
+		"", "q", "")
 }
 
 // Zones returns the zones that policies name, in order.

@@ -185,8 +185,10 @@ func TestForeignRequests(t *testing.T) {
 // TestToken guesses tokens, and uses the right one twice.
 func TestToken(t *testing.T) {
 	o := open(t)
-	for _, path := range []string{"/", "/policies", "/events", "/page.js", "/?token=", "/?token=" + strings.Repeat("0", 64), "/?token=" + o.token[:63], "/policies?token=" + o.token} {
-		if got := o.text(o.request(http.MethodGet, path, ""), http.StatusUnauthorized); strings.Contains(got, secret) || strings.Contains(got, o.token) {
+	for _, path := range []string{"/", "/policies", "/events", "/page.js", "/?token=", "/?token=" + strings.Repeat("0", 64),
+		"/?token=" + o.token[:63], "/policies?token=" + o.token} {
+		if got := o.text(o.request(http.MethodGet, path, ""), http.StatusUnauthorized); strings.Contains(got, secret) ||
+			strings.Contains(got, o.token) {
 			t.Errorf("%s: %.300s", path, got)
 		}
 	}
@@ -229,7 +231,8 @@ func TestCookieOfAnotherPort(t *testing.T) {
 // TestPaths asks for files of the machine, by the address and by a manifest.
 func TestPaths(t *testing.T) {
 	o := open(t).enter()
-	for _, path := range []string{"/../../../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/style.css/../../etc/passwd", "/target/..%2f..%2f/etc/passwd", "/templates/report.html",
+	for _, path := range []string{"/../../../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/style.css/../../etc/passwd",
+		"/target/..%2f..%2f/etc/passwd", "/templates/report.html",
 		"/target/Deployment.apps/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd"} {
 		r := o.request(http.MethodGet, "/", "")
 		r.URL.Opaque = "//" + o.address.Host + path // sent as it stands
@@ -239,7 +242,8 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape("/etc/passwd")), http.StatusUnprocessableEntity)
-	if got := o.text(o.request(http.MethodPost, "/preview", "manifest="+strings.Repeat("x", 2<<20)), http.StatusUnprocessableEntity); !strings.Contains(got, "too large") {
+	if got := o.text(o.request(http.MethodPost, "/preview", "manifest="+strings.Repeat("x", 2<<20)),
+		http.StatusUnprocessableEntity); !strings.Contains(got, "too large") {
 		t.Errorf("%.300s", got)
 	}
 }
@@ -251,7 +255,8 @@ func TestHeaders(t *testing.T) {
 	refused.Host = "evil.example"
 	for _, r := range []*http.Request{o.request(http.MethodGet, "/", ""), o.request(http.MethodGet, "/none", ""), refused} {
 		h := o.send(r).Header
-		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") {
+		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") ||
+			!strings.Contains(csp, "frame-ancestors 'none'") {
 			t.Errorf("%s: policy %q", r.URL, csp)
 		}
 		if h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "" {
@@ -269,7 +274,8 @@ func TestSlowClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Close() }()
-		_, _ = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nCookie: %s=%s\r\n", o.address.Host, o.cookie.Name, o.cookie.Value) // no end of the headers
+		// no end of the headers
+		_, _ = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nCookie: %s=%s\r\n", o.address.Host, o.cookie.Name, o.cookie.Value)
 	}
 	for range 10 {
 		form := &slowForm{reading: make(chan struct{}), end: make(chan struct{})}

@@ -12,16 +12,18 @@ import (
 )
 
 // csp allows the style sheet and the script of this server, requests to it, and nothing else.
-const csp = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const csp = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; " +
+	"frame-ancestors 'none'"
 
-// entered leads to the first page. A redirect would not do: after a link in another site's page, browsers send no SameSite=Strict cookie with it.
+// entered leads to the first page. A redirect would not do: after a link in another site's page, browsers send no SameSite=Strict
+// cookie with it.
 const entered = `<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>Flyball</title><a href="/">Flyball</a>`
 
 // guard lets a request pass if it comes from the browser of the person who started the server.
 //
-// A page of another site can send requests to a loopback address. Such a request has the site's name as Host after a DNS rebinding, a foreign
-// Origin or Sec-Fetch-Site otherwise, and never the cookie, which is SameSite=Strict. Browsers send a cookie of 127.0.0.1 to every port of it, so
-// its name has the port, and its value is of this process alone.
+// A page of another site can send requests to a loopback address. Such a request has the site's name as Host after a DNS
+// rebinding, a foreign Origin or Sec-Fetch-Site otherwise, and never the cookie, which is SameSite=Strict. Browsers send a cookie
+// of 127.0.0.1 to every port of it, so its name has the port, and its value is of this process alone.
 type guard struct {
 	port   string
 	cookie string
@@ -81,8 +83,10 @@ func isEntry(r *http.Request) bool {
 // wrap returns a handler behind the guard.
 func (g *guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name, value := range map[string]string{"Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
-			"Cache-Control": "no-store", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY"} {
+		for name, value := range map[string]string{"Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff",
+			"Referrer-Policy": "same-origin",
+			"Cache-Control":   "no-store", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+			"X-Frame-Options": "DENY"} {
 			w.Header().Set(name, value)
 		}
 		if why := g.refusal(r); why != "" {
@@ -96,7 +100,9 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			return
 		}
 		if !g.knows(r) {
-			http.Error(w, "This page opens with the address that kubectl flyball ui has printed. An address works once: start the command again for another.", http.StatusUnauthorized)
+			http.Error(w,
+				"This page opens with the address that kubectl flyball ui has printed. An address works once: start the command again for another.",
+				http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)

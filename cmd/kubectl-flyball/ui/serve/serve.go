@@ -1,5 +1,5 @@
-// Package serve is the server of kubectl flyball ui. It listens on a loopback address, lets the browser of one person in, reads with that person's
-// rights, and writes nothing. Package page renders the views.
+// Package serve is the server of kubectl flyball ui. It listens on a loopback address, lets the browser of one person in, reads
+// with that person's rights, and writes nothing. Package page renders the views.
 package serve
 
 import (
@@ -111,8 +111,8 @@ func (s *Server) with(ctx context.Context, f func(*source.World, string) error) 
 	return f(&own, s.version)
 }
 
-// kept is the time for which a report is shown again while its world is the same, and maxReports the number that is kept: to simulate a week of
-// thousands of targets takes seconds.
+// kept is the time for which a report is shown again while its world is the same, and maxReports the number that is kept: to
+// simulate a week of thousands of targets takes seconds.
 const kept, maxReports = time.Minute, 8
 
 // report returns the report of some choices, made anew or kept. The world is taken.

@@ -143,7 +143,8 @@ func (s *Server) target(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		now := s.Now().Truncate(time.Second)
-		story, err := explain.Of(ctx, world, target, explain.Options{At: now, Now: now, Zone: q.zone, User: user, FlyballNamespace: s.FlyballNamespace})
+		story, err := explain.Of(ctx, world, target, explain.Options{At: now, Now: now, Zone: q.zone, User: user,
+			FlyballNamespace: s.FlyballNamespace})
 		if err != nil {
 			return err
 		}
@@ -158,7 +159,8 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		if strings.TrimSpace(text) == "" {
 			return page.Preview(out, text, nil, q.zone, q.query)
 		}
-		edit, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(text), Namespace: s.Namespace, FlyballNamespace: s.FlyballNamespace}.Read()
+		edit, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(text), Namespace: s.Namespace,
+			FlyballNamespace: s.FlyballNamespace}.Read()
 		if err != nil {
 			return err
 		}

@@ -23,13 +23,14 @@ func TestViews(t *testing.T) {
 		"/?q=search":                                      {"Schedule/shop/search-nights", "1 target"},
 		"/?q=nothing+of+the+kind":                         {"No target has &#34;nothing of the kind&#34;"},
 		"/policies":                                       {"Schedule/shop/data-first", "Asleep", "FreezeException/shop/hotfix"},
-		"/freezes":                                        {"denies Create, Delete, RollOut, Scale: no changes around the holiday", "Fri 2037-05-15 10:00 UTC"},
-		"/savings":                                        {"Memory GiB hours", "Compared with a world without policies"},
-		"/health":                                         {"policies", "ok"},
-		"/preview":                                        {"It applies nothing", "<textarea"},
-		"/target/Deployment.apps/shop/web":                {"because of Schedule/shop/office-hours", "replicas", "refused", "Next changes"},
-		"/style.css":                                      {"prefers-color-scheme: dark"},
-		"/page.js":                                        {"EventSource"},
+		"/freezes": {"denies Create, Delete, RollOut, Scale: no changes around the holiday",
+			"Fri 2037-05-15 10:00 UTC"},
+		"/savings":                         {"Memory GiB hours", "Compared with a world without policies"},
+		"/health":                          {"policies", "ok"},
+		"/preview":                         {"It applies nothing", "<textarea"},
+		"/target/Deployment.apps/shop/web": {"because of Schedule/shop/office-hours", "replicas", "refused", "Next changes"},
+		"/style.css":                       {"prefers-color-scheme: dark"},
+		"/page.js":                         {"EventSource"},
 	} {
 		got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK)
 		for _, w := range want {
@@ -42,7 +43,8 @@ func TestViews(t *testing.T) {
 		t.Error("the filter keeps a target that does not match")
 	}
 	for path, want := range map[string]string{
-		"/target/Deployment.apps/shop/wbe": "did you mean web?", "/target/Deploymet.apps/shop/web": "no adapter for a kind", "/?zone=Mars": "read the time zone", "/?zone=..%2F..%2F..%2Fetc%2Fpasswd": "read the time zone",
+		"/target/Deployment.apps/shop/wbe": "did you mean web?", "/target/Deploymet.apps/shop/web": "no adapter for a kind",
+		"/?zone=Mars": "read the time zone", "/?zone=..%2F..%2F..%2Fetc%2Fpasswd": "read the time zone",
 		"/?from=yesterday": "read the day", "/?from=2036-01-01": "is over",
 	} {
 		if got := o.text(o.request(http.MethodGet, path, ""), http.StatusUnprocessableEntity); !strings.Contains(got, want) {
@@ -61,7 +63,8 @@ func TestEveryLink(t *testing.T) {
 			continue
 		}
 		seen[path] = true
-		for _, found := range regexp.MustCompile(` href="(/[^"]*)"`).FindAllStringSubmatch(o.text(o.request(http.MethodGet, path, ""), http.StatusOK), -1) {
+		for _, found := range regexp.MustCompile(` href="(/[^"]*)"`).FindAllStringSubmatch(o.text(o.request(http.MethodGet, path, ""),
+			http.StatusOK), -1) {
 			queue = append(queue, html.UnescapeString(found[1]))
 		}
 	}
@@ -75,9 +78,11 @@ func TestPreview(t *testing.T) {
 	o := open(t).enter()
 	before := len(o.world.Policies)
 	edit := "apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {name: search-nights, namespace: shop}\nspec:\n" +
-		"  target: {kinds: [{group: apps, kind: Deployment}], names: [search]}\n  timeZone: Europe/Berlin\n  asleep: [{name: nights, from: \"20:00\", to: \"08:00\"}]\n"
+		"  target: {kinds: [{group: apps, kind: Deployment}], names: [search]}\n  timeZone: Europe/Berlin\n  asleep: [{name: nights, from: " +
+		"\"20:00\", to: \"08:00\"}]\n"
 	got := o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(edit)), http.StatusOK)
-	for _, want := range []string{"Deployment.apps/shop/search", "added", "removed", "name: search-nights", "replica hours saved in comparison"} {
+	for _, want := range []string{"Deployment.apps/shop/search", "added", "removed", "name: search-nights",
+		"replica hours saved in comparison"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the preview has no %q", want)
 		}
@@ -85,7 +90,8 @@ func TestPreview(t *testing.T) {
 	if len(o.world.Policies) != before {
 		t.Error("the preview has changed the world")
 	}
-	got = o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(strings.Replace(edit, "asleep:", "aslep:", 1))), http.StatusUnprocessableEntity)
+	got = o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(strings.Replace(edit, "asleep:", "aslep:", 1))),
+		http.StatusUnprocessableEntity)
 	if !strings.Contains(got, "spec.aslep is no field of Schedule") {
 		t.Errorf("%.600s", got)
 	}
@@ -95,19 +101,26 @@ func TestPreview(t *testing.T) {
 func TestHostileAnnotations(t *testing.T) {
 	const text = `'</title><script>alert(1)</script><img src=x onerror=alert(1)>`
 	quoted := `"` + text + `"`
-	manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: shop, name: web, labels: {team: " + quoted + "}, annotations: {flyball.dev/awake-until: " + quoted +
-		", flyball.dev/awake-reason: " + quoted + "}}\nspec: {replicas: 2, template: {spec: {containers: [{name: web, image: " + quoted + "}]}}}\n---\n" +
-		"apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {namespace: shop, name: nights}\nspec: {timeZone: Europe/Berlin, asleep: [{name: " + quoted + ", from: \"20:00\", to: \"08:00\"}]}\n---\n" +
-		"apiVersion: flyball.dev/v1alpha1\nkind: ChangeFreeze\nmetadata: {namespace: shop, name: sale}\nspec: {target: {}, startTime: \"2037-05-13T00:00:00Z\", endTime: \"2037-05-14T00:00:00Z\", message: {reason: " + quoted +
-		", contact: " + quoted + "}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: shop, name: " + quoted + "}\nspec: {replicas: 2}\n"
+	manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: shop, name: web, labels: {team: " + quoted +
+		"}, annotations: {flyball.dev/awake-until: " + quoted +
+		", flyball.dev/awake-reason: " + quoted + "}}\nspec: {replicas: 2, template: {spec: {containers: [{name: web, image: " + quoted +
+		"}]}}}\n---\n" +
+		"apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {namespace: shop, name: nights}\nspec: {timeZone: Europe/Berlin, " +
+		"asleep: [{name: " + quoted + ", from: \"20:00\", to: \"08:00\"}]}\n---\n" +
+		"apiVersion: flyball.dev/v1alpha1\nkind: ChangeFreeze\nmetadata: {namespace: shop, name: sale}\nspec: {target: {}, startTime: " +
+		"\"2037-05-13T00:00:00Z\", endTime: \"2037-05-14T00:00:00Z\", message: {reason: " + quoted +
+		", contact: " + quoted + "}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: shop, name: " + quoted +
+		"}\nspec: {replicas: 2}\n"
 	file := filepath.Join(t.TempDir(), "hostile.yaml")
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o := open(t, file).enter()
 	told := 0
-	for _, path := range []string{"/", "/policies", "/freezes", "/savings", "/health", "/target/Deployment.apps/shop/web", "/target/Deployment.apps/shop/" + url.PathEscape(text[1:9]),
-		"/?q=" + url.QueryEscape(text), "/?zone=" + url.QueryEscape(text), "/?from=" + url.QueryEscape(text), "/?group=" + url.QueryEscape(text)} {
+	for _, path := range []string{"/", "/policies", "/freezes", "/savings", "/health", "/target/Deployment.apps/shop/web",
+		"/target/Deployment.apps/shop/" + url.PathEscape(text[1:9]),
+		"/?q=" + url.QueryEscape(text), "/?zone=" + url.QueryEscape(text), "/?from=" + url.QueryEscape(text), "/?group=" +
+			url.QueryEscape(text)} {
 		answer := o.send(o.request(http.MethodGet, path, ""))
 		tree, err := html.Parse(strings.NewReader(answer.text))
 		if err != nil {

@@ -70,7 +70,8 @@ func (b *Bar) same(o *Bar) bool {
 		}
 		return *n
 	}
-	return b.State == o.State && b.Running == o.Running && count(b.Replicas) == count(o.Replicas) && b.Past == o.Past && b.Text == o.Text && slices.Equal(b.By, o.By)
+	return b.State == o.State && b.Running == o.Running && count(b.Replicas) == count(o.Replicas) && b.Past == o.Past && b.Text == o.Text &&
+		slices.Equal(b.By, o.By)
 }
 
 // summarize sets the bars of the folded group: one state where all targets agree, and the counts where they differ.

@@ -52,7 +52,8 @@ func clock(at time.Time, by time.Duration) Clock {
 		return c
 	}
 	c.From, c.To = at.Add(by), at.Add(-by)
-	c.Text = fmt.Sprintf("the clock goes back from %s to %s: the time from %s to %s comes twice", old.Format("15:04"), at.In(zone).Format("15:04"),
+	c.Text = fmt.Sprintf("the clock goes back from %s to %s: the time from %s to %s comes twice", old.Format("15:04"),
+		at.In(zone).Format("15:04"),
 		at.In(zone).Format("15:04"), old.Format("15:04"))
 	return c
 }

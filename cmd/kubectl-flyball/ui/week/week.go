@@ -1,5 +1,6 @@
-// Package week arranges a plan for a picture: a row for each target, with bars of states, and bands of freezes above. Every instant and every
-// state comes from the plan, the ledgers and the agenda of freezes; the package decides nothing and reads no clock.
+// Package week arranges a plan for a picture: a row for each target, with bars of states, and bands of freezes above. Every
+// instant and every state comes from the plan, the ledgers and the agenda of freezes; the package decides nothing and reads no
+// clock.
 package week
 
 import (
@@ -128,7 +129,8 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 		start = o.Now
 	}
 	if !start.Before(o.To) {
-		return nil, fmt.Errorf("the time from %s to %s is over: a picture shows the time from now on", o.From.Format(time.RFC3339), o.To.Format(time.RFC3339))
+		return nil, fmt.Errorf("the time from %s to %s is over: a picture shows the time from now on", o.From.Format(time.RFC3339),
+			o.To.Format(time.RFC3339))
 	}
 	p, err := plan.Make(ctx, w, plan.Options{From: start, To: o.To, Now: o.Now, Zone: o.Zone})
 	if err != nil {
@@ -209,7 +211,8 @@ func (w *Week) explainEmpty(memory *world.Memory) {
 	}
 }
 
-// Filter returns the week with the rows that have a text in their kind, name, namespace, policies or a state. The totals stay those of all rows.
+// Filter returns the week with the rows that have a text in their kind, name, namespace, policies or a state. The totals stay
+// those of all rows.
 func (w *Week) Filter(text string) *Week {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if text == "" || len(w.Groups) == 0 {

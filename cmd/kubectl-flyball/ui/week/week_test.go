@@ -20,7 +20,8 @@ const root = "../../../.."
 // demo returns the world of the demo.
 func demo(t *testing.T) *source.World {
 	t.Helper()
-	w, err := source.Files{Paths: []string{root + "/test/demo/manifests", root + "/samples/calendars"}, Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
+	w, err := source.Files{Paths: []string{root + "/test/demo/manifests", root + "/samples/calendars"}, Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +56,8 @@ type planned struct {
 	Replicas string
 }
 
-// TestBarsAreThePlan holds the bars of the week against the changes of replicas that plan -o json lists: over both changes of the clocks, in
-// the zone of the policies and in two other zones, one of which changes by half an hour.
+// TestBarsAreThePlan holds the bars of the week against the changes of replicas that plan -o json lists: over both changes of the
+// clocks, in the zone of the policies and in two other zones, one of which changes by half an hour.
 func TestBarsAreThePlan(t *testing.T) {
 	compared := 0
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
@@ -242,7 +243,8 @@ func TestEmpty(t *testing.T) {
 	without.Policies = nil
 	bare := demo(t)
 	bare.Objects = nil
-	bare.Policies = slices.DeleteFunc(bare.Policies, func(p policyObject) bool { return p.GetObjectKind().GroupVersionKind().Kind != "Schedule" })
+	bare.Policies = slices.DeleteFunc(bare.Policies,
+		func(p policyObject) bool { return p.GetObjectKind().GroupVersionKind().Kind != "Schedule" })
 	for want, w := range map[string]*source.World{"There are no policies here.": without, "There are policies, but no objects": bare} {
 		k, err := week.Of(t.Context(), w, week.Options{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
 		if err != nil {

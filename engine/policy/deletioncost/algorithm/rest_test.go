@@ -17,7 +17,8 @@ var somewhere = &fleet.Node{Name: "node", Labels: map[string]string{"zone": "a"}
 func podsOf(costs ...int32) []*fleet.Pod {
 	var pods []*fleet.Pod
 	for i, cost := range costs {
-		p := &fleet.Pod{Name: fmt.Sprintf("pod-%02d", i), UID: fmt.Sprint(i), Node: somewhere, Assigned: true, Group: "g", Phase: fleet.Running, Ready: true, Created: int64(i), Cost: cost}
+		p := &fleet.Pod{Name: fmt.Sprintf("pod-%02d", i), UID: fmt.Sprint(i), Node: somewhere, Assigned: true, Group: "g", Phase: fleet.Running,
+			Ready: true, Created: int64(i), Cost: cost}
 		if cost != 0 {
 			p.Writer = "flyball"
 		}
@@ -62,27 +63,32 @@ func TestCostsOfTiers(t *testing.T) {
 		"what is in order stays, however odd":                             {[]int64{0, 1, 2}, []int32{-900, -3, 77}, []int32{-900, -3, 77}},
 		"one between two is half way":                                     {[]int64{0, 1, 2}, []int32{-32, 0, 10}, []int32{-32, 0, 10}},
 		"one that is wrong between two goes half way":                     {[]int64{0, 1, 2}, []int32{-40, 0, -20}, []int32{-40, -30, -20}},
-		"two between two are a third of the way apart":                    {[]int64{0, 1, 2, 3}, []int32{-30, 0, 0, -6}, []int32{-30, -22, -14, -6}},
+		"two between two are a third of the way apart": {[]int64{0, 1, 2, 3}, []int32{-30, 0, 0, -6},
+			[]int32{-30, -22, -14, -6}},
 		"where there is no room all are given anew":                       {[]int64{0, 1, 2}, []int32{-8, 0, -7}, []int32{-32, -16, 0}},
 		"where there is room for one there is enough":                     {[]int64{0, 1, 2}, []int32{-8, 0, -6}, []int32{-8, -7, -6}},
 		"a new highest tier is a step above":                              {[]int64{0, 1, 2}, []int32{-50, -40, -60}, []int32{-50, -40, -24}},
 		"new lowest tiers are steps below":                                {[]int64{0, 1, 2}, []int32{0, 0, -4}, []int32{-36, -20, -4}},
 		"one tier may have several costs, and what comes gets the lowest": {[]int64{0, 0, 0, 1}, []int32{-9, -5, 0, -1}, []int32{-9, -5, -9, -1}},
-		"one of the tier that cannot stay gets the cost of one that can":  {[]int64{0, 0, 1, 1, 1}, []int32{-7, -7, -9, -5, -5}, []int32{-7, -7, -5, -5, -5}},
-		"the next tier is above the highest cost of the one below":        {[]int64{0, 0, 1, 2}, []int32{-30, -10, -50, 10}, []int32{-30, -10, 0, 10}},
-		"two tiers have no cost in common":                                {[]int64{0, 1}, []int32{-3, -3}, []int32{-3, 13}},
-		"of two that cannot both stay the one that has a cost does":       {[]int64{1, 0}, []int32{0, 5}, []int32{21, 5}},
-		"of two that have a cost the older one stays":                     {[]int64{1, 0}, []int32{4, 5}, []int32{4, -12}},
-		"and of two that have none":                                       {[]int64{1, 0}, []int32{0, 0}, []int32{0, -16}},
-		"two that have no cost are worth more than one that has":          {[]int64{0, 0, 1}, []int32{0, 0, -5}, []int32{0, 0, 16}},
-		"two that have no cost are worth more than an old one that has":   {[]int64{1, 2, 0, 0}, []int32{-5, 50, 0, 0}, []int32{25, 50, 0, 0}},
-		"just below the limit is kept":                                    {[]int64{0, 1}, []int32{1 - limit, limit - 1}, []int32{1 - limit, limit - 1}},
-		"at the lower limit all are given anew":                           {[]int64{0, 1}, []int32{-limit, 3}, []int32{-16, 0}},
-		"at the upper limit all are given anew":                           {[]int64{0, 1}, []int32{3, limit}, []int32{-16, 0}},
-		"a step that ends just below the limit is taken":                  {[]int64{0, 1, 2}, []int32{3, limit - 17, 5}, []int32{3, limit - 17, limit - 1}},
-		"one that ends at the limit is not":                               {[]int64{0, 1, 2}, []int32{3, limit - 16, 5}, []int32{-32, -16, 0}},
-		"nor one down to the lower limit":                                 {[]int64{0, 1, 2}, []int32{5, 16 - limit, 3}, []int32{-32, -16, 0}},
-		"all of one tier cost what the first does":                        {[]int64{4, 4, 4}, []int32{0, 0, 0}, []int32{0, 0, 0}},
+		"one of the tier that cannot stay gets the cost of one that can": {[]int64{0, 0, 1, 1, 1}, []int32{-7, -7, -9, -5, -5},
+			[]int32{-7, -7, -5, -5, -5}},
+		"the next tier is above the highest cost of the one below": {[]int64{0, 0, 1, 2}, []int32{-30, -10, -50, 10},
+			[]int32{-30, -10, 0, 10}},
+		"two tiers have no cost in common":                              {[]int64{0, 1}, []int32{-3, -3}, []int32{-3, 13}},
+		"of two that cannot both stay the one that has a cost does":     {[]int64{1, 0}, []int32{0, 5}, []int32{21, 5}},
+		"of two that have a cost the older one stays":                   {[]int64{1, 0}, []int32{4, 5}, []int32{4, -12}},
+		"and of two that have none":                                     {[]int64{1, 0}, []int32{0, 0}, []int32{0, -16}},
+		"two that have no cost are worth more than one that has":        {[]int64{0, 0, 1}, []int32{0, 0, -5}, []int32{0, 0, 16}},
+		"two that have no cost are worth more than an old one that has": {[]int64{1, 2, 0, 0}, []int32{-5, 50, 0, 0}, []int32{25, 50, 0, 0}},
+		"just below the limit is kept": {[]int64{0, 1}, []int32{1 - limit, limit - 1},
+			[]int32{1 - limit, limit - 1}},
+		"at the lower limit all are given anew": {[]int64{0, 1}, []int32{-limit, 3}, []int32{-16, 0}},
+		"at the upper limit all are given anew": {[]int64{0, 1}, []int32{3, limit}, []int32{-16, 0}},
+		"a step that ends just below the limit is taken": {[]int64{0, 1, 2}, []int32{3, limit - 17, 5},
+			[]int32{3, limit - 17, limit - 1}},
+		"one that ends at the limit is not":        {[]int64{0, 1, 2}, []int32{3, limit - 16, 5}, []int32{-32, -16, 0}},
+		"nor one down to the lower limit":          {[]int64{0, 1, 2}, []int32{5, 16 - limit, 3}, []int32{-32, -16, 0}},
+		"all of one tier cost what the first does": {[]int64{4, 4, 4}, []int32{0, 0, 0}, []int32{0, 0, 0}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -104,7 +104,8 @@ func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet
 
 // stayers orders pods as the controller does without costs: older pods stay longer.
 func stayers(a, b *fleet.Pod) int {
-	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Restarts, b.Restarts), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Restarts, b.Restarts),
+		cmp.Compare(a.Name, b.Name))
 }
 
 // placeForeignIn puts pods with foreign costs at the heights of their costs. The lowest height of part is first.

@@ -41,8 +41,9 @@ func nodes(perZone ...int) []*fleet.Node {
 // pod returns a pod that has been ready for an hour.
 func pod(i int, group string, node *fleet.Node) *fleet.Pod {
 	at := now.Add(-time.Hour).Unix() + int64(i)
-	return &fleet.Pod{Namespace: "shop", Name: fmt.Sprintf("%s-%03d", group, i), UID: fmt.Sprint(i), Assigned: true, Node: node, Group: group, Revision: group,
-		Phase: fleet.Running, Ready: true, Created: at, Changed: at}
+	return &fleet.Pod{Namespace: "shop", Name: fmt.Sprintf("%s-%03d", group, i), UID: fmt.Sprint(i), Assigned: true, Node: node, Group: group,
+		Revision: group,
+		Phase:    fleet.Running, Ready: true, Created: at, Changed: at}
 }
 
 func newFleet(pods ...*fleet.Pod) *fleet.Fleet {

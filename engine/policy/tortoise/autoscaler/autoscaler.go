@@ -18,8 +18,8 @@ const (
 
 // Scaler is the state of the controller for one autoscaler. The zero value has not synced yet.
 //
-// The rules: whole percents of utilisation, a tolerance of 10 %, pods that are not ready count as idle when scaling up, doubling or four more
-// pods a sync, and down to the largest recommendation of the stabilisation window.
+// The rules: whole percents of utilisation, a tolerance of 10 %, pods that are not ready count as idle when scaling up, doubling
+// or four more pods a sync, and down to the largest recommendation of the stabilisation window.
 //
 // Source: pkg/controller/podautoscaler of Kubernetes, replica_calculator.go and horizontal.go.
 type Scaler struct {

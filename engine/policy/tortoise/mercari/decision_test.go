@@ -21,16 +21,19 @@ func week(t *testing.T) *Formulas {
 }
 
 func cpu(request, target int64, horizontal bool) Resource {
-	return Resource{Container: "app", Horizontal: horizontal, Request: request, Target: target, Upper: 2 * target, Limits: c.CPU(0, 0), Utilisation: 70}
+	return Resource{Container: "app", Horizontal: horizontal, Request: request, Target: target, Upper: 2 * target, Limits: c.CPU(0, 0),
+		Utilisation: 70}
 }
 
 // TestTunerAppliesTheFormulas: the result of each formula is set, in its modes.
 func TestTunerAppliesTheFormulas(t *testing.T) {
 	k := week(t)
-	memory := Resource{Container: "app", Memory: true, Request: 1 << 30 * thousandth, Target: 400 << 20 * thousandth, Upper: 1 << 30 * thousandth, Limits: c.Memory(0, 0)}
+	memory := Resource{Container: "app", Memory: true, Request: 1 << 30 * thousandth, Target: 400 << 20 * thousandth,
+		Upper: 1 << 30 * thousandth, Limits: c.Memory(0, 0)}
 	d := k.Decide(Seen{Now: now, Replicas: 10, Minimum: 3, Resources: []Resource{cpu(1000, 800, true), memory}})
 	want := Decision{
-		Sizes:   []Sized{c.Horizontal(Horizontal{Request: 1000, Stored: 800, Limits: c.CPU(0, 0), Replicas: 10, Minimum: 3, Target: 70}), c.Vertical(memory.Request, memory.Target, memory.Limits)},
+		Sizes: []Sized{c.Horizontal(Horizontal{Request: 1000, Stored: 800, Limits: c.CPU(0, 0), Replicas: 10, Minimum: 3, Target: 70}),
+			c.Vertical(memory.Request, memory.Target, memory.Limits)},
 		RollOut: true, Bound: true, Bounds: Bounds{Min: 5, Max: 20}, Targets: []int32{75, 0}, // 100 - (80 - 70) = 90, five more at most
 	}
 	if diff := cmp.Diff(want, d); diff != "" {
@@ -41,11 +44,13 @@ func TestTunerAppliesTheFormulas(t *testing.T) {
 	}
 	moved := cpu(1000, 800, true)
 	moved.Utilisation = 75
-	again := k.Decide(Seen{Now: now.Add(time.Minute), Replicas: 10, Minimum: 5, Resources: []Resource{moved, {Container: "side", Request: 1000, Target: 100, Upper: 200, Limits: c.CPU(0, 0)}}})
+	again := k.Decide(Seen{Now: now.Add(time.Minute), Replicas: 10, Minimum: 5,
+		Resources: []Resource{moved, {Container: "side", Request: 1000, Target: 100, Upper: 200, Limits: c.CPU(0, 0)}}})
 	if again.Targets[0] != 75 || again.RollOut {
 		t.Errorf("a minute later it sets %+v", again)
 	}
-	if up := k.Decide(Seen{Now: now.Add(2 * time.Minute), Replicas: 10, Minimum: 5, Resources: []Resource{cpu(1000, 1000, false)}}); !up.RollOut || up.Sizes[0].Size != 1210 {
+	if up := k.Decide(Seen{Now: now.Add(2 * time.Minute), Replicas: 10, Minimum: 5,
+		Resources: []Resource{cpu(1000, 1000, false)}}); !up.RollOut || up.Sizes[0].Size != 1210 {
 		t.Errorf("up does not wait: %+v", up)
 	}
 }
@@ -54,12 +59,14 @@ func TestTunerAppliesTheFormulas(t *testing.T) {
 func TestTunerKeepsWhatVSays(t *testing.T) {
 	k := NewFormulas(c, time.UTC)
 	for _, step := range []struct{ target, want int64 }{{100, 100}, {90, 100}, {40, 40}, {60, 60}} {
-		k.Decide(Seen{Now: now, Replicas: 5, Minimum: 3, Resources: []Resource{cpu(1000, step.target, false), {Container: "app", Memory: true, Request: 1, Target: 7, Upper: 9}}})
+		k.Decide(Seen{Now: now, Replicas: 5, Minimum: 3, Resources: []Resource{cpu(1000, step.target, false),
+			{Container: "app", Memory: true, Request: 1, Target: 7, Upper: 9}}})
 		if k.Values["app/cpu"] != step.want || k.Values["app/memory"] != 7 {
 			t.Errorf("with a target of %d V is %v, want %d", step.target, k.Values, step.want)
 		}
 	}
-	if d := k.Decide(Seen{Now: now, Replicas: 5, Resources: []Resource{cpu(1000, 0, true)}}); d.Sizes[0].Size != 1000 || k.Values["app/cpu"] != 60 {
+	if d := k.Decide(Seen{Now: now, Replicas: 5, Resources: []Resource{cpu(1000, 0, true)}}); d.Sizes[0].Size != 1000 ||
+		k.Values["app/cpu"] != 60 {
 		t.Errorf("without a recommendation it sets %+v", d)
 	}
 }
@@ -99,7 +106,8 @@ func TestTunerRaisesRequestsOfManyReplicas(t *testing.T) {
 	see := func(after time.Duration, replicas int32, all ...Resource) Decision {
 		return k.Decide(Seen{Now: now.Add(after), Replicas: replicas, Minimum: 3, Resources: all})
 	}
-	if d := NewFormulas(c, time.UTC).Decide(Seen{Now: now, Replicas: 2, Minimum: 2, Resources: []Resource{cpu(1000, 500, true)}}); d.Sizes[0].Size != 1000 || d.RollOut {
+	if d := NewFormulas(c, time.UTC).Decide(Seen{Now: now, Replicas: 2, Minimum: 2,
+		Resources: []Resource{cpu(1000, 500, true)}}); d.Sizes[0].Size != 1000 || d.RollOut {
 		t.Errorf("before every slot has a value: %+v", d)
 	}
 	if d := see(0, 30, cpu(1000, 500, true)); d.Sizes[0].Size != 1000 {
@@ -125,7 +133,8 @@ func TestTunerRaisesRequestsOfManyReplicas(t *testing.T) {
 // together, once a day.
 func TestTunerMovesEveryTarget(t *testing.T) {
 	k := week(t)
-	memory := Resource{Container: "app", Memory: true, Horizontal: true, Request: 1000, Target: 850, Upper: 900, Limits: Limits{GlobalMax: 1 << 40}, Utilisation: 80}
+	memory := Resource{Container: "app", Memory: true, Horizontal: true, Request: 1000, Target: 850, Upper: 900,
+		Limits: Limits{GlobalMax: 1 << 40}, Utilisation: 80}
 	none := cpu(1000, 800, true)
 	none.Container, none.Utilisation = "new", 0
 	see := func(after time.Duration, all ...Resource) []int32 {

@@ -49,9 +49,11 @@ const thousandth = 1000
 // Default returns the parameters of the original.
 func Default() Config {
 	return Config{
-		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100,
-		Reduction: 0.95, MinUtilisation: 65, MaxUtilisation: 90, NewMetric: 70, MaxIncrease: 5, UtilisationInterval: 24 * time.Hour,
-		Buffer: 0.1, MaxStepDown: 0.8, MinCPU: 50, MaxCPU: 10 * thousandth, MinMemory: (50 << 20) * thousandth, MaxMemory: (10 << 30) * thousandth,
+		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30,
+		MaximumMaxReplicas: 100,
+		Reduction:          0.95, MinUtilisation: 65, MaxUtilisation: 90, NewMetric: 70, MaxIncrease: 5, UtilisationInterval: 24 * time.Hour,
+		Buffer: 0.1, MaxStepDown: 0.8, MinCPU: 50, MaxCPU: 10 * thousandth, MinMemory: (50 << 20) * thousandth,
+		MaxMemory:      (10 << 30) * thousandth,
 		EmergencyAfter: 5 * time.Minute, RestartInterval: time.Hour,
 	}
 }

@@ -45,7 +45,8 @@ func TestSinceWhenMetricsAreLost(t *testing.T) {
 	}{
 		{"a moment ago", tune.Observed{Now: at.Add(lostSlack - 1)}, false, time.Time{}},
 		{"two minutes ago", tune.Observed{Now: at.Add(lostSlack)}, true, at},
-		{"nobody looked before", tune.Observed{Now: at.Add(time.Hour), Since: at.Add(time.Hour - lostSlack)}, true, at.Add(time.Hour - lostSlack)},
+		{"nobody looked before", tune.Observed{Now: at.Add(time.Hour), Since: at.Add(time.Hour - lostSlack)}, true,
+			at.Add(time.Hour - lostSlack)},
 		{"somebody looks now", tune.Observed{Now: at.Add(time.Hour), Since: at.Add(time.Hour)}, false, time.Time{}},
 		{"blind", tune.Observed{Now: at.Add(time.Second), Stuck: true}, true, at.Add(time.Second)},
 		{"blind and silent", tune.Observed{Now: at.Add(lostSlack), Stuck: true}, true, at},
@@ -76,27 +77,34 @@ func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
 func TestWhatTheFormulasSee(t *testing.T) {
 	k := New()
 	k.formulas.Config = k.config()
-	k.Observe(usage.Sample{At: at, Container: "app", CPU: 300, Memory: 300 << 20, Replicas: 3}, usage.Sample{At: at, Container: "bare", CPU: 10, Memory: 10 << 20, Replicas: 3})
+	k.Observe(usage.Sample{At: at, Container: "app", CPU: 300, Memory: 300 << 20, Replicas: 3},
+		usage.Sample{At: at, Container: "bare", CPU: 10, Memory: 10 << 20, Replicas: 3})
 	k.Rules.Least = map[string]tune.Request{"app": {CPU: 7, Memory: 8}}
 	k.Rules.Most = map[string]tune.Request{"app": {CPU: 70, Memory: 80}}
-	how := map[string]Scalings{"app": {CPU: ByReplicas, Memory: ByReplicas}, "bare": {CPU: BySize, Memory: BySize}, "off": {CPU: Never, Memory: Never}}
+	how := map[string]Scalings{"app": {CPU: ByReplicas, Memory: ByReplicas}, "bare": {CPU: BySize, Memory: BySize},
+		"off": {CPU: Never, Memory: Never}}
 	requests := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "bare": {}, "off": {CPU: 5, Memory: 5}}
-	o := tune.Observed{Now: at, Targets: []tune.Target{{Percent: 70}, {Memory: true, Container: "app", Percent: 60}, {Memory: true, Container: "other", Percent: 50}}}
+	o := tune.Observed{Now: at, Targets: []tune.Target{{Percent: 70}, {Memory: true, Container: "app", Percent: 60},
+		{Memory: true, Container: "other", Percent: 50}}}
 	got := k.resources(how, scaled, o, requests)
 	cpu, cpuUpper := k.vpa.CPU("app", at)
 	memory, memoryUpper := k.vpa.Memory("app", at)
 	want := []Resource{
-		{Container: "app", Horizontal: true, Request: 1000, Target: int64(cpu), Upper: int64(cpuUpper), Limits: k.formulas.Config.CPU(7, 70), Utilisation: 70},
-		{Container: "app", Memory: true, Horizontal: true, Request: 1000 << 30, Target: int64(1000 * memory), Upper: int64(1000 * memoryUpper), Limits: k.formulas.Config.Memory(8000, 80000), Utilisation: 60},
+		{Container: "app", Horizontal: true, Request: 1000, Target: int64(cpu), Upper: int64(cpuUpper), Limits: k.formulas.Config.CPU(7, 70),
+			Utilisation: 70},
+		{Container: "app", Memory: true, Horizontal: true, Request: 1000 << 30, Target: int64(1000 * memory), Upper: int64(1000 * memoryUpper),
+			Limits: k.formulas.Config.Memory(8000, 80000), Utilisation: 60},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestTheTargetThatAResourceHas: that which was set last, else that of its owner: its own, or that of whole pods for the container that is scaled.
+// TestTheTargetThatAResourceHas: that which was set last, else that of its owner: its own, or that of whole pods for the
+// container that is scaled.
 func TestTheTargetThatAResourceHas(t *testing.T) {
-	app, side, memory := Resource{Container: "app", Horizontal: true}, Resource{Container: "side", Horizontal: true}, Resource{Container: "app", Memory: true, Horizontal: true}
+	app, side, memory := Resource{Container: "app", Horizontal: true}, Resource{Container: "side", Horizontal: true},
+		Resource{Container: "app", Memory: true, Horizontal: true}
 	pods, own, other := tune.Target{Percent: 70}, tune.Target{Container: "side", Percent: 60}, tune.Target{Memory: true, Percent: 50}
 	for _, tc := range []struct {
 		reason  string
@@ -158,7 +166,8 @@ func TestWhatIsSaid(t *testing.T) {
 	key := (Resource{Container: "app"}).Key()
 	k.formulas.Values[key] = 250
 	resources := []Resource{{Container: "app", Request: 500}, {Container: "app", Memory: true, Request: 9}}
-	for rollOut, want := range map[bool][]string{true: {"it stays: held; V is 250m", "less; V is 300 MiB"}, false: {"it stays: held; V is 250m", "it stays until an hour after the last roll-out: less; V is 300 MiB"}} {
+	for rollOut, want := range map[bool][]string{true: {"it stays: held; V is 250m", "less; V is 300 MiB"},
+		false: {"it stays: held; V is 250m", "it stays until an hour after the last roll-out: less; V is 300 MiB"}} {
 		r := tune.Recommendation{Unbound: true}
 		k.explain(&r, scaled, resources, Decision{RollOut: rollOut, Sizes: []Sized{{Size: 500, Reason: "held"}, {Size: 8, Reason: "less"}}})
 		if r.Reasons[0].Text != want[0] || r.Reasons[1].Text != want[1] || r.Reasons[0].Of != "request" || r.Reasons[1].Of != "app memory" {
@@ -211,7 +220,8 @@ func TestValuesAreKept(t *testing.T) {
 func TestWhatStartsTeachesNothing(t *testing.T) {
 	for kills, want := range map[int]time.Time{0: {}, 1: at} {
 		k := New()
-		k.Observe(usage.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1, Starting: true, OOMKills: kills, MemoryLimit: 1 << 20})
+		k.Observe(usage.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1, Starting: true, OOMKills: kills,
+			MemoryLimit: 1 << 20})
 		if !k.newest.Equal(want) || !k.first.Equal(want) {
 			t.Errorf("with %d kills the newest sample is of %s", kills, k.newest)
 		}

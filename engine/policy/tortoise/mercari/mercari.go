@@ -110,7 +110,8 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	scalings := t.scalings(spec, o)
 	resources := t.resources(scalings, spec, o, r.Setting.Requests)
 	d := t.formulas.Decide(Seen{
-		Now: o.Now, Lost: t.lost(o), Manual: spec.Manual, Replicas: int32(max(o.Replicas, 1)), Minimum: int32(o.Setting.Min), Resources: resources,
+		Now: o.Now, Lost: t.lost(o), Manual: spec.Manual, Replicas: int32(max(o.Replicas, 1)), Minimum: int32(o.Setting.Min),
+		Resources: resources,
 	})
 	r.Phase = t.phase(resources, d)
 	r.Reasons = append(r.Reasons, optimize.Reason{Of: "phase", Text: whys[r.Phase]})
@@ -120,7 +121,8 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	}
 	for name, s := range scalings {
 		if s.CPU == Never && o.Own[name].CPU > 0 {
-			r.Reasons = append(r.Reasons, optimize.Reason{Of: tune.CPUReason(spec.Scaled, name), Text: "it stays: spec.resources does not name its CPU"})
+			r.Reasons = append(r.Reasons, optimize.Reason{Of: tune.CPUReason(spec.Scaled, name),
+				Text: "it stays: spec.resources does not name its CPU"})
 		}
 		if s.Memory == Never && o.Own[name].Memory > 0 {
 			r.Reasons = append(r.Reasons, optimize.Reason{Of: name + " memory", Text: "it stays: spec.resources does not name its memory"})
@@ -198,7 +200,8 @@ func (t *Tuner) resources(how map[string]Scalings, spec tune.Spec, o tune.Observ
 				target, upper = float64(o.Vertical[name].Target.CPU), float64(o.Vertical[name].Upper.CPU)
 			}
 			all = append(all, t.aimed(Resource{
-				Container: name, Horizontal: s == ByReplicas, Request: request.CPU, Target: int64(target), Upper: int64(upper), Limits: c.CPU(least.CPU, most.CPU),
+				Container: name, Horizontal: s == ByReplicas, Request: request.CPU, Target: int64(target), Upper: int64(upper),
+				Limits: c.CPU(least.CPU, most.CPU),
 			}, spec, o))
 		}
 		if s := how[name].Memory; s != Never && request.Memory > 0 {
@@ -295,7 +298,8 @@ func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []Reso
 		r.Reasons = append(r.Reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 	}
 	for i, size := range d.Sizes {
-		of, name, v := resources[i], tune.CPUReason(spec.Scaled, resources[i].Container), fmt.Sprintf("%dm", t.formulas.Values[resources[i].Key()])
+		of, name, v := resources[i], tune.CPUReason(spec.Scaled, resources[i].Container),
+			fmt.Sprintf("%dm", t.formulas.Values[resources[i].Key()])
 		if of.Memory {
 			name, v = of.Container+" memory", fmt.Sprintf("%d MiB", t.formulas.Values[of.Key()]/thousandth>>20)
 		}

@@ -35,11 +35,13 @@ func samples(at time.Time) []usage.Sample {
 
 // observed returns the state at an instant with ten replicas and an autoscaler, all as set by the owner.
 func observed(at time.Time) tune.Observed {
-	return tune.Observed{Now: at, Since: sunday, Setting: tune.Setting{Requests: own, Min: 5, Max: 20, Utilisation: 70}, Replicas: 10, Ready: 10, Own: own, Attached: true, Targets: onPods}
+	return tune.Observed{Now: at, Since: sunday, Setting: tune.Setting{Requests: own, Min: 5, Max: 20, Utilisation: 70}, Replicas: 10,
+		Ready: 10, Own: own, Attached: true, Targets: onPods}
 }
 
 // live shows a tuner some time, carries its results out, and returns the last one with its input.
-func live(k *mercari.Tuner, s tune.Spec, from time.Time, long time.Duration, edit func(*tune.Observed)) (tune.Recommendation, tune.Observed) {
+func live(k *mercari.Tuner, s tune.Spec, from time.Time, long time.Duration, edit func(*tune.Observed)) (tune.Recommendation,
+	tune.Observed) {
 	var r tune.Recommendation
 	o := observed(from)
 	for at := from; !at.After(from.Add(long)); at = at.Add(10 * time.Minute) {
@@ -75,8 +77,10 @@ func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 			memory, memoryUpper := recommender.Memory(name, at)
 			r := o.Setting.Requests[name]
 			all = append(all,
-				mercari.Resource{Container: name, Horizontal: name == "app", Request: r.CPU, Target: int64(cpu), Upper: int64(cpuUpper), Limits: c.CPU(0, 0), Utilisation: target},
-				mercari.Resource{Container: name, Memory: true, Request: 1000 * r.Memory, Target: int64(1000 * memory), Upper: int64(1000 * memoryUpper), Limits: c.Memory(0, 0)})
+				mercari.Resource{Container: name, Horizontal: name == "app", Request: r.CPU, Target: int64(cpu), Upper: int64(cpuUpper),
+					Limits: c.CPU(0, 0), Utilisation: target},
+				mercari.Resource{Container: name, Memory: true, Request: 1000 * r.Memory, Target: int64(1000 * memory),
+					Upper: int64(1000 * memoryUpper), Limits: c.Memory(0, 0)})
 		}
 		d := formulas.Decide(mercari.Seen{Now: at, Replicas: 10, Minimum: int32(o.Setting.Min), Resources: all})
 		want := map[string]tune.Request{"app": o.Setting.Requests["app"], "side": o.Setting.Requests["side"]}
@@ -113,7 +117,8 @@ func TestPhases(t *testing.T) {
 		t.Errorf("at first it is %+v", r)
 	}
 	r, _ := live(k, spec, sunday, 167*time.Hour-time.Minute, nil)
-	if r.Phase != phase.PartlyWorking || !r.Unbound || r.Targets != nil || r.Setting.Requests["app"].CPU != 1000 || r.Setting.Requests["app"].Memory >= 1<<30 {
+	if r.Phase != phase.PartlyWorking || !r.Unbound || r.Targets != nil || r.Setting.Requests["app"].CPU != 1000 ||
+		r.Setting.Requests["app"].Memory >= 1<<30 {
 		t.Errorf("before the week is over it is %+v", r)
 	}
 	r, _ = live(k, spec, sunday.Add(167*time.Hour), 0, nil)
@@ -135,12 +140,15 @@ func TestWaysOfScaling(t *testing.T) {
 		off     []string
 	}{
 		{"a metric of whole pods is that of the scaled container", mercari.Rules{}, nil, false, nil},
-		{"a metric of the other container", mercari.Rules{}, func(o *tune.Observed) { o.Targets = []tune.Target{{Container: "side", Percent: 60}} }, false, nil},
+		{"a metric of the other container", mercari.Rules{},
+			func(o *tune.Observed) { o.Targets = []tune.Target{{Container: "side", Percent: 60}} }, false, nil},
 		{"no metric of CPU or memory", mercari.Rules{}, func(o *tune.Observed) { o.Targets = nil }, true, nil},
 		{"no autoscaler", mercari.Rules{}, func(o *tune.Observed) { o.Targets, o.Attached = nil, false }, true, nil},
-		{"a partial policy", mercari.Rules{Asked: map[string]mercari.Scalings{"app": {CPU: mercari.ByReplicas}}}, nil, false, []string{"app memory", "side cpu", "side memory"}},
+		{"a partial policy", mercari.Rules{Asked: map[string]mercari.Scalings{"app": {CPU: mercari.ByReplicas}}}, nil, false,
+			[]string{"app memory", "side cpu", "side memory"}},
 		{"a policy for what there is not", mercari.Rules{Asked: map[string]mercari.Scalings{"none": {CPU: mercari.BySize}}}, nil, false, nil},
-		{"all by size", mercari.Rules{Asked: map[string]mercari.Scalings{"app": {CPU: mercari.BySize, Memory: mercari.BySize}, "side": {CPU: mercari.BySize, Memory: mercari.BySize}}}, nil, true, nil},
+		{"all by size", mercari.Rules{Asked: map[string]mercari.Scalings{"app": {CPU: mercari.BySize, Memory: mercari.BySize},
+			"side": {CPU: mercari.BySize, Memory: mercari.BySize}}}, nil, true, nil},
 	} {
 		k := mercari.New()
 		k.Rules = tc.rules
@@ -167,7 +175,8 @@ func TestWaysOfScaling(t *testing.T) {
 // TestWhatTheSpecSays overrides the original's parameters.
 func TestWhatTheSpecSays(t *testing.T) {
 	k := mercari.New()
-	k.Rules = mercari.Rules{Min: 12, Max: 15, PreferredMax: 14, StepDown: 0.5, Cooldown: 24 * time.Hour, Least: map[string]tune.Request{"app": {Memory: 600 << 20}}}
+	k.Rules = mercari.Rules{Min: 12, Max: 15, PreferredMax: 14, StepDown: 0.5, Cooldown: 24 * time.Hour,
+		Least: map[string]tune.Request{"app": {Memory: 600 << 20}}}
 	r, _ := live(k, spec, sunday, 20*time.Minute, nil)
 	if got := r.Setting.Requests; got["app"].Memory != 600<<20 || got["side"].CPU != 50 {
 		t.Errorf("after one step of half at most it is %v", got)
@@ -219,7 +228,8 @@ func TestEmergencies(t *testing.T) {
 		s := spec
 		before := o.Setting.Requests
 		edit(&s, &o)
-		if r := k.Decide(s, o); r.Phase != phase.Emergency || r.Setting.Min != 20 || r.Setting.Max != 20 || !cmp.Equal(r.Setting.Requests, before) {
+		if r := k.Decide(s, o); r.Phase != phase.Emergency || r.Setting.Min != 20 || r.Setting.Max != 20 ||
+			!cmp.Equal(r.Setting.Requests, before) {
 			t.Errorf("%s: it is %+v", name, r)
 		}
 	}
@@ -241,8 +251,8 @@ func TestEmergencies(t *testing.T) {
 	}
 }
 
-// TestAnEmergencyBeforeTheWeekIsFull ends: hours of the week go on being filled after it. For lack of metrics there is none before the phase
-// Working.
+// TestAnEmergencyBeforeTheWeekIsFull ends: hours of the week go on being filled after it. For lack of metrics there is none
+// before the phase Working.
 func TestAnEmergencyBeforeTheWeekIsFull(t *testing.T) {
 	for name, disturb := range map[string]func(k *mercari.Tuner, o *tune.Observed) phase.Phase{
 		"the spec": func(k *mercari.Tuner, o *tune.Observed) phase.Phase {

@@ -11,7 +11,8 @@ import (
 
 func TestPolicies(t *testing.T) {
 	both := []Container{{Name: "app", CPU: true, Memory: true}, {Name: "side", CPU: true, Memory: true}}
-	metrics := []Container{{Name: "app", CPU: true, Memory: true, CPUMetric: true}, {Name: "side", CPU: true, Memory: true, MemoryMetric: true}}
+	metrics := []Container{{Name: "app", CPU: true, Memory: true, CPUMetric: true},
+		{Name: "side", CPU: true, Memory: true, MemoryMetric: true}}
 	for _, tc := range []struct {
 		reason     string
 		containers []Container
@@ -21,11 +22,16 @@ func TestPolicies(t *testing.T) {
 	}{
 		{"no policy", both, nil, false, map[string]Scalings{"app": {ByReplicas, BySize}, "side": {ByReplicas, BySize}}},
 		{"an attached autoscaler", metrics, nil, true, map[string]Scalings{"app": {ByReplicas, BySize}, "side": {BySize, ByReplicas}}},
-		{"an attached autoscaler without metrics of containers", both, nil, true, map[string]Scalings{"app": {BySize, BySize}, "side": {BySize, BySize}}},
-		{"no request", []Container{{Name: "app", Memory: true}, {Name: "side", CPU: true}}, nil, false, map[string]Scalings{"app": {Never, BySize}, "side": {ByReplicas, Never}}},
-		{"no request of what there is a metric for", []Container{{Name: "app", CPUMetric: true}}, nil, true, map[string]Scalings{"app": {Never, Never}}},
-		{"a partial policy", both, map[string]Scalings{"app": {Memory: ByReplicas}}, false, map[string]Scalings{"app": {Never, ByReplicas}, "side": {Never, Never}}},
-		{"a partial policy beside an attached autoscaler", metrics, map[string]Scalings{"side": {CPU: BySize}}, true, map[string]Scalings{"app": {Never, Never}, "side": {BySize, Never}}},
+		{"an attached autoscaler without metrics of containers", both, nil, true,
+			map[string]Scalings{"app": {BySize, BySize}, "side": {BySize, BySize}}},
+		{"no request", []Container{{Name: "app", Memory: true}, {Name: "side", CPU: true}}, nil, false,
+			map[string]Scalings{"app": {Never, BySize}, "side": {ByReplicas, Never}}},
+		{"no request of what there is a metric for", []Container{{Name: "app", CPUMetric: true}}, nil, true,
+			map[string]Scalings{"app": {Never, Never}}},
+		{"a partial policy", both, map[string]Scalings{"app": {Memory: ByReplicas}}, false,
+			map[string]Scalings{"app": {Never, ByReplicas}, "side": {Never, Never}}},
+		{"a partial policy beside an attached autoscaler", metrics, map[string]Scalings{"side": {CPU: BySize}}, true,
+			map[string]Scalings{"app": {Never, Never}, "side": {BySize, Never}}},
 	} {
 		got, err := Policies(tc.containers, tc.asked, tc.attached)
 		if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
@@ -55,8 +61,10 @@ func TestPhases(t *testing.T) {
 		resources []phase.Phase
 		want      phase.Phase
 	}{
-		{[]phase.Phase{phase.GatheringData, phase.GatheringData}, phase.GatheringData}, {[]phase.Phase{phase.Working, phase.GatheringData}, phase.PartlyWorking},
-		{[]phase.Phase{phase.Working, phase.Working}, phase.Working}, {[]phase.Phase{phase.Working, "Off"}, phase.Working}, {[]phase.Phase{phase.GatheringData, "Off"}, phase.GatheringData},
+		{[]phase.Phase{phase.GatheringData, phase.GatheringData}, phase.GatheringData},
+		{[]phase.Phase{phase.Working, phase.GatheringData}, phase.PartlyWorking},
+		{[]phase.Phase{phase.Working, phase.Working}, phase.Working}, {[]phase.Phase{phase.Working, "Off"}, phase.Working},
+		{[]phase.Phase{phase.GatheringData, "Off"}, phase.GatheringData},
 	} {
 		if got := TargetPhase(tc.resources); got != tc.want {
 			t.Errorf("%v is %s, want %s", tc.resources, got, tc.want)
@@ -67,7 +75,8 @@ func TestPhases(t *testing.T) {
 // TestDefaults are all of those that part 1 names and that some formula needs.
 func TestDefaults(t *testing.T) {
 	want := Config{
-		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30, MaximumMaxReplicas: 100, Reduction: 0.95,
+		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30,
+		MaximumMaxReplicas: 100, Reduction: 0.95,
 		MinUtilisation: 65, MaxUtilisation: 90, MaxIncrease: 5, UtilisationInterval: 24 * time.Hour, NewMetric: 70,
 		MinCPU: 50, MaxCPU: 10_000, MinMemory: 52_428_800_000, MaxMemory: 10_737_418_240_000, Buffer: 0.1, MaxStepDown: 0.8,
 		EmergencyAfter: 300 * time.Second, RestartInterval: 60 * time.Minute,
@@ -75,7 +84,8 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, Default()); diff != "" {
 		t.Error(diff)
 	}
-	if cpu, memory := c.CPU(1, 2), c.Memory(3, 4); cpu != (Limits{1, 2, 50, 10_000}) || memory != (Limits{3, 4, 52_428_800_000, 10_737_418_240_000}) {
+	if cpu, memory := c.CPU(1, 2), c.Memory(3, 4); cpu != (Limits{1, 2, 50, 10_000}) ||
+		memory != (Limits{3, 4, 52_428_800_000, 10_737_418_240_000}) {
 		t.Errorf("the limits are %+v and %+v", cpu, memory)
 	}
 }

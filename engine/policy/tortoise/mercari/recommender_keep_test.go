@@ -15,7 +15,8 @@ func TestWhatWasLearntIsKept(t *testing.T) {
 	var kept Recommender
 	for hour := range 50 {
 		for _, name := range []string{"app", "proxy"} {
-			kept.Observe(usage.Sample{At: start.Add(time.Duration(hour) * time.Hour), Container: name, CPU: float64(100 + hour), Memory: float64(300+hour) * mebi, Replicas: 1})
+			kept.Observe(usage.Sample{At: start.Add(time.Duration(hour) * time.Hour), Container: name, CPU: float64(100 + hour),
+				Memory: float64(300+hour) * mebi, Replicas: 1})
 		}
 	}
 	text, err := json.Marshal(kept.Keep())

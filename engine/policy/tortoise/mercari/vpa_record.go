@@ -20,7 +20,8 @@ const mebi = 1 << 20
 
 // defaults are those of the recommender's flags.
 var defaults = logic.RecommendationConfig{
-	SafetyMarginFraction: 0.15, TargetCPUPercentile: 0.9, LowerBoundCPUPercentile: 0.5, UpperBoundCPUPercentile: 0.95, ConfidenceIntervalCPU: 24 * time.Hour,
+	SafetyMarginFraction: 0.15, TargetCPUPercentile: 0.9, LowerBoundCPUPercentile: 0.5, UpperBoundCPUPercentile: 0.95,
+	ConfidenceIntervalCPU:  24 * time.Hour,
 	TargetMemoryPercentile: 0.9, LowerBoundMemoryPercentile: 0.5, UpperBoundMemoryPercentile: 0.95, ConfidenceIntervalMemory: 24 * time.Hour,
 }
 
@@ -38,7 +39,8 @@ func main() {
 		replicas, milli, mebis := used(minute)
 		for _, p := range pods[:replicas] {
 			p.AddSample(&model.ContainerUsageSample{MeasureStart: at, Resource: model.ResourceCPU, Usage: model.CPUAmountFromCores(milli / 1000)})
-			p.AddSample(&model.ContainerUsageSample{MeasureStart: at, Resource: model.ResourceMemory, Usage: model.MemoryAmountFromBytes(mebis * mebi)})
+			p.AddSample(&model.ContainerUsageSample{MeasureStart: at, Resource: model.ResourceMemory,
+				Usage: model.MemoryAmountFromBytes(mebis * mebi)})
 		}
 		for _, p := range pods[:replicas] {
 			if !killed(minute) {

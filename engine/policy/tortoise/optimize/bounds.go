@@ -95,7 +95,8 @@ func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
 func Memory(used float64, p Profile, least, most int64) (int64, Reason) {
 	wanted := int64(used * p.MemoryMargin)
 	got := min(max(wanted, least), most)
-	text := fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %.3g", mebis(got), used/(1<<20), p.MemoryQuantile, p.MemoryMargin)
+	text := fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %.3g", mebis(got), used/(1<<20), p.MemoryQuantile,
+		p.MemoryMargin)
 	return got, Reason{"memory", text + Bounded(wanted, least, most, func(n int64) string { return fmt.Sprintf("%d MiB", mebis(n)) })}
 }
 

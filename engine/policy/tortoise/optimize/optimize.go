@@ -20,7 +20,8 @@ type Aim struct {
 // IsSound reports whether the numbers can have been chosen.
 func (a Aim) IsSound() bool {
 	const most = 1 << 50
-	return a.Request >= 0 && a.Request <= most && a.Target >= 0 && a.Target <= mostTarget && a.Floor >= 0 && a.Floor <= most*mostReplicas && a.Share >= 0 && a.Share <= 100
+	return a.Request >= 0 && a.Request <= most && a.Target >= 0 && a.Target <= mostTarget && a.Floor >= 0 && a.Floor <= most*mostReplicas &&
+		a.Share >= 0 && a.Share <= 100
 }
 
 // mostTarget is the largest target, in percent: owners may ask for more than the request.
@@ -223,8 +224,8 @@ func (s *search) cost(a Aim, pods float64) float64 {
 	return pod * pods
 }
 
-// least is about the least that an aim costs: with the pods at which its autoscaler starts no more, at once. It tells without a replay that an
-// aim is dearer than another one.
+// least is about the least that an aim costs: with the pods at which its autoscaler starts no more, at once. It tells without a
+// replay that an aim is dearer than another one.
 func (s *search) least(a Aim) float64 {
 	set, sum, known := s.setting(a), 0.0, 0.0
 	served := float64(set.Request) * float64(set.Target) / 100 * (1 + s.in.Tolerance)
@@ -251,7 +252,8 @@ func Utilisation(in Input) int {
 // Text returns the reason for a choice.
 func (c Choice) Text(b Bounds) string {
 	return fmt.Sprintf("replayed %s: %s costs %s with %.0f minutes of violations; as it was %s with %.0f, as its owner has it %s with %.0f",
-		days(c.After.Known), c.Aim.text(b), cores(c.After.Cost), c.After.Minutes, cores(c.Before.Cost), c.Before.Minutes, cores(c.Owner.Cost), c.Owner.Minutes)
+		days(c.After.Known), c.Aim.text(b), cores(c.After.Cost), c.After.Minutes, cores(c.Before.Cost), c.Before.Minutes, cores(c.Owner.Cost),
+		c.Owner.Minutes)
 }
 
 // text describes a setting in a few words.

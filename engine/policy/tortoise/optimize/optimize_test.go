@@ -12,13 +12,15 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/replay"
 )
 
-// input is a demand of some days between a tenth of a peak and all of it, with noise, as its owner has it: pods of 1000m, at least three, at 70 %.
+// input is a demand of some days between a tenth of a peak and all of it, with noise, as its owner has it: pods of 1000m, at
+// least three, at 70 %.
 func input(peak float64, days int) Input {
 	r := rand.New(rand.NewPCG(1, 2))
 	in := Input{
-		Profile: Profiles["Balanced"], System: replay.Default(), Tolerance: 0.1, Beside: 0.05, PerPod: 60, PerCPU: 0.02, Known: 1000, Resizing: 0.05,
-		Bounds: Bounds{Min: 3, Max: 100, MinRequest: 50, MaxRequest: 10_000, MinUtilisation: 50, MaxUtilisation: 90},
-		Owner:  Aim{Request: 1000, Target: 70, Floor: 3000},
+		Profile: Profiles["Balanced"], System: replay.Default(), Tolerance: 0.1, Beside: 0.05, PerPod: 60, PerCPU: 0.02, Known: 1000,
+		Resizing: 0.05,
+		Bounds:   Bounds{Min: 3, Max: 100, MinRequest: 50, MaxRequest: 10_000, MinUtilisation: 50, MaxUtilisation: 90},
+		Owner:    Aim{Request: 1000, Target: 70, Floor: 3000},
 	}
 	in.Now = in.Owner
 	for i := range days * 24 * 60 {
@@ -139,7 +141,8 @@ func TestTheMinimumOfAnAim(t *testing.T) {
 		peak float64
 		want int
 	}{
-		{Aim{}, 5000, 2}, {Aim{Floor: 450}, 5000, 5}, {Aim{Share: 0.5}, 1500, 8}, {Aim{Share: 0.5}, 5000, 9}, {Aim{Floor: 450, Share: 0.5}, 500, 5},
+		{Aim{}, 5000, 2}, {Aim{Floor: 450}, 5000, 5}, {Aim{Share: 0.5}, 1500, 8}, {Aim{Share: 0.5}, 5000, 9},
+		{Aim{Floor: 450, Share: 0.5}, 500, 5},
 	} {
 		if got := tc.aim.Minimum(tc.peak, 100, b); got != tc.want {
 			t.Errorf("%+v with a peak of %g: %d, want %d", tc.aim, tc.peak, got, tc.want)
@@ -156,7 +159,9 @@ func TestTheTextOfAChoice(t *testing.T) {
 		Aim: Aim{Request: 500, Target: 65, Floor: 1500}, Owner: Result{Cost: 12_345, Minutes: 31.4, Known: 7 * 1440},
 		Before: Result{Cost: 10_000, Minutes: 8}, After: Result{Cost: 9111, Minutes: 4, Known: 7 * 1440},
 	}
-	if got, want := c.Text(b), "replayed 7 days: 500m x 3..9 at 65 % costs 9.11 cores with 4 minutes of violations; as it was 10.00 cores with 8, as its owner has it 12.35 cores with 31"; got != want {
+	if got, want := c.Text(b),
+		"replayed 7 days: 500m x 3..9 at 65 % costs 9.11 cores with 4 minutes of violations; as it was 10.00 cores with 8, as its owner has "+
+			"it 12.35 cores with 31"; got != want {
 		t.Errorf("it is %q, want %q", got, want)
 	}
 	c.Aim.Target, c.After.Known = 0, 23*60
@@ -248,7 +253,8 @@ func TestMemory(t *testing.T) {
 		if got != want {
 			t.Errorf("%g bytes make %d, want %d", used, got, want)
 		}
-		if by := map[int64]string{50 << 20: "; no less than 50 MiB by min of spec.resources or its default", 10 << 30: "; no more than 10240 MiB by max of spec.resources"}[want]; !strings.HasSuffix(why.Text, by) {
+		if by := map[int64]string{50 << 20: "; no less than 50 MiB by min of spec.resources or its default",
+			10 << 30: "; no more than 10240 MiB by max of spec.resources"}[want]; !strings.HasSuffix(why.Text, by) {
 			t.Errorf("%g bytes: %s", used, why)
 		}
 	}

@@ -41,10 +41,14 @@ func TestPlay(t *testing.T) {
 	}{
 		{"what the demand needs at the target", flat(120, 2000), replay.Setting{Request: 500, Target: 50, Min: 1, Max: 20}, nil, 8, 0, 120},
 		{"no fewer than the minimum", flat(120, 2000), replay.Setting{Request: 500, Target: 50, Min: 10, Max: 20}, nil, 10, 0, 120},
-		{"no more than the maximum, which is too little", flat(120, 2000), replay.Setting{Request: 500, Target: 50, Min: 1, Max: 4}, nil, 4, 120, 120},
-		{"a minimum of the second hour, two minutes early", flat(120, 2000), replay.Setting{Request: 500, Target: 50, Min: 1, Max: 20}, []int{0, 20}, 8 + 12*62./120, 0, 120},
-		{"a minimum by hour is there when the hour begins", step, replay.Setting{Request: 500, Target: 80, Min: 1, Max: 20}, []int{0, 10}, 7.5, 0, 120},
-		{"a minimum by hour is no more than the maximum", flat(60, 2000), replay.Setting{Request: 500, Target: 50, Min: 1, Max: 9}, []int{12}, 9, 0, 60},
+		{"no more than the maximum, which is too little", flat(120, 2000), replay.Setting{Request: 500, Target: 50, Min: 1, Max: 4}, nil, 4, 120,
+			120},
+		{"a minimum of the second hour, two minutes early", flat(120, 2000), replay.Setting{Request: 500, Target: 50, Min: 1, Max: 20},
+			[]int{0, 20}, 8 + 12*62./120, 0, 120},
+		{"a minimum by hour is there when the hour begins", step, replay.Setting{Request: 500, Target: 80, Min: 1, Max: 20}, []int{0, 10}, 7.5, 0,
+			120},
+		{"a minimum by hour is no more than the maximum", flat(60, 2000), replay.Setting{Request: 500, Target: 50, Min: 1, Max: 9}, []int{12}, 9,
+			0, 60},
 		{"nothing scales", flat(60, 2000), replay.Setting{Request: 500, Min: 5, Max: 20}, nil, 5, 0, 60},
 		// It doubles: the metrics are a step late, then a pod starts for two.
 		{"a step of demand is served late", step, replay.Setting{Request: 500, Target: 80, Min: 1, Max: 20}, nil, 7.5, 2, 120},
@@ -53,7 +57,8 @@ func TestPlay(t *testing.T) {
 	} {
 		o := replay.Play(tc.load, system, tc.setting, tc.minima)
 		if math.Abs(o.Pods()-tc.pods) > 0.1 || o.Minutes() != tc.minutes || o.Steps != 2*tc.known {
-			t.Errorf("%s: %.2f pods, %g minutes of violation, %d steps; want %g, %g and %d", tc.reason, o.Pods(), o.Minutes(), o.Steps, tc.pods, tc.minutes, 2*tc.known)
+			t.Errorf("%s: %.2f pods, %g minutes of violation, %d steps; want %g, %g and %d", tc.reason, o.Pods(), o.Minutes(), o.Steps, tc.pods,
+				tc.minutes, 2*tc.known)
 		}
 	}
 }
@@ -125,7 +130,8 @@ func (p *pods) next(s replay.Setting, demand float64) {
 	if demand > p.sys.Headroom*capacity {
 		p.violations++
 	}
-	p.readings = append(p.readings, autoscaler.Reading{OK: p.ready() > 0, Usage: demand / float64(max(p.ready(), 1)), Request: float64(s.Request), Ready: p.ready()})
+	p.readings = append(p.readings, autoscaler.Reading{OK: p.ready() > 0, Usage: demand / float64(max(p.ready(), 1)),
+		Request: float64(s.Request), Ready: p.ready()})
 }
 
 // BenchmarkPlay replays ten days of one setting.

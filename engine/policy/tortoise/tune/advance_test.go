@@ -46,7 +46,8 @@ func TestSilenceCountsFromWhenSomebodyLooks(t *testing.T) {
 func TestAnEditByTheOwnerIsAStep(t *testing.T) {
 	for _, changed := range []bool{true, false} {
 		tuner, now := steady()
-		tuner.Decide(half(), Observed{Now: now, Changed: changed, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100}}, Min: 1, Max: 100}, Replicas: 1, Ready: 1})
+		tuner.Decide(half(), Observed{Now: now, Changed: changed,
+			Setting: Setting{Requests: map[string]Request{"app": {CPU: 100}}, Min: 1, Max: 100}, Replicas: 1, Ready: 1})
 		if got := tuner.State.Resized.Equal(now); got != changed {
 			t.Errorf("with an edit %t: requests changed now: %t", changed, got)
 		}
@@ -68,7 +69,8 @@ func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
 
 // TestAPhaseThatBeginsHasAReason, and half an hour in which all is well ends the way back.
 func TestAPhaseThatBeginsHasAReason(t *testing.T) {
-	for well, want := range map[time.Duration]phase.Phase{phase.LevelAfter: phase.Working, phase.LevelAfter - time.Second: phase.BackToNormal} {
+	for well, want := range map[time.Duration]phase.Phase{phase.LevelAfter: phase.Working,
+		phase.LevelAfter - time.Second: phase.BackToNormal} {
 		tuner, now := steady()
 		tuner.State.Phase, tuner.State.WellSince = phase.BackToNormal, now.Add(-well)
 		see(tuner, now, 1000)

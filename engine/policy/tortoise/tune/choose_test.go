@@ -9,11 +9,13 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// TestTheChoiceIsMadeOnceADay, unless there is no time for it, and that of the request after as long as was known, and once a week in the end.
+// TestTheChoiceIsMadeOnceADay, unless there is no time for it, and that of the request after as long as was known, and once a
+// week in the end.
 func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	tuner, now := steady()
 	spec := half()
-	o := Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100, Memory: 1 << 30}}, Min: 1, Max: 100, Utilisation: 70}}
+	o := Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100, Memory: 1 << 30}}, Min: 1, Max: 100,
+		Utilisation: 70}}
 	tuner.State.Phase, tuner.State.Chosen, tuner.State.Moved = phase.Working, time.Time{}, time.Time{}
 	o.Busy = true
 	if tuner.choose(spec, o); tuner.chosen() || tuner.chose {
@@ -23,7 +25,8 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	if tuner.choose(spec, o); !tuner.State.Chosen.Equal(now) || !tuner.State.Moved.Equal(now) || !tuner.chose {
 		t.Errorf("it was chosen at %s", tuner.State.Chosen)
 	}
-	for after, want := range map[time.Duration]struct{ chosen, moved bool }{24*time.Hour - 1: {}, 24 * time.Hour: {chosen: true}, 48 * time.Hour: {true, true}} {
+	for after, want := range map[time.Duration]struct{ chosen, moved bool }{24*time.Hour - 1: {}, 24 * time.Hour: {chosen: true},
+		48 * time.Hour: {true, true}} {
 		tuner.State.Chosen, tuner.State.Moved, o.Now = now, now, now.Add(after)
 		tuner.choose(spec, o)
 		if chosen, moved := tuner.State.Chosen.Equal(o.Now), tuner.State.Moved.Equal(o.Now); chosen != want.chosen || moved != want.moved {

@@ -61,7 +61,8 @@ type hours struct {
 func hoursOf(s *usage.Series, spec Spec, now time.Time) hours {
 	end := HourOf(now, spec.Zone)
 	n := usage.Points / 60
-	h := hours{first: end.Add(-time.Duration(n) * time.Hour), peaks: make([]float64, n), zone: spec.Zone, daily: spec.Daily, known: map[int]float64{}}
+	h := hours{first: end.Add(-time.Duration(n) * time.Hour), peaks: make([]float64, n), zone: spec.Zone, daily: spec.Daily,
+		known: map[int]float64{}}
 	if h.zone == nil {
 		h.zone = time.UTC
 	}

@@ -49,8 +49,8 @@ func taught(days int, demand func(at time.Time) float64) (*Tuner, time.Time) {
 	return t, now
 }
 
-// TestWhatIsUsualInAnHour is the mean of the peaks of that hour on the days before: the last one counts most, and the one a week before more than its
-// neighbours, unless days are all the same.
+// TestWhatIsUsualInAnHour is the mean of the peaks of that hour on the days before: the last one counts most, and the one a week
+// before more than its neighbours, unless days are all the same.
 func TestWhatIsUsualInAnHour(t *testing.T) {
 	tuner, now := taught(8, func(at time.Time) float64 { return 100 * float64(at.Day()-monday.Day()+1) * float64(1+at.Hour()) })
 	sum, total := 0.0, 0.0
@@ -133,7 +133,8 @@ func TestHoursBeginOnTheClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2037, 1, 5, 10, 20, 0, 0, time.UTC)
-	for zone, want := range map[*time.Location]time.Time{nil: at.Add(-20 * time.Minute), time.UTC: at.Add(-20 * time.Minute), kathmandu: at.Add(-5 * time.Minute)} {
+	for zone, want := range map[*time.Location]time.Time{nil: at.Add(-20 * time.Minute), time.UTC: at.Add(-20 * time.Minute),
+		kathmandu: at.Add(-5 * time.Minute)} {
 		if got := HourOf(at, zone); !got.Equal(want) {
 			t.Errorf("in %v it began at %s, want %s", zone, got.UTC(), want)
 		}

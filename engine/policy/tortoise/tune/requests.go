@@ -30,7 +30,8 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pac
 			return current.CPU, 0
 		}
 		enough = optimize.Replicas(t.Usage.Demand(spec.Scaled).Latest(), next, spec.Profile, spec.Bounds)
-		if enough = max(enough, t.planned(spec, o, next), min(awaited, spec.Bounds.MaxFor(next))); o.Ready < enough && (awaited == 0 || o.Now.Sub(t.State.Awaiting) < spec.Cooldown) {
+		if enough = max(enough, t.planned(spec, o, next), min(awaited, spec.Bounds.MaxFor(next))); o.Ready < enough &&
+			(awaited == 0 || o.Now.Sub(t.State.Awaiting) < spec.Cooldown) {
 			if enough >= spec.Bounds.MaxFor(next) {
 				return current.CPU, 0
 			}
@@ -75,7 +76,8 @@ func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
 func (t *Tuner) beside(spec Spec, name string, request int64) (wanted int64, why string) {
 	l := spec.limits(name)
 	used := int64(math.Ceil(t.shares[name] * float64(request)))
-	return min(max(used, l.Min.CPU), l.Max.CPU), optimize.Bounded(used, l.Min.CPU, l.Max.CPU, func(n int64) string { return fmt.Sprintf("%dm", n) })
+	return min(max(used, l.Min.CPU), l.Max.CPU), optimize.Bounded(used, l.Min.CPU, l.Max.CPU,
+		func(n int64) string { return fmt.Sprintf("%dm", n) })
 }
 
 // vertical sizes memory, and the CPU of containers that are not scaled. A short request grows at once, and again after

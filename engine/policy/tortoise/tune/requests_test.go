@@ -186,7 +186,8 @@ func TestCPUThatIsShortWaits(t *testing.T) {
 		if got := to.Requests["proxy"].CPU; got != tc.want {
 			t.Errorf("%s after a rise %dm become %dm, want %dm", tc.raised, tc.was, got, tc.want)
 		}
-		if why := tuner.reasons; len(why) != 1 || strings.HasSuffix(why[0].Text, "; it is short, and rises again 15m0s after it last did") != tc.says {
+		if why := tuner.reasons; len(why) != 1 || strings.HasSuffix(why[0].Text,
+			"; it is short, and rises again 15m0s after it last did") != tc.says {
 			t.Errorf("%s after a rise, with %dm, it says %v", tc.raised, tc.was, why)
 		}
 	}
@@ -220,7 +221,8 @@ func TestWhichChangesAreRises(t *testing.T) {
 	} {
 		tuner, to := New(), Setting{Requests: map[string]Request{"app": before}}
 		tuner.change(&to, "app", before, after, monday)
-		if changed, raised := tuner.State.Resized.Equal(monday), tuner.State.Raised.Equal(monday); changed != want.changed || raised != want.raised || to.Requests["app"] != after {
+		if changed, raised := tuner.State.Resized.Equal(monday), tuner.State.Raised.Equal(monday); changed != want.changed ||
+			raised != want.raised || to.Requests["app"] != after {
 			t.Errorf("from %v to %v it is changed %t, raised %t", before, after, changed, raised)
 		}
 	}
@@ -254,8 +256,10 @@ func TestReplicasComeFirst(t *testing.T) {
 		}
 		o := Observed{Now: now, Ready: tc.ready, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
 		to := clone(o.Setting)
-		if got, _ := tuner.request(spec, o, &to, phase.Working.Allowed(), tuner.pace(spec, o)); got != tc.request || to.Requests["app"].CPU != tc.next {
-			t.Errorf("%s: the minimum is for %dm, want %dm; the request is %dm, want %dm", tc.reason, got, tc.request, to.Requests["app"].CPU, tc.next)
+		if got, _ := tuner.request(spec, o, &to, phase.Working.Allowed(), tuner.pace(spec, o)); got != tc.request ||
+			to.Requests["app"].CPU != tc.next {
+			t.Errorf("%s: the minimum is for %dm, want %dm; the request is %dm, want %dm", tc.reason, got, tc.request, to.Requests["app"].CPU,
+				tc.next)
 		}
 	}
 }
@@ -276,7 +280,8 @@ func TestReplicasAreWaitedForACooldown(t *testing.T) {
 		see(tuner, now.Add(tc.after), tc.demand)
 		o := Observed{Now: now.Add(tc.after), Ready: 4, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
 		to := clone(o.Setting)
-		if _, enough := tuner.request(spec, o, &to, phase.Working.Allowed(), tuner.pace(spec, o)); enough != tc.enough || to.Requests["app"].CPU != tc.request {
+		if _, enough := tuner.request(spec, o, &to, phase.Working.Allowed(), tuner.pace(spec, o)); enough != tc.enough ||
+			to.Requests["app"].CPU != tc.request {
 			t.Errorf("after %s: %d are enough, and it is %dm; want %d and %dm", tc.after, enough, to.Requests["app"].CPU, tc.enough, tc.request)
 		}
 	}

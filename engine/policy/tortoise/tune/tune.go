@@ -78,7 +78,8 @@ type Vertical struct {
 func Defaults(p optimize.Profile, scaled string) Spec {
 	return Spec{
 		Profile: p, Guard: optimize.DefaultGuard(), Scaled: scaled, Cooldown: time.Hour, Tolerance: 0.1,
-		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 50, MaxUtilisation: 90},
+		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 50,
+			MaxUtilisation: 90},
 	}
 }
 

@@ -36,7 +36,8 @@ type scene struct {
 }
 
 func newScene() *scene {
-	s := &scene{Tuner: New(), spec: Defaults(optimize.Profiles["Balanced"], "app"), now: monday, replicas: 5, random: rand.New(rand.NewPCG(1, 2))}
+	s := &scene{Tuner: New(), spec: Defaults(optimize.Profiles["Balanced"], "app"), now: monday, replicas: 5,
+		random: rand.New(rand.NewPCG(1, 2))}
 	s.setting = Setting{Requests: map[string]Request{"app": {1000, 1 << 30}, "proxy": {100, 128 << 20}}, Min: 3, Max: 50, Utilisation: 70}
 	s.spec.Owner = Owner{Request: 1000, Target: 70, Min: 3}
 	s.demand = func(at time.Time) float64 {
@@ -67,7 +68,8 @@ func (s *scene) minute() Recommendation {
 	for name, has := range s.pods {
 		behind = behind || has.CPU > s.setting.Requests[name].CPU || has.Memory > s.setting.Requests[name].Memory
 	}
-	s.last = s.Decide(s.spec, Observed{Now: s.now, Setting: s.setting, Replicas: s.replicas, Ready: s.replicas, Stuck: s.stuck, Behind: behind})
+	s.last = s.Decide(s.spec, Observed{Now: s.now, Setting: s.setting, Replicas: s.replicas, Ready: s.replicas, Stuck: s.stuck,
+		Behind: behind})
 	s.setting = s.last.Setting
 	if s.stays == nil || !s.stays(s.now) {
 		s.pods = s.setting.Requests
@@ -161,7 +163,8 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 			t.Fatalf("%s: within half an hour the minimum has come from %d to %d in %s", name, low, s.setting.Min, s.last.Phase)
 		}
 		s.run(3 * time.Minute)
-		if planned := s.planned(s.spec, Observed{Now: s.now}, s.setting.Requests["app"].CPU); s.setting.Min != planned || planned >= low || s.last.Phase != phase.Working {
+		if planned := s.planned(s.spec, Observed{Now: s.now}, s.setting.Requests["app"].CPU); s.setting.Min != planned || planned >= low ||
+			s.last.Phase != phase.Working {
 			t.Errorf("%s: half an hour later the minimum has come from %d to %d in %s, want %d", name, low, s.setting.Min, s.last.Phase, planned)
 		}
 	}
@@ -289,7 +292,8 @@ func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 func TestWhatIsAskedForAtLeast(t *testing.T) {
 	for floor, want := range map[int64]int64{0: 1 << 30, 3 << 30: 3 << 30} {
 		s := newScene()
-		s.spec.Limits = map[string]Limits{"app": {Min: Request{CPU: 50, Memory: 3 << 30}, Max: Request{CPU: 4000, Memory: 8 << 30}, Floor: Request{Memory: floor}}}
+		s.spec.Limits = map[string]Limits{"app": {Min: Request{CPU: 50, Memory: 3 << 30}, Max: Request{CPU: 4000, Memory: 8 << 30},
+			Floor: Request{Memory: floor}}}
 		s.run(3 * 24 * time.Hour)
 		if m := s.setting.Requests["app"].Memory; m != want {
 			t.Errorf("with %d MiB asked for, memory is %d MiB", floor>>20, m>>20)
@@ -313,7 +317,8 @@ func TestWhatIsShortRisesWithPauses(t *testing.T) {
 		for _, r := range s.last.Reasons {
 			waited = waited || strings.HasSuffix(r.Text, "; it is short, and rises again 15m0s after it last did")
 		}
-		if after["app"].Memory <= before["app"].Memory && after["proxy"].Memory <= before["proxy"].Memory && after["proxy"].CPU <= before["proxy"].CPU {
+		if after["app"].Memory <= before["app"].Memory && after["proxy"].Memory <= before["proxy"].Memory &&
+			after["proxy"].CPU <= before["proxy"].CPU {
 			continue
 		}
 		if s.now.Sub(rose) < pause {

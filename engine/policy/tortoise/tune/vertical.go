@@ -17,9 +17,11 @@ func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 		r, v, l := to.Requests[name], o.Vertical[name], spec.limits(name)
 		before := r
 		const mebi = 1 << 20
-		sizes := []sized{{name + " memory", "MiB", mebi, &r.Memory, v.Target.Memory, v.Lower.Memory, v.Upper.Memory, l.Min.Memory, l.Max.Memory, l.Floor.Memory}}
+		sizes := []sized{{name + " memory", "MiB", mebi, &r.Memory, v.Target.Memory, v.Lower.Memory, v.Upper.Memory, l.Min.Memory, l.Max.Memory,
+			l.Floor.Memory}}
 		if name != spec.Scaled || spec.Fixed {
-			sizes = append(sizes, sized{CPUReason(spec.Scaled, name), "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU, l.Floor.CPU})
+			sizes = append(sizes, sized{CPUReason(spec.Scaled, name), "m", 1, &r.CPU, v.Target.CPU, v.Lower.CPU, v.Upper.CPU, l.Min.CPU, l.Max.CPU,
+				l.Floor.CPU})
 		}
 		for _, s := range sizes {
 			t.follow(spec, v, s, pace)
@@ -53,7 +55,8 @@ func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 		t.say(s.of, "it stays: %s %d %s, and says that it has seen too little", what, in(s.target), s.unit)
 		return
 	case wanted < *s.request && !p.fall:
-		t.say(s.of, "%d %s, after the cooldown: %s it, from %d to %d%s", in(wanted), s.unit, what, in(s.lower), in(s.upper), p.waits(*s.request, wanted))
+		t.say(s.of, "%d %s, after the cooldown: %s it, from %d to %d%s", in(wanted), s.unit, what, in(s.lower), in(s.upper),
+			p.waits(*s.request, wanted))
 		return
 	case wanted > *s.request && !needed:
 		t.say(s.of, "it stays: %s %d %s, and leaves what is from %d to %d", what, in(s.target), s.unit, in(s.lower), in(s.upper))

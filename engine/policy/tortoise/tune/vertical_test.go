@@ -15,7 +15,8 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 	const mib = 1 << 20
 	within := Limits{Min: Request{CPU: 50, Memory: 100 * mib}, Max: Request{CPU: 2000, Memory: 4096 * mib}}
 	memory := func(target, lower, upper int64) Vertical {
-		return Vertical{By: "web", Target: Request{Memory: target * mib}, Lower: Request{Memory: lower * mib}, Upper: Request{Memory: upper * mib}}
+		return Vertical{By: "web", Target: Request{Memory: target * mib}, Lower: Request{Memory: lower * mib},
+			Upper: Request{Memory: upper * mib}}
 	}
 	unsure := memory(500, 400, 9000)
 	unsure.Unsure = true
@@ -29,7 +30,8 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 		want   int64
 		reason string
 	}{
-		{"below that, too soon after a rise", memory(1200, 1001, 1500), 1000, 1 - 15*time.Minute, 1000, "1200 MiB: VerticalPodAutoscaler web recommends it, from 1001 to 1500; it is short, and rises again 15m0s after it last did"},
+		{"below that, too soon after a rise", memory(1200, 1001, 1500), 1000, 1 - 15*time.Minute, 1000,
+			"1200 MiB: VerticalPodAutoscaler web recommends it, from 1001 to 1500; it is short, and rises again 15m0s after it last did"},
 		{"below that, long enough after a rise", memory(1200, 1001, 1500), 1000, -15 * time.Minute, 1200, "1200 MiB: "},
 		{"as it would leave it, after a rise", memory(1200, 1000, 1500), 1000, 1 - 15*time.Minute, 1000, "leaves what is from 1000 to 1500"},
 		{"nothing is recommended", Vertical{By: "web"}, 1000, 2 * time.Hour, 1000, "it stays: no VerticalPodAutoscaler recommends anything"},
@@ -38,12 +40,14 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 		{"down, on the hour", memory(500, 400, 900), 1000, time.Hour, 800, "500 MiB: "},
 		{"down, within the cooldown", memory(500, 400, 900), 1000, time.Hour - 1, 1000, "500 MiB, after the cooldown"},
 		{"down, and it is unsure", unsure, 1000, 2 * time.Hour, 1000, "has seen too little"},
-		{"as it recommends, and it is unsure", settled, 1000, 2 * time.Hour, 1000, "1000 MiB: VerticalPodAutoscaler web recommends 1000, from 400 to 1200"},
+		{"as it recommends, and it is unsure", settled, 1000, 2 * time.Hour, 1000,
+			"1000 MiB: VerticalPodAutoscaler web recommends 1000, from 400 to 1200"},
 		{"too little to be worth it", memory(990, 400, 1200), 1000, 2 * time.Hour, 1000, "990 MiB: "},
 		{"as it would leave it", memory(1200, 1000, 1500), 1000, 2 * time.Hour, 1000, "leaves what is from 1000 to 1500"},
 		{"below that, within the cooldown", memory(1200, 1001, 1500), 1000, 0, 1200, "1200 MiB: "},
 		{"far below that", memory(3000, 2500, 3500), 1000, 0, 2000, "3000 MiB: "},
-		{"up, and it is unsure", Vertical{By: "web", Target: Request{Memory: 1500 * mib}, Lower: Request{Memory: 1200 * mib}, Unsure: true}, 1000, 0, 1500, "1500 MiB: "},
+		{"up, and it is unsure", Vertical{By: "web", Target: Request{Memory: 1500 * mib}, Lower: Request{Memory: 1200 * mib}, Unsure: true}, 1000,
+			0, 1500, "1500 MiB: "},
 		{"above what may be requested", memory(9000, 8000, 9900), 4000, 0, 4096, "4096 MiB: "},
 		{"at what may be requested", memory(9000, 8000, 9900), 4096, 0, 4096, "4096 MiB: "},
 		{"below what is asked for at least", memory(450, 200, 900), 350, 0, 450, "450 MiB: "},
@@ -81,7 +85,8 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 
 // TestWhichCPUAVerticalSizes: that of other containers, and of the scaled one where nothing is scaled by replicas.
 func TestWhichCPUAVerticalSizes(t *testing.T) {
-	v := map[string]Vertical{"app": {By: "web", Target: Request{CPU: 400}, Lower: Request{CPU: 200}}, "proxy": {By: "web", Target: Request{CPU: 80}, Lower: Request{CPU: 60}}}
+	v := map[string]Vertical{"app": {By: "web", Target: Request{CPU: 400}, Lower: Request{CPU: 200}},
+		"proxy": {By: "web", Target: Request{CPU: 80}, Lower: Request{CPU: 60}}}
 	for _, fixed := range []bool{false, true} {
 		tuner := New()
 		spec := Defaults(optimize.Profiles["Balanced"], "app")

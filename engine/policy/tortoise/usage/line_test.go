@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestMemoryByCPU: 0.5 MiB for each milli-CPU above 300 MiB, whatever was so long ago; a line that falls, or would begin below zero, is none of memory.
+// TestMemoryByCPU: 0.5 MiB for each milli-CPU above 300 MiB, whatever was so long ago; a line that falls, or would begin below
+// zero, is none of memory.
 func TestMemoryByCPU(t *testing.T) {
 	for _, tc := range []struct {
 		reason      string
@@ -22,14 +23,16 @@ func TestMemoryByCPU(t *testing.T) {
 	} {
 		target := &Target{}
 		for i := range 1000 { // two months before
-			target.Add(Sample{At: monday.Add(time.Duration(i)*time.Minute - 60*24*time.Hour), Container: "app", CPU: float64(i), Memory: float64(i) * mebi, Replicas: 1})
+			target.Add(Sample{At: monday.Add(time.Duration(i)*time.Minute - 60*24*time.Hour), Container: "app", CPU: float64(i),
+				Memory: float64(i) * mebi, Replicas: 1})
 		}
 		if tc.points < 100 {
 			target = &Target{}
 		}
 		for i := range tc.points {
 			cpu := 100 + 10*float64(i%90)
-			target.Add(Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: cpu, Memory: (tc.base + tc.slope*cpu) * mebi, Replicas: 3})
+			target.Add(Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: cpu, Memory: (tc.base + tc.slope*cpu) * mebi,
+				Replicas: 3})
 		}
 		if got := target.MemoryByCPU("app") / mebi; math.Abs(got-tc.want) > 0.01 {
 			t.Errorf("%s: it is %g MiB a milli-CPU, want %g", tc.reason, got, tc.want)

@@ -31,7 +31,8 @@ func TestTheRingKeepsTenDays(t *testing.T) {
 		s.Add(float64(100+step), at(step))
 	}
 	first, newest := stepOf(monday), stepOf(at(Points+2))
-	for step, known := range map[int64]bool{newest + 1: false, newest: true, newest - 1: true, first + 3: true, first + 2: false, first: false, -1: false, 0: false} {
+	for step, known := range map[int64]bool{newest + 1: false, newest: true, newest - 1: true, first + 3: true, first + 2: false, first: false,
+		-1: false, 0: false} {
 		if got := s.At(step); got.Known != known {
 			t.Errorf("step %d is known: %t", step-first, got.Known)
 		}

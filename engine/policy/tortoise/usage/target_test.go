@@ -149,7 +149,8 @@ func TestResetForgetsOneContainer(t *testing.T) {
 		target.Add(s)
 	}
 	target.Reset("app")
-	if target.Memory("app", 1) != 0 || target.Memory("proxy", 1) == 0 || target.Demand("app").Last() != 0 || target.Demand("proxy").Last() == 0 {
+	if target.Memory("app", 1) != 0 || target.Memory("proxy", 1) == 0 || target.Demand("app").Last() != 0 ||
+		target.Demand("proxy").Last() == 0 {
 		t.Error("another one than app was forgotten")
 	}
 }

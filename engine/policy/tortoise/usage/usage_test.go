@@ -149,7 +149,8 @@ func fill(r *rand.Rand, names ...string) *Target {
 	target := &Target{}
 	for i := range 11 * 24 * 60 {
 		for _, name := range names {
-			target.Add(Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: name, CPU: math.Exp(10 * r.Float64()), Memory: mebi * math.Exp(8*r.Float64()), Replicas: 1 + r.IntN(9)})
+			target.Add(Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: name, CPU: math.Exp(10 * r.Float64()),
+				Memory: mebi * math.Exp(8*r.Float64()), Replicas: 1 + r.IntN(9)})
 		}
 	}
 	return target

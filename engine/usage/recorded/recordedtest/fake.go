@@ -67,7 +67,8 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "it is down")
 	case strings.HasSuffix(r.URL.Path, "/api/v1/query_range"):
 		f.ranges++
-		answer(w, "matrix", f.matrix(query, seconds(r.FormValue("start")), seconds(r.FormValue("end")), time.Duration(number(r.FormValue("step"))*float64(time.Second))))
+		answer(w, "matrix", f.matrix(query, seconds(r.FormValue("start")), seconds(r.FormValue("end")),
+			time.Duration(number(r.FormValue("step"))*float64(time.Second))))
 	case strings.HasSuffix(r.URL.Path, "/api/v1/query"):
 		answer(w, "vector", f.vector(query, seconds(r.FormValue("time"))))
 	default:
@@ -153,7 +154,8 @@ func (f *Fake) vector(query string, at time.Time) model.Vector {
 		}
 		for _, pod := range w.Pods() {
 			for _, s := range w.Used(at) {
-				labels := model.Metric{"namespace": model.LabelValue(w.Namespace), "pod": model.LabelValue(pod), "container": model.LabelValue(s.Container)}
+				labels := model.Metric{"namespace": model.LabelValue(w.Namespace), "pod": model.LabelValue(pod),
+					"container": model.LabelValue(s.Container)}
 				switch query {
 				case strings.ReplaceAll(recorded.DefaultQueries[recorded.NowCPU], "$namespaces", found[1]):
 					add(s.CPU/1000, labels)

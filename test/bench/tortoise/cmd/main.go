@@ -1,5 +1,5 @@
-// Command cmd runs the offline benchmark of tuning. It prints a table, the figures and which gates hold, and ends with an error where one does
-// not.
+// Command cmd runs the offline benchmark of tuning. It prints a table, the figures and which gates hold, and ends with an error
+// where one does not.
 package main
 
 import (
@@ -28,7 +28,8 @@ func run(out, progress io.Writer, args []string) error {
 	flags := flag.NewFlagSet("bench-tortoise", flag.ContinueOnError)
 	seeds := flags.String("seeds", "1-10", "seeds of the families: `numbers` and ranges, with commas between them")
 	families := flags.String("families", "", "`names` of families, with commas between them; all by default")
-	contenders := flags.String("contenders", "", "`names` of contenders, with commas between them; all by default, and \"fixed\" is the grid of fixed settings")
+	contenders := flags.String("contenders", "",
+		"`names` of contenders, with commas between them; all by default, and \"fixed\" is the grid of fixed settings")
 	traces := flags.String("traces", "", "`directory` with series of real load (*.csv.gz), in place of the families")
 	days := flags.Int("days", 0, "simulate so many `days` at most")
 	if err := flags.Parse(args); err != nil {

@@ -40,14 +40,16 @@ func TestAPart(t *testing.T) {
 
 func TestNamesThatAreNoneAreRefused(t *testing.T) {
 	for _, args := range []string{"--families weekly,month", "--contenders flyball,hpa"} {
-		if err := run(io.Discard, io.Discard, strings.Fields(args)); err == nil || !strings.Contains(err.Error(), "weekly") && !strings.Contains(err.Error(), "flyball-all") {
+		if err := run(io.Discard, io.Discard, strings.Fields(args)); err == nil || !strings.Contains(err.Error(), "weekly") &&
+			!strings.Contains(err.Error(), "flyball-all") {
 			t.Errorf("%s: the error is %v", args, err)
 		}
 	}
 }
 
 func TestADirectoryWithoutSeries(t *testing.T) {
-	if err := run(io.Discard, io.Discard, []string{"--traces", filepath.Join(t.TempDir(), "none")}); err == nil || !strings.Contains(err.Error(), "*.csv.gz") {
+	if err := run(io.Discard, io.Discard, []string{"--traces", filepath.Join(t.TempDir(), "none")}); err == nil ||
+		!strings.Contains(err.Error(), "*.csv.gz") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -109,8 +109,10 @@ func clusterFlags(flags *flag.FlagSet) *cluster.Options {
 		return err
 	})
 	flags.IntVar(&opts.Nodes, "nodes", 6, "`number` of simulated nodes, in turn in zone-a, zone-b and zone-c")
-	flags.Var((*repeated)(&opts.ExtraAPIServerArgs), "extra-apiserver-arg", "`argument` added to kube-apiserver, as --flag=value; may be repeated")
-	flags.Var((*repeated)(&opts.ExtraControllerManagerArgs), "extra-controller-manager-arg", "`argument` added to kube-controller-manager, as --flag=value; may be repeated")
+	flags.Var((*repeated)(&opts.ExtraAPIServerArgs), "extra-apiserver-arg",
+		"`argument` added to kube-apiserver, as --flag=value; may be repeated")
+	flags.Var((*repeated)(&opts.ExtraControllerManagerArgs), "extra-controller-manager-arg",
+		"`argument` added to kube-controller-manager, as --flag=value; may be repeated")
 	flags.BoolVar(&opts.HighQPS, "high-qps", false, "let controllers work fast enough for thousands of pods")
 	flags.BoolVar(&opts.Audit, "audit", false, "write every request to audit.log in the cluster's directory, without bodies")
 	flags.Var((*repeated)(&opts.With), "with", "further `binary` to provide, for example helm; may be repeated")

@@ -123,7 +123,8 @@ func scaling(namespace string) {
 	Eventually(func(g Gomega) {
 		var h autoscalingv2.HorizontalPodAutoscaler
 		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
-		g.Expect(h.Status.Conditions).To(ContainElement(And(HaveField("Type", autoscalingv2.ScalingActive), HaveField("Status", BeEquivalentTo("True")))))
+		g.Expect(h.Status.Conditions).To(ContainElement(And(HaveField("Type", autoscalingv2.ScalingActive),
+			HaveField("Status", BeEquivalentTo("True")))))
 	}).Should(Succeed())
 }
 
