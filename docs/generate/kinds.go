@@ -212,8 +212,8 @@ func joinNonEmpty(between string, texts ...string) string {
 const kindsIntroduction = `# Kinds
 
 The library has adapters of %d kinds. This page is generated from [adapters/](../adapters), and each adapter's golden cases are
-tests. The comments in an adapter's file say why it is as it is, and what its operator does. All kinds take annotations as well. For a kind of your own, see
-[Adapters](adapters.md).
+tests. The comments in an adapter's file say why it is as it is, and what its operator does. All kinds
+take annotations as well. For a kind of your own, see [Adapters](adapters.md).
 
 **Asleep** are the fields that sleep writes, **held** those of a hold, and an object is **settled** once the
 predicates hold. Waking gives every field back as it was.

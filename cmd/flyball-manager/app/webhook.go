@@ -44,20 +44,13 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, err
 	}
-	ctx, reviews := compileContext(w), clientset.AuthorizationV1().SubjectAccessReviews()
-	own := judging.guard(ownKinds(w, ctx, admit.Adapters{Resources: inspector, Reviews: reviews}))
-	own = askAuthors(own, &admit.Authors{
-		Adapted: w, Resources: inspector, Reviews: admit.NewReviews(reviews, clock.RealClock{}), Context: ctx,
-		Clock: judging.clock, Note: judging.notes.Guarded, Loaded: w.Loaded(),
-	})
-	own = selectionWarnings{world: w, objects: judging.metadata.Client, context: ctx, clock: judging.opts.Clock}.wrap(own)
 	o := server.Options{
 		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
 		CertDir:  opts.Webhook.CertDir,
 		ClientCA: opts.Webhook.ClientCA, ClientNames: opts.Webhook.ClientNames,
 		Drain:  opts.Webhook.Drain,
 		Secret: types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
-		Kinds:  own,
+		Kinds:  judging.ownKinds(w, inspector, clientset),
 		Log:    opts.Log.WithName("webhook"),
 
 		OwnConfiguration: registration.OwnConfigurationName, Configurations: []string{registration.FreezeConfigurationName},
@@ -90,6 +83,17 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		return nil, fmt.Errorf("set up the webhook's readiness check: %w", err)
 	}
 	return server, mgr.Add(server)
+}
+
+// ownKinds returns the validators of Flyball's own kinds, with the guards of freezes and the rights of authors.
+func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset kubernetes.Interface) []admit.Kind {
+	ctx, reviews := compileContext(w), clientset.AuthorizationV1().SubjectAccessReviews()
+	own := j.guard(ownKinds(w, ctx, admit.Adapters{Resources: inspector, Reviews: reviews}))
+	own = askAuthors(own, &admit.Authors{
+		Adapted: w, Resources: inspector, Reviews: admit.NewReviews(reviews, clock.RealClock{}), Context: ctx,
+		Clock: j.clock, Note: j.notes.Guarded, Loaded: w.Loaded(),
+	})
+	return selectionWarnings{world: w, objects: j.metadata.Client, context: ctx, clock: j.opts.Clock}.wrap(own)
 }
 
 // endpoint returns the address at which API servers reach the webhook.

@@ -32,7 +32,8 @@ spec:
   mutations:
   - patchType: JSONPatch
     jsonPatch:
-      expression: '[JSONPatch{op: "add", path: "/spec/containers/0", value: Object.spec.containers{name: "a-proxy", image: "example.com/proxy:1",
+      expression: '[JSONPatch{op: "add", path: "/spec/containers/0", value: Object.spec.containers{
+        name: "a-proxy", image: "example.com/proxy:1",
         resources: Object.spec.containers.resources{requests: {"cpu": "100m", "memory": "64Mi"}}}}]'
 ---
 apiVersion: admissionregistration.k8s.io/v1
