@@ -50,5 +50,5 @@
 // A component of scale is fixed if its `when` does not hold for the owner's object: no size is a claim on it. An
 // existing entry is released. If a size would change nothing else, the object is unable to take it.
 //
-// Decisions (docs/decisions): 0008, 0018, 0019, 0021, 0029, 0030, 0041.
+// Decisions (docs/decisions): 0008, 0018, 0021, 0029, 0030, 0041.
 package adapter

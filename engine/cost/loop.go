@@ -2,7 +2,7 @@
 // target they decide, let the winning policy plan, and write within the policy's budget. Flyball's costs outside of
 // every plan are removed. All durable state is on the pods.
 //
-// Decisions (docs/decisions): 0032.
+// Decisions (docs/decisions): 0035.
 package cost
 
 import (

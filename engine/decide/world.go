@@ -2,7 +2,7 @@
 // policies, runs pipelines, relates autoscalers and their targets, merges, renders, and finds the gate of a write. It
 // is pure: the manager, the command line and tests get the same answer for the same World.
 //
-// Decisions (docs/decisions): 0005, 0007, 0027, 0038, 0039, 0050.
+// Decisions (docs/decisions): 0005, 0007, 0027, 0050.
 package decide
 
 import (

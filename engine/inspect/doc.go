@@ -7,5 +7,5 @@
 // as long as the server vouches for them. A Watcher reports possible changes of answers after a
 // CustomResourceDefinition or an APIService was created, changed or deleted.
 //
-// Decisions (docs/decisions): 0040, 0043.
+// Decisions (docs/decisions): 0043.
 package inspect

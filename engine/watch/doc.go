@@ -7,5 +7,5 @@
 // server or the kind is back. There is no polling and no resync. An object that cannot be projected never stops the
 // others. The package decides nothing and writes nothing.
 //
-// Decisions (docs/decisions): 0003, 0017.
+// Decisions (docs/decisions): 0003.
 package watch

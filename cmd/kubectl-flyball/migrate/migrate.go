@@ -4,7 +4,7 @@
 // is listed as left behind and never dropped in silence. Package tools has the meaning of each tool's objects, a file a
 // tool.
 //
-// Decisions (docs/decisions): 0034.
+// Decisions (docs/decisions): 0033.
 package migrate
 
 import (

@@ -3,5 +3,5 @@
 // replica answers. Memory and time of reviews are bounded (package limits). A stopping replica loses no request. The
 // tests are in package admit, with the handlers of package admit.
 //
-// Decisions (docs/decisions): 0015, 0016.
+// Decisions (docs/decisions): 0015.
 package server

@@ -1,6 +1,8 @@
 // Package schedule compiles a Schedule or ClusterSchedule. During sleep the claim is to sleep; otherwise the claim is
 // that no policy of the same or a lower priority puts targets to sleep. Restoring belongs to the ledger; the package
 // only returns claims, with start and next change.
+//
+// Decisions (docs/decisions): 0049.
 package schedule
 
 import (

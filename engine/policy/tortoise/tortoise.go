@@ -3,7 +3,7 @@
 // result for a target reaches the pipeline as advice, and the pipeline only turns advice into claims for the target and
 // its autoscaler.
 //
-// Decisions (docs/decisions): 0037.
+// Decisions (docs/decisions): 0037, 0045.
 package tortoise
 
 import (

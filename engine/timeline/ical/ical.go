@@ -2,7 +2,7 @@
 // list, so that an endless event costs no more than ten occurrences. An unreadable event is named with its line, and the rest
 // holds.
 //
-// Decisions (docs/decisions): 0052.
+// Decisions (docs/decisions): 0051.
 package ical
 
 import (

@@ -1,5 +1,7 @@
 // Package refusal finds the cause for which pods of a target are refused: by the API server on creation, by the
 // scheduler, or by a waiting container. It reads the cluster once for each roll-out that does not end.
+//
+// Decisions (docs/decisions): 0047.
 package refusal
 
 import (
