@@ -1,6 +1,6 @@
 // Package savings adds up the savings of policies: the difference between the owners' replicas and the current
-// replicas, and the CPU and memory requests of these replicas, now and over time. Sums over time are exact: they are
-// updated at each change and each read, not sampled.
+// replicas, and the CPU and memory requests of these replicas, now and over time; and their worth, by the rates of the
+// installation. Sums over time are exact: they are updated at each change and each read, not sampled.
 package savings
 
 import (
@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -60,15 +61,19 @@ type Book struct {
 	clock clock.PassiveClock
 	// exists reports whether a policy exists. Remaining savings of a deleted policy do not count.
 	exists func(workload.Policy) bool
+	// series are the metrics: those of all installations, and those of the known rates.
+	series []series
 
 	mu       sync.Mutex
 	accounts map[Key]*account
 	shares   map[workload.Ref][]share
 }
 
-// NewBook returns an empty Book. exists reports whether a policy exists; it must not call back.
-func NewBook(clock clock.PassiveClock, exists func(workload.Policy) bool) *Book {
-	return &Book{clock: clock, exists: exists, accounts: map[Key]*account{}, shares: map[workload.Ref][]share{}}
+// NewBook returns an empty Book. exists reports whether a policy exists; it must not call back. Money and CO2 are metrics
+// only with their rates.
+func NewBook(clock clock.PassiveClock, rates worth.Rates, exists func(workload.Policy) bool) *Book {
+	return &Book{clock: clock, exists: exists, series: append(slices.Clone(all), ofRates(rates)...), accounts: map[Key]*account{},
+		shares: map[workload.Ref][]share{}}
 }
 
 // Set replaces the savings on a target; requests are the requests of a pod, nil if unknown.
@@ -168,6 +173,25 @@ var all = []series{
 		func(a *account) float64 { return a.byteSeconds }),
 }
 
+// ofRates returns the metrics of rates. A currency without a name gives an empty label, which Prometheus leaves out.
+func ofRates(rates worth.Rates) []series {
+	of := func(name, help string, rate *worth.Rate, more prometheus.Labels) series {
+		const hour, gib = 3600, 1 << 30
+		return series{prometheus.NewDesc(name, help, labels, more), prometheus.CounterValue,
+			func(a *account) float64 { return rate.Of(a.coreSeconds/hour, a.byteSeconds/hour/gib) }}
+	}
+	var found []series
+	if rates.Price != nil {
+		found = append(found, of("flyball_saved_cost_total", "What the saved CPU and memory would have cost, by the installation's price.",
+			rates.Price, prometheus.Labels{"currency": rates.Price.Unit}))
+	}
+	if rates.CO2 != nil {
+		found = append(found, of("flyball_saved_co2_grams_total", "The CO2 of the saved CPU and memory, by the installation's rate.",
+			rates.CO2, nil))
+	}
+	return found
+}
+
 func gauge(name, help string, read func(*account) float64) series {
 	return series{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue, read}
 }
@@ -178,7 +202,7 @@ func counter(name, help string, read func(*account) float64) series {
 
 // Describe implements prometheus.Collector.
 func (b *Book) Describe(ch chan<- *prometheus.Desc) {
-	for _, s := range all {
+	for _, s := range b.series {
 		ch <- s.desc
 	}
 }
@@ -190,7 +214,7 @@ func (b *Book) Collect(ch chan<- prometheus.Metric) {
 	now := b.clock.Now()
 	for key, a := range b.accounts {
 		a.settle(now)
-		for _, s := range all {
+		for _, s := range b.series {
 			ch <- prometheus.MustNewConstMetric(s.desc, s.kind, s.read(a), key.Policy.Kind, key.Policy.Label(), key.Namespace)
 		}
 	}

@@ -1,6 +1,7 @@
 package savings_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -33,7 +35,7 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	s := &scene{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)), registry: prometheus.NewRegistry(),
 		gone: map[workload.Policy]bool{}}
-	s.Book = savings.NewBook(s.clock, func(id workload.Policy) bool { return !s.gone[id] })
+	s.Book = savings.NewBook(s.clock, worth.Rates{}, func(id workload.Policy) bool { return !s.gone[id] })
 	if err := s.registry.Register(s.Book); err != nil {
 		t.Fatal(err)
 	}
@@ -102,4 +104,48 @@ func TestSeriesAreByPolicyAndNamespace(t *testing.T) {
 	s.Set(web, []adapter.Saving{{By: nights, Replicas: 3}, {By: fleet, Replicas: 1}}, small)
 	s.Set(api, nil, nil)
 	s.expect("what they leave is not counted", map[string][6]float64{"fleet ClusterSchedule shop ": {1, 0.5, 100, 0, 0, 0}})
+}
+
+// TestWorthIsCounted checks the sums of money and CO2, and that there are none without rates.
+func TestWorthIsCounted(t *testing.T) {
+	for _, c := range []struct {
+		price, co2 string
+		want       map[string]float64
+	}{
+		{"", "", map[string]float64{}},
+		{"cpu=0.5,memory=0.25,currency=EUR", "", map[string]float64{"flyball_saved_cost_total EUR": 3*0.5*0.5 + 3*2*0.25}},
+		{"cpu=0.5", "memory=4", map[string]float64{"flyball_saved_cost_total ": 0.75, "flyball_saved_co2_grams_total": 24}},
+	} {
+		rates, err := worth.Parse(c.price, c.co2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC))
+		book, registry := savings.NewBook(clock, rates, func(workload.Policy) bool { return true }), prometheus.NewPedanticRegistry()
+		if err := registry.Register(book); err != nil {
+			t.Fatal(err)
+		}
+		book.Set(web, []adapter.Saving{{By: nights, Replicas: 3}}, &workload.Requests{MilliCPU: 500, MemoryBytes: 2 << 30})
+		clock.Step(time.Hour)
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			if !strings.Contains(f.GetName(), "cost") && !strings.Contains(f.GetName(), "co2") {
+				continue
+			}
+			name := f.GetName()
+			for _, l := range f.GetMetric()[0].GetLabel() {
+				if l.GetName() == "currency" {
+					name += " " + l.GetValue()
+				}
+			}
+			got[name] = f.GetMetric()[0].GetCounter().GetValue()
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("price %q, CO2 %q (-want +got):\n%s", c.price, c.co2, diff)
+		}
+	}
 }

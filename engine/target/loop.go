@@ -21,6 +21,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workers"
@@ -130,7 +131,7 @@ func (o *Options) setDefaults() {
 		o.RetryMax = 10 * time.Second
 	}
 	if o.Savings == nil {
-		o.Savings = savings.NewBook(o.Clock, func(workload.Policy) bool { return false })
+		o.Savings = savings.NewBook(o.Clock, worth.Rates{}, func(workload.Policy) bool { return false })
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
 	"flyball.dev/flyball/engine/controller/newpods"
+	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
@@ -46,7 +47,7 @@ func metrics(t *testing.T) []string {
 	t.Helper()
 	var known described
 	if _, err := app.NewMetrics(&known, world.New(world.Scope("", nil)), status.NewListings(),
-		clocktesting.NewFakePassiveClock(time.Time{})); err != nil {
+		clocktesting.NewFakePassiveClock(time.Time{}), worth.Rates{Price: &worth.Rate{}, CO2: &worth.Rate{}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := freezecontroller.NewMetrics(&known); err != nil {
@@ -64,7 +65,7 @@ func metrics(t *testing.T) []string {
 // TestMetricsExist checks that the manager has every metric in alerts, dashboard and documents.
 func TestMetricsExist(t *testing.T) {
 	known := metrics(t)
-	word := regexp.MustCompile(`\bflyball_[a-z_]+`)
+	word := regexp.MustCompile(`\bflyball_[a-z0-9_]+`)
 	for _, pattern := range []string{"deploy/alerts/*.yaml", "deploy/alerts/tests/*.yaml", "deploy/dashboards/*.json", "docs/operations.md",
 		"docs/runbook.md", "docs/policies/*.md"} {
 		for file, text := range read(t, pattern) {

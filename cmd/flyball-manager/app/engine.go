@@ -71,7 +71,11 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	enforcement *freezecontroller.Enforcement, pods members.Options) error {
 	log := opts.Log.WithName("engine")
 	cached, recorder := mgr.GetClient(), status.CutNotes(mgr.GetEventRecorder("flyball"))
-	m, err := NewMetrics(opts.Registry, w, listings, opts.Clock)
+	rates, err := opts.Savings.rates()
+	if err != nil {
+		return err
+	}
+	m, err := NewMetrics(opts.Registry, w, listings, opts.Clock, rates)
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}

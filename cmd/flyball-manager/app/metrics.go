@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
@@ -33,9 +34,10 @@ type Metrics struct {
 }
 
 // NewMetrics creates and registers the metrics of an engine, including the listings. clock is the clock by which
-// policies are decided.
-func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listings, clock clock.PassiveClock) (*Metrics, error) {
-	m := Metrics{savings: savings.NewBook(clock, func(id workload.Policy) bool { return w.Snapshot().Find(id) != nil })}
+// policies are decided. Money and CO2 are counted by their rates.
+func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listings, clock clock.PassiveClock,
+	rates worth.Rates) (*Metrics, error) {
+	m := Metrics{savings: savings.NewBook(clock, rates, func(id workload.Policy) bool { return w.Snapshot().Find(id) != nil })}
 	for _, c := range []prometheus.Collector{version.Collector(), m.savings, listings} {
 		if err := r.Register(c); err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/usage/recorded"
 )
@@ -45,6 +46,8 @@ type Options struct {
 	UsageResolution time.Duration
 	// Prometheus configures the server that has the history of pod usage.
 	Prometheus PrometheusOptions
+	// Savings has the rates by which savings are counted as money and CO2.
+	Savings SavingsOptions
 	// ShutdownTimeout is the time that writes in flight get after the manager was asked to stop.
 	ShutdownTimeout time.Duration
 	// Webhook configures the admission webhook.
@@ -130,6 +133,19 @@ type PrometheusOptions struct {
 	Queries []string
 }
 
+// SavingsOptions are the rates of money and CO2, in the form of worth.Parse. Empty: not counted.
+type SavingsOptions struct {
+	Price, CO2 string
+}
+
+func (o SavingsOptions) rates() (worth.Rates, error) {
+	rates, err := worth.Parse(o.Price, o.CO2)
+	if err != nil {
+		return worth.Rates{}, fmt.Errorf("--savings-price and --savings-co2: %w", err)
+	}
+	return rates, nil
+}
+
 // server returns the server, or nil if no address is set.
 func (o PrometheusOptions) server() (tuning.Recorder, error) {
 	queries, err := recorded.ParseQueries(o.Queries, recorded.CheckQuery)
@@ -167,6 +183,12 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"URL of a Prometheus server with a history of pod usage, for policies that ask for it. Empty: none.")
 	fs.StringVar(&o.Prometheus.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus, read for each request.")
 	fs.StringArrayVar(&o.Prometheus.Queries, "prometheus-query", nil, "NAME=PROMQL: a query for --prometheus that replaces the default query.")
+	fs.StringVar(&o.Savings.Price, "savings-price", "",
+		"Price of a CPU core hour and of a GiB hour of memory, such as cpu=0.031,memory=0.004,currency=EUR, by which flyball_saved_cost_total "+
+			"counts. Empty: no such metric.")
+	fs.StringVar(&o.Savings.CO2, "savings-co2", "",
+		"Grams of CO2 of a CPU core hour and of a GiB hour of memory, such as cpu=4.6,memory=0.4, by which flyball_saved_co2_grams_total "+
+			"counts. Empty: no such metric.")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second,
 		"Time limit for writes in flight after the manager was asked to stop.")
 	fs.BoolVar(&o.Webhook.Enabled, "webhook", true,
@@ -209,6 +231,9 @@ func (o *Options) validate() error {
 		errs = append(errs, fmt.Errorf("--usage-resolution must be above 0, is %s", o.UsageResolution))
 	}
 	if _, err := o.Prometheus.server(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := o.Savings.rates(); err != nil {
 		errs = append(errs, err)
 	}
 	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {

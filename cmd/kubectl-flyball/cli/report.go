@@ -11,6 +11,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/engine/savings/worth"
 )
 
 // html is an output format of the verb report only.
@@ -19,6 +20,7 @@ const html = "html"
 type reportVerb struct {
 	*session
 	manifests
+	rateFlags
 	from, span string
 }
 
@@ -33,7 +35,8 @@ func newReport(s *session) *cobra.Command {
 text for everything that its picture shows.
 
 The time before now is shown as far as ledgers know it. The time from now on is the simulation of plan. Freezes are listed for 90 days.`,
-		Example:     "  kubectl flyball report -A -o html > week.html\n  kubectl flyball report --offline -f manifests/ --from 2037-05-11T00:00",
+		Example: "  kubectl flyball report -A -o html > week.html\n  kubectl flyball report --offline -f manifests/ --from 2037-05-11T00:00\n" +
+			"  kubectl flyball report -A --price cpu=0.031,memory=0.004,currency=EUR --co2 cpu=4.6,memory=0.4",
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{moreFormats: html},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
@@ -42,6 +45,7 @@ The time before now is shown as far as ledgers know it. The time from now on is 
 	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().StringVar(&v.from, "from", "", "Instant to begin at (default: the last midnight)")
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 24h or 7d (default: seven days of the calendar)")
+	v.addRates(cmd)
 	return cmd
 }
 
@@ -64,14 +68,34 @@ func (v *reportVerb) run(ctx context.Context) error {
 	return v.print(found)
 }
 
+// rateFlags are the flags for the worth of savings.
+type rateFlags struct{ price, co2 string }
+
+func (f *rateFlags) addRates(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.price, "price", "",
+		"Show savings as money, by the price of a CPU core hour and of a GiB hour of memory: cpu=0.031,memory=0.004,currency=EUR")
+	cmd.Flags().StringVar(&f.co2, "co2", "", "Show savings as CO2, by the grams of a CPU core hour and of a GiB hour: cpu=4.6,memory=0.4")
+}
+
+func (f *rateFlags) rates() (worth.Rates, error) {
+	rates, err := worth.Parse(f.price, f.co2)
+	if err != nil {
+		return rates, fmt.Errorf("--price and --co2: %w", err)
+	}
+	return rates, nil
+}
+
 // freezesFor is the time for which a report lists freezes.
 const freezesFor = 90 * 24 * time.Hour
 
 func (v *reportVerb) options() (page.Options, error) {
 	now := v.Now().Truncate(time.Second)
 	o := page.Options{Now: now, From: week.Midnight(now, v.zone), Zone: v.zone, Namespace: v.within(), Live: !v.offline}
+	var err error
+	if o.Rates, err = v.rates(); err != nil {
+		return o, err
+	}
 	if v.from != "" {
-		var err error
 		if o.From, err = v.at("from", v.from); err != nil {
 			return o, err
 		}

@@ -18,6 +18,7 @@ import (
 type uiVerb struct {
 	*session
 	manifests
+	rateFlags
 	port      uint16
 	noBrowser bool
 }
@@ -40,10 +41,15 @@ The server ends with Ctrl-C.`,
 	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().Uint16Var(&v.port, "port", 0, "Port of the loopback address; 0 takes a free one")
 	cmd.Flags().BoolVar(&v.noBrowser, "no-browser", false, "Print the address, and open no browser")
+	v.addRates(cmd)
 	return cmd
 }
 
 func (v *uiVerb) run(ctx context.Context) error {
+	rates, err := v.rates()
+	if err != nil {
+		return err
+	}
 	namespace := v.within()
 	load := func(ctx context.Context) (*source.World, error) {
 		return v.read(ctx, source.Query{Namespace: namespace}, v.paths)
@@ -57,7 +63,7 @@ func (v *uiVerb) run(ctx context.Context) error {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	server := serve.New(port, serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace,
-		FlyballNamespace: v.flyballNamespace, Live: !v.offline})
+		FlyballNamespace: v.flyballNamespace, Live: !v.offline, Rates: rates})
 	address := server.Address()
 	_, _ = fmt.Fprintln(v.Out, address)
 	if !v.noBrowser {

@@ -6,6 +6,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/engine/savings/worth"
 )
 
 // body is a report in a view.
@@ -87,3 +88,18 @@ func (v *view) Edge(t time.Time, none string) string { return edge(v, t, none) }
 
 // Effect returns the effect of a freeze or an exception, with its reason.
 func (v *view) Effect(e *freezes.Entry) string { return effect(e) }
+
+// Heads returns the heads of the columns for the worth of savings.
+func (b body) Heads() []string { return b.rates.Heads() }
+
+// worthCell is the worth of a saving in one unit.
+type worthCell struct{ Head, Text string }
+
+// WorthCells returns the columns of a worth.
+func (b body) WorthCells(w worth.Worth) []worthCell {
+	var cells []worthCell
+	for i, text := range w.Cells() {
+		cells = append(cells, worthCell{b.Heads()[i], text})
+	}
+	return cells
+}

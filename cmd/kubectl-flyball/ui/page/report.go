@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
@@ -19,6 +20,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -33,8 +35,11 @@ type Report struct {
 	Status  overview.Overview `json:"status"`
 	Health  *doctor.Checkup   `json:"health"`
 	Missing []string          `json:"missing,omitempty"`
+	// Worth is that of all savings.
+	Worth worth.Worth `json:"worth,omitzero"`
 
-	zone *time.Location
+	zone  *time.Location
+	rates worth.Rates
 }
 
 // Saving is the sum of the targets of a namespace with the same policies.
@@ -42,6 +47,7 @@ type Saving struct {
 	Namespace string      `json:"namespace,omitempty"`
 	Policies  []string    `json:"policies"`
 	Totals    plan.Totals `json:"totals"`
+	Worth     worth.Worth `json:"worth,omitzero"`
 }
 
 // Options select the content of a report.
@@ -55,6 +61,8 @@ type Options struct {
 	Namespace string
 	// Live means a manager works on the world.
 	Live bool
+	// Rates are the rates by which savings are shown as money and CO2.
+	Rates worth.Rates
 }
 
 // Of returns the report of a world.
@@ -63,7 +71,8 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 	if o.From.After(at) {
 		at = o.From
 	}
-	r := &Report{At: at.In(o.Zone), Scope: cmp.Or(o.Namespace, "all namespaces"), zone: o.Zone, Savings: []Saving{}}
+	r := &Report{At: at.In(o.Zone), Scope: cmp.Or(o.Namespace, "all namespaces"), zone: o.Zone, rates: o.Rates,
+		Savings: []Saving{}}
 	var err error
 	if r.Week, err = week.Of(ctx, w, week.Options{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone, Namespace: o.Namespace}); err != nil {
 		return nil, err
@@ -73,8 +82,9 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 		return nil, err
 	}
 	for _, g := range r.Week.Groups {
-		r.Savings = append(r.Savings, Saving{g.Namespace, g.Policies, g.Totals})
+		r.Savings = append(r.Savings, Saving{g.Namespace, g.Policies, g.Totals, o.worth(g.Totals)})
 	}
+	r.Worth = o.worth(r.Week.Totals)
 	r.Freezes = freezes.Of(memory, freezes.Options{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace})
 	r.Status = StatusOf(w, memory, at, o)
 	if r.Health, err = doctor.Of(w, o.Live, o.Namespace == ""); err != nil {
@@ -84,6 +94,10 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 		r.Missing = append(r.Missing, text)
 	}
 	return r, nil
+}
+
+func (o Options) worth(t plan.Totals) worth.Worth {
+	return o.Rates.Of(t.CPUHoursSaved, t.MemoryGiBHoursSaved)
 }
 
 // StatusOf returns the overview of a world at an instant.
@@ -150,11 +164,16 @@ func (r *Report) Text(w *report.Writer) {
 	}
 	w.Heading("Savings from %s on", instant.Text(r.At, r.zone))
 	rows = nil
-	for _, s := range append(slices.Clone(r.Savings), Saving{"all", nil, r.Week.Totals}) {
-		rows = append(rows, report.Row(cmp.Or(s.Namespace, "cluster"), listed(s.Policies), fmt.Sprintf("%.1f", s.Totals.ReplicaHoursSaved),
-			fmt.Sprintf("%.1f", s.Totals.CPUHoursSaved), fmt.Sprintf("%.1f", s.Totals.MemoryGiBHoursSaved)))
+	for _, s := range append(slices.Clone(r.Savings), Saving{"all", nil, r.Week.Totals, r.Worth}) {
+		cells := append([]string{cmp.Or(s.Namespace, "cluster"), listed(s.Policies), fmt.Sprintf("%.1f", s.Totals.ReplicaHoursSaved),
+			fmt.Sprintf("%.1f", s.Totals.CPUHoursSaved), fmt.Sprintf("%.1f", s.Totals.MemoryGiBHoursSaved)}, s.Worth.Cells()...)
+		rows = append(rows, report.Row(cells...))
 	}
-	w.Grid("  ", []string{"NAMESPACE", "POLICIES", "REPLICA HOURS", "CPU HOURS", "MEMORY GIB HOURS"}, rows)
+	heads := []string{"NAMESPACE", "POLICIES", "REPLICA HOURS", "CPU HOURS", "MEMORY GIB HOURS"}
+	for _, head := range r.rates.Heads() {
+		heads = append(heads, strings.ToUpper(head))
+	}
+	w.Grid("  ", heads, rows)
 	w.Heading("Freezes")
 	r.Freezes.Text(w)
 	w.Heading("Problems")

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,9 +13,11 @@ import (
 	"github.com/tidwall/gjson"
 	"golang.org/x/net/html"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/savings/worth"
 )
 
 const root = "../../../.."
@@ -138,6 +141,41 @@ func TestPictureIsTold(t *testing.T) {
 		"@media screen and (prefers-color-scheme: dark)", "@media print"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
+		}
+	}
+}
+
+// TestSavingsHaveTheirWorth holds that rates add their columns to the page and to the table, and that there are none without rates.
+func TestSavingsHaveTheirWorth(t *testing.T) {
+	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
+	for _, rates := range []string{"", "cpu=9177,currency=EUR"} {
+		r, err := worth.Parse(rates, rates[:min(len(rates), 8)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := page.Of(t.Context(), demo(t), page.Options{Now: from, From: from, To: from.AddDate(0, 0, 7), FreezesTo: from.AddDate(0, 0, 7),
+			Zone: time.UTC, Rates: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := rendered(t, found)
+		var table bytes.Buffer
+		if err := report.Print(&table, found, report.Table, false); err != nil {
+			t.Fatal(err)
+		}
+		if found.Week.Totals.CPUHoursSaved == 0 {
+			t.Fatal("the demo saves nothing")
+		}
+		cost, grams := fmt.Sprintf("%.2f", 9177*found.Week.Totals.CPUHoursSaved), fmt.Sprintf("%.0f", 9177*found.Week.Totals.CPUHoursSaved)
+		for _, want := range []string{`class="n">Cost EUR</th>`, `data-head="Cost EUR">` + cost + "</td>", `data-head="CO2 g">` + grams + "</td>"} {
+			if has := strings.Contains(text, want); has != (rates != "") {
+				t.Errorf("rates %q: the page has %q: %t", rates, want, has)
+			}
+		}
+		for _, want := range []string{"COST EUR", "CO2 G", cost, grams} {
+			if has := strings.Contains(table.String(), want); has != (rates != "") {
+				t.Errorf("rates %q: the table has %q: %t", rates, want, has)
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/savings/worth"
 )
 
 // Options configure a server.
@@ -32,6 +33,8 @@ type Options struct {
 	Namespace, FlyballNamespace string
 	// Live means a manager works on the world.
 	Live bool
+	// Rates are the rates by which savings are shown as money and CO2.
+	Rates worth.Rates
 }
 
 // fresh is the time for which a world is shown before it is read again.

@@ -96,7 +96,7 @@ func statusOf(err error) int {
 // report returns the report of the choices.
 func (q request) report(ctx context.Context, w *source.World) (*page.Report, error) {
 	now := q.Now().Truncate(time.Second)
-	o := page.Options{Now: now, From: week.Midnight(now, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live}
+	o := page.Options{Now: now, From: week.Midnight(now, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live, Rates: q.Rates}
 	if text := q.query["from"]; text != "" {
 		day, err := time.Parse(time.DateOnly, text)
 		if err != nil {
