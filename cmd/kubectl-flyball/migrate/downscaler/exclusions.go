@@ -127,19 +127,47 @@ func (w *work) filtered(o migrate.Object) bool {
 	return len(w.onlyLabels) > 0
 }
 
-// exclude reads the setting of that name: whether it is set, and whether it excludes. A span of time always excludes
-// here.
+// exclude reads the setting of that name: whether it is set, and whether it excludes for good. Spans of time do not.
 func (w *work) exclude(o migrate.Object, s scope) (is, set bool) {
 	text, set := s["exclude"]
 	if !set {
 		return false, false
 	}
-	x := readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
-	if !x.always && (!x.isNever() || len(x.ignored) > 0) {
-		w.out.Leave(o, "exclude is %q: an exclusion for spans of time has no counterpart, so it is left alone for good", text)
+	x := w.spans(text)
+	if x.isNever() && len(x.ignored) > 0 {
+		w.out.Leave(o, "exclude is %q, of which no span counts: it is left alone for good", text)
 		return true, true
 	}
 	return x.always, true
+}
+
+// excludeInSpans adds the policy for an exclusion at some times only.
+func (w *work) excludeInSpans(from migrate.Object, s scope, at placement) {
+	x := w.spans(s["exclude"])
+	if x.always || x.isNever() {
+		return
+	}
+	at.notes = append(slices.Clone(at.notes),
+		"in the spans of exclude the tool leaves an object as it is, asleep or awake; here it is awake then")
+	for _, text := range x.ignored {
+		at.notes = append(at.notes, "a span of exclude does not count, there and here: "+text)
+	}
+	rules := v1alpha1.ScheduleRules{Priority: priorityExcluded, Otherwise: v1alpha1.OtherwiseNothing}
+	rules.TimeZone, rules.Awake = x.all()
+	w.put(from, at, "", at.kinds, rules)
+}
+
+// withOwnExclude returns the names of the objects in a namespace whose own exclude counts in place of the namespace's.
+func (w *work) withOwnExclude(namespace string) (names []string) {
+	for _, gk := range w.kinds {
+		for _, o := range w.in.Of(gk) {
+			if _, set := annotated(o)["exclude"]; set && o.Namespace() == namespace {
+				names = append(names, o.Name())
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // excludeNamespace reports whether the tool leaves a namespace alone, and notes the steps for that.

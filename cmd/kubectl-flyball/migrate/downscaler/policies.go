@@ -20,6 +20,7 @@ type placement struct {
 	namespace, name string
 	kinds           []schema.GroupKind
 	names           []string
+	excludeNames    []string
 	annotations     map[string]string
 	selector        *metav1.LabelSelector
 	priority        int32
@@ -92,7 +93,7 @@ func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why
 		return rules, nil, "it sets more than one of downtime, uptime and the two periods, which is an error there"
 	}
 	read := func(text string) spans {
-		x := readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
+		x := w.spans(text)
 		for _, text := range x.ignored {
 			notes = append(notes, "a span does not count, there and here: "+text)
 		}
@@ -134,15 +135,48 @@ func periods(down, up spans, notes []string) (rules v1alpha1.ScheduleRules, _ []
 	case down.isNever():
 		return rules, nil, "it sets upscale-period alone, so nothing puts to sleep"
 	case down.dates || up.dates:
-		return rules, nil, "a period has dates: a cron has none"
+		return datedPeriods(&down, &up, notes)
 	case okDown && up.isNever():
 		notes = append(notes, "in its period the tool undoes what people change; here that counts until the next downscale")
 		return v1alpha1.ScheduleRules{TimeZone: downZone, Downscale: downCron}, notes, ""
-	case !okDown || !okUp || downZone != upZone:
-		return rules, nil, "the periods begin at times that no pair of crons in one time zone can say"
 	}
 	notes = append(notes, "between its periods the tool leaves everything as it is; here the state is that of the period that began last")
-	return v1alpha1.ScheduleRules{TimeZone: downZone, Downscale: downCron, Upscale: upCron, OnManualChange: v1alpha1.ManualEnforce}, notes, ""
+	rules = v1alpha1.ScheduleRules{TimeZone: downZone, Downscale: downCron, Upscale: upCron, OnManualChange: v1alpha1.ManualEnforce}
+	if okDown && okUp && downZone == upZone {
+		return rules, notes, ""
+	}
+	zone, starts, oneDown := down.weekly()
+	upZone, ends, oneUp := up.weekly()
+	if !oneDown || !oneUp || zone != upZone {
+		return rules, nil,
+			"the periods begin in several time zones, or always, or there is no upscale-period for several times of downscale-period"
+	}
+	rules.TimeZone, rules.Downscale, rules.Upscale, rules.Asleep = zone, "", "", week.Between(starts, ends)
+	if len(rules.Asleep) == 0 {
+		return rules, nil, "each upscale-period begins together with a downscale-period, so nothing wakes"
+	}
+	return rules, notes, ""
+}
+
+// datedPeriods returns the rules of periods that have dates only: asleep from each date of one until the next date of the other.
+func datedPeriods(down, up *spans, notes []string) (rules v1alpha1.ScheduleRules, _ []string, why string) {
+	if len(down.starts)+len(up.starts) > 0 || down.always || up.always {
+		return rules, nil, "the periods mix dates with days of the week"
+	}
+	starts, ends := down.instants(), up.instants()
+	if len(ends) == 0 && len(starts) > 1 {
+		return rules, nil, "downscale-period has several dates, and there is no upscale-period between them"
+	}
+	rules = v1alpha1.ScheduleRules{TimeZone: "UTC", Otherwise: v1alpha1.OtherwiseNothing}
+	for _, start := range starts {
+		i := slices.IndexFunc(ends, func(end v1alpha1.Window) bool { return instant(end.Start).After(instant(start.Start)) })
+		w := v1alpha1.Window{Start: start.Start, End: noEnd}
+		if i >= 0 {
+			w.End = ends[i].Start
+		}
+		rules.Asleep = append(rules.Asleep, w)
+	}
+	return rules, append(notes, "the state is that of the period that began last, also after its end; what people change meanwhile counts"), ""
 }
 
 // replicasOf returns the replicas of sleeping objects.
@@ -198,7 +232,7 @@ func (w *work) emitLevels(from migrate.Object, at placement, rules v1alpha1.Sche
 func (w *work) put(from migrate.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules) {
 	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: at.names, Annotations: at.annotations, Selector: at.selector}
 	if len(at.names) == 0 {
-		target.ExcludeNames = w.excludedNames()
+		target.ExcludeNames = slices.Concat(w.excludedNames(), at.excludeNames)
 	}
 	var e *migrate.Emitted
 	if at.cluster != nil {
@@ -230,7 +264,7 @@ func (w *work) forced(from migrate.Object, s scope, at placement) bool {
 	if hasDown {
 		which = "force-downtime"
 	}
-	x := readSpans(down+up, w.config.env["timezone"], w.config.env["weekframe"])
+	x := w.spans(down + up)
 	if x.isNever() && len(x.ignored) > 0 {
 		w.out.Leave(from, "%s has no span that counts: %s", which, strings.Join(x.ignored, "; "))
 		return false

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
@@ -40,6 +41,11 @@ var (
 // The instants for no beginning and no end.
 const noBeginning, noEnd = "2000-01-01T00:00:00Z", "2999-12-31T00:00:00Z"
 
+// spans parses a list of spans, with the defaults of the tool's environment.
+func (w *work) spans(text string) spans {
+	return readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
+}
+
 // readSpans parses a list of spans. The defaults replace a missing zone and missing days.
 func readSpans(text, defaultZone, defaultDays string) spans {
 	s := spans{windows: map[string][]v1alpha1.Window{}, starts: map[string][]start{}}
@@ -60,7 +66,7 @@ func readSpans(text, defaultZone, defaultDays string) spans {
 			}
 			instants = append(instants, w)
 		default:
-			if why := s.weekly(part, defaultZone, defaultDays); why != "" {
+			if why := s.addWeekly(part, defaultZone, defaultDays); why != "" {
 				s.ignored = append(s.ignored, fmt.Sprintf("%q: %s", part, why))
 			}
 		}
@@ -75,9 +81,9 @@ func readSpans(text, defaultZone, defaultDays string) spans {
 	return s
 }
 
-// weekly adds a span of days and times. A span over midnight holds on each of its days by itself, before its end and
+// addWeekly adds a span of days and times. A span over midnight holds on each of its days by itself, before its end and
 // from its beginning: two windows.
-func (s *spans) weekly(text, zone, days string) (why string) {
+func (s *spans) addWeekly(text, zone, days string) (why string) {
 	from, to := "", ""
 	for i, token := range strings.Fields(text) {
 		switch m := timeToken.FindStringSubmatch(token); {
@@ -133,6 +139,43 @@ func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 		windows = append(windows, week.InZone(s.windows[z], z, zone)...)
 	}
 	return zone, windows
+}
+
+// weekly returns the beginnings of spans without dates in one time zone, in minutes of the week; false: they are others.
+func (s *spans) weekly() (zone string, minutes []int, ok bool) {
+	if s.always || s.dates || len(s.zones) != 1 {
+		return "", nil, false
+	}
+	for _, x := range s.starts[s.zones[0]] {
+		h, _ := migrate.Count(x.at[:2]) // it was printed by clock
+		m, _ := migrate.Count(x.at[3:]) // as above
+		for _, d := range x.days {
+			minutes = append(minutes, (slices.Index(week.Days, d)*24*60+int(h)*60+int(m))%(7*24*60)) // Sunday's 24:00 is Monday's 00:00
+		}
+	}
+	return s.zones[0], minutes, true
+}
+
+// instants returns the spans with dates, in order.
+func (s *spans) instants() (all []v1alpha1.Window) {
+	for _, zone := range s.zones {
+		for _, w := range s.windows[zone] {
+			if w.Start != "" {
+				all = append(all, w)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.Window) int { return instant(a.Start).Compare(instant(b.Start)) })
+	return all
+}
+
+// instant returns the instant of a text that a pattern has matched; zero: there is no such day or time.
+func instant(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // isNever reports whether the spans are empty.

@@ -18,11 +18,12 @@ import (
 
 const prefix = "downscaler/"
 
-// Priorities of the policies of an object, of its namespace, and of forced times.
+// Priorities of the policies of an object, of its namespace, of forced times, and of exclusions at some times.
 const (
 	priorityNamespace = 10
 	priorityObject    = 20
 	priorityForced    = 1000
+	priorityExcluded  = 2000
 )
 
 // byResource are the kinds by the names of --include-resources.
@@ -231,7 +232,10 @@ func (w *work) namespaces() {
 		if w.excludeNamespace(ns, s) {
 			continue
 		}
-		at := placement{namespace: ns.Name(), name: "downscaler-forced", kinds: w.kinds, selector: w.selector}
+		at := placement{namespace: ns.Name(), name: "downscaler-excluded", kinds: w.kinds, selector: w.selector}
+		at.excludeNames = w.withOwnExclude(ns.Name())
+		w.excludeInSpans(ns, s, at)
+		at.name, at.excludeNames = "downscaler-forced", nil
 		if w.explicit && !w.included.Has(ns.Name()) {
 			at.annotations = map[string]string{prefix + "exclude": "false"}
 		}
@@ -272,19 +276,27 @@ func (w *work) object(gk schema.GroupKind, o migrate.Object) {
 	default:
 		w.out.Leave(o, "the Deployment of the tool was not found, so it is not known whether it looks at this kind (--include-resources)")
 	}
-	at := placement{namespace: o.Namespace(), name: "downscaler-forced-" + o.Name(), kinds: []schema.GroupKind{gk}, names: []string{o.Name()}}
+	at := placement{namespace: o.Namespace(), name: "downscaler-excluded-" + o.Name(), kinds: []schema.GroupKind{gk},
+		names: []string{o.Name()}}
+	w.excludeInSpans(o, s, at)
+	at.name = "downscaler-forced-" + o.Name()
 	if !w.forced(o, s, at) {
 		w.label(o)
 		return
 	}
 	at.name, at.priority = "downscaler-"+o.Name(), priorityObject
 	scopes := w.scopes(s, w.namespaceScope(o.Namespace()))
-	// Its namespace is left out, but the object is not.
-	readmitted := s["exclude"] == "false" && w.excluded.Has(o.Namespace()) &&
-		slices.ContainsFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
-	if (hasTimes(s) || readmitted) && !w.emit(o, s, at, scopes) {
+	timed := slices.ContainsFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
+	if (hasTimes(s) || timed && w.readmits(o, s)) && !w.emit(o, s, at, scopes) {
 		w.label(o)
 	}
+}
+
+// readmits reports whether an object's own exclude takes it in, though the policies of its namespace do not select it.
+func (w *work) readmits(o migrate.Object, s scope) bool {
+	text, set := s["exclude"]
+	selected := !w.explicit || w.included.Has(o.Namespace()) || text == "false" // by the annotation
+	return set && (w.excluded.Has(o.Namespace()) || !selected)
 }
 
 // cluster converts the flags and the environment, which hold for everything.

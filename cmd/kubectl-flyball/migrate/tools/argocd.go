@@ -83,6 +83,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 			name = fmt.Sprintf("%s-%d", name, i+1)
 		}
 		emitSync(p, name, held, members.Of[set], out)
+		emitManual(p, name, held, members.Of[set], out)
 	}
 }
 
@@ -122,13 +123,18 @@ func globbed(glob, text string) bool {
 	return err == nil && re.MatchString(text)
 }
 
+// syncWindow returns a window, for a policy in a time zone.
+func syncWindow(w gjson.Result, zone string) v1alpha1.Window {
+	window := v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)}
+	return week.InZone([]v1alpha1.Window{window}, migrate.Zone(w.Get("timeZone").Str), zone)[0]
+}
+
 // emitSync adds a Schedule for the windows of the same Applications.
 func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
 	zone := migrate.Zone(held[0].Get("timeZone").Str)
 	var allow, deny []v1alpha1.Window
 	for _, w := range held {
-		window := v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)}
-		window = week.InZone([]v1alpha1.Window{window}, migrate.Zone(w.Get("timeZone").Str), zone)[0]
+		window := syncWindow(w, zone)
 		if w.Get("kind").Str == "allow" {
 			allow = append(allow, window)
 		} else {
@@ -151,24 +157,48 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 		}
 		e := out.Emit(s, p)
 		e.Note("automated sync is off while it is asleep; the Applications are listed by name, so add new ones to the list")
-		if i == 0 {
-			noteSync(e, p, held, out)
+		if i == 0 && slices.ContainsFunc(held, func(w gjson.Result) bool { return w.Get("syncOverrun").Bool() }) {
+			e.Note("syncOverrun is dropped: a sync that has begun always goes on here")
 		}
 	}
 }
 
-func noteSync(e *migrate.Emitted, p migrate.Object, held []gjson.Result, out *migrate.Output) {
-	manual, overrun := true, false
+// emitManual adds the freezes for windows without manualSync. There, deny windows refuse manual syncs while one without manualSync is
+// open, and allow windows while none is open and one of them is without manualSync.
+func emitManual(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
+	var deny, allow []v1alpha1.Window
+	denies, allows := false, false
+	zone := migrate.Zone(held[0].Get("timeZone").Str)
 	for _, w := range held {
-		manual = manual && w.Get("manualSync").Bool()
-		overrun = overrun || w.Get("syncOverrun").Bool()
+		window := syncWindow(w, zone)
+		switch refuses := !w.Get("manualSync").Bool(); {
+		case w.Get("kind").Str == "allow":
+			allow, allows = append(allow, window), allows || refuses
+		case refuses:
+			deny = append(deny, window)
+		default:
+			denies = true
+		}
 	}
-	if !manual {
-		out.Leave(p,
-			"manualSync is false: manual syncs are refused there and pass here; a ClusterMaintenanceWindow on the destination namespaces "+
-				"refuses changes outside windows, by whomever")
+	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Application), Names: apps}
+	rules := v1alpha1.FreezeRules{TimeZone: zone, Deny: []v1alpha1.Action{v1alpha1.ActionRollOut},
+		ExcludeSubjects: []v1alpha1.FreezeSubject{{Kind: "ServiceAccount", Namespace: p.Namespace(), Name: "argocd-application-controller"}},
+		Message:         &v1alpha1.FreezeMessage{Reason: fmt.Sprintf("sync window of the project %s", p.Name())}}
+	note := func(e *migrate.Emitted) {
+		e.Note("manualSync is not true, so syncs by hand are refused; here that goes for other edits of the Application's spec too")
+		e.Note("automated sync is the Schedule's matter, so the account of Argo CD's application controller is left out: check its name")
 	}
-	if overrun {
-		e.Note("syncOverrun is dropped: a sync that has begun always goes on here")
+	if len(deny) > 0 {
+		f := &v1alpha1.ChangeFreeze{ObjectMeta: migrate.Meta(p.Namespace(), name)}
+		f.Spec = v1alpha1.ChangeFreezeSpec{Target: target, FreezePeriod: v1alpha1.FreezePeriod{Windows: deny}, FreezeRules: rules}
+		note(out.Emit(f, p))
+	}
+	if allows {
+		e := out.Emit(&v1alpha1.MaintenanceWindow{ObjectMeta: migrate.Meta(p.Namespace(), name),
+			Spec: v1alpha1.MaintenanceWindowSpec{Target: target, Windows: allow, FreezeRules: rules}}, p)
+		note(e)
+		if denies {
+			e.Note("while a deny window with manualSync is open, syncs by hand pass there even outside of the allow windows, and not here")
+		}
 	}
 }

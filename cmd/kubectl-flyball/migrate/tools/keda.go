@@ -130,8 +130,8 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 		return
 	}
 	if slices.ContainsFunc(crons, func(c cronTrigger) bool { return c.desired != crons[0].desired }) {
-		out.Leave(s, "it has cron triggers alone, minReplicaCount 0, and several values of desiredReplicas: a Schedule wakes to one size")
-		return
+		// A Schedule wakes to one size, so a Trigger sets the sizes.
+		emitCrons(s, kind, name, crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Replicas: new(n)} }, out)
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: crons[0].zone}
 	for _, c := range crons {

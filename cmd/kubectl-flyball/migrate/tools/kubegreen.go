@@ -32,6 +32,7 @@ func kubeGreen() migrate.Tool {
 type sleepSelection struct {
 	kinds    []schema.GroupKind
 	names    map[schema.GroupKind]string
+	counts   map[schema.GroupKind]int64
 	nothing  []schema.GroupKind
 	selector *metav1.LabelSelector
 }
@@ -77,14 +78,22 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: names, ExcludeNames: exclude, Selector: sel.selector}
 		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), name),
 			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
+		if n, ok := sel.counts[kinds[0]]; ok {
+			e.Object.(*v1alpha1.Schedule).Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(n)}
+			e.Note("a smaller count is raised to %d by the patch there, and stays here", n)
+		}
 		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
 		migrate.NoteSpringEdges(e)
 	}
-	// An excludeRef names objects of one kind, and excludeNames holds for all kinds of a target.
+	// An excludeRef names objects of one kind, and excludeNames holds for all kinds of a target, as does asleepAs.
 	excluded := excludedNames(spec)
 	var alike migrate.Groups[string, schema.GroupKind]
 	for _, gk := range rest {
-		alike.Add(strings.Join(excluded.Of[gk], " "), gk)
+		key := strings.Join(excluded.Of[gk], " ")
+		if n, ok := sel.counts[gk]; ok {
+			key += fmt.Sprintf(" to %d", n)
+		}
+		alike.Add(key, gk)
 	}
 	for i, key := range alike.Keys {
 		kinds, name := alike.Of[key], s.Name()
@@ -107,7 +116,7 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 
 // selectionOf reads the switches and the references of a SleepInfo.
 func selectionOf(spec gjson.Result) sleepSelection {
-	sel := sleepSelection{names: map[schema.GroupKind]string{}}
+	sel := sleepSelection{names: map[schema.GroupKind]string{}, counts: map[schema.GroupKind]int64{}}
 	for _, k := range []struct {
 		field string
 		gk    schema.GroupKind

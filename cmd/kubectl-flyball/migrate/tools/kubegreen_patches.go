@@ -29,34 +29,52 @@ func operations(p gjson.Result) []gjson.Result {
 // same, and with an Adapter if the kind has none.
 func convertGreenPatch(in *migrate.Input, s migrate.Object, p gjson.Result, sel *sleepSelection, out *migrate.Output) {
 	gk := schema.GroupKind{Group: p.Get("target.group").Str, Kind: p.Get("target.kind").Str}
+	a, known := libraryAdapter(gk)
 	ops := operations(p)
-	if len(ops) != 1 || !slices.Contains([]string{"add", "replace", "remove"}, ops[0].Get("op").Str) {
-		out.Leave(s,
-			"its patch of %s is not one add, replace or remove: an adapter's suspend says what to set, and asleepAs cannot set any field", gk)
+	if len(ops) == 0 || known && len(ops) > 1 || slices.ContainsFunc(ops, isOther) {
+		out.Leave(s, "its patch of %s does more than set or remove fields, or sets several of a kind that has an adapter here: asleepAs "+
+			"cannot set any field", gk)
 		sel.kinds = without(sel.kinds, gk)
 		return
 	}
-	pointer, value := ops[0].Get("path").Str, ops[0].Get("value").Raw
-	if ops[0].Get("op").Str == "remove" {
-		value = "null"
-	}
-	a, known := libraryAdapter(gk)
+	pointer, value := ops[0].Get("path").Str, valueOf(ops[0])
 	switch {
 	case known && sleepsBy(a, pointer, value):
 		sel.kinds = append(without(sel.kinds, gk), gk)
+	case known && counts(a, pointer, value):
+		sel.kinds = append(without(sel.kinds, gk), gk)
+		sel.counts[gk], _ = migrate.Count(value)
 	case known:
 		out.Leave(s, "its patch of %s sets %s to %s: objects of that kind have an adapter here, which puts them to sleep another way", gk,
 			pointer, value)
 		sel.kinds = without(sel.kinds, gk)
 	default:
-		where, ok := pathOf(pointer)
-		if !ok {
-			out.Leave(s, "its patch of %s sets %s, which goes through a list: write an Adapter (kubectl flyball adapter new)", gk, pointer)
-			return
+		var set []v1alpha1.Write
+		for _, op := range ops {
+			where, ok := pathOf(op.Get("path").Str)
+			if !ok {
+				out.Leave(s, "its patch of %s sets %s, which goes through a list: write an Adapter (kubectl flyball adapter new)", gk,
+					op.Get("path").Str)
+				return
+			}
+			set = append(set, v1alpha1.Write{Path: where, Value: apiextensionsv1.JSON{Raw: []byte(valueOf(op))}})
 		}
 		sel.kinds = append(sel.kinds, gk)
-		emitGreenAdapter(in, s, gk, where, value, out)
+		emitGreenAdapter(in, s, gk, set, out)
 	}
+}
+
+// isOther reports whether an operation does more than set or remove a field.
+func isOther(op gjson.Result) bool {
+	return !slices.Contains([]string{"add", "replace", "remove"}, op.Get("op").Str)
+}
+
+// valueOf returns the JSON text of the value that an operation sets.
+func valueOf(op gjson.Result) string {
+	if op.Get("op").Str == "remove" {
+		return "null"
+	}
+	return op.Get("value").Raw
 }
 
 func without(kinds []schema.GroupKind, gk schema.GroupKind) []schema.GroupKind {
@@ -87,6 +105,12 @@ func sleepsBy(a v1alpha1.Adapter, pointer, value string) bool {
 		value == migrate.Number(a.Spec.Scale[0].Minimum)
 }
 
+// counts reports whether a patch sets the one replica count of an adapter.
+func counts(a v1alpha1.Adapter, pointer, value string) bool {
+	_, ok := migrate.Count(value)
+	return ok && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer
+}
+
 func pointerOf(text v1alpha1.Path) string {
 	p, err := path.Parse(string(text))
 	if err != nil {
@@ -113,7 +137,7 @@ func pathOf(pointer string) (v1alpha1.Path, bool) {
 	return v1alpha1.Path(p.Path().String()), true
 }
 
-func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, where v1alpha1.Path, value string, out *migrate.Output) {
+func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, set []v1alpha1.Write, out *migrate.Output) {
 	version := "v1"
 	objects := in.Of(gk)
 	if len(objects) > 0 {
@@ -126,7 +150,7 @@ func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, 
 		return // another SleepInfo has asked for it
 	}
 	a.Spec.Target = v1alpha1.AdapterTarget{Group: gk.Group, Kind: gk.Kind, Versions: []string{version}}
-	a.Spec.Suspend = []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: where, Value: apiextensionsv1.JSON{Raw: []byte(value)}}}}}
+	a.Spec.Suspend = []v1alpha1.Variant{{Set: set}}
 	e := out.Emit(a, s)
 	e.Note("the plural in its name is a guess: kubectl flyball adapter check FILE says whether it is served, and adapter rbac FILE " +
 		"prints the rights that it takes")

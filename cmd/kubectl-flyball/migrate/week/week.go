@@ -90,6 +90,36 @@ func Pair(start, end string) ([]v1alpha1.Window, bool) {
 	return nil, false
 }
 
+// Between returns the windows that open at each start and close at the next end, all in minutes of a week from Monday 00:00 on. An end
+// that is a start too does not count; without another, there are no windows.
+func Between(starts, ends []int) (windows []v1alpha1.Window) {
+	const length = int(weekLength / time.Minute)
+	ends = slices.DeleteFunc(slices.Clone(ends), func(e int) bool { return slices.Contains(starts, e) })
+	if len(ends) == 0 {
+		return nil
+	}
+	starts = slices.Compact(slices.Sorted(slices.Values(starts)))
+	nearest := func(from []int, distance func(int) int) int {
+		least := length
+		for _, x := range from {
+			if d := (distance(x) + length) % length; d > 0 {
+				least = min(least, d)
+			}
+		}
+		return least
+	}
+	for _, s := range starts {
+		since := func(x int) int { return s - x }
+		if nearest(starts, since) <= nearest(ends, since) {
+			continue // the window of the start before is still open
+		}
+		at := monday.Add(time.Duration(s) * time.Minute)
+		lasts := nearest(ends, func(x int) int { return x - s })
+		windows = addWindow(windows, at, at.Add(time.Duration(lasts)*time.Minute))
+	}
+	return windows
+}
+
 // repeatsWeekly reports whether a cron leaves days of the month and months open.
 func repeatsWeekly(cron string) bool {
 	fields := strings.Fields(cron)
@@ -113,15 +143,15 @@ func cronOf(at time.Time) string {
 	return fmt.Sprintf("%d %d * * %d", at.Minute(), at.Hour(), at.Weekday())
 }
 
-// addWindow adds a span, to the days of a window with the same times if there is one. A span longer than a day becomes
-// a window by cron.
+// addWindow adds a span, to the days of a window with the same times if there is one. A span of days that does not end with its own
+// day becomes a window by cron.
 func addWindow(all []v1alpha1.Window, from, to time.Time) []v1alpha1.Window {
-	if to.Sub(from) > 24*time.Hour {
-		return append(all, v1alpha1.Window{Cron: cronOf(from), Until: cronOf(to)})
-	}
 	w := v1alpha1.Window{From: from.Format("15:04"), To: to.Format("15:04")}
 	if w.To == "00:00" {
 		w.To = "24:00"
+	}
+	if lasts := to.Sub(from); lasts > 24*time.Hour || w.From == w.To {
+		return append(all, v1alpha1.Window{Cron: cronOf(from), Until: cronOf(to)})
 	}
 	day := Days[(int(from.Weekday())+6)%7]
 	for i := range all {
