@@ -50,8 +50,9 @@ func (c *claims) any() bool { return len(c.nodes) > 0 || c.whole }
 // authors of a larger one are unknown.
 const maxAuthors = 256
 
-// unnamedManagers are the names under which an API server gathers unknown managers.
-var unnamedManagers = map[string]bool{"ancient-changes": true, "before-first-apply": true, "": true}
+// unsureManagers are the managers whose fields do not prove a change by an owner: the names under which an API server gathers unknown
+// managers, and Argo CD, which repeats live values.
+var unsureManagers = map[string]bool{"ancient-changes": true, "before-first-apply": true, "": true, workload.ArgoCD: true}
 
 // readWriters reads the managed fields of an object on which the ledger was begun. It returns false if they prove
 // nothing: they are empty, or lack Flyball's write of the ledger.
@@ -72,7 +73,7 @@ func readWriters(raw []byte) (w writers, ok bool) {
 		switch {
 		case strings.HasPrefix(name, workload.FieldManager) && m.Get("apiVersion").Str == version:
 			root.ours.nodes = append(root.ours.nodes, fields)
-		case unnamedManagers[name], m.Get("apiVersion").Str != version, ownsLedger(fields):
+		case unsureManagers[name], m.Get("apiVersion").Str != version, ownsLedger(fields):
 			root.unsure.nodes = append(root.unsure.nodes, fields) // a manager that also applies the ledger repeats old values
 		default:
 			root.others.nodes = append(root.others.nodes, fields)

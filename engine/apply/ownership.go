@@ -24,7 +24,7 @@ const giveUpTries = 5
 
 // giveUp removes restored fields from Flyball's managed fields. The API server makes every writer of a field its owner,
 // also for a restore, and would refuse the next server-side apply of a different value. meta is the object after the write.
-// Without server-side appliers, nothing is written. Fields left by a failure go with the next write of a ledger.
+// Without server-side appliers and Argo CD, nothing is written. Fields left by a failure go with the next write of a ledger.
 func (w *Writer) giveUp(ctx context.Context, resource schema.GroupVersionResource, meta *metav1.PartialObjectMetadata) error {
 	if resource.Group == "" && resource.Resource == "pods" {
 		return nil // Flyball's managed fields on pods show the pods to restore
@@ -54,12 +54,12 @@ func (w *Writer) giveUp(ctx context.Context, resource schema.GroupVersionResourc
 }
 
 // givenUp returns the JSON patch of managedFields after which Flyball owns only the fields of the ledger, and the
-// ledger. It returns nil if that is so already, or without another server-side applier.
+// ledger. It returns nil if that is so already, or if neither a different server-side applier nor Argo CD writes the object.
 func givenUp(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 	applied := false
 	for i := range meta.ManagedFields {
 		e := &meta.ManagedFields[i]
-		applied = applied || e.Operation == metav1.ManagedFieldsOperationApply && e.Manager != TemplateManager
+		applied = applied || e.Manager == workload.ArgoCD || e.Operation == metav1.ManagedFieldsOperationApply && e.Manager != TemplateManager
 	}
 	if !applied {
 		return nil, nil

@@ -72,6 +72,8 @@ func TestGivenUp(t *testing.T) {
 			[]string{"test 1", `replace 1 {` + ledgerFields + `}`}},
 		{"nobody applies", []metav1.ManagedFieldsEntry{entry("kubectl", update, "", replicas), entry(FieldManager, update, "", replicas)}, "",
 			nil},
+		{"Argo CD applies by the client", []metav1.ManagedFieldsEntry{entry("argocd-controller", update, "", replicas),
+			entry(FieldManager, update, "", replicas)}, "", []string{"test 1", "remove 1"}},
 		{"only Flyball applies, a template", []metav1.ManagedFieldsEntry{entry(TemplateManager, apply, "", replicas),
 			entry(FieldManager, update, "", replicas)}, "", nil},
 		{"others stay as they are", []metav1.ManagedFieldsEntry{owner, entry("kube-controller-manager", update, "scale", replicas)}, "", nil},

@@ -9,6 +9,10 @@ import (
 // FieldManager is the name of Flyball's writes in managedFields.
 const FieldManager = "flyball"
 
+// ArgoCD is the field manager of Argo CD. It applies the live value of a field that it ignores (RespectIgnoreDifferences), and ignores a
+// field as long as a trusted manager owns it, also without server-side apply.
+const ArgoCD = "argocd-controller"
+
 // Patch is an API write with the object's resourceVersion as a precondition.
 type Patch struct {
 	// Type is types.MergePatchType, or types.JSONPatchType if list elements are written.
