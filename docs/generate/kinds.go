@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,26 +45,22 @@ func writeKinds(dir, readme string) error {
 	if !found || !ended {
 		return fmt.Errorf("%s lacks the lines around the table of kinds: %s", readme, strings.TrimSpace(kindsBegin))
 	}
-	table, err := kindsTable(library)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(readme, []byte(before+kindsBegin+table+kindsEnd+after), 0o644)
+	return os.WriteFile(readme, []byte(before+kindsBegin+kindsTable(library)+kindsEnd+after), 0o644)
 }
 
-// kindsTable returns the short table: the capabilities of each kind.
-func kindsTable(library []v1alpha1.Adapter) (string, error) {
-	var text strings.Builder
-	text.WriteString("| Kind | Group | Can |\n|---|---|---|\n")
+// kindsTable returns the short table: the kinds of each group.
+func kindsTable(library []v1alpha1.Adapter) string {
+	kinds := map[string][]string{}
 	for i := range library {
-		can, err := abilities(&library[i])
-		if err != nil {
-			return "", err
-		}
-		target := library[i].Spec.Target
-		fmt.Fprintf(&text, "| [%s](%s) | %s | %s |\n", target.Kind, source(target), cmp.Or(target.Group, "core"), can)
+		group := cmp.Or(library[i].Spec.Target.Group, "core")
+		kinds[group] = append(kinds[group], library[i].Spec.Target.Kind)
 	}
-	return text.String(), nil
+	var text strings.Builder
+	text.WriteString("| Group | Kinds |\n|---|---|\n")
+	for _, group := range slices.Sorted(maps.Keys(kinds)) {
+		fmt.Fprintf(&text, "| `%s` | %s |\n", group, strings.Join(kinds[group], ", "))
+	}
+	return text.String()
 }
 
 // kindsPage returns docs/kinds.md.
@@ -212,19 +209,19 @@ func joinNonEmpty(between string, texts ...string) string {
 const kindsIntroduction = `# Kinds
 
 The library has adapters of %d kinds. This page is generated from [adapters/](../adapters), and each adapter's golden cases are
-tests. The comments in an adapter's file say why it is as it is, and what its operator does. All kinds
-take annotations as well. For a kind of your own, see [Adapters](adapters.md).
+tests. Comments in an adapter's file give reasons and the operator's behaviour. All kinds take annotations as well. For a kind of
+your own, see [Adapters](adapters.md).
 
-**Asleep** are the fields that sleep writes, **held** those of a hold, and an object is **settled** once the
-predicates hold. Waking gives every field back as it was.
+**Asleep** are the fields written for sleep, **held** the fields of a hold, and an object is **settled** once the predicates hold.
+Waking restores every field exactly.
 `
 
 const kindsLeftOut = `
 ## Left out
 
-| Kind | Why, and what to do |
+| Kind | Reason and remedy |
 |---|---|
-| Managed resources of Crossplane | There are thousands of kinds, and an adapter is of one. All pause by the same annotation: write an adapter with your kind's name and ` + "`hold: [{set: [{path: \".metadata.annotations['crossplane.io/paused']\", value: \"true\"}]}]`" + `. |
+| Managed resources of Crossplane | Thousands of kinds, and an adapter is for one. All pause by the same annotation: write an adapter with your kind's name and ` + "`hold: [{set: [{path: \".metadata.annotations['crossplane.io/paused']\", value: \"true\"}]}]`" + `. |
 | RedisCluster, RedisFailover | Fewer pods may take the writable copy of some data away. Hold them, or let the operator scale. |
 | VerticalPodAutoscaler | A [Tortoise](policies/tortoise.md) works with it by itself. |
 `

@@ -17,7 +17,7 @@ import (
 )
 
 func newAdapter(s *session) *cobra.Command {
-	cmd := &cobra.Command{Use: "adapter", Short: "Draft, check, try and test adapters, and print the rights that they need"}
+	cmd := &cobra.Command{Use: "adapter", Short: "Draft, check, try and test adapters, and print the needed rights"}
 	cmd.AddCommand(newAdapterNew(s), newAdapterCheck(s), newAdapterTry(s), newAdapterTest(s), newAdapterRBAC(s))
 	return cmd
 }
@@ -102,9 +102,9 @@ func (s *session) readAdapter(file string) (*v1alpha1.Adapter, *adapter.Adapter,
 func newAdapterCheck(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
-		Short: "Check an adapter: its spec, and against a cluster its paths, their types, /scale and your own rights",
-		Long: `Checks an adapter: whether its spec compiles, with the line of each fault; and against a cluster whether its kind is served, each path
-has its type in the schema, a used /scale exists, and you have the rights of an author of the adapter.
+		Short: "Check an adapter: the spec, and against a cluster the paths, types, /scale and your own rights",
+		Long: `Checks an adapter: whether the spec compiles, with the line of each fault; and against a cluster whether the kind is served, each path
+has the right type in the schema, a used /scale exists, and you have the rights of an author of the adapter.
 
 Exit codes: 0 no fault, 1 a fault.`,
 		Example: "  kubectl flyball adapter check adapter.yaml\n  kubectl flyball adapter check --offline adapter.yaml",
@@ -133,9 +133,9 @@ func newAdapterTry(s *session) *cobra.Command {
 	var m manifests
 	cmd := &cobra.Command{
 		Use:   "try FILE KIND/NAME",
-		Short: "Put one object to sleep and wake it, in memory, and show both patches",
-		Long: "Puts one object to sleep by an adapter, and wakes it, in memory, and shows both patches. Nothing is written.\n\nExit " +
-			"codes: 0 waking restores the object, 1 it does not, or an error.",
+		Short: "Put an object to sleep and wake the object, in memory, and show both patches",
+		Long: "Puts an object to sleep by an adapter, and wakes the object, in memory, and shows both patches. Nothing is written.\n\nExit " +
+			"codes: 0 waking restores the object, 1 a difference remains, or an error.",
 		Example: "  kubectl flyball adapter try adapter.yaml raycluster/demo\n  kubectl flyball adapter try adapter.yaml raycluster/demo " +
 			"--offline -f object.yaml",
 		Args: cobra.ExactArgs(2),
@@ -205,7 +205,7 @@ func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string
 func newAdapterRBAC(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:     "rbac FILE",
-		Short:   "Print the ClusterRole that the manager needs for an adapter",
+		Short:   "Print the manager's ClusterRole for an adapter",
 		Example: "  kubectl flyball adapter rbac adapter.yaml | kubectl apply -f -",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

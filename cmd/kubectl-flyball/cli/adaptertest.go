@@ -10,13 +10,13 @@ func newAdapterTest(s *session) *cobra.Command {
 	update := false
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
-		Short: "Run the golden cases of adapters, as the library runs its own",
-		Long: `Runs the golden cases of every adapter.yaml in the directories. Each folder of testdata beside it is a case: object.yaml is put to
-sleep and woken in memory by case.yaml, and the writes are compared with the golden files. docs/adapters.md describes them.
+		Short: "Run the golden cases of adapters, as the library does",
+		Long: `Runs the golden cases of every adapter.yaml in the directories. Each folder of testdata beside the adapter is a case: object.yaml is put
+to sleep and woken in memory by case.yaml, and the writes are compared with the golden files. docs/adapters.md describes the files.
 
-A capability of an adapter that no case exercises is a failure. No cluster is needed.
+A capability without a case is a failure. No cluster is needed.
 
-Exit codes: 0 all cases pass, 1 one does not, or an error.`,
+Exit codes: 0 all cases pass, 1 a failed case, or an error.`,
 		Example: "  kubectl flyball adapter test adapters/\n  kubectl flyball adapter test adapters/apps/Deployment --update",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -37,9 +37,9 @@ func newCanI(s *session) *cobra.Command {
 	v := &canIVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "can-i ACTION[,ACTION] KIND/NAME... | can-i -f MANIFEST",
-		Short: "Say whether freezes let you make a change, now or at another time",
-		Long: `Says whether freezes allow a change: for you, or for the user of --as and --as-group, now or --at another time. The verdict is
-that of the admission webhook, by its own code. Policies and objects are read with your own rights, also with --as. Where they do not
+		Short: "Say whether freezes allow you a change, now or at another time",
+		Long: `Says whether freezes allow a change: for you, or for the user of --as and --as-group, now or --at another time. The verdict comes from
+the code of the admission webhook. Policies and objects are read with your own rights, also with --as. Where the rights do not
 suffice, the readable part is judged, and an allowed change ends with exit code 2.
 
 ACTION is one or more of create, delete, rollout and scale, with commas between. Each action is judged for each object. With

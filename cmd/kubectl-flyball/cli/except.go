@@ -32,7 +32,7 @@ func newExcept(s *session) *cobra.Command {
 namespace never lifts a policy of the cluster; --cluster makes a ClusterFreezeException, which lifts both. With --dry-run nothing is
 written; -o yaml prints the manifest. An exception that would lift nothing is an error, and is not written.
 
-To make an exception takes the verb except on it besides the right to create it.`,
+To make an exception takes the verb except besides the right to create the exception.`,
 		Example: "  kubectl flyball except deployment/cart --allow rollout --for 1h --reason \"CVE fix\" --ticket " +
 			"https://tickets.example.com/4711\n  kubectl flyball except deployment/cart --allow delete --for 1h --reason hotfix --for-user " +
 			"alice --dry-run -o yaml\n  kubectl flyball except deployment/cart --allow scale --for 1h --reason hotfix --cluster",

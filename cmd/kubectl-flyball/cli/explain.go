@@ -26,11 +26,11 @@ func newExplain(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME",
 		Short: "Explain one object: the deciding policies with their reasons, the originals and the next changes; or one policy",
-		Long: `Explains one object: each selecting policy with its reasoning step by step, each policy that nearly selects it with the failed term,
+		Long: `Explains an object: each selecting policy with the reasoning step by step, each nearly selecting policy with the failed term,
 the winner and the reason, the originals, related autoscalers, the reason for a waiting write, the next three changes, and for each
-action whether a freeze refuses it now and until when.
+action whether a freeze refuses the action now and until when.
 
-For a policy, such as schedule/nights, it prints the state and the reason, the next transitions, and the state of each target.
+For a policy, such as schedule/nights, the state and the reason, the next transitions, and the state of each target.
 
 If --at is in the future, the time until then is simulated first (at most five weeks). If --at is in the past, the answer is
 hypothetical: the present policies and objects, applied to that time.`,

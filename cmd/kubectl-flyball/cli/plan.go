@@ -36,23 +36,23 @@ func newPlan(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [KIND/NAME...]",
 		Short: "List every write before it happens, and the savings of the policies",
-		Long: `Lists every write of the policies in a span of time, before it happens: the time, the object, the field, the old and the new value,
-and the policy. It is a simulation by the manager's own code, from one possible change to the next.
+		Long: `Lists every write of the policies in a span of time, in advance: the time, the object, the field, the old and the new value,
+and the policy, by a simulation in the manager's own code, from one possible change to the next.
 
 If --from is in the future, the time until then is simulated first (at most five weeks) and not listed. If --from is in the past,
 the plan is hypothetical: the present policies and objects, applied to that time.
 
 Assumptions:
-- Objects of Triggers' templates are created, or restored, at the beginning. A created object has only the fields of its template.
+- Objects of Triggers' templates are created, or restored, at the beginning. A created object has only the template's fields.
 - An open batch of a rate limit counts as used up.
 
-Not part of the plan are deletion costs, which follow pods; fields that were removed from a template; autoscalers; and deployments
+Not part of the plan are deletion costs, which follow pods; fields removed from a template; autoscalers; and deployments
 by people. Notes name the affected policies.
 
-With -f, policies and adapters that are not applied yet are added or replace those of their names (with --delete, they are
-removed), and the difference is shown.
+With -f, policies and adapters from files are added to the present policies, or replace them (with --delete, remove them), and the
+difference is shown.
 
-Offline, -f has the manifests of the world, and --edit those of the edit.
+Offline, -f has the manifests of the world, and --edit the manifests of the edit.
 
 Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
 		Example: "  kubectl flyball plan --for 7d\n  kubectl flyball plan -A -f schedule.yaml\n  kubectl flyball plan --offline " +

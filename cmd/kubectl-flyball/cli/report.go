@@ -29,12 +29,12 @@ func newReport(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Sum up the week, the savings, the freezes and the problems; -o html writes a page for a mail or a wiki",
-		Long: `Sums up a span of time: what sleeps and wakes when, what that saves, which freezes are in force, and which problems there are.
+		Long: `Sums up a span of time: the hours of sleep of each target, the savings, the freezes in force, and the problems.
 
--o html writes one file that needs no script and no network. It can be printed, follows the reader's choice of light or dark, and has a
-text for everything that its picture shows.
+-o html writes one file without scripts and without use of the network. The page can be printed, follows the reader's choice of light or
+dark, and repeats the picture as text.
 
-The time before now is shown as far as ledgers know it. The time from now on is the simulation of plan. Freezes are listed for 90 days.`,
+The past is shown as far as ledgers know the past. The future is the simulation of plan. Freezes are listed for 90 days.`,
 		Example: "  kubectl flyball report -A -o html > week.html\n  kubectl flyball report --offline -f manifests/ --from 2037-05-11T00:00\n" +
 			"  kubectl flyball report -A --price cpu=0.031,memory=0.004,currency=EUR --co2 cpu=4.6,memory=0.4",
 		Args:        cobra.NoArgs,

@@ -41,12 +41,12 @@ func New(s Surroundings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation: manager, webhook, adapters, policies, ledgers, and rivals",
-		Long: `Checks the installation: whether the manager runs and the webhook answers with a certificate that lasts, adapters that are not ready,
-policies that cannot be read or select nothing, ledgers that cannot be read, and objects that other schedulers write.
+		Long: `Checks the installation: whether the manager runs and the webhook answers with a lasting certificate, adapters that are not ready,
+policies that cannot be read or select nothing, unreadable ledgers, and objects written by other schedulers.
 
-Parts that you may not read are named and count neither as good nor as bad.
+Parts without a right to read are named and count neither as good nor as bad.
 
-Exit codes: 0 no problem was found, 1 a problem, or an error.`,
+Exit codes: 0 no problem, 1 a problem, or an error.`,
 		Example: "  kubectl flyball doctor -A\n  kubectl flyball doctor --offline -f manifests/",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context(), paths) },
