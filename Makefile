@@ -8,7 +8,7 @@ TOOLS    := .ci/tools
 CONTROL_PLANE := test/cluster
 NAME     ?= dev
 LEVEL    ?= workloads
-# What make unit tests: all of these but the packages whose tests import something below test/, which starts a control plane.
+# What make unit tests: all of these but the packages whose tests import test/local or test/harness, which start a control plane.
 UNITS    := ./engine/... ./crds/... ./adapters/... ./cmd/... ./schemas/... ./deploy/... ./docs/...
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -30,7 +30,7 @@ test: ## Run every test: unit, property, integration on a real API server, sampl
 
 .PHONY: unit
 unit: ## Run the tests that need no server.
-	$(GO) test $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' $(UNITS) | grep -v flyball.dev/flyball/test/ | cut -d' ' -f1)
+	$(GO) test $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' $(UNITS) | grep -vE 'flyball.dev/flyball/test/(local|harness)' | cut -d' ' -f1)
 
 # How many inputs make properties tries for each property.
 CHECKS ?= 1000

@@ -22,7 +22,7 @@ var pure = []string{"engine/path", "engine/timeline", "engine/fleet", "engine/wo
 	"engine/policy", "engine/decide", "engine/spelling", "engine/habit", "engine/tuning/actual"}
 
 // ioPackages are the packages that talk to the network. They import pure ones, never one another.
-var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admit", "engine/usage"}
+var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admit", "engine/tuning/usage"}
 
 // world holds the state that pure packages look at. It sees no client and calls no clock either.
 const world = "engine/world"

@@ -31,7 +31,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -89,7 +89,7 @@ func compiled(texts ...string) (inMemory, error) {
 		if err := yaml.UnmarshalStrict([]byte(text), f); err != nil {
 			return m, err
 		}
-		rule, _, errs := freeze.CompileObject(f, freeze.Context{Scope: target.Scope{Protected: sets.New[string]()}})
+		rule, _, errs := freeze.CompileObject(f, freeze.Context{Scope: selector.Scope{Protected: sets.New[string]()}})
 		if len(errs) > 0 {
 			return m, errs.ToAggregate()
 		}

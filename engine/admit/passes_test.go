@@ -22,7 +22,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 )
 
 // example is a request that passes a freeze of everything according to the documentation.
@@ -162,7 +162,7 @@ func judgeOfEverything(t *testing.T) *admit.Judge {
 	if err := yaml.UnmarshalStrict([]byte(everything), f); err != nil {
 		t.Fatal(err)
 	}
-	rule, _, errs := freeze.CompileObject(f, freeze.Context{Scope: target.Scope{Protected: sets.New("kube-system")}})
+	rule, _, errs := freeze.CompileObject(f, freeze.Context{Scope: selector.Scope{Protected: sets.New("kube-system")}})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -17,10 +17,10 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 func ref(kind, name string) workload.Ref {
@@ -87,7 +87,7 @@ func newScene(t *testing.T) *scene {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		s.pods[name] = &fleet.Pod{Namespace: "shop", Name: name, UID: name, Writer: "flyball"}
 	}
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	s.Loop = New(w, s.belongings, s, Audience{Dirty: func(workload.Policy) {}}, nil, metrics, logr.Discard())
 	t.Cleanup(s.queue.ShutDown)
 	namespaces := &worldtest.Store{}

@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
-	"flyball.dev/flyball/engine/poke"
+
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -160,7 +160,7 @@ func (l *Loop) MembersChanged(refs []workload.Ref) {
 		l.queue.AddAfter(ref, calm)
 	}
 	if l.leaving.Load() {
-		poke.Poke(l.needs)
+		workers.Poke(l.needs)
 	}
 }
 

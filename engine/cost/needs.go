@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/poke"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -18,14 +18,14 @@ func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 		}
 	}
 	if len(c.Policies) > 0 || len(c.Kinds) > 0 || c.Judging {
-		poke.Poke(l.needs)
+		workers.Poke(l.needs)
 	}
 }
 
 // followNeeds watches pods and nodes while a policy orders pods, and while costs must be removed: a policy may have
 // been removed before its costs.
 func (l *Loop) followNeeds(ctx context.Context) {
-	poke.Poke(l.needs)
+	workers.Poke(l.needs)
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,7 +50,7 @@ func (l *Loop) followNeeds(ctx context.Context) {
 		slices.Sort(labels)
 		if err := l.members.Need(ctx, slices.Compact(labels)); err != nil && ctx.Err() == nil {
 			l.log.Error(err, "Failed to watch pods and nodes; will retry")
-			time.AfterFunc(time.Second, func() { poke.Poke(l.needs) })
+			time.AfterFunc(time.Second, func() { workers.Poke(l.needs) })
 			continue
 		}
 		l.members.Refresh()

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // A policy that selects an object is asked about it, unless the object or its namespace is being deleted or its owner

@@ -16,9 +16,9 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 func TestDecide(t *testing.T) {
@@ -167,7 +167,7 @@ func TestAFreezeDelaysPodRestarts(t *testing.T) {
 	obj := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
 	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon), metav1.NewTime(end)
 	obj.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
-	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: target.Scope{}})
+	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: selector.Scope{}})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -235,7 +235,7 @@ func TestAFreezeDelaysTheEndOfAHold(t *testing.T) {
 	obj := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
 	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon.AddDate(0, 0, -1)), metav1.NewTime(noon.AddDate(0, 0, 1))
 	obj.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionCreate, v1alpha1.ActionDelete, v1alpha1.ActionRollOut, v1alpha1.ActionScale}
-	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: target.Scope{}})
+	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: selector.Scope{}})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -266,7 +266,7 @@ func TestAFreezeSelectsNamespacesByLabels(t *testing.T) {
 	obj.Spec.Target.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
 	obj.Spec.StartTime, obj.Spec.EndTime = metav1.NewTime(noon.AddDate(0, 0, -1)), metav1.NewTime(noon.AddDate(0, 0, 1))
 	obj.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
-	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: target.Scope{}})
+	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: selector.Scope{}})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -309,7 +309,7 @@ func TestFormerPoliciesStillHaveAnOpinion(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			w, k, ref := shop(t, false)
 			w.put(k, worldtest.Project(t, k, tc.manifest))
-			w.policies[0].Target = target.Nothing()
+			w.policies[0].Target = selector.Nothing()
 			world := decide.World(w)
 			if tc.recalls {
 				world = remembering{w}

@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // sale is a freeze of the namespace shop around noon and evening that denies some actions.
@@ -28,7 +28,7 @@ func sale(t *testing.T, change func(*v1alpha1.ChangeFreeze), deny ...v1alpha1.Ac
 	if change != nil {
 		change(obj)
 	}
-	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: target.Scope{}})
+	rule, _, errs := freeze.CompileObject(obj, freeze.Context{Scope: selector.Scope{}})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}

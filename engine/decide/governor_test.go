@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/trigger"
 	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 var (

@@ -16,10 +16,10 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // scaled is a Deployment with its autoscaler, and the first state of both.
@@ -135,7 +135,7 @@ func pairs(t *testing.T, policies []policy.Object, all []*scaled) *world.Memory 
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists := world.Lists{Scope: target.Scope{Protected: sets.New[string]()}, Policies: policies,
+	lists := world.Lists{Scope: selector.Scope{Protected: sets.New[string]()}, Policies: policies,
 		Namespaces: []*workload.Object{{Name: "shop"}}}
 	for i := range library {
 		if name := library[i].Name; name == worldtest.Deployments || name == worldtest.Autoscalers {

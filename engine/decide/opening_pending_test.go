@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // leaving is a Schedule for Deployments that leaves a percentage of the replicas at night.

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // Before an object leaves the bounds of its autoscaler, the bounds are extended to both counts and no further.

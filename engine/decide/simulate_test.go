@@ -16,10 +16,10 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // memory is a world in memory with the adapters of the library, namespace shop, and policies and objects in it.
@@ -35,7 +35,7 @@ func memory(t *testing.T, policies []policy.Object, objects ...string) *world.Me
 // memoryOf is memory with other adapters.
 func memoryOf(t *testing.T, library []v1alpha1.Adapter, policies []policy.Object, objects ...string) *world.Memory {
 	t.Helper()
-	lists := world.Lists{Scope: target.Scope{Protected: sets.New[string]()}, Policies: policies,
+	lists := world.Lists{Scope: selector.Scope{Protected: sets.New[string]()}, Policies: policies,
 		Namespaces: []*workload.Object{{Name: "shop"}}}
 	for i := range library {
 		lists.Adapters = append(lists.Adapters, &library[i])

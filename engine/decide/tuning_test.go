@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 var tuned = workload.Policy{Kind: tortoise.KindName, Namespace: "shop", Name: "tuned"}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/replay"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -101,7 +101,7 @@ func step(n int) int {
 }
 
 // Compared are the outcomes of an autoscaler with the owner's bounds, and with bounds by hour.
-type Compared struct{ Own, Proposed replay.Outcome }
+type Compared struct{ Own, Proposed simulation.Outcome }
 
 // TryBounds replays the days of a part through the autoscaler's rules, with the owner's bounds and with bounds by hour.
 func (h History) TryBounds(all []Bounds, p Part, pods Pods, least, most int) (Compared, error) {
@@ -118,9 +118,9 @@ func (h History) TryBounds(all []Bounds, p Part, pods Pods, least, most int) (Co
 		}
 		windows = append(windows, window{timeline: t, until: p.From})
 	}
-	own := replay.Setting{Request: pods.Request, Target: pods.Target, Min: least, Max: most}
+	own := simulation.Setting{Request: pods.Request, Target: pods.Target, Min: least, Max: most}
 	var c Compared
-	var before, after *replay.Cluster
+	var before, after *simulation.Cluster
 	for minute, local := range p.minutes {
 		now := own
 		for i := range windows {
@@ -135,15 +135,15 @@ func (h History) TryBounds(all []Bounds, p Part, pods Pods, least, most int) (Co
 		}
 		demand := float64(h.at(minute))
 		if before == nil {
-			begin := func(s replay.Setting) *replay.Cluster {
-				return replay.NewCluster(replay.Default(), min(max(pods.serve(max(demand, 0)), s.Min), s.Max))
+			begin := func(s simulation.Setting) *simulation.Cluster {
+				return simulation.NewCluster(simulation.Default(), min(max(pods.serve(max(demand, 0)), s.Min), s.Max))
 			}
 			before, after = begin(own), begin(now)
 		}
 		if demand >= 0 {
 			demand *= 1000
 		}
-		for range int(time.Minute / replay.Step) {
+		for range int(time.Minute / simulation.Step) {
 			before.Next(own, demand, &c.Own)
 			after.Next(now, demand, &c.Proposed)
 		}

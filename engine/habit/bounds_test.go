@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/policy/tortoise/replay"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -107,7 +107,7 @@ func TestMaximaServeWhatWasSeen(t *testing.T) {
 			}
 		}
 		same := []Bounds{{"all", timeline.WindowSpec{From: "00:00", To: "24:00"}, 3, 9}}
-		if c, err := h.TryBounds(same, judge, p, 3, 9); err != nil || c.Own != c.Proposed || c.Own == (replay.Outcome{}) {
+		if c, err := h.TryBounds(same, judge, p, 3, 9); err != nil || c.Own != c.Proposed || c.Own == (simulation.Outcome{}) {
 			t.Fatalf("the same bounds come to %+v: %v", c, err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -19,9 +19,9 @@ type leaver bool
 
 func (l leaver) LeavesMade() bool { return bool(l) }
 
-type judge struct{ by *target.Selector }
+type judge struct{ by *selector.Selector }
 
-func (j judge) JudgedBy() *target.Selector { return j.by }
+func (j judge) JudgedBy() *selector.Selector { return j.by }
 
 type orderer struct{ policy.PodOrderer }
 
@@ -67,8 +67,8 @@ func TestExtrasOfPolicies(t *testing.T) {
 
 // The selection is the judged objects if the policy is a Judge, else its targets.
 func TestSelectionOfJudgesAndOthers(t *testing.T) {
-	selector := func(name string) *target.Selector {
-		s, errs := target.Namespaced(v1alpha1.TargetSelector{Names: []string{name}}, "shop", target.Scope{}, field.NewPath("spec"))
+	selector := func(name string) *selector.Selector {
+		s, errs := selector.Namespaced(v1alpha1.TargetSelector{Names: []string{name}}, "shop", selector.Scope{}, field.NewPath("spec"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/policy/when"
 )
 
@@ -23,7 +23,7 @@ type Object interface {
 // Context is the input of compiling a policy besides its spec.
 type Context struct {
 	// Scope has the facts about the cluster for selections.
-	Scope target.Scope
+	Scope selector.Scope
 	// Calendars returns the calendars named by a spec. Nil: calendars are not checked.
 	Calendars when.Calendars
 	// Unreadable reports whether a calendar is there and cannot be read. Nil: none is.

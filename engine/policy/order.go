@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -21,7 +21,7 @@ type Wave struct {
 	// Name is for messages.
 	Name string
 	// Part selects the targets; nil: the targets of no other wave.
-	Part *target.Selector
+	Part *selector.Selector
 	// Ready is true if the next wave waits until the targets have settled, and not only until they are written.
 	Ready bool
 	// Timeout is the longest wait of the next wave. Stop is true if it waits on afterwards.

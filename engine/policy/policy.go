@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/pipeline"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -74,7 +74,7 @@ func (t *Template) Is(ref workload.Ref) bool { return t != nil && t.Ref() == ref
 type Policy struct {
 	ID workload.Policy
 	// Target selects objects.
-	Target *target.Selector
+	Target *selector.Selector
 	// Needs lists the capabilities of which an adapter must have at least one; empty: every adapter is fit.
 	Needs []v1alpha1.Capability
 	// Pipeline decides about one target.
@@ -141,12 +141,12 @@ type Judge interface {
 	// JudgedKinds returns the kinds named by the policy; empty: every adapted kind.
 	JudgedKinds() []schema.GroupKind
 	// JudgedBy returns the selector of the objects whose changes are judged.
-	JudgedBy() *target.Selector
+	JudgedBy() *selector.Selector
 }
 
 // Selection returns the selector of the policy's target section: the objects it acts on or the objects it judges.
-func (p *Policy) Selection() *target.Selector {
-	if j, ok := p.Extras.(interface{ JudgedBy() *target.Selector }); ok {
+func (p *Policy) Selection() *selector.Selector {
+	if j, ok := p.Extras.(interface{ JudgedBy() *selector.Selector }); ok {
 		return j.JudgedBy()
 	}
 	return p.Target
@@ -232,7 +232,7 @@ func (p *Policy) Field(now time.Time, facet string) string {
 func Broken(id workload.Policy, errs field.ErrorList) *Policy {
 	return &Policy{
 		ID:      id,
-		Target:  target.Nothing(),
+		Target:  selector.Nothing(),
 		Invalid: errs,
 		State: func(time.Time) State {
 			return State{Name: "Invalid", Message: errs.ToAggregate().Error()}

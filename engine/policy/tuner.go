@@ -5,7 +5,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -57,7 +57,7 @@ type Mind interface {
 }
 
 // Sample is the usage of one container of a target at an instant.
-type Sample = usage.Sample
+type Sample = model.Sample
 
 // Seen is the input of a Mind besides samples.
 type Seen struct {

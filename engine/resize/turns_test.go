@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/fleet/inplace"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -77,7 +77,7 @@ func TestATargetKeepsItsTurnWhilePodsAreRestarted(t *testing.T) {
 		{"it is not ready for reasons of its own", &fleet.Fleet{Own: own, Pods: []*fleet.Pod{resized("", unready)}}, []bool{true}, false},
 	} {
 		turns := &looked{}
-		l := New(world.New(target.Scope{}), underTest{web: tc.pods}, nil, nil, nil, Options{Turns: turns, Log: logr.Discard()})
+		l := New(world.New(selector.Scope{}), underTest{web: tc.pods}, nil, nil, nil, Options{Turns: turns, Log: logr.Discard()})
 		if err := l.process(t.Context(), web); err != nil {
 			t.Errorf("%s: %v", tc.reason, err)
 		}

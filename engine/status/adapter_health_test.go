@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -17,7 +17,7 @@ import (
 // They affect the cluster-scoped policies that list the kind, and no others.
 func TestAilmentsOfClusterScopedKinds(t *testing.T) {
 	pools := schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"}
-	w := world.New(target.Scope{ClusterScoped: func(gk schema.GroupKind) bool { return gk == pools }})
+	w := world.New(selector.Scope{ClusterScoped: func(gk schema.GroupKind) bool { return gk == pools }})
 	secured := []string{v1alpha1.FinalizerRestore}
 	period := v1alpha1.ScheduleRules{}
 	period.Downscale, period.Upscale = "0 20 * * *", "0 8 * * *"

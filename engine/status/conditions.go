@@ -13,7 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -44,7 +44,7 @@ type view struct {
 	// reason; empty: usage is known or not needed.
 	unmeasured, unmeasuredReason string
 	// unmatched are the terms of the selection that match nothing.
-	unmatched []target.Unmatched
+	unmatched []selector.Unmatched
 	tally     tally
 }
 

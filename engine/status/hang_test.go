@@ -16,7 +16,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -33,7 +33,7 @@ func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	kind, _ := kinds.Find("Schedule")
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	var ids []workload.Policy
 	build := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{})
 	for i := range 40 {

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -20,7 +20,7 @@ const lookAgainEvery = 5 * time.Second
 
 // unmatched returns the terms of a policy's selection that match nothing. Objects are searched only if all of
 // them are known.
-func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []target.Unmatched {
+func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []selector.Unmatched {
 	_, judges := p.Extras.(policy.Judge)
 	selection := p.Selection()
 	found := selection.UnknownTerms(s.Inventory())
@@ -104,6 +104,6 @@ func (s *Writer) Moved() {
 			s.dirty[id] = true
 		}
 		s.mu.Unlock()
-		poke.Poke(s.signal)
+		workers.Poke(s.signal)
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -32,14 +32,14 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 	for _, names := range []*[]string{&both.Spec.Target.Names, &anyKind.Spec.Target.Names, &one.Spec.Target.Names} {
 		*names = []string{"web", "worker"}
 	}
-	missing := []target.Unmatched{{Reason: target.NameUnknown, Message: "names: there is no object worker"}}
+	missing := []selector.Unmatched{{Reason: selector.NameUnknown, Message: "names: there is no object worker"}}
 	for _, test := range []struct {
 		about string
 		obj   policy.Object
 		kind  string
 		// objects are the kinds, namespaces and names of the existing objects.
 		objects [][3]string
-		want    []target.Unmatched
+		want    []selector.Unmatched
 	}{
 		{"one name of two, twice as the names' number", both, "ClusterSchedule",
 			[][3]string{{"Deployment", "shop", "web"}, {"Deployment", "bank", "web"}}, missing},
@@ -50,7 +50,7 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 		{"both names, one in each namespace", both, "ClusterSchedule",
 			[][3]string{{"Deployment", "shop", "web"}, {"Deployment", "bank", "worker"}}, nil},
 		{"no objects", costs, "DeletionCost", nil,
-			[]target.Unmatched{{Reason: target.NoObjects, Message: "there is no object of the kinds and namespaces selected"}}},
+			[]selector.Unmatched{{Reason: selector.NoObjects, Message: "there is no object of the kinds and namespaces selected"}}},
 	} {
 		lists := world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}, {Name: "bank"}}}
 		for i := range library {
@@ -93,7 +93,7 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 
 // The objects of another kind are unknown while its adapter is not ready.
 func TestNamesAreNotCalledMatchedWhileAKindIsUnready(t *testing.T) {
-	selector, errs := target.Namespaced(v1alpha1.TargetSelector{Names: []string{"web", "worker"}}, "shop", target.Scope{}, nil)
+	selector, errs := selector.Namespaced(v1alpha1.TargetSelector{Names: []string{"web", "worker"}}, "shop", selector.Scope{}, nil)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -8,10 +8,10 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // Objects of kinds without the needed capability count neither as excluded nor as controlled by other objects.
@@ -30,7 +30,7 @@ func TestKindsWithoutTheNeededCapabilitySelectNothing(t *testing.T) {
 	obj := &v1alpha1.DeletionCost{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "even",
 		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	obj.Spec.Algorithm = "Youngest"
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	w.Update(func(tx *world.Tx) {
 		for i := range all {
 			if all[i].Name == "statefulsets.apps" {
@@ -46,7 +46,7 @@ func TestKindsWithoutTheNeededCapabilitySelectNothing(t *testing.T) {
 		t.Fatalf("the policy: %+v", p)
 	}
 	got := unmatched(w.Snapshot(), p, newTally(), true)
-	want := target.Unmatched{Reason: target.NoObjects, Message: "there is no object of the kinds and namespaces selected"}
+	want := selector.Unmatched{Reason: selector.NoObjects, Message: "there is no object of the kinds and namespaces selected"}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -42,7 +42,7 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 		Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	obj.Spec.Downscale, obj.Spec.Upscale = "0 20 * * *", "0 8 * * *"
 	kind, _ := kinds.Find(nights.Kind)
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind, obj) })
 	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
 	s := status.NewWriter(w, fake.NewClientBuilder().WithScheme(scheme).WithObjects(obj.DeepCopy()).WithStatusSubresource(obj).Build(), nil, m,

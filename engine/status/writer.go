@@ -22,7 +22,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/poke"
+
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -148,7 +148,7 @@ func (s *Writer) Dirty(id workload.Policy) {
 	s.mu.Lock()
 	s.dirty[id] = true
 	s.mu.Unlock()
-	poke.Poke(s.signal)
+	workers.Poke(s.signal)
 }
 
 // Forget drops a deleted policy.
@@ -213,7 +213,7 @@ func (s *Writer) writeOne(ctx context.Context, id workload.Policy) {
 		time.AfterFunc(time.Second, func() { s.Dirty(id) })
 	}
 	if again {
-		poke.Poke(s.signal)
+		workers.Poke(s.signal)
 	}
 }
 
@@ -228,7 +228,7 @@ func (s *Writer) forgetWritten() {
 		}
 	}
 	if len(s.wrote) > 0 {
-		time.AfterFunc(s.opts.Interval, func() { poke.Poke(s.signal) })
+		time.AfterFunc(s.opts.Interval, func() { workers.Poke(s.signal) })
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // Values set on autoscalers because of their targets must be restored when the targets' kind is no longer in use.

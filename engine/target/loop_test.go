@@ -23,11 +23,11 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 var nights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
@@ -85,7 +85,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 		t.Fatal(err)
 	}
 	s.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{}, &v1alpha1.ChangeFreeze{}).Build()
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	st := status.NewWriter(w, s.client, nil, statuses, status.Options{Clock: s.clock})
 	s.Loop = New(w, writer, apply.NewBatches(st.RecordBatch), st, noTemplates{}, noTemplates{}, m, Options{Clock: s.clock, Workers: 2})
 	t.Cleanup(s.Stop)

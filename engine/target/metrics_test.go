@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // The ledgers name policies that do not exist. Anyone who may edit an object can write such a ledger, and no event

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/poke"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -68,7 +68,7 @@ func (w *timer) Set(key key, at time.Time) {
 		heap.Fix(&w.items, item.index)
 	}
 	if item.index == 0 {
-		poke.Poke(w.sooner)
+		workers.Poke(w.sooner)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // The server accepts every patch and changes nothing: only the time between the writes limits their number, whatever

@@ -11,7 +11,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 func TestUnseen(t *testing.T) {

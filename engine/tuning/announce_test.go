@@ -16,7 +16,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/fleet"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -55,7 +55,7 @@ func TestChangesAreToldTogether(t *testing.T) {
 // object once all pods have it.
 func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	events := &heard{}
-	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{})}
+	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{})}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	st := v1alpha1.RecommendationStatus{
 		Containers: []v1alpha1.RecommendedContainer{{Name: "app",
@@ -85,7 +85,7 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 // TestABudgetThatHoldsForLongIsToldOnce: after an hour, and again only after it has let go.
 func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
 	events, clock := &heard{}, clocktesting.NewFakePassiveClock(noon)
-	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{}), pods: clock}
+	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{}), pods: clock}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	const why = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
 	var x subject
@@ -109,7 +109,7 @@ func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
 // TestARollOutThatIsTakenBackIsToldOnce, but not by a manager that finds it so.
 func TestARollOutThatIsTakenBackIsToldOnce(t *testing.T) {
 	events := &heard{}
-	l := &Loop{opts: Options{Events: events}, world: world.New(target.Scope{})}
+	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{})}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	var st v1alpha1.RecommendationStatus
 	var x subject

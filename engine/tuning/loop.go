@@ -19,10 +19,10 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
-	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/resize"
-	"flyball.dev/flyball/engine/usage"
-	"flyball.dev/flyball/engine/usage/vertical"
+	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/tuning/vertical"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -140,7 +140,7 @@ func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audi
 func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New != nil && p.New.Tuner() != nil || p.Old != nil && p.Old.Tuner() != nil {
-			poke.Poke(l.news)
+			workers.Poke(l.news)
 			return
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/usage"
-	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )

@@ -12,9 +12,9 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/usage"
-	"flyball.dev/flyball/engine/usage/recorded"
-	"flyball.dev/flyball/engine/usage/vertical"
+	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/tuning/vertical"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/tuning/created"
 	"flyball.dev/flyball/engine/tuning/refusal"
-	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/actual"
-	"flyball.dev/flyball/engine/usage"
+	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/engine/workload"
 )
 

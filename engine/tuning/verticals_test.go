@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/usage/vertical"
+	"flyball.dev/flyball/engine/tuning/vertical"
 	"flyball.dev/flyball/engine/workload"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -29,7 +29,7 @@ func onDaysOf(name string, effect v1alpha1.FreezeEffect) (*v1alpha1.ChangeFreeze
 // A calendar that is included, directly or through others, is guarded like the calendar that a freeze names, and so is one that
 // does not exist yet.
 func TestIncludedCalendarsAreGuarded(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	f, _ := onDaysOf("a", v1alpha1.EffectFrozen)
 	w.Update(func(tx *world.Tx) {
 		tx.SetCalendar(including("a", 1, "bb"))
@@ -77,7 +77,7 @@ func TestAnUnreadableCalendarOpensNoFreeze(t *testing.T) {
 		"a circle inside":       {including("a", 1, "bb"), including("bb", 1, "ccc"), including("ccc", 1, "bb")},
 		"the file is missing":   {noFile},
 	} {
-		w := world.New(target.Scope{})
+		w := world.New(selector.Scope{})
 		f, id := onDaysOf("a", v1alpha1.EffectFrozen)
 		w.Update(func(tx *world.Tx) {
 			tx.SetPolicy(kind(freeze.Kind), f)
@@ -103,7 +103,7 @@ func TestAnUnreadableCalendarOpensNoFreeze(t *testing.T) {
 			t.Errorf("%s: the freeze holds after the repair", reason)
 		}
 	}
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	f, id := onDaysOf("a", v1alpha1.EffectChangesOpen)
 	w.Update(func(tx *world.Tx) {
 		tx.SetPolicy(kind(freeze.Kind), f)
@@ -116,7 +116,7 @@ func TestAnUnreadableCalendarOpensNoFreeze(t *testing.T) {
 
 // Includes of includes are bounded, because each is asked for its days as often as it is included.
 func TestIncludesAreBounded(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	at := time.Date(2026, 6, 3, 12, 0, 0, 0, time.UTC)
 	w.Update(func(tx *world.Tx) {
 		for level := range 6 {
@@ -151,7 +151,7 @@ func TestIncludesAreBounded(t *testing.T) {
 
 // A calendar that is being deleted counts as gone: what its deletion takes away, a finalizer must not keep for a better moment.
 func TestACalendarBeingDeletedIsGone(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	c := including("a", 1)
 	w.Update(func(tx *world.Tx) { tx.SetCalendar(c) })
 	c = c.DeepCopy()

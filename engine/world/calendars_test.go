@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -71,7 +71,7 @@ func TestCalendarsIncludeOthers(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	w.Update(set(bb))
 	if errs := w.Snapshot().CheckCalendar(including("ccc", 1, "bb")); len(errs) != 1 ||
 		!strings.Contains(errs[0].Error(), "ccc -> bb -> ccc") {
@@ -91,7 +91,7 @@ func TestFilesOfCalendars(t *testing.T) {
 		return "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\nDTSTART:" + date +
 			"\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:soon\nEND:VEVENT\nEND:VCALENDAR\n"
 	}
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	w.Update(func(tx *world.Tx) {
 		tx.SetPolicy(kind("Schedule"), nights("a"))
 		tx.SetCalendar(c)

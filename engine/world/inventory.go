@@ -6,15 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Inventory returns the objects to select from. Only objects of kinds in use are known.
-func (s *Snapshot) Inventory() target.Inventory { return inventory{Snapshot: s} }
+func (s *Snapshot) Inventory() selector.Inventory { return inventory{Snapshot: s} }
 
 // InventoryFor returns the inventory without the objects of kinds that lack the capabilities needed by a policy.
-func (s *Snapshot) InventoryFor(needs []v1alpha1.Capability) target.Inventory {
+func (s *Snapshot) InventoryFor(needs []v1alpha1.Capability) selector.Inventory {
 	return inventory{s, needs}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -15,7 +15,7 @@ import (
 // Pods are restored to the requests in their template, even if the policy that changed them has become unreadable or
 // was deleted.
 func TestRequestsAreReadUntilPodsAreRestored(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	all, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 var byNights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
@@ -34,7 +34,7 @@ func remove(live *world.Live, obj *workload.Object) world.Effects {
 
 func TestLedgerIndexIsIdempotentAndReportsEmptiedPolicies(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	update(w, use)
 	for i := range 2 {
 		if e := put(live, slept("web", byNights)); len(e.Emptied) > 0 || e.FirstOrLast != (i == 0) {
@@ -60,7 +60,7 @@ func TestLedgerIndexIsIdempotentAndReportsEmptiedPolicies(t *testing.T) {
 func TestLedgersOfDeletedObjectsDoNotCount(t *testing.T) {
 	for _, fault := range []string{"", "not JSON"} {
 		use, live := useKind(t, worldtest.Deployments, "")
-		w := world.New(target.Scope{})
+		w := world.New(selector.Scope{})
 		update(w, use)
 		put(live, slept("web", byNights))
 		going := slept("web", byNights)
@@ -77,7 +77,7 @@ func TestLedgersOfDeletedObjectsDoNotCount(t *testing.T) {
 // The ledger counts for the policies last read from it, also under the next watch.
 func TestUnreadableLedgersCountForTheirLastKnownPolicies(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	update(w, use)
 	put(live, slept("web", byNights))
 	bad := &workload.Object{Namespace: "shop", Name: "web", LedgerError: "not JSON"}
@@ -109,7 +109,7 @@ func web(name string) workload.Ref {
 func TestGovernors(t *testing.T) {
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	use, live := useKind(t, worldtest.Autoscalers, "")
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	update(w, use)
 	hpa := k.Ref(autoscaler(t, k, "hpa", "web"))
 	of := func(name string) []workload.Ref { return w.Snapshot().Governors(web(name)) }
@@ -138,7 +138,7 @@ func TestGovernors(t *testing.T) {
 
 // A new watch takes over while the old watch still delivers events.
 func TestLateEventsOfAReplacedWatchAreIgnored(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	useOld, old := useKind(t, worldtest.Autoscalers, "")
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	update(w, useOld)
@@ -171,7 +171,7 @@ func TestLateEventsOfAReplacedWatchAreIgnored(t *testing.T) {
 func TestAdaptRebuildsTheAutoscalerIndex(t *testing.T) {
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	use, live := useKind(t, worldtest.Autoscalers, "")
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	update(w, use)
 	for i := range 3 {
 		put(live, autoscaler(t, k, fmt.Sprint("hpa-", i), "web"))
@@ -196,7 +196,7 @@ func TestAdaptRebuildsTheAutoscalerIndex(t *testing.T) {
 // The kind is in use all the same.
 func TestAnUnsyncedWatchShowsNoObjects(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	update(w, use)
 	put(live, slept("web", byNights))
 	store := live.Objects.(*worldtest.Store)

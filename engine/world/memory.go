@@ -17,14 +17,14 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Lists is a cluster as plain lists.
 type Lists struct {
 	// Scope has the facts about the cluster needed to compile selections.
-	Scope     target.Scope
+	Scope     selector.Scope
 	Adapters  []*v1alpha1.Adapter
 	Calendars []*v1alpha1.Calendar
 	// Texts are the files of calendars that lie in ConfigMaps.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -43,7 +43,7 @@ func (f *follower) hear(before, now *world.Snapshot, c *world.Change, published 
 // Transactions come from several goroutines: the notification of a change never overtakes the notification of an
 // earlier change.
 func TestObserversAreNotifiedInTransactionOrder(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	f := &follower{t: t}
 	w.Observe(f)
 	const writers, rounds = 4, 50

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -31,7 +31,7 @@ func TestAPanickingPolicyStopsNoOtherPolicy(t *testing.T) {
 		s.Spec.Upscale, s.Spec.Downscale = "0 8 * * *", "0 20 * * *"
 		return s
 	}
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	w.Update(func(tx *world.Tx) {
 		tx.SetPolicy(kind, named("bad"))
 		tx.SetPolicy(kind, named("good"))
@@ -50,7 +50,7 @@ func TestAPanickingPolicyStopsNoOtherPolicy(t *testing.T) {
 // A calendar or adapter whose reading panics counts as unreadable. The others are stored in the same transaction.
 func TestAPanickingCalendarOrAdapterStopsNoOther(t *testing.T) {
 	const bad, good = "ovens.bakery.example.com", "stoves.bakery.example.com"
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	w.PanicOver(bad)
 	calendar := func(name string) *v1alpha1.Calendar {
 		c := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: name}}

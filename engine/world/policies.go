@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -68,7 +68,7 @@ func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 // policyIndex finds the policies that may act on an object or judge its changes. It is immutable once published.
 type policyIndex struct {
 	all   map[workload.Policy]*Policy
-	index target.Index[*Policy]
+	index selector.Index[*Policy]
 	// keys counts, by annotation key, the policies that read or set the annotation.
 	keys map[string]int
 }
@@ -78,11 +78,11 @@ func newPolicyIndex() policyIndex {
 }
 
 // FiledUnder implements target.Filed.
-func (p *Policy) FiledUnder() []*target.Selector {
+func (p *Policy) FiledUnder() []*selector.Selector {
 	if s := p.Selection(); s != p.Target {
-		return []*target.Selector{p.Target, s}
+		return []*selector.Selector{p.Target, s}
 	}
-	return []*target.Selector{p.Target}
+	return []*selector.Selector{p.Target}
 }
 
 // FiledAs implements target.Filed.
@@ -94,7 +94,7 @@ func (p *Policy) FiledUntil() int64 { return math.MaxInt64 }
 // policyEditor changes a policyIndex not yet published. It copies each map before its first change.
 type policyEditor struct {
 	policyIndex
-	editor *target.Editor[*Policy] // nil: nothing has changed
+	editor *selector.Editor[*Policy] // nil: nothing has changed
 }
 
 func edit(x policyIndex) *policyEditor { return &policyEditor{policyIndex: x} }

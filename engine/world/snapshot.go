@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -266,7 +266,7 @@ func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
 
 // EachPolicyFor implements decide.World, in order of the policies' names.
 func (s *Snapshot) EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*decide.Policy)) {
-	q := target.Query{Kind: gk, Sides: []workload.Object{*obj}, Spaces: []workload.Pairs{namespace}}
+	q := selector.Query{Kind: gk, Sides: []workload.Object{*obj}, Spaces: []workload.Pairs{namespace}}
 	for _, p := range s.policies.index.Find(&q, 0) {
 		yield(&p.Policy)
 	}

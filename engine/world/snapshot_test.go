@@ -11,14 +11,14 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
 // Readers look while transactions add and remove two policies together.
 func TestReadersSeeWholeTransactions(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	a, b := nights(), nights()
 	b.Name = "days"
 	over := make(chan struct{})
@@ -53,7 +53,7 @@ func TestReadersSeeWholeTransactions(t *testing.T) {
 
 // The freezes act on no target in the namespace, but they judge changes there.
 func TestPolicyIndexFindsFreezesOfANamespace(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	f := &v1alpha1.ClusterChangeFreeze{ObjectMeta: meta("", "inventory")}
 	f.Spec.Target.Namespaces, f.Spec.Deny = []string{"shop"}, []v1alpha1.Action{v1alpha1.ActionDelete}
 	f.Spec.StartTime = metav1.NewTime(time.Date(2026, 3, 2, 11, 0, 0, 0, time.UTC))
@@ -72,7 +72,7 @@ func TestPolicyIndexFindsFreezesOfANamespace(t *testing.T) {
 func TestPolicyIndexEqualsAPlainMap(t *testing.T) {
 	spaces := []string{"shop", "bank", "post"}
 	rapid.Check(t, func(t *rapid.T) {
-		w := world.New(target.Scope{})
+		w := world.New(selector.Scope{})
 		model := map[workload.Policy][]string{} // the namespaces named by each policy; none: any
 		reached := func(s *world.Snapshot, namespace string) (names []string) {
 			s.EachPolicy(namespace, func(p *decide.Policy) { names = append(names, p.ID.String()) })

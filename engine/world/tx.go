@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -45,7 +45,7 @@ type PolicyChange struct {
 
 // Tx is a transaction. It must not be used after Update has returned.
 type Tx struct {
-	scope        target.Scope
+	scope        selector.Scope
 	read         readers
 	authorsAsked bool
 	before       *Snapshot
@@ -68,7 +68,7 @@ type readers struct {
 	adapter  func(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList)
 }
 
-func newTx(scope target.Scope, read readers, before *Snapshot) *Tx {
+func newTx(scope selector.Scope, read readers, before *Snapshot) *Tx {
 	tx := &Tx{
 		scope: scope, read: read, before: before, next: *before, policies: edit(before.policies), touched: map[workload.Policy]*Policy{},
 		compiled: map[string]bool{},

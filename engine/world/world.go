@@ -19,7 +19,7 @@ import (
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -43,7 +43,7 @@ type Foreseer interface {
 
 // World is the live state.
 type World struct {
-	scope   target.Scope
+	scope   selector.Scope
 	current atomic.Pointer[Snapshot]
 	loaded  chan struct{}
 	read    readers
@@ -59,7 +59,7 @@ type World struct {
 
 // New returns an empty World. The scope has the facts about the cluster needed to compile selections; see the
 // function Scope.
-func New(scope target.Scope) *World {
+func New(scope selector.Scope) *World {
 	w := &World{scope: scope, loaded: make(chan struct{}), read: readers{calendar: when.Calendar, adapter: adapter.Compile}}
 	w.current.Store(emptySnapshot())
 	return w
@@ -67,16 +67,16 @@ func New(scope target.Scope) *World {
 
 // Scope returns the facts about the cluster needed to compile selections: the namespaces reached only by selectors
 // naming them (Flyball's own among them), and the cluster-scoped kinds.
-func Scope(namespace string, clusterScoped func(schema.GroupKind) bool) target.Scope {
+func Scope(namespace string, clusterScoped func(schema.GroupKind) bool) selector.Scope {
 	protected := sets.New("kube-system", "kube-public", "kube-node-lease")
 	if namespace != "" {
 		protected.Insert(namespace)
 	}
-	return target.Scope{Protected: protected, ClusterScoped: clusterScoped}
+	return selector.Scope{Protected: protected, ClusterScoped: clusterScoped}
 }
 
 // Scope returns the scope given to New.
-func (w *World) Scope() target.Scope { return w.scope }
+func (w *World) Scope() selector.Scope { return w.scope }
 
 // AuthorsAreAsked records that the API server checks the rights of a policy's author. It must be called before the
 // first Update.

@@ -16,10 +16,10 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-	"flyball.dev/flyball/engine/world/worldtest"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 var (
@@ -85,7 +85,7 @@ func permuted(t *testing.T, steps []func(*world.Tx), check func(t *testing.T, w 
 		if len(left) == 0 {
 			for _, together := range []bool{true, false} {
 				t.Run(fmt.Sprint(done, together), func(t *testing.T) {
-					w := world.New(target.Scope{})
+					w := world.New(selector.Scope{})
 					var all []func(*world.Tx)
 					for _, i := range done {
 						all = append(all, steps[i])
@@ -135,7 +135,7 @@ func TestPolicyAndCalendarMayArriveInAnyOrder(t *testing.T) {
 	}
 	permuted(t, []func(*world.Tx){set, calendar, edited}, func(t *testing.T, w *world.World) { valid(t, w, id) })
 
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	update(w, set)
 	if !w.Snapshot().Find(id).IsBroken() {
 		t.Error("a policy is valid though its calendar is not there")
@@ -180,7 +180,7 @@ func TestPolicyAndAdapterMayArriveInAnyOrder(t *testing.T) {
 	set := func(tx *world.Tx) { tx.SetPolicy(kind("Trigger"), tr) }
 	old, _ := useKind(t, worldtest.Autoscalers, "v1")
 	current, _ := useKind(t, worldtest.Autoscalers, "v2")
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	update(w, old, set)
 	if !w.Snapshot().Find(id).IsBroken() {
 		t.Fatal("a template of another version than the adapter's is valid")
@@ -195,7 +195,7 @@ func TestPolicyAndAdapterMayArriveInAnyOrder(t *testing.T) {
 func TestConcurrentTransactions(t *testing.T) {
 	s := nights("holidays")
 	for range 200 {
-		w := world.New(target.Scope{})
+		w := world.New(selector.Scope{})
 		var both sync.WaitGroup
 		both.Go(func() { update(w, func(tx *world.Tx) { tx.SetPolicy(kind("Schedule"), s) }) })
 		both.Go(func() { update(w, func(tx *world.Tx) { tx.SetCalendar(holidays(1, "2026-12-25")) }) })
@@ -205,7 +205,7 @@ func TestConcurrentTransactions(t *testing.T) {
 }
 
 func TestStatusUpdatesChangeNoPolicy(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	s := nights()
 	update(w, func(tx *world.Tx) { tx.SetPolicy(kind("Schedule"), s) })
 	before := w.Snapshot().Find(idOf("Schedule", s))
@@ -228,7 +228,7 @@ func TestStatusUpdatesChangeNoPolicy(t *testing.T) {
 
 // Two policies read the same annotation.
 func TestAnnotationKeysAreCounted(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	with := func(name string, kinds ...v1alpha1.KindRef) func(*world.Tx) {
 		s := nights()
 		s.Name = name
@@ -277,7 +277,7 @@ func TestAnnotationKeysAreCounted(t *testing.T) {
 // read once continues to count while discovery is missing, and an unreadable freeze is read once discovery works.
 func TestFreezesCountWhileTheirKindIsUndiscovered(t *testing.T) {
 	served := true
-	w := world.New(target.Scope{ClusterScoped: func(schema.GroupKind) bool { return served }})
+	w := world.New(selector.Scope{ClusterScoped: func(schema.GroupKind) bool { return served }})
 	id := workload.Policy{Kind: freeze.ClusterKind, Name: "nodes"}
 	obj := &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "nodes", UID: "1", Generation: 1}}
 	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "pools.example.com", Kind: "NodePool"}}
@@ -316,7 +316,7 @@ func TestFreezesCountWhileTheirKindIsUndiscovered(t *testing.T) {
 
 // A listener that is notified finds the new freeze in the world.
 func TestFreezesArePublishedBeforeListenersAreNotified(t *testing.T) {
-	w := world.New(target.Scope{})
+	w := world.New(selector.Scope{})
 	if w.Ready(nil) == nil || w.Snapshot().Freezes() != nil {
 		t.Error("ready before anything was read")
 	}

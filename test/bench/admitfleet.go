@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -51,7 +51,7 @@ func freezeFleet(n int, namespace string) (*freeze.Set, error) {
 	var exceptions []*freeze.Exception
 	for i := range n {
 		rule, exception, errs := freeze.CompileObject(freezePolicy(i, namespace),
-			freeze.Context{Scope: target.Scope{Protected: sets.New("kube-system")}})
+			freeze.Context{Scope: selector.Scope{Protected: sets.New("kube-system")}})
 		if len(errs) > 0 {
 			return nil, fmt.Errorf("compile policy %d: %w", i, errs.ToAggregate())
 		}

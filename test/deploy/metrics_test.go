@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
-	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
+	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/newpods"
 	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
@@ -50,7 +50,7 @@ func metrics(t *testing.T) []string {
 		clocktesting.NewFakePassiveClock(time.Time{}), worth.Rates{Price: &worth.Rate{}, CO2: &worth.Rate{}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := freezecontroller.NewMetrics(&known); err != nil {
+	if _, err := freezes.NewMetrics(&known); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := newpods.NewNote(&known); err != nil {

@@ -12,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/controller/adapter"
+	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/disruption"
 	"flyball.dev/flyball/engine/inspect"
@@ -50,7 +50,7 @@ func newMembers(pods members.Options, metadatas metadata.Interface, loop *target
 
 // newCosts returns the loop that sets deletion costs of pods, connected to the target loop and the status writer.
 func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer,
-	adapters *adapter.Controller,
+	adapters *adapters.Controller,
 	m *cost.Metrics, log logr.Logger,
 ) *cost.Loop {
 	costs := cost.New(w, belonging, writer, cost.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, adapters, m,

@@ -13,11 +13,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/apply"
-	adaptercontroller "flyball.dev/flyball/engine/controller/adapter"
-	"flyball.dev/flyball/engine/controller/calendar"
+	"flyball.dev/flyball/engine/controller/adapters"
+	"flyball.dev/flyball/engine/controller/calendars"
 	"flyball.dev/flyball/engine/controller/feed"
-	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
-	policycontroller "flyball.dev/flyball/engine/controller/policy"
+	"flyball.dev/flyball/engine/controller/freezes"
+	"flyball.dev/flyball/engine/controller/policies"
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/disruption/rooms"
 	"flyball.dev/flyball/engine/members"
@@ -32,7 +32,7 @@ import (
 // engine runs the loops of the leader.
 type engine struct {
 	world    *world.World
-	adapters *adaptercontroller.Controller
+	adapters *adapters.Controller
 	loop     *target.Loop
 	costs    *cost.Loop
 	resized  *resize.Loop
@@ -68,7 +68,7 @@ func (e *engine) Start(ctx context.Context) error {
 
 // addEngine adds the world's feeds, the loops that work on targets, and the controllers of Flyball's own kinds.
 func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings,
-	enforcement *freezecontroller.Enforcement, pods members.Options) error {
+	enforcement *freezes.Enforcement, pods members.Options) error {
 	log := opts.Log.WithName("engine")
 	cached, recorder := mgr.GetClient(), status.CutNotes(mgr.GetEventRecorder("flyball"))
 	rates, err := opts.Savings.rates()
@@ -95,8 +95,8 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	if err != nil {
 		return fmt.Errorf("make the client for metadata: %w", err)
 	}
-	policies := &policycontroller.Controllers{World: w, Client: cached, Remover: templates, Objects: metadatas, Delay: statuses.Book.Delay}
-	adapters, err := adaptercontroller.New(m.adapter, adaptercontroller.Options{
+	policies := &policies.Controllers{World: w, Client: cached, Remover: templates, Objects: metadatas, Delay: statuses.Book.Delay}
+	adapters, err := adapters.New(m.adapter, adapters.Options{
 		Reader: mgr.GetAPIReader(),
 		Config: config, Client: cached, World: w, Health: statuses.Health, Listings: listings, Enabled: opts.Adapters, Clock: opts.Clock,
 		Log:           log,
@@ -131,8 +131,8 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 
 // addControllers adds the feed of Flyball's own kinds into the world, and the controllers of their statuses and
 // finalizers.
-func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, policies *policycontroller.Controllers,
-	adapters *adaptercontroller.Controller, loop *target.Loop) error {
+func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, policies *policies.Controllers,
+	adapters *adapters.Controller, loop *target.Loop) error {
 	log, cached := opts.Log.WithName("engine"), mgr.GetClient()
 	inbound, err := feed.New(config, mgr.GetCache(), mgr.GetAPIReader(), w, loop.NamespaceChanged, log)
 	if err != nil {
@@ -141,10 +141,10 @@ func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *worl
 	if err := mgr.Add(inbound); err != nil {
 		return fmt.Errorf("set up the engine: %w", err)
 	}
-	if err := mgr.Add(&freezecontroller.Exceptions{World: w, Client: cached, Clock: opts.Clock, Log: log}); err != nil {
+	if err := mgr.Add(&freezes.Exceptions{World: w, Client: cached, Clock: opts.Clock, Log: log}); err != nil {
 		return fmt.Errorf("set up the status of exceptions: %w", err)
 	}
-	calendars := &calendar.Controller{World: w, Client: cached, Clock: opts.Clock}
+	calendars := &calendars.Controller{World: w, Client: cached, Clock: opts.Clock}
 	for _, setUp := range []func(ctrl.Manager) error{policies.SetupWithManager, adapters.SetupWithManager, calendars.SetupWithManager} {
 		if err := setUp(mgr); err != nil {
 			return err

@@ -25,7 +25,7 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller"
-	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
+	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
@@ -54,9 +54,9 @@ type judging struct {
 	opts     Options
 	world    *world.World
 	clients  *kubernetes.Clientset
-	metadata freezecontroller.Metadata
+	metadata freezes.Metadata
 	mapper   meta.RESTMapper
-	notes    *freezecontroller.Recorder
+	notes    *freezes.Recorder
 	clock    clock.WithTicker
 	// account is the user name of the manager itself.
 	account string
@@ -68,12 +68,12 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, fmt.Errorf("set up the judging of changes: %w", err)
 	}
-	j.metadata = freezecontroller.Metadata{Client: objects}
-	m, err := freezecontroller.NewMetrics(opts.Registry)
+	j.metadata = freezes.Metadata{Client: objects}
+	m, err := freezes.NewMetrics(opts.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of judging: %w", err)
 	}
-	j.notes = freezecontroller.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, opts.Log.WithName("freezes"))
+	j.notes = freezes.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, opts.Log.WithName("freezes"))
 	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{},
 		metav1.CreateOptions{})
 	if err != nil {
@@ -117,10 +117,10 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 // owner returns the function that finds the owner of the webhook configurations.
 func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) {
 	if name := j.opts.Webhook.Owner; name != "" {
-		return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+		return freezes.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
 			Resource: "clusterroles"}, "ClusterRole", name)
 	}
-	return freezecontroller.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	return freezes.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"},
 		"CustomResourceDefinition", admit.FreezeResources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
 }
@@ -154,11 +154,11 @@ func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judg
 
 // add serves judgements and keeps their webhook configuration up to date, on every replica.
 func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author,
-	enforcement *freezecontroller.Enforcement) error {
+	enforcement *freezes.Enforcement) error {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(registration.JudgePath, j.judge(j.notes.Judged, log))
 	server.HandleHTTP(probe.Path, probe.Handler{Ready: j.world.Ready})
-	hook := &freezecontroller.Hook{
+	hook := &freezes.Hook{
 		World: j.world, Clock: j.clock, Server: server, KeepBundle: true, Owner: j.owner(), Log: log, Scope: j.scope(),
 		Hook: registration.FreezeHook{Client: j.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), Author: author},
 	}

@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/cmd/version"
 	"flyball.dev/flyball/engine/admit/server"
-	adaptercontroller "flyball.dev/flyball/engine/controller/adapter"
+	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/savings"
@@ -26,7 +26,7 @@ import (
 type Metrics struct {
 	status  *status.Metrics
 	target  *target.Metrics
-	adapter *adaptercontroller.Metrics
+	adapter *adapters.Metrics
 	savings *savings.Book
 	cost    *cost.Metrics
 	tuning  *tuning.Metrics
@@ -50,7 +50,7 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 	if m.target, err = target.NewMetrics(r); err != nil {
 		return nil, err
 	}
-	if m.adapter, err = adaptercontroller.NewMetrics(r, w); err != nil {
+	if m.adapter, err = adapters.NewMetrics(r, w); err != nil {
 		return nil, err
 	}
 	if m.cost, err = cost.NewMetrics(r); err != nil {

@@ -17,7 +17,7 @@ import (
 
 	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/tuning"
-	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/tuning/recorded"
 )
 
 // Options configure the manager. AddFlags sets their defaults.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/controller/adapter"
+	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/fleet/inplace"
 	"flyball.dev/flyball/engine/members"
@@ -28,7 +28,7 @@ import (
 
 // newResizes returns the loop that resizes pods in place, connected to the target loop.
 func newResizes(belonging *members.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop,
-	adapters *adapter.Controller,
+	adapters *adapters.Controller,
 	recorder events.EventRecorder, m *resize.Metrics, log logr.Logger,
 ) (*resize.Loop, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)

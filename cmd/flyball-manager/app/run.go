@@ -17,7 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
+	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
@@ -69,7 +69,7 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if opts.Webhook.Enabled {
 		w.AuthorsAreAsked()
 	}
-	enforcement := &freezecontroller.Enforcement{World: w, Client: mgr.GetClient(), Clock: opts.Clock, Log: opts.Log.WithName("freezes")}
+	enforcement := &freezes.Enforcement{World: w, Client: mgr.GetClient(), Clock: opts.Clock, Log: opts.Log.WithName("freezes")}
 	pods, err := memberOptions(mgr, config, w, opts.Log.WithName("engine"))
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -73,7 +73,7 @@ func (s selectionWarnings) warnings(ctx context.Context, kind policy.Kind, obj p
 		}
 	}
 	for _, u := range found {
-		if u.Reason == target.NoAdapter {
+		if u.Reason == selector.NoAdapter {
 			all = append(all, u.Message)
 		} else {
 			all = append(all, "spec.target."+u.Message)
@@ -85,7 +85,7 @@ func (s selectionWarnings) warnings(ctx context.Context, kind policy.Kind, obj p
 // listed is the inventory for selectors, with objects listed from the API server, because replicas that do not lead
 // watch none.
 type listed struct {
-	target.Inventory
+	selector.Inventory
 	world   *world.World
 	objects metadata.Interface
 	ctx     context.Context

@@ -19,8 +19,8 @@ import (
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/tuning/refusal"
-	"flyball.dev/flyball/engine/usage"
-	"flyball.dev/flyball/engine/usage/vertical"
+	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/tuning/vertical"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )

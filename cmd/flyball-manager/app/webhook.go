@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
-	freezecontroller "flyball.dev/flyball/engine/controller/freeze"
+	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/members"
 	"flyball.dev/flyball/engine/policy"
@@ -27,7 +27,7 @@ import (
 )
 
 // addWebhook serves admission requests on every replica. It returns nil if the webhook is disabled.
-func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezecontroller.Enforcement,
+func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezes.Enforcement,
 	pods members.Options) (*server.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)

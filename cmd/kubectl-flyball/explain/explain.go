@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/pipeline"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -112,7 +112,7 @@ type Near struct {
 }
 
 // Fail is one term of a selector.
-type Fail = target.Mismatch
+type Fail = selector.Mismatch
 
 // Entry is one field that Flyball changed.
 type Entry struct {

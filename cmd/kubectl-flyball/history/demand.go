@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/habit"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/spelling"
 )
 
@@ -55,7 +55,7 @@ func ReadDemand(paths []string, stdin io.Reader, format string, progress func(st
 }
 
 // DemandOf adds up samples of containers in order of time. Where no pod was ready, nothing is known.
-func DemandOf(samples []usage.Sample) []habit.Reading {
+func DemandOf(samples []model.Sample) []habit.Reading {
 	var all []habit.Reading
 	for _, s := range samples {
 		if s.Replicas == 0 || s.CPU < 0 {
@@ -117,9 +117,9 @@ func (r *reader) readTotals(in io.Reader) []habit.Reading {
 			r.fault(line, err)
 			continue
 		}
-		if all = append(all, reading); len(all) > MostInstants*usage.MaxContainers {
+		if all = append(all, reading); len(all) > MostInstants*model.MaxContainers {
 			r.over = true
-			r.fault(line, fmt.Errorf("there are more than %d readings", MostInstants*usage.MaxContainers))
+			r.fault(line, fmt.Errorf("there are more than %d readings", MostInstants*model.MaxContainers))
 		}
 	}
 	if len(r.faults) == 0 && len(all) == 0 {

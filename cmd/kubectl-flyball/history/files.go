@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/spelling"
 )
 
@@ -33,11 +33,11 @@ const (
 )
 
 // mostSamples is the largest number of samples in all files together: MostInstants for each container that is learnt.
-var mostSamples = usage.MaxContainers * MostInstants
+var mostSamples = model.MaxContainers * MostInstants
 
 // ReadFiles reads samples from files; - is standard input. The format is that of the name's ending (.csv, .jsonl, .ndjson) unless one
 // is given. A sample of an unknown container is an error. Progress receives lines of progress.
-func ReadFiles(paths []string, stdin io.Reader, format string, containers []string, progress func(string)) ([]usage.Sample, error) {
+func ReadFiles(paths []string, stdin io.Reader, format string, containers []string, progress func(string)) ([]model.Sample, error) {
 	var all []sample
 	var faults []error
 	for _, path := range paths {

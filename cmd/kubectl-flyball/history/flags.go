@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
-	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/tuning/recorded"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -75,7 +75,7 @@ func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 // Ask reads the samples of a workload up to an instant from Prometheus, of the given containers; nil: of all. note receives remarks for the
 // user.
 func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing,
-	note func(string)) ([]usage.Sample, error) {
+	note func(string)) ([]model.Sample, error) {
 	noted, strange := map[string]bool{}, map[string]bool{}
 	p := Prometheus{
 		Address: f.Prometheus, TokenFile: f.TokenFile, Namespace: ref.Namespace, Pods: cmp.Or(f.pods, recorded.PodsOf(ref.Kind, ref.Name)),

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/spelling"
-	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/tuning/recorded"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -39,7 +39,7 @@ var needed = []string{Time, Container, Replicas}
 
 // sample is one sample with its file and line.
 type sample struct {
-	usage.Sample
+	model.Sample
 	file string
 	line int
 }
@@ -53,8 +53,8 @@ func knownField(name string) error {
 }
 
 // parse makes a sample of texts by field. An empty text is not known.
-func parse(texts map[string]string) (usage.Sample, error) {
-	s := usage.Sample{CPU: -1, Memory: -1, Container: texts[Container]}
+func parse(texts map[string]string) (model.Sample, error) {
+	s := model.Sample{CPU: -1, Memory: -1, Container: texts[Container]}
 	var faults []error
 	for _, name := range needed {
 		if texts[name] == "" {
@@ -78,7 +78,7 @@ func parse(texts map[string]string) (usage.Sample, error) {
 }
 
 // set reads one field.
-func set(s *usage.Sample, name, text string) (err error) {
+func set(s *model.Sample, name, text string) (err error) {
 	n := 0.0
 	switch name {
 	case Container:
@@ -139,9 +139,9 @@ func count(text string) (int, error) {
 }
 
 // ordered brings samples into the order of time. Two of a container and one instant are an error.
-func ordered(all []sample) ([]usage.Sample, error) {
+func ordered(all []sample) ([]model.Sample, error) {
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Container, b.Container)) })
-	samples := make([]usage.Sample, len(all))
+	samples := make([]model.Sample, len(all))
 	var faults []error
 	for i, s := range all {
 		if i > 0 && s.At.Equal(all[i-1].At) && s.Container == all[i-1].Container {

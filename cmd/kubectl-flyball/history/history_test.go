@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
 var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
@@ -20,7 +20,7 @@ func silent(string) {}
 
 // TestUnits: both formats, with numbers and with quantities, are the same samples, in order of time whatever that of the lines.
 func TestUnits(t *testing.T) {
-	want := []usage.Sample{
+	want := []model.Sample{
 		{At: noon, Container: "app", CPU: 250, Memory: 256 << 20, Replicas: 3, Throttled: 0.5},
 		{At: noon, Container: "side", CPU: -1, Memory: -1, Replicas: 3, OOMKills: 2, MemoryLimit: 1 << 30},
 		{At: noon.Add(time.Minute), Container: "app", CPU: 1500, Memory: -1, Replicas: 0},
@@ -103,7 +103,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var heard []string
-	read := func(more int) ([]usage.Sample, error) {
+	read := func(more int) ([]model.Sample, error) {
 		heard = nil
 		return ReadFiles([]string{first, "-"}, strings.NewReader(lines(told, more)), CSV, []string{"app"},
 			func(what string) { heard = append(heard, what) })

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
-	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/tuning/recorded"
 )
 
 // Prometheus reads samples from a server.
@@ -49,12 +49,12 @@ func CheckQuery(name string) error {
 }
 
 // Read asks the server, part by part.
-func (p Prometheus) Read(ctx context.Context) ([]usage.Sample, error) {
+func (p Prometheus) Read(ctx context.Context) ([]model.Sample, error) {
 	server, err := recorded.New(recorded.Options{Address: p.Address, TokenFile: p.TokenFile, Queries: p.Queries})
 	if err != nil {
 		return nil, err
 	}
-	var all []usage.Sample
+	var all []model.Sample
 	part, parts := 0, 0
 	err = server.Each(ctx, recorded.Range{
 		Namespace: p.Namespace, Pods: p.Pods, From: p.From, To: p.To, Step: p.Step, Note: p.Note,
@@ -64,7 +64,7 @@ func (p Prometheus) Read(ctx context.Context) ([]usage.Sample, error) {
 		},
 	}, func(found []policy.Sample) {
 		if all == nil {
-			all = make([]usage.Sample, 0, len(found)*(parts-part))
+			all = make([]model.Sample, 0, len(found)*(parts-part))
 		}
 		for i := range found {
 			if p.Keeps == nil || p.Keeps(found[i].Container) {

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
 	"flyball.dev/flyball/engine/habit"
-	scaler "flyball.dev/flyball/engine/policy/tortoise/replay"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // Played is the outcome of a setting of the scaled container and its autoscaler.
@@ -49,7 +49,7 @@ const (
 )
 
 // border returns the border of a back-test in a history; zero: the history is too short.
-func border(samples []usage.Sample, at time.Time) time.Time {
+func border(samples []model.Sample, at time.Time) time.Time {
 	n := len(samples)
 	for n > 0 && samples[n-1].At.After(at) {
 		n--
@@ -66,7 +66,7 @@ func border(samples []usage.Sample, at time.Time) time.Time {
 }
 
 // backTest tries the recommendation at the border; nil without a recommendation or an autoscaler.
-func backTest(s *subject.Subject, samples []usage.Sample, from, to time.Time, then *replay.Output) *BackTest {
+func backTest(s *subject.Subject, samples []model.Sample, from, to time.Time, then *replay.Output) *BackTest {
 	if then == nil || !s.Scalable || s.Governor == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
 		return nil
 	}
@@ -75,11 +75,11 @@ func backTest(s *subject.Subject, samples []usage.Sample, from, to time.Time, th
 	if !ok || b.Max == nil {
 		return nil
 	}
-	own := scaler.Setting{Request: s.Requests[s.Scaled].CPU, Target: int(s.Target().Percent), Min: 1, Max: int(min(*b.Max, math.MaxInt32))}
+	own := simulation.Setting{Request: s.Requests[s.Scaled].CPU, Target: int(s.Target().Percent), Min: 1, Max: int(min(*b.Max, math.MaxInt32))}
 	if b.Min != nil {
 		own.Min = int(*b.Min)
 	}
-	advised := scaler.Setting{Request: own.Request, Target: int(then.Utilisation.Recommended), Min: int(then.Min.Recommended),
+	advised := simulation.Setting{Request: own.Request, Target: int(then.Utilisation.Recommended), Min: int(then.Min.Recommended),
 		Max: int(then.Max.Recommended)}
 	for _, c := range then.Containers {
 		if c.Scaled {
@@ -100,7 +100,7 @@ func backTest(s *subject.Subject, samples []usage.Sample, from, to time.Time, th
 }
 
 // loadOf returns the demand of a container from an hour on, or false if it is unknown.
-func loadOf(samples []usage.Sample, container string, from, to time.Time) (load scaler.Load, ok bool) {
+func loadOf(samples []model.Sample, container string, from, to time.Time) (load simulation.Load, ok bool) {
 	var all []habit.Reading
 	for _, s := range samples {
 		if s.Container == container && s.Replicas > 0 && s.CPU >= 0 && !s.At.Before(from) && !s.At.After(to) {
@@ -117,10 +117,10 @@ func loadOf(samples []usage.Sample, container string, from, to time.Time) (load 
 }
 
 // play plays a setting.
-func play(load scaler.Load, s scaler.Setting, minima []int) Played {
-	o := scaler.Play(load, scaler.Default(), s, minima)
+func play(load simulation.Load, s simulation.Setting, minima []int) Played {
+	o := simulation.Play(load, simulation.Default(), s, minima)
 	const week = 7 * 24 * time.Hour
-	weeks := max(float64(o.Steps)*scaler.Step.Hours()/week.Hours(), 1e-9)
+	weeks := max(float64(o.Steps)*simulation.Step.Hours()/week.Hours(), 1e-9)
 	p := Played{Request: cpuText(s.Request), Utilisation: s.Target, Min: s.Min, Max: s.Max,
 		Cores: tenths(o.Pods() * float64(s.Request) / 1000), ViolationMinutes: tenths(o.Minutes() / weeks)}
 	if len(minima) > 0 {
@@ -135,7 +135,7 @@ func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
 // bestFixed returns the cheapest setting with at most that many violations, else the one with the fewest: present pods
 // and smaller ones, with the same capacity at the maximum.
-func bestFixed(load scaler.Load, own scaler.Setting, violations float64) Played {
+func bestFixed(load simulation.Load, own simulation.Setting, violations float64) Played {
 	requests := []int64{own.Request}
 	for _, r := range []int64{500, 250} {
 		if r < own.Request {
@@ -145,7 +145,7 @@ func bestFixed(load scaler.Load, own scaler.Setting, violations float64) Played 
 	var best *Played
 	for _, request := range requests {
 		for target := 50; target <= 90; target += 5 {
-			s := scaler.Setting{Request: request, Target: target, Min: own.Min,
+			s := simulation.Setting{Request: request, Target: target, Min: own.Min,
 				Max: int(min((int64(own.Max)*own.Request+request-1)/request, math.MaxInt32))}
 			p := play(load, s, nil)
 			if best == nil || betterFixed(p, *best, violations) {

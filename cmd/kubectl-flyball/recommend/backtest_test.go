@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	scaler "flyball.dev/flyball/engine/policy/tortoise/replay"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
@@ -28,9 +28,9 @@ func TestWhereAHistoryIsParted(t *testing.T) {
 		{"less leaves less than a day", 3*24*time.Hour - 3*time.Hour, 99 * 24 * time.Hour, -1},
 		{"nothing up to the instant", time.Hour, -time.Hour, -1},
 	} {
-		var samples []usage.Sample
+		var samples []model.Sample
 		for at := time.Duration(0); at <= tc.span; at += time.Minute {
-			samples = append(samples, usage.Sample{At: monday.Add(at)})
+			samples = append(samples, model.Sample{At: monday.Add(at)})
 		}
 		want := monday.Add(tc.want)
 		if tc.want < 0 {
@@ -46,12 +46,12 @@ func TestWhereAHistoryIsParted(t *testing.T) {
 // than the present one.
 func TestTheBestFixedSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		load := scaler.Load{Demand: make([]float32, 24*60)}
+		load := simulation.Load{Demand: make([]float32, 24*60)}
 		top := rapid.Float64Range(100, 9000).Draw(t, "top")
 		for i := range load.Demand {
 			load.Demand[i] = float32(top * (1.1 - math.Cos(2*math.Pi*float64(i)/(24*60))) / 2)
 		}
-		own := scaler.Setting{Request: int64(rapid.SampledFrom([]int{200, 400, 1000}).Draw(t, "request")), Target: 70,
+		own := simulation.Setting{Request: int64(rapid.SampledFrom([]int{200, 400, 1000}).Draw(t, "request")), Target: 70,
 			Min: rapid.IntRange(1, 4).Draw(t, "min"), Max: rapid.IntRange(4, 20).Draw(t, "max")}
 		allowed := rapid.SampledFrom([]float64{0, 10, 500, 5000}).Draw(t, "allowed")
 		best := bestFixed(load, own, allowed)
@@ -60,7 +60,7 @@ func TestTheBestFixedSetting(t *testing.T) {
 				continue
 			}
 			for target := 50; target <= 90; target += 5 {
-				s := scaler.Setting{Request: request, Target: target, Min: own.Min,
+				s := simulation.Setting{Request: request, Target: target, Min: own.Min,
 					Max: int(math.Ceil(float64(own.Max) * float64(own.Request) / float64(request)))}
 				p := play(load, s, nil)
 				beyond := func(p Played) float64 { return math.Max(p.ViolationMinutes-allowed, 0) }
@@ -74,11 +74,11 @@ func TestTheBestFixedSetting(t *testing.T) {
 
 // TestUnknownDemandCountsForNothing: before the first sample, and in gaps.
 func TestUnknownDemandCountsForNothing(t *testing.T) {
-	var samples []usage.Sample
+	var samples []model.Sample
 	for minute := 30; minute < 120; minute++ {
 		if minute < 60 || minute >= 100 {
-			samples = append(samples, usage.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "app", CPU: 100, Replicas: 2},
-				usage.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "proxy", CPU: 1, Replicas: 2})
+			samples = append(samples, model.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "app", CPU: 100, Replicas: 2},
+				model.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "proxy", CPU: 1, Replicas: 2})
 		}
 	}
 	load, ok := loadOf(samples, "app", monday, monday.Add(time.Hour*9))

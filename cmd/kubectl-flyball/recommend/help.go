@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
-	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/tuning/recorded"
 )
 
 const examples = `  kubectl flyball recommend deployment/web --usage web.csv

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/habit"
-	"flyball.dev/flyball/engine/policy/tortoise/replay"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/trigger"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -157,7 +157,7 @@ type Outcome struct {
 	ViolationMinutes float64 `json:"violationMinutes"`
 }
 
-func outcomeOf(o replay.Outcome, request int64) Outcome {
+func outcomeOf(o simulation.Outcome, request int64) Outcome {
 	return Outcome{round(o.Pods() * float64(request) / 1000), round(o.Minutes())}
 }
 

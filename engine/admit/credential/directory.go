@@ -13,7 +13,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
-	"flyball.dev/flyball/engine/poke"
+	"flyball.dev/flyball/engine/workers"
 )
 
 // Directory is a certificate of another issuer, such as cert-manager, in the files tls.crt, tls.key and ca.crt. A new
@@ -56,6 +56,6 @@ func (d *Directory) Serving() (*tls.Certificate, error) { return d.files.GetCert
 // Watch serves new files as they arrive and then notifies, until the context ends. While the files cannot be read, it
 // keeps serving the previous certificate.
 func (d *Directory) Watch(ctx context.Context, notify chan<- struct{}) error {
-	d.files.RegisterCallback(func(tls.Certificate) { poke.Poke(notify) })
+	d.files.RegisterCallback(func(tls.Certificate) { workers.Poke(notify) })
 	return d.files.Start(ctx)
 }

@@ -10,7 +10,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"flyball.dev/flyball/engine/poke"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -113,6 +113,6 @@ func (a Author) notifyLead(done <-chan struct{}, notify chan<- struct{}) {
 			return
 		case <-a.Leads:
 		}
-		poke.Poke(notify)
+		workers.Poke(notify)
 	}()
 }

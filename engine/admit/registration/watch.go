@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"flyball.dev/flyball/engine/poke"
+	"flyball.dev/flyball/engine/workers"
 )
 
 // listWatcher is the part of a typed client needed to watch one object.
@@ -41,7 +41,7 @@ func WatchNamed[L runtime.Object](ctx context.Context, client listWatcher[L], na
 	if err != nil {
 		return err
 	}
-	tell := func(any) { poke.Poke(notify) }
+	tell := func(any) { workers.Poke(notify) }
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }, DeleteFunc: tell,
 	}); err != nil {

@@ -21,9 +21,9 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/inspect"
-	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -165,7 +165,7 @@ func (f *Feed) gather(kind string, obj client.Object, gone bool) {
 	f.mu.Lock()
 	f.pending[id] = obj
 	f.mu.Unlock()
-	poke.Poke(f.changed)
+	workers.Poke(f.changed)
 }
 
 // takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them. It reports

@@ -26,9 +26,9 @@ import (
 	"flyball.dev/flyball/engine/disruption/rooms"
 	"flyball.dev/flyball/engine/fleet/newpod"
 	"flyball.dev/flyball/engine/fleet/room"
-	"flyball.dev/flyball/engine/poke"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -98,7 +98,7 @@ func (x *Index) NeedLeaderElection() bool { return false }
 // Changed implements world.Observer: a changed policy may start or end the need for watches.
 func (x *Index) Changed(_ *world.Snapshot, c *world.Change) {
 	if len(c.Policies) > 0 {
-		poke.Poke(x.news)
+		workers.Poke(x.news)
 	}
 }
 
@@ -183,7 +183,7 @@ func (w *watching) keep(before, after *workload.Object) {
 	}
 }
 
-func (x *Index) tell() { poke.Poke(x.changed) }
+func (x *Index) tell() { workers.Poke(x.changed) }
 
 // Namespaces returns the namespaces with requests for pods; false: not everything is known yet.
 func (x *Index) Namespaces() (names []string, known bool) {

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -36,18 +36,18 @@ type Context = policy.Context
 // Compile compiles a DeletionCost. With errors, it returns policy.Broken.
 func Compile(d *v1alpha1.DeletionCost, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: Kind, Namespace: d.Namespace, Name: d.Name}
-	selector, errs := target.Namespaced(d.Spec.Target, d.Namespace, ctx.Scope, field.NewPath("spec", "target"))
+	selector, errs := selector.Namespaced(d.Spec.Target, d.Namespace, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, d.Spec.DeletionCostRules, ctx)
 }
 
 // CompileCluster compiles a ClusterDeletionCost. With errors, it returns policy.Broken.
 func CompileCluster(d *v1alpha1.ClusterDeletionCost, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKind, Name: d.Name}
-	selector, errs := target.Cluster(d.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
+	selector, errs := selector.Cluster(d.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, d.Spec.DeletionCostRules, ctx)
 }
 
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.DeletionCostRules,
+func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules v1alpha1.DeletionCostRules,
 	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	errs = append(errs, validate(rules, at)...)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -33,7 +33,7 @@ func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels work
 	for _, other := range s.Rules() {
 		common := other.deny & r.deny
 		if other.id == r.id || !other.isWindow() || other.enforcement != r.enforcement || common == 0 ||
-			!target.MayShare(r.reach.selector, other.reach.selector) ||
+			!selector.MayShare(r.reach.selector, other.reach.selector) ||
 			!slices.ContainsFunc(reached, func(ns workload.Object) bool { return other.SelectsIn(ns.Name, ns.Labels) }) {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 )
 
 // A freeze of Deployments alone warns that their ReplicaSets are not judged; a freeze of both, or of all
@@ -29,7 +29,7 @@ func TestWarningsNameUnjudgedGeneratedKinds(t *testing.T) {
 		f := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}
 		f.Spec.StartTime, f.Spec.EndTime = metav1.Unix(1, 0), metav1.Unix(2, 0)
 		f.Spec.Target.Kinds, f.Spec.Deny = c.kinds, []v1alpha1.Action{v1alpha1.ActionRollOut}
-		rule, _, errs := freeze.CompileObject(f, freeze.Context{Scope: target.Scope{}})
+		rule, _, errs := freeze.CompileObject(f, freeze.Context{Scope: selector.Scope{}})
 		if len(errs) > 0 {
 			t.Fatal(errs.ToAggregate())
 		}

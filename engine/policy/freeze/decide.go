@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -197,7 +197,7 @@ func (req *Request) relabels() bool {
 }
 
 func (req *Request) subject() subject {
-	s := subject{target.Query{Kind: req.Kind, Spaces: req.NamespaceLabels, Sides: make([]workload.Object, 0, 2)}}
+	s := subject{selector.Query{Kind: req.Kind, Spaces: req.NamespaceLabels, Sides: make([]workload.Object, 0, 2)}}
 	for i, f := range [...]*Facts{req.Old, req.New} {
 		if f != nil && (i == 0 || !f.same(req.Old)) {
 			s.Sides = append(s.Sides, workload.Object{Namespace: req.Namespace, Name: req.Name, Labels: f.Labels, Annotations: f.Annotations})

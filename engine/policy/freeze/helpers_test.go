@@ -11,7 +11,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -20,7 +20,7 @@ var (
 	nodePools   = schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"}
 )
 
-var testContext = freeze.Context{Scope: target.Scope{
+var testContext = freeze.Context{Scope: selector.Scope{
 	Protected:     sets.New("kube-system", "flyball-system"),
 	ClusterScoped: func(gk schema.GroupKind) bool { return gk == nodePools },
 }}

@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/policy/when"
 )
 
@@ -41,7 +41,7 @@ func compile[PT policy.Object](obj PT, ctx Context) (*policy.Policy, field.Error
 	case len(errs) == 0 && isRule:
 		return rule.engine, nil
 	case len(errs) == 0:
-		return &policy.Policy{ID: exception.id, Target: target.Nothing(), Extras: exception}, nil
+		return &policy.Policy{ID: exception.id, Target: selector.Nothing(), Extras: exception}, nil
 	case isRule:
 		broken := policy.Broken(d.id, errs)
 		broken.Extras = ruleExtras{}
@@ -126,15 +126,15 @@ func (ruleExtras) Condition() string { return v1alpha1.ConditionActive }
 
 func (ruleExtras) AppliedLimit() int { return 0 }
 
-func (o ruleExtras) JudgedBy() *target.Selector {
+func (o ruleExtras) JudgedBy() *selector.Selector {
 	if o.rule == nil {
-		return target.Nothing()
+		return selector.Nothing()
 	}
 	return o.rule.reach.selector
 }
 
 // JudgedBy returns the selector of the objects whose changes are let through.
-func (e *Exception) JudgedBy() *target.Selector { return e.reach.selector }
+func (e *Exception) JudgedBy() *selector.Selector { return e.reach.selector }
 
 func (o ruleExtras) JudgedKinds() []schema.GroupKind {
 	if o.rule == nil {

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -36,22 +36,22 @@ func (s selection) byObjectMetadata() bool {
 	return given(s.spec.Selector) || given(s.spec.Exclude) || given(s.spec.AnnotationSelector) || len(s.spec.Annotations) > 0
 }
 
-func (s selection) compile(scope target.Scope, at *field.Path) (reach, field.ErrorList) {
+func (s selection) compile(scope selector.Scope, at *field.Path) (reach, field.ErrorList) {
 	var r reach
 	var errs field.ErrorList
 	if s.namespace != "" {
-		r.selector, errs = target.Namespaced(s.spec.TargetSelector, s.namespace, scope, at)
+		r.selector, errs = selector.Namespaced(s.spec.TargetSelector, s.namespace, scope, at)
 	} else {
-		r.selector, errs = target.Cluster(s.spec, scope, at)
+		r.selector, errs = selector.Cluster(s.spec, scope, at)
 	}
 	return r, errs
 }
 
 // reach is the selector of a policy.
-type reach struct{ selector *target.Selector }
+type reach struct{ selector *selector.Selector }
 
 // subject is an object before and after a change, and its namespace.
-type subject struct{ target.Query }
+type subject struct{ selector.Query }
 
 // anySelected reports whether the policy selects the object before or after the change, under any of the namespace's label sets.
 func (r *reach) anySelected(s *subject) bool {

@@ -13,7 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -51,7 +51,7 @@ func (f *filed) SelectsIn(namespace string, nsLabels workload.Pairs) bool {
 }
 
 // FiledUnder implements target.Filed.
-func (f *filed) FiledUnder() []*target.Selector { return []*target.Selector{f.reach.selector} }
+func (f *filed) FiledUnder() []*selector.Selector { return []*selector.Selector{f.reach.selector} }
 
 // FiledAs implements target.Filed.
 func (f *filed) FiledAs() workload.Policy { return f.id }

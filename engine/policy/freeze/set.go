@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -14,8 +14,8 @@ import (
 type Set struct {
 	rules       map[workload.Policy]*Rule
 	exceptions  map[workload.Policy]*Exception
-	denies      target.Index[*Rule]
-	lifts       target.Index[*Exception]
+	denies      selector.Index[*Rule]
+	lifts       selector.Index[*Exception]
 	annotations map[string]int
 }
 
@@ -34,7 +34,7 @@ func (s *Set) WithExceptions(exceptions ...*Exception) *Set {
 }
 
 // put returns the known policies and their index with others added; next counts the annotations read by them.
-func put[T target.Filed](next *Set, known map[workload.Policy]T, x target.Index[T], added []T) (map[workload.Policy]T, target.Index[T]) {
+func put[T selector.Filed](next *Set, known map[workload.Policy]T, x selector.Index[T], added []T) (map[workload.Policy]T, selector.Index[T]) {
 	all, edit := cloneOrMake(known), x.Edit()
 	for _, p := range added {
 		id := p.FiledAs()
@@ -76,7 +76,7 @@ func (s *Set) clone() *Set {
 	return &next
 }
 
-func (s *Set) count(selector *target.Selector, by int) {
+func (s *Set) count(selector *selector.Selector, by int) {
 	for _, key := range selector.AnnotationKeys() {
 		if s.annotations[key] += by; s.annotations[key] == 0 {
 			delete(s.annotations, key)

@@ -9,22 +9,22 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // suspended compiles the selector of the objects to put to sleep while the rule is active: its target, with the kinds of suspend.
-func (d draft) suspended(scope target.Scope, at *field.Path) (*target.Selector, field.ErrorList) {
+func (d draft) suspended(scope selector.Scope, at *field.Path) (*selector.Selector, field.ErrorList) {
 	if len(d.rules.Suspend) == 0 {
-		return target.Nothing(), nil
+		return selector.Nothing(), nil
 	}
 	spec := d.target.spec
 	spec.Kinds = d.rules.Suspend
 	if d.target.namespace != "" {
-		s, errs := target.Namespaced(spec.TargetSelector, d.target.namespace, scope, field.NewPath("spec", "target"))
+		s, errs := selector.Namespaced(spec.TargetSelector, d.target.namespace, scope, field.NewPath("spec", "target"))
 		return s, underSuspend(errs, at)
 	}
-	s, errs := target.Cluster(spec, scope, field.NewPath("spec", "target"))
+	s, errs := selector.Cluster(spec, scope, field.NewPath("spec", "target"))
 	return s, underSuspend(errs, at)
 }
 
@@ -50,7 +50,7 @@ type suspension struct {
 }
 
 // engine returns the part of a rule executed by the engine.
-func engine(r *Rule, asleep *target.Selector) *policy.Policy {
+func engine(r *Rule, asleep *selector.Selector) *policy.Policy {
 	s := suspension{rule: r, sleeps: len(asleep.Kinds()) > 0}
 	return &policy.Policy{
 		ID:       r.id,

@@ -9,7 +9,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -70,7 +70,7 @@ func compileWave(w *v1alpha1.Wave, i int, at *field.Path) (policy.Wave, field.Er
 	return out, errs
 }
 
-func part(w *v1alpha1.Wave, at *field.Path, errs field.ErrorList) (*target.Selector, field.ErrorList) {
-	s, es := target.Part(w.Kinds, w.Names, w.Selector, at)
+func part(w *v1alpha1.Wave, at *field.Path, errs field.ErrorList) (*selector.Selector, field.ErrorList) {
+	s, es := selector.Part(w.Kinds, w.Names, w.Selector, at)
 	return s, append(errs, es...)
 }

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -35,18 +35,18 @@ type Context = policy.Context
 // Compile compiles a Schedule. With errors, it returns policy.Broken.
 func Compile(s *v1alpha1.Schedule, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: Kind, Namespace: s.Namespace, Name: s.Name}
-	selector, errs := target.Namespaced(s.Spec.Target, s.Namespace, ctx.Scope, field.NewPath("spec", "target"))
+	selector, errs := selector.Namespaced(s.Spec.Target, s.Namespace, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
 }
 
 // CompileCluster compiles a ClusterSchedule. With errors, it returns policy.Broken.
 func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKind, Name: s.Name}
-	selector, errs := target.Cluster(s.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
+	selector, errs := selector.Cluster(s.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
 }
 
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, meta *metav1.ObjectMeta,
+func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, meta *metav1.ObjectMeta,
 	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	zone, es := when.Zone(rules.TimeZone, at.Child("timeZone"))

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
 // Demand is the mean CPU demand of all pods of a target in milli-CPU, from an instant on, for usage.Step.
@@ -22,18 +22,18 @@ func EachDemand(kept []byte, yield func(Demand)) error {
 	if k.Original != nil {
 		return errors.New("the profile Tortoise keeps no history of the demand")
 	}
-	t, err := usage.Unmarshal(k.Usage)
+	t, err := model.Unmarshal(k.Usage)
 	if err != nil {
 		return err
 	}
-	var all []*usage.Series
+	var all []*model.Series
 	last := int64(0)
 	for _, name := range t.Containers() {
 		s := t.Demand(name)
 		all, last = append(all, s), max(last, s.Last())
 	}
-	for step := last - int64(usage.Points) + 1; step <= last; step++ {
-		d, known := Demand{At: time.Unix(step*int64(usage.Step/time.Second), 0).UTC()}, false
+	for step := last - int64(model.Points) + 1; step <= last; step++ {
+		d, known := Demand{At: time.Unix(step*int64(model.Step/time.Second), 0).UTC()}, false
 		for _, s := range all {
 			if p := s.At(step); p.Known {
 				d.CPU, known = d.CPU+p.Mean, true

@@ -15,9 +15,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -86,7 +86,7 @@ func (m *mind) Keep() []byte {
 		if len(out) <= maxKept || drop < 0 {
 			return out
 		}
-		if smaller, err := usage.Unmarshal(history.Marshal()); err == nil {
+		if smaller, err := model.Unmarshal(history.Marshal()); err == nil {
 			if name := smaller.Containers()[drop]; name != m.Scaled {
 				smaller.Reset(name)
 			}
@@ -204,7 +204,7 @@ func restored(k kept) (tuner, error) {
 	}
 	t := tune.New()
 	var err error
-	t.Usage, err = usage.Unmarshal(k.Usage)
+	t.Usage, err = model.Unmarshal(k.Usage)
 	t.State = k.State
 	return t, err
 }

@@ -8,7 +8,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -30,7 +30,7 @@ func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) fiel
 	}
 	errs = append(errs, policy.OneOf(at.Child("onDelete"), in.OnDelete, v1alpha1.KeepAutoscaler, v1alpha1.DeleteAutoscaler)...)
 	kinds, names := of.Spec.Target.Kinds, of.Spec.Target.Names
-	if len(kinds) != 1 || len(names) != 1 || target.IsGlob(names[0]) {
+	if len(kinds) != 1 || len(names) != 1 || selector.IsGlob(names[0]) {
 		errs = append(errs, field.Required(field.NewPath("spec", "target"), "autoscaler needs a target of one kind and one name, and no glob"))
 	}
 	if t.rules.max == nil {

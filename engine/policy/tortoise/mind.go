@@ -10,15 +10,15 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // tuner learns from a target, and decides by a profile.
 type tuner interface {
-	Observe(samples ...usage.Sample)
+	Observe(samples ...model.Sample)
 	// Learnt returns the instants of the first and of the newest sample. Forget drops all samples, and nothing else.
 	Learnt() (first, newest time.Time)
 	Forget()
@@ -396,7 +396,7 @@ func (m *mind) trouble(seen policy.Seen) string {
 			return "spec.resources names the container " + c.name + ", which it does not have"
 		}
 	}
-	if len(seen.Own) > usage.MaxContainers {
+	if len(seen.Own) > model.MaxContainers {
 		return "it has more containers than are learnt of"
 	}
 	if why := cmp.Or(m.takenBackText(), m.boostTrouble(seen)); why != "" {

@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -117,9 +117,9 @@ func TestTheTargetOfAContainer(t *testing.T) {
 func TestTroubles(t *testing.T) {
 	m := mindOf(t, `{resources: [{container: app}, {cpu: Vertical}]}`)
 	seen := policy.Seen{Own: workload.Allocations{{Component: "app"}}}
-	for n := len(seen.Own); n <= usage.MaxContainers+1; n++ {
+	for n := len(seen.Own); n <= model.MaxContainers+1; n++ {
 		got, want := m.trouble(seen), ""
-		if n > usage.MaxContainers {
+		if n > model.MaxContainers {
 			want = "it has more containers than are learnt of"
 		}
 		if got != want {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -38,7 +38,7 @@ func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 				Replicas: int(most)})
 		}
 		begin := noon.Add(-25 * time.Hour)
-		for at := begin; at.Before(noon); at = at.Add(usage.Step) {
+		for at := begin; at.Before(noon); at = at.Add(model.Step) {
 			learn(at)
 		}
 		has := request

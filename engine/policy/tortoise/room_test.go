@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -25,7 +25,7 @@ func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 		noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 		for turn := range 3 {
 			var own workload.Allocations
-			for i := range usage.MaxContainers {
+			for i := range model.MaxContainers {
 				own = append(own, workload.Allocation{Component: fmt.Sprintf("turn-%d-%d", turn, i),
 					Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}})
 			}
@@ -45,8 +45,8 @@ func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 					smaller++
 				}
 			}
-			if smaller != usage.MaxContainers {
-				t.Errorf("%s, turn %d: of %d containers something is known, want %d", profile, turn, smaller, usage.MaxContainers)
+			if smaller != model.MaxContainers {
+				t.Errorf("%s, turn %d: of %d containers something is known, want %d", profile, turn, smaller, model.MaxContainers)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -36,19 +36,19 @@ type Context = policy.Context
 // Compile compiles a Tortoise. With errors, the policy returned is policy.Broken.
 func Compile(t *v1alpha1.Tortoise, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: KindName, Namespace: t.Namespace, Name: t.Name}
-	selector, errs := target.Namespaced(t.Spec.Target, t.Namespace, ctx.Scope, field.NewPath("spec", "target"))
+	selector, errs := selector.Namespaced(t.Spec.Target, t.Namespace, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, t.Spec.TortoiseRules, t, ctx)
 }
 
 // CompileCluster compiles a ClusterTortoise. With errors, the policy returned is policy.Broken.
 func CompileCluster(t *v1alpha1.ClusterTortoise, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKindName, Name: t.Name}
-	selector, errs := target.Cluster(t.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
+	selector, errs := selector.Cluster(t.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, t.Spec.TortoiseRules, nil, ctx)
 }
 
 // compile compiles rules. of is the object in a namespace with these rules, nil for a cluster object.
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, of *v1alpha1.Tortoise,
+func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, of *v1alpha1.Tortoise,
 	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	r, es := compileRules(rules, at)

@@ -12,7 +12,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -30,7 +30,7 @@ type identity struct {
 
 // compileTemplate compiles the object to create. It must be of the only kind in the target's list, in the namespace of
 // the Trigger, and selected by the Trigger. Its name may come from target.names.
-func compileTemplate(t *v1alpha1.Trigger, selector *target.Selector, ctx Context) (*policy.Template, field.ErrorList) {
+func compileTemplate(t *v1alpha1.Trigger, selector *selector.Selector, ctx Context) (*policy.Template, field.ErrorList) {
 	at := field.NewPath("spec", "template")
 	if t.Spec.Template == nil {
 		return nil, nil
@@ -161,7 +161,7 @@ func templateName(is identity, t *v1alpha1.Trigger, at *field.Path) (string, fie
 			fmt.Sprintf("a Trigger makes objects in its own namespace, %s, only", t.Namespace)))
 	}
 	name := is.Metadata.Name
-	if names := t.Spec.Target.Names; name == "" && len(names) == 1 && !target.IsGlob(names[0]) {
+	if names := t.Spec.Target.Names; name == "" && len(names) == 1 && !selector.IsGlob(names[0]) {
 		name = names[0]
 	}
 	if name == "" {

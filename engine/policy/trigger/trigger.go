@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/target"
+	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -34,7 +34,7 @@ type Context = policy.Context
 // Compile compiles a Trigger. With errors, it returns policy.Broken.
 func Compile(t *v1alpha1.Trigger, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: KindName, Namespace: t.Namespace, Name: t.Name}
-	selector, errs := target.Namespaced(t.Spec.Target, t.Namespace, ctx.Scope, field.NewPath("spec", "target"))
+	selector, errs := selector.Namespaced(t.Spec.Target, t.Namespace, ctx.Scope, field.NewPath("spec", "target"))
 	template, es := compileTemplate(t, selector, ctx)
 	return compile(id, selector, append(errs, es...), t.Spec.TriggerRules, template, ctx)
 }
@@ -42,11 +42,11 @@ func Compile(t *v1alpha1.Trigger, ctx Context) (*policy.Policy, field.ErrorList)
 // CompileCluster compiles a ClusterTrigger. With errors, it returns policy.Broken.
 func CompileCluster(t *v1alpha1.ClusterTrigger, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKindName, Name: t.Name}
-	selector, errs := target.Cluster(t.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
+	selector, errs := selector.Cluster(t.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
 	return compile(id, selector, errs, t.Spec.TriggerRules, nil, ctx)
 }
 
-func compile(id workload.Policy, selector *target.Selector, errs field.ErrorList, rules v1alpha1.TriggerRules, template *policy.Template,
+func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules v1alpha1.TriggerRules, template *policy.Template,
 	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
 	all, es := compileTriggers(rules, ctx.Calendars, at)

@@ -22,8 +22,8 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/usage"
-	"flyball.dev/flyball/engine/usage/recorded"
+	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )

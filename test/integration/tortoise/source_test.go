@@ -19,10 +19,10 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/usage/recorded"
-	"flyball.dev/flyball/engine/usage/recorded/recordedtest"
+	"flyball.dev/flyball/engine/tuning/recorded"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/recordedtest"
 )
 
 // recordedOf is what a Prometheus has of a Deployment: the daily load from an instant on.

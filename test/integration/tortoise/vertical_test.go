@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/usage/vertical"
+	"flyball.dev/flyball/engine/tuning/vertical"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/integration/suite"
 )

@@ -16,10 +16,10 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -37,7 +37,7 @@ type Input struct {
 	// Bounds has the maximum if the workload has no autoscaler.
 	Bounds optimize.Bounds
 	// Samples in ascending order of time.
-	Samples []usage.Sample
+	Samples []model.Sample
 	// At is the instant of the wanted numbers. Later samples are ignored.
 	At time.Time
 	// Border is the instant when the recommendation is kept too; zero: none.
@@ -147,7 +147,7 @@ func (in Input) total(out *Output) {
 }
 
 // instants yields the samples of one instant after the other.
-func (in Input) instants(yield func(at time.Time, samples []usage.Sample)) {
+func (in Input) instants(yield func(at time.Time, samples []model.Sample)) {
 	for from := 0; from < len(in.Samples); {
 		to := from + 1
 		for to < len(in.Samples) && in.Samples[to].At.Equal(in.Samples[from].At) {
@@ -162,7 +162,7 @@ func (in Input) instants(yield func(at time.Time, samples []usage.Sample)) {
 }
 
 // replicasOf returns the ready pods of samples.
-func replicasOf(samples []usage.Sample) int {
+func replicasOf(samples []model.Sample) int {
 	most := 0
 	for _, s := range samples {
 		most = max(most, s.Replicas)
@@ -251,7 +251,7 @@ func (in *Input) tuned() (*Output, error) {
 		}
 	}
 	var earlier *Output
-	in.instants(func(at time.Time, samples []usage.Sample) {
+	in.instants(func(at time.Time, samples []model.Sample) {
 		if earlier == nil && !in.Border.IsZero() && !at.Before(in.Border) && !seen.Now.IsZero() {
 			then := *in
 			then.At = seen.Now

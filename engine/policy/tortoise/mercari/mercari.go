@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
 // Rules are the rules of a spec.
@@ -46,7 +46,7 @@ func New() *Tuner {
 }
 
 // Observe learns from samples.
-func (t *Tuner) Observe(samples ...usage.Sample) {
+func (t *Tuner) Observe(samples ...model.Sample) {
 	for _, s := range samples {
 		if s.Starting && s.OOMKills == 0 {
 			continue

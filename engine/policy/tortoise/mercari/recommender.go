@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
 const (
@@ -32,21 +32,21 @@ type Recommender struct {
 }
 
 type container struct {
-	cpu, memory usage.Histogram
+	cpu, memory model.Histogram
 	// peak is the largest memory in MiB of the day that began at since.
 	peak  float64
 	since time.Time
 }
 
 // Observe learns from a sample.
-func (r *Recommender) Observe(s usage.Sample) {
+func (r *Recommender) Observe(s model.Sample) {
 	if r.first.IsZero() {
 		r.first = s.At
 		r.containers = map[string]*container{}
 	}
 	c := r.containers[s.Container]
 	if c == nil {
-		if len(r.containers) == usage.MaxContainers {
+		if len(r.containers) == model.MaxContainers {
 			return
 		}
 		c = &container{since: s.At.Truncate(day)}
@@ -69,7 +69,7 @@ func (r *Recommender) Observe(s usage.Sample) {
 }
 
 // peaks returns the peaks of all days, with today's at the weight of its end.
-func (c *container) peaks() usage.Histogram {
+func (c *container) peaks() model.Histogram {
 	h := c.memory
 	if c.peak > 0 {
 		h.Add(c.peak, 1, c.since.Add(day), halfLife)
@@ -79,7 +79,7 @@ func (c *container) peaks() usage.Histogram {
 
 // MakeRoom drops the containers that a target does not have, if there is no room for another one.
 func (r *Recommender) MakeRoom(has func(container string) bool) {
-	if len(r.containers) == usage.MaxContainers {
+	if len(r.containers) == model.MaxContainers {
 		maps.DeleteFunc(r.containers, func(name string, _ *container) bool { return !has(name) })
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
 // TestRoomIsMadeWhereThereIsNone: of a target no more containers are learnt than there is room for, and only then those are forgotten
@@ -12,14 +12,14 @@ import (
 func TestRoomIsMadeWhereThereIsNone(t *testing.T) {
 	var r Recommender
 	see := func(name string) {
-		r.Observe(usage.Sample{At: start, Container: name, CPU: 1000, Memory: -1, Replicas: 1})
+		r.Observe(model.Sample{At: start, Container: name, CPU: 1000, Memory: -1, Replicas: 1})
 	}
 	known := func(name string) bool {
 		target, _ := r.CPU(name, start)
 		return target > 0
 	}
 	has := func(name string) bool { return name == "2" || name == "new" }
-	for i := range usage.MaxContainers - 1 {
+	for i := range model.MaxContainers - 1 {
 		see(fmt.Sprint(i))
 	}
 	if r.MakeRoom(has); !known("1") {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"flyball.dev/flyball/engine/policy/tortoise/replay"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // Aim is the jointly chosen setting.
@@ -51,9 +51,9 @@ func (b Bounds) replicas(n float64, request int64) int {
 type Input struct {
 	Profile Profile
 	Bounds  Bounds
-	System  replay.System
+	System  simulation.System
 	// Load is the replayed demand, and Peaks the usual peak of each of its hours; 0: unknown.
-	Load  replay.Load
+	Load  simulation.Load
 	Peaks []float64
 	// Owner is the owner's setting, and Now the present aim.
 	Owner, Now Aim
@@ -123,12 +123,12 @@ type search struct {
 
 // played is all of an aim that its replay depends on: several aims may come to the same minimum.
 type played struct {
-	replay.Setting
+	simulation.Setting
 	share float64
 }
 
-func (s *search) setting(a Aim) replay.Setting {
-	return replay.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds), Max: s.in.Bounds.MaxFor(a.Request)}
+func (s *search) setting(a Aim) simulation.Setting {
+	return simulation.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds), Max: s.in.Bounds.MaxFor(a.Request)}
 }
 
 // shares are the tried shares of a peak for a minimum by hour, and floors those of the owner's minimum for a constant
@@ -211,8 +211,8 @@ func (s *search) play(a Aim) Result {
 			minima[i] = a.Minimum(peak, a.Request, s.in.Bounds)
 		}
 	}
-	o := replay.Play(s.in.Load, s.in.System, s.setting(a), minima)
-	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * replay.Step.Minutes()}
+	o := simulation.Play(s.in.Load, s.in.System, s.setting(a), minima)
+	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * simulation.Step.Minutes()}
 }
 
 // cost is that of so many pods of an aim on average, in milli-CPU.

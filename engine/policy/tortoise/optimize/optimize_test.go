@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/policy/tortoise/replay"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // input is a demand of some days between a tenth of a peak and all of it, with noise, as its owner has it: pods of 1000m, at
@@ -17,7 +17,7 @@ import (
 func input(peak float64, days int) Input {
 	r := rand.New(rand.NewPCG(1, 2))
 	in := Input{
-		Profile: Profiles["Balanced"], System: replay.Default(), Tolerance: 0.1, Beside: 0.05, PerPod: 60, PerCPU: 0.02, Known: 1000,
+		Profile: Profiles["Balanced"], System: simulation.Default(), Tolerance: 0.1, Beside: 0.05, PerPod: 60, PerCPU: 0.02, Known: 1000,
 		Resizing: 0.05,
 		Bounds:   Bounds{Min: 3, Max: 100, MinRequest: 50, MaxRequest: 10_000, MinUtilisation: 50, MaxUtilisation: 90},
 		Owner:    Aim{Request: 1000, Target: 70, Floor: 3000},

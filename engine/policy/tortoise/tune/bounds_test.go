@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
 // half has pods of 100m that serve 50m each, between 1 and 100 of them.
@@ -22,7 +22,7 @@ func half() Spec {
 func steady() (*Tuner, time.Time) {
 	t := New()
 	until := monday.Add(2 * 24 * time.Hour)
-	for at := monday; at.Before(until); at = at.Add(usage.Step) {
+	for at := monday; at.Before(until); at = at.Add(model.Step) {
 		see(t, at, 1000)
 	}
 	t.State.Chosen, t.State.Moved, t.State.Aim = until, until, optimize.Aim{Request: 100}
@@ -31,8 +31,8 @@ func steady() (*Tuner, time.Time) {
 
 func see(t *Tuner, at time.Time, demand float64) {
 	t.Observe(
-		usage.Sample{At: at, Container: "app", CPU: demand, Memory: -1, Replicas: 1},
-		usage.Sample{At: at, Container: "proxy", CPU: demand / 50, Memory: -1, Replicas: 1},
+		model.Sample{At: at, Container: "app", CPU: demand, Memory: -1, Replicas: 1},
+		model.Sample{At: at, Container: "proxy", CPU: demand / 50, Memory: -1, Replicas: 1},
 	)
 }
 

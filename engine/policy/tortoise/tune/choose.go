@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/replay"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 const (
@@ -98,8 +98,8 @@ func (t *Tuner) input(spec Spec, o Observed, owner optimize.Aim) optimize.Input 
 }
 
 // system returns the known behaviour of the autoscaler and the pods.
-func (t *Tuner) system(spec Spec) replay.System {
-	sys := replay.Default()
+func (t *Tuner) system(spec Spec) simulation.System {
+	sys := simulation.Default()
 	sys.Lag, sys.Headroom = lag, spec.Profile.Headroom
 	if took := t.startUp(); took > 0 {
 		sys.Start = took
@@ -139,7 +139,7 @@ func (t *Tuner) share(spec Spec, name string, until int64) float64 {
 	if own == nil || other == nil {
 		return 0
 	}
-	var h usage.Histogram
+	var h model.Histogram
 	for minute := max(until-int64(replayed/time.Minute), 0); minute < until; minute += shareEvery {
 		if a, b := own.At(minute), other.At(minute); a.Known && b.Known && a.Mean > 0 {
 			h.Add(1e4*b.Mean/a.Mean, 1, time.Unix(1, 0), time.Hour)

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/replay"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 const (
@@ -33,8 +33,8 @@ func HourOf(at time.Time, zone *time.Location) time.Time {
 }
 
 // loadOf returns the demand of a series between two instants. A gap of a few minutes has the demand before it.
-func loadOf(s *usage.Series, from, to time.Time) replay.Load {
-	l := replay.Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
+func loadOf(s *model.Series, from, to time.Time) simulation.Load {
+	l := simulation.Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
 	last, age := float32(-1), held
 	for i := range l.Demand {
 		if p := s.At(l.First + int64(i)); p.Known {
@@ -58,9 +58,9 @@ type hours struct {
 }
 
 // hoursOf returns the hours of a series that ended before the hour of an instant.
-func hoursOf(s *usage.Series, spec Spec, now time.Time) hours {
+func hoursOf(s *model.Series, spec Spec, now time.Time) hours {
 	end := HourOf(now, spec.Zone)
-	n := usage.Points / 60
+	n := model.Points / 60
 	h := hours{first: end.Add(-time.Duration(n) * time.Hour), peaks: make([]float64, n), zone: spec.Zone, daily: spec.Daily,
 		known: map[int]float64{}}
 	if h.zone == nil {

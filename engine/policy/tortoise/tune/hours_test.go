@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
 // TestALoadHoldsForTenMinutes: a longer gap is unknown.
 func TestALoadHoldsForTenMinutes(t *testing.T) {
-	s := &usage.Series{}
+	s := &model.Series{}
 	s.Add(100, monday)
 	s.Add(200, monday.Add(5*time.Minute))
 	s.Add(300, monday.Add(20*time.Minute))
@@ -39,7 +39,7 @@ func TestALoadHoldsForTenMinutes(t *testing.T) {
 // taught has seen demands of some days from Monday on, with a peak of a minute in each hour.
 func taught(days int, demand func(at time.Time) float64) (*Tuner, time.Time) {
 	t, now := New(), monday.AddDate(0, 0, days)
-	for at := monday; at.Before(now); at = at.Add(usage.Step) {
+	for at := monday; at.Before(now); at = at.Add(model.Step) {
 		d := demand(at)
 		if at.Minute() == 30 {
 			d *= 2
@@ -83,7 +83,7 @@ func TestHoursFollowTheWallClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	tuner, now := New(), time.Date(2037, 3, 29, 0, 0, 0, 0, zone) // clocks go from 2 to 3
-	for at := now.AddDate(0, 0, -5); at.Before(now); at = at.Add(usage.Step) {
+	for at := now.AddDate(0, 0, -5); at.Before(now); at = at.Add(model.Step) {
 		demand := 100.0
 		if at.In(zone).Hour() == 8 {
 			demand = 1000

@@ -8,9 +8,9 @@ import (
 	"maps"
 	"time"
 
+	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
-	"flyball.dev/flyball/engine/policy/tortoise/usage"
 )
 
 // Request has the requests of a container, in milli-CPU and bytes.
@@ -188,7 +188,7 @@ func (s *State) until(now time.Time) {
 
 // Tuner tunes one target.
 type Tuner struct {
-	Usage *usage.Target
+	Usage *model.Target
 	State State
 
 	// shares have the usage of other containers for each milli-CPU of the scaled one, as of shared.
@@ -203,10 +203,10 @@ type Tuner struct {
 }
 
 // New returns an empty tuner.
-func New() *Tuner { return &Tuner{Usage: &usage.Target{}} }
+func New() *Tuner { return &Tuner{Usage: &model.Target{}} }
 
 // Observe learns from samples.
-func (t *Tuner) Observe(samples ...usage.Sample) {
+func (t *Tuner) Observe(samples ...model.Sample) {
 	for _, s := range samples {
 		t.Usage.Add(s)
 	}
@@ -217,7 +217,7 @@ func (t *Tuner) Learnt() (first, newest time.Time) { return t.Usage.First(), t.U
 
 // Forget drops all samples and their results.
 func (t *Tuner) Forget() {
-	t.Usage, t.shares, t.read = &usage.Target{}, nil, time.Time{}
+	t.Usage, t.shares, t.read = &model.Target{}, nil, time.Time{}
 	t.State.Chosen, t.State.Moved = time.Time{}, time.Time{}
 }
 

@@ -1,0 +1,341 @@
+// Package adapters keeps the kinds in use in step with Adapter objects: it checks each adapter against the live API
+// server, starts and replaces watches, puts kinds to use, blocks and drops them, and protects an adapter from deletion
+// while something has to be restored through it.
+package adapters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/controller"
+	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Targets is the loop over targets.
+type Targets interface {
+	// Queue queues targets.
+	Queue(refs ...workload.Ref)
+	// Arrived reports a new object.
+	Arrived(ref workload.Ref)
+	// Retry queues every object of a kind without the pauses of earlier failures.
+	Retry(k *world.Kind)
+	// Started reports whether all targets were queued for the first time.
+	Started() bool
+}
+
+// Options configure a Controller.
+type Options struct {
+	Config *rest.Config
+	Client client.Client
+	// Reader reads past the cache.
+	Reader client.Reader
+	World  *world.World
+	Health *status.AdapterHealth
+	// Enabled names the adapters of the installation. An adapter deleted before this process started is recreated.
+	Enabled []string
+	// Listings records which adapted kinds can be listed.
+	Listings *status.Listings
+	// PolicyEmptied is called with a policy that has lost its last ledger on objects of some kind.
+	PolicyEmptied func(id workload.Policy)
+	// PolicyDirty schedules a new look at the status of a policy.
+	PolicyDirty func(id workload.Policy)
+	// Forget is called with the name of a deleted adapter.
+	Forget func(name string)
+	// Recorder sends events; nil: no events.
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Log      logr.Logger
+}
+
+// Controller reconciles adapters.
+type Controller struct {
+	Options
+	Metrics *Metrics
+	targets Targets
+	// pods counts changes on pods of a kind's objects; nil: there are none.
+	pods func(schema.GroupKind) int
+
+	inspector *inspect.Inspector
+	groups    *inspect.Watcher
+	watches   *watch.Manager
+	requests  controller.Requests
+
+	// reconciling serializes reconciliations; it guards idleSince and returning.
+	reconciling sync.Mutex
+	idleSince   map[string]time.Time
+	returning   returning
+
+	mu sync.RWMutex
+	// checked has, by adapter name, the result of the last checks, as long as none of their inputs has changed.
+	checked map[string]*checks
+	// round counts the events that dropped results.
+	round int
+	// running has the watch of each adapter, by adapter name.
+	running map[string]*running
+	// suspected has the time of the last check of an adapter's rights because of a forbidden write.
+	suspected map[string]time.Time
+	// hidden has the adapters of kinds defined but not served yet.
+	hidden map[string]bool
+	// finalized has the adapters with a finalizer added by this process.
+	finalized map[string]bool
+	// finalizing serializes additions and removals of the finalizer.
+	finalizing sync.Mutex
+}
+
+// New returns a Controller.
+func New(m *Metrics, opts Options) (*Controller, error) {
+	watches, err := watch.NewManager(opts.Config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the watches: %w", err)
+	}
+	inspector, err := inspect.New(opts.Config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the inspection of adapters: %w", err)
+	}
+	c := &Controller{
+		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{},
+		returning: newReturning(opts.Enabled),
+		checked:   map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, hidden: map[string]bool{},
+		finalized: map[string]bool{},
+	}
+	c.groups, err = inspect.NewWatcher(opts.Config, inspect.WatcherOptions{Log: opts.Log},
+		func(group string) { c.recheckGroup(context.Background(), group) })
+	return c, err
+}
+
+// Drive sets the loop over targets. It must be called before anything runs.
+func (c *Controller) Drive(t Targets) { c.targets = t }
+
+// FollowPods sets the function that counts changes on pods of a kind's objects. It must be called before anything runs.
+func (c *Controller) FollowPods(changed func(schema.GroupKind) int) { c.pods = changed }
+
+// changed returns the number of objects of a kind with something to restore, on the object or on its pods.
+func (c *Controller) changed(k *world.Kind) int {
+	n := k.Live.Ledgers()
+	if c.pods != nil {
+		n += c.pods(k.GroupKind)
+	}
+	return n
+}
+
+// SetupWithManager adds the controller and the watch of API groups.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	c.World.Observe(c)
+	err := ctrl.NewControllerManagedBy(mgr).Named("adapter").
+		For(&v1alpha1.Adapter{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, controller.FinalizerLost()))).
+		WatchesRawSource(c.requests.Source()).
+		WithOptions(controller.Options(1, controller.DefaultRetry)).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up the controller of Adapter: %w", err)
+	}
+	return mgr.Add(manager.RunnableFunc(c.groups.Start)) // on the leader only
+}
+
+// Changed implements world.Observer: the annotations kept of objects may have changed.
+func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
+	if !change.Keys {
+		return
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for name := range c.running {
+		c.requests.Add("", name)
+	}
+}
+
+// recheckGroup has the adapters of an API group checked again, all adapters for inspect.AllGroups.
+func (c *Controller) recheckGroup(ctx context.Context, group string) {
+	var list v1alpha1.AdapterList
+	if err := c.Client.List(ctx, &list); err != nil {
+		c.Log.Error(err, "Failed to list adapters")
+		return
+	}
+	for i := range list.Items {
+		if group == inspect.AllGroups || list.Items[i].Spec.Target.Group == group {
+			c.forgetChecks(list.Items[i].Name)
+			c.requests.Add("", list.Items[i].Name)
+		}
+	}
+}
+
+// firstSync is the time for which the start waits for a kind; a slower kind joins later.
+const firstSync = 30 * time.Second
+
+// Settle reconciles every adapter once and waits until their watches are in sync: a target with an autoscaler must not
+// be written before the autoscaler is known.
+func (c *Controller) Settle(ctx context.Context) error {
+	var list v1alpha1.AdapterList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("list adapters: %w", err)
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return together(names, func(name string) error { return c.settle(ctx, name) })
+}
+
+// Close ends every watch.
+func (c *Controller) Close() { c.watches.Close() }
+
+// together calls a function for each name, all at once, and returns one of the errors.
+func together(names []string, do func(name string) error) error {
+	var all errgroup.Group
+	for _, name := range names {
+		all.Go(func() error { return do(name) })
+	}
+	return all.Wait()
+}
+
+// settle reconciles one adapter until the API server serves its kind, and once more when its watch is in sync.
+func (c *Controller) settle(ctx context.Context, name string) error {
+	waiting, cancel := context.WithTimeout(ctx, firstSync)
+	defer cancel()
+	for pause := 20 * time.Millisecond; waiting.Err() == nil; pause = min(2*pause, time.Second) {
+		err := c.reconcileSafely(ctx, name)
+		switch {
+		case err == nil && !c.isHidden(name):
+			return c.settleWatch(ctx, waiting, name)
+		case err != nil && !apierrors.IsConflict(err):
+			c.Log.Error(err, "Failed to reconcile the adapter", "adapter", name)
+			return ctx.Err()
+		}
+		select {
+		case <-waiting.Done():
+		case <-time.After(pause):
+		}
+	}
+	return ctx.Err()
+}
+
+func (c *Controller) isHidden(name string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.hidden[name]
+}
+
+func (c *Controller) setHidden(name string, hidden bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if hidden {
+		c.hidden[name] = true
+		return
+	}
+	delete(c.hidden, name)
+}
+
+func (c *Controller) settleWatch(ctx, waiting context.Context, name string) error {
+	c.mu.RLock()
+	r := c.running[name]
+	c.mu.RUnlock()
+	if r == nil || r.watch.WaitSynced(waiting) != nil {
+		return ctx.Err()
+	}
+	if err := c.reconcileSafely(ctx, name); err != nil && !apierrors.IsConflict(err) {
+		c.Log.Error(err, "Failed to reconcile the adapter", "adapter", name)
+	}
+	return ctx.Err()
+}
+
+// Reconcile reconciles one adapter, once the policies are known: they decide the annotations kept of objects.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	select {
+	case <-ctx.Done():
+		return reconcile.Result{}, ctx.Err()
+	case <-c.World.Loaded():
+	}
+	again, err := c.reconcile(ctx, req.Name)
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// reconcileSafely reconciles an adapter before the start of the controller, which handles panics. A panic affects only
+// this adapter, and the manager starts.
+func (c *Controller) reconcileSafely(ctx context.Context, name string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a fault in Flyball, please report it: %v\n%s", r, debug.Stack())
+		}
+	}()
+	_, err = c.reconcile(ctx, name)
+	return err
+}
+
+// reconcile checks an adapter, uses, blocks or drops its kind accordingly, and writes its status.
+func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration, error) {
+	c.reconciling.Lock()
+	defer c.reconciling.Unlock()
+	var a v1alpha1.Adapter
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &a); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.drop(name)
+			c.Metrics.forget(name)
+			c.Forget(name)
+			return 0, errors.Join(c.makeAgain(ctx, name), c.recheckDuplicates(ctx))
+		}
+		return 0, fmt.Errorf("get the adapter %s: %w", name, err)
+	}
+	if err := c.returning.see(&a, func() (string, error) { return c.applierOf(ctx, name) }); err != nil {
+		return 0, err
+	}
+	if !a.DeletionTimestamp.IsZero() {
+		return c.release(ctx, &a)
+	}
+	f, err := c.checkAndUse(ctx, &a)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.writeFinding(ctx, &a, f); err != nil {
+		return 0, err
+	}
+	if err := c.holdAgain(ctx, &a); err != nil {
+		return 0, err
+	}
+	if idle := c.letGoIfIdle(ctx, &a); idle > 0 && (f.again == 0 || idle < f.again) {
+		f.again = idle
+	}
+	return f.again, nil
+}
+
+// recheckDuplicates queues the adapters replaced by another adapter of their kind.
+func (c *Controller) recheckDuplicates(ctx context.Context) error {
+	var all v1alpha1.AdapterList
+	if err := c.Client.List(ctx, &all); err != nil {
+		return fmt.Errorf("list adapters: %w", err)
+	}
+	for i := range all.Items {
+		accepted := meta.FindStatusCondition(all.Items[i].Status.Conditions, v1alpha1.ConditionAccepted)
+		if accepted != nil && accepted.Reason == duplicateKind {
+			c.forgetChecks(all.Items[i].Name)
+			c.requests.Add("", all.Items[i].Name)
+		}
+	}
+	return nil
+}
+
+// formOf returns a text that identifies the form of an adapter.
+func formOf(a *v1alpha1.Adapter) string { return fmt.Sprintf("%s/%d", a.UID, a.Generation) }

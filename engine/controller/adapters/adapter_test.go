@@ -1,0 +1,86 @@
+package adapters
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Only the policies that list the kind select such objects.
+func TestAilmentsOfClusterScopedKindsReachThePoliciesThatListThem(t *testing.T) {
+	for _, outside := range []bool{true, false} {
+		c := &Controller{Options: Options{World: world.New(selector.Scope{ClusterScoped: func(schema.GroupKind) bool { return outside }})}}
+		a := &v1alpha1.Adapter{}
+		a.Name, a.Spec.Target = "nodepools.karpenter.sh", v1alpha1.AdapterTarget{Group: "karpenter.sh", Kind: "NodePool"}
+		f := &finding{}
+		f.set(v1alpha1.ConditionWatching, false, "NotListed", "changes of objects are not seen")
+		got := c.ailmentOf(a, f)
+		if got == nil || got.Outside != outside || !strings.Contains(got.Reason, "changes of objects are not seen") {
+			t.Errorf("outside namespaces %t: %+v", outside, got)
+		}
+	}
+}
+
+// faulty is a client that panics over one adapter, and knows no other.
+type faulty struct{ client.Client }
+
+func (faulty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	if key.Name == "bad" {
+		panic("a stone in the works")
+	}
+	return errors.New("not now")
+}
+
+// Nothing else recovers from a panic before the controller runs.
+func TestAPanicDoesNotPreventTheStart(t *testing.T) {
+	var logged strings.Builder
+	c := &Controller{Options: Options{Client: faulty{}, Log: funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{})}}
+	for _, name := range []string{"bad", "other"} {
+		if err := c.settle(t.Context(), name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, want := range []string{`"adapter"="bad"`, "a stone in the works", `"adapter"="other"`, "not now"} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("%s is not in the log: %s", want, logged.String())
+		}
+	}
+}
+
+// Each adapter waits for all others: one after the other they would wait for ever.
+func TestAdaptersSettleTogether(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Add(len(names))
+	there := make(chan struct{})
+	go func() { all.Wait(); close(there) }()
+	bad := errors.New("b is bad")
+	err := together(names, func(name string) error {
+		all.Done()
+		select {
+		case <-there:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if name == "b" {
+			return bad
+		}
+		return nil
+	})
+	if !errors.Is(err, bad) {
+		t.Errorf("got %v, want %v", err, bad)
+	}
+}

@@ -1,0 +1,231 @@
+package adapters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/controller"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// idleAfter is the time without any ledger of a kind after which its adapter loses the finalizer.
+const idleAfter = 30 * time.Second
+
+// PutFinalizer adds the finalizer to an adapter before the first write for the kind, so the adapter stays until
+// everything is restored.
+func (c *Controller) PutFinalizer(ctx context.Context, k *decide.Kind) error {
+	name := k.Adapter.Name()
+	if c.hasFinalizer(name) {
+		return nil
+	}
+	c.finalizing.Lock()
+	defer c.finalizing.Unlock()
+	if c.hasFinalizer(name) {
+		return nil
+	}
+	var a v1alpha1.Adapter
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &a); err != nil {
+		return fmt.Errorf("mark the adapter %s as in use: %w", name, err)
+	}
+	if a.DeletionTimestamp.IsZero() {
+		if err := c.confirmFinalizer(ctx, &a); err != nil {
+			return fmt.Errorf("mark the adapter %s as in use: %w", name, err)
+		}
+	}
+	c.setHasFinalizer(name, true)
+	return nil
+}
+
+// confirmFinalizer makes sure that an adapter has the finalizer now, even if the cache is stale: it adds to the set on
+// the server, which changes nothing if present. The UID prevents it from creating a deleted adapter.
+func (c *Controller) confirmFinalizer(ctx context.Context, a *v1alpha1.Adapter) error {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Adapter"))
+	u.SetName(a.Name)
+	u.SetUID(a.UID)
+	u.SetFinalizers([]string{v1alpha1.FinalizerRestore})
+	return c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(apply.FieldManager), client.ForceOwnership)
+}
+
+func (c *Controller) hasFinalizer(name string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.finalized[name]
+}
+
+func (c *Controller) setHasFinalizer(name string, has bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if has {
+		c.finalized[name] = true
+		return
+	}
+	delete(c.finalized, name)
+}
+
+// release restores everything on the kind of an adapter being deleted, and then lets the adapter go.
+func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
+	gk := a.Spec.Target.GroupKind()
+	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) {
+		c.drop(a.Name)
+		return 0, nil
+	}
+	k := c.World.Snapshot().InUse(gk)
+	if k != nil && k.Adapter.Name() != a.Name {
+		// Another adapter has taken over, with the sleeping objects.
+		return c.letGo(ctx, a)
+	}
+	c.World.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, a.Name) })
+	f := &finding{status: a.Status}
+	if k == nil || c.notFound(a.Name) {
+		// In this state nothing can be restored: use the adapter's current form, unless the kind is gone.
+		f = c.check(ctx, a)
+		if err := c.use(ctx, a, f); err != nil {
+			return 0, err
+		}
+		if f.served.Absence.IsGone() {
+			return c.letGo(ctx, a)
+		}
+	}
+	c.report(a, f)
+	if f.failed != "" {
+		why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
+		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, "the objects changed through this adapter cannot be restored: "+why)
+	}
+	left, message := 0, ""
+	if now := c.World.Snapshot().InUse(gk); now != nil {
+		left = c.changed(now)
+		if left > 0 {
+			message = releasing(left, now.Live.WithLedgers()) + c.lookAtRights(ctx, a, now, f)
+		}
+	}
+	// The first look is never the last: a write in flight before it must become visible in the watch.
+	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
+		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, cmp.Or(message, "being deleted"))
+	}
+	return c.letGo(ctx, a)
+}
+
+// lookAtRights checks the rights of an adapter being deleted, after a forbidden write or a former finding of missing
+// rights. It returns the rights missing for the restore as a text to append; empty: none known.
+func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *world.Kind, f *finding) string {
+	c.mu.RLock()
+	suspected := time.Since(c.suspected[a.Name]) < rightsRecheck
+	c.mu.RUnlock()
+	if !suspected && !meta.IsStatusConditionFalse(a.Status.Conditions, v1alpha1.ConditionAuthorized) {
+		return ""
+	}
+	g := c.newFinding(a)
+	g.compiled, g.served = k.Adapter, inspect.Served{Found: true, GVR: k.Resource, GVK: k.Resource.GroupVersion().WithKind(k.Kind.Kind),
+		HasScale: !k.NoScale}
+	c.authorize(ctx, g)
+	g.status.UnknownPaths = a.Status.UnknownPaths
+	f.status, f.again = g.status, g.again
+	authorized := meta.FindStatusCondition(g.status.Conditions, v1alpha1.ConditionAuthorized)
+	c.Metrics.set(a.Name, false, true, authorized)
+	if g.failed == "" {
+		return ""
+	}
+	return ": " + authorized.Message
+}
+
+// notFound reports whether the API server answers that the adapter's resource does not exist.
+func (c *Controller) notFound(name string) bool {
+	c.mu.RLock()
+	r := c.running[name]
+	c.mu.RUnlock()
+	if r == nil {
+		return false
+	}
+	_, err := r.refused()
+	return apierrors.IsNotFound(err)
+}
+
+// letGo removes the finalizer of an adapter being deleted. Its kind is dropped only once the adapter is gone: if the
+// write is stale, the next look must still find that nothing is left.
+func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
+	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
+		if apierrors.IsConflict(err) {
+			return controller.StaleRetry, nil
+		}
+		err = fmt.Errorf("take the finalizer off the adapter %s: %w", a.Name, err)
+		return 0, errors.Join(err, c.writeReleasing(ctx, a, &finding{status: a.Status}, "being deleted: "+err.Error()))
+	}
+	return 0, nil
+}
+
+// holdAgain adds the finalizer again if it was removed while something has to be restored.
+func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
+	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
+	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
+		return nil
+	}
+	c.setHasFinalizer(a.Name, false)
+	return c.PutFinalizer(ctx, k.Kind)
+}
+
+// letGoIfIdle removes the finalizer of an adapter without ledgers for a while, and returns when to look again.
+func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.Duration {
+	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || !c.targets.Started() {
+		return 0
+	}
+	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
+	if k == nil || k.Adapter.Name() != a.Name || k.Blocked != "" || c.changed(k) > 0 {
+		delete(c.idleSince, a.Name)
+		return 0
+	}
+	since, idle := c.idleSince[a.Name]
+	if !idle {
+		c.idleSince[a.Name] = time.Now()
+		return idleAfter
+	}
+	if wait := idleAfter - time.Since(since); wait > 0 {
+		return wait
+	}
+	delete(c.idleSince, a.Name)
+	c.finalizing.Lock()
+	defer c.finalizing.Unlock()
+	// From here on the next write adds the finalizer first. A write in flight causes another reconciliation.
+	c.setHasFinalizer(a.Name, false)
+	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
+		return time.Second
+	}
+	return 0
+}
+
+// releasing returns the number of objects of an adapter being deleted that must still be restored, with some names.
+// Objects without a name have changed pods.
+func releasing(left int, refs []workload.Ref) string {
+	const few = 3
+	verb := "have"
+	if left == 1 {
+		verb = "has"
+	}
+	message := fmt.Sprintf("being deleted: %s %s still to be given back", workload.Count(left, "object"), verb)
+	var names []string
+	for _, ref := range refs[:min(few, len(refs))] {
+		names = append(names, ref.String())
+	}
+	if more := left - len(names); more > 0 && len(names) > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	if len(names) > 0 {
+		message += ": " + strings.Join(names, ", ")
+	}
+	return message
+}

@@ -1,0 +1,135 @@
+// Package calendars keeps the status of calendars: whether their days are readable, and the number of policies
+// that name them.
+package calendars
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/controller"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Controller reconciles calendars.
+type Controller struct {
+	World  *world.World
+	Client client.Client
+	Clock  clock.PassiveClock
+
+	requests controller.Requests
+}
+
+// SetupWithManager adds the controller.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	c.World.Observe(c)
+	err := ctrl.NewControllerManagedBy(mgr).Named("calendar").
+		For(&v1alpha1.Calendar{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(c.requests.Source()).
+		WithOptions(controller.Options(1, controller.DefaultRetry)).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up the controller of Calendar: %w", err)
+	}
+	return nil
+}
+
+// Changed implements world.Observer: calendars count their users.
+func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
+	for _, name := range change.Calendars {
+		c.requests.Add("", name)
+	}
+}
+
+// Reconcile reconciles one calendar.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var cal v1alpha1.Calendar
+	if err := c.Client.Get(ctx, req.NamespacedName, &cal); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	found, known := c.World.Snapshot().Calendar(cal.Name)
+	if !known || found.Generation != cal.Generation {
+		return reconcile.Result{}, nil // the world will tell of it
+	}
+	before := cal.DeepCopy()
+	now := c.Clock.Now()
+	cal.Status.ObservedGeneration = cal.Generation
+	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Valid", Message: "every day is valid",
+		ObservedGeneration: cal.Generation, LastTransitionTime: metav1.NewTime(now)}
+	if len(found.Invalid) > 0 {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "InvalidSpec", found.Invalid.ToAggregate().Error()
+	}
+	meta.SetStatusCondition(&cal.Status.Conditions, condition)
+	setIgnored(&cal, found.Ignored, now)
+	next := setComing(&cal, found, now)
+	cal.Status.UsedBy = c.usersOf(cal.Name)
+	result := reconcile.Result{RequeueAfter: next.Sub(now)}
+	if equality.Semantic.DeepEqual(before.Status, cal.Status) {
+		return result, nil
+	}
+	if err := c.Client.Status().Patch(ctx, &cal, client.MergeFrom(before)); err != nil {
+		return reconcile.Result{}, controller.IgnoreStale(fmt.Errorf("write the status of the calendar %s: %w", cal.Name, err))
+	}
+	return result, nil
+}
+
+// setIgnored names the events that are left out in a condition, which is there only while there are some.
+func setIgnored(cal *v1alpha1.Calendar, ignored []string, now time.Time) {
+	if len(ignored) == 0 {
+		meta.RemoveStatusCondition(&cal.Status.Conditions, v1alpha1.ConditionEventsIgnored)
+		return
+	}
+	meta.SetStatusCondition(&cal.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionEventsIgnored, Status: metav1.ConditionTrue,
+		Reason:  "Unreadable",
+		Message: strings.Join(ignored, "; "), ObservedGeneration: cal.Generation, LastTransitionTime: metav1.NewTime(now)})
+}
+
+// Bounds of the coming days in a status.
+const (
+	comingDays = 400
+	comingMost = 100
+)
+
+// setComing lists the coming days, and returns when the list is out of date: at the next midnight.
+func setComing(cal *v1alpha1.Calendar, found world.Calendar, now time.Time) (next time.Time) {
+	loc, err := timeline.LoadZone(cal.Spec.TimeZone)
+	if err != nil {
+		loc = time.UTC
+	}
+	year, month, day := now.In(loc).Date()
+	today := time.Date(year, month, day, 0, 0, 0, 0, loc)
+	cal.Status.Coming = nil
+	for _, d := range found.Days.Coming(today, comingDays, comingMost) {
+		coming := v1alpha1.CalendarComing{Date: d.First.Format(time.DateOnly), Name: strings.TrimPrefix(d.Name, cal.Name+": ")}
+		if d.Last.After(d.First) {
+			coming.Until = d.Last.Format(time.DateOnly)
+		}
+		cal.Status.Coming = append(cal.Status.Coming, coming)
+	}
+	return today.AddDate(0, 0, 1)
+}
+
+// usersOf returns the number of policies that name a calendar.
+func (c *Controller) usersOf(name string) int32 {
+	var n int32
+	for p := range c.World.Snapshot().Policies {
+		if slices.Contains(p.Calendars, name) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,240 @@
+// Package freezes keeps the objects around freezes: the webhook configuration that sends changes to this manager, the
+// status of exceptions, and verdicts as counts, events and metrics.
+//
+// Decisions (docs/decisions): 0014.
+package freezes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/probe"
+	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// hookRetry is the pause after a failed write of the configuration.
+const hookRetry = 250 * time.Millisecond
+
+// Hook keeps the webhook configuration of freezes in step with the policies, on every replica.
+type Hook struct {
+	World *world.World
+	Clock clock.WithTicker
+	Hook  registration.FreezeHook
+	// Server is the address for API servers.
+	Server registration.Server
+	// Scope is the scope of the configuration besides its rules; Namespaces is filled in here.
+	Scope registration.FreezeScope
+	// KeepBundle leaves the CA bundle of an existing configuration to the server's own rotation.
+	KeepBundle bool
+	// Owner returns the owner of the configuration; nil: none.
+	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
+	Log   logr.Logger
+}
+
+// NeedLeaderElection returns false: a freeze is enforced even if the leader has just gone.
+func (h *Hook) NeedLeaderElection() bool { return false }
+
+// Start keeps the configuration until the context ends. The configuration stays then: frozen kinds are refused while no
+// replica runs.
+func (h *Hook) Start(ctx context.Context) error {
+	edited, err := h.Hook.Changed(ctx, h.Log)
+	if err != nil {
+		return fmt.Errorf("watch the webhook configuration of freezes: %w", err)
+	}
+	follow(ctx, h.World, h.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
+		if err := h.keep(ctx, now); err != nil && ctx.Err() == nil {
+			h.Log.V(1).Info("Failed to write the webhook configuration of freezes; will retry", "reason", err.Error())
+			pause = hookRetry
+		}
+		set := h.World.Set()
+		_, guard := set.GuardsNamespaces(now)
+		return pause, timeline.Earliest(set.NextEnd(now), guard)
+	})
+	return nil
+}
+
+func (h *Hook) keep(ctx context.Context, now time.Time) error {
+	want := h.configuration(now)
+	if want == nil {
+		wrote, err := h.Hook.Keep(ctx, nil, false)
+		if wrote {
+			h.Log.Info("Removed the webhook configuration of freezes: no freeze policy is left")
+		}
+		return err
+	}
+	if len(h.Server.CABundle()) == 0 {
+		return fmt.Errorf("keep the webhook configuration of freezes: the server has no certificate yet")
+	}
+	if h.Owner != nil {
+		owner, err := h.Owner(ctx)
+		if err != nil {
+			return err
+		}
+		want.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	wrote, err := h.Hook.Keep(ctx, want, h.KeepBundle)
+	if wrote {
+		h.Log.Info("Updated the webhook configuration of freezes for the policies", "webhooks", len(want.Webhooks))
+	}
+	return err
+}
+
+// configuration returns the wanted configuration, without its owner, with a webhook for probes; nil: none.
+func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	rules := h.rules(now)
+	scope := h.Scope
+	scope.Namespaces = h.namespaces(now)
+	config := registration.FreezeConfiguration(h.Server.Client(registration.JudgePath), rules, scope)
+	if config != nil {
+		config.Webhooks = append(config.Webhooks, probe.Webhook(h.Server.Client(probe.Path), config.Webhooks))
+	}
+	return config
+}
+
+// rules returns the kinds on which some policy denies actions, now or later, with the actions and the places.
+func (h *Hook) rules(now time.Time) []registration.FreezeRule {
+	set := h.World.Set()
+	if rules, _ := set.Len(); rules == 0 {
+		return nil
+	}
+	scaled := set.ScaleInUse(now)
+	var list []registration.FreezeRule
+	for resource, k := range h.World.Snapshot().Adapters() {
+		// Whether the kind is served does not count: only a status says so, and an author of the status must not be
+		// able to end a freeze. Rules for unserved kinds do no harm.
+		if k.Compiled == nil {
+			continue
+		}
+		use, governed := set.InUse(k.GroupKind, h.World.Scope().IsClusterScoped(k.GroupKind), now), freeze.Use{}
+		if k.Compiled.CanGovern() {
+			governed = scaled
+		}
+		list = append(list, rulesOf(registration.FreezeRule{
+			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(),
+		}, use, governed)...)
+	}
+	return append(list, resizes(scaled)...)
+}
+
+// resizes returns the rules for in-place changes of pods, which count as Scale of the pods' owner: they apply wherever
+// some policy denies Scale.
+func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
+	pods := registration.FreezeRule{Resource: "pods", Versions: []string{"v1"}, Resize: true}
+	if scaled.Everywhere != 0 {
+		list = append(list, pods)
+	}
+	for ns := range scaled.In {
+		pods.Namespaces = []string{ns}
+		list = append(list, pods)
+	}
+	return list
+}
+
+// rulesOf returns the rules of a kind: the actions denied everywhere and additionally in some namespaces, and the
+// same for its scale targets.
+func rulesOf(kind registration.FreezeRule, use, governed freeze.Use) (list []registration.FreezeRule) {
+	kind.Actions, kind.Governs = use.Everywhere, governed.Everywhere != 0
+	if kind.Actions != 0 || kind.Governs {
+		list = append(list, kind)
+	}
+	add := func(ns string, actions workload.Change, governs bool) {
+		kind.Namespaces, kind.Actions, kind.Governs = []string{ns}, actions, governs
+		list = append(list, kind)
+	}
+	for ns, actions := range use.In {
+		add(ns, actions, governed.In[ns] != 0)
+	}
+	for ns := range governed.In {
+		if use.In[ns] == 0 {
+			add(ns, 0, true)
+		}
+	}
+	return list
+}
+
+// namespaces returns the failure policy for changes of namespaces' labels: Fail while some policy guards the labels,
+// Ignore if a policy may do so later or some exception selects by them.
+func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyType {
+	set := h.World.Set()
+	guarded, _ := set.GuardsNamespaces(now)
+	switch {
+	case guarded:
+		return admissionregistrationv1.Fail
+	case slices.ContainsFunc(set.Rules(), func(r *freeze.Rule) bool { return !r.Over(now) && r.ByNamespaceLabels() }),
+		slices.ContainsFunc(set.Exceptions(), func(e *freeze.Exception) bool { return e.ByNamespaceLabels(now) }):
+		return admissionregistrationv1.Ignore
+	default:
+		return ""
+	}
+}
+
+var _ admit.Freezes = (*world.World)(nil)
+
+// clockCheck is the interval of checking the clock during a wait for an instant. A timer alone counts elapsed time: it
+// is late after the clock was set forward or the machine was suspended.
+const clockCheck = time.Second
+
+// follow calls look once the world is loaded, and after each change of an input of verdicts, until the context ends;
+// also after a value of edited, after the pause returned by look, and at the returned instant. Each call of look uses
+// one instant: a period that ends between two reads of the clock would be missed.
+func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-chan struct{},
+	look func(now time.Time) (pause time.Duration, at time.Time)) {
+	changed := w.Listen()
+	select {
+	case <-ctx.Done():
+		return
+	case <-w.Loaded():
+	}
+	for ctx.Err() == nil {
+		pause, at := look(c.Now())
+		wait(ctx, c, pause, at, changed, edited)
+	}
+}
+
+// wait returns after a pause, at an instant, at a change, or when the context ends. A zero pause or instant never
+// comes, and neither does a change of a nil channel.
+func wait(ctx context.Context, c clock.WithTicker, pause time.Duration, at time.Time, changed, edited <-chan struct{}) {
+	var due, check, over <-chan time.Time
+	if !at.IsZero() {
+		timer := c.NewTimer(at.Sub(c.Now()))
+		defer timer.Stop()
+		ticker := time.NewTicker(clockCheck)
+		defer ticker.Stop()
+		due, check = timer.C(), ticker.C
+	}
+	if pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		over = timer.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-check:
+			if !c.Now().Before(at) {
+				return
+			}
+		case <-due:
+			return
+		case <-over:
+			return
+		case <-changed:
+			return
+		case <-edited:
+			return
+		}
+	}
+}

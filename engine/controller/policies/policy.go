@@ -1,0 +1,223 @@
+// Package policies keeps the finalizers of policies: a finalizer is added before the first write for a policy, and
+// removed after everything is restored.
+package policies
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/controller"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// parallel is the number of policies of a kind reconciled at the same time, perNamespace the number in a namespace.
+const parallel, perNamespace = 32, 4
+
+// Remover deletes the objects created for a policy.
+type Remover interface {
+	RemoveAll(ctx context.Context, p *world.Policy) error
+}
+
+// Controllers reconcile every kind of policy that acts on targets.
+type Controllers struct {
+	World   *world.World
+	Client  client.Client
+	Remover Remover
+	// Objects reads the metadata of objects of adapted kinds.
+	Objects metadata.Interface
+	// Started reports whether all targets were queued for the first time.
+	Started func() bool
+	// Leftover returns why something outside of targets may still have to be restored; empty: nothing.
+	Leftover func(p *world.Policy) string
+	// Delay is called with the reason why a policy being deleted is not gone yet.
+	Delay func(id workload.Policy, why string)
+
+	requests map[string]*controller.Requests
+}
+
+// SetupWithManager adds a controller for each kind.
+func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
+	c.requests = map[string]*controller.Requests{}
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, controller.FinalizerLost())
+	for _, kind := range kinds.Acting() {
+		requests := &controller.Requests{}
+		c.requests[kind.Name] = requests
+		err := ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(kind.Name)).
+			For(kind.New(), builder.WithPredicates(changed)).
+			WatchesRawSource(requests.Source()).
+			Watches(&v1alpha1.Adapter{}, handler.EnqueueRequestsFromMapFunc(c.every(kind)), builder.WithPredicates(created)).
+			WithOptions(controller.Options(parallel, controller.DefaultRetry)).
+			Complete(controller.PerNamespace(perNamespace, reconciler{c, kind}))
+		if err != nil {
+			return fmt.Errorf("set up the controller of %s: %w", kind.Name, err)
+		}
+	}
+	return nil
+}
+
+// created accepts only new objects, as all objects are at the start.
+var created = predicate.Funcs{
+	UpdateFunc: func(event.UpdateEvent) bool { return false },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+// every returns the policies of a kind: a new adapter makes policies without the finalizer need it again.
+func (c *Controllers) every(kind policy.Kind) handler.MapFunc {
+	return func(context.Context, client.Object) (all []reconcile.Request) {
+		for p := range c.World.Snapshot().Policies {
+			if p.ID.Kind == kind.Name {
+				all = append(all, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: p.ID.Namespace, Name: p.ID.Name}})
+			}
+		}
+		return all
+	}
+}
+
+// Request queues a policy, which may be gone by now.
+func (c *Controllers) Request(id workload.Policy) {
+	if requests := c.requests[id.Kind]; requests != nil {
+		requests.Add(id.Namespace, id.Name)
+	}
+}
+
+type reconciler struct {
+	*Controllers
+	kind policy.Kind
+}
+
+// Reconcile reconciles one policy.
+func (r reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	id := workload.Policy{Kind: r.kind.Name, Namespace: req.Namespace, Name: req.Name}
+	obj := r.kind.New()
+	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if obj.GetDeletionTimestamp().IsZero() {
+		return r.hold(ctx, id, obj)
+	}
+	if !controllerutil.ContainsFinalizer(obj, v1alpha1.FinalizerRestore) {
+		return reconcile.Result{}, nil
+	}
+	return r.release(ctx, id, obj)
+}
+
+// hold adds the finalizer to a policy that may change targets.
+func (r reconciler) hold(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
+	if !r.kind.NeedsFinalizer(obj) {
+		return reconcile.Result{}, nil
+	}
+	if freed, err := r.wasFreed(ctx, id, obj); freed || err != nil {
+		return reconcile.Result{}, err
+	}
+	err := controller.AddFinalizer(ctx, r.Client, obj)
+	switch {
+	case err == nil:
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return controller.RetryIfStale(err)
+	default:
+		r.World.Update(func(tx *world.Tx) { tx.RefuseFinalizer(id, err.Error()) })
+		return reconcile.Result{}, fmt.Errorf("put the finalizer on %s: %w", id, err)
+	}
+}
+
+// wasFreed reports whether a user or an uninstallation removed the finalizer while there is no adapter. Such a policy
+// can change nothing, and its deletion must not wait for a manager.
+func (r reconciler) wasFreed(ctx context.Context, id workload.Policy, obj policy.Object) (bool, error) {
+	p := r.World.Snapshot().Find(id)
+	if p == nil || !p.Secured || controllerutil.ContainsFinalizer(obj, v1alpha1.FinalizerRestore) {
+		return false, nil
+	}
+	var adapters v1alpha1.AdapterList
+	if err := r.Client.List(ctx, &adapters); err != nil {
+		return false, fmt.Errorf("list adapters: %w", err)
+	}
+	return len(adapters.Items) == 0, nil
+}
+
+// release removes the finalizer of a policy once everything is restored.
+func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
+	p := r.World.Snapshot().Find(id)
+	if p != nil && !p.Deleting {
+		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil // the world will be notified of the deletion in a moment
+	}
+	why, again, err := r.heldBack(ctx, id, p, obj)
+	if again == 0 && err == nil && p != nil {
+		if why = r.Leftover(p); why != "" {
+			again = time.Second
+		} else {
+			err = r.Remover.RemoveAll(ctx, p)
+		}
+	}
+	if again == 0 && err == nil {
+		err = controller.RemoveFinalizer(ctx, r.Client, obj)
+	}
+	switch {
+	case apierrors.IsConflict(err):
+		again, err = controller.StaleRetry, nil
+	case err != nil:
+		r.Delay(id, err.Error())
+	case again > 0:
+		r.Delay(id, why)
+	}
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// unseenRecheck is the interval of checks on the API server for objects without a watch while a policy waits for them.
+const unseenRecheck = 10 * time.Second
+
+// heldBack returns when and why to look again because something may still have to be restored for a policy: on an
+// object in a watch, or on an object without a watch because the adapter of its kind is not ready. For objects in a
+// watch the reason is empty, because the status names them. again is zero if the policy may go.
+func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (why string, again time.Duration,
+	err error) {
+	if !r.Started() {
+		return "Flyball has just started", time.Second, nil
+	}
+	snapshot := r.World.Snapshot()
+	if snapshot.LedgersOf(id) > 0 {
+		return "", time.Second, nil
+	}
+	var list v1alpha1.AdapterList
+	if err := r.Client.List(ctx, &list); err != nil {
+		return "", 0, fmt.Errorf("list adapters: %w", err)
+	}
+	for i := range list.Items {
+		a := &list.Items[i]
+		known := snapshot.Adapters()[schema.ParseGroupResource(a.Name)]
+		if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || known != nil && known.Serving == world.NotServed {
+			continue
+		}
+		k := snapshot.InUse(a.Spec.Target.GroupKind())
+		if k != nil && k.Live.HasSynced() || neverReached(a, p, obj) {
+			continue
+		}
+		object, err := r.usedBy(ctx, a, id)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("the adapter %s is not ready, so objects changed through it cannot be found: %v", a.Name, err), unseenRecheck, nil
+		case object != "":
+			return fmt.Sprintf("the adapter %s is not ready, so %s cannot be restored", a.Name, object), unseenRecheck, nil
+		}
+	}
+	return "", 0, nil
+}

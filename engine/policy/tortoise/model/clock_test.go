@@ -1,0 +1,90 @@
+package model
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"testing"
+)
+
+// TestAClockThatWasAhead: within an hour older samples are dropped; beyond, the samples of the wrong clock are, and
+// learning goes on.
+func TestAClockThatWasAhead(t *testing.T) {
+	for _, jump := range []int{1, int(ahead), int(ahead) + 1, 500, Points, 20 * Points} {
+		target := &Target{}
+		add := func(step int, used float64) {
+			target.Add(Sample{At: at(step), Container: "app", CPU: used, Memory: -1, Replicas: 1})
+		}
+		for step := range 300 {
+			add(step, 100)
+		}
+		add(299+jump, 900)
+		add(299, 100) // right again, within the step that it was
+		newest := 299
+		if jump <= int(ahead) {
+			newest += jump
+		}
+		if got := target.Newest(); !got.Equal(at(newest)) {
+			t.Errorf("%d steps ahead: right after it the newest sample is of %s", jump, got.Sub(monday))
+		}
+		if got := target.Demand("app"); got.Last() != stepOf(at(newest)) || !got.At(got.Last()).Known {
+			t.Errorf("%d steps ahead: right after it the newest step is %d", jump, got.Last()-stepOf(monday))
+		}
+		for step := 300; step < 370; step++ {
+			add(step, 100)
+		}
+		series := target.Demand("app")
+		if wrong := series.At(stepOf(at(299 + jump))); jump > int(ahead) && wrong.Known && wrong.Mean > 200 {
+			t.Errorf("%d steps ahead: what was written then is still known", jump)
+		}
+		if got := target.Newest(); !got.Equal(at(max(369, 299+jump))) && jump <= int(ahead) || jump > int(ahead) && !got.Equal(at(369)) {
+			t.Errorf("%d steps ahead: the newest sample is of %s", jump, got.Sub(monday))
+		}
+		if got := series.At(stepOf(at(369))); !got.Known {
+			t.Errorf("%d steps ahead: nothing was learnt after it", jump)
+		}
+		if kept := series.At(stepOf(at(290))); kept.Known != (jump < Points-10) {
+			t.Errorf("%d steps ahead: what was learnt before is known: %t", jump, kept.Known)
+		}
+		if first := target.First(); first.After(at(369)) {
+			t.Errorf("%d steps ahead: the first sample is of %s", jump, first.Sub(monday))
+		}
+	}
+}
+
+// TestRewindForgetsWhatIsAfter a step, and nothing before: leftovers in the ring would come back as demand of four
+// weeks ago.
+func TestRewindForgetsWhatIsAfter(t *testing.T) {
+	newest := stepOf(at(2 * Points))
+	for _, back := range []int64{1, 2, int64(Points) - 1, int64(Points), 2 * int64(Points)} {
+		s := &Series{ring: newRing(), last: newest, count: 3}
+		for i := range Points {
+			*s.ring.at(int64(i)) = 7
+		}
+		s.rewind(newest - back)
+		if s.Last() != newest-back || s.count != 0 {
+			t.Errorf("%d steps back: the newest is %d steps back, of %d samples", back, newest-s.Last(), s.count)
+		}
+		for n := oldest(newest); n <= newest; n++ {
+			if kept := *s.ring.at(n) != 0; kept != (n <= newest-back) {
+				t.Fatalf("%d steps back: the step %d before the newest is kept: %t", back, newest-n, kept)
+			}
+		}
+	}
+}
+
+// TestAStepBeyondAllTimeIsRefused: counting on from it would begin again below zero.
+func TestAStepBeyondAllTimeIsRefused(t *testing.T) {
+	target := &Target{}
+	target.Add(Sample{At: monday, Container: "app", CPU: 100, Memory: -1, Replicas: 1})
+	last := binary.AppendVarint(nil, stepOf(monday))
+	data := target.Marshal()
+	if bytes.Count(data, last) != 1 {
+		t.Fatal("the step is not found in what is written")
+	}
+	for _, step := range []int64{mostSteps + 1, math.MaxInt64 - 3} {
+		if _, err := Unmarshal(bytes.Replace(data, last, binary.AppendVarint(nil, step), 1)); err == nil {
+			t.Errorf("step %d is read", step)
+		}
+	}
+}

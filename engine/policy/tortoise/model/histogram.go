@@ -1,0 +1,80 @@
+// Package model learns the usage of a target's containers from samples: a decaying histogram of memory, and a series of
+// the demand of the whole target. Its state is small and survives restarts. It keeps no sample and calls no clock. It
+// learns demand rather than served usage: usage is corrected for throttling and multiplied by the replicas that served
+// it.
+package model
+
+import (
+	"math"
+	"time"
+)
+
+// Buckets of histograms grow by about a tenth: bucket i holds values from ratio^i to ratio^(i+1), of milli-CPU or MiB.
+const (
+	buckets = 120
+	ratio   = 1.12
+)
+
+var logRatio = math.Log(ratio)
+
+// bucket returns the bucket of a value. The first has everything below 1, and the last everything beyond.
+func bucket(v float64) int {
+	return int(min(math.Log(max(v, 1))/logRatio, buckets-1))
+}
+
+// edge returns the lower edge of a bucket.
+func edge(i int) float64 { return math.Pow(ratio, float64(i)) }
+
+// Histogram has all values, with less weight for older ones: a value weighs half as much as a value one half-life
+// younger.
+type Histogram struct {
+	weights [buckets]float32
+	// since is the instant of weight 1, in Unix seconds.
+	since int64
+}
+
+// Add adds a value with a weight.
+func (h *Histogram) Add(v, weight float64, now time.Time, halfLife time.Duration) {
+	h.decay(now, halfLife)
+	h.weights[bucket(v)] += float32(weight)
+}
+
+// decay moves the instant of weight 1 to now, in whole hours. Time that runs backwards decays nothing.
+func (h *Histogram) decay(now time.Time, halfLife time.Duration) {
+	hours := (now.Unix() - h.since) / 3600
+	switch {
+	case h.since == 0:
+		h.since = now.Unix()
+	case hours > 0:
+		f := float32(math.Exp2(-float64(hours) / halfLife.Hours()))
+		for i := range h.weights {
+			h.weights[i] *= f
+		}
+		h.since += hours * 3600
+	}
+}
+
+// Quantile returns the value that a share q of the weight does not exceed, interpolated within its bucket; zero for an
+// empty histogram.
+func (h *Histogram) Quantile(q float64) float64 {
+	total := 0.0
+	for _, weight := range h.weights {
+		total += float64(weight)
+	}
+	if total <= 0 {
+		return 0
+	}
+	want, sum := q*total, 0.0
+	last := 0
+	for i, weight := range h.weights {
+		w := float64(weight)
+		if w <= 0 {
+			continue
+		}
+		if sum+w >= want {
+			return edge(i) * math.Pow(ratio, math.Max(want-sum, 0)/w)
+		}
+		sum, last = sum+w, i
+	}
+	return edge(last + 1)
+}

@@ -1,0 +1,88 @@
+package model
+
+import (
+	"bytes"
+	"math"
+	"testing"
+	"time"
+)
+
+// at is an instant within a step, counted from Monday.
+func at(step int) time.Time { return monday.Add(time.Duration(step) * Step) }
+
+func TestTheNewestStepIsAMeanSoFar(t *testing.T) {
+	s := &Series{}
+	for _, v := range []float64{100, 400, 100} {
+		s.Add(v, monday)
+	}
+	if got := s.At(stepOf(monday)); got != (Point{Mean: 200, Known: true}) || s.Latest() != 100 {
+		t.Errorf("the newest step is %+v, the latest demand %v", got, s.Latest())
+	}
+	s.Add(math.NaN(), monday)
+	if s.Latest() != 100 || s.At(stepOf(monday)).Mean != 200 {
+		t.Error("what is no number was learnt")
+	}
+}
+
+// TestTheRingKeepsTenDays: the oldest step that is known is so many steps back as there are points, less one.
+func TestTheRingKeepsTenDays(t *testing.T) {
+	s := &Series{}
+	for step := range Points + 3 {
+		s.Add(float64(100+step), at(step))
+	}
+	first, newest := stepOf(monday), stepOf(at(Points+2))
+	for step, known := range map[int64]bool{newest + 1: false, newest: true, newest - 1: true, first + 3: true, first + 2: false, first: false,
+		-1: false, 0: false} {
+		if got := s.At(step); got.Known != known {
+			t.Errorf("step %d is known: %t", step-first, got.Known)
+		}
+	}
+	if got := s.At(first + 3); !near(got.Mean, 103, 1e-3) {
+		t.Errorf("the oldest step is %+v", got)
+	}
+}
+
+// TestAGapClearsWhatTheRingHadThere, whether it is shorter or longer than the ring.
+func TestAGapClearsWhatTheRingHadThere(t *testing.T) {
+	for _, jump := range []int{2, Points - 1, Points, Points + 1, Points + 5, 2*Points + 7} {
+		s := &Series{}
+		for step := range Points {
+			s.Add(100, at(step))
+		}
+		to := Points - 1 + jump
+		s.Add(7, at(to))
+		s.Add(9, at(to+1))
+		for back := range Points {
+			step := to + 1 - back
+			if got := s.At(stepOf(at(step))).Known; got != (step < Points || step >= to) {
+				t.Fatalf("after a gap of %d steps, step %d is known: %t", jump, step, got)
+			}
+		}
+	}
+}
+
+func TestWhatFellOutOfTheRingIsNotWritten(t *testing.T) {
+	a, b := &Target{}, &Target{}
+	a.named("app", true).demand.Add(100, monday)
+	for _, target := range []*Target{a, b} {
+		target.named("app", true).demand.Add(9, at(Points))
+	}
+	if !bytes.Equal(a.Marshal(), b.Marshal()) {
+		t.Error("a point of ten days ago is written still")
+	}
+}
+
+// TestInstantsBefore1970TeachNothing, such as that of a sample that has none.
+func TestInstantsBefore1970TeachNothing(t *testing.T) {
+	s := &Series{}
+	for _, when := range []time.Time{{}, time.Unix(-1, 0), time.Unix(0, 0), time.Unix(59, 0)} {
+		if s.Add(100, when); s.Last() != 0 || s.At(0).Known {
+			t.Fatalf("%s was learnt from", when)
+		}
+	}
+	s.Add(100, time.Unix(60, 0))
+	s.Add(100, time.Unix(120, 0))
+	if s.Last() != 2 || !s.At(1).Known || !s.At(2).Known || s.At(0).Known {
+		t.Error("the first two steps were not learnt")
+	}
+}

@@ -1,0 +1,209 @@
+package model
+
+import "time"
+
+// Sample is the usage of one container of a target at an instant, over all its pods that are ready and past their
+// start.
+type Sample struct {
+	At        time.Time
+	Container string
+	// CPU is the mean usage of a pod in milli-CPU, Memory the largest of a pod in bytes. Negative or NaN: unknown.
+	CPU, Memory float64
+	// Replicas is the number of ready pods. Without any there is nothing to learn.
+	Replicas int
+	// Throttled is the share of the CPU demand that limits did not serve, 0 to 1.
+	Throttled float64
+	// OOMKills since the last sample, and the memory limit in bytes at which they happened.
+	OOMKills    int
+	MemoryLimit float64
+	// Starting is true if pods are younger than the time they need to settle: their usage is no measure of demand.
+	Starting bool
+}
+
+const (
+	mebi = 1 << 20
+	// halfLife of the histogram of memory.
+	halfLife = 4 * 24 * time.Hour
+	// maxThrottled is the share beyond which a correction is a guess: demand is at most four times the usage.
+	maxThrottled = 0.75
+	// oomBump is the assumed need of a killed container as a factor of its limit, and oomWeight the number of samples
+	// that a kill counts as.
+	oomBump, oomWeight = 1.2, 400
+)
+
+// container has the learnt usage of a container.
+type container struct {
+	memory Histogram
+	demand Series
+	kill   kill
+	line   line
+}
+
+// kill is the largest memory need in bytes from a kill, at an instant in Unix seconds.
+type kill struct {
+	wanted float64
+	at     int64
+}
+
+// remembered is the time for which a kill counts, in seconds: two half-lives.
+const remembered = int64(2 * halfLife / time.Second)
+
+// then returns the kill that counts after a later one.
+func (k kill) then(later kill) kill {
+	if later.wanted >= k.wanted || later.at-k.at >= remembered {
+		return later
+	}
+	return k
+}
+
+// Target has the learnt usage of a target.
+type Target struct {
+	names      []string
+	containers []*container
+	// first and last are the instants of the first and the newest sample, in Unix seconds.
+	first, last int64
+}
+
+// MaxContainers is the largest number of containers of a target that are learnt.
+const MaxContainers = 8
+
+// Add learns from a sample.
+func (t *Target) Add(s Sample) {
+	s = s.Finite()
+	c := t.named(s.Container, true)
+	if c == nil || s.Replicas <= 0 && s.OOMKills == 0 {
+		return
+	}
+	now := s.At.Unix()
+	if t.first == 0 {
+		t.first = now
+	}
+	if t.last = max(t.last, now); t.last-now > ahead*int64(Step/time.Second) {
+		t.first, t.last = min(t.first, now), now // the clock was wrong
+	}
+	if s.OOMKills > 0 {
+		wanted := s.MemoryLimit * oomBump
+		c.memory.Add(wanted/mebi, oomWeight*float64(s.OOMKills), s.At, halfLife)
+		c.kill = c.kill.then(kill{wanted, now})
+	}
+	if s.Replicas <= 0 || s.Starting {
+		return
+	}
+	if s.CPU >= 0 {
+		used := s.CPU / (1 - min(max(finite(s.Throttled), 0), maxThrottled))
+		c.demand.Add(used*float64(s.Replicas), s.At)
+	}
+	if s.Memory >= 0 {
+		c.memory.Add(s.Memory/mebi, 1, s.At, halfLife)
+	}
+	if s.CPU >= 0 && s.Memory >= 0 {
+		c.line.add(s.CPU, s.Memory/mebi, now)
+	}
+}
+
+// Finite returns a sample in which meaningless numbers (negative, huge, NaN) are unknown.
+func (s Sample) Finite() Sample {
+	s.CPU, s.Memory, s.MemoryLimit = finite(s.CPU), finite(s.Memory), max(finite(s.MemoryLimit), 0)
+	return s
+}
+
+// most is above every usage: a million cores in milli-CPU, or a million TiB in bytes.
+const most = 1 << 60
+
+// finite returns -1 for a meaningless number.
+func finite(v float64) float64 {
+	if v >= 0 && v <= most {
+		return v
+	}
+	return -1
+}
+
+// named returns the learnt usage of a container, or nil.
+func (t *Target) named(name string, add bool) *container {
+	for i, n := range t.names {
+		if n == name {
+			return t.containers[i]
+		}
+	}
+	if !add || len(t.names) == MaxContainers {
+		return nil
+	}
+	t.names, t.containers = append(t.names, name), append(t.containers, &container{})
+	return t.containers[len(t.containers)-1]
+}
+
+// MakeRoom drops the containers that a target does not have, if there is no room for another one.
+func (t *Target) MakeRoom(has func(container string) bool) {
+	if len(t.names) < MaxContainers {
+		return
+	}
+	var names []string
+	var containers []*container
+	for i, name := range t.names {
+		if has(name) {
+			names, containers = append(names, name), append(containers, t.containers[i])
+		}
+	}
+	t.names, t.containers = names, containers
+}
+
+// Span returns the time covered by samples.
+func (t *Target) Span() time.Duration { return time.Duration(t.last-t.first) * time.Second }
+
+// First returns the instant of the first sample, or zero.
+func (t *Target) First() time.Time {
+	if t.first == 0 {
+		return time.Time{}
+	}
+	return time.Unix(t.first, 0).UTC()
+}
+
+// Newest returns the instant of the newest sample, or zero.
+func (t *Target) Newest() time.Time {
+	if t.last == 0 {
+		return time.Time{}
+	}
+	return time.Unix(t.last, 0).UTC()
+}
+
+// Containers returns the names of the learnt containers, in the order in which they were seen.
+func (t *Target) Containers() []string { return t.names }
+
+// Memory returns a quantile of the largest usage of a pod in bytes. The need from a remembered kill is a lower bound.
+func (t *Target) Memory(name string, q float64) float64 {
+	c := t.named(name, false)
+	if c == nil {
+		return 0
+	}
+	v := c.memory.Quantile(q) * mebi
+	if t.last-c.kill.at < remembered {
+		v = max(v, c.kill.wanted)
+	}
+	return v
+}
+
+// MemoryByCPU returns the bytes of memory for each milli-CPU of a pod's usage, by a line through the samples; 0:
+// unknown.
+func (t *Target) MemoryByCPU(name string) float64 {
+	if c := t.named(name, false); c != nil {
+		return c.line.slope() * mebi
+	}
+	return 0
+}
+
+// Demand returns the series of a container's demand over all pods, or nil.
+func (t *Target) Demand(name string) *Series {
+	if c := t.named(name, false); c != nil {
+		return &c.demand
+	}
+	return nil
+}
+
+// Reset drops a container, for example after a change of its image.
+func (t *Target) Reset(name string) {
+	for i, n := range t.names {
+		if n == name {
+			t.containers[i] = &container{}
+		}
+	}
+}

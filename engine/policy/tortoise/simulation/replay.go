@@ -1,0 +1,182 @@
+// Package simulation plays a demand through the rules of an autoscaler. It returns the cost of a setting, and the time for
+// which demand would have been above the headroom of the ready pods. Pods are counts and not objects, so that ten days
+// take a few milliseconds, and hundreds of settings can be compared. The package is pure: no client, no clock.
+//
+// A Load is the demand by the minute. Play replays it for one Setting and returns an Outcome:
+//
+//	o := replay.Play(load, replay.Default(), replay.Setting{Request: 500, Target: 65, Min: 3, Max: 20}, nil)
+//	fmt.Println(o.Pods()*500, o.Minutes())
+package simulation
+
+import (
+	"math"
+	"time"
+
+	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
+)
+
+// Load is the demand of a workload by the minute.
+type Load struct {
+	// First is the minute of Unix time of the first value. Hours and days are counted from there.
+	First int64
+	// Demand is the demand of all pods together in a minute, in milli-CPU; negative: unknown.
+	Demand []float32
+}
+
+// Setting is the setting of a pod and its autoscaler.
+type Setting struct {
+	// Request is the CPU request of the scaled container in milli-CPU.
+	Request int64
+	// Target is the target utilisation in percent; 0: no autoscaler, always Min pods.
+	Target int
+	// Min and Max bound the pods.
+	Min, Max int
+}
+
+// System describes the behaviour of the autoscaler and the pods.
+type System struct {
+	// Lag is the age of the autoscaler's metrics, and Start the time until a pod is ready.
+	Lag, Start time.Duration
+	// Headroom is the share of the ready capacity above which demand is a violation.
+	Headroom float64
+}
+
+// Default returns a system without any measurements.
+func Default() System { return System{Lag: 45 * time.Second, Start: time.Minute, Headroom: 0.85} }
+
+// Outcome is the outcome of a setting over some steps.
+type Outcome struct {
+	// Steps are the steps with known demand, Violations those with demand above the headroom, PodSteps the sum of their
+	// pods.
+	Steps, Violations, PodSteps int
+}
+
+// Pods returns the mean number of pods.
+func (o Outcome) Pods() float64 { return float64(o.PodSteps) / float64(max(o.Steps, 1)) }
+
+// Minutes returns the minutes with demand above the headroom.
+func (o Outcome) Minutes() float64 { return float64(o.Violations) * Step.Minutes() }
+
+// Step is the time between two looks at the pods; the autoscaler decides at each SyncPeriod of it.
+const Step = 30 * time.Second
+
+const (
+	stepsPerMinute = int(time.Minute / Step)
+	minutesPerHour = 60
+)
+
+// Early returns the time by which the minimum of an hour is set ahead, in whole minutes, so pods are ready when
+// the hour begins.
+func (s System) Early() time.Duration { return (s.Start + 2*time.Minute - 1).Truncate(time.Minute) }
+
+// Play replays a load. minima are the minima by hour of the load, or nil.
+// Each counts if it is above the setting's minimum, from Early before its hour. The replay begins with the pods for the
+// first known demand.
+func Play(l Load, sys System, s Setting, minima []int) (o Outcome) {
+	var c *Cluster
+	now, early := s, int(sys.Early().Minutes())
+	for i, demand := range l.Demand {
+		if i/minutesPerHour < len(minima) {
+			soon := min((i+early)/minutesPerHour, len(minima)-1)
+			now.Min = min(max(s.Min, minima[i/minutesPerHour], minima[soon]), max(s.Max, s.Min))
+		}
+		if c == nil && demand >= 0 {
+			c = NewCluster(sys, now.start(float64(demand)))
+		}
+		for range stepsPerMinute {
+			if c != nil {
+				c.Next(now, float64(demand), &o)
+			}
+		}
+	}
+	return o
+}
+
+// start returns the number of pods that serve a demand at the target.
+func (s Setting) start(demand float64) int {
+	if s.Target == 0 {
+		return s.Min
+	}
+	return int(min(max(math.Ceil(demand*100/(float64(s.Request)*float64(s.Target))), float64(s.Min)), float64(s.Max)))
+}
+
+// slots is the largest number of steps until a pod is ready, and by which metrics may be late.
+const slots = 64
+
+// Cluster is a workload with its autoscaler: the number of ready pods, and of those that become ready in later steps.
+type Cluster struct {
+	system     System
+	scaler     autoscaler.Scaler
+	lag, start int
+	now        int
+	ready, all int
+	// due has the pods that become ready in a step, and seen the metrics of a step, by the step modulo slots.
+	due  [slots]int
+	seen [slots]autoscaler.Reading
+}
+
+// NewCluster returns a cluster with some ready pods.
+func NewCluster(s System, pods int) *Cluster {
+	steps := func(d time.Duration) int { return min(max(int((d+Step-1)/Step), 0), slots-1) }
+	return &Cluster{system: s, lag: steps(s.Lag), start: steps(s.Start), ready: pods, all: pods}
+}
+
+// Pods returns the number of all pods and of the ready ones.
+func (c *Cluster) Pods() (all, ready int) { return c.all, c.ready }
+
+// Next plays one step: the autoscaler decides by its metrics, and the pods serve a demand in milli-CPU. A negative
+// demand is unknown: it has no metrics, and does not count.
+func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
+	slot := c.now & (slots - 1)
+	c.ready += c.due[slot]
+	c.due[slot] = 0
+	c.scale(s)
+	c.seen[slot] = autoscaler.Reading{}
+	if demand >= 0 {
+		capacity := float64(c.ready) * float64(s.Request)
+		o.Steps++
+		o.PodSteps += c.all
+		if demand > c.system.Headroom*capacity {
+			o.Violations++
+		}
+		c.seen[slot] = autoscaler.Reading{OK: c.ready > 0, Usage: demand / float64(max(c.ready, 1)), Request: float64(s.Request), Ready: c.ready}
+	}
+	c.now++
+}
+
+// scale sets the number of pods that the autoscaler asks for.
+func (c *Cluster) scale(s Setting) {
+	if s.Target == 0 {
+		c.resize(s.Min)
+		return
+	}
+	var r autoscaler.Reading
+	if c.now > c.lag {
+		r = c.seen[(c.now-1-c.lag)&(slots-1)]
+	}
+	to := autoscaler.Setting{Min: s.Min, Max: s.Max, Target: s.Target}
+	for at := time.Duration(0); at < Step; at += autoscaler.SyncPeriod {
+		r.Unready = max(c.all-r.Ready, 0)
+		before, now := c.all, time.Duration(c.now)*Step+at
+		if c.resize(c.scaler.Sync(now, c.all, to, r)); c.all == before && !c.scaler.Forgets(now+autoscaler.SyncPeriod) {
+			return // the next decision sees the same
+		}
+	}
+}
+
+// resize starts pods, or removes the newest.
+func (c *Cluster) resize(to int) {
+	if to > c.all && c.start > 0 {
+		c.due[(c.now+c.start)&(slots-1)] += to - c.all
+		c.all = to
+		return
+	}
+	for back := c.start; back > 0 && c.all > to; back-- {
+		slot := (c.now + back) & (slots - 1)
+		gone := min(c.due[slot], c.all-to)
+		c.due[slot] -= gone
+		c.all -= gone
+	}
+	c.ready += to - c.all
+	c.all = to
+}

@@ -1,0 +1,277 @@
+// Package vertical reads the VerticalPodAutoscalers (autoscaling.k8s.io/v1) of a cluster as data, and creates and
+// deletes recommending ones. It imports none of their types, because a cluster may not serve them. One request reads a
+// page over all namespaces.
+package vertical
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/workload"
+)
+
+const (
+	kindName, plural = "VerticalPodAutoscaler", "verticalpodautoscalers"
+	// pageSize is the number of objects in a page.
+	pageSize = 500
+)
+
+// group is the group of VerticalPodAutoscalers.
+var group = schema.GroupVersion{Group: "autoscaling.k8s.io", Version: "v1"}
+
+// Client reads and writes VerticalPodAutoscalers.
+type Client struct {
+	client rest.Interface
+	// timeout of one request.
+	timeout time.Duration
+}
+
+// New returns a Client with a timeout for each request.
+func New(config *rest.Config, timeout time.Duration) (*Client, error) {
+	client, err := usage.ClientOf(config, group)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of VerticalPodAutoscalers: %w", err)
+	}
+	return &Client{client: client, timeout: timeout}, nil
+}
+
+// All are the VerticalPodAutoscalers of a cluster.
+type All struct {
+	// Served reports whether the cluster has the kind.
+	Served bool
+	// Made are those that Flyball has created.
+	Made []Made
+	of   map[workload.Ref][]policy.SeenVertical
+	made map[workload.Ref]int
+}
+
+// Made is a VerticalPodAutoscaler that Flyball has created.
+type Made struct {
+	Namespace, Name string
+	UID             types.UID
+	// Target is the target.
+	Target workload.Ref
+}
+
+// Of returns those of a target, by name.
+func (a *All) Of(ref workload.Ref) []policy.SeenVertical {
+	if a == nil {
+		return nil
+	}
+	return a.of[ref]
+}
+
+// HasOthers reports whether a target has one that Flyball has not created.
+func (a *All) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[ref] }
+
+// List returns all of them, or none if the cluster does not have the kind.
+func (c *Client) List(ctx context.Context) (*All, error) {
+	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
+	for next := ""; ; {
+		raw, err := usage.RawOf(c.client.Get().Resource(plural).Param("limit", strconv.Itoa(pageSize)).Param("continue",
+			next).Timeout(c.timeout).Do(ctx))
+		if apierrors.IsNotFound(err) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
+		}
+		all.Served = true
+		if next, err = all.add(raw); err != nil {
+			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
+		}
+		if next == "" {
+			return all, nil
+		}
+	}
+}
+
+// list and object have the read fields of a page and of an object.
+type list struct {
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
+	Items []json.RawMessage `json:"items"`
+}
+
+// object has texts where its own kind may have other types, such as instants. They are not evaluated, and not every
+// cluster's schema keeps them valid.
+type object struct {
+	Metadata struct {
+		Namespace string            `json:"namespace"`
+		Name      string            `json:"name"`
+		UID       types.UID         `json:"uid"`
+		Labels    map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
+		TargetRef struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Name       string `json:"name"`
+		} `json:"targetRef"`
+		UpdatePolicy struct {
+			UpdateMode string `json:"updateMode"`
+		} `json:"updatePolicy"`
+		ResourcePolicy struct {
+			ContainerPolicies []struct {
+				ContainerName       string              `json:"containerName"`
+				Mode                string              `json:"mode"`
+				ControlledResources []workload.Resource `json:"controlledResources"`
+			} `json:"containerPolicies"`
+		} `json:"resourcePolicy"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []struct {
+			Type    string                 `json:"type"`
+			Status  metav1.ConditionStatus `json:"status"`
+			Message string                 `json:"message"`
+		} `json:"conditions"`
+		Recommendation struct {
+			Containers []recommendation `json:"containerRecommendations"`
+		} `json:"recommendation"`
+	} `json:"status"`
+}
+
+type recommendation struct {
+	ContainerName string  `json:"containerName"`
+	Target        amounts `json:"target"`
+	Lower         amounts `json:"lowerBound"`
+	Upper         amounts `json:"upperBound"`
+	Uncapped      amounts `json:"uncappedTarget"`
+}
+
+// amounts are decoded leniently: an invalid amount is unknown.
+type amounts map[string]json.RawMessage
+
+// defaultMode is the update mode of an object without one: it acts.
+const defaultMode = "Recreate"
+
+// add adds a page, and returns the start of the next. Unreadable objects are left out.
+func (a *All) add(raw []byte) (next string, err error) {
+	var page list
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return "", err
+	}
+	for _, item := range page.Items {
+		var o object
+		if json.Unmarshal(item, &o) != nil {
+			continue
+		}
+		gv, err := schema.ParseGroupVersion(o.Spec.TargetRef.APIVersion)
+		if err != nil {
+			continue // it selects nothing
+		}
+		ref := workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: o.Spec.TargetRef.Kind}, Namespace: o.Metadata.Namespace,
+			Name: o.Spec.TargetRef.Name}
+		// A copy by a different writer has the label, too, and must not be removed.
+		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" && o.Metadata.Name == workload.CompanionName(ref) {
+			a.Made = append(a.Made, Made{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
+			a.made[ref]++
+		}
+		a.of[ref] = append(a.of[ref], o.seen())
+		slices.SortFunc(a.of[ref], func(x, y policy.SeenVertical) int { return strings.Compare(x.Name, y.Name) })
+	}
+	return page.Metadata.Continue, nil
+}
+
+// seen returns the object in the form for policies.
+func (o *object) seen() policy.SeenVertical {
+	v := policy.SeenVertical{Name: o.Metadata.Name, Mode: o.Spec.UpdatePolicy.UpdateMode, Recommended: map[string]policy.VerticalRequests{}}
+	if v.Mode == "" {
+		v.Mode = defaultMode
+	}
+	for _, c := range o.Spec.ResourcePolicy.ContainerPolicies {
+		v.Containers = append(v.Containers, policy.VerticalRule{Container: c.ContainerName, Off: c.Mode == policy.VerticalOff,
+			Resources: c.ControlledResources})
+	}
+	for _, c := range o.Status.Conditions {
+		is := c.Status == metav1.ConditionTrue
+		switch {
+		case c.Type == "RecommendationProvided" && !is && v.Message == "", c.Type == "ConfigUnsupported" && is, c.Type == "NoPodsMatched" && is:
+			v.Message = workload.OneLine(c.Message, mostMessage)
+		}
+		v.NoPods = v.NoPods || c.Type == "NoPodsMatched" && is
+		v.LowConfidence = v.LowConfidence || c.Type == "LowConfidence" && is
+	}
+	for _, c := range o.Status.Recommendation.Containers {
+		if r := (policy.VerticalRequests{Target: c.Target.requests(), Lower: c.Lower.requests(), Upper: c.Upper.requests(),
+			Uncapped: c.Uncapped.requests()}); r.Target != (workload.Requests{}) {
+			v.Recommended[c.ContainerName] = r
+		}
+	}
+	return v
+}
+
+// mostMessage is the longest message in bytes, most the largest valid amount: more than any node has.
+const (
+	mostMessage = 256
+	most        = 1 << 50
+)
+
+func (a amounts) requests() workload.Requests {
+	var r workload.Requests
+	if q, ok := a.amount(workload.CPU); ok {
+		r.MilliCPU = q.MilliValue()
+	}
+	if q, ok := a.amount(workload.Memory); ok {
+		r.MemoryBytes = q.Value()
+	}
+	return r
+}
+
+func (a amounts) amount(of workload.Resource) (resource.Quantity, bool) {
+	q, ok := workload.ParseQuantity(strings.Trim(string(a[string(of)]), `"`))
+	return q, ok && q.Sign() > 0 && q.CmpInt64(most) < 0
+}
+
+// Of is the object that a VerticalPodAutoscaler is created for.
+type Of struct{ APIVersion, Kind, Name string }
+
+// Make creates a VerticalPodAutoscaler that only recommends.
+func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": group.String(), "kind": kindName,
+		"metadata": map[string]any{"namespace": meta.Namespace, "name": meta.Name, "labels": map[string]string{v1alpha1.LabelMade: "true"},
+			"ownerReferences": meta.OwnerReferences},
+		"spec": map[string]any{
+			"targetRef":    map[string]any{"apiVersion": of.APIVersion, "kind": of.Kind, "name": of.Name},
+			"updatePolicy": map[string]any{"updateMode": policy.VerticalOff},
+		},
+	})
+	if err == nil {
+		err = c.client.Post().Namespace(meta.Namespace).Resource(plural).Param("fieldManager",
+			workload.FieldManager).Body(body).Timeout(c.timeout).Do(ctx).Error()
+	}
+	if err != nil {
+		return fmt.Errorf("make a VerticalPodAutoscaler: %w", err)
+	}
+	return nil
+}
+
+// Remove deletes a created VerticalPodAutoscaler.
+func (c *Client) Remove(ctx context.Context, m Made) error {
+	body, err := json.Marshal(metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: &metav1.Preconditions{UID: &m.UID}})
+	if err == nil {
+		err = c.client.Delete().Namespace(m.Namespace).Resource(plural).Name(m.Name).Body(body).Timeout(c.timeout).Do(ctx).Error()
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("remove VerticalPodAutoscaler %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
