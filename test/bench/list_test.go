@@ -76,7 +76,7 @@ func TestFailedPartDoesNotStopOthers(t *testing.T) {
 
 var (
 	figureRow = regexp.MustCompile("^\\| `([a-z_0-9]+)`[^|]*\\|.*\\| ([^|]*) \\|$")
-	bound     = regexp.MustCompile(`^at most ([0-9.,]+)`)
+	bound     = regexp.MustCompile(`^(at most|at least) ([0-9.,]+)`)
 )
 
 func TestPromisesMatchDocs(t *testing.T) {
@@ -92,10 +92,10 @@ func TestPromisesMatchDocs(t *testing.T) {
 		}
 		b := bound.FindStringSubmatch(row[2])
 		if b == nil {
-			t.Errorf("the promise of %s is %q; begin it with «at most» and a number", row[1], row[2])
+			t.Errorf("the promise of %s is %q; begin it with «at most» or «at least» and a number", row[1], row[2])
 			continue
 		}
-		documented = append(documented, row[1]+" at most "+strings.ReplaceAll(b[1], ",", ""))
+		documented = append(documented, row[1]+" "+b[1]+" "+strings.ReplaceAll(b[2], ",", ""))
 	}
 	for _, p := range promises {
 		compared = append(compared, p.figure+" "+p.String())

@@ -107,6 +107,7 @@ type part struct {
 func parts() []part {
 	const short, long = 10 * time.Minute, 30 * time.Minute
 	return []part{
+		{[]string{"library_kinds"}, short, (*bench).library},
 		{[]string{"decide_ns", "timeline_next_ns"}, short, (*bench).pure},
 		{[]string{"policy_check_ms"}, short, (*bench).checking},
 		{[]string{"ledger_hostile_ratio"}, short, (*bench).filledLedgers},

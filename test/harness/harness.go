@@ -67,7 +67,7 @@ func Up(ctx context.Context, opts local.Options) (*Env, error) {
 
 func (e *Env) prepare(ctx context.Context) error {
 	var err error
-	if e.Root, err = root(); err != nil {
+	if e.Root, err = Root(); err != nil {
 		return err
 	}
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: app.Scheme()}); err != nil {
@@ -86,8 +86,8 @@ func (e *Env) prepare(ctx context.Context) error {
 	return e.Apply(ctx, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+Namespace+"}}"))
 }
 
-// root returns the repository's root, found by its go.mod.
-func root() (string, error) {
+// Root returns the repository's root, found by its go.mod.
+func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("find the repository: %w", err)
