@@ -32,8 +32,9 @@ const (
 	still = 200 * time.Millisecond
 )
 
-// builtin are the adapters of built-in kinds.
-var builtin = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling"}
+// used are the adapters that the samples use. The CRDs of kinds that are not built in are in testdata.
+var used = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling",
+	"nodepools.karpenter.sh", "scaledobjects.keda.sh"}
 
 // bench is the environment of the samples.
 type bench struct {
@@ -121,7 +122,13 @@ func readAll(t *testing.T) []sample {
 // start applies the samples as a user would, runs the manager, and waits until all Flyball objects are ready.
 func (b *bench) start(t *testing.T, samples []sample) {
 	t.Helper()
-	if err := b.env.InstallAdapters(t.Context(), builtin...); err != nil {
+	if err := b.env.ApplyFiles(t.Context(), filepath.Join("testdata", "crds.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.env.AwaitCRDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.env.InstallAdapters(t.Context(), used...); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range samples {
@@ -139,7 +146,7 @@ func (b *bench) start(t *testing.T, samples []sample) {
 			t.Error(err)
 		}
 	})
-	if err := b.env.AwaitAdapters(t.Context(), builtin...); err != nil {
+	if err := b.env.AwaitAdapters(t.Context(), used...); err != nil {
 		t.Fatal(err)
 	}
 	ready := path.MustParse(`.status.conditions[?(@.type=="Ready")].status`)
