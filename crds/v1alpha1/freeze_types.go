@@ -116,13 +116,51 @@ type FreezeRules struct {
 	// Message is shown to users whose change is refused.
 	// +optional
 	Message *FreezeMessage `json:"message,omitempty"`
-	// Suspend lists kinds whose objects, selected by target, are put to sleep while changes are frozen: any adapted
-	// kind with the suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are
-	// restored exactly.
+}
+
+// FreezeSuspend is a kind whose objects sleep while changes are frozen. Its other fields narrow the selection of target for
+// these objects.
+type FreezeSuspend struct {
+	KindRef `json:",inline"`
+	// Names lists names and globs of the objects to put to sleep. Empty: all that target selects.
 	// +optional
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	Suspend []KindRef `json:"suspend,omitempty"`
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	Names []string `json:"names,omitempty"`
+	// ExcludeNames lists names and globs of objects that stay awake. It overrides names.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	ExcludeNames []string `json:"excludeNames,omitempty"`
+	// Selector matches the labels of the objects to put to sleep. Empty: all that target selects.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// ClusterFreezeSuspend is a FreezeSuspend that may also narrow the namespaces of target.
+type ClusterFreezeSuspend struct {
+	FreezeSuspend `json:",inline"`
+	// Namespaces lists names and globs of the namespaces in which objects sleep. Empty: all that target reaches.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	Namespaces []string `json:"namespaces,omitempty"`
+	// NamespaceSelector matches the labels of the namespaces in which objects sleep. With namespaces, either is enough.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+	// ExcludeNamespaces lists names and globs of namespaces in which objects stay awake. It overrides the two fields above.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	ExcludeNamespaces []string `json:"excludeNamespaces,omitempty"`
 }
 
 // FreezePeriod is the time of a change freeze: from startTime until just before endTime, in each of its windows, and on the
@@ -189,6 +227,13 @@ type ChangeFreezeSpec struct {
 	Target       TargetSelector `json:"target,omitempty"`
 	FreezePeriod `json:",inline"`
 	FreezeRules  `json:",inline"`
+	// Suspend lists kinds whose objects, selected by target, are put to sleep while changes are frozen: any adapted
+	// kind with the suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are
+	// restored exactly. Names, labels of an entry narrow the selection of target for its kind.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Suspend []FreezeSuspend `json:"suspend,omitempty"`
 }
 
 // ClusterChangeFreezeSpec denies changes to the selected objects of many namespaces from startTime until endTime, and at
@@ -202,6 +247,13 @@ type ClusterChangeFreezeSpec struct {
 	Target       ClusterTargetSelector `json:"target"`
 	FreezePeriod `json:",inline"`
 	FreezeRules  `json:",inline"`
+	// Suspend lists kinds whose objects, selected by target, are put to sleep while changes are frozen: any adapted
+	// kind with the suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are
+	// restored exactly. Names, labels and namespaces of an entry narrow the selection of target for its kind.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Suspend []ClusterFreezeSuspend `json:"suspend,omitempty"`
 }
 
 // MaintenanceWindowSpec denies changes to the selected objects of its own namespace outside its windows.
@@ -221,6 +273,13 @@ type MaintenanceWindowSpec struct {
 	// +listType=atomic
 	Calendars   []FreezeCalendar `json:"calendars,omitempty"`
 	FreezeRules `json:",inline"`
+	// Suspend lists kinds whose objects, selected by target, are put to sleep while changes are frozen: any adapted
+	// kind with the suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are
+	// restored exactly. Names, labels of an entry narrow the selection of target for its kind.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Suspend []FreezeSuspend `json:"suspend,omitempty"`
 }
 
 // ClusterMaintenanceWindowSpec denies changes to the selected objects of many namespaces outside its windows.
@@ -239,6 +298,13 @@ type ClusterMaintenanceWindowSpec struct {
 	// +listType=atomic
 	Calendars   []FreezeCalendar `json:"calendars,omitempty"`
 	FreezeRules `json:",inline"`
+	// Suspend lists kinds whose objects, selected by target, are put to sleep while changes are frozen: any adapted
+	// kind with the suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are
+	// restored exactly. Names, labels and namespaces of an entry narrow the selection of target for its kind.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Suspend []ClusterFreezeSuspend `json:"suspend,omitempty"`
 }
 
 // DeniedCounts counts refused requests by action. A request with two denied actions counts under both.

@@ -31,7 +31,7 @@ type Wave struct {
 
 // Place returns the place, from 0, of the wave of an object.
 func (o *Order) Place(gk schema.GroupKind, obj *workload.Object) int {
-	i := slices.IndexFunc(o.Waves, func(w Wave) bool { return w.Part == nil || w.Part.Picks(gk, obj) })
+	i := slices.IndexFunc(o.Waves, func(w Wave) bool { return w.Part == nil || w.Part.Picks(gk, obj, nil) })
 	return i // the last wave takes every object
 }
 

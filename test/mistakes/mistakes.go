@@ -15,6 +15,7 @@ const (
 	date = "write a date as YYYY-MM-DD, such as 2026-12-24, and not "
 	span = "write a length of time in the units w, d, h, m, s and ms, such as 1d12h, and not "
 	pair = "upscale: 0 8 * * 1-5, downscale: 0 20 * * 1-5, "
+	days = "startTime: '2026-12-24T00:00:00Z', endTime: '2026-12-27T00:00:00Z', "
 	lone = "give exactly one of: downscale with or without upscale, asleep, awake"
 )
 
@@ -36,7 +37,9 @@ var Mistakes = []Mistake{
 	{"Trigger", "{triggers: [{name: a, window: {from: '08:00', to: '10:00'}, during: {minReplicas: 3}}]}", "spec.triggers[0].during",
 		"minReplicas"},
 	{"Trigger", "{triggers: [{name: a, start: 0 8 * * *, end: 0 10 * * *, desiredReplicas: 3}]}", "spec.triggers[0]", "desiredReplicas"},
-	{"ChangeFreeze", "{startTime: '2026-12-24T00:00:00Z', endTime: '2026-12-27T00:00:00Z', block: [Scale]}", "spec", "block"},
+	{"ChangeFreeze", "{" + days + "block: [Scale]}", "spec", "block"},
+	{"ChangeFreeze", "{" + days + "suspend: [{group: batch, kind: CronJob, namespaces: [shop]}]}", "spec.suspend[0]", "namespaces"},
+	{"ChangeFreeze", "{" + days + "suspend: [{group: batch, kind: CronJob, matchLabels: {tier: report}}]}", "spec.suspend[0]", "matchLabels"},
 
 	// Forms that exclude each other, or lack a part.
 	{"Schedule", "{}", "spec", lone},
@@ -67,6 +70,8 @@ var Mistakes = []Mistake{
 	{"Schedule", "{" + pair + "target: {kinds: [{group: apps}]}}", "spec.target.kinds[0].kind", "equired"},
 	{"Schedule", "{" + pair + "target: {kinds: [Deployment]}}", "spec.target.kinds[0]", "must be of type object"},
 	{"Schedule", "{" + pair + "target: {names: web}}", "spec.target.names", "must be of type array"},
+	{"ChangeFreeze", "{" + days + "suspend: [CronJob]}", "spec.suspend[0]", "must be of type object"},
+	{"ChangeFreeze", "{" + days + "suspend: [{names: [mail]}]}", "spec.suspend[0].kind", "equired"},
 	{"Schedule", "{" + pair + "priority: high}", "spec.priority", "must be of type integer"},
 	{"Schedule", "{" + pair + "suspend: 'true'}", "spec.suspend", "must be of type boolean"},
 	{"Schedule", "{asleep: {days: [Mon]}}", "spec.asleep", ""},

@@ -29,7 +29,9 @@ type draft struct {
 	target selection
 	rules  v1alpha1.FreezeRules
 	times  v1alpha1.FreezePeriod
-	status *v1alpha1.FreezeStatus
+	// suspend is spec.suspend; entries of namespaced kinds have no namespaces.
+	suspend []v1alpha1.ClusterFreezeSuspend
+	status  *v1alpha1.FreezeStatus
 }
 
 // isWindow reports whether the draft is a maintenance window, which denies outside of its windows.
@@ -40,20 +42,29 @@ func draftOf(obj any) (draft, bool) {
 	switch o := obj.(type) {
 	case *v1alpha1.ChangeFreeze:
 		return draft{id: workload.Policy{Kind: Kind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
-			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod}, true
+			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod,
+			suspend: inOwnNamespace(o.Spec.Suspend)}, true
 	case *v1alpha1.ClusterChangeFreeze:
 		return draft{id: workload.Policy{Kind: ClusterKind, Name: o.Name}, status: &o.Status,
-			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod}, true
+			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod, suspend: o.Spec.Suspend}, true
 	case *v1alpha1.MaintenanceWindow:
 		return draft{id: workload.Policy{Kind: WindowKind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
-			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules,
+			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, suspend: inOwnNamespace(o.Spec.Suspend),
 			times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
 	case *v1alpha1.ClusterMaintenanceWindow:
 		return draft{id: workload.Policy{Kind: ClusterWindowKind, Name: o.Name}, status: &o.Status,
-			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules,
+			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, suspend: o.Spec.Suspend,
 			times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
 	}
 	return draft{}, false
+}
+
+func inOwnNamespace(list []v1alpha1.FreezeSuspend) []v1alpha1.ClusterFreezeSuspend {
+	var all []v1alpha1.ClusterFreezeSuspend
+	for _, s := range list {
+		all = append(all, v1alpha1.ClusterFreezeSuspend{FreezeSuspend: s})
+	}
+	return all
 }
 
 // exceptionDraft is the common form of the two kinds of exceptions before compiling.
@@ -101,7 +112,7 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
 	errs, r.zone = append(errs, es...), loc
 	if d.onlySuspends() {
-		if len(d.rules.Suspend) == 0 {
+		if len(d.suspend) == 0 {
 			errs = append(errs, field.Required(at.Child("deny"),
 				"with an empty list the policy only suspends, and spec.suspend lists nothing: list the denied actions, or the kinds to suspend"))
 		}

@@ -15,7 +15,7 @@ import (
 
 // Weakens returns the fields whose edit may let through changes denied by the old change freeze or maintenance window
 // (pointers to the API types): another target, an earlier end, a later start, a shorter guard before it, other windows
-// or their zone, a removed action or suspended kind, a milder enforcement, or labels that become freely editable.
+// or their zone, a removed action, a removed or edited entry of suspend, a milder enforcement, or labels that become freely editable.
 // Another message or a later end weakens nothing. Whether the rule is active does not matter here.
 func Weakens(old, edited any) ([]string, error) {
 	before, ok := draftOf(old)
@@ -40,7 +40,7 @@ func Weakens(old, edited any) ([]string, error) {
 		{"spec.deny", lacks(before.rules.Deny, after.rules.Deny)},
 		{"spec.enforcement", strictness(after.enforcement()) < strictness(before.enforcement())},
 		{"spec.labelChanges", before.refusesLeaving() && !after.refusesLeaving()},
-		{"spec.suspend", lacks(before.rules.Suspend, after.rules.Suspend)},
+		{"spec.suspend", lacks(before.suspend, after.suspend)},
 	} {
 		if f.weaker {
 			fields = append(fields, f.name)
@@ -59,8 +59,10 @@ func (d draft) endsBefore(other draft) bool {
 	return !other.times.EndTime.IsZero() && (d.times.EndTime.IsZero() || d.times.EndTime.Before(&other.times.EndTime))
 }
 
-func lacks[T comparable](before, after []T) bool {
-	return slices.ContainsFunc(before, func(t T) bool { return !slices.Contains(after, t) })
+func lacks[T any](before, after []T) bool {
+	return slices.ContainsFunc(before, func(t T) bool {
+		return !slices.ContainsFunc(after, func(o T) bool { return equality.Semantic.DeepEqual(t, o) })
+	})
 }
 
 // strictness returns a number that orders enforcements; below zero: unknown.

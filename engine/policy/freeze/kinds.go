@@ -58,19 +58,19 @@ func parts[PT policy.Object](obj PT) policy.Parts {
 	if !isRule {
 		return policy.Parts{}
 	}
-	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.rules.Suspend) == 0, Rights: d.rights,
+	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.suspend) == 0, Rights: d.rights,
 		Calendars: when.Names(d.times.Calendars)}
 }
 
 // rights returns the rights needed by a freeze or window: to put the kinds of spec.suspend to sleep. Without such kinds
 // it needs none.
 func (d draft) rights() []policy.Right {
-	if len(d.rules.Suspend) == 0 {
+	if len(d.suspend) == 0 {
 		return nil
 	}
 	return []policy.Right{{
 		Verb: "patch", Field: "spec.suspend",
-		Asks: []any{d.target.spec, d.times, d.rules.TimeZone, d.rules.Suspend},
+		Asks: []any{d.target.spec, d.times, d.rules.TimeZone, d.suspend},
 	}}
 }
 

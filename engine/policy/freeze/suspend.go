@@ -1,9 +1,11 @@
 package freeze
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -13,19 +15,60 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// suspended compiles the selector of the objects to put to sleep while the rule is active: its target, with the kinds of suspend.
+// suspended compiles the selector of the objects to put to sleep while the rule is active: its target, with the kinds of suspend
+// and within its entries.
 func (d draft) suspended(scope selector.Scope, at *field.Path) (*selector.Selector, field.ErrorList) {
-	if len(d.rules.Suspend) == 0 {
+	if len(d.suspend) == 0 {
 		return selector.Nothing(), nil
 	}
+	at = at.Child("suspend")
 	spec := d.target.spec
-	spec.Kinds = d.rules.Suspend
+	var parts []*selector.Selector
+	var errs field.ErrorList
+	spec.Kinds, parts, errs = d.entries(scope, at)
+	var s *selector.Selector
+	var es field.ErrorList
 	if d.target.namespace != "" {
-		s, errs := selector.Namespaced(spec.TargetSelector, d.target.namespace, scope, field.NewPath("spec", "target"))
-		return s, underSuspend(errs, at)
+		s, es = selector.Namespaced(spec.TargetSelector, d.target.namespace, scope, field.NewPath("spec", "target"))
+	} else {
+		s, es = selector.Cluster(spec, scope, field.NewPath("spec", "target"))
 	}
-	s, errs := selector.Cluster(spec, scope, field.NewPath("spec", "target"))
-	return s, underSuspend(errs, at)
+	errs = append(errs, underSuspend(es, at)...)
+	if len(parts) > 0 {
+		s = s.Within("suspend", parts...)
+	}
+	return s, errs
+}
+
+// entries returns the kinds of suspend, each once, and the parts of the target that its entries have; none: no entry narrows it.
+func (d draft) entries(scope selector.Scope, at *field.Path) (kinds []v1alpha1.KindRef, parts []*selector.Selector, errs field.ErrorList) {
+	whole, narrows := map[v1alpha1.KindRef]bool{}, false
+	for i := range d.suspend {
+		entry, at := &d.suspend[i], at.Index(i)
+		bare := equality.Semantic.DeepEqual(*entry, v1alpha1.ClusterFreezeSuspend{FreezeSuspend: v1alpha1.FreezeSuspend{KindRef: entry.KindRef}})
+		if known := slices.Contains(kinds, entry.KindRef); !known {
+			kinds = append(kinds, entry.KindRef)
+		} else if bare || whole[entry.KindRef] {
+			errs = append(errs, field.Duplicate(at, entry.GroupKind().String()))
+		}
+		whole[entry.KindRef], narrows = whole[entry.KindRef] || bare, narrows || !bare
+		if len(entry.Namespaces)+len(entry.ExcludeNamespaces) > 0 || entry.NamespaceSelector != nil {
+			if scope.IsClusterScoped(entry.GroupKind()) {
+				errs = append(errs, field.Invalid(at.Child("kind"), entry.GroupKind().String(),
+					"lives outside namespaces: leave namespaces, namespaceSelector and excludeNamespaces out of this entry"))
+			}
+		}
+		part, es := selector.Part(v1alpha1.ClusterTargetSelector{
+			TargetSelector: v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{entry.KindRef}, Names: entry.Names,
+				ExcludeNames: entry.ExcludeNames, Selector: entry.Selector},
+			Namespaces: entry.Namespaces, NamespaceSelector: entry.NamespaceSelector, ExcludeNamespaces: entry.ExcludeNamespaces,
+		}, scope, at)
+		parts, errs = append(parts, part), append(errs, es...)
+	}
+	if !narrows {
+		parts = nil
+	}
+	return kinds, parts, errs
 }
 
 // underSuspend returns the errors about kinds, under the field suspend; errors about the rest of the target have been
@@ -33,12 +76,8 @@ func (d draft) suspended(scope selector.Scope, at *field.Path) (*selector.Select
 func underSuspend(errs field.ErrorList, at *field.Path) field.ErrorList {
 	var own field.ErrorList
 	for _, e := range errs {
-		switch e.Type {
-		case field.ErrorTypeDuplicate:
-			own = append(own, field.Duplicate(at.Child("suspend"), e.BadValue))
-		case field.ErrorTypeRequired:
-			own = append(own, field.Invalid(at.Child("suspend"), e.BadValue,
-				"kinds that live in namespaces need target.namespaces or target.namespaceSelector"))
+		if e.Type == field.ErrorTypeRequired {
+			own = append(own, field.Invalid(at, e.BadValue, "kinds that live in namespaces need target.namespaces or target.namespaceSelector"))
 		}
 	}
 	return own

@@ -3,6 +3,7 @@ package freeze_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,70 @@ func TestSuspendSelectsItsKinds(t *testing.T) {
 	}
 	if rule.Policy().Target.MatchesKind(cronJobs) || rule.Policy().Target.MatchesKind(deployments) {
 		t.Error("a freeze that suspends nothing selects something")
+	}
+}
+
+// An entry of suspend has the objects of target that its names, labels and namespaces have too; each entry stands for itself.
+func TestSuspendEntriesNarrowTheTarget(t *testing.T) {
+	applications := schema.GroupKind{Group: "argoproj.io", Kind: "Application"}
+	const freezes = `
+kind: ClusterChangeFreeze
+metadata: {name: narrow}
+spec:
+  target: {namespaces: [shop, bank, kube-system], excludeNames: [vital]}
+  startTime: 2026-12-20T00:00:00Z
+  endTime: 2026-12-27T00:00:00Z
+  deny: [RollOut]
+  suspend:
+  - {group: batch, kind: CronJob, names: ["mail-*", vital], excludeNames: [mail-night]}
+  - {group: batch, kind: CronJob, selector: {matchLabels: {tier: report}}, excludeNamespaces: [bank]}
+  - {group: apps, kind: Deployment, namespaces: [bank, park], namespaceSelector: {matchLabels: {env: test}}}
+  - {group: argoproj.io, kind: Application}
+`
+	p := set(t, freezes).Rules()[0].Policy()
+	own := set(t, edited(weekly, "deny:", "suspend: [{group: apps, kind: Deployment, names: [web]}]\n  deny:")).Rules()[0].Policy()
+	for _, test := range []struct {
+		policy          *policy.Policy
+		gk              schema.GroupKind
+		namespace, name string
+		labels          workload.Pairs
+		space           workload.Pairs
+		fails           string
+	}{
+		{p, cronJobs, "shop", "mail-day", nil, nil, ""},
+		{p, cronJobs, "shop", "mail-night", nil, nil, "suspend: excludeNames: mail-night is among mail-night; " +
+			`selector: tier=report does not hold (there is no label tier)`},
+		{p, cronJobs, "shop", "mail-night", pairs("tier", "report"), nil, ""},
+		{p, cronJobs, "bank", "sum", pairs("tier", "report"), nil,
+			"suspend: names: sum is not among vital, mail-*; excludeNamespaces: bank is listed"},
+		{p, cronJobs, "shop", "vital", nil, nil, "excludeNames: vital is among vital"},
+		{p, cronJobs, "park", "mail-day", nil, nil, "namespaces: park is not among bank, kube-system, shop"},
+		{p, cronJobs, "kube-system", "mail-day", nil, nil, ""},
+		{p, deployments, "bank", "web", nil, nil, ""},
+		{p, deployments, "shop", "web", nil, pairs("env", "test"), ""},
+		{p, deployments, "shop", "web", nil, pairs("env", "prod"),
+			`suspend: namespaceSelector: namespace shop: env=test does not hold (env is "prod")`},
+		{p, deployments, "park", "web", nil, nil, "namespaces: park is not among bank, kube-system, shop"},
+		{p, applications, "bank", "web", nil, nil, ""},
+		{own, deployments, "shop", "web", nil, nil, ""},
+		{own, deployments, "shop", "api", nil, nil, "suspend: names: api is not among web"},
+		{own, deployments, "bank", "web", nil, nil, "namespace: the policy acts in shop, the object is in bank"},
+	} {
+		obj := &workload.Object{Namespace: test.namespace, Name: test.name, Labels: test.labels}
+		var fails []string
+		for _, fail := range test.policy.Target.Mismatches(test.gk, obj, test.space) {
+			fails = append(fails, fail.Term+": "+fail.Why)
+		}
+		if got := strings.Join(fails, " | "); got != test.fails {
+			t.Errorf("%s %s/%s: %q, want %q", test.gk.Kind, test.namespace, test.name, got, test.fails)
+		}
+		if got := test.policy.Target.Matches(test.gk, obj, test.space); got != (test.fails == "") {
+			t.Errorf("%s %s/%s: selected %t, but %q", test.gk.Kind, test.namespace, test.name, got, test.fails)
+		}
+	}
+	one, vital := &workload.Object{Namespace: "shop", Name: "x"}, &workload.Object{Namespace: "shop", Name: "vital"}
+	if !p.Selection().Matches(deployments, one, nil) || p.Selection().Matches(deployments, vital, nil) {
+		t.Error("the entries of suspend change the objects whose changes are judged")
 	}
 }
 

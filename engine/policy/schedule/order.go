@@ -71,6 +71,7 @@ func compileWave(w *v1alpha1.Wave, i int, at *field.Path) (policy.Wave, field.Er
 }
 
 func part(w *v1alpha1.Wave, at *field.Path, errs field.ErrorList) (*selector.Selector, field.ErrorList) {
-	s, es := selector.Part(w.Kinds, w.Names, w.Selector, at)
+	spec := v1alpha1.TargetSelector{Kinds: w.Kinds, Names: w.Names, Selector: w.Selector}
+	s, es := selector.Part(v1alpha1.ClusterTargetSelector{TargetSelector: spec}, selector.Scope{}, at)
 	return s, append(errs, es...)
 }

@@ -34,6 +34,18 @@ func (s *Selector) Mismatches(gk schema.GroupKind, obj *workload.Object, nsLabel
 		add("kinds", "%s is not among %s", gk, strings.Join(kindNames(s.kinds), ", "))
 	}
 	all = append(all, s.placeMismatches(gk, obj, nsLabels)...)
+	all = append(all, s.objectMismatches(obj)...)
+	if s.MatchesKind(gk) && !s.anyPicks(gk, obj, nsLabels) {
+		add(s.partsName, "%s", s.unpicked(gk, obj, nsLabels))
+	}
+	return all
+}
+
+// objectMismatches returns the terms about the object itself that do not hold.
+func (s *Selector) objectMismatches(obj *workload.Object) (all []Mismatch) {
+	add := func(term, format string, args ...any) {
+		all = append(all, Mismatch{term, fmt.Sprintf(format, args...)})
+	}
 	if s.names.len() > 0 && !s.names.has(obj.Name) {
 		add("names", "%s is not among %s", obj.Name, strings.Join(s.names.list(), ", "))
 	}

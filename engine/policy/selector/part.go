@@ -1,6 +1,9 @@
 package selector
 
 import (
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -9,13 +12,53 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Part compiles a selection among the objects of a policy, by kinds, names and labels.
-func Part(kinds []v1alpha1.KindRef, names []string, selector *metav1.LabelSelector, at *field.Path) (*Selector, field.ErrorList) {
-	spec := v1alpha1.TargetSelector{Kinds: kinds, Names: names, Selector: selector, Exclude: &metav1.LabelSelector{}}
-	return compile(spec, Scope{}, at)
+// Part compiles a selection among the objects of a policy. It excludes nothing by default, and a part without namespaces has those
+// of the policy.
+func Part(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
+	if spec.Exclude == nil {
+		spec.Exclude = &metav1.LabelSelector{}
+	}
+	return inNamespaces(spec, scope, at)
 }
 
-// Picks reports whether a part has an object, wherever the object is.
-func (s *Selector) Picks(gk schema.GroupKind, obj *workload.Object) bool {
-	return s.MatchesKind(gk) && (s.names.len() == 0 || s.names.has(obj.Name)) && (s.labels == nil || s.labels.Matches(obj.Labels))
+// Picks reports whether a part has an object of the policy. nsLabels are the labels of the object's namespace.
+func (s *Selector) Picks(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
+	return s.MatchesKind(gk) && s.picksNamespace(obj.Namespace, nsLabels) && s.matchesObject(obj)
+}
+
+func (s *Selector) picksNamespace(namespace string, nsLabels workload.Pairs) bool {
+	if s.listed.len() == 0 && s.byLabels == nil {
+		return !s.excluded.has(namespace)
+	}
+	return s.MatchesNamespace(namespace, nsLabels)
+}
+
+// Within returns the selector for the objects that one of the parts has too. The parts are called by a field of the policy.
+func (s *Selector) Within(name string, parts ...*Selector) *Selector {
+	narrowed := *s
+	narrowed.partsName, narrowed.parts = name, parts
+	return &narrowed
+}
+
+// anyPicks reports whether one of the selector's parts has an object; true: there are no parts.
+func (s *Selector) anyPicks(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
+	return len(s.parts) == 0 || slices.ContainsFunc(s.parts, func(part *Selector) bool { return part.Picks(gk, obj, nsLabels) })
+}
+
+// unpicked returns why none of the parts has an object of a selected kind.
+func (s *Selector) unpicked(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) string {
+	var texts []string
+	for _, part := range s.parts {
+		if !part.MatchesKind(gk) {
+			continue
+		}
+		fails := part.objectMismatches(obj)
+		if !part.picksNamespace(obj.Namespace, nsLabels) {
+			fails = append(part.placeMismatches(gk, obj, nsLabels), fails...)
+		}
+		for _, fail := range fails {
+			texts = append(texts, fail.Term+": "+fail.Why)
+		}
+	}
+	return strings.Join(texts, "; ")
 }

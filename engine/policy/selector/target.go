@@ -46,6 +46,9 @@ type Selector struct {
 	listed    names
 	byLabels  labels.Selector
 	excluded  names
+	// parts narrow the selection to the objects that one of them has; none: to nothing. partsName is their field.
+	parts     []*Selector
+	partsName string
 	nothing   bool
 }
 
@@ -65,6 +68,15 @@ func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at 
 // Cluster compiles the target of a cluster-scoped policy, with the same default for exclude as Namespaced. It must
 // select namespaces explicitly, unless every listed kind is cluster-scoped.
 func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
+	s, errs := inNamespaces(spec, scope, at)
+	if len(spec.Namespaces) == 0 && spec.NamespaceSelector == nil && !s.onlyClusterScoped() {
+		errs = append(errs, field.Required(at.Child("namespaces"),
+			"name namespaces or give a namespaceSelector ({} is every namespace); only a policy whose kinds are all cluster-scoped needs neither"))
+	}
+	return s, errs
+}
+
+func inNamespaces(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec.TargetSelector, scope, at)
 	s.listed, errs = listed(spec.Namespaces, false, at.Child("namespaces"), errs)
 	s.excluded, errs = listed(spec.ExcludeNamespaces, true, at.Child("excludeNamespaces"), errs)
@@ -73,10 +85,6 @@ func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (
 		if s.byLabels, err = metav1.LabelSelectorAsSelector(spec.NamespaceSelector); err != nil {
 			errs = append(errs, field.Invalid(at.Child("namespaceSelector"), spec.NamespaceSelector, err.Error()))
 		}
-	}
-	if len(spec.Namespaces) == 0 && spec.NamespaceSelector == nil && !s.onlyClusterScoped() {
-		errs = append(errs, field.Required(at.Child("namespaces"),
-			"name namespaces or give a namespaceSelector ({} is every namespace); only a policy whose kinds are all cluster-scoped needs neither"))
 	}
 	return s, errs
 }
@@ -206,6 +214,11 @@ func (s *Selector) Matches(gk schema.GroupKind, obj *workload.Object, nsLabels w
 	} else if !s.MatchesNamespace(obj.Namespace, nsLabels) {
 		return false
 	}
+	return s.matchesObject(obj) && s.anyPicks(gk, obj, nsLabels)
+}
+
+// matchesObject reports whether the terms about the object itself hold.
+func (s *Selector) matchesObject(obj *workload.Object) bool {
 	if s.names.len() > 0 && !s.names.has(obj.Name) || s.notNames.has(obj.Name) {
 		return false
 	}

@@ -46,9 +46,10 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 			continue
 		}
 		period := v1alpha1.FreezePeriod{StartTime: start, EndTime: end}
-		emitFreezes(f, out, func(name string, target v1alpha1.ClusterTargetSelector, rules v1alpha1.FreezeRules) *migrate.Emitted {
+		emitFreezes(f, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *migrate.Emitted {
 			return out.Emit(&v1alpha1.ClusterChangeFreeze{ObjectMeta: migrate.Meta("", name),
-				Spec: v1alpha1.ClusterChangeFreezeSpec{Target: target, FreezePeriod: period, FreezeRules: rules}}, f)
+				Spec: v1alpha1.ClusterChangeFreezeSpec{Target: target, FreezePeriod: period, FreezeRules: rules.FreezeRules,
+					Suspend: rules.suspend}}, f)
 		})
 	}
 	for _, w := range in.Of(foreignWindow) {
@@ -61,9 +62,10 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 			out.Leave(w, "its mode is %q, which is not known", mode)
 			continue
 		}
-		emitFreezes(w, out, func(name string, target v1alpha1.ClusterTargetSelector, rules v1alpha1.FreezeRules) *migrate.Emitted {
+		emitFreezes(w, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *migrate.Emitted {
 			return out.Emit(&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: migrate.Meta("", name),
-				Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: target, Windows: windows, FreezeRules: rules}}, w)
+				Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: target, Windows: windows, FreezeRules: rules.FreezeRules,
+					Suspend: rules.suspend}}, w)
 		})
 	}
 	for _, x := range in.Of(foreignException) {
@@ -78,21 +80,31 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
+// frozenRules are the rules of a freeze and the kinds that it suspends.
+type frozenRules struct {
+	v1alpha1.FreezeRules
+	suspend []v1alpha1.ClusterFreezeSuspend
+}
+
+func suspended(gk schema.GroupKind) []v1alpha1.ClusterFreezeSuspend {
+	return []v1alpha1.ClusterFreezeSuspend{{FreezeSuspend: v1alpha1.FreezeSuspend{KindRef: migrate.Refs(gk)[0]}}}
+}
+
 // emitFreezes adds the counterpart of a freeze or a window, and one more for each suspended kind of GitOps objects.
 func emitFreezes(f migrate.Object, out *migrate.Output,
-	emit func(string, v1alpha1.ClusterTargetSelector, v1alpha1.FreezeRules) *migrate.Emitted) {
+	emit func(string, v1alpha1.ClusterTargetSelector, frozenRules) *migrate.Emitted) {
 	spec := f.Get("spec")
 	target, unknown := freezeTarget(spec.Get("target"))
 	if unknown != "" {
 		out.Leave(f, "%s", unknown)
 		return
 	}
-	rules := v1alpha1.FreezeRules{TimeZone: migrate.Zone(spec.Get("timezone").Str), Deny: actionsOf(spec.Get("rules.deny")),
-		Message: migrate.Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}
+	rules := frozenRules{FreezeRules: v1alpha1.FreezeRules{TimeZone: migrate.Zone(spec.Get("timezone").Str),
+		Deny: actionsOf(spec.Get("rules.deny")), Message: migrate.Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}}
 	own := rules
 	hasCronJobs := slices.Contains(target.Kinds, migrate.Refs(migrate.CronJob)[0])
 	if spec.Get("behavior.suspendCronJobs").Bool() && hasCronJobs {
-		own.Suspend = migrate.Refs(migrate.CronJob)
+		own.suspend = suspended(migrate.CronJob)
 	}
 	e := emit(f.Name(), target, own)
 	if spec.Get("behavior.suspendCronJobs").Bool() && !hasCronJobs {
@@ -108,7 +120,7 @@ func emitFreezes(f migrate.Object, out *migrate.Output,
 		t := v1alpha1.ClusterTargetSelector{NamespaceSelector: orAll(part.Get("namespaceSelector"))}
 		t.Kinds, t.Selector, t.Exclude = migrate.Refs(gk), migrate.Decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
 		r := rules
-		r.Deny, r.Suspend = []v1alpha1.Action{}, migrate.Refs(gk)
+		r.Deny, r.suspend = []v1alpha1.Action{}, suspended(gk)
 		emit(f.Name()+"-"+suffix, t, r).Note("behavior.gitops selects on its own, so it is a freeze of its own, which denies nothing")
 	}
 	if slices.Contains(providers, "argocd") {
