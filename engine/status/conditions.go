@@ -40,6 +40,8 @@ type view struct {
 	// if known is true.
 	judges, known bool
 	unenforced    string
+	// shut are the texts about the maintenance windows that are never open together with the policy.
+	shut []string
 	// unmeasured is the reason why the usage of the targets' pods is unknown, and unmeasuredReason the condition's
 	// reason; empty: usage is known or not needed.
 	unmeasured, unmeasuredReason string
@@ -75,6 +77,7 @@ func (v *view) prove(e Enforcement) {
 		return
 	}
 	v.unenforced, v.known, v.judges = e.Unenforced(v.policy)
+	v.shut = e.NeverOpen(v.policy.ID)
 }
 
 // fill writes the common part of all policies' status. It edits the given status.
@@ -129,6 +132,8 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"),
 		list(v.tally.contested, "no other writer resets what this policy sets"))
 	switch {
+	case len(v.shut) > 0:
+		set(v1alpha1.ConditionConflicting, true, "NeverOpen", join(firstFew(v.shut), list(v.tally.conflicts, "")))
 	case len(v.tally.conflicts) > 0:
 		set(v1alpha1.ConditionConflicting, true, "OtherPolicy", list(v.tally.conflicts, ""))
 	default:
@@ -140,9 +145,13 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 // ignored returns the first few unreadable annotations; empty: none. An annotation of a namespace stands for
 // all its targets.
 func (v *view) ignored() string {
-	texts := slices.Compact(slices.Sorted(maps.Values(v.tally.ignored)))
+	return firstFew(slices.Compact(slices.Sorted(maps.Values(v.tally.ignored))))
+}
+
+// firstFew returns the first few texts as one, and the number of the others.
+func firstFew(texts []string) string {
 	if more := len(texts) - few; more > 0 {
-		texts = append(texts[:few], fmt.Sprintf("and %d more", more))
+		texts = append(texts[:few:few], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(texts, "; ")
 }

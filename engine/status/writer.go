@@ -55,6 +55,8 @@ type Enforcement interface {
 	// Unenforced returns why denied changes may pass; empty: none may. known is false while this has not been checked.
 	// concerned is false for a policy that denies nothing any more.
 	Unenforced(p *world.Policy) (why string, known, concerned bool)
+	// NeverOpen returns the texts about the maintenance windows that are never open together with a policy.
+	NeverOpen(workload.Policy) []string
 }
 
 // Orders returns the waves that targets of policies wait for.

@@ -55,6 +55,35 @@ type Enforcement struct {
 
 	mu   sync.Mutex
 	seen finding
+	// shut are the maintenance windows that are never open together with others, of a set as it was at an instant.
+	shut   map[workload.Policy][]string
+	shutOf *freeze.Set
+	shutAt time.Time
+}
+
+// compareEvery is the interval of comparing maintenance windows with each other, besides each change of one.
+const compareEvery = time.Hour
+
+// compare finds the maintenance windows that are never open together, unless it is known of the same windows.
+func (e *Enforcement) compare(now time.Time) {
+	set := e.World.Set()
+	e.mu.Lock()
+	known := set == e.shutOf && now.Sub(e.shutAt).Abs() < compareEvery
+	e.mu.Unlock()
+	if known {
+		return
+	}
+	shut := set.NeverOpen(e.World.Snapshot().Inventory().Namespaces, now)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shut, e.shutOf, e.shutAt = shut, set, now
+}
+
+// NeverOpen returns the texts about the maintenance windows that are never open together with one.
+func (e *Enforcement) NeverOpen(id workload.Policy) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shut[id]
 }
 
 // finding is the result of the last probe.
@@ -95,6 +124,7 @@ func (e *Enforcement) nextEdge(now time.Time) (next time.Time) {
 // look checks the rules, stores the result, and reports whether all is well. All policies' statuses get another look,
 // because adapters may have changed.
 func (e *Enforcement) look(ctx context.Context, now time.Time) (well bool) {
+	e.compare(now)
 	var found finding
 	var err error
 	for until := time.Now().Add(grace); ; {

@@ -12,40 +12,125 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxLooks bounds the number of examined windows of maintenance windows for one rule's warnings: a year of daily windows
-// takes 1464.
-const maxLooks = 4000
+// maxLooks bounds the number of examined windows of maintenance windows for one rule's warnings: a year of daily windows takes 1464.
+// maxAllLooks bounds them for all rules together: some tenths of a second.
+const maxLooks, maxAllLooks = 4000, 200_000
+
+// Namespaces yields all namespaces with their labels.
+type Namespaces func(yield func(name string, labels workload.Pairs) bool)
 
 // Apart returns warnings about maintenance windows over the same objects that are never open together with a rule within a year:
-// each denies the changes that the other lets through. Cluster-scoped objects are left out. namespaces yields all namespaces.
-func (s *Set) Apart(r *Rule, namespaces func(yield func(name string, labels workload.Pairs) bool), now time.Time) (warnings []string) {
-	if !r.isWindow() || r.enforcement != v1alpha1.EnforcementDeny {
+// each denies the changes that the other lets through. Cluster-scoped objects are left out.
+func (s *Set) Apart(r *Rule, namespaces Namespaces, now time.Time) (warnings []string) {
+	if !r.closes() {
 		return nil
 	}
-	var reached []workload.Object
-	namespaces(func(name string, labels workload.Pairs) bool {
-		if r.SelectsIn(name, labels) {
-			reached = append(reached, workload.Object{Name: name, Labels: labels})
-		}
-		return true
-	})
-	looks, open := maxLooks, timeline.Not(r.denies)
+	p := newPairing(namespaces, now, maxLooks)
+	reached := p.reached(r)
 	for _, other := range s.Rules() {
-		common := other.deny & r.deny
-		if other.id == r.id || !other.isWindow() || other.enforcement != r.enforcement || common == 0 ||
-			!selector.MayShare(r.reach.selector, other.reach.selector) ||
-			!slices.ContainsFunc(reached, func(ns workload.Object) bool { return other.SelectsIn(ns.Name, ns.Labels) }) {
+		if other.id == r.id || !other.closes() {
 			continue
 		}
-		var apart bool
-		if apart, looks = timeline.Apart(open, timeline.Not(other.denies), now, now.AddDate(1, 0, 0), looks); apart {
-			warnings = append(warnings,
-				fmt.Sprintf("spec.windows: %s selects the same objects, and for a year none of its windows is open at the same time as one of "+
-					"these: %s is always denied",
-					other.id, strings.Join(common.Names(), ", ")))
+		if always := p.shut(r, other, reached); always != 0 {
+			warnings = append(warnings, "spec.windows: "+shutText(other, always))
 		}
 	}
 	return warnings
 }
 
+// NeverOpen returns, by maintenance window, the texts about the others over the same objects that are never open together with it
+// within a year. Of very many windows it compares some.
+func (s *Set) NeverOpen(namespaces Namespaces, now time.Time) map[workload.Policy][]string {
+	own, wide := map[string][]*Rule{}, []*Rule(nil)
+	for _, r := range s.Rules() {
+		if ns := r.id.Namespace; !r.closes() {
+			continue
+		} else if ns != "" {
+			own[ns] = append(own[ns], r)
+		} else {
+			wide = append(wide, r)
+		}
+	}
+	p, found := newPairing(namespaces, now, maxAllLooks), map[workload.Policy][]string{}
+	compare := func(r *Rule, others []*Rule) {
+		reached := p.reached(r)
+		for _, other := range others {
+			if always := p.shut(r, other, reached); always != 0 {
+				found[r.id] = append(found[r.id], shutText(other, always))
+				found[other.id] = append(found[other.id], shutText(r, always))
+			}
+		}
+	}
+	for i, r := range wide {
+		compare(r, wide[i+1:])
+	}
+	for _, rules := range own {
+		for i, r := range rules {
+			compare(r, rules[i+1:])
+			compare(r, wide)
+		}
+	}
+	for _, texts := range found {
+		slices.Sort(texts)
+	}
+	return found
+}
+
+// shutText returns the text about a maintenance window that is never open together with the one that is spoken of.
+func shutText(other *Rule, always workload.Change) string {
+	return fmt.Sprintf("%s selects the same objects, and for a year none of its windows is open at the same time as one of these: %s is "+
+		"always denied; give both a time in common, or have one select or deny less", other.id, strings.Join(always.Names(), ", "))
+}
+
+// closes reports whether the rule is a maintenance window that refuses changes.
+func (r *Rule) closes() bool { return r.isWindow() && r.enforcement == v1alpha1.EnforcementDeny }
+
 func (r *Rule) isWindow() bool { return r.id.Kind == WindowKind || r.id.Kind == ClusterWindowKind }
+
+// pairing compares maintenance windows.
+type pairing struct {
+	spaces map[string]workload.Pairs
+	now    time.Time
+	looks  int
+}
+
+func newPairing(namespaces Namespaces, now time.Time, looks int) *pairing {
+	p := &pairing{spaces: map[string]workload.Pairs{}, now: now, looks: looks}
+	namespaces(func(name string, labels workload.Pairs) bool {
+		p.spaces[name] = labels
+		return true
+	})
+	return p
+}
+
+// reached returns the namespaces that a rule reaches.
+func (p *pairing) reached(r *Rule) (names []string) {
+	if ns := r.id.Namespace; ns != "" {
+		if _, known := p.spaces[ns]; known {
+			return []string{ns}
+		}
+		return nil
+	}
+	for name, labels := range p.spaces {
+		if r.SelectsIn(name, labels) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// shut returns the actions that one of two maintenance windows denies at each instant of a year; none: this is not certain.
+// reached are the namespaces of the first.
+func (p *pairing) shut(a, b *Rule, reached []string) workload.Change {
+	always := a.deny & b.deny
+	if p.looks--; p.looks < 0 || always == 0 || !selector.MayShare(a.reach.selector, b.reach.selector) ||
+		!slices.ContainsFunc(reached, func(ns string) bool { return b.SelectsIn(ns, p.spaces[ns]) }) {
+		return 0
+	}
+	var apart bool
+	apart, p.looks = timeline.Apart(timeline.Not(a.denies), timeline.Not(b.denies), p.now, p.now.AddDate(1, 0, 0), p.looks)
+	if !apart {
+		return 0
+	}
+	return always
+}

@@ -19,6 +19,7 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 	own := func(name, target, days string) string { return fmt.Sprintf(window, name, target, days) }
 	const tuesday, thursday, noon = `{days: [Tue], from: "10:00", to: "12:00"}`, `{days: [Thu], from: "10:00", to: "12:00"}`,
 		`{from: "11:00", to: "13:00"}`
+	spaces := func(yield func(string, workload.Pairs) bool) { _ = yield("bank", nil) && yield("shop", nil) }
 	const everything, inShop = "{}", "{namespaces: [shop]}"
 	for _, tc := range []struct {
 		reason, given, other string
@@ -49,13 +50,22 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			got := set(t, tc.other).Apart(rule, func(yield func(string, workload.Pairs) bool) { _ = yield("bank", nil) && yield("shop", nil) },
-				at("2026-03-02T12:00:00Z"))
+			got := set(t, tc.other).Apart(rule, spaces, at("2026-03-02T12:00:00Z"))
 			if (len(got) > 0) != tc.want {
 				t.Fatalf("warns: %q", got)
 			}
 			if tc.want && !strings.Contains(got[0], "/b selects the same objects") {
 				t.Errorf("warns: %q", got)
+			}
+			never := set(t, tc.other).With(rule).NeverOpen(spaces, at("2026-03-02T12:00:00Z"))
+			if want := map[bool]int{true: 2}[tc.want]; len(never) != want {
+				t.Fatalf("never open: %v", never)
+			}
+			for id, others := range never {
+				if other := map[string]string{"a": "/b", "b": "/a"}[id.Name]; len(others) != 1 ||
+					!strings.Contains(others[0], other+" selects the same objects") {
+					t.Errorf("%s: %q", id, others)
+				}
 			}
 		})
 	}

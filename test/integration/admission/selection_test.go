@@ -7,8 +7,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 // warnings takes down what the API server warns of.
@@ -90,4 +94,23 @@ var _ = It("A maintenance window that is never open together with another over t
 		g.Expect(heard.all()).To(ContainElement(And(ContainSubstring("/tuesdays selects the same objects"),
 			ContainSubstring("RollOut is always denied"))))
 	}).Should(Succeed())
+
+	By("naming each in the status of the other")
+	second := object("MaintenanceWindow", "thursdays", fmt.Sprintf(days, "Thu"))
+	Expect(env.Client.Create(ctx, second)).To(Succeed())
+	DeferCleanup(func() { Expect(client.IgnoreNotFound(env.Client.Delete(ctx, second))).To(Succeed()) })
+	conflict := func(name string) (c metav1.Condition) {
+		w := &v1alpha1.MaintenanceWindow{}
+		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: first.GetNamespace(), Name: name}, w)).To(Succeed())
+		if found := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionConflicting); found != nil {
+			c = *found
+		}
+		return c
+	}
+	for name, other := range map[string]string{"tuesdays": "/thursdays selects the same objects", "thursdays": "/tuesdays selects the same objects"} {
+		Eventually(conflict).WithArguments(name).Should(And(HaveField("Reason", "NeverOpen"), HaveField("Status", metav1.ConditionTrue),
+			HaveField("Message", ContainSubstring(other))))
+	}
+	Expect(env.Client.Delete(ctx, second)).To(Succeed())
+	Eventually(conflict).WithArguments("tuesdays").Should(HaveField("Status", metav1.ConditionFalse))
 })
