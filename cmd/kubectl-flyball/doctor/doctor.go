@@ -81,6 +81,7 @@ func Of(w *source.World, live, whole bool) (*Checkup, error) {
 	c.selections(memory, whole)
 	c.ledgers(memory, w.Unseen)
 	c.rivals(w)
+	c.firstNight(w, memory)
 	return c, nil
 }
 

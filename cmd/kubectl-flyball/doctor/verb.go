@@ -44,6 +44,10 @@ func New(s Surroundings) *cobra.Command {
 		Long: `Checks the installation: whether the manager runs and the webhook answers with a lasting certificate, adapters that are not ready,
 policies that cannot be read or select nothing, unreadable ledgers, and objects written by other schedulers.
 
+Before the first night it names obstacles that are seen only then: webhooks of other programs that fail closed and whose backend is away
+or sleeps itself, autoscalers without metrics, and waves that wait for kinds without ready predicates. PodDisruptionBudgets are none,
+because scaling down evicts no pod.
+
 Parts without a right to read are named and count neither as good nor as bad.
 
 Exit codes: 0 no problem, 1 a problem, or an error.`,
@@ -68,7 +72,7 @@ func (s Surroundings) examine(ctx context.Context, paths []string) error {
 		return err
 	}
 	if !*s.Offline {
-		if err := s.live(ctx, found, namespace); err != nil {
+		if err := s.live(ctx, found, w, namespace); err != nil {
 			return err
 		}
 	}
@@ -78,7 +82,7 @@ func (s Surroundings) examine(ctx context.Context, paths []string) error {
 	return s.Ill
 }
 
-func (s Surroundings) live(ctx context.Context, found *Checkup, namespace string) error {
+func (s Surroundings) live(ctx context.Context, found *Checkup, w *source.World, namespace string) error {
 	config, err := s.Config()
 	if err != nil {
 		return err
@@ -92,7 +96,7 @@ func (s Surroundings) live(ctx context.Context, found *Checkup, namespace string
 		return err
 	}
 	found.Live(ctx, clients, cluster.Client, *s.FlyballNamespace, namespace, s.Now())
-	return nil
+	return found.Webhooks(ctx, clients, w)
 }
 
 // NewVersion returns the verb version.

@@ -1,0 +1,236 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// hook is a webhook of another program that fails closed and is served by a Service.
+type hook struct {
+	// name is for messages.
+	name               string
+	rules              []admissionregistrationv1.RuleWithOperations
+	namespaces, labels labels.Selector
+	// conditional is true if matchConditions narrow the rules.
+	conditional        bool
+	namespace, service string
+}
+
+// backend is the state of a Service: whether it has a ready endpoint, and the selector of its pods; nil: none.
+type backend struct {
+	ready    bool
+	selector map[string]string
+}
+
+// Webhooks checks that no webhook of another program refuses Flyball's writes or the pods of the morning, because its backend is away or
+// sleeps itself.
+func (c *Checkup) Webhooks(ctx context.Context, clients kubernetes.Interface, w *source.World) error {
+	const name = "other webhooks"
+	memory, err := w.Memory()
+	if err != nil {
+		return err
+	}
+	hooks, err := closedHooks(ctx, clients)
+	if err != nil {
+		c.Skip(name, err.Error())
+		return nil
+	}
+	asleep := sleepersOf(memory)
+	var findings []string
+	for _, h := range hooks {
+		refused := h.refused(w, memory, asleep)
+		if len(refused) == 0 {
+			continue
+		}
+		b, err := backendOf(ctx, clients, h)
+		if err != nil {
+			c.Skip(name, err.Error())
+			return nil
+		}
+		findings = append(findings, h.findings(b, refused, b.sleeping(memory, asleep, h.namespace))...)
+	}
+	slices.Sort(findings)
+	c.Add(name, workload.Count(len(hooks), "webhook")+" of other programs that fail closed, none in the way", findings)
+	return nil
+}
+
+// closedHooks returns the webhooks of other programs that fail closed and are served by a Service.
+func closedHooks(ctx context.Context, clients kubernetes.Interface) (hooks []hook, err error) {
+	others := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name!=flyball"}
+	validating, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, others)
+	if err != nil {
+		return nil, err
+	}
+	for _, config := range validating.Items {
+		for _, v := range config.Webhooks {
+			hooks = addHook(hooks, admissionregistrationv1.MutatingWebhook{Name: v.Name, ClientConfig: v.ClientConfig, Rules: v.Rules,
+				FailurePolicy: v.FailurePolicy, NamespaceSelector: v.NamespaceSelector, ObjectSelector: v.ObjectSelector,
+				MatchConditions: v.MatchConditions}, "ValidatingWebhookConfiguration/"+config.Name)
+		}
+	}
+	mutating, err := clients.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, others)
+	if err != nil {
+		return nil, err
+	}
+	for _, config := range mutating.Items {
+		for _, m := range config.Webhooks {
+			hooks = addHook(hooks, m, "MutatingWebhookConfiguration/"+config.Name)
+		}
+	}
+	return hooks, nil
+}
+
+func addHook(hooks []hook, m admissionregistrationv1.MutatingWebhook, in string) []hook {
+	service := m.ClientConfig.Service
+	if service == nil || m.FailurePolicy != nil && *m.FailurePolicy == admissionregistrationv1.Ignore {
+		return hooks
+	}
+	namespaces, err := selectorOf(m.NamespaceSelector)
+	objects, fault := selectorOf(m.ObjectSelector)
+	if err != nil || fault != nil {
+		return hooks // the API server accepts none
+	}
+	return append(hooks, hook{name: fmt.Sprintf("webhook %s of %s", m.Name, in), rules: m.Rules, namespaces: namespaces, labels: objects,
+		conditional: len(m.MatchConditions) > 0, namespace: service.Namespace, service: service.Name})
+}
+
+// selectorOf returns a selector; an absent one selects everything.
+func selectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(s)
+}
+
+// backendOf reads the Service of a webhook. A missing Service has no endpoint.
+func backendOf(ctx context.Context, clients kubernetes.Interface, h hook) (b backend, err error) {
+	service, err := clients.CoreV1().Services(h.namespace).Get(ctx, h.service, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return b, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	b.selector = service.Spec.Selector
+	endpoints, err := clients.DiscoveryV1().EndpointSlices(h.namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + h.service})
+	if err != nil {
+		return b, err
+	}
+	for _, s := range endpoints.Items {
+		for _, e := range s.Endpoints {
+			b.ready = b.ready || e.Conditions.Ready == nil || *e.Conditions.Ready
+		}
+	}
+	return b, nil
+}
+
+// refused returns the sleeping targets, and the new pods, that need the webhook.
+func (h *hook) refused(w *source.World, memory *world.Memory, asleep sleepers) []string {
+	var targets, pods []string
+	for _, ref := range asleep.refs() {
+		ns := pairs(memory.Namespace(ref.Namespace).Labels)
+		if ref.Namespace != "" && !h.namespaces.Matches(ns) {
+			continue
+		}
+		kind := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
+		if kind < 0 {
+			continue
+		}
+		resource, adapter := w.Kinds[kind].Resource, memory.Kind(ref.GroupKind).Adapter
+		written := resource.Resource
+		if adapter.UsesScale() {
+			written += "/scale"
+		}
+		if h.labels.Matches(pairs(memory.Object(ref).Labels)) &&
+			(h.covers(resource.Group, resource.Resource, admissionregistrationv1.Update) ||
+				h.covers(resource.Group, written, admissionregistrationv1.Update)) {
+			targets = append(targets, ref.String())
+		}
+		if made := "new pods in namespace " + ref.Namespace; ref.Namespace != "" && adapter.Pods().Template != "" &&
+			!slices.Contains(pods, made) && h.covers("", "pods", admissionregistrationv1.Create) {
+			pods = append(pods, made)
+		}
+	}
+	return append(targets, pods...)
+}
+
+func pairs(all workload.Pairs) labels.Set {
+	set := labels.Set{}
+	for _, p := range all {
+		set[p.Key] = p.Value
+	}
+	return set
+}
+
+// covers reports whether a rule of the webhook has an operation on a resource, such as deployments or deployments/scale.
+func (h *hook) covers(group, resource string, op admissionregistrationv1.OperationType) bool {
+	name, sub, _ := strings.Cut(resource, "/")
+	return slices.ContainsFunc(h.rules, func(r admissionregistrationv1.RuleWithOperations) bool {
+		return (slices.Contains(r.Operations, op) || slices.Contains(r.Operations, admissionregistrationv1.OperationAll)) &&
+			(slices.Contains(r.APIGroups, group) || slices.Contains(r.APIGroups, "*")) &&
+			slices.ContainsFunc(r.Resources, func(pattern string) bool {
+				inName, inSub, hasSub := strings.Cut(pattern, "/")
+				if pattern == "*/*" || pattern == "*" && sub == "" {
+					return true
+				}
+				return (inName == name || inName == "*") && (inSub == sub || hasSub && inSub == "*")
+			})
+	})
+}
+
+// sleeping returns the targets whose pods are behind the Service, each with its schedule.
+func (b backend) sleeping(memory *world.Memory, asleep sleepers, namespace string) []string {
+	if len(b.selector) == 0 {
+		return nil
+	}
+	var found []string
+	selector := labels.SelectorFromSet(b.selector)
+	for _, ref := range asleep.refs() {
+		template := strings.TrimPrefix(string(memory.Kind(ref.GroupKind).Adapter.Pods().Template), ".")
+		if ref.Namespace != namespace || template == "" || strings.ContainsAny(template, "['") {
+			continue
+		}
+		set := labels.Set{}
+		gjson.GetBytes(memory.Raw(ref), template+".metadata.labels").ForEach(func(key, value gjson.Result) bool {
+			set[key.String()] = value.String()
+			return true
+		})
+		if selector.Matches(set) {
+			found = append(found, fmt.Sprintf("%s, which %s puts to sleep", ref, asleep[ref]))
+		}
+	}
+	return found
+}
+
+// findings returns what happens if the backend is away or sleeps.
+func (h *hook) findings(b backend, refused, sleeping []string) []string {
+	then := "the API server refuses changes of " + few(refused)
+	if h.conditional {
+		then += " (unless its matchConditions leave them out)"
+	}
+	const leaveOut = "leave them out by its namespaceSelector"
+	var all []string
+	if !b.ready {
+		all = append(all, fmt.Sprintf("%s fails closed, and its Service %s/%s has no ready endpoint: %s, so nothing of that sleeps or wakes. "+
+			"Mend the backend, or %s", h.name, h.namespace, h.service, then, leaveOut))
+	}
+	for _, s := range sleeping {
+		all = append(all, fmt.Sprintf("%s fails closed, and behind its Service %s/%s is %s: in that time %s, which cannot wake then. "+
+			"Exclude the backend from the schedule (target.exclude, excludeNamespaces), or %s", h.name, h.namespace, h.service, s, then, leaveOut))
+	}
+	return all
+}
