@@ -1,6 +1,6 @@
 // Package deploy keeps the copies that the Helm chart needs, since Helm reads no file outside a chart: the CRDs, the adapter
-// library, the alerts, the dashboard and the values, and the names of the policy kinds. It promises that each copy is the same text as its
-// original, and that none is left of an original that is gone.
+// library, the alerts, the dashboard and the values, the names of the policy kinds, and the annotations of the chart. It promises that each
+// copy is the same text as its original, and that none is left of an original that is gone.
 package deploy
 
 import (
@@ -24,7 +24,7 @@ var copies = []struct{ from, to string }{
 
 // Copied are the patterns, below the repository's root, of all files that Files makes.
 func Copied() []string {
-	patterns := []string{kindsFile}
+	patterns := []string{kindsFile, ChartFile}
 	for _, c := range copies {
 		patterns = append(patterns, c.to)
 	}
@@ -33,7 +33,11 @@ func Copied() []string {
 
 // Files gives the content of every copied file, by its path below the repository's root.
 func Files(root string) (map[string][]byte, error) {
-	files := map[string][]byte{kindsFile: kindsTemplate()}
+	chart, err := chartFile(root)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{kindsFile: kindsTemplate(), ChartFile: chart}
 	for _, c := range copies {
 		originals, err := filepath.Glob(filepath.Join(root, c.from))
 		if err != nil || len(originals) == 0 {
