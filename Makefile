@@ -60,6 +60,22 @@ build: ## Build the manager and kubectl-flyball into bin/.
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 	install -m 0755 deploy/krew/kubectl_complete-flyball $(BIN)/
 
+# A release: the version, the image's repository with the registry's host, and the address below which the archives will be.
+RELEASE   ?= v0.0.0-dryrun
+IMAGE     ?= flyball
+DOWNLOADS ?= https://flyball.dev/releases
+
+.PHONY: release
+release: ## Write the files of the release RELEASE into dist/release: archives, image, chart, manifests, bills of materials, checksums.
+	@rm -rf dist/release && mkdir -p dist/release
+	@$(GO) run ./deploy/release/flyball-release --dir dist/release --version $(RELEASE) --revision "$(REVISION)" --image $(IMAGE) \
+	  --downloads $(DOWNLOADS) --time "$$(git log -1 --format=%ct)" \
+	  --cyclonedx "$$(.ci/build-tool release github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod)"
+
+.PHONY: release-dry-run
+release-dry-run: ## Write a release twice, compare the bytes, check the Krew manifest, and push image and chart to a registry of this machine.
+	@deploy/release/dry-run
+
 .PHONY: run
 run: ## Run the manager against the cluster of KUBECONFIG, without admission webhooks.
 	$(GO) run ./cmd/flyball-manager --leader-elect=false --webhook=false --namespace flyball-system
@@ -83,6 +99,11 @@ generate: ## Generate deep copies, CRDs, JSON Schemas, the chart's copies, docs/
 	$(GO) tool -modfile=$(TOOLS)/go.mod controller-gen object crd:headerFile= paths=./crds/v1alpha1 output:crd:dir=crds
 	$(GO) run ./deploy/generate
 	$(GO) run ./docs/generate
+
+.PHONY: docs-site
+docs-site: ## Write the documentation as pages for a browser into dist/site, and check every link.
+	@rm -rf dist/site
+	@cd docs/site && $(GO) run . ../.. ../../dist/site && echo "dist/site/index.html"
 
 .PHONY: lint
 lint: ## Check formatting, vet, golangci-lint, and that generated files are up to date.

@@ -1,6 +1,6 @@
 // Package hooks is what the chart has jobs do beside the manager. Uninstall gives everything back before Flyball goes; Adopt waits
-// until what an earlier installation has left behind is settled. Both leave the work to the manager, say what they wait for, and
-// fail rather than to pass over it.
+// until what an earlier installation has left behind is settled; Install applies the adapters of install.yaml. The first two leave the work
+// to the manager. All say what they wait for, and fail rather than to pass over it.
 package hooks
 
 import (

@@ -20,6 +20,7 @@ import (
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
+	makes "flyball.dev/flyball/deploy/release"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/inspect"
 )
@@ -60,6 +61,26 @@ func library(t *testing.T) []v1alpha1.Adapter {
 func TestChartLints(t *testing.T) {
 	must(t, "helm", "lint", "--strict", chart)
 	must(t, "helm", append([]string{"lint", "--strict", chart}, everything(t)...)...)
+}
+
+// TestPackagedChart checks the chart of a release as Helm reads it: it lints, has the version, and renders the image of the release.
+func TestPackagedChart(t *testing.T) {
+	packed, err := makes.Options{Root: "../..", Version: "v1.2.3", Image: "registry.example.com/team/flyball", Time: evening}.Chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "flyball-1.2.3.tgz")
+	if err := os.WriteFile(file, packed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "helm", "lint", "--strict", file)
+	if out := must(t, "helm", "show", "chart", file); !strings.Contains(out, "\nversion: 1.2.3\n") {
+		t.Errorf("Helm reads the chart as\n%s", out)
+	}
+	all := objects(t, must(t, "helm", "template", release, file, "--namespace", namespace))
+	if got, want := deployment(t, all).Spec.Template.Spec.Containers[0].Image, "registry.example.com/team/flyball:v1.2.3"; got != want {
+		t.Errorf("the image is %s, want %s", got, want)
+	}
 }
 
 func TestChartRefusesUnknownValues(t *testing.T) {

@@ -1,5 +1,5 @@
-// Command flyball-hook is what the chart's hooks run: "uninstall" before Flyball goes, "adopt" after it has come to adapters that an
-// earlier installation has left behind.
+// Command flyball-hook is the program of the installation's jobs: "uninstall" before Flyball goes, "adopt" after it has come to adapters that
+// an earlier installation has left behind, and "install" for the adapters of install.yaml.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 func run(args []string) error {
 	flags := pflag.NewFlagSet("flyball-hook", pflag.ContinueOnError)
 	timeout := flags.Duration("timeout", 5*time.Minute, "How long the manager may take.")
-	adapters := flags.StringSlice("adapters", nil, "Names of the Adapters that the installation brings; for adopt.")
+	adapters := flags.StringSlice("adapters", nil, "Names of the Adapters that the installation brings; for adopt and install.")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return nil
@@ -55,10 +55,11 @@ func hookOf(args, adapters []string) (func(context.Context, *rest.Config, func(s
 	if len(args) == 1 && args[0] == "uninstall" {
 		return hooks.Uninstall, nil
 	}
-	if len(args) == 1 && args[0] == "adopt" {
+	named := map[string]func(context.Context, *rest.Config, []string, func(string)) error{"adopt": hooks.Adopt, "install": hooks.Install}
+	if len(args) == 1 && named[args[0]] != nil {
 		return func(ctx context.Context, config *rest.Config, say func(string)) error {
-			return hooks.Adopt(ctx, config, adapters, say)
+			return named[args[0]](ctx, config, adapters, say)
 		}, nil
 	}
-	return nil, fmt.Errorf("say one of: uninstall, adopt; got %q", args)
+	return nil, fmt.Errorf("say one of: uninstall, adopt, install; got %q", args)
 }

@@ -1,0 +1,78 @@
+package deploy
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"flyball.dev/flyball/cmd/flyball-manager/app"
+	files "flyball.dev/flyball/deploy"
+	"flyball.dev/flyball/deploy/hooks"
+	"flyball.dev/flyball/test/harness"
+)
+
+// TestInstallFile applies install.yaml to a cluster without Flyball, in one command. The manager and the program of the Job run with the
+// rights in the file until the adapters are ready. A second application is accepted, and everything goes as docs/operations.md says.
+func TestInstallFile(t *testing.T) {
+	s := &stage{T: t, whole: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening), port: harness.FreePort(t)}
+	text, err := files.Install("../..", "registry.example.com/team/flyball", "v1.2.3")
+	s.must(err)
+	if len(text) >= 1<<20 {
+		t.Errorf("install.yaml has %d bytes, want less than 1 MiB", len(text))
+	}
+	if strings.Contains(string(text), files.DevelopmentImage) {
+		t.Error("install.yaml names the image of the repository")
+	}
+	file := filepath.Join(t.TempDir(), "install.yaml")
+	s.must(os.WriteFile(file, text, 0o600))
+	must(t, "kubectl", "delete", "--ignore-not-found", "-f", "../../crds") // of an earlier test
+
+	must(t, "kubectl", "apply", "-f", file)
+	s.redirect()
+	s.entitled()
+	pod, err := s.hookPod(s.ctx, "install")
+	s.must(err)
+	if got := pod.Spec.Containers[0].Image; got != "registry.example.com/team/flyball:v1.2.3" {
+		t.Errorf("the Job runs %s", got)
+	}
+	manager := deployment(t, s.live("Deployment")).Spec.Template.Spec
+	stop := s.start(here.as(pod.Spec.ServiceAccountName), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port)},
+		brings(manager)...)
+	defer stop()
+	var output lines
+	if err := hooks.Install(s.ctx, here.as(pod.Spec.ServiceAccountName), brings(pod.Spec), output.add); err != nil {
+		t.Fatalf("%v\nthe Job said:\n%s\nthe manager said:\n%s", err, output.String(), s.log.String())
+	}
+	s.adaptersReady()
+	must(t, "kubectl", "apply", "-f", file)
+
+	must(t, "kubectl", "delete", "adapters.flyball.dev", "--all")
+	must(t, "kubectl", "delete", "flyball", "--all", "--all-namespaces")
+	must(t, "kubectl", "delete", "-f", file, "--wait=false")
+	stop()
+	eventually(t, func() error {
+		var namespaces corev1.NamespaceList
+		if err := here.client.List(s.ctx, &namespaces); err != nil {
+			return err
+		}
+		for _, n := range namespaces.Items {
+			if n.Name == namespace {
+				return errors.New("the namespace is still there")
+			}
+		}
+		return nil
+	})
+}
+
+// TestInstallNamesNoUnknownAdapter checks that the Job says which adapter the library has not.
+func TestInstallNamesNoUnknownAdapter(t *testing.T) {
+	err := hooks.Install(t.Context(), here.cluster.Config(), []string{"deployments.apps", "widgets.example.com"}, func(string) {})
+	if err == nil || !strings.Contains(err.Error(), "no adapter widgets.example.com") {
+		t.Errorf("got %v", err)
+	}
+}
