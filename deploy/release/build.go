@@ -21,7 +21,7 @@ func (o Options) build(pkg string, p Platform) ([]byte, error) {
 	program := filepath.Join(dir, name)
 	// The state of a checkout is no part of the program: -X has the commit, and a source archive gives the same bytes.
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		fmt.Sprintf("-s -w -X %[1]s.Version=%s -X %[1]s.Revision=%s", versionPackage, o.Version, o.Revision), "-o", program, pkg)
+		fmt.Sprintf("-s -w -X %[1]s.Version=%[2]s -X %[1]s.Revision=%[3]s", versionPackage, o.Version, o.Revision), "-o", program, pkg)
 	cmd.Dir = o.Root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOOS="+p.OS, "GOARCH="+p.Arch)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -20,7 +20,7 @@ import (
 
 // options are those of a release of this repository.
 func options(t *testing.T) Options {
-	return Options{Root: "../..", Dir: t.TempDir(), Version: "v1.2.3", Revision: "abc", Image: "registry.example.com/team/flyball",
+	return Options{Root: "../..", Dir: t.TempDir(), Version: "v1.2.3", Revision: "4ee1d5ed0c", Image: "registry.example.com/team/flyball",
 		Downloads: "https://downloads.example.com", Time: time.Unix(1800000000, 0), Say: func(step string) { t.Log(step) }}
 }
 
@@ -118,8 +118,13 @@ func TestArchiveIsReproducible(t *testing.T) {
 			t.Errorf("%s is in the archive as %+v", name, f)
 		}
 	}
-	if len(files) != 3 || !strings.Contains(files["kubectl-flyball"].PAXRecords["text"], "v1.2.3") {
-		t.Errorf("the archive has %d files, or a program without its version", len(files))
+	if len(files) != 3 {
+		t.Errorf("the archive has %d files", len(files))
+	}
+	for _, text := range []string{here.Version, here.Revision} {
+		if !strings.Contains(files["kubectl-flyball"].PAXRecords["text"], text) {
+			t.Errorf("the program does not know %s", text)
+		}
 	}
 }
 
@@ -186,7 +191,7 @@ func dockerfile(t *testing.T) runConfig {
 		t.Fatal(err)
 	}
 	_, stage, _ := strings.Cut(string(text), "FROM scratch")
-	stage = strings.NewReplacer("$VERSION", "v1.2.3", "$REVISION", "abc").Replace(stage)
+	stage = strings.NewReplacer("$VERSION", "v1.2.3", "$REVISION", "4ee1d5ed0c").Replace(stage)
 	c := runConfig{WorkingDir: "/", Labels: map[string]string{}}
 	for _, m := range regexp.MustCompile(`(org\.opencontainers\.image\.\w+)=(?:"([^"]*)"|(\S+))`).FindAllStringSubmatch(stage, -1) {
 		c.Labels[m[1]] = m[2] + m[3]
