@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,34 @@ func NewEvaluator(memory *world.Memory, flyballNamespace string) *freezecheck.Ev
 		Judge:   &admit.Judge{Freezes: memory.World(), Objects: objects{memory}, Clock: clock.RealClock{}, Log: logr.Discard()},
 		Objects: objects{memory}, Exempt: admit.Exempt(flyballNamespace),
 	}
+}
+
+// Actions parses the names of actions.
+func Actions(names []string) ([]workload.Change, error) {
+	changes := make([]workload.Change, len(names))
+	for i, name := range names {
+		var err error
+		if changes[i], err = freezecheck.ParseAction(name); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
+}
+
+// Judge returns the verdict on each change of each target.
+func Judge(ctx context.Context, judge *freezecheck.Evaluator, w *source.World, targets []source.Target, changes []workload.Change,
+	user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
+	var answers []freezecheck.Answer
+	for _, target := range targets {
+		for _, change := range changes {
+			answer, err := judge.Answer(ctx, freezecheck.Request{Target: TargetOf(target), Action: change, User: user, At: at})
+			if err != nil {
+				return nil, Hinted(err, w, target)
+			}
+			answers = append(answers, answer)
+		}
+	}
+	return answers, nil
 }
 
 // objects reads objects from memory, where the manager would ask the API server.

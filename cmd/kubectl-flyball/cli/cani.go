@@ -15,7 +15,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/complete"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/workload"
 )
 
 // These are the exit codes of can-i.
@@ -103,12 +102,9 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 
 func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user freezecheck.User, at time.Time) ([]freezecheck.Answer,
 	error) {
-	changes := make([]workload.Change, len(actions))
-	for i, action := range actions {
-		var err error
-		if changes[i], err = freezecheck.ParseAction(action); err != nil {
-			return nil, err
-		}
+	changes, err := cani.Actions(actions)
+	if err != nil {
+		return nil, err
 	}
 	w, targets, err := v.aroundAll(ctx, objects, v.world)
 	if err != nil {
@@ -118,17 +114,7 @@ func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, 
 	if err != nil {
 		return nil, err
 	}
-	var answers []freezecheck.Answer
-	for _, target := range targets {
-		for _, change := range changes {
-			answer, err := judge.Answer(ctx, freezecheck.Request{Target: cani.TargetOf(target), Action: change, User: user, At: at})
-			if err != nil {
-				return nil, cani.Hinted(err, w, target)
-			}
-			answers = append(answers, answer)
-		}
-	}
-	return answers, nil
+	return cani.Judge(ctx, judge, w, targets, changes, user, at)
 }
 
 func (v *canIVerb) court(w *source.World) (*freezecheck.Evaluator, error) {

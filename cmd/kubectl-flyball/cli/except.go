@@ -2,16 +2,14 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/except"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
 type exceptVerb struct {
@@ -58,7 +56,11 @@ To make an exception takes the verb except besides the right to create the excep
 }
 
 func (v *exceptVerb) run(ctx context.Context, args []string) error {
-	if err := v.readSpec(); err != nil {
+	from, err := v.at("from", v.from)
+	if err != nil {
+		return err
+	}
+	if err := v.spec.Read(v.allow, from, v.span); err != nil {
 		return err
 	}
 	namespace := v.namespace()
@@ -67,18 +69,8 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, arg := range args {
-		target, err := w.FindTarget(arg, namespace)
-		if err != nil {
-			return err
-		}
-		if target.Namespace == "" && !v.spec.Cluster {
-			return fmt.Errorf("%s is cluster-scoped: add --cluster", target.Ref)
-		}
-		v.spec.Targets = append(v.spec.Targets, target)
-	}
-	if v.spec.Name == "" {
-		v.spec.Name = fmt.Sprintf("%s-%s", v.spec.Targets[0].Name, strings.ToLower(v.spec.From.UTC().Format("20060102t1504z")))
+	if err := v.spec.Select(w, args); err != nil {
+		return err
 	}
 	user, err := v.user(ctx)
 	if err != nil {
@@ -98,7 +90,7 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := preview.Create(ctx, cluster.Client, fieldManager); err != nil {
+		if err := preview.Create(ctx, cluster.Client, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 			return err
 		}
 	}
@@ -111,25 +103,4 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return v.print(preview)
-}
-
-func (v *exceptVerb) readSpec() error {
-	switch {
-	case len(v.allow) == 0:
-		return errors.New("give the allowed actions: --allow with one or more of create, delete, rollout, scale")
-	case v.span == "":
-		return errors.New("say how long: give --for, such as --for 1h")
-	case v.spec.Reason == "":
-		return errors.New("say why: give --reason")
-	}
-	for _, text := range v.allow {
-		action, err := freezecheck.ParseAction(text)
-		if err != nil {
-			return fmt.Errorf("--allow: %w", err)
-		}
-		v.spec.Actions = append(v.spec.Actions, action)
-	}
-	var err error
-	v.spec.From, v.spec.To, err = v.between(v.from, v.span)
-	return err
 }

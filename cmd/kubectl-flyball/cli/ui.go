@@ -21,6 +21,7 @@ type uiVerb struct {
 	rateFlags
 	port      uint16
 	noBrowser bool
+	readOnly  bool
 }
 
 func newUI(s *session) *cobra.Command {
@@ -29,11 +30,12 @@ func newUI(s *session) *cobra.Command {
 		Use:   "ui",
 		Short: "Show the week, policies, freezes, savings and health as pages in the browser",
 		Long: `Starts a server on this machine's loopback address and opens the browser. Pages show the week of each target, the story of one target,
-policies, freezes, savings and checks, and preview a change of a policy. Nothing is written.
+policies, freezes, savings and checks, and preview a change of a policy. They offer the actions of wake, sleep, except, pause and resume
+that you have the right to take; each shows its effect and its command, and is taken once you confirm it.
 
-The server reads with your rights and names those that are missing. It lets one browser in: the printed address works once.
+The server reads and writes with your rights and names those that are missing. It lets one browser in: the printed address works once.
 The server ends with Ctrl-C.`,
-		Example: "  kubectl flyball ui -A\n  kubectl flyball ui --offline -f manifests/ --no-browser",
+		Example: "  kubectl flyball ui -A\n  kubectl flyball ui -n shop --read-only\n  kubectl flyball ui --offline -f manifests/ --no-browser",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
@@ -42,6 +44,7 @@ The server ends with Ctrl-C.`,
 	cmd.Flags().Uint16Var(&v.port, "port", 0, "Port of the loopback address; 0 takes a free one")
 	cmd.Flags().BoolVar(&v.noBrowser, "no-browser", false, "Print the address, and open no browser")
 	v.addRates(cmd)
+	cmd.Flags().BoolVar(&v.readOnly, "read-only", false, "Offer no action, and refuse all")
 	return cmd
 }
 
@@ -62,8 +65,12 @@ func (v *uiVerb) run(ctx context.Context) error {
 		return fmt.Errorf("listen on the loopback address: %w; choose another --port", err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	server := serve.New(port, serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace,
-		FlyballNamespace: v.flyballNamespace, Live: !v.offline, Rates: rates})
+	o := serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace,
+		Live: !v.offline, Manager: fieldManager, Rates: rates}
+	if !v.offline && !v.readOnly {
+		o.Cluster = v.cluster
+	}
+	server := serve.New(port, o)
 	address := server.Address()
 	_, _ = fmt.Fprintln(v.Out, address)
 	if !v.noBrowser {

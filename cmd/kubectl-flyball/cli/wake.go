@@ -3,13 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
@@ -119,7 +118,7 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
+	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return err
 	}
 	if !v.wait {
@@ -147,7 +146,7 @@ func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string,
 		}
 		places = append(places, p)
 	}
-	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, fieldManager); err != nil {
+	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return err
 	}
 	v.noteMissing(missing)
@@ -177,26 +176,8 @@ func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.
 
 // end returns the end of the time awake. Zero means no longer kept awake.
 func (v *wakeVerb) end() (time.Time, error) {
-	switch {
-	case v.asleep:
+	if v.asleep {
 		return time.Time{}, nil
-	case v.span != "" && v.until != "":
-		return time.Time{}, errors.New("--for and --until both say how long: give only one of them")
-	case v.span == "" && v.until == "":
-		return time.Time{}, errors.New("say how long: give --for 2h, or --until with an instant")
-	case v.span != "":
-		span, err := instant.Span(v.span)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("--for: %w", err)
-		}
-		return v.Now().Add(span).Truncate(time.Second), nil
 	}
-	t, err := instant.Next(v.until, v.Now(), v.zone)
-	if err != nil {
-		return t, fmt.Errorf("--until: %w", err)
-	}
-	if !t.After(v.Now()) {
-		err = fmt.Errorf("--until: %s is over", instant.Text(t, v.zone))
-	}
-	return t, err
+	return wake.End(v.span, v.until, v.Now(), v.zone)
 }

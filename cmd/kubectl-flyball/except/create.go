@@ -14,8 +14,8 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// Create creates the exception in a cluster.
-func (p *Preview) Create(ctx context.Context, client dynamic.Interface, manager string) error {
+// Create creates the exception in a cluster. A dry run has the API server check it.
+func (p *Preview) Create(ctx context.Context, client dynamic.Interface, o metav1.CreateOptions) error {
 	text, err := p.Manifest()
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (p *Preview) Create(ctx context.Context, client dynamic.Interface, manager 
 	}
 	kind, _ := kinds.Find(obj.GetKind())
 	resource := v1alpha1.GroupVersion.WithResource(kind.Resource)
-	_, err = client.Resource(resource).Namespace(obj.GetNamespace()).Create(ctx, obj, metav1.CreateOptions{FieldManager: manager})
+	_, err = client.Resource(resource).Namespace(obj.GetNamespace()).Create(ctx, obj, o)
 	if apierrors.IsForbidden(err) {
 		where := "in the whole cluster"
 		if obj.GetNamespace() != "" {

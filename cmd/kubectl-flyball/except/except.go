@@ -3,6 +3,7 @@ package except
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,50 @@ type ExceptionSpec struct {
 	// Policies are the freezes to lift. Empty means every freeze within its reach.
 	Policies      []string
 	Users, Groups []string
+}
+
+// Read reads the allowed actions and the time of the exception: span from an instant, to the second.
+func (s *ExceptionSpec) Read(allow []string, from time.Time, span string) error {
+	switch {
+	case len(allow) == 0:
+		return errors.New("give the allowed actions: --allow with one or more of create, delete, rollout, scale")
+	case span == "":
+		return errors.New("say how long: give --for, such as --for 1h")
+	case s.Reason == "":
+		return errors.New("say why: give --reason")
+	}
+	for _, text := range allow {
+		action, err := freezecheck.ParseAction(text)
+		if err != nil {
+			return fmt.Errorf("--allow: %w", err)
+		}
+		s.Actions = append(s.Actions, action)
+	}
+	d, err := instant.Span(span)
+	if err != nil {
+		return fmt.Errorf("--for: %w", err)
+	}
+	s.From = from.Truncate(time.Second)
+	s.To = s.From.Add(d)
+	return nil
+}
+
+// Select adds the targets of some arguments, and names the exception by the first one and the time if it has no name.
+func (s *ExceptionSpec) Select(w *source.World, args []string) error {
+	for _, arg := range args {
+		target, err := w.FindTarget(arg, s.Namespace)
+		if err != nil {
+			return err
+		}
+		if target.Namespace == "" && !s.Cluster {
+			return fmt.Errorf("%s is cluster-scoped: add --cluster", target.Ref)
+		}
+		s.Targets = append(s.Targets, target)
+	}
+	if s.Name == "" {
+		s.Name = fmt.Sprintf("%s-%s", s.Targets[0].Name, strings.ToLower(s.From.UTC().Format("20060102t1504z")))
+	}
+	return nil
 }
 
 // Object returns the exception and its rules.

@@ -22,6 +22,19 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
+// Right returns the right to change a policy by its kind.
+func right(p named) source.Right {
+	return source.Right{Verb: "patch", Resource: v1alpha1.GroupVersion.WithResource(p.kind.Resource).GroupResource(), Namespace: p.id.Namespace}
+}
+
+// Rights returns the rights that the edit needs.
+func (c *Change) Rights() (all []source.Right) {
+	for _, p := range c.policies {
+		all = append(all, right(p))
+	}
+	return all
+}
+
 // Change is an edit of spec.suspend.
 type Change struct {
 	// Paused is the new value of spec.suspend.
@@ -96,8 +109,7 @@ func (c *Change) Write(ctx context.Context, client dynamic.Interface, manager st
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no %s", p.id)
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("%w\nthis right is needed: %s", err,
-				source.Right{Verb: "patch", Resource: resource.GroupResource(), Namespace: p.id.Namespace})
+			return fmt.Errorf("%w\nthis right is needed: %s", err, right(p))
 		case err != nil:
 			return fmt.Errorf("change %s: %w", p.id, err)
 		}

@@ -22,13 +22,13 @@ func resource(client dynamic.Interface, p Place) dynamic.ResourceInterface {
 	return client.Resource(p.Resource).Namespace(p.Namespace)
 }
 
-// Write sets the annotation on places, or removes it if until is zero.
-func Write(ctx context.Context, client dynamic.Interface, places []Place, until time.Time, reason, manager string) error {
+// Write sets the annotation on places, or removes it if until is zero. A dry run has the API server check the edit.
+func Write(ctx context.Context, client dynamic.Interface, places []Place, until time.Time, reason string, o metav1.PatchOptions) error {
 	for _, p := range places {
-		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, Patch(until, reason), metav1.PatchOptions{FieldManager: manager})
+		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, Patch(until, reason), o)
 		if apierrors.IsForbidden(err) {
 			return fmt.Errorf("%w\nto wake it, this right is needed: %s", err,
-				source.Right{Verb: "patch", Resource: p.Resource.GroupResource(), Namespace: p.Namespace})
+				p.Right())
 		}
 		if err != nil {
 			return fmt.Errorf("annotate %s: %w", p, err)

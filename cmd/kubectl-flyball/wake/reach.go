@@ -124,7 +124,7 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 		if found := memory.Find(p.policy); found != nil {
 			memory.EachTarget(found, func(ref workload.Ref) { reached[ref] = true })
 		}
-		if e.Until.IsZero() && !p.isKept(w, now) {
+		if e.Until.IsZero() && !p.Kept(w, now) {
 			e.NotKept = append(e.NotKept, p.String())
 			if until := targets.KeptUntil(memory, p.Namespace, now, e.zone); until != "" && p.ref.Name != "" {
 				e.keptBy = fmt.Sprintf("namespace/%s keeps it awake until %s", p.Namespace, until)
@@ -135,8 +135,8 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 	return nil
 }
 
-// isKept reports whether a place has the annotation that keeps its objects awake, with an end in the future.
-func (p Place) isKept(w *source.World, now time.Time) bool {
+// Kept reports whether a place has the annotation that keeps its objects awake, with an end in the future.
+func (p Place) Kept(w *source.World, now time.Time) bool {
 	text := ""
 	for _, raw := range w.Objects {
 		if p.ref.Name != "" && source.RefOf(raw) == p.ref {

@@ -5,6 +5,7 @@ package wake
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -36,6 +38,35 @@ type Place struct {
 
 // String returns KIND/NAME.
 func (p Place) String() string { return strings.ToLower(p.Kind) + "/" + p.Name }
+
+// Right returns the right to keep the place awake.
+func (p Place) Right() source.Right {
+	return source.Right{Verb: "patch", Resource: p.Resource.GroupResource(), Namespace: p.Namespace}
+}
+
+// End returns the end of a time awake: span from now, or an instant in the future. Exactly one of them is given.
+func End(span, until string, now time.Time, zone *time.Location) (time.Time, error) {
+	switch {
+	case span != "" && until != "":
+		return time.Time{}, errors.New("--for and --until both say how long: give only one of them")
+	case span == "" && until == "":
+		return time.Time{}, errors.New("say how long: give --for 2h, or --until with an instant")
+	case span != "":
+		d, err := instant.Span(span)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("--for: %w", err)
+		}
+		return now.Add(d).Truncate(time.Second), nil
+	}
+	t, err := instant.Next(until, now, zone)
+	if err != nil {
+		return t, fmt.Errorf("--until: %w", err)
+	}
+	if !t.After(now) {
+		err = fmt.Errorf("--until: %s is over", instant.Text(t, zone))
+	}
+	return t, err
+}
 
 // Find parses KIND/NAME: an object of an adapted kind, a namespace, or a schedule.
 func Find(w *source.World, text, namespace string) (Place, error) {

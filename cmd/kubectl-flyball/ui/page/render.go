@@ -36,6 +36,9 @@ type view struct {
 	// Nav is the address of the view, and Query the choices that its links keep. Both are empty in a file on its own.
 	Nav   string
 	Query Query
+	// Page is the address of the page, for forms to come back to. Token is in each form that is sent by POST.
+	Page  string
+	Token string
 	// Zones are those of policies.
 	Zones []string
 	Body  any

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -14,7 +15,9 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -41,6 +44,11 @@ func (v *view) Target(ref workload.Ref) string {
 	}
 	return v.Query.link("/target/"+url.PathEscape(ref.GroupKind.String())+"/"+url.PathEscape(namespace)+"/"+url.PathEscape(ref.Name), "group",
 		"", "q", "")
+}
+
+// Policy returns the address of a policy. The namespace of a cluster-scoped one is -.
+func (v *view) Policy(kind, namespace, name string) string {
+	return v.Query.link("/policy/"+url.PathEscape(kind)+"/"+url.PathEscape(cmp.Or(namespace, "-"))+"/"+url.PathEscape(name), "group", "", "q", "")
 }
 
 // Zones returns the zones that policies name, in order.
@@ -105,9 +113,61 @@ func (v *view) Day(t time.Time) string { return t.In(v.Zone).Format(time.DateOnl
 // Local formats the instants in the text of a policy, which are in UTC.
 func (v *view) Local(text string) string { return explain.Local(text, v.Zone) }
 
+// Frame has the parts of a page that are not of its subject.
+type Frame struct {
+	// Nav is the entry of the navigation, and Page the address of the page.
+	Nav, Page string
+	Zone      *time.Location
+	Query     Query
+	// Token is in each form that is sent by POST.
+	Token string
+}
+
+func (f Frame) view(title string, body any) *view {
+	return &view{Title: "Flyball: " + title, Zone: f.Zone, Nav: f.Nav, Page: f.Page, Query: f.Query, Token: f.Token, Body: body}
+}
+
+// subject is the body of a page about one object.
+type subject[Story any] struct {
+	Story  Story
+	Offers *act.Offers
+}
+
 // Target writes the page of a target.
-func Target(out io.Writer, e *explain.Explanation, zone *time.Location, q Query) error {
-	return execute(out, "target", &view{Title: "Flyball: " + e.Target, Zone: zone, Nav: "/", Query: q, Body: e})
+func Target(out io.Writer, e *explain.Explanation, offers *act.Offers, f Frame) error {
+	return execute(out, "target", f.view(e.Target, subject[*explain.Explanation]{e, offers}))
+}
+
+// Policy writes the page of a policy.
+func Policy(out io.Writer, s *explain.PolicyStory, offers *act.Offers, f Frame) error {
+	return execute(out, "policy", f.view(s.Policy, subject[*explain.PolicyStory]{s, offers}))
+}
+
+// Lower returns a text in lower case.
+func (v *view) Lower(text string) string { return strings.ToLower(text) }
+
+// acted is the body of the page of an action.
+type acted struct {
+	*act.Action
+	DryRun bool
+	// Text is the effect as the verb prints it. Back is the page with the form.
+	Text, Back string
+}
+
+// Act writes the page of an action: to confirm it after a dry run, or as done. back is the page with the form.
+func Act(out io.Writer, a *act.Action, dryRun bool, back string, f Frame) error {
+	var text strings.Builder
+	if err := report.Print(&text, a.Effect, report.Table, false); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(back, "/target/") && !strings.HasPrefix(back, "/policy/") {
+		back = "/"
+	}
+	title := "done"
+	if dryRun {
+		title = "confirm"
+	}
+	return execute(out, "act", f.view(title, acted{a, dryRun, text.String(), back}))
 }
 
 // change is the body of the preview.
@@ -123,14 +183,14 @@ type change struct {
 const maxLines = 300
 
 // Preview writes the page of a difference. The plan is nil before a policy is given.
-func Preview(out io.Writer, text string, p *plan.Plan, zone *time.Location, q Query) error {
+func Preview(out io.Writer, text string, p *plan.Plan, f Frame) error {
 	c := change{Text: text, Plan: p}
 	if p != nil {
 		c.Lines = p.Lines(false)
 		c.More = max(0, len(c.Lines)-maxLines)
 		c.Lines = c.Lines[:len(c.Lines)-c.More]
 	}
-	return execute(out, "preview", &view{Title: "Flyball: preview", Zone: zone, Nav: "/preview", Query: q, Body: c})
+	return execute(out, "preview", f.view("preview", c))
 }
 
 // Than returns the difference of the saved replica hours.

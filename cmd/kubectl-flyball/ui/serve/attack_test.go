@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,10 +34,18 @@ type opened struct {
 	cookie  *http.Cookie
 	world   *source.World
 	handler http.Handler
+	// form is the token of forms.
+	form string
 }
 
-// open starts a server on a free port, and lets a browser in.
+// open starts a server on a free port, with pages that offer no action.
 func open(t *testing.T, paths ...string) *opened {
+	t.Helper()
+	return openWith(t, func(*serve.Options) {}, paths...)
+}
+
+// openWith starts a server on a free port.
+func openWith(t *testing.T, change func(*serve.Options), paths ...string) *opened {
 	t.Helper()
 	if len(paths) == 0 {
 		paths = []string{root + "/test/demo/manifests", root + "/samples/calendars"}
@@ -53,12 +62,14 @@ func open(t *testing.T, paths ...string) *opened {
 		t.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	s := serve.New(port, serve.Options{
+	options := serve.Options{
 		Load: func(context.Context) (*source.World, error) { return w, nil },
 		User: func(context.Context) (freezecheck.User, error) { return freezecheck.User{Name: "alice"}, nil },
 		Now:  func() time.Time { return time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC) },
 		Zone: time.UTC, FlyballNamespace: source.DefaultNamespace,
-	})
+	}
+	change(&options)
+	s := serve.New(port, options)
 	address, err := url.Parse(s.Address())
 	if err != nil {
 		t.Fatal(err)
@@ -85,12 +96,17 @@ func (o *opened) enter() *opened {
 		o.Fatalf("the token gives status %d and %d cookies", answer.StatusCode, len(answer.cookies))
 	}
 	o.cookie = answer.cookies[0]
+	page := o.text(o.request(http.MethodGet, "/preview", ""), http.StatusOK)
+	o.form = regexp.MustCompile(`name="token" value="([0-9a-f]{64})"`).FindStringSubmatch(page)[1]
 	return o
 }
 
-// request returns a request as the browser of the person sends it.
+// request returns a request as the browser of the person sends it. A form has the token of the pages.
 func (o *opened) request(method, path, body string) *http.Request {
 	o.Helper()
+	if method == http.MethodPost && o.form != "" {
+		body += "&token=" + o.form
+	}
 	r, err := http.NewRequestWithContext(o.Context(), method, o.address.String()+path, strings.NewReader(body))
 	if err != nil {
 		o.Fatal(err)

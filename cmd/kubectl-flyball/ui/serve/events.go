@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
 // maxStreams is the number of event streams that are open at a time. A browser opens one for each tab.
@@ -28,8 +26,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	_ = out.SetReadDeadline(time.Time{}) // that of requests would end the stream
 	for last := ""; ; {
-		now := ""
-		if err := s.with(r.Context(), func(_ *source.World, version string) error { now = version; return nil }); err != nil {
+		_, now, err := s.current(r.Context())
+		if err != nil {
 			now = "unread" // the page says why
 		}
 		now += s.Now().UTC().Format("-150405")[:5]

@@ -27,13 +27,17 @@ const entered = `<!doctype html><meta http-equiv="refresh" content="0; url=/"><t
 type guard struct {
 	port   string
 	cookie string
+	// form is in each form of the pages, and no other site can read it there.
+	form string
 
 	mu sync.Mutex
 	// token is empty after its first use.
 	token string
 }
 
-func newGuard(port string) *guard { return &guard{port: port, cookie: secret(), token: secret()} }
+func newGuard(port string) *guard {
+	return &guard{port: port, cookie: secret(), form: secret(), token: secret()}
+}
 
 // secret returns 256 random bits.
 func secret() string {
@@ -107,6 +111,11 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isOwnForm reports whether the token of a form is that of this process.
+func (g *guard) isOwnForm(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(g.form)) == 1
 }
 
 // knows reports whether a request has the cookie of this process.

@@ -1,15 +1,18 @@
 // Package serve is the server of kubectl flyball ui. It listens on a loopback address, lets the browser of one person in, reads
-// with that person's rights, and writes nothing. Package page renders the views.
+// and acts with that person's rights. Package page renders the views.
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +38,11 @@ type Options struct {
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
 	Rates worth.Rates
+	// Cluster returns the cluster in which actions write as the person, with Manager as field manager. nil means no page offers an action.
+	Cluster func() (source.Cluster, error)
+	Manager string
+	// ComputeWithin bounds an answer of unknown length; default 20 s.
+	ComputeWithin time.Duration
 }
 
 // fresh is the time for which a world is shown before it is read again.
@@ -47,13 +55,20 @@ type Server struct {
 	// streams holds a place for each open event stream.
 	streams chan struct{}
 
-	// mu lets one request read and compute at a time. Answers are written outside of it, so a slow client holds up nobody.
-	mu    sync.Mutex
-	world *source.World
-	read  time.Time
-	// version is the digest of the world, and reports are those made of it, by their choices.
+	// computing holds a place for each answer of unknown length: those to pasted texts, and the effects of actions.
+	computing chan struct{}
+
+	// mu lets one request read the world at a time. Nothing changes a world that was read.
+	mu      sync.Mutex
+	world   *source.World
+	read    time.Time
 	version string
-	reports map[string]made
+
+	// making lets one request make a report at a time, so that those of the same choices share it. reports are those of one version of
+	// the world.
+	making    sync.Mutex
+	reports   map[string]made
+	reportsOf string
 }
 
 // made is a report and the instant when it was made.
@@ -64,7 +79,8 @@ type made struct {
 
 // New returns a server for a port of the loopback address.
 func New(port string, o Options) *Server {
-	return &Server{Options: o, guard: newGuard(port), streams: make(chan struct{}, maxStreams)}
+	return &Server{Options: o, guard: newGuard(port), streams: make(chan struct{}, maxStreams),
+		computing: make(chan struct{}, maxComputing)}
 }
 
 // Address returns the address that lets one browser in, once.
@@ -95,32 +111,62 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// with calls a function with the world, which nothing else uses meanwhile.
-func (s *Server) with(ctx context.Context, f func(*source.World, string) error) error {
+// current returns the world with its version, read anew if it is old.
+func (s *Server) current(ctx context.Context) (*source.World, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); s.world == nil || now.Sub(s.read) > fresh {
 		w, err := s.Load(ctx)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		s.world, s.read = w, now
-		if v := version(w); v != s.version {
-			s.version, s.reports = v, map[string]made{}
-		}
+		s.world, s.read, s.version = w, now, version(w)
 	}
 	own := *s.world
-	own.Notes = append([]string(nil), s.world.Notes...)
-	return f(&own, s.version)
+	own.Notes = slices.Clone(s.world.Notes)
+	return &own, s.version, nil
+}
+
+// forget has the next request read the world anew.
+func (s *Server) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world = nil
+}
+
+// maxComputing is the number of answers of unknown length that are computed at a time, and computeWithin the time for one of them.
+const maxComputing, computeWithin = 2, 20 * time.Second
+
+// bounded calls a function that computes, when there is a place for it, and ends it after a time.
+func (s *Server) bounded(ctx context.Context, compute func(context.Context) error) error {
+	within := cmp.Or(s.ComputeWithin, computeWithin)
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	select {
+	case s.computing <- struct{}{}:
+		defer func() { <-s.computing }()
+	case <-ctx.Done():
+		return fmt.Errorf("other answers are being computed, and none was done within %s: try again", within)
+	}
+	err := compute(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the answer was not computed within %s: look at one namespace with -n, or use kubectl flyball plan", within)
+	}
+	return err
 }
 
 // kept is the time for which a report is shown again while its world is the same, and maxReports the number that is kept: to
 // simulate a week of thousands of targets takes seconds.
 const kept, maxReports = time.Minute, 8
 
-// report returns the report of some choices, made anew or kept. The world is taken.
-func (s *Server) report(ctx context.Context, w *source.World, q request) (*page.Report, error) {
+// report returns the report of some choices, made anew or kept.
+func (s *Server) report(ctx context.Context, w *source.World, version string, q request) (*page.Report, error) {
 	key := q.zone.String() + " " + q.query["from"] + " " + q.query["span"]
+	s.making.Lock()
+	defer s.making.Unlock()
+	if s.reportsOf != version || len(s.reports) >= maxReports {
+		s.reports, s.reportsOf = map[string]made{}, version
+	}
 	if r, ok := s.reports[key]; ok && time.Since(r.at) < kept {
 		return r.Report, nil
 	}
@@ -128,19 +174,15 @@ func (s *Server) report(ctx context.Context, w *source.World, q request) (*page.
 	if err != nil {
 		return nil, err
 	}
-	if len(s.reports) >= maxReports {
-		clear(s.reports)
-	}
 	s.reports[key] = made{r, time.Now()}
 	return r, nil
 }
 
 // warm makes the report of the first page while the browser starts. A request names an error.
 func (s *Server) warm(ctx context.Context) {
-	_ = s.with(ctx, func(w *source.World, _ string) error {
-		_, err := s.report(ctx, w, request{s, page.Query{}, s.Zone})
-		return err
-	})
+	if w, version, err := s.current(ctx); err == nil {
+		_, _ = s.report(ctx, w, version, request{s, page.Query{}, s.Zone})
+	}
 }
 
 // version returns the digest of a world.

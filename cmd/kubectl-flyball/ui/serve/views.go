@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 )
@@ -24,6 +25,10 @@ func (s *Server) routes(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+path, s.view(path))
 	}
 	mux.HandleFunc("GET /target/{kind}/{namespace}/{name}", s.target)
+	mux.HandleFunc("GET /policy/{kind}/{namespace}/{name}", s.policy)
+	if s.Cluster != nil {
+		mux.HandleFunc("POST /act", s.act)
+	}
 	mux.HandleFunc("GET /preview", s.preview)
 	mux.HandleFunc("POST /preview", s.preview)
 	mux.HandleFunc("GET /events", s.events)
@@ -64,16 +69,13 @@ func (s *Server) choose(r *http.Request) (request, error) {
 	return q, err
 }
 
+// render renders a page of a world.
+type render func(ctx context.Context, q request, world *source.World, version string, out io.Writer) error
+
 // answer renders a page into memory, and then writes it. An error becomes a page.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, render func(context.Context, request, *source.World, io.Writer) error) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, render render) {
 	var made bytes.Buffer
-	q, err := s.choose(r)
-	if fault := r.ParseForm(); err == nil && fault != nil { // before the world is taken, because a slow client sends its form slowly
-		err = fmt.Errorf("read the form: %w", fault)
-	}
-	if err == nil {
-		err = s.with(r.Context(), func(world *source.World, _ string) error { return render(r.Context(), q, world, &made) })
-	}
+	err := s.render(r, &made, render)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err != nil {
 		made.Reset()
@@ -85,12 +87,38 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, render func(cont
 	}
 }
 
+// errForeignForm means that a form is not of this process.
+var errForeignForm = errors.New("the form is not of this page, or of an earlier run of kubectl flyball ui: open the page again")
+
+func (s *Server) render(r *http.Request, out io.Writer, render render) error {
+	q, err := s.choose(r)
+	if err != nil {
+		return err
+	}
+	if err := r.ParseForm(); err != nil {
+		return fmt.Errorf("read the form: %w", err)
+	}
+	if r.Method == http.MethodPost && !s.guard.isOwnForm(r.PostForm.Get("token")) {
+		return errForeignForm
+	}
+	world, version, err := s.current(r.Context())
+	if err != nil {
+		return err
+	}
+	return render(r.Context(), q, world, version, out)
+}
+
 // statusOf returns the HTTP status of an error.
 func statusOf(err error) int {
-	if missing := source.MissingRights(nil); errors.As(err, &missing) {
+	if missing := source.MissingRights(nil); errors.As(err, &missing) || errors.Is(err, errForeignForm) {
 		return http.StatusForbidden
 	}
 	return http.StatusUnprocessableEntity
+}
+
+// frame returns the frame of a page, below an entry of the navigation.
+func (q request) frame(r *http.Request, nav string) page.Frame {
+	return page.Frame{Nav: nav, Page: r.URL.EscapedPath(), Zone: q.zone, Query: q.query, Token: q.guard.form}
 }
 
 // report returns the report of the choices.
@@ -120,8 +148,8 @@ func (q request) report(ctx context.Context, w *source.World) (*page.Report, err
 // view returns the handler of a view of the report.
 func (s *Server) view(path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.answer(w, r, func(ctx context.Context, q request, world *source.World, out io.Writer) error {
-			found, err := s.report(ctx, world, q)
+		s.answer(w, r, func(ctx context.Context, q request, world *source.World, version string, out io.Writer) error {
+			found, err := s.report(ctx, world, version, q)
 			if err != nil {
 				return err
 			}
@@ -130,11 +158,13 @@ func (s *Server) view(path string) http.HandlerFunc {
 	}
 }
 
-// target explains one target. Its namespace is - for a cluster-scoped one.
+// namespaceOf returns the namespace of an address. It is - for a cluster-scoped object.
+func namespaceOf(r *http.Request) string { return strings.TrimPrefix(r.PathValue("namespace"), "-") }
+
+// target explains one target.
 func (s *Server) target(w http.ResponseWriter, r *http.Request) {
-	s.answer(w, r, func(ctx context.Context, q request, world *source.World, out io.Writer) error {
-		namespace := strings.TrimPrefix(r.PathValue("namespace"), "-")
-		target, err := world.FindTarget(r.PathValue("kind")+"/"+r.PathValue("name"), namespace)
+	s.answer(w, r, func(ctx context.Context, q request, world *source.World, _ string, out io.Writer) error {
+		target, err := world.FindTarget(r.PathValue("kind")+"/"+r.PathValue("name"), namespaceOf(r))
 		if err != nil {
 			return err
 		}
@@ -148,39 +178,116 @@ func (s *Server) target(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		return page.Target(out, story, q.zone, q.query)
+		offers, err := s.offers(world, func(f act.Offering) (*act.Offers, error) { return f.OfTarget(ctx, target, story) })
+		if err != nil {
+			return err
+		}
+		return page.Target(out, story, offers, q.frame(r, "/"))
+	})
+}
+
+// policy explains one policy.
+func (s *Server) policy(w http.ResponseWriter, r *http.Request) {
+	s.answer(w, r, func(ctx context.Context, q request, world *source.World, _ string, out io.Writer) error {
+		id, err := world.FindPolicy(r.PathValue("kind")+"/"+r.PathValue("name"), namespaceOf(r))
+		if err != nil {
+			return err
+		}
+		now := s.Now().Truncate(time.Second)
+		story, err := explain.OfPolicy(world, id, explain.Options{At: now, Now: now, Zone: q.zone, FlyballNamespace: s.FlyballNamespace})
+		if err != nil {
+			return err
+		}
+		offers, err := s.offers(world, func(f act.Offering) (*act.Offers, error) { return f.OfPolicy(ctx, id) })
+		if err != nil {
+			return err
+		}
+		return page.Policy(out, story, offers, q.frame(r, "/policies"))
+	})
+}
+
+// offers returns the actions of a page, or nil if the pages have none.
+func (s *Server) offers(w *source.World, of func(act.Offering) (*act.Offers, error)) (*act.Offers, error) {
+	if s.Cluster == nil {
+		return nil, nil
+	}
+	cluster, err := s.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	return of(act.Offering{Asker: cluster, World: w, Now: s.Now().Truncate(time.Second), Namespace: s.Namespace})
+}
+
+// act shows the effect of an action after a dry run, or, once the person has confirmed it, takes it.
+func (s *Server) act(w http.ResponseWriter, r *http.Request) {
+	s.answer(w, r, func(ctx context.Context, q request, world *source.World, _ string, out io.Writer) error {
+		user, err := s.User(ctx)
+		if err != nil {
+			return err
+		}
+		cluster, err := s.Cluster()
+		if err != nil {
+			return err
+		}
+		in := act.Around{World: world, User: user, Now: s.Now().Truncate(time.Second), Zone: q.zone, FlyballNamespace: s.FlyballNamespace,
+			DryRun: r.PostForm.Get("confirmed") == ""}
+		var action *act.Action
+		if err := s.bounded(ctx, func(ctx context.Context) (err error) {
+			action, err = act.Of(ctx, in, r.PostForm)
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := action.Write(ctx, cluster.Client, s.Manager); err != nil {
+			return err
+		}
+		if !in.DryRun {
+			s.forget()
+		}
+		return page.Act(out, action, in.DryRun, r.PostForm.Get("page"), q.frame(r, ""))
 	})
 }
 
 // preview shows the difference that a policy would make. It applies nothing.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
-	s.answer(w, r, func(ctx context.Context, q request, world *source.World, out io.Writer) error {
+	s.answer(w, r, func(ctx context.Context, q request, world *source.World, _ string, out io.Writer) error {
 		text := r.PostForm.Get("manifest")
-		if strings.TrimSpace(text) == "" {
-			return page.Preview(out, text, nil, q.zone, q.query)
+		var difference *plan.Plan
+		if strings.TrimSpace(text) != "" {
+			if err := s.bounded(ctx, func(ctx context.Context) (err error) {
+				difference, err = q.difference(ctx, world, text)
+				return err
+			}); err != nil {
+				return err
+			}
 		}
-		edit, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(text), Namespace: s.Namespace,
-			FlyballNamespace: s.FlyballNamespace}.Read()
-		if err != nil {
-			return err
-		}
-		if !edit.Edits() {
-			return errors.New("there is no policy, calendar or adapter in the text")
-		}
-		edited, err := world.Overlay(edit)
-		if err != nil {
-			return err
-		}
-		now := s.Now().Truncate(time.Second)
-		o := plan.Options{From: now, To: now.AddDate(0, 0, 7), Now: now, Zone: q.zone}
-		before, err := plan.Make(ctx, world, o)
-		if err != nil {
-			return err
-		}
-		after, err := plan.Make(ctx, edited, o)
-		if err != nil {
-			return err
-		}
-		return page.Preview(out, text, plan.Compare(before, after), q.zone, q.query)
+		return page.Preview(out, text, difference, q.frame(r, "/preview"))
 	})
+}
+
+// difference returns the difference that manifests would make in the coming seven days.
+func (q request) difference(ctx context.Context, world *source.World, text string) (*plan.Plan, error) {
+	edit, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(text), Namespace: q.Namespace,
+		FlyballNamespace: q.FlyballNamespace}.Read()
+	if err != nil {
+		return nil, err
+	}
+	if !edit.Edits() {
+		return nil, errors.New("there is no policy, calendar or adapter in the text")
+	}
+	edited, err := world.Overlay(edit)
+	if err != nil {
+		return nil, err
+	}
+	now := q.Now().Truncate(time.Second)
+	o := plan.Options{From: now, To: now.AddDate(0, 0, 7), Now: now, Zone: q.zone}
+	before, err := plan.Make(ctx, world, o)
+	if err != nil {
+		return nil, err
+	}
+	after, err := plan.Make(ctx, edited, o)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Compare(before, after), nil
 }

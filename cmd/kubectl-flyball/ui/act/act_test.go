@@ -1,0 +1,129 @@
+package act_test
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
+	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/workload"
+)
+
+var night = time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
+
+func demo(t *testing.T) *source.World {
+	t.Helper()
+	const root = "../../../../"
+	w, err := source.Files{Paths: []string{root + "test/demo/manifests", root + "samples/calendars"}, Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestActions holds that each action has the command of the verb, and the effect that the verb prints.
+func TestActions(t *testing.T) {
+	in := act.Around{World: demo(t), User: freezecheck.User{Name: "alice"}, Now: night, Zone: time.UTC, FlyballNamespace: source.DefaultNamespace,
+		DryRun: true}
+	for form, want := range map[string][2]string{
+		"verb=wake&on=deployment.apps/web&for=2h&reason=it's+late": {
+			`kubectl flyball wake deployment.apps/web --until 2037-05-13T21:00:00Z --reason 'it'\''s late' -n shop`,
+			"deployment/web: awake until Wed 2037-05-13 21:00 UTC (dry run: nothing was written)"},
+		"verb=wake&on=namespace/shop&for=2h&until=22:00": {"kubectl flyball wake namespace/shop --until 2037-05-13T22:00:00Z",
+			"namespace/shop: awake until Wed 2037-05-13 22:00 UTC"},
+		"verb=sleep&on=deployment.apps/web": {"kubectl flyball sleep deployment.apps/web -n shop", "deployment/web: it was not kept awake"},
+		"verb=pause&on=schedule/office-hours": {"kubectl flyball pause schedule/office-hours -n shop",
+			"Schedule/shop/office-hours: paused: what sleeps stays asleep"},
+		"verb=resume&on=schedule/office-hours": {"kubectl flyball resume schedule/office-hours -n shop", "resumed: its window decides again"},
+		"verb=except&on=deployment.apps/web&allow=rollout&allow=scale&for=1h&reason=fix": {
+			"kubectl flyball except deployment.apps/web --allow rollout,scale --for 1h --reason fix -n shop", "It lifts"},
+	} {
+		values, err := url.ParseQuery(form + "&namespace=shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := act.Of(t.Context(), in, values)
+		if err != nil {
+			t.Errorf("%s: %v", form, err)
+			continue
+		}
+		var text strings.Builder
+		if err := report.Print(&text, got.Effect, report.Table, false); err != nil {
+			t.Fatal(err)
+		}
+		if got.Command != want[0] || !strings.Contains(text.String(), want[1]) {
+			t.Errorf("%s\n%s\n%s", form, got.Command, text.String())
+		}
+		later := in
+		later.Now = night.Add(time.Minute)
+		again, err := act.Of(t.Context(), later, got.Form)
+		if err != nil || again.Form.Encode() != got.Form.Encode() {
+			t.Errorf("%s means another instant a minute later: %v %v", form, again, err)
+		}
+	}
+	for form, want := range map[string]string{
+		"verb=except&on=deployment.apps/web&allow=rollout&for=1h": "say why", "verb=wake&on=deployment.apps/web&until=2036-01-01T00:00": "is over",
+		"verb=wake&on=changefreeze/holiday&for=1h": "other policies are not", "verb=pause&on=changefreeze/holiday": "has no spec.suspend",
+		"verb=pause&on=schedule/none": "there is no", "verb=delete&on=deployment.apps/web": "there is no action",
+	} {
+		values, _ := url.ParseQuery(form + "&namespace=shop")
+		if _, err := act.Of(t.Context(), in, values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", form, err)
+		}
+	}
+}
+
+// rights are those of a person, as the words of source.Right.
+type rights []string
+
+func (all rights) Allowed(_ context.Context, r source.Right, _ string) (bool, error) {
+	return slices.Contains(all, r.String()), nil
+}
+
+// TestOffers holds that a page offers an action only to a person with the right to take it.
+func TestOffers(t *testing.T) {
+	w := demo(t)
+	target, err := w.FindTarget("deployment/web", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, err := explain.Of(t.Context(), w, target, explain.Options{At: night, Now: night, Zone: time.UTC, User: freezecheck.User{Name: "alice"},
+		FlyballNamespace: source.DefaultNamespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hours := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "office-hours"}
+	for _, c := range []struct {
+		rights rights
+		target act.Offers
+		policy act.Offers
+	}{
+		{nil, act.Offers{}, act.Offers{}},
+		{rights{"patch deployments.apps in namespace shop"}, act.Offers{Wake: []string{"deployment.apps/web"}}, act.Offers{}},
+		{rights{"patch schedules.flyball.dev in namespace shop"}, act.Offers{Wake: []string{"schedule/office-hours"}},
+			act.Offers{Wake: []string{"schedule/office-hours"}, Pause: "schedule/office-hours"}},
+		{rights{"patch namespaces in all namespaces"}, act.Offers{Wake: []string{"namespace/shop"}}, act.Offers{}},
+		{rights{"create freezeexceptions.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{}},
+		{rights{"create freezeexceptions.flyball.dev in namespace shop", "except freezeexceptions.flyball.dev in namespace shop"},
+			act.Offers{Except: "deployment.apps/web", InNamespace: true}, act.Offers{}},
+	} {
+		f := act.Offering{Asker: c.rights, World: w, Now: night}
+		got, err := f.OfTarget(t.Context(), target, story)
+		if err != nil || !slices.Equal(got.Wake, c.target.Wake) || got.Except != c.target.Except || got.InNamespace != c.target.InNamespace ||
+			got.InCluster || got.Any() != c.target.Any() {
+			t.Errorf("%v: the target has %+v, %v", c.rights, got, err)
+		}
+		if got, err = f.OfPolicy(t.Context(), hours); err != nil || !slices.Equal(got.Wake, c.policy.Wake) || got.Pause != c.policy.Pause ||
+			got.Any() != c.policy.Any() {
+			t.Errorf("%v: the policy has %+v, %v", c.rights, got, err)
+		}
+	}
+}

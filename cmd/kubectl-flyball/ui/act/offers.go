@@ -1,0 +1,158 @@
+package act
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
+	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Offers are the actions that a person may take on one page. Each text is KIND/NAME as its verb reads it.
+type Offers struct {
+	Namespace string
+	// Wake may be kept awake, and Sleep are kept awake.
+	Wake, Sleep []string
+	// Except is frozen, and Refused are the actions that are refused. InNamespace and InCluster have the rights for an exception of the
+	// namespace and of the cluster.
+	Except                 string
+	Refused                []string
+	InNamespace, InCluster bool
+	Pause, Resume          string
+}
+
+// Any reports whether there is an action.
+func (o *Offers) Any() bool {
+	return o != nil && (len(o.Wake)+len(o.Sleep) > 0 || o.Except != "" || o.Pause != "" || o.Resume != "")
+}
+
+// Asker asks for rights.
+type Asker interface {
+	Allowed(ctx context.Context, r source.Right, name string) (bool, error)
+}
+
+// Offering finds the actions that a person has the rights for.
+type Offering struct {
+	Asker
+	World *source.World
+	Now   time.Time
+	// Namespace is the only namespace in the world, or empty for all.
+	Namespace string
+}
+
+// OfTarget returns the actions on a target, its namespace and its schedules.
+func (f Offering) OfTarget(ctx context.Context, t source.Target, story *explain.Explanation) (*Offers, error) {
+	o := &Offers{Namespace: t.Namespace}
+	own := strings.ToLower(t.GroupKind.String()) + "/" + t.Name
+	var schedules []string
+	for _, p := range story.Policies {
+		kind, name := p.Policy[:strings.Index(p.Policy, "/")], p.Policy[strings.LastIndex(p.Policy, "/")+1:]
+		text := strings.ToLower(kind) + "/" + name
+		if _, err := wake.Find(f.World, text, t.Namespace); err == nil {
+			schedules = append(schedules, text)
+		}
+	}
+	if len(schedules) > 0 {
+		if err := f.addPlaces(ctx, o, append([]string{own, "namespace/" + t.Namespace}, schedules...)); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range story.Freezes {
+		if !a.Allowed {
+			o.Refused = append(o.Refused, a.Actions...)
+		}
+	}
+	if len(o.Refused) == 0 {
+		return o, nil
+	}
+	var err error
+	if t.Namespace != "" {
+		if o.InNamespace, err = f.mayExcept(ctx, "freezeexceptions", t.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	if o.InCluster, err = f.mayExcept(ctx, "clusterfreezeexceptions", ""); err != nil {
+		return nil, err
+	}
+	if o.InNamespace || o.InCluster {
+		o.Except = own
+	}
+	return o, nil
+}
+
+// mayExcept reports whether the person may make exceptions.
+func (f Offering) mayExcept(ctx context.Context, resource, namespace string) (bool, error) {
+	for _, verb := range []string{"create", "except"} {
+		r := source.Right{Verb: verb, Resource: v1alpha1.GroupVersion.WithResource(resource).GroupResource(), Namespace: namespace}
+		if ok, err := f.Allowed(ctx, r, ""); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// addPlaces adds the places that the person may keep awake. Those that do not exist are left out, and so are schedules of which the world
+// has only a part of the targets.
+func (f Offering) addPlaces(ctx context.Context, o *Offers, texts []string) error {
+	for _, text := range texts {
+		p, err := wake.Find(f.World, text, o.Namespace)
+		if err != nil || f.Namespace != "" && wake.ReachesAll(text) {
+			continue
+		}
+		ok, err := f.Allowed(ctx, p.Right(), p.Name)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		o.Wake = append(o.Wake, text)
+		if p.Kept(f.World, f.Now) {
+			o.Sleep = append(o.Sleep, text)
+		}
+	}
+	return nil
+}
+
+// OfPolicy returns the actions on a policy.
+func (f Offering) OfPolicy(ctx context.Context, id workload.Policy) (*Offers, error) {
+	o := &Offers{Namespace: id.Namespace}
+	text := strings.ToLower(id.Kind) + "/" + id.Name
+	if err := f.addPlaces(ctx, o, []string{text}); err != nil {
+		return nil, err
+	}
+	var change pause.Change
+	if change.Add(text, id.Namespace) != nil {
+		return o, nil // it has no spec.suspend
+	}
+	for _, r := range change.Rights() {
+		if ok, err := f.Allowed(ctx, r, id.Name); !ok || err != nil {
+			return o, err
+		}
+	}
+	if o.Pause = text; isSuspended(f.World, id) {
+		o.Pause, o.Resume = "", text
+	}
+	return o, nil
+}
+
+// isSuspended reports whether spec.suspend of a policy is set.
+func isSuspended(w *source.World, id workload.Policy) bool {
+	for _, p := range w.Policies {
+		if source.IDOf(p) != id {
+			continue
+		}
+		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+		spec, _ := raw["spec"].(map[string]any)
+		suspended, _ := spec["suspend"].(bool)
+		return err == nil && suspended
+	}
+	return false
+}

@@ -1,0 +1,154 @@
+package serve_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+)
+
+// anAction is a form that would keep a namespace awake.
+const anAction = "verb=wake&on=namespace%2Fshop&namespace=shop&for=2h&confirmed=yes"
+
+// openActing starts a server with actions. reached counts the requests that came as far as the cluster.
+func openActing(t *testing.T) (o *opened, reached *atomic.Int32) {
+	t.Helper()
+	reached = &atomic.Int32{}
+	return openWith(t, func(o *serve.Options) {
+		o.Cluster = func() (source.Cluster, error) {
+			reached.Add(1)
+			return source.Cluster{}, errors.New("the cluster is reached")
+		}
+	}).enter(), reached
+}
+
+// TestForeignActions sends actions as other sites, other ports and guessers can. None reaches the cluster.
+func TestForeignActions(t *testing.T) {
+	o, reached := openActing(t)
+	for name, change := range map[string]func(*http.Request){
+		"another site":                     func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
+		"another port":                     func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
+		"an opaque origin":                 func(r *http.Request) { r.Header.Set("Origin", "null") },
+		"no origin":                        func(r *http.Request) { r.Header.Del("Origin") },
+		"a rebound name":                   func(r *http.Request) { r.Host = "evil.example:" + o.address.Port() },
+		"cross-site, with the own origin":  func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"same-site, which is another port": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+	} {
+		r := o.request(http.MethodPost, "/act", anAction)
+		change(r)
+		if answer := o.send(r); answer.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: status %d", name, answer.StatusCode)
+		}
+	}
+	r := o.request(http.MethodPost, "/act", anAction)
+	r.Header.Del("Cookie")
+	o.text(r, http.StatusUnauthorized)
+	other := open(t).enter()
+	own := o.form
+	for name, token := range map[string]string{"none": "", "empty": "&token=", "the cookie": "&token=" + o.cookie.Value,
+		"that of another server": "&token=" + other.form, "the first address": "&token=" + o.token, "all but its end": "&token=" + own[:63]} {
+		o.form = ""
+		if got := o.text(o.request(http.MethodPost, "/act", anAction+token), http.StatusForbidden); !strings.Contains(got, "not of this page") {
+			t.Errorf("a token, %s: %.300s", name, got)
+		}
+	}
+	o.text(o.request(http.MethodPost, "/act?token="+own, anAction), http.StatusForbidden) // an address is in logs and histories
+	o.form = own
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
+		o.text(o.request(method, "/act?"+anAction+"&token="+own, ""), http.StatusMethodNotAllowed)
+	}
+	if n := reached.Load(); n != 0 {
+		t.Errorf("%d requests have reached the cluster", n)
+	}
+	if got := o.text(o.request(http.MethodPost, "/act", anAction), http.StatusUnprocessableEntity); !strings.Contains(got,
+		"the cluster is reached") || reached.Load() != 1 {
+		t.Errorf("the person's own action does not reach the cluster: %.300s", got)
+	}
+}
+
+// TestReadOnly holds that a server without actions offers none and has none.
+func TestReadOnly(t *testing.T) {
+	o := open(t).enter()
+	for _, form := range []string{anAction, "verb=sleep&on=namespace/shop", "verb=except&on=deployment/web&namespace=shop&allow=rollout&for=1h&reason=x",
+		"verb=pause&on=schedule/office-hours&namespace=shop", "verb=resume&on=schedule/office-hours&namespace=shop"} {
+		o.text(o.request(http.MethodPost, "/act", form), http.StatusNotFound)
+	}
+	for _, path := range []string{"/target/Deployment.apps/shop/web", "/policy/Schedule/shop/office-hours"} {
+		if got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK); strings.Contains(got, "<form") || strings.Contains(got, "Actions") {
+			t.Errorf("%s offers an action", path)
+		}
+	}
+}
+
+// TestHostileNames acts on names that are markup, options of a shell or paths. Each is an error that has the name as text.
+func TestHostileNames(t *testing.T) {
+	o, _ := openActing(t)
+	const markup = `"><script>alert(1)</script>`
+	for _, verb := range []string{"wake", "sleep", "pause", "resume", markup} {
+		for _, on := range []string{"schedule/" + markup, markup, "schedule/../../etc", "schedule/--all", "'; rm -rf ~"} {
+			form := url.Values{"verb": {verb}, "on": {on}, "namespace": {markup}, "for": {"1h"}, "page": {"//evil.example"}}
+			got := o.text(o.request(http.MethodPost, "/act", form.Encode()), http.StatusUnprocessableEntity)
+			if strings.Contains(got, "<script>alert") || strings.Contains(got, "evil.example") {
+				t.Errorf("%s %s: %.600s", verb, on, got)
+			}
+		}
+	}
+	for _, path := range []string{"/policy/Schedule/shop/" + url.PathEscape(markup), "/policy/" + url.PathEscape(markup) + "/shop/x"} {
+		if got := o.text(o.request(http.MethodGet, path, ""), http.StatusUnprocessableEntity); strings.Contains(got, "<script>alert") {
+			t.Errorf("%s: %.600s", path, got)
+		}
+	}
+}
+
+// anEdit is a policy that selects nothing.
+const anEdit = "apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {name: none, namespace: shop}\nspec:\n" +
+	"  target: {kinds: [{group: apps, kind: Deployment}], names: [none]}\n  timeZone: UTC\n  asleep: [{name: nights, from: \"20:00\", to: " +
+	"\"08:00\"}]\n"
+
+// TestPreviewHoldsUpNobody holds that pages are served while a preview is computed.
+func TestPreviewHoldsUpNobody(t *testing.T) {
+	var holds atomic.Bool
+	computing, end := make(chan struct{}), make(chan struct{})
+	o := openWith(t, func(o *serve.Options) {
+		now := o.Now
+		o.Now = func() time.Time {
+			if holds.CompareAndSwap(true, false) {
+				close(computing)
+				<-end
+			}
+			return now()
+		}
+	}).enter()
+	o.text(o.request(http.MethodGet, "/", ""), http.StatusOK)
+	holds.Store(true)
+	done := make(chan string, 1)
+	r := o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(anEdit))
+	go func() { done <- o.text(r, http.StatusOK) }()
+	select {
+	case <-computing:
+	case got := <-done:
+		t.Fatalf("nothing is computed: %.600s", got)
+	}
+	for _, path := range []string{"/", "/policies", "/target/Deployment.apps/shop/web", "/preview"} {
+		o.text(o.request(http.MethodGet, path, ""), http.StatusOK)
+	}
+	close(end)
+	if got := <-done; !strings.Contains(got, "changes nothing in this time") {
+		t.Errorf("%.600s", got)
+	}
+}
+
+// TestPreviewEnds holds that a preview has a bound.
+func TestPreviewEnds(t *testing.T) {
+	o := openWith(t, func(o *serve.Options) { o.ComputeWithin = time.Nanosecond }).enter()
+	if got := o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(anEdit)), http.StatusUnprocessableEntity); !strings.Contains(got,
+		"within 1ns") {
+		t.Errorf("%.600s", got)
+	}
+}
