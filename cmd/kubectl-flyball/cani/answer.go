@@ -20,6 +20,15 @@ type Answers struct {
 	Zone *time.Location `json:"-"`
 }
 
+// All returns the verdict on all of some changes.
+func All(answers []freezecheck.Answer, zone *time.Location) Answers {
+	all := Answers{Allowed: true, Answers: answers, Zone: zone}
+	for _, a := range answers {
+		all.Allowed = all.Allowed && a.Allowed
+	}
+	return all
+}
+
 // Names implements report.Finding.
 func (all Answers) Names() []string {
 	names := make([]string, len(all.Answers))

@@ -90,10 +90,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := cani.Answers{Allowed: true, Answers: answers, Zone: v.zone}
-	for _, a := range answers {
-		all.Allowed = all.Allowed && a.Allowed
-	}
+	all := cani.All(answers, v.zone)
 	if all.Allowed && v.halfSeen {
 		return answer(v.print(all), true, exitUndecided)
 	}

@@ -108,7 +108,7 @@ func (in Around) wake(ctx context.Context, verb string, form url.Values) (*Actio
 		return nil, err
 	}
 	effect.DryRun = in.DryRun
-	a.Effect, a.Command = effect, command(place.Namespace, words...)
+	a.Effect, a.Command = effect, Command(place.Namespace, words...)
 	a.write = func(ctx context.Context, client dynamic.Interface, manager string) error {
 		return wake.Write(ctx, client, places, until, reason, metav1.PatchOptions{FieldManager: manager, DryRun: in.dryRun()})
 	}
@@ -147,7 +147,7 @@ func (in Around) except(ctx context.Context, form url.Values) (*Action, error) {
 	if spec.Cluster {
 		words = append(words, "--cluster")
 	}
-	a.Command = command(spec.Namespace, words...)
+	a.Command = Command(spec.Namespace, words...)
 	for _, name := range []string{"allow", "for", "reason", "ticket", "cluster"} {
 		a.Form[name] = form[name]
 	}
@@ -168,7 +168,7 @@ func (in Around) pause(verb string, form url.Values) (*Action, error) {
 	if err := change.Add(on, namespace); err != nil {
 		return nil, err
 	}
-	a := &Action{Effect: change, Form: fixed(verb, form), Command: command(id.Namespace, verb, on)}
+	a := &Action{Effect: change, Form: fixed(verb, form), Command: Command(id.Namespace, verb, on)}
 	a.write = func(ctx context.Context, client dynamic.Interface, manager string) error {
 		return change.Write(ctx, client, manager)
 	}
@@ -178,8 +178,8 @@ func (in Around) pause(verb string, form url.Values) (*Action, error) {
 // plain is the form of words that a shell takes as they stand.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=@,+%-]+$`)
 
-// command returns the command of a verb, as a person pastes it into a shell.
-func command(namespace string, words ...string) string {
+// Command returns the command of a verb, as a person pastes it into a shell.
+func Command(namespace string, words ...string) string {
 	all := []string{"kubectl", "flyball"}
 	for _, w := range words {
 		if !plain.MatchString(w) {

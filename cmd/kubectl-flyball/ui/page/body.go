@@ -14,6 +14,17 @@ type body struct {
 	*Report
 	v    *view
 	open string
+	// Verdict is the answer to the question whether a change is allowed, or nil.
+	Verdict *Verdict
+}
+
+// Verdict is an answer about a change.
+type Verdict struct {
+	Allowed bool
+	// Text is the answer as can-i prints it, and Command the command line of can-i. Unseen has the objects that could not be read.
+	Text, Command, Unseen string
+	// Fault is the reason why there is no answer.
+	Fault string
 }
 
 // View returns the view.

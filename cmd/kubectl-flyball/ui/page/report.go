@@ -40,6 +40,8 @@ type Report struct {
 
 	zone  *time.Location
 	rates worth.Rates
+	// Namespace is the only namespace of the report, or empty.
+	Namespace string `json:"-"`
 }
 
 // Saving is the sum of the targets of a namespace with the same policies.
@@ -72,7 +74,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 		at = o.From
 	}
 	r := &Report{At: at.In(o.Zone), Scope: cmp.Or(o.Namespace, "all namespaces"), zone: o.Zone, rates: o.Rates,
-		Savings: []Saving{}}
+		Namespace: o.Namespace, Savings: []Saving{}}
 	var err error
 	if r.Week, err = week.Of(ctx, w, week.Options{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone, Namespace: o.Namespace}); err != nil {
 		return nil, err

@@ -72,12 +72,34 @@ func Zones(w *source.World) (all []string) {
 // names are the templates of the views.
 var names = map[string]string{"/": "week", "/policies": "policies", "/freezes": "frozen", "/savings": "saved", "/health": "health"}
 
-// View writes a view of the report.
-func (r *Report) View(out io.Writer, path string, q Query, zones []string) error {
+// Kept returns the choices that a form about freezes keeps.
+func (v *view) Kept() map[string]string {
+	all := map[string]string{}
+	for _, name := range []string{"zone", "from", "span"} {
+		if v.Query[name] != "" {
+			all[name] = v.Query[name]
+		}
+	}
+	return all
+}
+
+// Actions returns the changes to ask about.
+func (v *view) Actions() (all []Choice) {
+	for _, name := range []string{"rollout", "scale", "create", "delete"} {
+		all = append(all, Choice{name, name, v.Query["may"] == name})
+	}
+	return all
+}
+
+// Within returns the namespace to ask about.
+func (v *view) Within(namespace string) string { return cmp.Or(v.Query["in"], namespace) }
+
+// View writes a view of the report. The verdict may be nil.
+func (r *Report) View(out io.Writer, path string, q Query, zones []string, verdict *Verdict) error {
 	v := &view{Title: "Flyball: " + r.Scope, Zone: r.zone, Nav: path, Query: q, Zones: zones}
 	filtered := *r // a report may be shown again
 	filtered.Week = r.Week.Filter(q["q"])
-	v.Body = body{Report: &filtered, v: v, open: q["group"]}
+	v.Body = body{Report: &filtered, v: v, open: q["group"], Verdict: verdict}
 	return execute(out, names[path], v)
 }
 

@@ -2,21 +2,26 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
 func (s *Server) routes(mux *http.ServeMux) {
@@ -153,9 +158,78 @@ func (s *Server) view(path string) http.HandlerFunc {
 			if err != nil {
 				return err
 			}
-			return found.View(out, path, q.query, page.Zones(world))
+			var verdict *page.Verdict
+			if path == "/freezes" && r.URL.Query().Has("object") {
+				verdict = q.verdict(ctx, world, r.URL.Query())
+			}
+			return found.View(out, path, q.query, page.Zones(world), verdict)
 		})
 	}
+}
+
+// questions are the parameters of the form about changes.
+var questions = []string{"may", "object", "in", "at", "as", "groups"}
+
+// verdict answers whether a change is allowed, by the code of can-i.
+func (q request) verdict(ctx context.Context, world *source.World, form url.Values) *page.Verdict {
+	for _, name := range questions {
+		if v := form.Get(name); v != "" {
+			q.query[name] = v
+		}
+	}
+	v, err := q.judge(ctx, world, form)
+	if err != nil {
+		return &page.Verdict{Fault: err.Error()}
+	}
+	return v
+}
+
+func (q request) judge(ctx context.Context, world *source.World, form url.Values) (*page.Verdict, error) {
+	namespace := cmp.Or(form.Get("in"), q.Namespace)
+	at, err := instant.Parse(cmp.Or(form.Get("at"), "now"), q.Now().Truncate(time.Second), q.zone)
+	if err != nil {
+		return nil, err
+	}
+	user, err := q.User(ctx)
+	if err != nil {
+		return nil, err
+	}
+	words := []string{"can-i", form.Get("may"), form.Get("object")}
+	if form.Get("at") != "" {
+		words = append(words, "--at", at.UTC().Format(time.RFC3339))
+	}
+	if name := form.Get("as"); name != "" {
+		user = freezecheck.User{Name: name}
+		words = append(words, "--as", name)
+		if text := form.Get("groups"); text != "" {
+			for _, group := range strings.Split(text, ",") {
+				user.Groups = append(user.Groups, strings.TrimSpace(group))
+				words = append(words, "--as-group", strings.TrimSpace(group))
+			}
+		}
+	}
+	changes, err := cani.Actions(strings.Split(form.Get("may"), ","))
+	if err != nil {
+		return nil, err
+	}
+	target, err := world.FindTarget(form.Get("object"), namespace)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := world.Memory()
+	if err != nil {
+		return nil, err
+	}
+	answers, err := cani.Judge(ctx, cani.NewEvaluator(memory, q.FlyballNamespace), world, []source.Target{target}, changes, user, at)
+	if err != nil {
+		return nil, err
+	}
+	all := cani.All(answers, q.zone)
+	v := &page.Verdict{Allowed: all.Allowed, Command: act.Command(target.Namespace, words...), Unseen: world.Unseen.Note()}
+	var text strings.Builder
+	err = report.Print(&text, all, report.Table, false)
+	v.Text = text.String()
+	return v, err
 }
 
 // namespaceOf returns the namespace of an address. It is - for a cluster-scoped object.
