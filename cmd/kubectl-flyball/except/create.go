@@ -10,9 +10,21 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/kinds"
 )
+
+// Rights returns the rights to make an exception of a namespace or, if it is empty, of the cluster.
+func Rights(namespace string) (all []source.Right) {
+	e, _, _ := freeze.NewException(namespace, "", nil)
+	kind, _ := kinds.Find(source.IDOf(e).Kind)
+	for _, verb := range []string{"create", "except"} {
+		all = append(all, source.Right{Verb: verb, Resource: v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource(), Namespace: namespace})
+	}
+	return all
+}
 
 // Create creates the exception in a cluster. A dry run has the API server check it.
 func (p *Preview) Create(ctx context.Context, client dynamic.Interface, o metav1.CreateOptions) error {

@@ -7,11 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/except"
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -74,11 +74,11 @@ func (f Offering) OfTarget(ctx context.Context, t source.Target, story *explain.
 	}
 	var err error
 	if t.Namespace != "" {
-		if o.InNamespace, err = f.mayExcept(ctx, "freezeexceptions", t.Namespace); err != nil {
+		if o.InNamespace, err = f.has(ctx, except.Rights(t.Namespace), ""); err != nil {
 			return nil, err
 		}
 	}
-	if o.InCluster, err = f.mayExcept(ctx, "clusterfreezeexceptions", ""); err != nil {
+	if o.InCluster, err = f.has(ctx, except.Rights(""), ""); err != nil {
 		return nil, err
 	}
 	if o.InNamespace || o.InCluster {
@@ -87,11 +87,10 @@ func (f Offering) OfTarget(ctx context.Context, t source.Target, story *explain.
 	return o, nil
 }
 
-// mayExcept reports whether the person may make exceptions.
-func (f Offering) mayExcept(ctx context.Context, resource, namespace string) (bool, error) {
-	for _, verb := range []string{"create", "except"} {
-		r := source.Right{Verb: verb, Resource: v1alpha1.GroupVersion.WithResource(resource).GroupResource(), Namespace: namespace}
-		if ok, err := f.Allowed(ctx, r, ""); !ok || err != nil {
+// has reports whether the person has all of some rights on an object.
+func (f Offering) has(ctx context.Context, rights []source.Right, name string) (bool, error) {
+	for _, r := range rights {
+		if ok, err := f.Allowed(ctx, r, name); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -132,10 +131,8 @@ func (f Offering) OfPolicy(ctx context.Context, id workload.Policy) (*Offers, er
 	if change.Add(text, id.Namespace) != nil {
 		return o, nil // it has no spec.suspend
 	}
-	for _, r := range change.Rights() {
-		if ok, err := f.Allowed(ctx, r, id.Name); !ok || err != nil {
-			return o, err
-		}
+	if ok, err := f.has(ctx, change.Rights(), id.Name); !ok || err != nil {
+		return o, err
 	}
 	if o.Pause = text; isSuspended(f.World, id) {
 		o.Pause, o.Resume = "", text
