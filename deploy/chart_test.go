@@ -13,8 +13,8 @@ import (
 )
 
 // categories are those of Artifact Hub.
-var categories = []string{"ai-machine-learning", "database", "integration-delivery", "monitoring-logging", "networking", "security", "storage",
-	"streaming-messaging"}
+var categories = []string{"ai-machine-learning", "database", "integration-delivery", "monitoring-logging", "networking", "security",
+	"storage", "streaming-messaging"}
 
 // description is the part of Chart.yaml that a catalogue shows.
 type description struct {

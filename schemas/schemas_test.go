@@ -18,6 +18,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
+	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/schemas"
 )
@@ -329,6 +330,35 @@ func TestFieldsThatGoTogether(t *testing.T) {
 		obj["spec"] = spec
 		if result := all[test.kind].Validate(obj); result.IsValid() != test.ok {
 			t.Errorf("%s %s: valid %t, want %t: %v", test.kind, test.spec, result.IsValid(), test.ok, result.Errors)
+		}
+	}
+}
+
+// TestSchemasAreWhereKubeconformLooks checks the names of the files against kubeconform's {group}/{kind}_{version}.json, in lower case.
+func TestSchemasAreWhereKubeconformLooks(t *testing.T) {
+	files, err := filepath.Glob("../crds/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %d CRDs, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var crd struct {
+			Spec struct {
+				Group    string
+				Names    struct{ Kind string }
+				Versions []struct{ Name string }
+			}
+		}
+		if err := yaml.Unmarshal(text, &crd); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range crd.Spec.Versions {
+			if _, err := os.Stat(strings.ToLower(crd.Spec.Group + "/" + crd.Spec.Names.Kind + "_" + v.Name + ".json")); err != nil {
+				t.Errorf("%s: %v", crd.Spec.Names.Kind, err)
+			}
 		}
 	}
 }

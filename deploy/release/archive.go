@@ -26,8 +26,8 @@ func pack(entries []entry, at time.Time) ([]byte, error) {
 	zip := gzip.NewWriter(&out)
 	archive := tar.NewWriter(zip)
 	for _, e := range entries {
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Size: int64(len(e.text)), ModTime: at.UTC().Truncate(time.Second),
-			Format: tar.FormatUSTAR}
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Size: int64(len(e.text)),
+			ModTime: at.UTC().Truncate(time.Second), Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(header); err != nil {
 			return nil, fmt.Errorf("pack %s: %w", e.name, err)
 		}

@@ -82,11 +82,13 @@ func sources(t *testing.T) string {
 	return root
 }
 
-// TestArchiveIsReproducible builds an archive from the same sources at two places, the second under version control, and compares the bytes.
+// TestArchiveIsReproducible builds an archive from the same sources at two places, the second under version control, and compares the
+// bytes.
 func TestArchiveIsReproducible(t *testing.T) {
 	here, there := options(t), options(t)
 	here.Root, there.Root = sources(t), sources(t)
-	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "a"}} {
+	commit := []string{"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "a"}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, commit} {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = there.Root
 		if out, err := cmd.CombinedOutput(); err != nil {

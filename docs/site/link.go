@@ -70,7 +70,8 @@ func (s *site) copied(p *page, name string) (string, error) {
 		return relative(p.html, s.copyFile(name)), s.failed(name)
 	}
 	index := path.Join(filesDir, name, "index.html")
-	list := "<!doctype html>\n<meta charset=\"utf-8\"><title>" + html.EscapeString(name) + "</title>\n<h1>" + html.EscapeString(name) + "</h1>\n<ul>\n"
+	title := html.EscapeString(name)
+	list := "<!doctype html>\n<meta charset=\"utf-8\"><title>" + title + "</title>\n<h1>" + title + "</h1>\n<ul>\n"
 	err = filepath.WalkDir(source, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

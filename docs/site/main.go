@@ -1,5 +1,5 @@
-// Command site writes the documentation as pages for a browser: make docs-site calls it. It needs no network, and neither do the pages: they
-// have no scripts and no foreign fonts. A link that leads nowhere, in a page or at a heading, is an error.
+// Command site writes the documentation as pages for a browser; make docs-site calls it. The command and its pages need no network: the
+// pages have no scripts and no foreign fonts. A link that leads nowhere, in a page or at a heading, is an error.
 package main
 
 import (

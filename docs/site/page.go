@@ -84,10 +84,13 @@ func parse(name string, content []byte) *page {
 
 // htmlName returns the page of a document: docs/ is the root of the site, and README.md its first page.
 func htmlName(name string) string {
-	if name == "README.md" {
+	switch name {
+	case "README.md":
 		return "index.html"
+	case "SECURITY.md": // security.html is docs/security.md
+		return "security-policy.html"
 	}
-	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(name, "docs/"), ".md")) + map[bool]string{true: "-policy"}[name == "SECURITY.md"] + ".html"
+	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(name, "docs/"), ".md")) + ".html"
 }
 
 // plain returns the text of a heading.

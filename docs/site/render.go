@@ -18,7 +18,8 @@ var frame = template.Must(template.New("page").Parse(`<!doctype html>
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
 * { box-sizing: border-box; }
 body { margin: 0; display: flex; font: 16px/1.6 system-ui, sans-serif; }
-nav { flex: 0 0 17rem; height: 100vh; position: sticky; top: 0; overflow: auto; padding: 1rem; border-right: 1px solid var(--line); font-size: .9rem; }
+nav { flex: 0 0 17rem; height: 100vh; position: sticky; top: 0; overflow: auto; padding: 1rem; font-size: .9rem; }
+nav { border-right: 1px solid var(--line); }
 nav summary { font-weight: 600; cursor: pointer; }
 nav ul { list-style: none; margin: .3rem 0 .8rem; padding-left: .8rem; }
 nav [aria-current] { font-weight: 600; }

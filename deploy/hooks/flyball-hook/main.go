@@ -1,5 +1,5 @@
-// Command flyball-hook is the program of the installation's jobs: "uninstall" before Flyball goes, "adopt" after it has come to adapters that
-// an earlier installation has left behind, and "install" for the adapters of install.yaml.
+// Command flyball-hook is the program of the installation's jobs: "uninstall" before Flyball goes, "adopt" after it has come to adapters
+// that an earlier installation has left behind, and "install" for the adapters of install.yaml.
 package main
 
 import (
