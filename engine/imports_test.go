@@ -18,7 +18,7 @@ import (
 const module = "flyball.dev/flyball/"
 
 // pure are the packages that see no client and call no clock.
-var pure = []string{"engine/path", "engine/timeline", "engine/fleet", "engine/workload", "engine/adapter", "engine/pipeline",
+var pure = []string{"engine/path", "engine/timeline", "engine/podplan", "engine/workload", "engine/adapter", "engine/pipeline",
 	"engine/policy", "engine/decide", "engine/spelling", "engine/habit", "engine/tuning/actual"}
 
 // ioPackages are the packages that talk to the network. They import pure ones, never one another.
@@ -28,8 +28,8 @@ var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "eng
 const world = "engine/world"
 
 // joining are the packages that join those that do I/O.
-var joining = []string{"engine/target", "engine/status", "engine/template", "engine/members", "engine/cost", "engine/resize",
-	"engine/disruption", "engine/tuning", "engine/controller", "cmd"}
+var joining = []string{"engine/target", "engine/status", "engine/template", "engine/pods",
+	"engine/tuning", "engine/controller", "cmd"}
 
 type listed struct {
 	ImportPath string
@@ -120,11 +120,11 @@ func TestPurePackagesCallNoClock(t *testing.T) {
 	}
 }
 
-// TestPureImportsGoOneWay checks path <- workload, fleet; spelling, timeline, workload <- adapter <- pipeline <- policy <-
+// TestPureImportsGoOneWay checks path <- workload, podplan; spelling, timeline, workload <- adapter <- pipeline <- policy <-
 // decide, habit <- tuning/actual.
 func TestPureImportsGoOneWay(t *testing.T) {
 	layers := map[string]int{
-		"engine/path": 0, "engine/timeline": 0, "engine/spelling": 0, "engine/workload": 1, "engine/fleet": 1, "engine/adapter": 2,
+		"engine/path": 0, "engine/timeline": 0, "engine/spelling": 0, "engine/workload": 1, "engine/podplan": 1, "engine/adapter": 2,
 		"engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5, "engine/habit": 5, "engine/tuning/actual": 6,
 	}
 	rank := func(path string) (int, bool) {

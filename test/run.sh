@@ -39,7 +39,7 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-ldflags=-w" GOGC=${GOGC:-400}
 # The race detector makes everything many times slower. What it watches is what runs at once: the packages with goroutines of
 # their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and
 # so does engine/admit, which measures its own memory: the detector needs several times as much.
-concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/cost ./engine/inspect ./engine/members ./engine/status ./engine/target ./engine/template \
+concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./engine/pods/... ./engine/status ./engine/target ./engine/template \
     ./engine/tuning ./engine/tuning/usage ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/...)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/tortoise ./test/integration ./test/integration/scaledown ./test/integration/freeze ./test/integration/autoscaling \

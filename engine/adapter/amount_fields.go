@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -187,7 +187,7 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 		}
 		w.canOther = true
 		if limit := findAmount(all, key, true); limit != nil && key.Kind == workload.AmountRequest {
-			c.Value, _ = fleet.Fit(c.Limits, c.Value, requested(all, f), limit.value)
+			c.Value, _ = podplan.Fit(c.Limits, c.Value, requested(all, f), limit.value)
 		}
 		n := v.wantAmount(f, c, c.Value)
 		w.setValue(key.String(), n.value)
@@ -260,12 +260,12 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 		w.add(n)
 		return
 	}
-	_, to := fleet.Fit(c.Limits, c.Value, own, limit.value)
+	_, to := podplan.Fit(c.Limits, c.Value, own, limit.value)
 	n.value = limit.part.spell(to, n.original, n.field.Raw)
 	n.valueForWas = n.value
 	if l := limit.entry; l != nil {
 		if was, ok := limit.part.read(l.entry.Was); ok {
-			_, to := fleet.Fit(c.Limits, c.Value, own, was)
+			_, to := podplan.Fit(c.Limits, c.Value, own, was)
 			n.valueForWas = limit.part.spell(to, l.entry.Was, l.entry.Set)
 		}
 	}
@@ -304,7 +304,7 @@ func allocate(to *workload.Allocation, amounts map[workload.Amount]workload.Clai
 		if !asked {
 			continue
 		}
-		request, limit := fleet.Fit(claim.Limits, claim.Value, own.Requests.Of(of), own.Limits.Of(of))
+		request, limit := podplan.Fit(claim.Limits, claim.Value, own.Requests.Of(of), own.Limits.Of(of))
 		to.Requests.Set(of, request)
 		to.Limits.Set(of, limit)
 		any = any || request > 0

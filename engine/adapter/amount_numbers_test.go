@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -71,7 +71,7 @@ func TestLimitsFollowTheirRequests(t *testing.T) {
 		{1 << 62, 1, 4, math.MaxInt64},              // 2 to the 64, which no 64 bits hold
 		{145295143558111, 2, 253921, math.MaxInt64}, // half of 2 to the 65 minus 1
 	} {
-		if got := fleet.LimitFor(tc.request, tc.ownRequest, tc.ownLimit); got != tc.want {
+		if got := podplan.LimitFor(tc.request, tc.ownRequest, tc.ownLimit); got != tc.want {
 			t.Errorf("%d where the owner has %d to %d: %d, want %d", tc.request, tc.ownRequest, tc.ownLimit, got, tc.want)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -75,7 +75,7 @@ func TestInRatio(t *testing.T) {
 		{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
 		{math.MaxInt64 / 2, 1, 3, math.MaxInt64},
 	} {
-		if got := fleet.LimitFor(test.request, test.ownRequest, test.ownLimit); got != test.want {
+		if got := podplan.LimitFor(test.request, test.ownRequest, test.ownLimit); got != test.want {
 			t.Errorf("LimitFor(%d, %d, %d) = %d, want %d", test.request, test.ownRequest, test.ownLimit, got, test.want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -163,7 +163,7 @@ type PodOrderer interface {
 	// NodeLabels returns the node labels used by planning, the label of the reported spread first.
 	NodeLabels() []string
 	// PlanCosts returns the changes of deletion costs on the pods of a target.
-	PlanCosts(f *fleet.Fleet, now time.Time) fleet.Plan
+	PlanCosts(f *podplan.Fleet, now time.Time) podplan.Plan
 	// WritesPerSecond returns the limit of changes per second for a policy with the given number of pods.
 	WritesPerSecond(pods int) float64
 	// FillPods edits the part of an object's status about pods. Told returns the status's number of writes in the last

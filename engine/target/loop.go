@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/pods/cost"
+	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"

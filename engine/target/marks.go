@@ -3,9 +3,9 @@ package target
 import (
 	"fmt"
 
-	"flyball.dev/flyball/engine/cost"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/pods/cost"
+	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"

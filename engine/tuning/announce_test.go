@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
@@ -66,9 +66,10 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	var x subject
 	before, after := requesting("app", 0, 1<<30), requesting("app", 0, 300<<20)
 	for step, is := range []struct {
-		pods    []*fleet.Pod
+		pods    []*podplan.Pod
 		minimum int64
-	}{{[]*fleet.Pod{before, before}, 5}, {[]*fleet.Pod{before, after}, 5}, {[]*fleet.Pod{after, after}, 5}, {[]*fleet.Pod{after, after}, 3}} {
+	}{{[]*podplan.Pod{before, before}, 5}, {[]*podplan.Pod{before, after}, 5}, {[]*podplan.Pod{after, after}, 5},
+		{[]*podplan.Pod{after, after}, 3}} {
 		x.has = actual.Of(is.pods, true)
 		x.has.Numbers["min"] = is.minimum
 		l.announceChanges(ref, &world.Policy{}, &x, st, noon.Add(time.Duration(step)*time.Second))
@@ -144,6 +145,6 @@ func (h *heard) Eventf(_, related runtime.Object, _, _, _, note string, args ...
 }
 
 // requesting is a pod with one container that requests so many milli-CPU and bytes.
-func requesting(container string, cpu, memory int64) *fleet.Pod {
-	return &fleet.Pod{Containers: []fleet.Container{{Name: container, Resources: fleet.Resources{CPU: cpu, Memory: memory}}}}
+func requesting(container string, cpu, memory int64) *podplan.Pod {
+	return &podplan.Pod{Containers: []podplan.Container{{Name: container, Resources: podplan.Resources{CPU: cpu, Memory: memory}}}}
 }

@@ -17,9 +17,9 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -30,7 +30,7 @@ type paidUp struct{}
 func (paidUp) Note(workload.Ref) resize.Note { return resize.Note{} }
 func (paidUp) Owes(workload.Ref) bool        { return false }
 func (paidUp) OwesAny() bool                 { return false }
-func (paidUp) Unable(*fleet.Fleet) string    { return "" }
+func (paidUp) Unable(*podplan.Fleet) string  { return "" }
 
 // scholar is a mind that has learnt something.
 type scholar struct {

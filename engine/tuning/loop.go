@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/fleet"
-	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/engine/tuning/vertical"
 	"flyball.dev/flyball/engine/workers"
@@ -38,7 +38,7 @@ type Members interface {
 	NeedContainers(ctx context.Context) error
 	DropContainers(ctx context.Context) error
 	// Fleet returns the active pods of a target, or false while they are not fully known.
-	Fleet(ref workload.Ref) (*fleet.Fleet, bool)
+	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
 	// Trouble returns the reason why pods are not fully known.
 	Trouble() string
 }
@@ -47,7 +47,7 @@ type Members interface {
 type Resized interface {
 	Note(ref workload.Ref) resize.Note
 	// Unable returns the reason why pods of a target cannot come down from a boost, or "".
-	Unable(f *fleet.Fleet) string
+	Unable(f *podplan.Fleet) string
 	// Owes reports whether pods of a target may still have to be restored, and OwesAny whether any may. Both return
 	// true while pods are unknown.
 	Owes(ref workload.Ref) bool

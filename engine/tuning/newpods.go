@@ -8,7 +8,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/tuning/created"
+
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -19,14 +19,14 @@ func (l *Loop) addNewPods(ctx context.Context, ref workload.Ref, v *decide.Verdi
 		st.NewPods = nil
 		return nil
 	}
-	if v.Kind != nil && v.Object != nil && created.IsAsked(v.Plan) {
+	if v.Kind != nil && v.Object != nil && IsAsked(v.Plan) {
 		if gate := decide.ScaleGate(l.world.Snapshot(), v.Kind, v.Object, l.opts.Clock.Now()); gate.Kind != decide.GateOpen {
 			before, err := l.toldBefore(ctx, ref, x)
 			st.NewPods = before
 			return err
 		}
 	}
-	st.NewPods = created.Add(st.NewPods, v.Plan, st.Containers)
+	st.NewPods = Add(st.NewPods, v.Plan, st.Containers)
 	return nil
 }
 

@@ -11,9 +11,9 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/resize"
 	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -144,7 +144,7 @@ func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Ver
 	pods resize.Note) actual.State {
 	f, known := l.members.Fleet(ref)
 	if !known {
-		f = &fleet.Fleet{}
+		f = &podplan.Fleet{}
 	}
 	h := actual.Of(f.Pods, known)
 	st.Waiting = cmp.Or(pods.Frozen, pods.Turn)

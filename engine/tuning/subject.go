@@ -11,10 +11,10 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/actual"
-	"flyball.dev/flyball/engine/tuning/created"
+
 	"flyball.dev/flyball/engine/tuning/refusal"
 	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/engine/workload"
@@ -46,7 +46,7 @@ type subject struct {
 	// has holds the present numbers of the pods and the autoscaler.
 	has actual.State
 	// pods is the progress of changes in place.
-	pods fleet.Resizing
+	pods podplan.Resizing
 	// kept is the time of the last checkpoint.
 	kept time.Time
 	// recalled is the state of the recorded history.
@@ -105,7 +105,7 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 }
 
 // look returns the input of a mind besides samples. It returns false if the target is gone, or not fully read yet.
-func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subject) (policy.Seen, bool) {
+func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *podplan.Fleet, x *subject) (policy.Seen, bool) {
 	now := l.opts.Clock.Now()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if k == nil || obj == nil || !k.Adapter.KeepsAmounts() {
@@ -134,7 +134,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *fleet.Fleet, x *subj
 	}
 	seen.Requested, seen.Started = actual.Requested(f), x.started(f)
 	seen.Least, seen.Largest = actual.Extremes(f)
-	seen.Pods.Settled, seen.Pods.Stuck, seen.Pods.Unable = observed.Settled, x.stuck, created.Unable(l.opts.NoNewPods, l.resized.Unable(f))
+	seen.Pods.Settled, seen.Pods.Stuck, seen.Pods.Unable = observed.Settled, x.stuck, Unable(l.opts.NoNewPods, l.resized.Unable(f))
 	x.blind = false
 	for _, g := range s.Governors(ref) {
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)
@@ -166,7 +166,7 @@ const longStart = time.Hour
 
 // started returns the times, from creation until ready, of the pods that became ready since the last look. Pods that
 // are older than the manager do not count, because they may have become ready several times.
-func (x *subject) started(f *fleet.Fleet) (took []time.Duration) {
+func (x *subject) started(f *podplan.Fleet) (took []time.Duration) {
 	known := make(map[string]bool, len(f.Pods))
 	for _, p := range f.Pods {
 		if !p.Ready && !x.starts[p.UID] {
@@ -200,7 +200,7 @@ func (s *sum) add(c usage.Container) {
 
 // samples returns the samples of a measurement, or none if nothing was measured since the last one. A pod counts once
 // it has been ready for a while. Without such a pod, the usage of the others counts as that of starting pods.
-func (x *subject) samples(at, now time.Time, f *fleet.Fleet, measured map[types.NamespacedName]usage.Pod) []policy.Sample {
+func (x *subject) samples(at, now time.Time, f *podplan.Fleet, measured map[types.NamespacedName]usage.Pod) []policy.Sample {
 	stamps, fresh, ready := map[string]string{}, false, 0
 	sums := map[string]*sum{}
 	anySettled := false
@@ -260,7 +260,7 @@ func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sa
 }
 
 // addKills counts the kills for lack of memory since the counted ones.
-func (x *subject) addKills(p *fleet.Pod, sums map[string]*sum, newest *int64) {
+func (x *subject) addKills(p *podplan.Pod, sums map[string]*sum, newest *int64) {
 	for _, c := range p.Containers {
 		if c.KilledAt > x.killed && c.MemoryLimit > 0 {
 			s := of(sums, c.Name)
@@ -272,7 +272,7 @@ func (x *subject) addKills(p *fleet.Pod, sums map[string]*sum, newest *int64) {
 }
 
 // isSettled reports whether a pod is no longer starting: it has been ready for a while, and has no boost.
-func isSettled(p *fleet.Pod, now time.Time) bool {
+func isSettled(p *podplan.Pod, now time.Time) bool {
 	_, boosted := p.Boosted()
 	return !boosted && p.Ready && now.Unix()-p.Changed >= int64(settled/time.Second)
 }

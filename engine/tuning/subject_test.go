@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/tuning/usage"
@@ -19,11 +19,11 @@ import (
 var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 
 // pod is ready since some time before noon.
-func pod(name string, ready time.Duration, containers ...fleet.Container) *fleet.Pod {
-	return &fleet.Pod{Namespace: "shop", Name: name, UID: name, Ready: true, Changed: noon.Add(-ready).Unix(), Containers: containers}
+func pod(name string, ready time.Duration, containers ...podplan.Container) *podplan.Pod {
+	return &podplan.Pod{Namespace: "shop", Name: name, UID: name, Ready: true, Changed: noon.Add(-ready).Unix(), Containers: containers}
 }
 
-func unready(p *fleet.Pod) *fleet.Pod {
+func unready(p *podplan.Pod) *podplan.Pod {
 	p.Ready = false
 	return p
 }
@@ -43,7 +43,7 @@ func at(pods map[string]usage.Pod) map[types.NamespacedName]usage.Pod {
 // TestSamples: the samples of a measurement.
 func TestSamples(t *testing.T) {
 	hour := noon.Add(-time.Hour).Unix()
-	killed := fleet.Container{Name: "app", Resources: fleet.Resources{MemoryLimit: 1 << 30}, KilledAt: noon.Unix()}
+	killed := podplan.Container{Name: "app", Resources: podplan.Resources{MemoryLimit: 1 << 30}, KilledAt: noon.Unix()}
 	long := killed
 	long.KilledAt = hour - 1
 	sample := func(s policy.Sample) policy.Sample {
@@ -52,52 +52,52 @@ func TestSamples(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		reason   string
-		pods     []*fleet.Pod
+		pods     []*podplan.Pod
 		measured map[string]usage.Pod
 		before   map[string]string
 		want     []policy.Sample
 	}{
-		{"the mean of CPU, the largest memory", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
+		{"the mean of CPU, the largest memory", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 300, 7)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 200, Memory: 7, Replicas: 2})}},
-		{"a pod that is not measured yet counts as a replica", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
+		{"a pod that is not measured yet counts as a replica", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
 			map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
-		{"a pod that is not ready does not count", []*fleet.Pod{pod("a", time.Hour), unready(pod("b", time.Hour))},
+		{"a pod that is not ready does not count", []*podplan.Pod{pod("a", time.Hour), unready(pod("b", time.Hour))},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
-		{"one that is starting counts as a replica, and what it uses does not", []*fleet.Pod{pod("a", time.Hour), pod("b", 29*time.Second)},
+		{"one that is starting counts as a replica, and what it uses does not", []*podplan.Pod{pod("a", time.Hour), pod("b", 29*time.Second)},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
-		{"after thirty seconds it does", []*fleet.Pod{pod("a", 30*time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+		{"after thirty seconds it does", []*podplan.Pod{pod("a", 30*time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
-		{"where all are starting, that is said", []*fleet.Pod{pod("a", time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+		{"where all are starting, that is said", []*podplan.Pod{pod("a", time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1, Starting: true})}},
-		{"the same measurement again is none", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)},
+		{"the same measurement again is none", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)},
 			map[string]string{"a": "1"}, nil},
-		{"one newer measurement is enough", []*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
+		{"one newer measurement is enough", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("2", 100, 5)},
 			map[string]string{"a": "1", "b": "1"}, []policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
 		{"a pod of which the server does not say the CPU does not make the others smaller",
-			[]*fleet.Pod{pod("a", time.Hour), pod("b", time.Hour)},
+			[]*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", -1, 7)}, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 7, Replicas: 2})}},
-		{"nor does one of which it does not say the memory", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, -1)},
+		{"nor does one of which it does not say the memory", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, -1)},
 			nil,
 			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: -1, Replicas: 1})}},
-		{"where it says neither, that is no measurement", []*fleet.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", -1, -1)}, nil,
+		{"where it says neither, that is no measurement", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", -1, -1)}, nil,
 			nil},
-		{"no measurement", []*fleet.Pod{pod("a", time.Hour)}, nil, nil, nil},
-		{"a kill counts without one", []*fleet.Pod{unready(pod("a", time.Hour, killed))}, nil, nil,
+		{"no measurement", []*podplan.Pod{pod("a", time.Hour)}, nil, nil, nil},
+		{"a kill counts without one", []*podplan.Pod{unready(pod("a", time.Hour, killed))}, nil, nil,
 			[]policy.Sample{sample(policy.Sample{CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: 1 << 30})}},
-		{"one of long ago does not", []*fleet.Pod{pod("a", time.Hour, long)}, nil, nil, nil},
+		{"one of long ago does not", []*podplan.Pod{pod("a", time.Hour, long)}, nil, nil, nil},
 	} {
 		x := &subject{stamps: tc.before, killed: hour}
-		got := x.samples(noon, noon, &fleet.Fleet{Pods: tc.pods}, at(tc.measured))
+		got := x.samples(noon, noon, &podplan.Fleet{Pods: tc.pods}, at(tc.measured))
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: %s", tc.reason, diff)
 		}
-		for _, s := range x.samples(noon, noon, &fleet.Fleet{Pods: tc.pods}, at(tc.measured)) {
+		for _, s := range x.samples(noon, noon, &podplan.Fleet{Pods: tc.pods}, at(tc.measured)) {
 			t.Errorf("%s: looking again gives %+v", tc.reason, s)
 		}
 	}
@@ -106,25 +106,25 @@ func TestSamples(t *testing.T) {
 // TestStarts: how long pods took to become ready counts once, of pods that the manager has seen come.
 func TestStarts(t *testing.T) {
 	born := noon.Unix()
-	pod := func(name string, created, ready int64) *fleet.Pod {
-		return &fleet.Pod{Name: name, UID: name, Ready: true, Created: born + created, Changed: born + ready}
+	pod := func(name string, created, ready int64) *podplan.Pod {
+		return &podplan.Pod{Name: name, UID: name, Ready: true, Created: born + created, Changed: born + ready}
 	}
 	x := &subject{born: born, starts: map[string]bool{}}
 	for _, step := range []struct {
 		reason string
-		pods   []*fleet.Pod
+		pods   []*podplan.Pod
 		want   []time.Duration
 	}{
 		{"older pods say nothing, those that are not ready nothing yet",
-			[]*fleet.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, []time.Duration{20 * time.Second}},
-		{"again it says nothing", []*fleet.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, nil},
-		{"ready it does", []*fleet.Pod{pod("a", 0, 20), pod("c", 5, 95)}, []time.Duration{90 * time.Second}},
-		{"one that was ready and is not counts no more", []*fleet.Pod{unready(pod("a", 0, 400)), pod("c", 5, 95)}, nil},
-		{"nor when it is ready again", []*fleet.Pod{pod("a", 0, 500), pod("c", 5, 95)}, nil},
-		{"clocks that run backwards and waits of hours say nothing", []*fleet.Pod{pod("d", 10, 9), pod("e", 10, 10+3601)}, nil},
-		{"an hour does", []*fleet.Pod{pod("f", 10, 10+3600)}, []time.Duration{time.Hour}},
+			[]*podplan.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, []time.Duration{20 * time.Second}},
+		{"again it says nothing", []*podplan.Pod{pod("old", -1, 300), pod("a", 0, 20), unready(pod("c", 5, 0))}, nil},
+		{"ready it does", []*podplan.Pod{pod("a", 0, 20), pod("c", 5, 95)}, []time.Duration{90 * time.Second}},
+		{"one that was ready and is not counts no more", []*podplan.Pod{unready(pod("a", 0, 400)), pod("c", 5, 95)}, nil},
+		{"nor when it is ready again", []*podplan.Pod{pod("a", 0, 500), pod("c", 5, 95)}, nil},
+		{"clocks that run backwards and waits of hours say nothing", []*podplan.Pod{pod("d", 10, 9), pod("e", 10, 10+3601)}, nil},
+		{"an hour does", []*podplan.Pod{pod("f", 10, 10+3600)}, []time.Duration{time.Hour}},
 	} {
-		if diff := cmp.Diff(step.want, x.started(&fleet.Fleet{Pods: step.pods})); diff != "" {
+		if diff := cmp.Diff(step.want, x.started(&podplan.Fleet{Pods: step.pods})); diff != "" {
 			t.Errorf("%s: %s", step.reason, diff)
 		}
 	}
@@ -150,20 +150,20 @@ func TestNamesOfWhatBelongsToTargets(t *testing.T) {
 
 // TestWhatPodsRequest on average: of pods that are ready, and containers that request something. At most: of all pods.
 func TestWhatPodsRequest(t *testing.T) {
-	container := func(name string, cpu int64) fleet.Container {
-		return fleet.Container{Name: name, Resources: fleet.Resources{CPU: cpu, Memory: 1000 - cpu}}
+	container := func(name string, cpu int64) podplan.Container {
+		return podplan.Container{Name: name, Resources: podplan.Resources{CPU: cpu, Memory: 1000 - cpu}}
 	}
-	pods := []*fleet.Pod{pod("a", time.Hour, container("app", 100), container("side", 10)),
+	pods := []*podplan.Pod{pod("a", time.Hour, container("app", 100), container("side", 10)),
 		pod("b", time.Hour, container("app", 301), container("none", 0)),
 		unready(pod("c", time.Hour, container("app", 900)))}
-	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, actual.Requested(&fleet.Fleet{Pods: pods})); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, actual.Requested(&podplan.Fleet{Pods: pods})); diff != "" {
 		t.Error(diff)
 	}
 	most := map[string]workload.Requests{"app": {MilliCPU: 900, MemoryBytes: 900}, "side": {MilliCPU: 10, MemoryBytes: 990},
 		"none": {MemoryBytes: 1000}}
 	least := map[string]workload.Requests{"app": {MilliCPU: 100, MemoryBytes: 100}, "side": {MilliCPU: 10, MemoryBytes: 990},
 		"none": {MemoryBytes: 1000}}
-	gotLeast, gotMost := actual.Extremes(&fleet.Fleet{Pods: pods})
+	gotLeast, gotMost := actual.Extremes(&podplan.Fleet{Pods: pods})
 	if diff := cmp.Diff(most, gotMost); diff != "" {
 		t.Error(diff)
 	}

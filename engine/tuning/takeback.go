@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/refusal"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -15,13 +15,13 @@ import (
 
 // Refusals returns the cause for which pods of a target are refused.
 type Refusals interface {
-	Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*fleet.Pod) (string, error)
+	Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*podplan.Pod) (string, error)
 }
 
 // stuck returns the reason why the roll-out of tuned values does not become ready: for apply.RolloutTime no further pod
 // became ready with the requests, and the cluster reports a cause. It returns "" if the roll-out is complete, goes on,
 // or is not blocked, for example while it is paused.
-func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *fleet.Fleet) string {
+func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *podplan.Fleet) string {
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if l.opts.Refusals == nil || k == nil || obj == nil || !k.Adapter.KeepsAmounts() || !k.Adapter.SizesPods() || !hasSet(obj, x.policy) {
 		x.rollout = refusal.Rollout{}

@@ -30,10 +30,10 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/limits"
-	admitpods "flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/admit/registration"
-	"flyball.dev/flyball/engine/controller/newpods"
-	"flyball.dev/flyball/engine/members"
+
+	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/pods/create"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
@@ -221,7 +221,7 @@ func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 }
 
 // newPods returns the webhook with its watches.
-func (s *stage) newPods(ctx context.Context) (*admitpods.Handler, error) {
+func (s *stage) newPods(ctx context.Context) (*create.Handler, error) {
 	w := world.New(world.Scope("flyball-system", nil))
 	kind, _ := kinds.Find("Tortoise")
 	policy := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: mutatedPolicy,
@@ -233,11 +233,11 @@ func (s *stage) newPods(ctx context.Context) (*admitpods.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := members.Options{Watches: watches, Cluster: replicaSets{}, Log: logr.Discard()}
-	index := newpods.New(newpods.Options{World: w, Watches: watches, Owners: members.NewOwners(o), Clock: clock.RealClock{},
+	o := pods.Options{Watches: watches, Cluster: replicaSets{}, Log: logr.Discard()}
+	index := create.New(create.Options{World: w, Watches: watches, Owners: pods.NewOwners(o), Clock: clock.RealClock{},
 		Log: logr.Discard()})
 	go func() { _ = index.Start(ctx) }() // it ends with the context
-	return &admitpods.Handler{Wants: index, Note: func(admitpods.Result) {}, Log: logr.Discard()}, nil
+	return &create.Handler{Wants: index, Note: func(create.Result) {}, Log: logr.Discard()}, nil
 }
 
 // replicaSets is the cluster of package members, with ReplicaSets only.

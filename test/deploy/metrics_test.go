@@ -13,7 +13,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/engine/controller/freezes"
-	"flyball.dev/flyball/engine/controller/newpods"
+	"flyball.dev/flyball/engine/pods/create"
 	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
@@ -53,7 +53,7 @@ func metrics(t *testing.T) []string {
 	if _, err := freezes.NewMetrics(&known); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newpods.NewNote(&known); err != nil {
+	if _, err := create.NewNote(&known); err != nil {
 		t.Fatal(err)
 	}
 	if err := app.RegisterCertificate(&known, nil); err != nil {

@@ -13,10 +13,10 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller/adapters"
-	"flyball.dev/flyball/engine/cost"
-	"flyball.dev/flyball/engine/disruption"
 	"flyball.dev/flyball/engine/inspect"
-	"flyball.dev/flyball/engine/members"
+	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/pods/cost"
+	"flyball.dev/flyball/engine/pods/disruption"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/watch"
@@ -24,8 +24,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// memberOptions returns the options of package members.
-func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log logr.Logger) (o members.Options, err error) {
+// memberOptions returns the options of package pods.
+func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log logr.Logger) (o pods.Options, err error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
 		return o, err
@@ -34,22 +34,22 @@ func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log lo
 	if err != nil {
 		return o, fmt.Errorf("set up the pods of targets: %w", err)
 	}
-	return members.Options{
+	return pods.Options{
 		Watches: watches, Own: apply.FieldManager, Log: log,
 		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), inspector: inspector},
 	}, nil
 }
 
 // newMembers returns the tracker of member pods, and the budgets that say which of them may be restarted.
-func newMembers(pods members.Options, metadatas metadata.Interface, loop *target.Loop) (*members.Members, *disruption.Budgets) {
-	belonging := members.New(pods)
-	budgets := disruption.New(disruption.Options{Watches: pods.Watches, Members: belonging, Pods: metadatas, Again: loop.Queue, Log: pods.Log})
+func newMembers(o pods.Options, metadatas metadata.Interface, loop *target.Loop) (*pods.Members, *disruption.Budgets) {
+	belonging := pods.New(o)
+	budgets := disruption.New(disruption.Options{Watches: o.Watches, Members: belonging, Pods: metadatas, Again: loop.Queue, Log: o.Log})
 	loop.FollowBudgets(budgets)
 	return belonging, budgets
 }
 
 // newCosts returns the loop that sets deletion costs of pods, connected to the target loop and the status writer.
-func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer,
+func newCosts(belonging *pods.Members, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer,
 	adapters *adapters.Controller,
 	m *cost.Metrics, log logr.Logger,
 ) *cost.Loop {
@@ -61,14 +61,14 @@ func newCosts(belonging *members.Members, w *world.World, writer *apply.Writer, 
 	return costs
 }
 
-// owners implements members.Cluster.
+// owners implements pods.Cluster.
 type owners struct {
 	world     *world.World
 	mapper    meta.RESTMapper
 	inspector *inspect.Inspector
 }
 
-// OwnerOf implements members.Cluster. Kinds in use are watched anyway.
+// OwnerOf implements pods.Cluster. Kinds in use are watched anyway.
 func (o owners) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool) {
 	k := o.world.Snapshot().InUse(ref.GroupKind)
 	if k == nil {
@@ -80,7 +80,7 @@ func (o owners) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool) 
 	return owner, true
 }
 
-// Ends implements members.Cluster. A controller that ignores deletion costs ends the search for owners, and so does a
+// Ends implements pods.Cluster. A controller that ignores deletion costs ends the search for owners, and so does a
 // Node.
 func (o owners) Ends(gk schema.GroupKind) bool {
 	if gk.Group == "" && gk.Kind == "Node" {
@@ -90,7 +90,7 @@ func (o owners) Ends(gk schema.GroupKind) bool {
 	return ok && !known.HeedsCosts
 }
 
-// Resource implements members.Cluster.
+// Resource implements pods.Cluster.
 func (o owners) Resource(ctx context.Context, gk schema.GroupKind) (schema.GroupVersionResource, bool, error) {
 	mapping, err := o.mapper.RESTMapping(gk)
 	if meta.IsNoMatchError(err) {

@@ -18,10 +18,10 @@ import (
 	"flyball.dev/flyball/engine/controller/feed"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/policies"
-	"flyball.dev/flyball/engine/cost"
-	"flyball.dev/flyball/engine/disruption/rooms"
-	"flyball.dev/flyball/engine/members"
-	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/pods/cost"
+	"flyball.dev/flyball/engine/pods/resize"
+	"flyball.dev/flyball/engine/pods/rooms"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/template"
@@ -68,7 +68,7 @@ func (e *engine) Start(ctx context.Context) error {
 
 // addEngine adds the world's feeds, the loops that work on targets, and the controllers of Flyball's own kinds.
 func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings,
-	enforcement *freezes.Enforcement, pods members.Options) error {
+	enforcement *freezes.Enforcement, pods pods.Options) error {
 	log := opts.Log.WithName("engine")
 	cached, recorder := mgr.GetClient(), status.CutNotes(mgr.GetEventRecorder("flyball"))
 	rates, err := opts.Savings.rates()

@@ -8,34 +8,34 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	admitpods "flyball.dev/flyball/engine/admit/newpods"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/controller"
-	"flyball.dev/flyball/engine/controller/newpods"
-	"flyball.dev/flyball/engine/members"
+
+	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/pods/create"
 )
 
 // addNewPods serves the webhook that sets requests of new pods, on every replica, and keeps its webhook configuration
 // up to date.
-func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, pods members.Options) error {
+func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, o pods.Options) error {
 	if !j.opts.Webhook.Pods {
 		return addNoNewPods(mgr, j.clients, j.opts)
 	}
 	log := j.opts.Log.WithName("pods")
-	note, err := newpods.NewNote(j.opts.Registry)
+	note, err := create.NewNote(j.opts.Registry)
 	if err != nil {
 		return fmt.Errorf("register the metrics of new pods: %w", err)
 	}
-	index := newpods.New(newpods.Options{
-		World: j.world, Watches: pods.Watches, Owners: members.NewOwners(pods), Clock: j.clock, Log: log,
+	index := create.New(create.Options{
+		World: j.world, Watches: o.Watches, Owners: pods.NewOwners(o), Clock: j.clock, Log: log,
 		Between: []schema.GroupKind{{Group: "apps", Kind: "ReplicaSet"}},
 	})
-	server.HandleHTTP(registration.PodsPath, &admitpods.Handler{Wants: index, Note: note, Log: log})
+	server.HandleHTTP(registration.PodsPath, &create.Handler{Wants: index, Note: note, Log: log})
 	if err := mgr.Add(index); err != nil {
 		return fmt.Errorf("set up what is known of new pods: %w", err)
 	}
-	hook := &newpods.Hook{
+	hook := &create.Hook{
 		Index: index, Server: server, Exempt: j.exempt(), Owner: j.owner(), Log: log,
 		Hook: registration.PodsHook{Client: j.clients.AdmissionregistrationV1().MutatingWebhookConfigurations()},
 	}

@@ -18,16 +18,16 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller/adapters"
-	"flyball.dev/flyball/engine/fleet"
-	"flyball.dev/flyball/engine/fleet/inplace"
-	"flyball.dev/flyball/engine/members"
-	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/podplan"
+
+	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/world"
 )
 
 // newResizes returns the loop that resizes pods in place, connected to the target loop.
-func newResizes(belonging *members.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop,
+func newResizes(belonging *pods.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop,
 	adapters *adapters.Controller,
 	recorder events.EventRecorder, m *resize.Metrics, log logr.Logger,
 ) (*resize.Loop, error) {
@@ -38,7 +38,7 @@ func newResizes(belonging *members.Members, config *rest.Config, opts Options, w
 	server := &resizing{client: client, clock: clock.RealClock{}}
 	resized := resize.New(w, belonging, writer, adapters, m, resize.Options{
 		Clock: opts.Clock, Server: server.options, Turns: loop, Requeue: loop.Queue, Fault: loop.CountFault, Log: log,
-		Kept: func(p *fleet.Pod, why string) {
+		Kept: func(p *podplan.Pod, why string) {
 			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
 			recorder.Eventf(pod, nil, corev1.EventTypeWarning, "RequestsKept", "GiveBack",
 				"no policy asks for the requests that Flyball gave it, and it keeps them until it is replaced: %s", why)
@@ -62,11 +62,11 @@ type resizing struct {
 	clock  clock.PassiveClock
 
 	mu    sync.Mutex
-	known inplace.Options
+	known podplan.ResizeOptions
 	asked time.Time
 }
 
-func (r *resizing) options() (inplace.Options, error) {
+func (r *resizing) options() (podplan.ResizeOptions, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.asked.IsZero() && r.clock.Since(r.asked) < askedFor {
@@ -80,7 +80,7 @@ func (r *resizing) options() (inplace.Options, error) {
 }
 
 // resizingOf asks the API server which fields of a pod can be changed in place.
-func resizingOf(client discovery.DiscoveryInterface) (o inplace.Options, err error) {
+func resizingOf(client discovery.DiscoveryInterface) (o podplan.ResizeOptions, err error) {
 	served, err := client.ServerResourcesForGroupVersion("v1")
 	if err != nil {
 		return o, fmt.Errorf("ask the API server whether pods can be changed in place: %w", err)

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/disruption"
-	"flyball.dev/flyball/engine/disruption/rooms"
-	"flyball.dev/flyball/engine/members"
-	"flyball.dev/flyball/engine/resize"
+	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/pods/disruption"
+	"flyball.dev/flyball/engine/pods/resize"
+	"flyball.dev/flyball/engine/pods/rooms"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
@@ -29,7 +29,7 @@ import (
 const measureTime = 15 * time.Second
 
 // newTuning returns the loop that learns from pod usage, connected to the target loop and the status writer.
-func newTuning(belonging *members.Members, nodes *rooms.Nodes, budgets *disruption.Budgets, resized *resize.Loop, config *rest.Config,
+func newTuning(belonging *pods.Members, nodes *rooms.Nodes, budgets *disruption.Budgets, resized *resize.Loop, config *rest.Config,
 	opts Options, w *world.World, loop *target.Loop, statuses *status.Writer, recorder events.EventRecorder,
 	m *tuning.Metrics, log logr.Logger,
 ) (*tuning.Loop, error) {

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/inspect"
-	"flyball.dev/flyball/engine/members"
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/world"
@@ -28,7 +28,7 @@ import (
 
 // addWebhook serves admission requests on every replica. It returns nil if the webhook is disabled.
 func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezes.Enforcement,
-	pods members.Options) (*server.Server, error) {
+	pods pods.Options) (*server.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)
 	}

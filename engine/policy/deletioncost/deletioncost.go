@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/fleet"
 	"flyball.dev/flyball/engine/pipeline"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
 	"flyball.dev/flyball/engine/policy/selector"
@@ -177,7 +177,7 @@ func (d *deletionCost) NodeLabels() []string {
 }
 
 // PlanCosts implements policy.PodOrderer.
-func (d *deletionCost) PlanCosts(f *fleet.Fleet, now time.Time) fleet.Plan {
+func (d *deletionCost) PlanCosts(f *podplan.Fleet, now time.Time) podplan.Plan {
 	return algorithm.Make(d.rules.Algorithm, f, d.params(), d.rules.DuringRollOut, now)
 }
 

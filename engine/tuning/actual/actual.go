@@ -11,13 +11,13 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // State has the present numbers of a target's pods and autoscaler.
 type State struct {
-	pods  []*fleet.Pod
+	pods  []*podplan.Pod
 	known bool
 	// requests by container. Containers that no pod has are absent.
 	requests map[workload.Amount]span
@@ -28,13 +28,13 @@ type State struct {
 }
 
 // Of returns the state of pods, without an autoscaler yet. known reports whether the pods are known at all.
-func Of(pods []*fleet.Pod, known bool) State {
+func Of(pods []*podplan.Pod, known bool) State {
 	h := State{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
 	for _, p := range pods {
 		for _, c := range p.Usual() {
 			for of, amount := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 				key := request(c.Name, of)
-				h.requests[key] = h.requests[key].with(amount, p.Resize.State != fleet.ResizeDone)
+				h.requests[key] = h.requests[key].with(amount, p.Resize.State != podplan.ResizeDone)
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recom
 	}
 	late := 0
 	for _, p := range h.pods {
-		one := Of([]*fleet.Pod{p}, true)
+		one := Of([]*podplan.Pod{p}, true)
 		if one.isBehind(v, id, st) {
 			late++
 		}

@@ -1,12 +1,12 @@
 package actual
 
 import (
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Requested returns the mean requests of the ready pods, in milli-CPU by container.
-func Requested(f *fleet.Fleet) map[string]int64 {
+func Requested(f *podplan.Fleet) map[string]int64 {
 	sums, pods := map[string]int64{}, map[string]int64{}
 	for _, p := range f.Pods {
 		for _, c := range p.Usual() {
@@ -23,7 +23,7 @@ func Requested(f *fleet.Fleet) map[string]int64 {
 }
 
 // Extremes returns the least and the largest requests of any pod, by container.
-func Extremes(f *fleet.Fleet) (least, most map[string]workload.Requests) {
+func Extremes(f *podplan.Fleet) (least, most map[string]workload.Requests) {
 	least, most = map[string]workload.Requests{}, map[string]workload.Requests{}
 	for _, p := range f.Pods {
 		for _, c := range p.Usual() {

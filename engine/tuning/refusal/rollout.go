@@ -3,7 +3,7 @@ package refusal
 import (
 	"time"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -19,7 +19,8 @@ type Rollout struct {
 
 // Look records the pods during the roll-out of requests that are claimed since an instant. It returns the time for
 // which no further pod became ready with the requests, and the pods that have the requests and are not ready.
-func (r *Rollout) Look(f *fleet.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration, unready []*fleet.Pod) {
+func (r *Rollout) Look(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
+	unready []*podplan.Pod) {
 	through := 0
 	for _, p := range f.Pods {
 		switch {
@@ -40,7 +41,7 @@ func (r *Rollout) Look(f *fleet.Fleet, asked map[workload.Amount]int64, since, n
 func (r *Rollout) Again(now time.Time) { r.moved = now }
 
 // has reports whether a pod has the requests, for those of its containers that they name.
-func has(p *fleet.Pod, asked map[workload.Amount]int64) bool {
+func has(p *podplan.Pod, asked map[workload.Amount]int64) bool {
 	for _, c := range p.Usual() {
 		for of, n := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 			if to, wanted := asked[workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: of}]; wanted && to != n {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/integration/zones"
 )
@@ -71,7 +71,7 @@ func allCosts(g Gomega, namespace string) map[string]string {
 	g.Expect(env.Client.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 	found := map[string]string{}
 	for i := range list.Items {
-		if cost, ok := list.Items[i].Annotations[fleet.CostAnnotation]; ok {
+		if cost, ok := list.Items[i].Annotations[podplan.CostAnnotation]; ok {
 			found[list.Items[i].Name] = cost + " by " + zones.Writer(&list.Items[i])
 		}
 	}
@@ -82,7 +82,7 @@ func allCosts(g Gomega, namespace string) map[string]string {
 func costed(namespace, app string) *corev1.Pod {
 	GinkgoHelper()
 	for _, p := range podsOf(Default, namespace, app) {
-		if p.Annotations[fleet.CostAnnotation] != "" {
+		if p.Annotations[podplan.CostAnnotation] != "" {
 			return p
 		}
 	}
@@ -115,7 +115,7 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 		pods := podsOf(Default, ns, "web")
 		plan := cluster.Plan(pods)
 		pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
-			return !slices.ContainsFunc(plan[:2], func(c fleet.Change) bool { return c.Pod.Name == p.Name })
+			return !slices.ContainsFunc(plan[:2], func(c podplan.Change) bool { return c.Pod.Name == p.Name })
 		})
 		Expect(env.Patch(ctx, pods[0], `{"metadata":{"labels":{"`+locked+`":"yes"}}}`)).To(Succeed())
 		Eventually(func() error {
@@ -158,13 +158,13 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 
 	It("because an admission policy drops it are left after one try, and the status reports it", func() {
 		admission("MutatingAdmissionPolicy", ns, `reinvocationPolicy: Never
-  mutations: [{patchType: JSONPatch, jsonPatch: {expression: 'has(object.metadata.annotations) && "`+fleet.CostAnnotation+`" in object.metadata.annotations ?
-    [JSONPatch{op: "remove", path: "/metadata/annotations/" + jsonpatch.escapeKey("`+fleet.CostAnnotation+`")}] : []'}}]`)
+  mutations: [{patchType: JSONPatch, jsonPatch: {expression: 'has(object.metadata.annotations) && "`+podplan.CostAnnotation+`" in object.metadata.annotations ?
+    [JSONPatch{op: "remove", path: "/metadata/annotations/" + jsonpatch.escapeKey("`+podplan.CostAnnotation+`")}] : []'}}]`)
 		pod := podsOf(Default, ns, "web")[0]
 		Eventually(func(g Gomega) {
-			p, err := dryRun(pod, `{"metadata":{"annotations":{"`+fleet.CostAnnotation+`":"1"}}}`)
+			p, err := dryRun(pod, `{"metadata":{"annotations":{"`+podplan.CostAnnotation+`":"1"}}}`)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(p.Annotations).NotTo(HaveKey(fleet.CostAnnotation))
+			g.Expect(p.Annotations).NotTo(HaveKey(podplan.CostAnnotation))
 		}).Should(Succeed())
 		Expect(env.Client.Create(ctx, policy)).To(Succeed())
 		n := len(cluster.Plan(podsOf(Default, ns, "web")))
@@ -231,9 +231,9 @@ var _ = Describe("Costs of other pods", func() {
 			Expect(env.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("gitops"),
 				client.ForceOwnership)).To(Succeed())
 		}
-		cost := own.Annotations[fleet.CostAnnotation]
-		apply(own, map[string]string{fleet.CostAnnotation: cost})
-		apply(other, map[string]string{fleet.CostAnnotation: "2147483647"})
+		cost := own.Annotations[podplan.CostAnnotation]
+		apply(own, map[string]string{podplan.CostAnnotation: cost})
+		apply(other, map[string]string{podplan.CostAnnotation: "2147483647"})
 		Eventually(func(g Gomega) {
 			g.Expect(statusOf(g, policy).ForeignWriters).To(Equal([]v1alpha1.ForeignWriter{{Manager: "gitops", Pods: 2}}))
 		}).Should(Succeed())

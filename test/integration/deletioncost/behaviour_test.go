@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/integration/zones"
@@ -25,7 +25,7 @@ import (
 func costs(g Gomega, namespace, app string) map[string]string {
 	found := map[string]string{}
 	for _, p := range podsOf(g, namespace, app) {
-		if cost, ok := p.Annotations[fleet.CostAnnotation]; ok {
+		if cost, ok := p.Annotations[podplan.CostAnnotation]; ok {
 			found[p.Name] = cost + " by " + zones.Writer(p)
 		}
 	}
@@ -88,7 +88,7 @@ func writesOf(g Gomega, m *harness.Manager, policy client.Object) map[string]int
 // setBy sets the cost of a pod as somebody else.
 func setBy(manager string, p *corev1.Pod, cost string) {
 	GinkgoHelper()
-	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, fleet.CostAnnotation, cost)
+	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, podplan.CostAnnotation, cost)
 	Expect(env.Client.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner(manager))).To(Succeed())
 }
 
@@ -257,7 +257,7 @@ var _ = Describe("A pod template that sets the cost", func() {
 		start()
 		ns := suite.Namespace(ctx, env)
 		text := strings.Replace(zones.DeploymentText, "template: {metadata: {labels: {app: %[2]s}}",
-			`template: {metadata: {labels: {app: %[2]s}, annotations: {"`+fleet.CostAnnotation+`": "5"}}`, 1)
+			`template: {metadata: {labels: {app: %[2]s}, annotations: {"`+podplan.CostAnnotation+`": "5"}}`, 1)
 		objs, err := harness.Objects(fmt.Appendf(nil, text, ns, "web", 6))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(env.Client.Create(ctx, objs[0])).To(Succeed())
@@ -325,7 +325,7 @@ var _ = Describe("Pods and nodes", func() {
 		costed := func(g Gomega) int {
 			n := 0
 			for _, p := range podsOf(g, ns, "web") {
-				if _, ok := p.Annotations[fleet.CostAnnotation]; ok && p.Labels["revision"] == "2" {
+				if _, ok := p.Annotations[podplan.CostAnnotation]; ok && p.Labels["revision"] == "2" {
 					n++
 				}
 			}

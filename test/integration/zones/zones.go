@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -158,15 +158,16 @@ func (c *Cluster) Best(pods []*corev1.Pod, n int) int {
 }
 
 // Fleet returns the pods in the planner's form.
-func (c *Cluster) Fleet(list []*corev1.Pod) *fleet.Fleet {
-	f := &fleet.Fleet{Own: manager}
+func (c *Cluster) Fleet(list []*corev1.Pod) *podplan.Fleet {
+	f := &podplan.Fleet{Own: manager}
 	for _, p := range list {
 		owner := metav1.GetControllerOf(p)
-		q := &fleet.Pod{Name: p.Name, UID: string(p.UID), Assigned: p.Spec.NodeName != "", Group: owner.Name, Revision: owner.Name,
-			Phase: fleet.Running,
-			Ready: IsReady(p), Created: p.CreationTimestamp.Unix(), Cost: fleet.ParseCost(p.Annotations[fleet.CostAnnotation]), Writer: Writer(p)}
+		q := &podplan.Pod{Name: p.Name, UID: string(p.UID), Assigned: p.Spec.NodeName != "", Group: owner.Name, Revision: owner.Name,
+			Phase: podplan.Running,
+			Ready: IsReady(p), Created: p.CreationTimestamp.Unix(), Cost: podplan.ParseCost(p.Annotations[podplan.CostAnnotation]),
+			Writer: Writer(p)}
 		if p.Status.Phase == corev1.PodPending {
-			q.Phase = fleet.Pending
+			q.Phase = podplan.Pending
 		}
 		for _, c := range p.Status.Conditions {
 			if c.Type == corev1.PodReady {
@@ -174,7 +175,7 @@ func (c *Cluster) Fleet(list []*corev1.Pod) *fleet.Fleet {
 			}
 		}
 		if q.Assigned {
-			q.Node = &fleet.Node{Name: p.Spec.NodeName, Labels: map[string]string{NodeLabel: c.ZoneOf[p.Spec.NodeName]}}
+			q.Node = &podplan.Node{Name: p.Spec.NodeName, Labels: map[string]string{NodeLabel: c.ZoneOf[p.Spec.NodeName]}}
 		}
 		f.Pods = append(f.Pods, q)
 	}
@@ -182,14 +183,14 @@ func (c *Cluster) Fleet(list []*corev1.Pod) *fleet.Fleet {
 }
 
 // Plan returns the changes of the planner.
-func (c *Cluster) Plan(list []*corev1.Pod) []fleet.Change {
+func (c *Cluster) Plan(list []*corev1.Pod) []podplan.Change {
 	return algorithm.Make(algorithm.Default, c.Fleet(list), algorithm.Params{SpreadBy: []string{NodeLabel}}, true, time.Now()).Changes
 }
 
 // Writer returns the field manager that has set the cost of a pod.
 func Writer(p *corev1.Pod) string {
 	for _, entry := range p.ManagedFields {
-		if entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), fleet.CostAnnotation) {
+		if entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), podplan.CostAnnotation) {
 			return entry.Manager
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 )
 
 // Params are the parameters of a policy besides the name of its algorithm.
@@ -32,14 +32,14 @@ type Weight struct {
 type Algorithm interface {
 	// Tiers returns a number for each pod of a group: pods with the lowest number are deleted first, and pods with
 	// equal numbers in any order.
-	Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64
+	Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64
 }
 
 // byPod is an Algorithm that numbers each pod independently.
-type byPod func(*fleet.Pod, Params) int64
+type byPod func(*podplan.Pod, Params) int64
 
 // Tiers implements Algorithm.
-func (of byPod) Tiers(_ *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
+func (of byPod) Tiers(_ *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
 	tiers := make([]int64, len(pods))
 	for i, pod := range pods {
 		tiers[i] = of(pod, p)
@@ -49,7 +49,7 @@ func (of byPod) Tiers(_ *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
 
 // planner is an Algorithm that assigns costs itself. The costs must be comparable across groups.
 type planner interface {
-	plan(f *fleet.Fleet, p Params, expected func(*fleet.Pod) fleet.Class) []fleet.Change
+	plan(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.Class) []podplan.Change
 }
 
 // refresher is an Algorithm with inputs besides the fleet.
@@ -61,8 +61,8 @@ type refresher interface {
 // registry has every algorithm by its name. Youngest deletes the newest pods first, Oldest the oldest.
 var registry = map[string]Algorithm{
 	"Spread":        spread{},
-	"Youngest":      byPod(func(p *fleet.Pod, _ Params) int64 { return -p.Created }),
-	"Oldest":        byPod(func(p *fleet.Pod, _ Params) int64 { return p.Created }),
+	"Youngest":      byPod(func(p *podplan.Pod, _ Params) int64 { return -p.Created }),
+	"Oldest":        byPod(func(p *podplan.Pod, _ Params) int64 { return p.Created }),
 	"NodeOccupancy": nodeOccupancy{byPod(occupancy)},
 	"NodeLifetime":  byPod(lifetime),
 	"Weighted":      weighted{},
@@ -94,19 +94,19 @@ const (
 
 // Make returns the plan for a fleet at an instant. During a roll-out there are no changes, unless
 // duringRollOut is true.
-func Make(name string, f *fleet.Fleet, p Params, duringRollOut bool, now time.Time) fleet.Plan {
-	var out fleet.Plan
+func Make(name string, f *podplan.Fleet, p Params, duringRollOut bool, now time.Time) podplan.Plan {
+	var out podplan.Plan
 	if over := rollOutEnds(f, now); !duringRollOut && now.Before(over) {
-		return fleet.Plan{RollingOut: true, Again: over}
+		return podplan.Plan{RollingOut: true, Again: over}
 	}
-	expected := func(pod *fleet.Pod) fleet.Class {
-		c := fleet.ClassOf(pod)
-		if c == fleet.ClassReady || c == 0 {
+	expected := func(pod *podplan.Pod) podplan.Class {
+		c := podplan.ClassOf(pod)
+		if c == podplan.ClassReady || c == 0 {
 			return c
 		}
 		if until := unreadySince(pod).Add(grace); now.Before(until) {
 			out.WakeAt(until)
-			return fleet.ClassReady
+			return podplan.ClassReady
 		}
 		return c
 	}
@@ -119,9 +119,9 @@ func Make(name string, f *fleet.Fleet, p Params, duringRollOut bool, now time.Ti
 	if own, ok := a.(planner); ok {
 		out.Changes = own.plan(f, p, expected)
 	} else {
-		out.Changes = inTiers(f, func(pods []*fleet.Pod) []int64 { return a.Tiers(f, pods, p) })
+		out.Changes = inTiers(f, func(pods []*podplan.Pod) []int64 { return a.Tiers(f, pods, p) })
 	}
-	slices.SortFunc(out.Changes, func(a, b fleet.Change) int {
+	slices.SortFunc(out.Changes, func(a, b podplan.Change) int {
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name))
 	})
 	return out
@@ -129,7 +129,7 @@ func Make(name string, f *fleet.Fleet, p Params, duringRollOut bool, now time.Ti
 
 // rollOutEnds returns the time when a roll-out counts as over without further events: pods of several revisions
 // exist, and one was created, deleted, changed its readiness a moment ago, or is starting.
-func rollOutEnds(f *fleet.Fleet, now time.Time) time.Time {
+func rollOutEnds(f *podplan.Fleet, now time.Time) time.Time {
 	if f.Revisions() < 2 {
 		return time.Time{}
 	}
@@ -142,10 +142,10 @@ func rollOutEnds(f *fleet.Fleet, now time.Time) time.Time {
 	return over
 }
 
-func unreadySince(p *fleet.Pod) time.Time { return time.Unix(cmp.Or(p.Changed, p.Created), 0) }
+func unreadySince(p *podplan.Pod) time.Time { return time.Unix(cmp.Or(p.Changed, p.Created), 0) }
 
 // plannable returns the pods of a group with a cost that may be set: pods on a known node without a foreign cost. The
 // controller deletes pods without a node first at any cost, and pods on a vanished node are about to go.
-func plannable(f *fleet.Fleet, group []*fleet.Pod) []*fleet.Pod {
-	return slices.DeleteFunc(slices.Clone(group), func(p *fleet.Pod) bool { return p.Node == nil || f.IsForeign(p) })
+func plannable(f *podplan.Fleet, group []*podplan.Pod) []*podplan.Pod {
+	return slices.DeleteFunc(slices.Clone(group), func(p *podplan.Pod) bool { return p.Node == nil || f.IsForeign(p) })
 }

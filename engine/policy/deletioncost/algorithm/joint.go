@@ -5,14 +5,14 @@ import (
 	"maps"
 	"slices"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 )
 
 // jointly assigns costs to the pods of several groups, so the domains stay even over all groups. It follows a
 // Deployment scaled down in small steps: each step deletes a pod from the largest ReplicaSet, or from the older of two
 // equal ones. Of the possible pods, the step deletes a pod in the domain with the most pods over all groups. Only the
 // first label counts, and each pod of a group has a different cost.
-func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(*fleet.Pod) fleet.Class) []fleet.Change {
+func jointly(f *podplan.Fleet, groups [][]*podplan.Pod, label string, expected func(*podplan.Pod) podplan.Class) []podplan.Change {
 	total := map[string]int{}
 	for _, p := range f.Pods {
 		if d, ok := p.Domain(label); ok {
@@ -30,7 +30,7 @@ func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(
 		}
 		largest.takeFrom(total)
 	}
-	var changes []fleet.Change
+	var changes []podplan.Change
 	for _, s := range all {
 		changes = append(changes, s.assign()...)
 	}
@@ -39,22 +39,22 @@ func jointly(f *fleet.Fleet, groups [][]*fleet.Pod, label string, expected func(
 
 // seat is one position in the deletion order of a group: any pod of a class and a domain can take it.
 type seat struct {
-	class  fleet.Class
+	class  podplan.Class
 	domain string
 }
 
 // sequence is the deletion order of a group.
 type sequence struct {
-	pods map[seat][]*fleet.Pod
+	pods map[seat][]*podplan.Pod
 	// classes are the classes of pods without a seat, in deletion order; waiting counts these pods by class and domain.
-	classes []fleet.Class
-	waiting map[fleet.Class]map[string]int
+	classes []podplan.Class
+	waiting map[podplan.Class]map[string]int
 	left    int
 	seats   []seat
 }
 
-func newSequence(group []*fleet.Pod, label string, expected func(*fleet.Pod) fleet.Class) *sequence {
-	s := &sequence{pods: map[seat][]*fleet.Pod{}, waiting: map[fleet.Class]map[string]int{}, left: len(group)}
+func newSequence(group []*podplan.Pod, label string, expected func(*podplan.Pod) podplan.Class) *sequence {
+	s := &sequence{pods: map[seat][]*podplan.Pod{}, waiting: map[podplan.Class]map[string]int{}, left: len(group)}
 	for _, p := range group {
 		d, _ := p.Domain(label)
 		c := expected(p)
@@ -88,16 +88,16 @@ func (s *sequence) takeFrom(total map[string]int) {
 
 // assign assigns a pod and a cost to each seat, from 0 for the last seat downwards. A pod that has the cost of a
 // fitting seat keeps it.
-func (s *sequence) assign() []fleet.Change {
+func (s *sequence) assign() []podplan.Change {
 	free := map[seat][]int32{}
 	for i, at := range slices.Backward(s.seats) {
 		free[at] = append(free[at], int32(i+1-len(s.seats)))
 	}
-	var changes []fleet.Change
+	var changes []podplan.Change
 	for at, costs := range free {
 		pods := s.pods[at]
-		slices.SortFunc(pods, func(a, b *fleet.Pod) int { return cmp.Or(cmp.Compare(b.Writer, a.Writer), stayers(a, b)) })
-		pods = slices.DeleteFunc(pods, func(p *fleet.Pod) bool {
+		slices.SortFunc(pods, func(a, b *podplan.Pod) int { return cmp.Or(cmp.Compare(b.Writer, a.Writer), stayers(a, b)) })
+		pods = slices.DeleteFunc(pods, func(p *podplan.Pod) bool {
 			i := slices.Index(costs, p.Cost)
 			if i >= 0 {
 				costs = slices.Delete(costs, i, i+1)
@@ -106,7 +106,7 @@ func (s *sequence) assign() []fleet.Change {
 		})
 		slices.SortFunc(pods, stayers)
 		for i, p := range pods {
-			changes = append(changes, fleet.Change{Pod: p, Cost: costs[i]})
+			changes = append(changes, podplan.Change{Pod: p, Cost: costs[i]})
 		}
 	}
 	return changes

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"time"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 )
 
 // nodeOccupancy empties nearly idle nodes first, so they can be removed: pods on nodes with few pods are
@@ -12,7 +12,7 @@ import (
 // pod would change the order.
 type nodeOccupancy struct{ byPod }
 
-func occupancy(p *fleet.Pod, _ Params) int64 { return int64(bits.Len(uint(max(p.Node.Pods, 0)))) }
+func occupancy(p *podplan.Pod, _ Params) int64 { return int64(bits.Len(uint(max(p.Node.Pods, 0)))) }
 
 // lookAgain is the interval of counting the nodes' other pods.
 const lookAgain = time.Minute

@@ -8,16 +8,17 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 )
 
-var somewhere = &fleet.Node{Name: "node", Labels: map[string]string{"zone": "a"}}
+var somewhere = &podplan.Node{Name: "node", Labels: map[string]string{"zone": "a"}}
 
 // podsOf returns pods on one node, the first the oldest. All nonzero costs are Flyball's.
-func podsOf(costs ...int32) []*fleet.Pod {
-	var pods []*fleet.Pod
+func podsOf(costs ...int32) []*podplan.Pod {
+	var pods []*podplan.Pod
 	for i, cost := range costs {
-		p := &fleet.Pod{Name: fmt.Sprintf("pod-%02d", i), UID: fmt.Sprint(i), Node: somewhere, Assigned: true, Group: "g", Phase: fleet.Running,
+		p := &podplan.Pod{Name: fmt.Sprintf("pod-%02d", i), UID: fmt.Sprint(i), Node: somewhere, Assigned: true, Group: "g",
+			Phase: podplan.Running,
 			Ready: true, Created: int64(i), Cost: cost}
 		if cost != 0 {
 			p.Writer = "flyball"
@@ -28,17 +29,17 @@ func podsOf(costs ...int32) []*fleet.Pod {
 }
 
 // planned returns the cost of each pod after the changes of a plan.
-func planned(pods []*fleet.Pod, tiers []int64) []int32 {
-	of := map[*fleet.Pod]int64{}
+func planned(pods []*podplan.Pod, tiers []int64) []int32 {
+	of := map[*podplan.Pod]int64{}
 	for i, p := range pods {
 		of[p] = tiers[i]
 	}
-	cost := map[*fleet.Pod]int32{}
+	cost := map[*podplan.Pod]int32{}
 	for _, p := range pods {
 		cost[p] = p.Cost
 	}
-	f := &fleet.Fleet{Pods: pods, Own: "flyball"}
-	for _, c := range inTiers(f, func(pods []*fleet.Pod) []int64 {
+	f := &podplan.Fleet{Pods: pods, Own: "flyball"}
+	for _, c := range inTiers(f, func(pods []*podplan.Pod) []int64 {
 		var out []int64
 		for _, p := range pods {
 			out = append(out, of[p])

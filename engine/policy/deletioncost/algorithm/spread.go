@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 )
 
 // spread keeps the domains of a node label as even as possible for any number of remaining pods.
@@ -17,15 +17,15 @@ type spread struct{}
 
 // slot is a pod at a height in a domain; a fixed pod cannot be moved.
 type slot struct {
-	pod   *fleet.Pod
+	pod   *podplan.Pod
 	fixed bool
 }
 
 // Tiers implements Algorithm, for use in Weighted: the tier of a pod is its layer.
-func (spread) Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
-	layer := map[*fleet.Pod]int64{}
+func (spread) Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
+	layer := map[*podplan.Pod]int64{}
 	for _, in := range byDomain(pods, p.SpreadBy[0]) {
-		for i, s := range stack(f, in, p.SpreadBy[1:], fleet.ClassOf, nil) {
+		for i, s := range stack(f, in, p.SpreadBy[1:], podplan.ClassOf, nil) {
 			layer[s.pod] = int64(-i)
 		}
 	}
@@ -36,17 +36,17 @@ func (spread) Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
 	return tiers
 }
 
-func (spread) plan(f *fleet.Fleet, p Params, expected func(*fleet.Pod) fleet.Class) []fleet.Change {
+func (spread) plan(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.Class) []podplan.Change {
 	groups := f.Groups()
 	if len(groups) > 1 {
 		return jointly(f, groups, p.SpreadBy[0], expected)
 	}
-	var changes []fleet.Change
+	var changes []podplan.Change
 	for _, group := range groups {
 		for _, in := range byDomain(group, p.SpreadBy[0]) {
 			for i, s := range stack(f, in, p.SpreadBy[1:], expected, heightOf) {
 				if cost := int32(-i); !s.fixed && s.pod.Cost != cost {
-					changes = append(changes, fleet.Change{Pod: s.pod, Cost: cost})
+					changes = append(changes, podplan.Change{Pod: s.pod, Cost: cost})
 				}
 			}
 		}
@@ -55,12 +55,12 @@ func (spread) plan(f *fleet.Fleet, p Params, expected func(*fleet.Pod) fleet.Cla
 }
 
 // heightOf returns the height that corresponds to a pod's cost; 0: none.
-func heightOf(p *fleet.Pod) int { return max(0, 1-int(p.Cost)) }
+func heightOf(p *podplan.Pod) int { return max(0, 1-int(p.Cost)) }
 
 // byDomain returns the pods of a group by domain. Nodes without the label form one domain. Pods without a known node
 // are left out.
-func byDomain(group []*fleet.Pod, label string) map[string][]*fleet.Pod {
-	out := map[string][]*fleet.Pod{}
+func byDomain(group []*podplan.Pod, label string) map[string][]*podplan.Pod {
+	out := map[string][]*podplan.Pod{}
 	for _, p := range group {
 		if d, ok := p.Domain(label); ok {
 			out[d] = append(out[d], p)
@@ -72,8 +72,9 @@ func byDomain(group []*fleet.Pod, label string) map[string][]*fleet.Pod {
 // stack assigns heights to the pods of one domain, the lowest first, so the domains of further labels are as even
 // as possible in it. A pod keeps its current height if possible; height returns the current height, 0 for none. A nil
 // height means all pods are without a height.
-func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet.Pod) fleet.Class, height func(*fleet.Pod) int) []slot {
-	classes := map[fleet.Class][]*fleet.Pod{}
+func stack(f *podplan.Fleet, in []*podplan.Pod, below []string, expected func(*podplan.Pod) podplan.Class,
+	height func(*podplan.Pod) int) []slot {
+	classes := map[podplan.Class][]*podplan.Pod{}
 	for _, p := range in {
 		c := expected(p)
 		classes[c] = append(classes[c], p)
@@ -84,7 +85,7 @@ func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet
 		slices.SortFunc(pods, stayers)
 		part, first := make([]slot, len(pods)), len(slots)+1
 		placeForeignIn(part, f, pods, first, height)
-		var fixed, own []*fleet.Pod
+		var fixed, own []*podplan.Pod
 		for _, s := range slots {
 			fixed = append(fixed, s.pod)
 		}
@@ -103,15 +104,15 @@ func stack(f *fleet.Fleet, in []*fleet.Pod, below []string, expected func(*fleet
 }
 
 // stayers orders pods as the controller does without costs: older pods stay longer.
-func stayers(a, b *fleet.Pod) int {
+func stayers(a, b *podplan.Pod) int {
 	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Restarts, b.Restarts),
 		cmp.Compare(a.Name, b.Name))
 }
 
 // placeForeignIn puts pods with foreign costs at the heights of their costs. The lowest height of part is first.
-func placeForeignIn(part []slot, f *fleet.Fleet, pods []*fleet.Pod, first int, height func(*fleet.Pod) int) {
-	foreign := slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool { return !f.IsForeign(p) })
-	slices.SortStableFunc(foreign, func(a, b *fleet.Pod) int { return cmp.Compare(b.Cost, a.Cost) })
+func placeForeignIn(part []slot, f *podplan.Fleet, pods []*podplan.Pod, first int, height func(*podplan.Pod) int) {
+	foreign := slices.DeleteFunc(slices.Clone(pods), func(p *podplan.Pod) bool { return !f.IsForeign(p) })
+	slices.SortStableFunc(foreign, func(a, b *podplan.Pod) int { return cmp.Compare(b.Cost, a.Cost) })
 	next := 0
 	for i, p := range foreign {
 		last := len(part) - (len(foreign) - i) // leave places for the remaining foreign pods

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 )
 
 // tier is the heights of the pods of one class in one domain. Some are taken by pods with foreign costs; fill
@@ -12,13 +12,13 @@ import (
 type tier struct {
 	part []slot
 	// at is the pod that currently has each height; nil: none.
-	at []*fleet.Pod
+	at []*podplan.Pod
 }
 
 // newTier finds the current pod of each height. If several pods have one height, the first pod with a cost wins. The
 // lowest height of part is first.
-func newTier(part []slot, own []*fleet.Pod, first int, height func(*fleet.Pod) int) *tier {
-	t := &tier{part, make([]*fleet.Pod, len(part))}
+func newTier(part []slot, own []*podplan.Pod, first int, height func(*podplan.Pod) int) *tier {
+	t := &tier{part, make([]*podplan.Pod, len(part))}
 	if height == nil {
 		return t
 	}
@@ -48,7 +48,7 @@ func (t *tier) free() []int {
 // count as lower pods.
 //
 // So each pod has a level in its domain, and all pods of a level are below the next level.
-func (t *tier) fill(heights []int, pods, under []*fleet.Pod, labels []string) {
+func (t *tier) fill(heights []int, pods, under []*podplan.Pod, labels []string) {
 	if len(labels) == 0 {
 		t.seat(heights, pods)
 		return
@@ -96,8 +96,8 @@ func (t *tier) shareOut(heights []int, domains []string, label string, share map
 
 // seat assigns heights to pods: pods keep their current height if possible, and of the others the longest-staying pod
 // gets the lowest height.
-func (t *tier) seat(heights []int, pods []*fleet.Pod) {
-	left := map[*fleet.Pod]bool{}
+func (t *tier) seat(heights []int, pods []*podplan.Pod) {
+	left := map[*podplan.Pod]bool{}
 	for _, p := range pods {
 		left[p] = true
 	}

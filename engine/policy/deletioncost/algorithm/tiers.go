@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 )
 
 const (
@@ -16,14 +16,14 @@ const (
 
 // tiered is a pod with a tier.
 type tiered struct {
-	pod  *fleet.Pod
+	pod  *podplan.Pod
 	tier int64
 }
 
 // inTiers returns the fewest changes after which the pods of each group are deleted in the order of their tiers: a
 // lower tier has lower costs. A missing cost counts as 0.
-func inTiers(f *fleet.Fleet, tiersOf func([]*fleet.Pod) []int64) []fleet.Change {
-	var changes []fleet.Change
+func inTiers(f *podplan.Fleet, tiersOf func([]*podplan.Pod) []int64) []podplan.Change {
+	var changes []podplan.Change
 	for _, group := range f.Groups() {
 		pods := plannable(f, group)
 		all := make([]tiered, len(pods))
@@ -39,7 +39,7 @@ func inTiers(f *fleet.Fleet, tiersOf func([]*fleet.Pod) []int64) []fleet.Change 
 		}
 		for i, t := range all {
 			if t.pod.Cost != costs[i] {
-				changes = append(changes, fleet.Change{Pod: t.pod, Cost: costs[i]})
+				changes = append(changes, podplan.Change{Pod: t.pod, Cost: costs[i]})
 			}
 		}
 	}

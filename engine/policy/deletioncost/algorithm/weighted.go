@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/fleet"
+	"flyball.dev/flyball/engine/podplan"
 )
 
 // weighted adds up the weighted tiers of several algorithms.
@@ -26,7 +26,7 @@ func (weighted) refresh(p Params) time.Duration {
 }
 
 // Tiers implements Algorithm.
-func (weighted) Tiers(f *fleet.Fleet, pods []*fleet.Pod, p Params) []int64 {
+func (weighted) Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
 	sums := make([]int64, len(pods))
 	for _, w := range p.Weights {
 		a := registry[w.Name]

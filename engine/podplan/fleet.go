@@ -1,0 +1,243 @@
+// Package podplan describes the pods of a target and their nodes, and plans changes of pods. It asks no API server.
+//
+//   - Deletion: the order in which the ReplicaSet controller deletes pods, and how the rest is spread (victims.go, spread.go).
+//   - Resizes: requests of running pods are changed in place. No change takes a pod into another class of service, adds a missing
+//     request or limit, or restarts a second pod while another pod is not ready (resize.go).
+//   - Creation: the patch by which a created pod starts with its recommended requests, and more CPU until it is ready. The patch never
+//     adds a request, limit or variable that the owner has not set, and leaves a pod changed by others alone (newpod.go).
+//   - Room: whether pods fit into the LimitRanges of their namespace and into the rest of its ResourceQuotas, for CPU and memory and
+//     by the rules of the API server for created pods. Quotas with scopes count only for some pods and are not checked (room.go).
+package podplan
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// CostAnnotation is the annotation that the ReplicaSet controller reads: of two equally ready pods, it deletes the pod
+// with the lower cost first.
+const CostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
+
+// Phase is the phase of a pod in the order in which the ReplicaSet controller deletes.
+type Phase uint8
+
+// Phases of pods that a controller counts. A finished pod is no member of a Fleet.
+const (
+	Pending Phase = iota
+	Unknown
+	Running
+)
+
+// Node is a node of the cluster.
+type Node struct {
+	Name string
+	// Labels holds the labels that some policy uses.
+	Labels map[string]string
+	// Taints are the keys of the taints that keep pods away or drive them away.
+	Taints []string
+	// Deleting is true once the node has a deletion timestamp.
+	Deleting bool
+	// Pods is the number of its pods that a controller could start elsewhere.
+	Pods int
+}
+
+// Pod is an active pod of a target: neither finished nor being deleted.
+type Pod struct {
+	Namespace, Name, UID string
+	// Version is the resourceVersion of the read pod.
+	Version string
+	// Assigned is true once the pod has a node. Node is nil while the node is unknown.
+	Assigned bool
+	Node     *Node
+	// Group is the object that owns the pod directly and deletes its pods, such as a ReplicaSet.
+	Group string
+	// Revision distinguishes pods of different templates.
+	Revision string
+	Phase    Phase
+	Ready    bool
+	// Changed is the time of the last change of Ready, Created the creation of the pod, both in seconds since 1970;
+	// zero: unknown.
+	Changed, Created int64
+	// Restarts is the highest count of restarts among its containers.
+	Restarts int64
+	// Cost is the cost in force; 0 if the pod has none or an unreadable cost.
+	Cost int32
+	// Writer is the field manager that has set the cost; empty: none.
+	Writer string
+	// Containers are the containers of the pod, if a policy needs them, with the state of the last change of their
+	// resources in place.
+	Containers []Container
+	Resize     Resize
+}
+
+// Add adds the pods of another target.
+func (r *Resizing) Add(other Resizing) {
+	r.Pods += other.Pods
+	r.Resized += other.Resized
+	r.InProgress += other.InProgress
+	r.Deferred += other.Deferred
+	r.Infeasible += other.Infeasible
+	r.Waiting += other.Waiting
+	if r.Message == "" {
+		r.Message = other.Message
+	}
+}
+
+// Resize is the state of the last change of a pod's resources in place.
+type Resize struct {
+	// By is the field manager of the change; empty: none.
+	By string
+	// Made is true if Flyball created the pod with other requests than its template's.
+	Made bool
+	// Boost is the note of the boost on the pod; empty: none.
+	Boost string
+	// State is the state that the node reports, and Message its reason.
+	State   ResizeState
+	Message string
+	// Unsupported is true if the node does not report the resources of running containers: it changes no pod in place.
+	Unsupported bool
+}
+
+// ResizeState is the progress of a change in place.
+type ResizeState uint8
+
+// States of changes in place.
+const (
+	// ResizeDone: the node reports no further work.
+	ResizeDone ResizeState = iota
+	// ResizeInProgress: the node carries the change out, or has not looked at it yet.
+	ResizeInProgress
+	// ResizeFailing: the node cannot carry the change out now, and keeps trying.
+	ResizeFailing
+	// ResizeDeferred: the node has no room now, and tries again.
+	ResizeDeferred
+	// ResizeInfeasible: the node will never carry the change out.
+	ResizeInfeasible
+)
+
+// Resizing counts the pods of a target by the progress of their change in place.
+type Resizing struct {
+	// Pods is the number of all pods, Resized of the pods with the wanted resources. InProgress, Deferred and
+	// Infeasible wait for their node; Waiting are not changed yet.
+	Pods, Resized, InProgress, Deferred, Infeasible, Waiting int
+	// Message is the reason why the first pod is not done; empty: none.
+	Message string
+}
+
+// Resources has the requests and limits of a container: CPU in thousandths of a core, memory in bytes; zero: no
+// request, or no limit.
+type Resources struct {
+	CPU, Memory, CPULimit, MemoryLimit int64
+}
+
+// Container is a container that runs as long as its pod.
+type Container struct {
+	Name string
+	// Resources are those of the pod's spec.
+	Resources
+	// RestartsForCPU and RestartsForMemory report whether a change of the resource in place restarts the container.
+	RestartsForCPU, RestartsForMemory bool
+	// Sidecar is true for an init container that runs beside the others.
+	Sidecar bool
+	// Restarts is the number of restarts. KilledAt is the time of the last kill for lack of memory, in seconds since
+	// 1970; zero: never.
+	Restarts, KilledAt int64
+}
+
+// Fleet has the pods of a target at one moment.
+type Fleet struct {
+	Pods []*Pod
+	// Own is the field manager with the costs that may be changed.
+	Own string
+	// Moved is the last time when a pod came, went or changed its readiness.
+	Moved time.Time
+}
+
+// IsForeign reports whether a different writer has set the cost of a pod.
+func (f *Fleet) IsForeign(p *Pod) bool { return p.Writer != "" && p.Writer != f.Own }
+
+// Change is a cost to set on a pod.
+type Change struct {
+	Pod  *Pod
+	Cost int32
+}
+
+// Plan has the changes of a fleet.
+type Plan struct {
+	// Changes are ordered by their use: the pods to be deleted first come first.
+	Changes []Change
+	// Again is the time when time alone may change the answer; zero: never.
+	Again time.Time
+	// RollingOut is true if a roll-out prevents changes.
+	RollingOut bool
+}
+
+// WakeAt brings Again forward to an instant.
+func (p *Plan) WakeAt(t time.Time) {
+	if p.Again.IsZero() || t.Before(p.Again) {
+		p.Again = t
+	}
+}
+
+// ParseCost parses a cost as the ReplicaSet controller does: an unreadable text, a plus sign or a leading zero counts
+// as 0.
+func ParseCost(text string) int32 {
+	if text == "" || text[0] == '+' || (text[0] == '0' && text != "0") {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+// Class is the rank of a pod before its cost counts: the ReplicaSet controller deletes pods of a lower class first.
+type Class uint8
+
+// ClassReady is the class of ready running pods, the highest.
+const ClassReady Class = 7
+
+// ClassOf returns the present class of a pod.
+func ClassOf(p *Pod) Class {
+	if !p.Assigned {
+		return 0
+	}
+	c := Class(2 + 2*p.Phase)
+	if p.Ready {
+		c++
+	}
+	return c
+}
+
+// Groups returns the pods by their owning object, the oldest group first.
+func (f *Fleet) Groups() [][]*Pod {
+	by := map[string][]*Pod{}
+	var names []string
+	for _, p := range f.Pods {
+		if by[p.Group] == nil {
+			names = append(names, p.Group)
+		}
+		by[p.Group] = append(by[p.Group], p)
+	}
+	oldest := func(name string) int64 {
+		return slices.MinFunc(by[name], func(a, b *Pod) int { return cmp.Compare(a.Created, b.Created) }).Created
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(oldest(a), oldest(b)), cmp.Compare(a, b)) })
+	out := make([][]*Pod, len(names))
+	for i, name := range names {
+		out[i] = by[name]
+	}
+	return out
+}
+
+// Revisions returns the number of revisions among the pods.
+func (f *Fleet) Revisions() int {
+	seen := map[string]bool{}
+	for _, p := range f.Pods {
+		seen[p.Revision] = true
+	}
+	return len(seen)
+}

@@ -1,0 +1,319 @@
+package podplan_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/engine/podplan"
+)
+
+const gi = 1 << 30
+
+// owner has the template's resources of a container, and want the wanted ones.
+var (
+	owner = podplan.Resources{CPU: 1000, Memory: gi, MemoryLimit: 2 * gi}
+	want  = podplan.Sizes{"main": {CPU: 400, Memory: gi / 2, MemoryLimit: gi}}
+	done  = podplan.Resources{CPU: 400, Memory: gi / 2, MemoryLimit: gi}
+)
+
+func pod(name string, r podplan.Resources, edit ...func(*podplan.Pod)) *podplan.Pod {
+	p := &podplan.Pod{Name: name, UID: "uid-" + name, Ready: true, Containers: []podplan.Container{{Name: "main", Resources: r}}}
+	for _, e := range edit {
+		e(p)
+	}
+	return p
+}
+
+func says(state podplan.ResizeState, message string) func(*podplan.Pod) {
+	return func(p *podplan.Pod) { p.Resize = podplan.Resize{By: "flyball", State: state, Message: message} }
+}
+
+func by(manager string) func(*podplan.Pod) { return func(p *podplan.Pod) { p.Resize.By = manager } }
+
+func unready(p *podplan.Pod) { p.Ready = false }
+
+func unsupported(p *podplan.Pod) { p.Resize.Unsupported = true }
+
+func restarting(p *podplan.Pod) { p.Containers[0].RestartsForMemory = true }
+
+func limited(cpu int64) func(*podplan.Pod) {
+	return func(p *podplan.Pod) { p.Containers[0].CPULimit = cpu }
+}
+
+func TestPlans(t *testing.T) {
+	guaranteed := podplan.Resources{CPU: 1000, CPULimit: 1000, Memory: gi, MemoryLimit: gi}
+	for _, test := range []struct {
+		reason  string
+		pods    []*podplan.Pod
+		want    podplan.Sizes
+		options podplan.ResizeOptions
+		refused podplan.Refusals
+		changed string
+		counts  podplan.Resizing
+	}{
+		{reason: "no pods", counts: podplan.Resizing{}},
+		{reason: "pods as their owner has them are changed, in order", pods: []*podplan.Pod{pod("b", owner), pod("a", owner)},
+			changed: "a b", counts: podplan.Resizing{Pods: 2, Waiting: 2}},
+		{reason: "what is right costs no write", pods: []*podplan.Pod{pod("a", done)}, counts: podplan.Resizing{Pods: 1, Resized: 1}},
+		{reason: "what nodes say", pods: []*podplan.Pod{pod("a", done, says(podplan.ResizeInProgress, "")),
+			pod("b", done, says(podplan.ResizeDeferred, "no room")),
+			pod("c", done, says(podplan.ResizeInfeasible, "never")), pod("d", done, says(podplan.ResizeFailing, "in use")), pod("e", done)},
+			counts: podplan.Resizing{Pods: 5, Resized: 1, InProgress: 2, Deferred: 1, Infeasible: 1, Message: "pod b: no room"}},
+		{reason: "an infeasible pod is to have something else now",
+			pods:    []*podplan.Pod{pod("a", owner, says(podplan.ResizeInfeasible, "never"))},
+			changed: "a", counts: podplan.Resizing{Pods: 1, Waiting: 1}},
+		{reason: "somebody else changes it", pods: []*podplan.Pod{pod("a", owner, by("vpa"))},
+			counts: podplan.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: its requests are changed in place by vpa"}},
+		{reason: "somebody else has changed it to that", pods: []*podplan.Pod{pod("a", done, by("vpa"))},
+			counts: podplan.Resizing{Pods: 1, Resized: 1}},
+		{reason: "containers that nobody speaks of", pods: []*podplan.Pod{pod("a", owner)}, want: podplan.Sizes{"side": {CPU: 1}},
+			counts: podplan.Resizing{Pods: 1, Resized: 1}},
+		{reason: "nothing is added", pods: []*podplan.Pod{pod("a", podplan.Resources{CPU: 400})}, counts: podplan.Resizing{Pods: 1, Resized: 1}},
+		{reason: "a limit of somebody else below the request", pods: []*podplan.Pod{pod("a", owner, limited(300))},
+			counts: podplan.Resizing{Pods: 1, Infeasible: 1,
+				Message: "pod a: its container main has a CPU limit below the request, which is not of the template"}},
+		{reason: "another class of service", pods: []*podplan.Pod{pod("a", guaranteed)}, want: podplan.Sizes{"main": {CPU: 500}},
+			counts: podplan.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: the change would take it into another class of service"}},
+		{reason: "the class stays guaranteed", pods: []*podplan.Pod{pod("a", guaranteed)}, want: podplan.Sizes{"main": {CPU: 500, CPULimit: 500}},
+			changed: "a", counts: podplan.Resizing{Pods: 1, Waiting: 1}},
+		{reason: "an API server that does not lower memory limits", pods: []*podplan.Pod{pod("a", owner)},
+			options: podplan.ResizeOptions{KeepsMemoryLimits: true},
+			counts: podplan.Resizing{Pods: 1, Infeasible: 1,
+				Message: "pod a: the API server cannot lower the memory limit of the container main in place again"}},
+		{reason: "... of a container that is restarted for it", pods: []*podplan.Pod{pod("a", owner, restarting)},
+			options: podplan.ResizeOptions{KeepsMemoryLimits: true},
+			changed: "a", counts: podplan.Resizing{Pods: 1, Waiting: 1}},
+		{reason: "an API server that changes no pod", pods: []*podplan.Pod{pod("a", owner), pod("b", done)},
+			options: podplan.ResizeOptions{Unserved: true},
+			counts:  podplan.Resizing{Pods: 2, Resized: 1, Infeasible: 1, Message: "pod a: the API server does not serve pods/resize"}},
+		{reason: "a node that supports no changes", pods: []*podplan.Pod{pod("a", owner, unsupported), pod("b", owner)},
+			changed: "b", counts: podplan.Resizing{Pods: 2, Waiting: 1, Infeasible: 1,
+				Message: "pod a: its node does not support changes in place"}},
+		{reason: "what was refused is not asked for again", pods: []*podplan.Pod{pod("a", owner), pod("b", owner)},
+			refused: podplan.Refusals{"uid-a": {Containers: pod("a", done).Containers, Why: "too large"}},
+			changed: "b", counts: podplan.Resizing{Pods: 2, Waiting: 1, Infeasible: 1, Message: "pod a: too large"}},
+		{reason: "... but something else is", pods: []*podplan.Pod{pod("a", owner)},
+			refused: podplan.Refusals{"uid-a": {Containers: pod("a", owner).Containers, Why: "too large"}},
+			changed: "a", counts: podplan.Resizing{Pods: 1, Waiting: 1}},
+		{reason: "restarts come one after the other", pods: []*podplan.Pod{pod("a", owner, restarting), pod("b", owner, restarting)},
+			changed: "a", counts: podplan.Resizing{Pods: 2, Waiting: 2,
+				Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+		{reason: "... and none while another pod is not ready", pods: []*podplan.Pod{pod("a", done, unready), pod("b", owner, restarting)},
+			counts: podplan.Resizing{Pods: 2, Resized: 1, Waiting: 1,
+				Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+		{reason: "... or has still to be restarted by its node",
+			pods: []*podplan.Pod{pod("a", done, says(podplan.ResizeInProgress, "")), pod("b", owner, restarting)},
+			counts: podplan.Resizing{Pods: 2, InProgress: 1, Waiting: 1,
+				Message: "pod b: its container is restarted by the change, and that waits for the other pods to be ready"}},
+		{reason: "who is not ready may be restarted", pods: []*podplan.Pod{pod("a", done), pod("b", owner, restarting, unready)},
+			changed: "b", counts: podplan.Resizing{Pods: 2, Resized: 1, Waiting: 1}},
+	} {
+		if test.want == nil {
+			test.want = want
+		}
+		p := podplan.PlanResizes(&podplan.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
+		if got := names(p.Changes); got != test.changed || p.Resizing != test.counts {
+			t.Errorf("%s: %q are changed, %+v; want %q, %+v", test.reason, got, p.Resizing, test.changed, test.counts)
+		}
+		// A written plan leaves nothing to change.
+		for _, c := range p.Changes {
+			c.Pod.Containers = c.Containers
+		}
+		again := podplan.PlanResizes(&podplan.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
+		for _, c := range p.Changes {
+			if strings.Contains(names(again.Changes), c.Pod.Name) {
+				t.Errorf("%s: pod %s is written twice", test.reason, c.Pod.Name)
+			}
+		}
+	}
+}
+
+// TestRestartsAreCounted: those that are due, and pods that may be restarted any moment.
+func TestRestartsAreCounted(t *testing.T) {
+	for _, test := range []struct {
+		reason   string
+		pods     []*podplan.Pod
+		restarts int
+		under    bool
+	}{
+		{"none", []*podplan.Pod{pod("a", owner)}, 0, false},
+		{"now and later", []*podplan.Pod{pod("a", owner, restarting), pod("b", owner, restarting)}, 2, false},
+		{"what cannot be is none", []*podplan.Pod{pod("a", owner, restarting, unsupported)}, 0, false},
+		{"all through", []*podplan.Pod{pod("a", done, restarting, says(podplan.ResizeDone, ""))}, 0, false},
+		{"the node is at it", []*podplan.Pod{pod("a", done, restarting, says(podplan.ResizeInProgress, "")), pod("b", owner, restarting)}, 1,
+			true},
+		{"restarted, and not ready yet", []*podplan.Pod{pod("a", done, restarting, unready, says(podplan.ResizeDone, ""))}, 0, true},
+		{"never changed, and not ready", []*podplan.Pod{pod("a", done, restarting, unready)}, 0, false},
+		{"no restart by that", []*podplan.Pod{pod("a", done, says(podplan.ResizeInProgress, ""))}, 0, false},
+	} {
+		f := &podplan.Fleet{Pods: test.pods, Own: "flyball"}
+		if p := podplan.PlanResizes(f, want, podplan.ResizeOptions{}, nil); p.Restarts != test.restarts || podplan.IsRestarting(f) != test.under {
+			t.Errorf("%s: %d restarts, %t", test.reason, p.Restarts, podplan.IsRestarting(f))
+		}
+	}
+	more := podplan.Sizes{"main": {Memory: 2 * gi}}
+	for memory, w := range map[bool]podplan.Sizes{false: want, true: more} {
+		if p := podplan.PlanResizes(&podplan.Fleet{Pods: []*podplan.Pod{pod("a", owner)}, Own: "flyball"}, w, podplan.ResizeOptions{},
+			nil); p.MoreMemory != memory {
+			t.Errorf("%+v is more memory: %t", w, p.MoreMemory)
+		}
+	}
+}
+
+// TestGivingBackInTurn: restarting changes come one pod after the other, and do not wait for ever.
+func TestGivingBackInTurn(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	since := func(d time.Duration) func(*podplan.Pod) {
+		return func(p *podplan.Pod) { p.Ready, p.Changed = false, now.Add(-d).Unix() }
+	}
+	for _, test := range []struct {
+		reason string
+		pods   []*podplan.Pod
+		want   string
+	}{
+		{"no restart", []*podplan.Pod{pod("a", done), pod("b", done)}, "a b"},
+		{"one restart at a time", []*podplan.Pod{pod("a", done, restarting), pod("b", done, restarting), pod("c", done)}, "a c"},
+		{"one is given back, and not ready yet", []*podplan.Pod{pod("a", owner, restarting, since(podplan.ResizePatience)),
+			pod("b", done, restarting)},
+			""},
+		{"one has still to be restarted", []*podplan.Pod{pod("a", owner, restarting, says(podplan.ResizeInProgress, "")),
+			pod("b", done, restarting)},
+			""},
+		{"one does not become ready", []*podplan.Pod{pod("a", owner, restarting, since(podplan.ResizePatience+time.Second)),
+			pod("b", done, restarting)},
+			"b"},
+		{"who is not ready may be restarted", []*podplan.Pod{pod("a", done, restarting, since(time.Second)), pod("b", done, restarting)}, "a"},
+	} {
+		changes, _ := podplan.RestoreSizes(test.pods, podplan.Sizes{"main": owner}, podplan.ResizeOptions{}, nil)
+		if got := names(podplan.InTurn(test.pods, changes, now)); got != test.want {
+			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
+		}
+	}
+}
+
+func names(changes []podplan.ResizeChange) string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, c.Pod.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestGivingBack(t *testing.T) {
+	changed := pod("changed", done)
+	original := podplan.Sizes{"main": owner}
+	pods := []*podplan.Pod{pod("back", owner), changed, pod("grown", podplan.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi}),
+		pod("moved", done, unsupported),
+		pod("other", podplan.Resources{CPU: 1, CPULimit: 1, Memory: gi, MemoryLimit: gi})}
+	refused := podplan.Refusals{"uid-grown": {Containers: pod("", owner).Containers, Why: "too large"}}
+	const moved, other = "moved: its node does not support changes in place",
+		"other: its container main has a CPU limit below the request, which is not of the template"
+	for _, test := range []struct {
+		options    podplan.ResizeOptions
+		refused    podplan.Refusals
+		want, kept string
+	}{
+		{podplan.ResizeOptions{}, nil, "changed grown", moved + ", " + other},
+		{podplan.ResizeOptions{}, refused, "changed", "grown: too large, " + moved + ", " + other},
+		{podplan.ResizeOptions{Unserved: true}, nil, "", unserved("changed") + ", " + unserved("grown") + ", " + unserved("moved") + ", " +
+			unserved("other")},
+	} {
+		changes, kept := podplan.RestoreSizes(pods, original, test.options, test.refused)
+		if names(changes) != test.want {
+			t.Errorf("%s are given back, want %s", names(changes), test.want)
+		}
+		if got := reasons(kept); got != test.kept {
+			t.Errorf("kept are %s, want %s", got, test.kept)
+		}
+		for _, c := range changes {
+			if c.Containers[0].Resources != owner {
+				t.Errorf("%s gets back %+v", c.Pod.Name, c.Containers[0].Resources)
+			}
+		}
+	}
+	if changes, _ := podplan.RestoreSizes([]*podplan.Pod{changed}, nil, podplan.ResizeOptions{}, nil); len(changes) > 0 {
+		t.Errorf("without a template: %+v", changes)
+	}
+}
+
+func unserved(pod string) string { return pod + ": the API server does not serve pods/resize" }
+
+// reasons lists pods that are kept, and why, by their names.
+func reasons(kept map[*podplan.Pod]string) string {
+	var all []string
+	for p, why := range kept {
+		all = append(all, p.Name+": "+why)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// TestGivingBackWhatWasCreated: a pod that was never changed in place stays where that is not possible, or would restart it.
+func TestGivingBackWhatWasCreated(t *testing.T) {
+	original := podplan.Sizes{"main": owner}
+	for _, test := range []struct {
+		reason  string
+		edit    func(*podplan.Pod)
+		options podplan.ResizeOptions
+		want    string
+	}{
+		{"in place", func(*podplan.Pod) {}, podplan.ResizeOptions{}, "a"},
+		{"an API server that cannot", func(*podplan.Pod) {}, podplan.ResizeOptions{Unserved: true}, ""},
+		{"an API server that cannot take a limit back", func(*podplan.Pod) {}, podplan.ResizeOptions{KeepsMemoryLimits: true}, ""},
+		{"it would restart", restarting, podplan.ResizeOptions{}, ""},
+		{"it would restart, and was changed in place before", func(p *podplan.Pod) { restarting(p); p.Resize.By = "flyball" },
+			podplan.ResizeOptions{},
+			"a"},
+	} {
+		p := pod("a", done, func(p *podplan.Pod) { p.Resize.Made = true }, test.edit)
+		changes, kept := podplan.RestoreSizes([]*podplan.Pod{p}, original, test.options, nil)
+		if got := names(changes); got != test.want || (kept[p] == "") != (test.want != "") {
+			t.Errorf("%s: %q, kept because %q", test.reason, got, kept[p])
+		}
+	}
+}
+
+// TestBoostsEnd: CPU falls to the noted request, with its limit, and nothing else changes.
+func TestBoostsEnd(t *testing.T) {
+	now := time.Unix(1000, 0)
+	boosted := func(text string, edit ...func(*podplan.Pod)) func(*podplan.Pod) {
+		return func(p *podplan.Pod) {
+			p.Resize.Boost, p.Created, p.Phase, p.Containers[0].CPULimit = text, 950, podplan.Running, 2000
+			for _, e := range edit {
+				e(p)
+			}
+		}
+	}
+	pods := []*podplan.Pod{
+		pod("ready", owner, boosted("Ready main=500/1000")), pod("starting", owner, boosted("Ready main=500/1000", unready)),
+		pod("later", owner, boosted("60s main=500/1000")),
+		pod("over", owner, boosted("50s main=400/800", unready)), pod("down", owner, boosted("Ready main=500/1000", by("flyball"))),
+		pod("unable", owner, boosted("Ready main=500/1000", unsupported)),
+		pod("forged", owner, boosted("Ready main=9000/9000")), pod("half forged", owner, boosted("Ready main=500/9000")),
+		pod("restarting", owner, boosted("Ready main=500/1000", func(p *podplan.Pod) { p.Containers[0].RestartsForCPU = true })),
+		pod("usual", owner),
+	}
+	changes, next := podplan.EndBoosts(&podplan.Fleet{Pods: pods, Own: "flyball"}, now, podplan.ResizeOptions{}, nil)
+	got := map[string]podplan.Resources{}
+	for _, c := range changes {
+		got[c.Pod.Name] = c.Containers[0].Resources
+	}
+	want := map[string]podplan.Resources{
+		"ready": {CPU: 500, CPULimit: 1000, Memory: gi, MemoryLimit: 2 * gi}, "over": {CPU: 400, CPULimit: 800, Memory: gi, MemoryLimit: 2 * gi},
+	}
+	if len(got) != len(want) || got["ready"] != want["ready"] || got["over"] != want["over"] || next != time.Unix(1010, 0) {
+		t.Errorf("%+v, the next at %s", got, next)
+	}
+	plan := podplan.PlanResizes(&podplan.Fleet{Pods: pods[1:2], Own: "flyball"}, podplan.Sizes{"main": {CPU: 500}}, podplan.ResizeOptions{},
+		nil)
+	if len(plan.Changes) > 0 || plan.Waiting != 1 || plan.Message != "pod starting: it has more CPU for its start" {
+		t.Errorf("a pod that starts is changed: %+v", plan)
+	}
+	plan = podplan.PlanResizes(&podplan.Fleet{Pods: pods[1:2], Own: "flyball"}, podplan.Sizes{"main": {CPU: 500, Memory: 2 * gi}},
+		podplan.ResizeOptions{}, nil)
+	if len(plan.Changes) != 1 || plan.Changes[0].Containers[0].Memory != 2*gi {
+		t.Errorf("a pod that is killed for lack of memory before it is ready gets none: %+v", plan)
+	}
+}

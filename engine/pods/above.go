@@ -1,0 +1,46 @@
+package pods
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Owners returns the owners of objects that own pods, without a watch of pods. A kind is watched from its first use.
+type Owners struct{ kinds kinds }
+
+// NewOwners returns Owners without watches. They share watches with Members of the same Options.
+func NewOwners(opts Options) *Owners {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	id := newIdentity()
+	return &Owners{kinds{opts: opts, changed: func() {}, all: map[schema.GroupKind]*ownerKind{},
+		watch: func(ctx context.Context, _ schema.GroupKind, resource schema.GroupVersionResource) (*watch.Watch, error) {
+			return opts.Watches.Ensure(ctx, controllersOf(resource, id))
+		}}}
+}
+
+// OwnerOf returns the controlling owner of an object; nil: none. known is false if the object is unknown or has another
+// UID than the given one. ever is true if it may become known. Watches started by the call end with the context.
+func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool) {
+	if ref.Group == "" && (ref.Kind == "Node" || ref.Kind == "Pod") {
+		return nil, true, true // never watch all nodes or pods because an owner reference names one
+	}
+	k, ok := o.kinds.of(ctx, ref.GroupKind, false)
+	if !ok || !k.barred.IsZero() {
+		return nil, false, false
+	}
+	if k.watch == nil || !k.watch.HasSynced() {
+		return nil, false, true
+	}
+	obj := k.get(ref.Namespace, ref.Name)
+	if obj == nil || uid != "" && obj.UID != uid {
+		return nil, false, true
+	}
+	return obj.Owner, true, true
+}

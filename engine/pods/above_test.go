@@ -1,0 +1,104 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// sets is a cluster with ReplicaSets.
+type sets struct{ cluster }
+
+func (s *sets) Resource(ctx context.Context, gk schema.GroupKind) (schema.GroupVersionResource, bool, error) {
+	_, _, err := s.cluster.Resource(ctx, gk)
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, gk.Kind == "ReplicaSet", err
+}
+
+// An object is known only with the right UID, and no owner reference can start a watch of all nodes or pods.
+func TestOwnersNeedTheRightUID(t *testing.T) {
+	s := stream{make(chan string)}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	watches, err := watch.NewManager(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watches.Close()
+	c := &sets{cluster{asked: map[schema.GroupKind]int{}}}
+	o := NewOwners(Options{Watches: watches, Cluster: c})
+	ref := func(group, kind string) workload.Ref {
+		return workload.Ref{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Namespace: "shop", Name: "web-1"}
+	}
+	set := ref("apps", "ReplicaSet")
+	if _, known, ever := o.OwnerOf(t.Context(), set, ""); known || !ever {
+		t.Errorf("before it was looked for: known %t, ever %t", known, ever)
+	}
+	s.pods <- ownedBy("web-1", "apps", "Deployment")
+	s.pods <- ""
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if owner, known, _ := o.OwnerOf(t.Context(), set, "web-1"); known && owner.Kind == "Deployment" && owner.Name == "o" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a ReplicaSet is not known")
+		}
+	}
+	for uid, want := range map[string]bool{"": true, "web-1": true, "forged": false} {
+		if _, known, ever := o.OwnerOf(t.Context(), set, uid); known != want || !ever {
+			t.Errorf("the UID %q: known %t, ever %t", uid, known, ever)
+		}
+	}
+	s.pods <- strings.Replace(ownedBy("wide", "apps", "Deployment"), `"namespace":"shop",`, "", 1)
+	wide := workload.Ref{GroupKind: set.GroupKind, Namespace: "shop", Name: "wide"}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if owner, known, _ := o.OwnerOf(t.Context(), wide, "wide"); known && owner.Name == "o" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("an owner that is in no namespace is not known: its pods wait for it, each of them")
+		}
+	}
+	for _, kind := range []string{"Node", "Pod"} {
+		if owner, known, _ := o.OwnerOf(t.Context(), ref("", kind), "u"); owner != nil || !known {
+			t.Errorf("%s: %v, %t", kind, owner, known)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.asked) != 1 {
+		t.Errorf("kinds that were looked for: %v", c.asked)
+	}
+}
+
+// Authors of pods can name owners of any kind. Missing kinds must not displace existing ones.
+func TestMissingKindsDoNotDisplaceExistingOnes(t *testing.T) {
+	o := NewOwners(Options{Cluster: &cluster{asked: map[schema.GroupKind]int{}}})
+	for i := range 2*ownerKindsAtMost + 10 {
+		ref := workload.Ref{GroupKind: schema.GroupKind{Group: "here", Kind: fmt.Sprint("Kind", i)}, Namespace: "shop", Name: "o"}
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Microsecond) {
+			if _, known, ever := o.OwnerOf(t.Context(), ref, ""); !known && !ever && has(o, ref.GroupKind) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s is not looked into", ref.Kind)
+			}
+		}
+	}
+	if n := len(o.kinds.all); n > ownerKindsAtMost {
+		t.Errorf("%d kinds are remembered", n)
+	}
+}
+
+func has(o *Owners, gk schema.GroupKind) bool {
+	_, found := o.kinds.at(gk)
+	return found
+}

@@ -1,0 +1,207 @@
+package cost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// clean removes Flyball's costs without a claim from the pods of a target. A failure on a pod does not
+// affect the others.
+func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
+	var failures []error
+	for _, group := range l.members.Groups(ref) {
+		pods := l.members.CostedPods(group)
+		if len(pods) == 0 {
+			continue
+		}
+		unclaimed, wait := l.isUnclaimed(group)
+		if wait > 0 {
+			l.queue.AddAfter(group, wait)
+		}
+		if !unclaimed || wait > 0 {
+			continue
+		}
+		failures = append(failures, l.cleanGroup(ctx, pods))
+	}
+	err := errors.Join(failures...)
+	if err != nil && !errors.Is(err, apply.ErrBehind) {
+		l.log.Info("Failed to remove deletion costs; will retry", "target", ref.String(), "reason", err.Error())
+	}
+	return err
+}
+
+// cleanGroup removes the costs of one owner's pods. It returns the error of the first failed pod.
+func (l *Loop) cleanGroup(ctx context.Context, pods []*podplan.Pod) error {
+	changes := make([]podplan.Change, len(pods))
+	for i, p := range pods {
+		changes[i].Pod = p
+	}
+	now := l.clock.Now()
+	l.written.sortRefusedIn(changes, now)
+	var failures []error
+	for _, c := range changes {
+		err := l.write(ctx, workload.Policy{}, c.Pod, nil)
+		if err == nil {
+			continue
+		}
+		failures = append(failures, fmt.Errorf("remove the deletion cost of %s/%s: %w", c.Pod.Namespace, c.Pod.Name, err))
+		if !errors.Is(err, apply.ErrBehind) {
+			l.written.refuse(c.Pod, now, err)
+		}
+		if len(failures) == failuresAtMost {
+			break
+		}
+	}
+	if len(failures) == 0 {
+		return nil
+	}
+	return failures[0]
+}
+
+// isUnclaimed reports whether no claim keeps the costs of an owner's pods, and how long they must stay anyway. It
+// returns false if this is unknown.
+func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
+	s := l.stakesIn(group)
+	if len(s.keepers) > 0 || s.unknown != "" {
+		return false, 0
+	}
+	for _, ref := range s.chain {
+		wait = max(wait, l.book.lingers(ref, l.clock.Now()))
+	}
+	return true, wait
+}
+
+// stakes are the claims that keep the costs of pods.
+type stakes struct {
+	// chain is the owner of the pods and its owners.
+	chain []workload.Ref
+	// keepers are the objects of the chain with a claim for costs, or with a possible claim of an unreadable policy.
+	keepers []workload.Ref
+	// undecided are the objects of the chain with an unknown answer, and unknown is the reason; empty: all are known.
+	undecided []workload.Ref
+	unknown   string
+}
+
+func (l *Loop) stakesIn(group workload.Ref) stakes {
+	snapshot := l.world.Snapshot()
+	above, sure := l.members.Above(group)
+	s := stakes{chain: append([]workload.Ref{group}, above...)}
+	if !sure {
+		s.unknown = fmt.Sprintf("the owner of %s is not known yet", s.chain[len(s.chain)-1])
+	}
+	// an unreadable policy keeps its costs
+	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer() != nil })
+	for _, ref := range s.chain {
+		switch {
+		case !isDecidable(snapshot, ref.GroupKind):
+			s.undecided = append(s.undecided, ref)
+			s.unknown = fmt.Sprintf("the adapter of %s is not ready", ref.GroupKind)
+		case broken && heeds(snapshot, ref.GroupKind), l.claimOn(ref) != nil:
+			s.keepers = append(s.keepers, ref)
+		}
+	}
+	return s
+}
+
+// isDecidable reports whether the claims on objects of a kind are known: there can be none, or the kind is in use and
+// its objects are known.
+func isDecidable(s *world.Snapshot, gk schema.GroupKind) bool {
+	if k := s.InUse(gk); k != nil {
+		return k.Live.HasSynced()
+	}
+	known, ok := s.AdaptedKind(gk)
+	return !ok || !known.HeedsCosts
+}
+
+// heeds reports whether costs can be claimed on objects of a kind. There are no claims while its adapter is
+// being deleted.
+func heeds(s *world.Snapshot, gk schema.GroupKind) bool {
+	k := s.InUse(gk)
+	return k != nil && !k.Releasing && k.Adapter.Can(v1alpha1.CapabilityDeletionCost)
+}
+
+// CostedOn returns the number of objects of a kind that are the only reason for costs of pods. While that is
+// unknown it returns 1.
+func (l *Loop) CostedOn(gk schema.GroupKind) int {
+	snapshot := l.world.Snapshot()
+	if k := snapshot.InUse(gk); k == nil || !k.Adapter.Can(v1alpha1.CapabilityDeletionCost) {
+		return 0
+	}
+	if _, known := l.members.Fleet(workload.Ref{}); !known {
+		for p := range snapshot.Policies {
+			if p.PodOrderer() != nil {
+				return 1
+			}
+		}
+		return 0
+	}
+	ofOthers := func(ref workload.Ref) bool { return ref.GroupKind != gk }
+	found := map[workload.Ref]struct{}{}
+	for _, group := range l.costedGroups("") {
+		s := l.stakesIn(group)
+		if slices.ContainsFunc(s.keepers, ofOthers) || slices.ContainsFunc(s.undecided, ofOthers) {
+			continue
+		}
+		for _, ref := range s.chain {
+			if !ofOthers(ref) {
+				found[ref] = struct{}{}
+			}
+		}
+	}
+	return len(found)
+}
+
+// costedGroups returns the direct owners, in a namespace or all, of pods with a cost of Flyball.
+func (l *Loop) costedGroups(namespace string) []workload.Ref {
+	return slices.DeleteFunc(l.members.Costed(), func(ref workload.Ref) bool {
+		return namespace != "" && ref.Namespace != namespace || len(l.members.CostedPods(ref)) == 0
+	})
+}
+
+// Leftover returns why costs may still have to be removed for a policy being deleted; empty: none.
+func (l *Loop) Leftover(p *world.Policy) string {
+	if p.PodOrderer() == nil {
+		return ""
+	}
+	if _, known := l.members.Fleet(workload.Ref{}); !known {
+		if why := l.members.Trouble(); why != "" {
+			return "the pods are not known, so deletion costs cannot be removed: " + why
+		}
+		return "the pods are not known yet"
+	}
+	var left []*podplan.Pod
+	unknown := ""
+	for _, group := range l.costedGroups(p.ID.Namespace) {
+		s := l.stakesIn(group)
+		switch {
+		case len(s.keepers) > 0: // for the sake of others
+		case s.unknown != "":
+			unknown = s.unknown
+		default:
+			l.queue.Add(group)
+			left = append(left, l.members.CostedPods(group)...)
+		}
+	}
+	if len(left) == 0 && unknown == "" {
+		return ""
+	}
+	if len(left) == 0 {
+		return "there may be deletion costs to be removed: " + unknown
+	}
+	text := "the deletion costs of " + workload.Count(len(left), "pod") + " have still to be removed"
+	if why := l.written.refusalOf(left); why != "" {
+		text += ": " + why
+	}
+	return text
+}

@@ -1,0 +1,301 @@
+// Package cost sets the deletion costs of pods as the merged policies ask. Workers take targets from a queue. For each
+// target they decide, let the winning policy plan, and write within the policy's budget. Flyball's costs outside of
+// every plan are removed. All durable state is on the pods.
+//
+// Decisions (docs/decisions): 0035.
+package cost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/podplan"
+
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workers"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Members returns the pods of targets.
+type Members interface {
+	// Need starts watches of pods and of nodes with the given labels; Drop ends them.
+	Need(ctx context.Context, labels []string) error
+	Drop()
+	// Fleet returns the active pods of a target; false: not everything is known yet.
+	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
+	// Costed returns all owners, direct and indirect, of pods with a cost of Flyball. CostedPods returns such pods of a
+	// direct owner, finished pods included. Groups returns the direct owners of pods below a target. Above returns the
+	// owners of an object; sure is true if there can be no others.
+	Costed() []workload.Ref
+	CostedPods(ref workload.Ref) []*podplan.Pod
+	Groups(ref workload.Ref) []workload.Ref
+	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
+	// Look looks up the owner of an object again, and Refresh those of all objects after more kinds have become known.
+	Look(ref workload.Ref)
+	Refresh()
+	// Trouble returns why not everything is known.
+	Trouble() string
+}
+
+// Writer sends patches.
+type Writer interface {
+	Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (apply.Outcome, error)
+}
+
+// Audience is notified of the results for targets.
+type Audience struct {
+	// Requeue queues targets of the main loop, which updates their marks. Dirty schedules a new look at the
+	// status of a policy.
+	Requeue func(refs ...workload.Ref)
+	Dirty   func(workload.Policy)
+	// Fault counts a target that could not be worked on because of a fault in Flyball.
+	Fault func()
+}
+
+// Keeper protects adapters from deletion.
+type Keeper interface {
+	// PutFinalizer adds the finalizer to the adapter of a kind, so the adapter stays until everything is restored.
+	PutFinalizer(ctx context.Context, k *decide.Kind) error
+}
+
+const (
+	// parallel is the number of targets worked on at once.
+	parallel = 4
+	// calm is the pause of a target after a change, so that simultaneous changes are planned together.
+	calm = 500 * time.Millisecond
+)
+
+// Loop keeps the deletion costs of pods up to date.
+type Loop struct {
+	// clock is the clock for pods: the cluster's time, even if policies are decided at another time.
+	clock    clock.PassiveClock
+	log      logr.Logger
+	world    *world.World
+	members  Members
+	writer   Writer
+	audience Audience
+	keeper   Keeper
+	metrics  *Metrics
+
+	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
+	needs   chan struct{}
+	book    *book
+	written *written
+	// leaving is true while pods are watched only to remove costs.
+	leaving atomic.Bool
+}
+
+// New returns a Loop. It observes the world from now on, and works after Run.
+func New(w *world.World, m Members, writer Writer, a Audience, k Keeper, metrics *Metrics, log logr.Logger) *Loop {
+	l := &Loop{
+		clock: clock.RealClock{}, log: log, world: w, members: m, writer: writer, audience: a, keeper: k, metrics: metrics,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
+		needs: make(chan struct{}, 1), book: newBook(), written: newWritten(),
+	}
+	w.Observe(l)
+	return l
+}
+
+// Run works until the context ends. The statuses' counts of the last hour are taken over.
+func (l *Loop) Run(ctx context.Context) {
+	for p := range l.world.Snapshot().Policies {
+		if o := p.PodOrderer(); o != nil {
+			writes, last := o.Told(p.Object)
+			l.book.resume(p.ID, writes, last)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { l.followNeeds(ctx) })
+	wg.Go(func() { l.age(ctx) })
+	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.log}.Run(ctx, parallel)
+	wg.Wait()
+	l.members.Drop()
+}
+
+// Decided records a decided target; claimed is true if its pods are to get costs.
+func (l *Loop) Decided(ref workload.Ref, claimed bool) {
+	l.members.Look(ref)
+	news := l.book.claim(ref, claimed, l.isGoing(ref), l.clock.Now())
+	if news {
+		l.queueBelow(ref)
+	}
+	if news || claimed {
+		l.queue.Add(ref)
+	}
+}
+
+// isGoing reports whether a target was deleted or is being deleted.
+func (l *Loop) isGoing(ref workload.Ref) bool {
+	snapshot := l.world.Snapshot()
+	obj := snapshot.Object(ref)
+	return obj == nil || obj.Deleting || snapshot.Namespace(ref.Namespace).Terminating
+}
+
+// queueBelow queues all objects between a target and its pods.
+func (l *Loop) queueBelow(ref workload.Ref) {
+	for _, group := range l.members.Groups(ref) {
+		l.queue.Add(group)
+		between, _ := l.members.Above(group)
+		for _, ref := range between {
+			l.queue.Add(ref)
+		}
+	}
+}
+
+// MembersChanged implements members.Listener.
+func (l *Loop) MembersChanged(refs []workload.Ref) {
+	for _, ref := range refs {
+		l.queue.AddAfter(ref, calm)
+	}
+	if l.leaving.Load() {
+		workers.Poke(l.needs)
+	}
+}
+
+// MembersSettled implements members.Listener.
+func (l *Loop) MembersSettled() {
+	for _, ref := range append(l.book.claimed(), l.members.Costed()...) {
+		l.queue.Add(ref)
+	}
+}
+
+// unknownRetry is the pause before the reason for unknown pods is reported again.
+const unknownRetry = 5 * time.Second
+
+// process brings the costs of a target's pods to its plan. It returns an error if the work must be retried.
+func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
+	p := l.claimOn(ref)
+	f, known := l.members.Fleet(ref)
+	switch {
+	case !known && p == nil:
+		return nil
+	case !known:
+		l.setNote(ref, p, Note{Waiting: "the pods are not known yet", Failure: l.members.Trouble()})
+		l.queue.AddAfter(ref, unknownRetry) // to report the obstacle; once the pods are known, the target is queued at once
+		return nil
+	case p == nil:
+		l.forget(ref)
+		return l.clean(ctx, ref)
+	}
+	if by, above := l.claimedAbove(ref); above != nil {
+		l.book.setStats(ref, p.ID, stats{})
+		l.setNote(ref, p, Note{Yields: fmt.Sprintf("its pods are ordered with all pods of %s, by %s", by, above.ID)})
+		return nil
+	}
+	return l.carryOut(ctx, ref, p, f)
+}
+
+// fault records a panic.
+func (l *Loop) fault(ref workload.Ref, err error) {
+	l.audience.Fault()
+	defer func() { _ = recover() }() // deciding may be what panics
+	if p := l.claimOn(ref); p != nil {
+		l.setNote(ref, p, Note{Failure: "a fault in Flyball, please report it: " + err.Error()})
+	}
+}
+
+// claimedAbove returns the topmost owner of a target with a claim for costs: its pods include the target's. The policy
+// is nil if there is none.
+func (l *Loop) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy) {
+	above, _ := l.members.Above(ref)
+	for _, owner := range slices.Backward(above) {
+		if p := l.claimOn(owner); p != nil {
+			return owner, p
+		}
+	}
+	return workload.Ref{}, nil
+}
+
+// claimOn returns the policy with the winning claim for the costs of a target's pods; nil: none.
+func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
+	snapshot := l.world.Snapshot()
+	v := decide.Target(snapshot, ref, l.clock.Now(), nil)
+	if v.Plan.DeletionCosts == nil {
+		return nil
+	}
+	if p := snapshot.Find(v.Plan.DeletionCosts.By); p != nil && p.PodOrderer() != nil {
+		return p
+	}
+	return nil
+}
+
+// carryOut plans for a target and writes within the budget.
+func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *podplan.Fleet) error {
+	now, orderer := l.clock.Now(), p.PodOrderer()
+	l.written.setCostsIn(f, now)
+	plan := orderer.PlanCosts(f, now)
+	if !plan.Again.IsZero() {
+		l.queue.AddAfter(ref, plan.Again.Sub(now))
+	}
+	n := Note{Foreign: foreignIn(f)}
+	if plan.RollingOut {
+		n.Waiting = "a roll-out is under way"
+	}
+	l.book.setStats(ref, p.ID, statsOf(f, orderer.NodeLabels()[0], now))
+	if kind := l.world.Snapshot().Kind(ref.GroupKind); kind != nil && len(plan.Changes) > 0 {
+		if err := l.keeper.PutFinalizer(ctx, kind); err != nil {
+			l.setNote(ref, p, Note{Failure: err.Error(), Foreign: n.Foreign})
+			return err
+		}
+	}
+	n, err := l.setAll(ctx, ref, p, plan.Changes, n)
+	l.setNote(ref, p, n)
+	return err
+}
+
+// setNote records the result for a target and publishes a change.
+func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n Note) {
+	n.Policy = p.ID
+	before, news := l.book.setNote(ref, n)
+	if news {
+		l.audience.Requeue(ref)
+	}
+	if before != p.ID && before != (workload.Policy{}) {
+		l.audience.Dirty(before) // its status may still count the target's pods
+	}
+	l.audience.Dirty(p.ID)
+}
+
+// forget drops a target without a claim for costs.
+func (l *Loop) forget(ref workload.Ref) {
+	if id, was := l.book.drop(ref); was {
+		l.audience.Requeue(ref)
+		l.audience.Dirty(id)
+	}
+}
+
+// Note returns the state of a target's pods.
+func (l *Loop) Note(ref workload.Ref) Note { return l.book.noteOf(ref) }
+
+// Summary returns the state of all pods of a policy.
+func (l *Loop) Summary(id workload.Policy) policy.PodSummary {
+	s := l.book.summary(id, l.clock.Now())
+	l.metrics.publish(id, s)
+	return s
+}
+
+// age schedules a new look at statuses with writes older than an hour.
+func (l *Loop) age(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Minute):
+		}
+		for _, id := range l.book.aged(l.clock.Now()) {
+			l.audience.Dirty(id)
+		}
+	}
+}

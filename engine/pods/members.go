@@ -1,0 +1,300 @@
+// Package pods knows the members of a target: its pods, through any number of owners, and their nodes. It watches
+// pods and nodes while they are needed and keeps only the fields used by planning. All answers come from memory.
+package pods
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/watch"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Cluster has facts about the cluster besides pods and nodes.
+type Cluster interface {
+	// OwnerOf returns the controlling owner of an object of a kind watched elsewhere; watched is false for other kinds.
+	OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool)
+	// Ends reports whether the owners of a kind's objects do not matter.
+	Ends(kind schema.GroupKind) bool
+	// Resource returns the resource of a kind that may be listed and watched; false: not served or forbidden.
+	Resource(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionResource, bool, error)
+}
+
+// Listener is notified of changes of members. Calls come one at a time for each watch. They must be quick.
+type Listener interface {
+	// MembersChanged is called with all owners, direct and indirect, of a pod changed in a way that matters to
+	// planning.
+	MembersChanged(refs []workload.Ref)
+	// MembersSettled is called when everything needed has become known.
+	MembersSettled()
+}
+
+// Options configure Members.
+type Options struct {
+	Watches *watch.Manager
+	Cluster Cluster
+	// Own is the name of Flyball's field manager.
+	Own string
+	// Clock is the clock for creations and deletions of pods. Default: the machine's.
+	Clock clock.PassiveClock
+	// Log gets structured lines. Default: none.
+	Log logr.Logger
+}
+
+// Members keeps the pods of the cluster by owner and by node.
+type Members struct {
+	opts      Options
+	listeners []Listener
+	identity  identity
+
+	// needing serializes changes of the needs.
+	needing sync.Mutex
+
+	mu   sync.Mutex
+	need context.Context // nil while nothing is needed
+	stop context.CancelFunc
+	// ordering is true while pods are needed with their nodes, measuring while they are needed with their containers.
+	ordering, measuring bool
+	// wide is true if the watch of pods delivers containers too. Each watch of pods has a number, so that late events
+	// of an older watch are ignored.
+	wide    bool
+	podTurn int
+	// labels are the kept labels of nodes.
+	labels []string
+	pods   *watch.Watch
+	nodes  *watch.Watch
+	// nextNodes is a watch with other labels, until it replaces nodes.
+	nextNodes *watch.Watch
+	owners    *kinds
+	tree      *tree
+	// byNode are the pods on each node.
+	byNode map[string][]*workload.Object
+	// known is true if everything needed is known; settled is the number of settled kinds of owners.
+	known   bool
+	settled int
+}
+
+// New returns Members without watches.
+func New(opts Options) *Members {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	m := &Members{opts: opts, identity: newIdentity()}
+	m.forget()
+	return m
+}
+
+// Follow adds a listener. It must be called before Need.
+func (m *Members) Follow(l Listener) { m.listeners = append(m.listeners, l) }
+
+func (m *Members) tellChanged(refs []workload.Ref) {
+	if len(refs) == 0 {
+		return
+	}
+	for _, l := range m.listeners {
+		l.MembersChanged(refs)
+	}
+}
+
+func (m *Members) forget() {
+	m.owners = &kinds{opts: m.opts, watch: m.watchOwners, changed: m.check, all: map[schema.GroupKind]*ownerKind{}}
+	m.byNode, m.known = map[string][]*workload.Object{}, false
+	m.pods, m.nodes, m.nextNodes, m.wide = nil, nil, nil, false
+	m.tree = newTree(m.ownerOf)
+}
+
+var (
+	podResource  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	nodeResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+)
+
+// ensure starts a watch with a call of check after each change of state.
+func (m *Members) ensure(ctx context.Context, s watch.Source) (*watch.Watch, error) {
+	s.OnState = func() { go m.check() }
+	return m.opts.Watches.Ensure(ctx, s)
+}
+
+// isRefused reports whether a watch has failed, so that waiting for it is useless.
+func isRefused(w *watch.Watch) bool {
+	_, err := w.Err()
+	return err != nil
+}
+
+// Trouble returns why pods or nodes are unknown; empty: known, or in a moment.
+func (m *Members) Trouble() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range []*watch.Watch{m.pods, m.nodes} {
+		if w == nil {
+			continue
+		}
+		if _, err := w.Err(); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// Fleet returns the current active pods of a target; false: not everything is known yet.
+func (m *Members) Fleet(ref workload.Ref) (*podplan.Fleet, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known {
+		return nil, false
+	}
+	f := &podplan.Fleet{Own: m.opts.Own}
+	m.tree.relink(ref)
+	b := m.tree.branches[ref]
+	if b == nil {
+		return f, true
+	}
+	f.Moved = b.moved
+	found := map[string]*podplan.Node{}
+	b.each(func(obj *workload.Object) {
+		if isCounted(obj) {
+			p := podOf(obj)
+			p.Node = m.nodeOf(textAt(obj, podNode), found)
+			f.Pods = append(f.Pods, p)
+		}
+	})
+	return f, true
+}
+
+// isCounted reports whether a controller counts a pod: it has not finished and is not being deleted.
+func isCounted(pod *workload.Object) bool {
+	return !pod.Deleting && !unpack(textAt(pod, podFacts)).finished
+}
+
+// podOf returns a pod without its node.
+func podOf(obj *workload.Object) *podplan.Pod {
+	f, group := unpack(textAt(obj, podFacts)), home(obj)
+	p := &podplan.Pod{
+		Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID, Version: obj.ResourceVersion, Assigned: textAt(obj, podNode) != "",
+		Group: group.String(), Phase: f.phase, Ready: f.ready, Changed: f.changed, Created: obj.Created, Restarts: f.restarts,
+		Cost: podplan.ParseCost(textAt(obj, podCost)), Writer: textAt(obj, podWriter),
+	}
+	p.Revision = p.Group + textAt(obj, podRevision)
+	p.Containers, p.Resize = unpackContainers(obj.Elements)
+	return p
+}
+
+func (m *Members) nodeOf(name string, found map[string]*podplan.Node) *podplan.Node {
+	if name == "" {
+		return nil
+	}
+	if n, again := found[name]; again {
+		return n
+	}
+	var n *podplan.Node
+	if m.nodes == nil {
+		return nil
+	}
+	if obj := m.nodes.Get("", name); obj != nil {
+		n = &podplan.Node{Name: name, Labels: make(map[string]string, len(obj.Labels)), Deleting: obj.Deleting}
+		for _, label := range obj.Labels {
+			n.Labels[label.Key] = label.Value
+		}
+		for _, taint := range obj.Fields {
+			n.Taints = append(n.Taints, taint.Raw)
+		}
+		n.Pods = movable(m.byNode[name])
+	}
+	found[name] = n
+	return n
+}
+
+// movable returns the number of unfinished pods that could run elsewhere, without static pods and pods of DaemonSets.
+func movable(pods []*workload.Object) int {
+	n := 0
+	for _, pod := range pods {
+		bound := pod.Owner != nil && (pod.Owner.Kind == "Node" || pod.Owner.Kind == "DaemonSet")
+		if !bound && !unpack(textAt(pod, podFacts)).finished {
+			n++
+		}
+	}
+	return n
+}
+
+// Costed returns all owners, direct and indirect, of pods with a cost set by Flyball.
+func (m *Members) Costed() []workload.Ref { return m.ownersOf(m.isCosted) }
+
+// Resized returns all owners, direct and indirect, of pods changed in place by Flyball.
+func (m *Members) Resized() []workload.Ref { return m.ownersOf(m.isResized) }
+
+// ownersOf returns all owners, direct and indirect, of the accepted pods.
+func (m *Members) ownersOf(is func(*workload.Object) bool) []workload.Ref {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := map[workload.Ref]bool{}
+	for _, b := range m.tree.branches {
+		if slices.ContainsFunc(b.pods, is) {
+			for _, ref := range b.above() {
+				seen[ref] = true
+			}
+		}
+	}
+	return slices.Collect(maps.Keys(seen))
+}
+
+// CostedPods returns the pods, directly owned by an object, with a cost set by Flyball, finished pods included, without
+// their nodes.
+func (m *Members) CostedPods(ref workload.Ref) []*podplan.Pod { return m.podsOf(ref, m.isCosted) }
+
+// ResizedPods returns the active pods, directly owned by an object, that Flyball changed in place, without their nodes.
+func (m *Members) ResizedPods(ref workload.Ref) []*podplan.Pod { return m.podsOf(ref, m.isResized) }
+
+// podsOf returns the accepted pods directly owned by an object, without their nodes.
+func (m *Members) podsOf(ref workload.Ref, is func(*workload.Object) bool) []*podplan.Pod {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var pods []*podplan.Pod
+	if b := m.tree.branches[ref]; b != nil {
+		for _, obj := range b.pods {
+			if is(obj) {
+				pods = append(pods, podOf(obj))
+			}
+		}
+	}
+	return pods
+}
+
+func (m *Members) isCosted(pod *workload.Object) bool {
+	return !pod.Deleting && textAt(pod, podWriter) == m.opts.Own
+}
+
+// isResized reports whether Flyball has changed a living pod, in place or at its creation.
+func (m *Members) isResized(pod *workload.Object) bool {
+	n := len(pod.Elements)
+	if n == 0 || pod.Elements[n-1].Name != "" || !isCounted(pod) {
+		return false
+	}
+	_, r := unpackContainers(pod.Elements[n-1:])
+	return r.By == m.opts.Own || r.Made && r.By == ""
+}
+
+// Groups returns the objects below a target that own pods directly, the target included.
+func (m *Members) Groups(ref workload.Ref) []workload.Ref {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var refs []workload.Ref
+	var walk func(*branch)
+	walk = func(b *branch) {
+		if len(b.pods) > 0 {
+			refs = append(refs, b.ref)
+		}
+		for _, c := range b.children {
+			walk(c)
+		}
+	}
+	if b := m.tree.branches[ref]; b != nil {
+		walk(b)
+	}
+	return refs
+}

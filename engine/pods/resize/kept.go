@@ -1,0 +1,101 @@
+package resize
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/podplan"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// keptFor is the time for which a pod must keep its requests before an event reports it. A pod whose owner has just
+// gone will go too.
+const keptFor = time.Minute
+
+// keeping is a pod that cannot be restored, with the start, and whether an event has reported it.
+type keeping struct {
+	since time.Time
+	told  bool
+}
+
+// leftovers are the pods of an owner that Flyball has changed and that no policy claims any more.
+type leftovers struct {
+	// changes restore pods; kept are the pods that keep their requests, with the reasons.
+	changes []podplan.ResizeChange
+	kept    map[*podplan.Pod]string
+}
+
+// leftoversOf returns the leftovers among pods with the given stakes.
+func (l *Loop) leftoversOf(group workload.Ref, s stakes, pods []*podplan.Pod) (o leftovers, err error) {
+	if s.giver == nil {
+		o.kept = make(map[*podplan.Pod]string, len(pods))
+		for _, p := range pods {
+			o.kept[p] = "nothing that it belongs to says what its template asks for"
+		}
+		return o, nil
+	}
+	server, err := l.opts.Server()
+	if err != nil {
+		return o, err
+	}
+	o.changes, o.kept = podplan.RestoreSizes(pods, s.original, server, l.refusals(group))
+	return o, nil
+}
+
+// tellKept reports, once for each pod, the pods of an owner that keep requests without a policy.
+func (l *Loop) tellKept(group workload.Ref, o leftovers) {
+	now, again := l.watch.Now(), time.Duration(0)
+	var news []*podplan.Pod
+	l.mu.Lock()
+	before, next := l.keeping[group], make(map[string]keeping, len(o.kept))
+	for p := range o.kept {
+		k, known := before[p.UID]
+		if !known {
+			k.since = now
+		}
+		wait := keptFor - now.Sub(k.since)
+		if isAlone(group) {
+			wait = 0
+		}
+		switch {
+		case k.told:
+		case wait > 0:
+			again = max(again, wait)
+		default:
+			k.told, news = true, append(news, p)
+		}
+		next[p.UID] = k
+	}
+	for _, c := range o.changes { // tried once more, and reported already if it is refused again
+		if k, known := before[c.Pod.UID]; known {
+			next[c.Pod.UID] = k
+		}
+	}
+	if l.keeping[group] = next; len(next) == 0 {
+		delete(l.keeping, group)
+	}
+	l.mu.Unlock()
+	for _, p := range news {
+		l.opts.Kept(p, o.kept[p])
+	}
+	if again > 0 {
+		l.queue.AddAfter(group, again)
+	}
+}
+
+// isAlone reports whether a pod has no owner, so it stands for itself.
+func isAlone(group workload.Ref) bool { return group.GroupKind == schema.GroupKind{Kind: "Pod"} }
+
+// isUntold reports whether a kept pod of an owner has not been reported yet.
+func (l *Loop) isUntold(group workload.Ref, o leftovers) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p := range o.kept {
+		if !l.keeping[group][p.UID].told {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,263 @@
+package resize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/podplan"
+
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// giveBack restores the changed pods below a target to the requests of their template, if no policy claims them any
+// more.
+func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
+	var failures []error
+	groups := l.members.Groups(ref)
+	if !slices.Contains(groups, ref) {
+		l.forgetGroup(ref) // the object owns no pods any more
+	}
+	for _, group := range groups {
+		pods := l.members.ResizedPods(group)
+		if len(pods) == 0 {
+			l.forgetGroup(group)
+			continue
+		}
+		s := l.stakesIn(group)
+		if s.kept || s.unknown != "" { // not now
+			continue
+		}
+		err := l.giveBackGroup(ctx, s, group, pods)
+		l.setFailure(group, err)
+		if err != nil && !errors.Is(err, errFrozen) {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// errFrozen is the error while a freeze denies the restore of pods.
+var errFrozen = errors.New("a freeze denies it")
+
+// giveBackGroup restores the pods of one owner.
+func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, pods []*podplan.Pod) error {
+	o, err := l.leftoversOf(group, s, pods)
+	if err != nil {
+		return err
+	}
+	l.tellKept(group, o)
+	if len(o.changes) == 0 {
+		return nil
+	}
+	if why, again := l.frozen(s.chain); why != "" {
+		l.queue.AddAfter(group, again)
+		return fmt.Errorf("%w: %s", errFrozen, why)
+	}
+	turn := podplan.InTurn(pods, o.changes, l.watch.Now())
+	if len(turn) < len(o.changes) {
+		l.queue.AddAfter(group, restartRetry)
+	}
+	done, refused, err := l.writeAll(ctx, group, workload.Policy{}, turn)
+	if err == nil && done+refused < len(turn) {
+		l.queue.AddAfter(group, calm)
+	}
+	return err
+}
+
+// forgetGroup drops the failures of an owner without pods to restore.
+func (l *Loop) forgetGroup(group workload.Ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.failures, group)
+	delete(l.keeping, group)
+}
+
+func (l *Loop) setFailure(group workload.Ref, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		delete(l.failures, group)
+	} else {
+		l.failures[group] = err.Error()
+	}
+}
+
+// stakes describe whether the pods of an owner stay as they are, and the requests to restore.
+type stakes struct {
+	// chain is the owner of the pods and the owners above it, the nearest first.
+	chain []workload.Ref
+	// kept is true if a policy claims the pods' requests, or may have. unknown is the reason why that is unknown;
+	// empty: it is known.
+	kept    bool
+	unknown string
+	// giver is the kind of the nearest object above the pods with their template, from. original has the requests of
+	// that template; nil: the object is gone.
+	giver    *decide.Kind
+	from     *workload.Object
+	original podplan.Sizes
+}
+
+func (l *Loop) stakesIn(group workload.Ref) stakes {
+	snapshot := l.world.Snapshot()
+	above, sure := l.members.Above(group)
+	s := stakes{chain: append([]workload.Ref{group}, above...)}
+	if !sure {
+		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
+	}
+	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.Tuner() != nil }) // pods stay as they are
+	for _, ref := range s.chain {
+		known, adapted := snapshot.AdaptedKind(ref.GroupKind)
+		k := snapshot.InUse(ref.GroupKind)
+		switch {
+		case !adapted || !known.Requests:
+		case k == nil || !k.Live.HasSynced():
+			s.unknown = fmt.Sprintf("the adapter of %s is not ready", ref.GroupKind)
+		case k.Adapter.SizesPods():
+			s.kept = s.kept || broken && !k.Releasing || l.keeps(snapshot, ref)
+			s.takeFrom(k.Kind, snapshot.Object(ref))
+		}
+	}
+	if s.giver == nil && broken {
+		s.kept = true // the fault of the policy may be the fault of the adapter
+	}
+	return s
+}
+
+// takeFrom takes the original from an object, unless an object below has it.
+func (s *stakes) takeFrom(k *decide.Kind, obj *workload.Object) {
+	if s.giver != nil || obj == nil {
+		return
+	}
+	s.giver, s.from, s.original = k, obj, podplan.Sizes{}
+	for _, a := range k.Adapter.Observe(obj).Allocations {
+		s.original[a.Component] = resourcesOf(a)
+	}
+	if len(s.original) == 0 {
+		s.unknown = fmt.Sprintf("what the template of %s asks for is not read yet", k.Ref(obj))
+	}
+}
+
+// keeps reports whether a policy claims the requests of a target's pods. If it claims them in the template, a roll-out
+// replaces the pods. While nothing is known yet, pods stay as they are.
+func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
+	v := decide.Target(s, ref, l.opts.Clock.Now(), nil)
+	if asksOfRequests(v.Plan) {
+		return true
+	}
+	return slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool {
+		return o.Policy.Tuner() != nil && !o.Left && !o.OnBehalf && v.Plan.Keep[o.Policy.ID]
+	})
+}
+
+// left returns the number of an owner's pods that are not restored yet, or the reason why it is unknown.
+func (l *Loop) left(group workload.Ref) (count int, unknown string) {
+	s := l.stakesIn(group)
+	if s.kept || s.unknown != "" {
+		return 0, s.unknown
+	}
+	return l.owed(group, s)
+}
+
+// owed returns the number of an owner's pods that differ from their template and can be restored, or the reason why it
+// is unknown.
+func (l *Loop) owed(group workload.Ref, s stakes) (count int, unknown string) {
+	o, err := l.leftoversOf(group, s, l.members.ResizedPods(group))
+	if err != nil {
+		return 0, err.Error()
+	}
+	return len(o.changes), ""
+}
+
+// Owes reports whether pods of a target may still have to be restored.
+func (l *Loop) Owes(ref workload.Ref) bool {
+	if _, known := l.members.Fleet(ref); !known {
+		return true
+	}
+	return slices.ContainsFunc(l.members.Groups(ref), l.mayBeOwed)
+}
+
+// OwesAny reports whether pods of any target may still have to be restored.
+func (l *Loop) OwesAny() bool {
+	if _, known := l.members.Fleet(workload.Ref{}); !known {
+		return true
+	}
+	return slices.ContainsFunc(l.groups(""), l.mayBeOwed)
+}
+
+// mayBeOwed reports whether pods of an owner are not restored yet, or an event about them is outstanding, or neither is
+// known.
+func (l *Loop) mayBeOwed(group workload.Ref) bool {
+	pods := l.members.ResizedPods(group)
+	if len(pods) == 0 {
+		return false
+	}
+	s := l.stakesIn(group)
+	if s.kept || s.unknown != "" {
+		return !s.kept
+	}
+	o, err := l.leftoversOf(group, s, pods)
+	return err != nil || len(o.changes) > 0 || l.isUntold(group, o)
+}
+
+// groups returns the direct owners of pods that Flyball has changed in place, in a namespace or in all.
+func (l *Loop) groups(namespace string) []workload.Ref {
+	return slices.DeleteFunc(l.members.Resized(), func(ref workload.Ref) bool {
+		return namespace != "" && ref.Namespace != namespace || len(l.members.ResizedPods(ref)) == 0
+	})
+}
+
+// Leftover returns the reason why pods may still have to be restored for a policy in deletion, or "".
+func (l *Loop) Leftover(p *world.Policy) string {
+	if p.Tuner() == nil {
+		return ""
+	}
+	if _, known := l.members.Fleet(workload.Ref{}); !known {
+		if why := l.members.Trouble(); why != "" {
+			return "the pods are not known, so those that were changed in place cannot be given back: " + why
+		}
+		return "the pods are not known yet"
+	}
+	count, why := 0, ""
+	for _, group := range l.groups(p.ID.Namespace) {
+		pods, unknown := l.left(group)
+		if count += pods; pods > 0 {
+			l.queue.Add(group)
+			l.mu.Lock()
+			why = l.failures[group]
+			l.mu.Unlock()
+		}
+		if unknown != "" {
+			return "there may be pods that were changed in place and have to be given back: " + unknown
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	text := workload.Count(count, "pod") + " changed in place have still to get what the template asks for"
+	if why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// ResizedOn returns the number of objects of a kind with pods to restore. Pods that a different kind above them holds count
+// too, because this kind can restore them as well.
+func (l *Loop) ResizedOn(gk schema.GroupKind) int {
+	found := map[*workload.Object]bool{}
+	for _, group := range l.groups("") {
+		s := l.stakesIn(group)
+		if s.from == nil || s.giver.GroupKind != gk || s.kept {
+			continue
+		}
+		if pods, unknown := l.owed(group, s); pods > 0 || unknown != "" {
+			found[s.from] = true
+		}
+	}
+	return len(found)
+}

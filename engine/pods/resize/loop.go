@@ -1,0 +1,395 @@
+// Package resize changes the pods of targets in place, so that their containers have the requests of the merged plan,
+// and restores them to their template once no policy claims requests any more. Workers take targets from a queue. For
+// each target a worker decides anew, plans, and writes within a budget, one write a pod. All state is on the pods: the
+// managedFields of the resize subresource show Flyball's changes.
+//
+// Decisions (docs/decisions): 0035.
+package resize
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/podplan"
+
+	"flyball.dev/flyball/engine/workers"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Members returns the pods of targets.
+type Members interface {
+	// Fleet returns the active pods of a target, or false while they are not fully known.
+	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
+	// Resized returns the owners, at any distance, of pods that Flyball has changed in place, and ResizedPods the
+	// changed pods with the given direct owner. Groups returns the direct owners of the pods below a target. Above
+	// returns the owners of an object; it is sure if the object can have no others.
+	Resized() []workload.Ref
+	ResizedPods(ref workload.Ref) []*podplan.Pod
+	Groups(ref workload.Ref) []workload.Ref
+	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
+	// Trouble returns the reason why pods are not fully known.
+	Trouble() string
+}
+
+// Writer sends patches.
+type Writer interface {
+	Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (apply.Outcome, error)
+}
+
+// Keeper keeps an adapter from being deleted.
+type Keeper interface {
+	// PutFinalizer keeps the adapter of a kind from being deleted while pods must still be restored through it.
+	PutFinalizer(ctx context.Context, k *decide.Kind) error
+}
+
+// Turns limits the targets of a policy that restart pods at once.
+type Turns interface {
+	// TakeRestart asks whether a target may restart pods by changes in place now. waits is the reason to wait, or "". A
+	// waiting target is decided again once it may go on.
+	TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string)
+	// LookRestart records the progress of a target before it asks. settled reports that no pod of it is being
+	// restarted, or will be.
+	LookRestart(ref workload.Ref, settled bool)
+}
+
+// Options configure a Loop.
+type Options struct {
+	// Clock is the clock of decisions. Default: the machine's.
+	Clock clock.PassiveClock
+	// Server returns the abilities of the API server.
+	Server func() (podplan.ResizeOptions, error)
+	Turns  Turns
+	// Requeue queues a target again under its policies. Fault counts a panic on a target, a fault in Flyball.
+	Requeue func(refs ...workload.Ref)
+	Fault   func()
+	// Kept reports that a pod keeps requests that no policy asks for any more, with the reason.
+	Kept func(pod *podplan.Pod, why string)
+	Log  logr.Logger
+}
+
+const (
+	// parallel is the number of targets worked on at once.
+	parallel = 4
+	// calm is the delay after a change of a target's pods, so changes at the same time are planned together.
+	calm = 250 * time.Millisecond
+	// writesPerSecond limits the pods changed in a second, over all targets, and so paces the work of nodes.
+	writesPerSecond = 20
+	// restartRetry is the time until the next check whether a pod may be restarted. Other pods that become ready
+	// trigger a check before.
+	restartRetry = time.Minute
+)
+
+// Loop changes pods in place.
+type Loop struct {
+	opts    Options
+	world   *world.World
+	members Members
+	writer  Writer
+	keeper  Keeper
+	metrics *Metrics
+	budget  *workers.Budget
+	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
+	// watch is the clock that paces writes.
+	watch clock.PassiveClock
+
+	mu sync.Mutex
+	// running is true while this replica leads, and so counts the work of policies.
+	running bool
+	// claimed are the targets with pods to change; notes has their progress.
+	claimed map[workload.Ref]struct{}
+	notes   map[workload.Ref]Note
+	// failures has the reasons why pods could not be restored, by their owner.
+	failures map[workload.Ref]string
+	// refused has the permanently refused changes, by the UIDs of the pods: of a target, and of an owner of pods to
+	// restore.
+	refused map[workload.Ref]map[string]refusal
+	// keeping has the pods that cannot be restored, by their owner and UID.
+	keeping map[workload.Ref]map[string]keeping
+}
+
+// Note is the progress of the pods of a target that are changed in place.
+type Note struct {
+	Policy workload.Policy
+	podplan.Resizing
+	// Failure is the error, Frozen the freeze that changes wait for, and Turn the reason for which restarts wait;
+	// empty: none.
+	Failure, Frozen, Turn string
+}
+
+// Stuck reports whether some pod cannot be changed in place.
+func (n *Note) Stuck() bool { return n.Infeasible > 0 }
+
+// Waits returns the reason for which changes wait, or "".
+func (n *Note) Waits() string {
+	var parts []string
+	for _, p := range []struct {
+		count int
+		what  string
+	}{{n.Waiting, "to be changed in place"}, {n.InProgress, "being changed by the node"}, {n.Deferred, "deferred by the node"},
+		{n.Infeasible, "that cannot be changed in place"}} {
+		if p.count > 0 {
+			parts = append(parts, workload.Count(p.count, "pod")+" "+p.what)
+		}
+	}
+	text := strings.Join(parts, ", ")
+	for _, why := range []string{n.Frozen, n.Turn, n.Message} {
+		if text != "" && why != "" {
+			text += ": " + why
+		}
+	}
+	return text
+}
+
+// New returns a Loop. It observes the world from now on, and works once it runs.
+func New(w *world.World, m Members, writer Writer, k Keeper, metrics *Metrics, opts Options) *Loop {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	l := &Loop{
+		opts: opts, world: w, members: m, writer: writer, keeper: k, metrics: metrics, budget: workers.NewBudget(writesPerSecond),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
+		watch: clock.RealClock{}, claimed: map[workload.Ref]struct{}{}, notes: map[workload.Ref]Note{}, failures: map[workload.Ref]string{},
+		refused: map[workload.Ref]map[string]refusal{}, keeping: map[workload.Ref]map[string]keeping{},
+	}
+	w.Observe(l)
+	return l
+}
+
+// Run works until the context ends.
+func (l *Loop) Run(ctx context.Context) {
+	l.mu.Lock()
+	l.running = true
+	l.mu.Unlock()
+	for p := range l.world.Snapshot().Policies {
+		l.begin(p)
+	}
+	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.opts.Log}.Run(ctx, parallel)
+}
+
+// Decided records the decision about a target.
+func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
+	_, claimed := claimOf(v.Plan)
+	l.mu.Lock()
+	_, was := l.claimed[ref]
+	if claimed {
+		l.claimed[ref] = struct{}{}
+	} else {
+		delete(l.claimed, ref)
+	}
+	l.mu.Unlock()
+	if was || claimed || len(l.members.Groups(ref)) > 0 {
+		l.queue.Add(ref)
+	}
+}
+
+// claimOf returns a claim for changes in place, or false.
+func claimOf(p workload.Plan) (workload.Claim[int64], bool) {
+	for key, claim := range p.Amounts {
+		if key.Kind == workload.AmountInPlace {
+			return claim, true
+		}
+	}
+	return workload.Claim[int64]{}, false
+}
+
+// MembersChanged implements members.Listener.
+func (l *Loop) MembersChanged(refs []workload.Ref) {
+	for _, ref := range refs {
+		l.queue.AddAfter(ref, calm)
+	}
+}
+
+// MembersSettled implements members.Listener.
+func (l *Loop) MembersSettled() { l.queueAll() }
+
+// Changed implements world.Observer: a freeze may have begun or ended, and the claims of policies with it.
+func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
+	for _, p := range c.Policies {
+		if p.New == nil {
+			l.metrics.forget(p.ID)
+		} else {
+			l.begin(p.New)
+		}
+	}
+	if len(c.Policies) > 0 || len(c.Kinds) > 0 || c.Judging {
+		l.queueAll()
+	}
+}
+
+// begin starts counting changes in place for a policy that may ask for some.
+func (l *Loop) begin(p *world.Policy) {
+	l.mu.Lock()
+	running := l.running
+	l.mu.Unlock()
+	if running && p.Tuner() != nil {
+		l.metrics.begin(p.ID)
+	}
+}
+
+func (l *Loop) queueAll() {
+	l.mu.Lock()
+	refs := make([]workload.Ref, 0, len(l.claimed))
+	for ref := range l.claimed {
+		refs = append(refs, ref)
+	}
+	l.mu.Unlock()
+	for _, ref := range append(refs, l.members.Resized()...) {
+		l.queue.Add(ref)
+	}
+}
+
+// fault records a panic.
+func (l *Loop) fault(ref workload.Ref, err error) {
+	l.opts.Fault()
+	l.mu.Lock()
+	n, noted := l.notes[ref]
+	l.mu.Unlock()
+	if n.Failure = "a fault in Flyball, please report it: " + err.Error(); noted {
+		l.setNote(ref, n)
+	}
+}
+
+// Note returns the progress of a target's pods.
+func (l *Loop) Note(ref workload.Ref) Note {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.notes[ref]
+}
+
+// setNote stores a note, and reports it if it is new.
+func (l *Loop) setNote(ref workload.Ref, n Note) {
+	l.mu.Lock()
+	before, had := l.notes[ref]
+	l.notes[ref] = n
+	l.mu.Unlock()
+	if !had || before != n {
+		l.opts.Requeue(ref)
+	}
+}
+
+// IsRestarting reports whether earlier changes may still restart pods of a target.
+func (l *Loop) IsRestarting(ref workload.Ref) bool {
+	f, known := l.members.Fleet(ref)
+	return known && podplan.IsRestarting(f)
+}
+
+// isSettled reports whether neither a plan nor an earlier change restarts a pod of a target.
+func isSettled(f *podplan.Fleet, plan podplan.ResizePlan) bool {
+	return plan.Restarts == 0 && !podplan.IsRestarting(f)
+}
+
+// forget drops the note of a target without a claim, also after a start, when the claim may not be known yet. The
+// target keeps its turn while an earlier change may still restart its pods.
+func (l *Loop) forget(ref workload.Ref, f *podplan.Fleet) {
+	l.mu.Lock()
+	_, had := l.notes[ref]
+	delete(l.notes, ref)
+	l.mu.Unlock()
+	l.opts.Turns.LookRestart(ref, isSettled(f, podplan.ResizePlan{}))
+	if had {
+		l.opts.Requeue(ref)
+	}
+}
+
+// process brings the pods of a target to its merged plan. It returns an error if another try is needed.
+func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
+	f, known := l.members.Fleet(ref)
+	if !known {
+		return nil // MembersSettled comes
+	}
+	v := decide.Target(l.world.Snapshot(), ref, l.opts.Clock.Now(), nil)
+	if hasBoosted(f) && asksOfRequests(v.Plan) {
+		if wrote, err := l.endBoosts(ctx, ref, f); wrote || err != nil {
+			return err
+		}
+	}
+	claim, claimed := claimOf(v.Plan)
+	if !claimed {
+		l.forget(ref, f)
+		return l.giveBack(ctx, ref)
+	}
+	own := v.Kind.Adapter.Observe(v.Object).Allocations
+	want := wantOf(adapter.InPlace(v.Plan.Amounts, own))
+	n := Note{Policy: claim.By}
+	server, err := l.opts.Server()
+	if err != nil {
+		n.Failure = err.Error()
+		l.setNote(ref, n)
+		return err
+	}
+	plan := podplan.PlanResizes(f, want, server, l.refusals(ref))
+	n.Resizing = plan.Resizing
+	l.opts.Turns.LookRestart(ref, isSettled(f, plan))
+	if len(plan.Changes) == 0 {
+		l.setNote(ref, n)
+		return nil
+	}
+	if closed, again := l.frozen(l.above(ref)); closed != "" {
+		n.Frozen = closed
+		l.setNote(ref, n)
+		l.queue.AddAfter(ref, again)
+		return nil
+	}
+	if n.Turn = l.takeTurn(ctx, ref, claim, &plan); n.Turn != "" {
+		plan.Changes = slices.DeleteFunc(plan.Changes, restarts)
+	}
+	if len(plan.Changes) > 0 {
+		if err = l.keeper.PutFinalizer(ctx, v.Kind); err == nil {
+			err = l.carryOut(ctx, ref, &n, plan.Changes, func() podplan.ResizePlan { return podplan.PlanResizes(f, want, server, l.refusals(ref)) })
+		}
+	}
+	if err != nil {
+		n.Failure = err.Error()
+	}
+	l.setNote(ref, n)
+	return err
+}
+
+// carryOut writes changes of a target's pods and records their progress. again plans anew.
+func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes []podplan.ResizeChange,
+	again func() podplan.ResizePlan) error {
+	done, refused, err := l.writeAll(ctx, ref, n.Policy, changes)
+	if refused > 0 {
+		n.Resizing = again().Resizing
+		l.queue.AddAfter(ref, calm) // these changes were waited for
+	}
+	n.Waiting -= done
+	n.InProgress += done // until its node reports another state
+	return err
+}
+
+func restarts(c podplan.ResizeChange) bool { return c.Restarts }
+
+// takeTurn asks whether the restarting changes of a plan may be made now. It returns the reason to wait, or "" if they
+// may, or if the plan has none.
+func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Claim[int64], plan *podplan.ResizePlan) (waits string) {
+	if !slices.ContainsFunc(plan.Changes, restarts) {
+		return ""
+	}
+	return l.opts.Turns.TakeRestart(ctx, ref, claim.By, apply.Need{Since: claim.Since, Memory: plan.MoreMemory})
+}
+
+func wantOf(all map[string]workload.Allocation) podplan.Sizes {
+	w := podplan.Sizes{}
+	for name, a := range all {
+		w[name] = resourcesOf(a)
+	}
+	return w
+}
+
+func resourcesOf(a workload.Allocation) podplan.Resources {
+	return podplan.Resources{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes, CPULimit: a.Limits.MilliCPU,
+		MemoryLimit: a.Limits.MemoryBytes}
+}

@@ -1,0 +1,125 @@
+package resize
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// subresource is the subresource of pods for changes of resources in place.
+const subresource = "resize"
+
+var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// failuresAtMost is the number of failed writes after which the rest of a plan waits for the next try.
+const failuresAtMost = 3
+
+// writeAll writes as many changes as the budget permits. It returns the number of successful and of permanently refused
+// changes, and records the refusals. The error is that of the first write with another failure.
+func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []podplan.ResizeChange) (done, refused int,
+	err error) {
+	var failures []error
+	for _, c := range changes {
+		if wait := l.budget.Take(l.watch.Now()); wait > 0 {
+			l.queue.AddAfter(ref, wait)
+			break
+		}
+		err := l.write(ctx, id, c)
+		switch why := whyNever(err); {
+		case err == nil:
+			done++
+		case errors.Is(err, apply.ErrBehind): // the watch brings the present pod
+			l.queue.AddAfter(ref, calm)
+		case why != "":
+			refused++
+			l.refuse(ref, c, why)
+		default:
+			failures = append(failures, err)
+		}
+		if len(failures) == failuresAtMost {
+			break
+		}
+	}
+	if len(failures) > 0 {
+		return done, refused, failures[0]
+	}
+	return done, refused, nil
+}
+
+// write changes one pod in place, if it is unchanged since it was read.
+func (l *Loop) write(ctx context.Context, id workload.Policy, c podplan.ResizeChange) error {
+	obj := &workload.Object{Namespace: c.Pod.Namespace, Name: c.Pod.Name, ResourceVersion: c.Pod.Version}
+	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource,
+		Body: patchOf(c)})
+	l.metrics.wrote(id, string(result))
+	err = result.PodError(err)
+	if errors.Is(err, apply.ErrUndone) {
+		return fmt.Errorf("change pod %s/%s in place: %w", c.Pod.Namespace, c.Pod.Name, err)
+	}
+	return err
+}
+
+// amounts are resources in a pod's form. A missing amount keeps its value.
+type amounts struct {
+	CPU    string `json:"cpu,omitempty"`
+	Memory string `json:"memory,omitempty"`
+}
+
+type resources struct {
+	Requests *amounts `json:"requests,omitempty"`
+	Limits   *amounts `json:"limits,omitempty"`
+}
+
+type container struct {
+	Name      string    `json:"name"`
+	Resources resources `json:"resources"`
+}
+
+// patchOf returns the strategic merge patch of a change.
+func patchOf(c podplan.ResizeChange) []byte {
+	var body struct {
+		Metadata struct {
+			UID             string `json:"uid"`
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+		Spec struct {
+			Containers     []container `json:"containers,omitempty"`
+			InitContainers []container `json:"initContainers,omitempty"`
+		} `json:"spec"`
+	}
+	body.Metadata.UID, body.Metadata.ResourceVersion = c.Pod.UID, c.Pod.Version
+	for _, to := range c.Containers {
+		next := container{Name: to.Name, Resources: resources{Requests: amountsOf(to.CPU, to.Memory),
+			Limits: amountsOf(to.CPULimit, to.MemoryLimit)}}
+		if to.Sidecar {
+			body.Spec.InitContainers = append(body.Spec.InitContainers, next)
+		} else {
+			body.Spec.Containers = append(body.Spec.Containers, next)
+		}
+	}
+	raw, _ := json.Marshal(body) // the body has only texts
+	return raw
+}
+
+func amountsOf(cpu, memory int64) *amounts {
+	if cpu == 0 && memory == 0 {
+		return nil
+	}
+	a := &amounts{}
+	if cpu > 0 {
+		a.CPU = resource.NewMilliQuantity(cpu, resource.DecimalSI).String()
+	}
+	if memory > 0 {
+		a.Memory = resource.NewQuantity(memory, resource.BinarySI).String()
+	}
+	return a
+}
