@@ -29,7 +29,7 @@ func (o Options) build(pkg string, p Platform) ([]byte, error) {
 	}
 	if o.Inventory != "" {
 		bill := filepath.Join(o.Dir, name+"_"+p.String()+".cdx.json")
-		cmd := exec.Command(o.Inventory, "bin", "-json", "-noserial", "-notimestamp", "-version", o.Version, "-output", bill, program)
+		cmd := exec.Command(o.Inventory, "bin", "-json", "-std", "-noserial", "-notimestamp", "-version", o.Version, "-output", bill, program)
 		cmd.Dir = o.Root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("list the modules of %s: %w\n%s", name, err, out)
