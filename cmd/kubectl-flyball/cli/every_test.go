@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 )
 
-// shownElsewhere are flags that need a cluster, tested in test/integration/cli, flags that write files, and flags of a server.
+// shownElsewhere are flags that need a cluster, tested in test/integration/cli, flags that write files, and flags of verbs that go on.
 var shownElsewhere = map[string][]string{
 	"status": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"}, "resume": {"dry-run"},
 	"adapter test": {"update"}, "adapter new": {"into"},

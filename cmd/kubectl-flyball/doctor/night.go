@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
@@ -15,8 +19,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// The checks of this file and of webhooks.go are for the first night and the morning after: obstacles that are seen only then. There is
-// none for PodDisruptionBudgets, because scaling down evicts no pod.
+// The checks of this file and of webhooks.go are for the first night and the morning after: obstacles that are seen only then.
 
 // sleepers are the targets of schedules, each with the first of its schedules.
 type sleepers map[workload.Ref]workload.Policy
@@ -74,11 +77,11 @@ func (c *Checkup) autoscalers(w *source.World, memory *world.Memory) {
 				return
 			}
 			governed = memory.Referent(governed)
-			_, itself := asleep[ref]
-			if by, ok := asleep[governed]; ok || itself {
-				if !ok {
-					by = asleep[ref]
-				}
+			by, sleeps := asleep[governed]
+			if !sleeps {
+				by, sleeps = asleep[ref]
+			}
+			if sleeps {
 				findings = append(findings, fmt.Sprintf("%s cannot read its metrics: after %s wakes %s, the restored count stays, whatever the load. "+
 					"Mend the metrics first: kubectl describe names the error", ref, by, governed))
 			}
@@ -107,8 +110,9 @@ func (c *Checkup) orders(w *source.World, memory *world.Memory) {
 				return
 			}
 			if place := p.Order.Place(ref.GroupKind, memory.Object(ref)); p.Order.Waves[place].Ready {
-				findings = append(findings, fmt.Sprintf("%s waits for wave %s, and the adapter %s has no ready predicates: %s counts as ready as soon as "+
-					"it is written. Add spec.ready to the adapter, or set waitFor: Written on the wave", p.ID, p.Order.Title(place), name, ref.GroupKind))
+				findings = append(findings, fmt.Sprintf("%s waits for wave %s, and the adapter %s has no ready predicates: %s counts as ready as "+
+					"soon as it is written. Add spec.ready to the adapter, or set waitFor: Written on the wave", p.ID, p.Order.Title(place), name,
+					ref.GroupKind))
 			}
 		})
 		return true
@@ -119,6 +123,56 @@ func (c *Checkup) orders(w *source.World, memory *world.Memory) {
 
 func among(rows []policy.Kind, p *world.Policy) bool {
 	return slices.ContainsFunc(rows, func(k policy.Kind) bool { return k.Name == p.Kind.Name })
+}
+
+// nodeGroups are the API groups of node pools.
+var nodeGroups = []string{"cluster.x-k8s.io", "karpenter.sh"}
+
+// budgets reports PodDisruptionBudgets that keep nodes of a sleeping pool. Scaling a workload down evicts no pod, so budgets hold up
+// nothing else. A budget of pods that sleep themselves is no obstacle.
+func (c *Checkup) budgets(all []policyv1.PodDisruptionBudget, memory *world.Memory, asleep sleepers) {
+	at := slices.IndexFunc(asleep.refs(), func(ref workload.Ref) bool { return slices.Contains(nodeGroups, ref.Group) })
+	if at < 0 {
+		c.Add("disruption budgets", "scaling down evicts no pod, and no node pool sleeps", nil)
+		return
+	}
+	pool := asleep.refs()[at]
+	var findings []string
+	for i := range all {
+		b := &all[i]
+		if b.Status.DisruptionsAllowed > 0 || b.Status.ExpectedPods == 0 {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || len(asleep.behind(memory, b.Namespace, selector)) > 0 {
+			continue
+		}
+		findings = append(findings, fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction now, and its pods do not sleep: a node that has "+
+			"one of them stays when %s puts %s to sleep. Allow a disruption, put its pods to sleep before, or keep them on another pool",
+			b.Namespace, b.Name, asleep[pool], pool))
+	}
+	slices.Sort(findings)
+	c.Add("disruption budgets", "none keeps a node of a sleeping pool", findings)
+}
+
+// behind returns the sleepers of a namespace whose pods a selector selects.
+func (s sleepers) behind(memory *world.Memory, namespace string, selector labels.Selector) []workload.Ref {
+	var found []workload.Ref
+	for _, ref := range s.refs() {
+		template := strings.TrimPrefix(string(memory.Kind(ref.GroupKind).Adapter.Pods().Template), ".")
+		if ref.Namespace != namespace || template == "" || strings.ContainsAny(template, "['") {
+			continue
+		}
+		set := labels.Set{}
+		gjson.GetBytes(memory.Raw(ref), template+".metadata.labels").ForEach(func(key, value gjson.Result) bool {
+			set[key.String()] = value.String()
+			return true
+		})
+		if selector.Matches(set) {
+			found = append(found, ref)
+		}
+	}
+	return found
 }
 
 // few returns the first texts, and the number of the others.

@@ -45,8 +45,8 @@ func New(s Surroundings) *cobra.Command {
 policies that cannot be read or select nothing, unreadable ledgers, and objects written by other schedulers.
 
 Before the first night it names obstacles that are seen only then: webhooks of other programs that fail closed and whose backend is away
-or sleeps itself, autoscalers without metrics, and waves that wait for kinds without ready predicates. PodDisruptionBudgets are none,
-because scaling down evicts no pod.
+or sleeps itself, autoscalers without metrics, waves that wait for kinds without ready predicates, and PodDisruptionBudgets that keep the
+nodes of a sleeping pool.
 
 Parts without a right to read are named and count neither as good nor as bad.
 
@@ -96,7 +96,7 @@ func (s Surroundings) live(ctx context.Context, found *Checkup, w *source.World,
 		return err
 	}
 	found.Live(ctx, clients, cluster.Client, *s.FlyballNamespace, namespace, s.Now())
-	return found.Webhooks(ctx, clients, w)
+	return found.FirstNight(ctx, clients, w)
 }
 
 // NewVersion returns the verb version.

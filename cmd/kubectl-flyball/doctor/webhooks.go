@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,18 +34,30 @@ type backend struct {
 	selector map[string]string
 }
 
-// Webhooks checks that no webhook of another program refuses Flyball's writes or the pods of the morning, because its backend is away or
-// sleeps itself.
-func (c *Checkup) Webhooks(ctx context.Context, clients kubernetes.Interface, w *source.World) error {
-	const name = "other webhooks"
+// FirstNight checks what else in the cluster is in the way of the first night.
+func (c *Checkup) FirstNight(ctx context.Context, clients kubernetes.Interface, w *source.World) error {
 	memory, err := w.Memory()
 	if err != nil {
 		return err
 	}
+	c.webhooks(ctx, clients, w, memory)
+	budgets, err := clients.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		c.Skip("disruption budgets", err.Error())
+	} else {
+		c.budgets(budgets.Items, memory, sleepersOf(memory))
+	}
+	return nil
+}
+
+// webhooks checks that no webhook of another program refuses Flyball's writes or the pods of the morning, because its backend is away or
+// sleeps itself.
+func (c *Checkup) webhooks(ctx context.Context, clients kubernetes.Interface, w *source.World, memory *world.Memory) {
+	const name = "other webhooks"
 	hooks, err := closedHooks(ctx, clients)
 	if err != nil {
 		c.Skip(name, err.Error())
-		return nil
+		return
 	}
 	asleep := sleepersOf(memory)
 	var findings []string
@@ -58,13 +69,12 @@ func (c *Checkup) Webhooks(ctx context.Context, clients kubernetes.Interface, w 
 		b, err := backendOf(ctx, clients, h)
 		if err != nil {
 			c.Skip(name, err.Error())
-			return nil
+			return
 		}
 		findings = append(findings, h.findings(b, refused, b.sleeping(memory, asleep, h.namespace))...)
 	}
 	slices.Sort(findings)
 	c.Add(name, workload.Count(len(hooks), "webhook")+" of other programs that fail closed, none in the way", findings)
-	return nil
 }
 
 // closedHooks returns the webhooks of other programs that fail closed and are served by a Service.
@@ -198,20 +208,8 @@ func (b backend) sleeping(memory *world.Memory, asleep sleepers, namespace strin
 		return nil
 	}
 	var found []string
-	selector := labels.SelectorFromSet(b.selector)
-	for _, ref := range asleep.refs() {
-		template := strings.TrimPrefix(string(memory.Kind(ref.GroupKind).Adapter.Pods().Template), ".")
-		if ref.Namespace != namespace || template == "" || strings.ContainsAny(template, "['") {
-			continue
-		}
-		set := labels.Set{}
-		gjson.GetBytes(memory.Raw(ref), template+".metadata.labels").ForEach(func(key, value gjson.Result) bool {
-			set[key.String()] = value.String()
-			return true
-		})
-		if selector.Matches(set) {
-			found = append(found, fmt.Sprintf("%s, which %s puts to sleep", ref, asleep[ref]))
-		}
+	for _, ref := range asleep.behind(memory, namespace, labels.SelectorFromSet(b.selector)) {
+		found = append(found, fmt.Sprintf("%s, which %s puts to sleep", ref, asleep[ref]))
 	}
 	return found
 }

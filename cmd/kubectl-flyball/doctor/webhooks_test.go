@@ -96,7 +96,8 @@ func TestWebhooksInTheWay(t *testing.T) {
 			Rules: []admissionregistrationv1.RuleWithOperations{rule("*", "*", all)}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.hook.Name, c.hook.ClientConfig.Service = "guard.example.com", &admissionregistrationv1.ServiceReference{Namespace: "shop", Name: "guard"}
+			c.hook.Name = "guard.example.com"
+			c.hook.ClientConfig.Service = &admissionregistrationv1.ServiceReference{Namespace: "shop", Name: "guard"}
 			var refused []string
 			for _, h := range addHook(nil, c.hook, "ValidatingWebhookConfiguration/guard") {
 				refused = append(refused, h.refused(w, memory, asleep)...)

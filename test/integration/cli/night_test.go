@@ -52,7 +52,7 @@ var _ = Describe("doctor before the first night", func() {
 			_, found, _ := strings.Cut(got.Out, "other webhooks: ")
 			return found
 		}
-		Expect(doctor()).To(HavePrefix("ok"))
+		Expect(doctor()).To(And(HavePrefix("ok"), ContainSubstring("disruption budgets: ok\n  scaling down evicts no pod")))
 
 		apply(guard, ns)
 		DeferCleanup(func() {
