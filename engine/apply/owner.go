@@ -2,9 +2,7 @@ package apply
 
 import (
 	"context"
-	"strings"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,7 +28,7 @@ func otherManager(entries []metav1.ManagedFieldsEntry, pointers []string, none s
 			continue
 		}
 		for _, p := range pointers {
-			if ownsField(e.FieldsV1.GetRawBytes(), p) {
+			if workload.OwnsField(e.FieldsV1.GetRawBytes(), p) {
 				name = e.Manager
 				if e.Time != nil {
 					latest = *e.Time
@@ -40,38 +38,4 @@ func otherManager(entries []metav1.ManagedFieldsEntry, pointers []string, none s
 		}
 	}
 	return name
-}
-
-// ownsField looks a JSON pointer up in a FieldsV1 set, where a field k is the key "f:k". Elements of lists are named by
-// their keys there, not by their index: a list on the way counts as owned where it stands itself.
-func ownsField(fields []byte, pointer string) bool {
-	cur := gjson.ParseBytes(fields)
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		var next gjson.Result
-		cur.ForEach(func(k, v gjson.Result) bool {
-			if k.String() == "f:"+token {
-				next = v
-				return false
-			}
-			return true
-		})
-		if !next.Exists() {
-			return ownsElements(cur)
-		}
-		cur = next
-	}
-	return true
-}
-
-// ownsElements reports whether a set stands for a whole value or for elements of a list.
-func ownsElements(set gjson.Result) bool {
-	whole := true
-	elements := false
-	set.ForEach(func(k, _ gjson.Result) bool {
-		whole = false
-		elements = elements || strings.HasPrefix(k.String(), "k:") || strings.HasPrefix(k.String(), "v:") || strings.HasPrefix(k.String(), "i:")
-		return !elements
-	})
-	return whole || elements
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,8 +63,17 @@ func (c *Checkup) Skip(name, why string) {
 	c.Checks = append(c.Checks, Check{name, NotChecked, []string{why}})
 }
 
-// Of checks a world. live means a manager works on the world, whole that the world has all namespaces.
-func Of(w *source.World, live, whole bool) (*Checkup, error) {
+// Options describe a world. Live means that a manager works on it, Whole that it has all namespaces.
+type Options struct {
+	Live, Whole bool
+	// Now is the instant from which writes are foreseen.
+	Now time.Time
+	// Tools are the GitOps tools in the cluster, beside those in the world.
+	Tools GitOps
+}
+
+// Of checks a world.
+func Of(w *source.World, o Options) (*Checkup, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err
@@ -75,14 +85,15 @@ func Of(w *source.World, live, whole bool) (*Checkup, error) {
 	if w.Unseen.HidesAdapters() {
 		c.Skip("adapters", "you may not read those of the cluster")
 	} else {
-		c.adapters(w, live)
+		c.adapters(w, o.Live)
 	}
-	c.policies(memory, live)
-	c.selections(memory, whole)
+	c.policies(memory, o.Live)
+	c.selections(memory, o.Whole)
 	c.ledgers(memory, w.Unseen)
 	c.rivals(w)
 	c.firstNight(w, memory)
-	return c, nil
+	o.Tools.Appliers = slices.Concat(w.Objects, o.Tools.Appliers)
+	return c, c.gitops(memory, o.Tools, o.Now)
 }
 
 func (c *Checkup) adapters(w *source.World, live bool) {

@@ -2,10 +2,13 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -40,13 +43,16 @@ func New(s Surroundings) *cobra.Command {
 	var paths []string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the installation: manager, webhook, adapters, policies, ledgers, and rivals",
+		Short: "Check the installation: manager, webhook, adapters, policies, ledgers, rivals, and GitOps tools",
 		Long: `Checks the installation: whether the manager runs and the webhook answers with a lasting certificate, adapters that are not ready,
 policies that cannot be read or select nothing, unreadable ledgers, and objects written by other schedulers.
 
 Before the first night it names obstacles that are seen only then: webhooks of other programs that fail closed and whose backend is away
 or sleeps itself, autoscalers without metrics, waves that wait for kinds without ready predicates, and PodDisruptionBudgets that keep the
 nodes of a sleeping pool.
+
+It also names targets on which Argo CD or Flux applies a field that a policy changes in the next eight days, with the setting that
+prevents it. The managed fields show that by day only.
 
 Parts without a right to read are named and count neither as good nor as bad.
 
@@ -67,7 +73,13 @@ func (s Surroundings) examine(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := Of(w, !*s.Offline, *s.All || *s.Offline)
+	o := Options{Live: !*s.Offline, Whole: *s.All || *s.Offline, Now: s.Now()}
+	if o.Live {
+		if o.Tools, err = s.gitOps(ctx); err != nil {
+			return err
+		}
+	}
+	found, err := Of(w, o)
 	if err != nil {
 		return err
 	}
@@ -80,6 +92,42 @@ func (s Surroundings) examine(ctx context.Context, paths []string) error {
 		return err
 	}
 	return s.Ill
+}
+
+// gitOps reads the objects of GitOps tools in all namespaces, and the ConfigMaps argocd-cm.
+func (s Surroundings) gitOps(ctx context.Context) (tools GitOps, err error) {
+	cluster, err := s.Cluster()
+	if err != nil {
+		return tools, err
+	}
+	var missing source.MissingRights
+	tools.Appliers, err = cluster.Objects(ctx, ApplierKinds, "")
+	if errors.As(err, &missing) {
+		tools.Why = "you may not list its kind in all namespaces"
+		return tools, nil
+	}
+	if err != nil {
+		return tools, err
+	}
+	configMaps := cluster.Client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps"))
+	seen := map[string]bool{}
+	for _, raw := range tools.Appliers {
+		ref := source.RefOf(raw)
+		if ref.GroupKind != applicationKind || seen[ref.Namespace] {
+			continue
+		}
+		seen[ref.Namespace] = true
+		settings, err := configMaps.Namespace(ref.Namespace).Get(ctx, "argocd-cm", metav1.GetOptions{})
+		if err != nil {
+			continue // without it, the setting has to be in each Application
+		}
+		text, err := settings.MarshalJSON()
+		if err != nil {
+			return tools, fmt.Errorf("read the ConfigMap argocd-cm: %w", err)
+		}
+		tools.Settings = append(tools.Settings, text)
+	}
+	return tools, nil
 }
 
 func (s Surroundings) live(ctx context.Context, found *Checkup, w *source.World, namespace string) error {

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -181,6 +182,20 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 		Expect(got.ErrOut).To(ContainSubstring("its schema has no count"))
 		Expect(run("viewer", "", "adapter", "new",
 			"adapters.flyball.dev").ErrOut).To(ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"))
+	})
+
+	It("name the targets on which a GitOps tool applies a field that is going to change", func() {
+		tracked := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"api","namespace":%[1]q,"labels":{"tier":"app"},
+			"annotations":{"argocd.argoproj.io/tracking-id":"shop:apps/Deployment:%[1]s/api"}},"spec":{"replicas":2,
+			"selector":{"matchLabels":{"app":"api"}},"template":{"metadata":{"labels":{"app":"api"}},
+			"spec":{"containers":[{"name":"main","image":"nginx"}]}}}}`, ns)
+		api := &unstructured.Unstructured{}
+		Expect(json.Unmarshal([]byte(tracked), api)).To(Succeed())
+		Expect(env.Client.Patch(ctx, api, client.RawPatch(types.ApplyPatchType, []byte(tracked)), client.FieldOwner("argocd-controller"),
+			client.ForceOwnership)).To(Succeed())
+		got := run("", "", "doctor", "-n", ns)
+		Expect(got.Out).To(ContainSubstring("gitops: not checked\n  Application shop applies /spec/replicas of Deployment.apps/" + ns + "/api; "))
+		Expect(got.Out).To(ContainSubstring("managedFieldsManagers: [flyball]"))
 	})
 
 	It("do not claim that no policy selects an object while a policy cannot be read", func() {

@@ -89,7 +89,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 	r.Worth = o.worth(r.Week.Totals)
 	r.Freezes = freezes.Of(memory, freezes.Options{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace})
 	r.Status = StatusOf(w, memory, at, o)
-	if r.Health, err = doctor.Of(w, o.Live, o.Namespace == ""); err != nil {
+	if r.Health, err = doctor.Of(w, doctor.Options{Live: o.Live, Whole: o.Namespace == "", Now: at}); err != nil {
 		return nil, err
 	}
 	if text := w.Unseen.Note(); text != "" {

@@ -1,0 +1,69 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// conflict is an object of a GitOps tool that applies fields that Flyball is going to change.
+type conflict struct {
+	by workload.Ref
+	// unknown means that the object was not read, so that its settings are not known.
+	unknown bool
+	targets []workload.Ref
+	// fields are JSON pointers.
+	fields []string
+}
+
+func (c *conflict) add(target workload.Ref, fields []string) {
+	c.targets = append(c.targets, target)
+	for _, f := range fields {
+		if !slices.Contains(c.fields, f) {
+			c.fields = append(c.fields, f)
+		}
+	}
+}
+
+// text returns the finding with its remedy.
+func (c *conflict) text(why string) string {
+	slices.SortFunc(c.targets, workload.Ref.Compare)
+	slices.Sort(c.fields)
+	targets := c.targets[0].String()
+	if more := len(c.targets) - 1; more > 0 {
+		targets += " and " + workload.Count(more, "further target")
+	}
+	name := c.by.Kind + " " + strings.TrimPrefix(c.by.Namespace+"/"+c.by.Name, "/")
+	if c.unknown {
+		if why == "" {
+			why = "its object was not found"
+		}
+		return fmt.Sprintf("%s applies %s of %s; %s, so its settings are not known. Needed is %s", name,
+			strings.Join(c.fields, ", "), targets, why, c.remedy())
+	}
+	return fmt.Sprintf("%s applies %s of %s, and so takes Flyball's changes back. Set %s", name, strings.Join(c.fields, ", "), targets,
+		c.remedy())
+}
+
+// remedy returns the setting that leaves the fields to Flyball.
+func (c *conflict) remedy() string {
+	paths := "[" + strings.Join(c.fields, ", ") + "]"
+	var kinds []string
+	for _, t := range c.targets {
+		if !slices.Contains(kinds, t.Kind) {
+			kinds = append(kinds, t.Kind)
+		}
+	}
+	kind := strings.Join(kinds, "|")
+	switch c.by.GroupKind {
+	case applicationKind:
+		return `spec: {ignoreDifferences: [{group: "*", kind: "*", managedFieldsManagers: [flyball]}], ` +
+			`syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}}`
+	case kustomizationKind:
+		return fmt.Sprintf("spec: {ignore: [{paths: %s, target: {kind: %s}}]} (from Flux 2.9 on), "+
+			"or take the fields out of Git while the targets sleep", paths, kind)
+	}
+	return fmt.Sprintf("spec: {driftDetection: {ignore: [{paths: %s, target: {kind: %s}}]}}", paths, kind)
+}

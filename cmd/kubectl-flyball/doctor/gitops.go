@@ -1,0 +1,279 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// The kinds of GitOps tools that apply objects.
+var (
+	applicationKind   = schema.GroupKind{Group: "argoproj.io", Kind: "Application"}
+	kustomizationKind = schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}
+	helmReleaseKind   = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
+)
+
+// ApplierKinds are the kinds whose objects say which fields a GitOps tool applies.
+var ApplierKinds = []schema.GroupKind{applicationKind, kustomizationKind, helmReleaseKind}
+
+// GitOps are the objects of ApplierKinds, and the ConfigMaps argocd-cm beside Applications. Why is the reason why they are not known.
+type GitOps struct {
+	Appliers, Settings [][]byte
+	Why                string
+}
+
+// lookahead is the span in which policies change a target at least once, if they do at all in an ordinary week.
+const lookahead = 8 * 24 * time.Hour
+
+// applied is an object that a GitOps tool applies.
+type applied struct {
+	ref  workload.Ref
+	root gjson.Result
+	// by is the object of the tool. The namespace of an Application may be unknown.
+	by workload.Ref
+}
+
+// gitops reports targets whose fields a GitOps tool applies again although Flyball is going to change them.
+func (c *Checkup) gitops(memory *world.Memory, tools GitOps, now time.Time) error {
+	objects := map[workload.Ref]applied{}
+	memory.EachObject(func(ref workload.Ref) {
+		root := gjson.ParseBytes(memory.Raw(ref))
+		if by, ok := applierOf(root); ok {
+			objects[ref] = applied{ref, root, by}
+		}
+	})
+	pending := map[workload.Ref][]string{}
+	for write, err := range decide.Writes(memory.Sandbox(slices.Collect(maps.Keys(objects))), now, now.Add(lookahead)) {
+		if err != nil {
+			return fmt.Errorf("foresee the writes to applied objects: %w", err)
+		}
+		for _, e := range write.Edits {
+			if o := objects[write.Target]; o.declares(e.Pointer) && !slices.Contains(pending[write.Target], e.Pointer) {
+				pending[write.Target] = append(pending[write.Target], e.Pointer)
+			}
+		}
+	}
+	known := tools.find()
+	conflicts := map[workload.Ref]*conflict{}
+	for ref, pointers := range pending {
+		o := objects[ref]
+		applier, isKnown := known(o.by)
+		if isKnown && applier.leaves(o, pointers) {
+			continue
+		}
+		at := applier.ref(o.by)
+		if conflicts[at] == nil {
+			conflicts[at] = &conflict{by: at, unknown: !isKnown}
+		}
+		conflicts[at].add(ref, pointers)
+	}
+	c.addConflicts(slices.SortedFunc(maps.Values(conflicts), func(a, b *conflict) int { return a.by.Compare(b.by) }), tools.Why)
+	return nil
+}
+
+// addConflicts adds the check. Conflicts with objects that are not known are no problem as long as that is not certain.
+func (c *Checkup) addConflicts(all []*conflict, why string) {
+	check := Check{Name: "gitops", State: OK}
+	for _, one := range all {
+		check.Details = append(check.Details, one.text(why))
+		switch {
+		case !one.unknown:
+			check.State = Problem
+		case check.State == OK:
+			check.State = NotChecked
+		}
+	}
+	if check.State == OK {
+		check.Details = []string{"no GitOps tool applies a field that a policy is going to change"}
+	}
+	c.Checks = append(c.Checks, check)
+}
+
+// applierOf returns the object of the GitOps tool that applies an object. Copies of marks, as on a ReplicaSet, do not count.
+func applierOf(root gjson.Result) (workload.Ref, bool) {
+	mark := func(kind, key string) string {
+		return root.Get("metadata." + kind + "." + gjson.Escape(key)).Str
+	}
+	if root.Get("metadata.ownerReferences.#(controller==true)").Exists() {
+		return workload.Ref{}, false
+	}
+	for _, gk := range []schema.GroupKind{kustomizationKind, helmReleaseKind} {
+		if name := mark("labels", gk.Group+"/name"); name != "" {
+			return workload.Ref{GroupKind: gk, Namespace: mark("labels", gk.Group+"/namespace"), Name: name}, true
+		}
+	}
+	name, rest, ok := strings.Cut(mark("annotations", "argocd.argoproj.io/tracking-id"), ":")
+	isOwn := ok && strings.HasSuffix(rest, "/"+root.Get("metadata.name").Str)
+	if label := mark("labels", "app.kubernetes.io/instance"); !ok && label != "" && isManagedBy(root, isArgo) {
+		name, isOwn = label, true
+	}
+	if !isOwn || name == "" {
+		return workload.Ref{}, false
+	}
+	ref := workload.Ref{GroupKind: applicationKind, Name: name}
+	if namespace, app, inAnyNamespace := strings.Cut(name, "_"); inAnyNamespace {
+		ref.Namespace, ref.Name = namespace, app
+	}
+	return ref, true
+}
+
+// isArgo reports whether a field manager is Argo CD.
+func isArgo(manager string) bool { return strings.HasPrefix(manager, "argocd-") }
+
+func isManagedBy(root gjson.Result, is func(manager string) bool) bool {
+	return slices.ContainsFunc(root.Get("metadata.managedFields").Array(), func(e gjson.Result) bool { return is(e.Get("manager").Str) })
+}
+
+// declares reports whether the tool applies the field at a pointer, by the managed fields, or by the object that was applied last.
+func (o applied) declares(pointer string) bool {
+	is := map[schema.GroupKind]func(string) bool{
+		applicationKind:   isArgo,
+		kustomizationKind: func(manager string) bool { return manager == "kustomize-controller" },
+		helmReleaseKind:   func(manager string) bool { return manager == "helm-controller" },
+	}[o.by.GroupKind]
+	if is == nil {
+		return false
+	}
+	for _, e := range o.root.Get("metadata.managedFields").Array() {
+		if fields := e.Get("fieldsV1"); is(e.Get("manager").Str) && fields.IsObject() && workload.OwnsField([]byte(fields.Raw), pointer) {
+			return true
+		}
+	}
+	last := o.root.Get("metadata.annotations." + gjson.Escape(corev1.LastAppliedConfigAnnotation)).Str
+	return o.by.GroupKind == applicationKind && at(gjson.Parse(last), pointer).Exists()
+}
+
+// at returns the value at a JSON pointer.
+func at(value gjson.Result, pointer string) gjson.Result {
+	for _, token := range path.Pointer(pointer).Tokens() {
+		value = value.Get(gjson.Escape(token))
+	}
+	return value
+}
+
+// applier is the object of a GitOps tool as it is in the cluster. settings is the ConfigMap argocd-cm beside an Application.
+type applier struct {
+	root, settings gjson.Result
+}
+
+// find returns a function that looks an applier up.
+func (t GitOps) find() func(workload.Ref) (applier, bool) {
+	return func(by workload.Ref) (found applier, ok bool) {
+		for _, raw := range t.Appliers {
+			ref := source.RefOf(raw)
+			if ref.GroupKind == by.GroupKind && ref.Name == by.Name && (by.Namespace == "" || ref.Namespace == by.Namespace) {
+				found, ok = applier{root: gjson.ParseBytes(raw)}, true
+				break
+			}
+		}
+		for _, raw := range t.Settings {
+			if root := gjson.ParseBytes(raw); root.Get("metadata.namespace").Str == found.root.Get("metadata.namespace").Str {
+				found.settings = root
+			}
+		}
+		return found, ok
+	}
+}
+
+// ref returns the reference of the applier with its namespace, if that is known.
+func (a applier) ref(by workload.Ref) workload.Ref {
+	if namespace := a.root.Get("metadata.namespace").Str; namespace != "" {
+		by.Namespace = namespace
+	}
+	return by
+}
+
+// leaves reports whether the tool leaves the fields of an object to Flyball.
+func (a applier) leaves(o applied, pointers []string) bool {
+	spec := a.root.Get("spec")
+	switch o.by.GroupKind {
+	case applicationKind:
+		return a.respects() && (a.trusts(o) || areIgnored(pointers, spec.Get("ignoreDifferences"), o, "jsonPointers", "@this"))
+	case kustomizationKind:
+		return spec.Get("suspend").Bool() || o.isAppliedOnce() || areIgnored(pointers, spec.Get("ignore"), o, "paths", "target")
+	case helmReleaseKind:
+		return spec.Get("suspend").Bool() || spec.Get("driftDetection.mode").Str != "enabled" ||
+			areIgnored(pointers, spec.Get("driftDetection.ignore"), o, "paths", "target")
+	}
+	return false
+}
+
+// respects reports whether Argo CD leaves ignored fields alone when it syncs.
+func (a applier) respects() bool {
+	return slices.ContainsFunc(a.root.Get("spec.syncPolicy.syncOptions").Array(), func(option gjson.Result) bool {
+		return option.Str == "RespectIgnoreDifferences=true"
+	})
+}
+
+// trusts reports whether Argo CD ignores Flyball's fields of an object, by the Application or for all Applications.
+func (a applier) trusts(o applied) bool {
+	isTrusted := func(rule gjson.Result) bool {
+		return slices.ContainsFunc(rule.Get("managedFieldsManagers").Array(), func(m gjson.Result) bool { return m.Str == workload.FieldManager })
+	}
+	for _, rule := range a.root.Get("spec.ignoreDifferences").Array() {
+		if isTrusted(rule) && selects(rule, o) {
+			return true
+		}
+	}
+	for _, key := range []string{"all", strings.TrimPrefix(o.ref.Group+"_"+o.ref.Kind, "_")} {
+		text, err := yaml.YAMLToJSON([]byte(a.settings.Get("data." + gjson.Escape("resource.customizations.ignoreDifferences."+key)).Str))
+		if err == nil && isTrusted(gjson.ParseBytes(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAppliedOnce reports whether the object itself says that Flux does not apply it again.
+func (o applied) isAppliedOnce() bool {
+	for _, from := range []string{"metadata.annotations.", "metadata.labels."} {
+		policy := o.root.Get(from + gjson.Escape(kustomizationKind.Group+"/ssa")).Str
+		reconcile := o.root.Get(from + gjson.Escape(kustomizationKind.Group+"/reconcile")).Str
+		if strings.EqualFold(policy, "IfNotPresent") || strings.EqualFold(policy, "Ignore") || strings.EqualFold(reconcile, "disabled") {
+			return true
+		}
+	}
+	return false
+}
+
+// areIgnored reports whether each field of an object, or a container of it, is in a rule. paths and target are the keys of a
+// rule's fields and of its selector.
+func areIgnored(pointers []string, rules gjson.Result, o applied, paths, target string) bool {
+	isIgnored := func(pointer string) bool {
+		return slices.ContainsFunc(rules.Array(), func(rule gjson.Result) bool {
+			return selects(rule.Get(target), o) && slices.ContainsFunc(rule.Get(paths).Array(), func(p gjson.Result) bool {
+				return path.Pointer(p.Str).IsPrefixOf(path.Pointer(pointer))
+			})
+		})
+	}
+	return !slices.ContainsFunc(pointers, func(p string) bool { return !isIgnored(p) })
+}
+
+// selects reports whether the selector of a rule has the object: empty parts and * stand for everything, other texts are regular
+// expressions for Flux. Selectors of labels and annotations are taken as not fitting.
+func selects(rule gjson.Result, o applied) bool {
+	for key, value := range map[string]string{"group": o.ref.Group, "kind": o.ref.Kind, "name": o.ref.Name, "namespace": o.ref.Namespace} {
+		pattern := rule.Get(key).Str
+		if pattern == "" || pattern == "*" || pattern == value {
+			continue
+		}
+		if fits, err := regexp.MatchString("^(?:"+pattern+")$", value); err != nil || !fits {
+			return false
+		}
+	}
+	return !rule.Get("labelSelector").Exists() && !rule.Get("annotationSelector").Exists()
+}
