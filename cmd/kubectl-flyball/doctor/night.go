@@ -60,9 +60,12 @@ func (c *Checkup) autoscalers(w *source.World, memory *world.Memory) {
 	asleep := sleepersOf(memory)
 	var findings []string
 	for _, a := range w.Adapters {
-		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{Amounts: true})
-		if len(a.Spec.Blind) == 0 || len(errs) > 0 {
+		if len(a.Spec.Blind) == 0 {
 			continue
+		}
+		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{Amounts: true})
+		if len(errs) > 0 {
+			continue // the check of adapters names it
 		}
 		memory.EachObject(func(ref workload.Ref) {
 			if ref.GroupKind != compiled.GroupKind() {
