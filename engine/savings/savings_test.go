@@ -114,7 +114,7 @@ func TestWorthIsCounted(t *testing.T) {
 	}{
 		{"", "", map[string]float64{}},
 		{"cpu=0.5,memory=0.25,currency=EUR", "", map[string]float64{"flyball_saved_cost_total EUR": 3*0.5*0.5 + 3*2*0.25}},
-		{"cpu=0.5", "memory=4", map[string]float64{"flyball_saved_cost_total ": 0.75, "flyball_saved_co2_grams_total": 24}},
+		{"cpu=0.5", "memory=4", map[string]float64{"flyball_saved_cost_total": 0.75, "flyball_saved_co2_grams_total": 24}},
 	} {
 		rates, err := worth.Parse(c.price, c.co2)
 		if err != nil {
@@ -142,6 +142,7 @@ func TestWorthIsCounted(t *testing.T) {
 					name += " " + l.GetValue()
 				}
 			}
+			name = strings.TrimSpace(name)
 			got[name] = f.GetMetric()[0].GetCounter().GetValue()
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

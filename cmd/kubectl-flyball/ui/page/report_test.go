@@ -153,8 +153,8 @@ func TestSavingsHaveTheirWorth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := page.Of(t.Context(), demo(t), page.Options{Now: from, From: from, To: from.AddDate(0, 0, 7), FreezesTo: from.AddDate(0, 0, 7),
-			Zone: time.UTC, Rates: r})
+		end := from.AddDate(0, 0, 7)
+		found, err := page.Of(t.Context(), demo(t), page.Options{Now: from, From: from, To: end, FreezesTo: end, Zone: time.UTC, Rates: r})
 		if err != nil {
 			t.Fatal(err)
 		}
