@@ -55,6 +55,10 @@ bench: ## Measure every figure against a baseline in the same run, and compare i
 bench-tortoise: ## Compare tuning with the best fixed setting, on families of load; with ARGS="--traces DIR" on real load.
 	@$(GO) run ./test/bench/tortoise/cmd $(ARGS)
 
+.PHONY: ui-pictures
+ui-pictures: ## Make the pictures of the pages in docs/ui with Chromium.
+	@$(GO) run ./test/browser/pictures docs/ui
+
 .PHONY: build
 build: ## Build the manager and kubectl-flyball into bin/.
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...

@@ -29,6 +29,8 @@ on_server() {
 }
 
 say() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
+say "browser for the pages"
+test/browser/chromium
 say "local control plane: building what is missing"
 (cd test/cluster && go run ./cmd/flyball-cluster build --level metrics --with helm --with prometheus --with promtool)
 
@@ -43,7 +45,7 @@ concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./e
     ./engine/tuning ./engine/tuning/usage ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/...)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/tortoise ./test/integration ./test/integration/scaledown ./test/integration/freeze ./test/integration/autoscaling \
-    ./engine/admit ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/demo \
+    ./engine/admit ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
     ./test/bench ./test/bench/tortoise)
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... |
     grep -vxF "$concurrent" | grep -vxF "$suites")

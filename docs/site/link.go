@@ -26,7 +26,11 @@ func (s *site) link(p *page) (errs []error) {
 			l.Destination = []byte(to)
 		}
 		if i, ok := n.(*ast.Image); ok && entering {
-			errs = append(errs, fmt.Errorf("%s: the image %s is not copied yet", p.name, i.Destination))
+			to, err := s.copied(p, path.Join(path.Dir(p.name), string(i.Destination)))
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
+			}
+			i.Destination = []byte(to)
 		}
 		return ast.WalkContinue, nil
 	})
@@ -88,9 +92,18 @@ func (s *site) copied(p *page, name string) (string, error) {
 	return relative(p.html, index), err
 }
 
-// copyFile puts a file into the site and returns its name there. Text has an ending that browsers show.
+// placeOf returns the name of a copied file in the site. Text has an ending that browsers show.
+func placeOf(name string) string {
+	to := path.Join(filesDir, name)
+	if path.Ext(name) == ".png" {
+		return to
+	}
+	return to + ".txt"
+}
+
+// copyFile puts a file into the site and returns its name there.
 func (s *site) copyFile(name string) string {
-	to := path.Join(filesDir, name) + ".txt"
+	to := placeOf(name)
 	text, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(name)))
 	if err == nil {
 		s.files[to] = text
@@ -100,7 +113,7 @@ func (s *site) copyFile(name string) string {
 
 // failed reports a file that could not be copied.
 func (s *site) failed(name string) error {
-	if _, found := s.files[path.Join(filesDir, name)+".txt"]; !found {
+	if _, found := s.files[placeOf(name)]; !found {
 		return fmt.Errorf("%s cannot be read", name)
 	}
 	return nil

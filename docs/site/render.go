@@ -24,6 +24,7 @@ nav summary { font-weight: 600; cursor: pointer; }
 nav ul { list-style: none; margin: .3rem 0 .8rem; padding-left: .8rem; }
 nav [aria-current] { font-weight: 600; }
 main { flex: 1; min-width: 0; max-width: 56rem; padding: 1rem 2rem 4rem; }
+img { max-width: 100%; height: auto; }
 a { color: #1a66b3; }
 @media (prefers-color-scheme: dark) { a { color: #7db5f0; } }
 pre { overflow-x: auto; padding: .8rem; background: var(--soft); border-radius: 6px; font-size: .85rem; line-height: 1.45; }

@@ -21,7 +21,8 @@ func Rights(namespace string) (all []source.Right) {
 	e, _, _ := freeze.NewException(namespace, "", nil)
 	kind, _ := kinds.Find(source.IDOf(e).Kind)
 	for _, verb := range []string{"create", "except"} {
-		all = append(all, source.Right{Verb: verb, Resource: v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource(), Namespace: namespace})
+		resource := v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource()
+		all = append(all, source.Right{Verb: verb, Resource: resource, Namespace: namespace})
 	}
 	return all
 }

@@ -24,7 +24,8 @@ import (
 
 // Right returns the right to change a policy by its kind.
 func right(p named) source.Right {
-	return source.Right{Verb: "patch", Resource: v1alpha1.GroupVersion.WithResource(p.kind.Resource).GroupResource(), Namespace: p.id.Namespace}
+	resource := v1alpha1.GroupVersion.WithResource(p.kind.Resource).GroupResource()
+	return source.Right{Verb: "patch", Resource: resource, Namespace: p.id.Namespace}
 }
 
 // Rights returns the rights that the edit needs.

@@ -31,8 +31,8 @@ func demo(t *testing.T) *source.World {
 
 // TestActions holds that each action has the command of the verb, and the effect that the verb prints.
 func TestActions(t *testing.T) {
-	in := act.Around{World: demo(t), User: freezecheck.User{Name: "alice"}, Now: night, Zone: time.UTC, FlyballNamespace: source.DefaultNamespace,
-		DryRun: true}
+	in := act.Around{World: demo(t), User: freezecheck.User{Name: "alice"}, Now: night, Zone: time.UTC,
+		FlyballNamespace: source.DefaultNamespace, DryRun: true}
 	for form, want := range map[string][2]string{
 		"verb=wake&on=deployment.apps/web&for=2h&reason=it's+late": {
 			`kubectl flyball wake deployment.apps/web --until 2037-05-13T21:00:00Z --reason 'it'\''s late' -n shop`,
@@ -70,9 +70,11 @@ func TestActions(t *testing.T) {
 		}
 	}
 	for form, want := range map[string]string{
-		"verb=except&on=deployment.apps/web&allow=rollout&for=1h": "say why", "verb=wake&on=deployment.apps/web&until=2036-01-01T00:00": "is over",
-		"verb=wake&on=changefreeze/holiday&for=1h": "other policies are not", "verb=pause&on=changefreeze/holiday": "has no spec.suspend",
-		"verb=pause&on=schedule/none": "there is no", "verb=delete&on=deployment.apps/web": "there is no action",
+		"verb=except&on=deployment.apps/web&allow=rollout&for=1h": "say why",
+		"verb=wake&on=deployment.apps/web&until=2036-01-01T00:00": "is over",
+		"verb=wake&on=changefreeze/holiday&for=1h":                "other policies are not",
+		"verb=pause&on=changefreeze/holiday":                      "has no spec.suspend",
+		"verb=pause&on=schedule/none":                             "there is no", "verb=delete&on=deployment.apps/web": "there is no action",
 	} {
 		values, _ := url.ParseQuery(form + "&namespace=shop")
 		if _, err := act.Of(t.Context(), in, values); err == nil || !strings.Contains(err.Error(), want) {
@@ -95,8 +97,8 @@ func TestOffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	story, err := explain.Of(t.Context(), w, target, explain.Options{At: night, Now: night, Zone: time.UTC, User: freezecheck.User{Name: "alice"},
-		FlyballNamespace: source.DefaultNamespace})
+	story, err := explain.Of(t.Context(), w, target, explain.Options{At: night, Now: night, Zone: time.UTC,
+		User: freezecheck.User{Name: "alice"}, FlyballNamespace: source.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}

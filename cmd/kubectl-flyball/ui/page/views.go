@@ -48,7 +48,8 @@ func (v *view) Target(ref workload.Ref) string {
 
 // Policy returns the address of a policy. The namespace of a cluster-scoped one is -.
 func (v *view) Policy(kind, namespace, name string) string {
-	return v.Query.link("/policy/"+url.PathEscape(kind)+"/"+url.PathEscape(cmp.Or(namespace, "-"))+"/"+url.PathEscape(name), "group", "", "q", "")
+	path := "/policy/" + url.PathEscape(kind) + "/" + url.PathEscape(cmp.Or(namespace, "-")) + "/" + url.PathEscape(name)
+	return v.Query.link(path, "group", "", "q", "")
 }
 
 // Zones returns the zones that policies name, in order.

@@ -75,7 +75,8 @@ func TestForeignActions(t *testing.T) {
 // TestReadOnly holds that a server without actions offers none and has none.
 func TestReadOnly(t *testing.T) {
 	o := open(t).enter()
-	for _, form := range []string{anAction, "verb=sleep&on=namespace/shop", "verb=except&on=deployment/web&namespace=shop&allow=rollout&for=1h&reason=x",
+	for _, form := range []string{anAction, "verb=sleep&on=namespace/shop",
+		"verb=except&on=deployment/web&namespace=shop&allow=rollout&for=1h&reason=x",
 		"verb=pause&on=schedule/office-hours&namespace=shop", "verb=resume&on=schedule/office-hours&namespace=shop"} {
 		o.text(o.request(http.MethodPost, "/act", form), http.StatusNotFound)
 	}
@@ -147,8 +148,8 @@ func TestPreviewHoldsUpNobody(t *testing.T) {
 // TestPreviewEnds holds that a preview has a bound.
 func TestPreviewEnds(t *testing.T) {
 	o := openWith(t, func(o *serve.Options) { o.ComputeWithin = time.Nanosecond }).enter()
-	if got := o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(anEdit)), http.StatusUnprocessableEntity); !strings.Contains(got,
-		"within 1ns") {
+	r := o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(anEdit))
+	if got := o.text(r, http.StatusUnprocessableEntity); !strings.Contains(got, "within 1ns") {
 		t.Errorf("%.600s", got)
 	}
 }

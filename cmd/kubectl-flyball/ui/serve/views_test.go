@@ -25,17 +25,12 @@ func TestViews(t *testing.T) {
 		"/policies":                                       {"Schedule/shop/data-first", "Asleep", "FreezeException/shop/hotfix"},
 		"/freezes": {"denies Create, Delete, RollOut, Scale: no changes around the holiday",
 			"Fri 2037-05-15 10:00 UTC", "<caption>August 2037</caption>"},
-		"/freezes?may=rollout&object=deployment/web&in=shop&at=2037-05-14T12:00": {"No</b>", "no: RollOut Deployment.apps/shop/web by alice",
-			"kubectl flyball can-i rollout deployment/web --at 2037-05-14T12:00:00Z -n shop"},
-		"/freezes?may=rollout&object=deployment/web&in=shop&at=2037-06-14T12:00&as=bob&groups=a,b": {"Yes</b>", "by bob", "--as-group b"},
-		"/freezes?may=rollout&object=deployment/wbe&in=shop":                                       {"did you mean web?"},
-		"/freezes?may=rollout&object=x&at=noon":                                                    {"read the time"},
-		"/savings":                                                                                 {"Memory GiB hours", "Compared with a world without policies"},
-		"/health":                                                                                  {"policies", "ok"},
-		"/preview":                                                                                 {"It applies nothing", "<textarea"},
-		"/target/Deployment.apps/shop/web":                                                         {"because of Schedule/shop/office-hours", "replicas", "refused", "Next changes"},
-		"/style.css":                                                                               {"prefers-color-scheme: dark"},
-		"/page.js":                                                                                 {"EventSource"},
+		"/savings":                         {"Memory GiB hours", "Compared with a world without policies"},
+		"/health":                          {"policies", "ok"},
+		"/preview":                         {"It applies nothing", "<textarea"},
+		"/target/Deployment.apps/shop/web": {"because of Schedule/shop/office-hours", "replicas", "refused", "Next changes"},
+		"/style.css":                       {"prefers-color-scheme: dark"},
+		"/page.js":                         {"EventSource"},
 	} {
 		got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK)
 		for _, w := range want {
@@ -54,6 +49,25 @@ func TestViews(t *testing.T) {
 	} {
 		if got := o.text(o.request(http.MethodGet, path, ""), http.StatusUnprocessableEntity); !strings.Contains(got, want) {
 			t.Errorf("%s: %.600s", path, got)
+		}
+	}
+}
+
+// TestVerdict holds that the page of freezes answers as can-i does.
+func TestVerdict(t *testing.T) {
+	o := open(t).enter()
+	for path, want := range map[string][]string{
+		"/freezes?may=rollout&object=deployment/web&in=shop&at=2037-05-14T12:00": {"No</b>", "no: RollOut Deployment.apps/shop/web by alice",
+			"kubectl flyball can-i rollout deployment/web --at 2037-05-14T12:00:00Z -n shop"},
+		"/freezes?may=rollout&object=deployment/web&in=shop&at=2037-06-14T12:00&as=bob&groups=a,b": {"Yes</b>", "by bob", "--as-group b"},
+		"/freezes?may=rollout&object=deployment/wbe&in=shop":                                       {"did you mean web?"},
+		"/freezes?may=rollout&object=x&at=noon":                                                    {"read the time"},
+	} {
+		got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK)
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s has no %q", path, w)
+			}
 		}
 	}
 }

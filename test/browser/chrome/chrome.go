@@ -1,0 +1,90 @@
+// Package chrome runs a headless Chromium, and records each complaint of a page: errors of scripts, and violations of its content
+// security policy.
+package chrome
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	cdlog "github.com/chromedp/cdproto/log"
+	cdruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Find returns the path of a Chromium, which is installed if that is possible. root is the repository's root.
+func Find(ctx context.Context, root string) (string, error) {
+	out, err := exec.CommandContext(ctx, filepath.Join(root, "test", "browser", "chromium")).Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return "", fmt.Errorf("find a browser: %w: %s", err, failed.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// Tab is a tab of a browser of its own.
+type Tab struct {
+	// Context is that of chromedp.
+	Context context.Context
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+// Open starts a browser with an empty profile and returns its tab. The browser ends with end. Messages of the protocol go to logf.
+func Open(ctx context.Context, program string, logf func(string, ...any)) (tab *Tab, end func(), err error) {
+	flags := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.WindowSize(1440, 900), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en-GB"))
+	allocated, endAll := chromedp.NewExecAllocator(ctx, flags...)
+	t := &Tab{}
+	own, endTab := chromedp.NewContext(allocated, chromedp.WithLogf(logf), chromedp.WithErrorf(logf))
+	t.Context = own
+	chromedp.ListenTarget(own, t.note)
+	end = func() {
+		endTab()
+		endAll()
+	}
+	if err := chromedp.Run(own, cdlog.Enable()); err != nil {
+		end()
+		return nil, nil, fmt.Errorf("start the browser: %w", err)
+	}
+	return t, end, nil
+}
+
+// note records a complaint.
+func (t *Tab) note(event any) {
+	text := ""
+	switch e := event.(type) {
+	case *cdlog.EventEntryAdded:
+		if e.Entry.Level == cdlog.LevelError || e.Entry.Source == cdlog.SourceSecurity || e.Entry.Source == cdlog.SourceViolation {
+			text = fmt.Sprintf("%s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+		}
+	case *cdruntime.EventExceptionThrown:
+		text = e.ExceptionDetails.Error()
+	case *cdruntime.EventConsoleAPICalled:
+		if e.Type == cdruntime.APITypeError || e.Type == cdruntime.APITypeAssert {
+			text = fmt.Sprintf("console: %v", e.Args)
+		}
+	}
+	if text != "" {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.complaints = append(t.complaints, text)
+	}
+}
+
+// Complaints returns the complaints since the last call.
+func (t *Tab) Complaints() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.complaints
+	t.complaints = nil
+	return all
+}
+
+// Run runs actions in the tab.
+func (t *Tab) Run(actions ...chromedp.Action) error { return chromedp.Run(t.Context, actions...) }

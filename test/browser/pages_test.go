@@ -1,0 +1,165 @@
+package browser
+
+import (
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
+)
+
+// tabTo presses Tab until the focus is on an element.
+func (v *visitor) tabTo(selector string) {
+	GinkgoHelper()
+	for range 80 {
+		v.do(chromedp.KeyEvent(kb.Tab))
+		if eval[bool](v, `document.activeElement.matches(`+"`"+selector+"`"+`)`) {
+			Expect(eval[string](v, `getComputedStyle(document.activeElement).outlineStyle`)).NotTo(Equal("none"), "the focus is not visible")
+			return
+		}
+	}
+	Fail("the key Tab does not lead to " + selector)
+}
+
+var _ = Describe("A browser", func() {
+	var ns string
+	BeforeEach(func() {
+		ns = suite.Namespace(ctx, env)
+		apply(shop, ns)
+		DeferCleanup(func() {
+			suite.Remove(ctx, env, &v1alpha1.Schedule{ObjectMeta: meta(ns, "nights")})
+			suite.Remove(ctx, env, &v1alpha1.ChangeFreeze{ObjectMeta: meta(ns, "sale")})
+		})
+	})
+	web := func() *appsv1.Deployment {
+		GinkgoHelper()
+		var d appsv1.Deployment
+		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "web"}, &d)).To(Succeed())
+		return &d
+	}
+	asleep := func() bool { return *web().Spec.Replicas == 0 }
+
+	It("shows each page without a complaint, light and dark, wide and narrow", func() {
+		v := visit("alice", "-n", ns)
+		pages := map[string]string{"/": "web", "/policies": "Schedule/" + ns + "/nights", "/freezes": "March 2026", "/savings": "Replica hours",
+			"/health": "Checks", "/preview": "Show the difference", "/target/Deployment.apps/" + ns + "/web": "Next changes",
+			"/policy/Schedule/" + ns + "/nights": "Next transitions"}
+		papers := map[string]bool{}
+		for _, scheme := range []string{"light", "dark"} {
+			v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			for path, want := range pages {
+				Expect(v.open(path)).To(ContainSubstring(want), path)
+				Expect(v.Complaints()).To(BeEmpty(), "%s, %s", path, scheme)
+			}
+			papers[eval[string](v, `getComputedStyle(document.documentElement).backgroundColor`)] = true
+		}
+		Expect(papers).To(HaveLen(2), "the colours of light and dark are the same")
+		v.do(chromedp.EmulateViewport(390, 844))
+		for path := range pages {
+			v.open(path)
+			Expect(eval[int](v, `document.documentElement.scrollWidth`)).To(BeNumerically("<=", 390), "%s is wider than the screen", path)
+		}
+		v.do(chromedp.Evaluate(`document.body.append(Object.assign(document.createElement("script"), {text: "window.pwned = 1"}))`, nil))
+		Expect(eval[bool](v, `window.pwned === undefined`)).To(BeTrue(), "a script inside a page runs")
+		Eventually(v.Complaints).Should(ContainElement(ContainSubstring("Content Security Policy")))
+	})
+
+	It("switches the zone, and filters", func() {
+		v := visit("alice", "-n", ns)
+		v.do(chromedp.SetValue("select[name=zone]", "Europe/Berlin")) // the page takes a choice at once
+		Eventually(v.seen).Should(ContainSubstring("CET"))
+		Expect(eval[string](v, `location.search`)).To(ContainSubstring("zone=Europe%2FBerlin"))
+		v.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("nothing alike"), chromedp.KeyEvent(kb.Enter))
+		Eventually(v.seen).Should(ContainSubstring("No target has"))
+	})
+
+	It("keeps a target awake by the keyboard alone, and follows it", func() {
+		clock.SetTime(noon.Add(10 * time.Hour))
+		Eventually(asleep).Should(BeTrue())
+		v := visit("alice", "-n", ns)
+		v.tabTo(`.group .name a`)
+		v.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`form[aria-label="Keep awake"]`))
+		v.tabTo(`input[name=reason]`)
+		v.do(chromedp.KeyEvent("month's end"))
+		v.tabTo(`form[aria-label="Keep awake"] button`)
+		v.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`input[name=confirmed] ~ button`))
+		Expect(v.text()).To(And(ContainSubstring("Nothing was written yet"), ContainSubstring("kubectl flyball wake deployment.apps/web")))
+		Expect(web().Annotations).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
+		Expect(eval[string](v, `document.activeElement.textContent`)).To(Equal("Confirm"))
+		v.do(chromedp.KeyEvent(kb.Enter))
+		Eventually(func() map[string]string { return web().Annotations }).Should(HaveKeyWithValue(v1alpha1.AnnotationAwakeReason, "month's end"))
+		Eventually(asleep).Should(BeFalse())
+		Expect(v.open("/target/Deployment.apps/" + ns + "/web")).To(ContainSubstring("End the time awake"))
+	})
+
+	It("suspends a policy by the mouse", func() {
+		v := visit("alice", "-n", ns)
+		v.do(chromedp.Click(`nav a[href^="/policies"]`), chromedp.WaitVisible(`a[href*="/policy/Schedule/"]`),
+			chromedp.Click(`a[href*="/policy/Schedule/"]`), chromedp.WaitVisible(`form[aria-label="Suspend"]`),
+			chromedp.Click(`form[aria-label="Suspend"] button`), chromedp.WaitVisible(`input[name=confirmed] ~ button`))
+		Expect(v.text()).To(ContainSubstring("kubectl flyball pause schedule/nights -n " + ns))
+		v.do(chromedp.Click(`input[name=confirmed] ~ button`))
+		Eventually(func() bool {
+			var s v1alpha1.Schedule
+			Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "nights"}, &s)).To(Succeed())
+			return s.Spec.Suspend
+		}).Should(BeTrue())
+		Eventually(v.seen).Should(ContainSubstring("Done"))
+	})
+
+	It("follows a transition without being loaded again", func() {
+		v := visit("alice", "-n", ns)
+		Expect(v.text()).To(ContainSubstring("now awake"))
+		v.do(chromedp.Evaluate(`window.notLoadedAgain = true; document.querySelector(".group .name a").focus()`, nil))
+		clock.SetTime(noon.Add(10 * time.Hour))
+		Eventually(asleep).Should(BeTrue())
+		Eventually(v.seen).Should(ContainSubstring("now asleep"))
+		Expect(eval[bool](v, `window.notLoadedAgain === true`)).To(BeTrue())
+		Expect(eval[string](v, `document.activeElement.textContent`)).To(Equal("web"), "the focus is lost")
+	})
+
+	It("shows hostile texts as texts", func() {
+		apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: NS, name: evil, annotations: {flyball.dev/awake-until: "2026-03-09T00:00:00Z",
+  flyball.dev/awake-reason: "</title><script>window.pwned=1</script>"}}, spec: {replicas: 1, selector: {matchLabels: {app: e}},
+  template: {metadata: {labels: {app: e}}, spec: {containers: [{name: e, image: e}]}}}}`, ns)
+		v := visit("alice", "-n", ns)
+		for _, path := range []string{"/", "/freezes", "/policies", "/target/Deployment.apps/" + ns + "/web",
+			"/target/Deployment.apps/" + ns + "/evil", "/?q=%3Cimg%20src=x%20onerror=window.pwned=1%3E"} {
+			v.open(path)
+			Expect(eval[bool](v, `window.pwned === undefined && !document.querySelector("main img, main script")`)).To(BeTrue(), path)
+		}
+		Expect(v.open("/freezes")).To(ContainSubstring("<img src=x onerror='window.pwned=1'>"))
+	})
+
+	It("shows a person with the role view in one namespace that namespace, and no action", func() {
+		apply(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: NS, name: bob},
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: browser-view}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]}`, ns)
+		var v *visitor
+		Eventually(func() string {
+			address, errOut, _ := serve("bob", "-n", ns)
+			return address + errOut.String()
+		}).Should(HavePrefix("http://")) // the API server learns of a role after it was stored
+		v = visit("bob", "-n", ns)
+		Expect(v.text()).To(And(ContainSubstring("web"), ContainSubstring("left out, because you may not read")))
+		for _, path := range []string{"/target/Deployment.apps/" + ns + "/web", "/policy/Schedule/" + ns + "/nights"} {
+			v.open(path)
+			Expect(eval[bool](v, `document.querySelector("form") === null`)).To(BeTrue(), path)
+		}
+	})
+
+	It("is not opened for a person without rights, who reads which right is missing", func() {
+		address, errOut, code := serve("nobody", "-n", ns)
+		Expect(address).To(BeEmpty())
+		Expect(<-code).To(Equal(1))
+		Expect(errOut.String()).To(And(ContainSubstring("rights are missing"), ContainSubstring("list schedules.flyball.dev in namespace "+ns)))
+		Expect(strings.Count(errOut.String(), "\n")).To(BeNumerically(">", 2))
+	})
+})

@@ -1,0 +1,171 @@
+// Package browser tries kubectl flyball ui with a real browser, on a real API server with the real manager.
+package browser
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/test/browser/chrome"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
+	"flyball.dev/flyball/test/local"
+)
+
+var (
+	env     *harness.Env
+	ctx     context.Context
+	clock   *clocktesting.FakeClock
+	program string
+)
+
+// noon is the instant at which every spec begins, on a Monday.
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+func TestBrowser(t *testing.T) { suite.Run(t, "kubectl flyball ui in a browser") }
+
+var _ = BeforeSuite(func() {
+	ctx = context.Background()
+	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, "deployments.apps")
+	var err error
+	program, err = chrome.Find(ctx, env.Root)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(env.Apply(ctx, []byte(people))).To(Succeed())
+	clock = clocktesting.NewFakeClock(noon)
+	suite.Start(ctx, env, harness.Options{Clock: clock}, "deployments.apps")
+})
+
+var _ = BeforeEach(func() { clock.SetTime(noon) })
+
+// people are alice, who may change everything, and bob, who has the rights of the cluster role view in the namespaces that bind it.
+const people = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: browser-view}
+rules:
+- {apiGroups: [""], resources: [namespaces], verbs: [get]}
+- {apiGroups: [apps], resources: ["*"], verbs: [get, list, watch]}
+- {apiGroups: [flyball.dev], resources: ["*"], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: browser-alice}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}]
+`
+
+// shop is a namespace with a Deployment that sleeps at night.
+const shop = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: NS, name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}
+---
+apiVersion: flyball.dev/v1alpha1
+kind: Schedule
+metadata: {namespace: NS, name: nights}
+spec: {target: {kinds: [{group: apps, kind: Deployment}]}, timeZone: Europe/Berlin, asleep: [{name: night, from: "20:00", to: "08:00"}]}
+---
+apiVersion: flyball.dev/v1alpha1
+kind: ChangeFreeze
+metadata: {namespace: NS, name: sale}
+spec: {target: {}, startTime: "2026-03-02T10:00:00Z", endTime: "2026-03-04T12:00:00Z", message: {reason: "<img src=x onerror='window.pwned=1'>"}}
+`
+
+// apply applies YAML with the name of a namespace in it.
+func apply(text, ns string) {
+	GinkgoHelper()
+	Expect(env.Apply(ctx, []byte(strings.ReplaceAll(text, "NS", ns)))).To(Succeed())
+}
+
+// serve starts kubectl flyball ui as a user. code gets the exit code.
+func serve(user string, args ...string) (address string, errOut *bytes.Buffer, code chan int) {
+	read, write := io.Pipe()
+	serving, stop := context.WithCancel(ctx)
+	code, errOut = make(chan int, 1), &bytes.Buffer{}
+	args = append([]string{"ui", "--no-browser", "--time-zone=UTC", "--cache-dir=" + GinkgoT().TempDir(),
+		"--kubeconfig=" + env.Cluster.Kubeconfig, "--as=" + user}, args...)
+	go func() {
+		code <- cli.Run(serving, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: errOut},
+			Now: clock.Now})
+		_ = write.Close()
+	}()
+	DeferCleanup(stop)
+	line, _ := bufio.NewReader(read).ReadString('\n')
+	return strings.TrimSpace(line), errOut, code
+}
+
+// visitor is a person with a browser.
+type visitor struct {
+	*chrome.Tab
+	address string
+}
+
+// visit opens the printed address in a new browser, and waits for the week. At the end of the spec, no page may have complained.
+func visit(user string, args ...string) *visitor {
+	GinkgoHelper()
+	address, _, _ := serve(user, args...)
+	Expect(address).To(HavePrefix("http://127.0.0.1:"))
+	bounded, cancel := context.WithTimeout(ctx, harness.Patience*2)
+	DeferCleanup(cancel)
+	tab, end, err := chrome.Open(bounded, program, GinkgoWriter.Printf)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(end)
+	v := &visitor{tab, address[:strings.Index(address, "/?")]}
+	v.do(chromedp.Navigate(address), chromedp.WaitVisible("main .cards"))
+	DeferCleanup(func() { Expect(v.Complaints()).To(BeEmpty()) })
+	return v
+}
+
+// do runs actions.
+func (v *visitor) do(actions ...chromedp.Action) {
+	GinkgoHelper()
+	Expect(v.Run(actions...)).To(Succeed())
+}
+
+// meta returns the metadata of an object.
+func meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+// open opens a page and returns the text of its content.
+func (v *visitor) open(path string) string {
+	GinkgoHelper()
+	v.do(chromedp.Navigate(v.address+path), chromedp.WaitVisible("main h1"))
+	return v.text()
+}
+
+// text returns the text of the content that a person sees.
+func (v *visitor) text() (text string) {
+	GinkgoHelper()
+	v.do(chromedp.Evaluate(`document.querySelector("main").innerText`, &text))
+	return text
+}
+
+// seen returns the text of the content while pages may change.
+func (v *visitor) seen(g Gomega) (text string) {
+	g.Expect(v.Run(chromedp.Evaluate(`document.querySelector("main")?.innerText ?? ""`, &text))).To(Succeed())
+	return text
+}
+
+// eval returns the value of an expression of JavaScript.
+func eval[T any](v *visitor, expression string) (value T) {
+	GinkgoHelper()
+	v.do(chromedp.Evaluate(expression, &value))
+	return value
+}
