@@ -17,8 +17,12 @@ type Standing struct {
 	Place int
 	// Since is the instant since when others wait for it; zero: they do not.
 	Since time.Time
-	// Last is the object that was found unfinished last.
+	// Last is the object that was found unfinished last, and Rest begins with it and has the objects of the wave that come after it: so a
+	// wave of many objects is looked through about once, and not after each change of one.
 	Last workload.Ref
+	Rest []workload.Ref
+	// Recorded names an unfinished object, by the policy's status; empty: the objects alone tell. A World may lack some of them.
+	Recorded string
 }
 
 // isOver reports whether the standing counts no more at an instant, for an order with a number of waves. An instant to come, as after a
@@ -32,7 +36,7 @@ type Standings interface {
 	Standing(workload.Policy, workload.Direction) Standing
 }
 
-// Hold is the wave that has to change before a target.
+// Hold is the wave that has to change before a target, or the wave of the target if none has to.
 type Hold struct {
 	Policy    workload.Policy
 	Direction workload.Direction
@@ -77,9 +81,11 @@ func (d decider) ownOrderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	}
 	for i := range v.Opinions {
 		if o := &v.Opinions[i]; o.Policy.Order != nil && o.moves(v.Result.Direction) {
-			if hold := d.hold(o.Policy, k, obj, v.Result.Direction); hold != nil {
+			hold := d.hold(o.Policy, k, obj, v.Result.Direction)
+			if hold.Why != "" {
 				return hold.gate(o.Policy)
 			}
+			v.Passed = append(v.Passed, hold)
 		}
 	}
 	return Gate{}
@@ -98,32 +104,34 @@ func (o *Opinion) moves(d workload.Direction) bool {
 	return false
 }
 
-// hold returns the first wave that a target has to wait for; nil: none. Waves before the one that was waited for last are over.
+// hold returns the first wave that a target has to wait for, or its own wave without a Why. Waves before the one that was waited for last
+// are over.
 func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Direction) *Hold {
-	before := p.Order.After(d.place(p, k, obj), dir)
+	own := d.place(p, k, obj)
+	before := p.Order.After(own, dir)
 	at := d.standing(p, dir)
 	if i := slices.Index(before, at.Place); i >= 0 && !at.Since.IsZero() {
 		before = before[i:]
-	} else if !at.Since.IsZero() && !slices.Contains(before, at.Place) {
-		return nil // the wave of the target is open, or over
+	} else if !at.Since.IsZero() {
+		before = nil // the wave of the target is open, or over
 	}
+	h := &Hold{Policy: p.ID, Direction: dir, Edge: p.State(d.now).Since, Waves: len(p.Order.Waves)}
 	for _, place := range before {
 		wave := &p.Order.Waves[place]
-		h := Hold{Policy: p.ID, Direction: dir, Standing: Standing{Place: place, Since: d.now}, Edge: p.State(d.now).Since,
-			Waves: len(p.Order.Waves), Title: p.Order.Title(place)}
+		h.Standing, h.Title = Standing{Place: place, Since: d.now}, p.Order.Title(place)
 		if place == at.Place && !at.Since.IsZero() {
 			h.Standing = at
 		}
-		late := !d.now.Before(h.Since.Add(wave.Timeout))
-		if late && !wave.Stop {
+		h.Stopped = !d.now.Before(h.Since.Add(wave.Timeout))
+		if h.Stopped && !wave.Stop {
 			continue
 		}
-		if h.Last, h.Why = d.unfinished(p, place, dir, h.Last); h.Why != "" {
-			h.Stopped = late
-			return &h
+		if d.unfinished(p, dir, h); h.Why != "" {
+			return h
 		}
 	}
-	return nil
+	h.Standing, h.Stopped = Standing{Place: own}, false
+	return h
 }
 
 // standing returns the standing of a policy; zero: none that counts.
@@ -166,32 +174,39 @@ func WaveOf(w World, p *Policy, k *Kind, obj *workload.Object) string {
 	return p.Order.Title(decider{w: w}.place(p, k, obj))
 }
 
-// unfinished returns the first object of a wave that is not finished, and what it lacks; empty: all are finished. The object that was
-// found last is looked at first.
-func (d decider) unfinished(p *Policy, place int, dir workload.Direction, last workload.Ref) (workload.Ref, string) {
-	if k := d.w.Kind(last.GroupKind); k != nil {
-		obj := d.w.Object(last)
-		if obj != nil && p.Selects(k, obj, d.namespace(obj.Namespace).Labels) && d.place(p, k, obj) == place {
-			if why := d.lacks(p, place, dir, k, obj); why != "" {
-				return last, last.String() + " " + why
+// unfinished sets the first object of a wave that is not finished, and what it lacks; Why stays empty if all are finished. The objects
+// that were left to look at come first, and then all, because any of them may have changed.
+func (d decider) unfinished(p *Policy, dir workload.Direction, h *Hold) {
+	look := func(refs []workload.Ref) bool {
+		for i, ref := range refs {
+			k := d.w.Kind(ref.GroupKind)
+			if k == nil {
+				continue
+			}
+			obj := d.w.Object(ref)
+			if obj == nil || !p.Selects(k, obj, d.namespace(obj.Namespace).Labels) || d.place(p, k, obj) != h.Place {
+				continue
+			}
+			if why := d.lacks(p, h.Place, dir, k, obj); why != "" {
+				h.Last, h.Rest, h.Why = ref, refs[i:], ref.String()+" "+why
+				return true
 			}
 		}
+		return false
 	}
-	type member struct {
-		k   *Kind
-		obj *workload.Object
+	if look(h.Rest) {
+		return
 	}
-	var all []member
-	d.w.EachOf(p, func(k *Kind, obj *workload.Object) { all = append(all, member{k, obj}) })
-	all = slices.DeleteFunc(all, func(m member) bool { return d.place(p, m.k, m.obj) != place })
-	slices.SortFunc(all, func(a, b member) int { return a.k.Ref(a.obj).Compare(b.k.Ref(b.obj)) })
-	for _, m := range all {
-		if why := d.lacks(p, place, dir, m.k, m.obj); why != "" {
-			ref := m.k.Ref(m.obj)
-			return ref, ref.String() + " " + why
+	var all []workload.Ref
+	d.w.EachOf(p, func(k *Kind, obj *workload.Object) {
+		if d.place(p, k, obj) == h.Place {
+			all = append(all, k.Ref(obj))
 		}
+	})
+	slices.SortFunc(all, workload.Ref.Compare)
+	if !look(all) {
+		h.Why = h.Recorded
 	}
-	return workload.Ref{}, ""
 }
 
 // lacks returns why an object of a wave is not finished; empty: it is, or it is not to change with the wave.

@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,12 @@ func TestOrder(t *testing.T) {
 			of: "web", now: morning.Add(time.Hour),
 			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; Deployment.apps/shop/db has not settled: ",
 			until: morning.Add(70 * time.Minute)},
+		{reason: "a world without the wave takes what the status says", change: func(s *v1alpha1.Schedule) {
+			status(1, morning.Add(time.Minute))(s)
+			s.Status.Order.WaitsFor = "StatefulSet.apps/data/db is not written yet"
+		}, objects: []string{sleeping("web", "")}, of: "web", now: morning.Add(5 * time.Minute),
+			waits: "waits for wave databases (1 of 3) of Schedule/shop/nights; StatefulSet.apps/data/db is not written yet",
+			until: morning.Add(11 * time.Minute)},
 		{reason: "Stop waits on", objects: []string{late, sleeping("web", "")}, of: "web", now: morning.Add(11 * time.Minute),
 			change: func(s *v1alpha1.Schedule) {
 				status(1, morning.Add(time.Minute))(s)
@@ -336,6 +343,51 @@ func TestEveryTargetWakesInItsOrder(t *testing.T) {
 			}
 		}
 	})
+}
+
+// counted is a crew that counts the looks at all targets of a policy.
+type counted struct {
+	*crew
+	looks int
+}
+
+func (c *counted) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Object)) {
+	c.looks++
+	c.crew.EachOf(p, yield)
+}
+
+// A wave is not looked through anew after each change in it, nor by each target that follows: plans of thousands of targets would take minutes.
+func TestWavesAreNotLookedThroughAnew(t *testing.T) {
+	const each = 40
+	var manifests []string
+	for i := range each {
+		manifests = append(manifests, sleeping(fmt.Sprintf("db-%02d", i), "db"), sleeping(fmt.Sprintf("web-%02d", i), ""))
+	}
+	c := &counted{crew: &crew{Memory: memory(t, []policy.Object{inOrder(nil)}, manifests...), Waits: &decide.Waits{}, now: morning}}
+	c.EachObject(func(ref workload.Ref) { c.queue = append(c.queue, ref) })
+	run := func() {
+		for len(c.queue) > 0 {
+			ref := c.queue[0]
+			c.queue = c.queue[1:]
+			v := decide.Target(c, ref, c.now, nil)
+			c.queue = append(c.queue, c.Looked(ref, &v, c.now)...)
+			if v.Result.Patch == nil || v.Gate.Kind != decide.GateOpen {
+				continue
+			}
+			if _, err := c.Apply(ref, v.Result.Patch); err != nil {
+				t.Fatal(err)
+			}
+			c.woken, c.queue = append(c.woken, ref.Name), append(c.queue, ref)
+		}
+	}
+	run()
+	for _, name := range slices.Clone(c.woken) {
+		c.settle(deploymentRef(name))
+		run()
+	}
+	if len(c.woken) != 2*each || c.looks > each/4 {
+		t.Errorf("%d of %d targets woke, with %d looks at all of them, want at most %d", len(c.woken), 2*each, c.looks, each/4)
+	}
 }
 
 // checkWaves fails if a target has woken before the waves before it were ready.

@@ -80,6 +80,8 @@ type Verdict struct {
 	OnceSizes map[workload.Policy]string
 	// Gate is the obstacle of the patch.
 	Gate Gate
+	// Passed are the waves of the target in the orders by which it waits for no other one.
+	Passed []*Hold
 	// Err is the reason why rendering failed. Only a change of the object can help.
 	Err error
 }

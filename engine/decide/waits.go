@@ -68,6 +68,9 @@ func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []wor
 	for key := range moving {
 		again = append(again, w.enter(key, ref, v.Gate.Order, now)...)
 	}
+	for _, own := range v.Passed {
+		w.pass(own, now)
+	}
 	again = append(again, w.look(ref, moving, v.Gate.Kind == GateOrder)...)
 	slices.SortFunc(again, workload.Ref.Compare)
 	return slices.Compact(again)
@@ -97,9 +100,17 @@ func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) 
 	case r.Place != hold.Place:
 		return again // the verdict is older than the standing, which has the target decided again
 	}
-	r.Last, r.hold = hold.Last, *hold
+	r.Last, r.Rest, r.hold = hold.Last, hold.Rest, *hold
 	r.hold.Standing = r.Standing
 	return again
+}
+
+// pass has the wave of a target that waits for none be the open one: no other target looks at the waves before it again.
+func (w *Waits) pass(own *Hold, now time.Time) {
+	r := w.rooms[waitKey{own.Policy, own.Direction}]
+	if r != nil && (r.isOver(own.Edge, now, own.Waves) || r.isBefore(own)) {
+		r.Standing = Standing{Place: own.Place, Since: now}
+	}
 }
 
 // isBefore reports whether the wave of a hold comes after the wave waited for so far.

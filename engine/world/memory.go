@@ -236,6 +236,7 @@ func (m *Memory) Standing(id workload.Policy, d workload.Direction) decide.Stand
 		return decide.Standing{}
 	}
 	if dir, at := StandingOf(p.Kind.Status(p.Object).Order); dir == d {
+		at.Recorded = p.Kind.Status(p.Object).Order.WaitsFor
 		return at
 	}
 	return decide.Standing{}
