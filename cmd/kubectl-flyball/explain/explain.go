@@ -68,8 +68,10 @@ type Explanation struct {
 
 // Wait is the cause for which a write waits.
 type Wait struct {
-	Reason string    `json:"reason"`
-	Until  time.Time `json:"until,omitzero"`
+	Reason string `json:"reason"`
+	// Since is the time from which on the wave of an order is waited for, if it is known.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Claim is one value of the merged plan.
@@ -328,6 +330,9 @@ func (e *Explanation) decided(v *decide.Verdict) {
 		e.Waits = &Wait{Reason: v.Gate.Reason, Until: v.Gate.Until}
 		if h := v.Gate.Order; h != nil {
 			e.Waits.Reason += ": " + h.Why
+			if h.Since.Before(e.At) { // else this very question is the first to wait
+				e.Waits.Since = h.Since
+			}
 		}
 	}
 }

@@ -154,6 +154,9 @@ func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 			}
 			if h := v.Gate.Order; h != nil {
 				t.Waits = v.Gate.Reason + ": " + h.Why
+				if h.Since.Before(s.At) {
+					t.Waits += ", since " + instant.Text(h.Since, s.zone)
+				}
 			}
 			if c := v.Plan.Size; c != nil && c.By != p.ID {
 				t.By = c.By.String()

@@ -200,6 +200,9 @@ func (e *Explanation) Text(w *report.Writer) {
 	}
 	if e.Waits != nil {
 		text := "  waits: " + e.Waits.Reason
+		if !e.Waits.Since.IsZero() {
+			text += ", since " + e.when(e.Waits.Since)
+		}
 		if !e.Waits.Until.IsZero() {
 			text += ", until " + e.when(e.Waits.Until)
 		}
