@@ -228,7 +228,8 @@ func (d decider) lacks(p *Policy, place int, dir workload.Direction, k *Kind, ob
 	}
 	changes := !v.Plan.Asleep() // by another policy
 	if dir == workload.DirectionDown {
-		changes = v.Result.State == workload.StateAsleep || v.Result.State == workload.StateSet
+		narrowed := v.Plan.Min != nil || v.Plan.Max != nil // a hold or an annotation takes nothing away
+		changes = v.Result.State == workload.StateAsleep || v.Result.State == workload.StateSet && narrowed
 	}
 	switch {
 	case v.Err != nil:

@@ -66,6 +66,9 @@ func awakeUntil(manifest, until string) string {
 func TestOrder(t *testing.T) {
 	db, late, broken := tiered("db", "db", 1, 1, ""), tiered("db", "db", 1, 0, ""),
 		strings.Replace(sleeping("db", "db"), `\"was\":1`, `\"was\":`, 1)
+	held := strings.Replace(tiered("web", "", 3, 1, `,"annotations":{"flyball.dev/ledger":"{\"/spec/paused\":{\"set\":true,`+
+		`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\"},\"of\":\"Deployment/web\",\"namespace\":\"shop\",`+
+		`\"uid\":\"uid-web\"}"}`), `"spec":{`, `"spec":{"paused":true,`, 1)
 	status := func(place int32, since time.Time) func(*v1alpha1.Schedule) {
 		return func(s *v1alpha1.Schedule) {
 			s.Status.Order = &v1alpha1.OrderStatus{Direction: "Wake", Place: place, Since: metav1.NewMicroTime(since)}
@@ -151,6 +154,9 @@ func TestOrder(t *testing.T) {
 			waits: "waits for wave the rest (3 of 3) of Schedule/shop/nights; Deployment.apps/shop/web has not settled: " +
 				".status.replicas Eq .spec.replicas does not hold: .status.replicas is 2", until: evening.Add(10 * time.Minute)},
 		{reason: "then it sleeps", objects: []string{db, sleeping("redis", "cache"), sleeping("web", "")}, of: "db", now: evening},
+		{reason: "what is only held is done when it is written, because its controller no longer looks at it", of: "db", now: evening,
+			change:  func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Hold: new(true)} },
+			objects: []string{db, held}},
 		{reason: "one kept awake does not keep the first awake", of: "db", now: evening,
 			objects: []string{db, awakeUntil(tiered("web", "", 3, 1, ""), "2026-03-03T09:00:00Z")}},
 	} {
