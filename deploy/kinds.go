@@ -18,9 +18,9 @@ var kindLists = []struct {
 	has           func(policy.Kind) bool
 }{
 	{"policies", "All kinds of policies.", func(policy.Kind) bool { return true }},
-	{"policies.acting", "Those that act on targets: Flyball keeps a finalizer on them.", policy.Kind.Acts},
+	{"policies.acting", "Those that act on targets: Flyball keeps a finalizer on them.", policy.Kind.ActsOnTargets},
 	{"policies.cluster", "Those outside namespaces, which govern many of them.", func(k policy.Kind) bool { return k.ClusterScoped }},
-	{"policies.passive", "All others.", func(k policy.Kind) bool { return !k.Acts() }},
+	{"policies.passive", "All others.", func(k policy.Kind) bool { return !k.ActsOnTargets() }},
 	{"policies.guarded", "Those whose deletion is judged: they restrict who may change workloads, and can be in force.", guarded},
 	{"policies.edit", "Those in namespaces that the role edit gives the right to write.",
 		func(k policy.Kind) bool { return !k.ClusterScoped && !k.Restricts }},
@@ -28,7 +28,7 @@ var kindLists = []struct {
 		func(k policy.Kind) bool { return !k.ClusterScoped && k.Restricts }},
 }
 
-func guarded(k policy.Kind) bool { return k.Restricts && k.Acts() }
+func guarded(k policy.Kind) bool { return k.Restricts && k.ActsOnTargets() }
 
 // kindsTemplate is the text of kindsFile.
 func kindsTemplate() []byte {

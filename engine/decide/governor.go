@@ -109,7 +109,7 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
 		a := d.ask(gk, governor, nil)
 		fromGoverned, _ := d.fromGoverned(gk, governor)
-		plan, _ := pipeline.Merge(slices.Concat(deleteForOthers(a.intents), fromGoverned, d.keepers(gk, governor))...)
+		plan, _ := pipeline.Merge(slices.Concat(deleteForOthers(a.intents), fromGoverned, d.claimants(gk, governor))...)
 		b, err := gk.Adapter.Bounds(governor, plan)
 		if err != nil || b.Min == nil && b.Max == nil {
 			return
@@ -140,7 +140,7 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 		return nil, wake
 	}
 	a := d.ask(tk, governed, nil)
-	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.keepers(tk, governed)...)...)
+	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.claimants(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)
 	by := d.sleepers(tk, governed, k, obj)
 	switch {
@@ -264,7 +264,7 @@ func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 	}
 	passed, _ := d.passedOn(tk, governed)
 	intents := append(deleteForOthers(d.ask(tk, governed, nil).intents), passed...)
-	plan, _ := pipeline.Merge(append(intents, d.keepers(tk, governed)...)...)
+	plan, _ := pipeline.Merge(append(intents, d.claimants(tk, governed)...)...)
 	if plan.Size == nil || !plan.Size.Once {
 		return workload.Ref{}, false
 	}

@@ -94,7 +94,7 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	passed, wake := d.passedOn(k, obj)
 	intents, v.Wake = append(intents, passed...), timeline.Earliest(v.Wake, wake)
 
-	intents = append(intents, d.keepers(k, obj)...)
+	intents = append(intents, d.claimants(k, obj)...)
 
 	onBehalf, wake := d.onBehalf(k, obj)
 	intents, v.Wake = append(intents, onBehalf...), timeline.Earliest(v.Wake, wake)
@@ -264,8 +264,8 @@ func (d decider) followsOwner(obj *workload.Object) bool {
 	return obj.Owner != nil && d.w.Adapts(obj.Owner.GroupKind)
 }
 
-// keepers returns claims to keep the values of policies that are broken, or deleted with orphaned targets.
-func (d decider) keepers(k *Kind, obj *workload.Object) []workload.Intent {
+// claimants returns claims to keep the values of policies that are broken, or deleted with orphaned targets.
+func (d decider) claimants(k *Kind, obj *workload.Object) []workload.Intent {
 	if k.Releasing {
 		return nil
 	}

@@ -108,12 +108,12 @@ type Kind struct {
 	NewList func() runtime.Object
 	// Compile compiles an object. With errors, the policy is Broken.
 	Compile func(obj Object, ctx Context) (*Policy, field.ErrorList)
-	// Parts returns the parts of an object used by the engine.
-	Parts func(obj Object) Parts
+	// Meta returns the parts of an object used by the engine.
+	Meta func(obj Object) Meta
 }
 
-// Parts are the parts of a policy object used by the engine besides its compiled form.
-type Parts struct {
+// Meta are the parts of a policy object used by the engine besides its compiled form.
+type Meta struct {
 	// Status is the common part of the object's status. Nil: objects of the kind act on no target.
 	Status *v1alpha1.PolicyStatus
 	// ChangesNothing is true if the object never changes a target and so needs no finalizer.
@@ -135,12 +135,12 @@ func NewKind[T, L any, PT interface {
 }, PL interface {
 	*L
 	runtime.Object
-}](compile func(PT, Context) (*Policy, field.ErrorList), parts func(PT) Parts) Kind {
+}](compile func(PT, Context) (*Policy, field.ErrorList), parts func(PT) Meta) Kind {
 	return Kind{
 		New:     func() Object { return PT(new(T)) },
 		NewList: func() runtime.Object { return PL(new(L)) },
 		Compile: func(obj Object, ctx Context) (*Policy, field.ErrorList) { return compile(obj.(PT), ctx) },
-		Parts:   func(obj Object) Parts { return parts(obj.(PT)) },
+		Meta:    func(obj Object) Meta { return parts(obj.(PT)) },
 	}
 }
 
@@ -151,15 +151,15 @@ func Pair(name, resource, short string, namespaced, cluster Kind) []Kind {
 	return []Kind{namespaced, cluster}
 }
 
-// Acts reports whether policies of the kind act on targets.
-func (k Kind) Acts() bool { return k.Status(k.New()) != nil }
+// ActsOnTargets reports whether policies of the kind act on targets.
+func (k Kind) ActsOnTargets() bool { return k.Status(k.New()) != nil }
 
 // Status returns the common part of the object's status; nil if the kind acts on no target.
-func (k Kind) Status(obj Object) *v1alpha1.PolicyStatus { return k.Parts(obj).Status }
+func (k Kind) Status(obj Object) *v1alpha1.PolicyStatus { return k.Meta(obj).Status }
 
 // RightsOf returns the rights that the engine uses on behalf of the object.
 func (k Kind) RightsOf(obj Object) []Right {
-	rights := k.Parts(obj).Rights
+	rights := k.Meta(obj).Rights
 	if rights == nil {
 		return nil
 	}
@@ -169,6 +169,6 @@ func (k Kind) RightsOf(obj Object) []Right {
 // NeedsFinalizer reports whether the object may change targets, so it must not be removed before
 // everything is restored.
 func (k Kind) NeedsFinalizer(obj Object) bool {
-	parts := k.Parts(obj)
+	parts := k.Meta(obj)
 	return parts.Status != nil && !parts.ChangesNothing
 }

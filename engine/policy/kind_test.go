@@ -102,7 +102,7 @@ func TestRowsUseTheirOwnType(t *testing.T) {
 				}
 				return &policy.Policy{ID: workload.Policy{Name: s.Name}}, nil
 			},
-			func(s *v1alpha1.Schedule) policy.Parts { return policy.Parts{Calendars: []string{s.Name}} }),
+			func(s *v1alpha1.Schedule) policy.Meta { return policy.Meta{Calendars: []string{s.Name}} }),
 		policy.NewKind[v1alpha1.ClusterSchedule, v1alpha1.ClusterScheduleList](nil, nil))
 	if len(rows) != 2 {
 		t.Fatalf("there are %d rows", len(rows))
@@ -128,7 +128,7 @@ func TestRowsUseTheirOwnType(t *testing.T) {
 	if _, errs := namespaced.Compile(obj, policy.Context{Stored: true}); len(errs) != 1 {
 		t.Errorf("the context does not come through: %v", errs)
 	}
-	if parts := namespaced.Parts(obj); !slices.Equal(parts.Calendars, []string{"night"}) {
+	if parts := namespaced.Meta(obj); !slices.Equal(parts.Calendars, []string{"night"}) {
 		t.Errorf("its parts are %+v", parts)
 	}
 }

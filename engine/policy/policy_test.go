@@ -18,15 +18,15 @@ func TestKindDescribesItsObjects(t *testing.T) {
 	rights := func() []policy.Right { return []policy.Right{{Verb: "patch"}} }
 	for _, tc := range []struct {
 		name                    string
-		parts                   policy.Parts
+		parts                   policy.Meta
 		acts, finalizer, rights bool
 	}{
-		{"acts on targets", policy.Parts{Status: status, Rights: rights}, true, true, true},
-		{"acts, and changes nothing", policy.Parts{Status: status, ChangesNothing: true}, true, false, false},
-		{"acts on nothing", policy.Parts{}, false, false, false},
+		{"acts on targets", policy.Meta{Status: status, Rights: rights}, true, true, true},
+		{"acts, and changes nothing", policy.Meta{Status: status, ChangesNothing: true}, true, false, false},
+		{"acts on nothing", policy.Meta{}, false, false, false},
 	} {
-		k := policy.Kind{New: func() policy.Object { return &v1alpha1.Schedule{} }, Parts: func(policy.Object) policy.Parts { return tc.parts }}
-		if acts, finalizer, rights := k.Acts(), k.NeedsFinalizer(k.New()), len(k.RightsOf(k.New())) > 0; acts != tc.acts ||
+		k := policy.Kind{New: func() policy.Object { return &v1alpha1.Schedule{} }, Meta: func(policy.Object) policy.Meta { return tc.parts }}
+		if acts, finalizer, rights := k.ActsOnTargets(), k.NeedsFinalizer(k.New()), len(k.RightsOf(k.New())) > 0; acts != tc.acts ||
 			finalizer != tc.finalizer || rights != tc.rights {
 			t.Errorf("%s: acts %t, finalizer %t, rights %t", tc.name, acts, finalizer, rights)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // Tuner is an extra of policies that learn from the usage of their targets' pods. The engine measures usage and keeps a
-// Mind for each target; the result of a Mind reaches the pipeline as advice.
+// Learner for each target; the result of a Learner reaches the pipeline as advice.
 type Tuner interface {
 	// Precedence orders the tuning policies of a target: the highest wins, and among equals the first name.
 	Precedence() int32
@@ -18,13 +18,13 @@ type Tuner interface {
 	Mode() v1alpha1.TortoiseMode
 	// MaxDisruption returns the largest share of targets, in percent, whose pods may restart at once because of tuning.
 	MaxDisruption() int
-	// Acts reports whether the policy changes targets. It does not if it only recommends.
-	Acts() bool
-	// NewMind returns a Mind for a target, from the kept state of an earlier Mind; empty: a new one. The error means
+	// ActsOnTargets reports whether the policy changes targets. It does not if it only recommends.
+	ActsOnTargets() bool
+	// NewLearner returns a Learner for a target, from the kept state of an earlier Learner; empty: a new one. The error means
 	// that the kept state is unreadable.
-	NewMind(kept []byte) (Mind, error)
-	// Adopt returns a Mind that continues an earlier form's Mind with its learnt state.
-	Adopt(Mind) Mind
+	NewLearner(kept []byte) (Learner, error)
+	// Adopt returns a Learner that continues an earlier form's Learner with its learnt state.
+	Adopt(Learner) Learner
 	// Source returns the source of usage.
 	Source() Source
 	// FillTuned edits the part of an object's status about tuning.
@@ -42,24 +42,24 @@ type Source struct {
 	Vertical, MakesVertical bool
 }
 
-// Mind learns from a target and decides about it. It calls no clock, so the same history gives the same numbers.
-type Mind interface {
+// Learner learns from a target and decides about it. It calls no clock, so the same history gives the same numbers.
+type Learner interface {
 	// Observe learns from samples of the target's containers.
 	Observe(samples ...Sample)
 	// Decide returns the result at an instant.
 	Decide(Seen) Found
-	// Keep returns the state from which an equal Mind can be restored. Its size is limited.
+	// Keep returns the state from which an equal Learner can be restored. Its size is limited.
 	Keep() []byte
-	// Learnt returns the times of the first and the newest learnt sample; zero: none.
-	Learnt() (first, newest time.Time)
-	// Recall learns from recorded samples, oldest first. They replace all earlier learnt samples.
-	Recall(samples []Sample)
+	// HistoryRange returns the times of the first and the newest learnt sample; zero: none.
+	HistoryRange() (first, newest time.Time)
+	// Backfill learns from recorded samples, oldest first. They replace all earlier learnt samples.
+	Backfill(samples []Sample)
 }
 
 // Sample is the usage of one container of a target at an instant.
 type Sample = model.Sample
 
-// Seen is the input of a Mind besides samples.
+// Seen is the input of a Learner besides samples.
 type Seen struct {
 	Now time.Time
 	// Busy is true if slow work can wait.
@@ -110,7 +110,7 @@ type SeenGovernor struct {
 	Utilisation []workload.Utilisation
 }
 
-// Found is the result of a Mind.
+// Found is the result of a Learner.
 type Found struct {
 	// Advice is the tuning advice; By is empty. Nil: none (yet).
 	Advice *workload.Advice

@@ -47,15 +47,15 @@ type view struct {
 	unmeasured, unmeasuredReason string
 	// unmatched are the terms of the selection that match nothing.
 	unmatched []selector.Unmatched
-	tally     tally
+	counts    counts
 }
 
 func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, generation int64) *view {
 	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation}
 	v.unready, v.listing = s.Health.unready(snapshot, p)
-	s.Book.read(p.ID, func(t *tally) { v.tally = t.copy() })
+	s.Book.read(p.ID, func(t *counts) { v.counts = t.copy() })
 	if !p.Deleting && !p.IsBroken() {
-		v.unmatched = unmatched(snapshot, p, &v.tally, v.objectsKnown())
+		v.unmatched = unmatched(snapshot, p, &v.counts, v.objectsKnown())
 	}
 	if p.Tuner() != nil && s.tuned != nil {
 		v.unmeasuredReason, v.unmeasured = s.tuned.Unmeasured(p.Policy.Policy)
@@ -82,7 +82,7 @@ func (v *view) prove(e Enforcement) {
 
 // fill writes the common part of all policies' status. It edits the given status.
 func (v *view) fill(st *v1alpha1.PolicyStatus) {
-	t := &v.tally
+	t := &v.counts
 	st.ObservedGeneration = v.generation
 	st.State = v.state.Name
 	st.PreviousTransitionTime, st.NextTransitionTime = TimeOf(v.state.Since), TimeOf(v.state.Next)
@@ -128,24 +128,24 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 	} else {
 		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionAnnotationIgnored)
 	}
-	contested := len(v.tally.contested) > 0
+	contested := len(v.counts.contested) > 0
 	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"),
-		list(v.tally.contested, "no other writer resets what this policy sets"))
+		list(v.counts.contested, "no other writer resets what this policy sets"))
 	switch {
 	case len(v.shut) > 0:
-		set(v1alpha1.ConditionConflicting, true, "NeverOpen", join(firstFew(v.shut), list(v.tally.conflicts, "")))
-	case len(v.tally.conflicts) > 0:
-		set(v1alpha1.ConditionConflicting, true, "OtherPolicy", list(v.tally.conflicts, ""))
+		set(v1alpha1.ConditionConflicting, true, "NeverOpen", join(firstFew(v.shut), list(v.counts.conflicts, "")))
+	case len(v.counts.conflicts) > 0:
+		set(v1alpha1.ConditionConflicting, true, "OtherPolicy", list(v.counts.conflicts, ""))
 	default:
-		reason := choose(len(v.tally.overruled) > 0, "Overruled", "None")
-		set(v1alpha1.ConditionConflicting, false, reason, list(v.tally.overruled, "no other policy asks for something else"))
+		reason := choose(len(v.counts.overruled) > 0, "Overruled", "None")
+		set(v1alpha1.ConditionConflicting, false, reason, list(v.counts.overruled, "no other policy asks for something else"))
 	}
 }
 
 // ignored returns the first few unreadable annotations; empty: none. An annotation of a namespace stands for
 // all its targets.
 func (v *view) ignored() string {
-	return firstFew(slices.Compact(slices.Sorted(maps.Values(v.tally.ignored))))
+	return firstFew(slices.Compact(slices.Sorted(maps.Values(v.counts.ignored))))
 }
 
 // firstFew returns the first few texts as one, and the number of the others.
@@ -169,7 +169,7 @@ func (v *view) qualified(message string) string {
 
 // ready reports whether the policy is valid and no target has failed. Unfinished work does not make a policy unready.
 func (v *view) ready() (ok bool, reason, message string) {
-	t := &v.tally
+	t := &v.counts
 	failed, pending := t.counts[Failed], t.counts[Pending]
 	_, judges := v.policy.Extras.(policy.Judge)
 	switch {
@@ -200,7 +200,7 @@ func (v *view) ready() (ok bool, reason, message string) {
 
 // failed returns the message about failed targets; empty: none.
 func (v *view) failed() string {
-	t := &v.tally
+	t := &v.counts
 	if t.counts[Failed] == 0 {
 		return ""
 	}
@@ -209,7 +209,7 @@ func (v *view) failed() string {
 
 // progress returns the message about unfinished work; empty: none.
 func (v *view) progress() string {
-	t, listing := &v.tally, ""
+	t, listing := &v.counts, ""
 	if v.listing != "" {
 		listing = "the first list of " + v.listing + " is under way"
 	}
@@ -224,7 +224,7 @@ func (v *view) progress() string {
 
 // summary returns the message about the targets of a policy without unfinished work.
 func (v *view) summary() string {
-	t := &v.tally
+	t := &v.counts
 	fine := t.total() - t.counts[Unable] - t.counts[Overridden]
 	message := "no target is selected"
 	switch {
@@ -251,7 +251,7 @@ func (v *view) summary() string {
 
 // restore sets the message about the deletion of the policy: the objects still to be restored, or another delay.
 func (v *view) restore(remaining []workload.Ref) {
-	t, n := &v.tally, len(remaining)
+	t, n := &v.counts, len(remaining)
 	if n == 0 {
 		v.state.Message, v.held = "being deleted: "+cmp.Or(t.delayed, "everything is given back"), t.delayed != ""
 		return

@@ -56,7 +56,7 @@ func (v *view) transition(old, cur *v1alpha1.PolicyStatus, activeBefore string) 
 }
 
 // counted returns the number of targets, in total and by state.
-func (t *tally) counted() string {
+func (t *counts) counted() string {
 	text := workload.Count(t.total(), "target")
 	var parts []string
 	for s := Awake; s < stateCount; s++ {
@@ -93,13 +93,13 @@ func (s *Writer) announceTransition(obj policy.Object, v *view, next *announceme
 		return
 	}
 	for _, a := range now {
-		s.recorder.Eventf(obj, nil, corev1.EventTypeNormal, a.reason, "Transition", "%s; %s", v.qualified(a.message), v.tally.counted())
+		s.recorder.Eventf(obj, nil, corev1.EventTypeNormal, a.reason, "Transition", "%s; %s", v.qualified(a.message), v.counts.counted())
 	}
 }
 
 // looked reports whether every known target was decided, and for a freeze whether its enforcement was checked.
 func (v *view) looked() bool {
-	return v.policy.Deleting || v.tally.unseen == 0 && v.listing == "" && (!v.judges || v.known)
+	return v.policy.Deleting || v.counts.unseen == 0 && v.listing == "" && (!v.judges || v.known)
 }
 
 // announce sends events for the changes between two statuses.

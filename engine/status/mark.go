@@ -16,23 +16,23 @@ type Outcome struct {
 }
 
 // Marks returns the state of a target under each policy involved.
-func Marks(v *decide.Verdict, out Outcome) []Mark {
-	marks := make([]Mark, len(v.Opinions))
+func Marks(v *decide.Verdict, out Outcome) []TargetResult {
+	marks := make([]TargetResult, len(v.Opinions))
 	for i, o := range v.Opinions {
 		marks[i] = markOf(v, o, out)
 	}
 	return marks
 }
 
-func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) Mark {
+func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) TargetResult {
 	id := o.Policy.ID
 	if o.Alone != "" {
-		return Mark{Policy: id, State: Unable, Unable: o.Alone}
+		return TargetResult{Policy: id, State: Unable, Unable: o.Alone}
 	}
 	if o.Policy.PodOrderer() != nil {
 		return markOfPods(v, o)
 	}
-	m := Mark{Policy: id, State: settled(v, o), Applied: appliedBy(v, o, out), Failure: out.Failure, Waiting: out.Waiting,
+	m := TargetResult{Policy: id, State: settled(v, o), Applied: appliedBy(v, o, out), Failure: out.Failure, Waiting: out.Waiting,
 		Contested: out.Contested}
 	if m.State == Overridden {
 		m.Override = v.Result.Message
@@ -63,8 +63,8 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) Mark {
 
 // markOfPods returns the state of a target under a policy that orders its pods. The outcome for the target
 // itself does not matter.
-func markOfPods(v *decide.Verdict, o decide.Opinion) Mark {
-	m := Mark{Policy: o.Policy.ID, State: Set}
+func markOfPods(v *decide.Verdict, o decide.Opinion) TargetResult {
+	m := TargetResult{Policy: o.Policy.ID, State: Set}
 	if v.Plan.DeletionCosts == nil {
 		m.State = Awake // it is suspended
 	}
@@ -77,7 +77,7 @@ func markOfPods(v *decide.Verdict, o decide.Opinion) Mark {
 
 // noteConflicts adds the conflicts won and lost by a policy, decisions by priority apart from tie breaks. For a policy
 // with both, the loss counts.
-func (m *Mark) noteConflicts(v *decide.Verdict) {
+func (m *TargetResult) noteConflicts(v *decide.Verdict) {
 	var lost []string
 	said := map[bool][]string{}
 	for _, c := range v.Conflicts {

@@ -61,7 +61,7 @@ func labelsOf(id workload.Policy) prometheus.Labels {
 
 // policy updates the series of a policy from its view and its conditions.
 func (m *Metrics) policy(v *view, conditions []metav1.Condition) {
-	p, t, state := v.policy.Policy.Policy, &v.tally, v.state
+	p, t, state := v.policy.Policy.Policy, &v.counts, v.state
 	id, name := p.ID, p.ID.Label()
 	switch {
 	case !v.judges || !v.known || v.policy.Deleting:

@@ -17,20 +17,20 @@ import (
 // source's fault instead.
 func TestMissingUsageIsReportedBeforeItsConsequences(t *testing.T) {
 	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}}}
-	failing := *newTally()
+	failing := *newCounts()
 	failing.counts[Failed], failing.failures[object("web")] = 1, "requests stay"
 	const failure = "1 of 1 target failed: /shop/web: requests stay"
 	for _, test := range []struct {
-		tally           tally
+		counts          counts
 		unmeasured      string
 		reason, message string
 	}{
-		{*newTally(), "", "AsExpected", "no target is selected"},
+		{*newCounts(), "", "AsExpected", "no target is selected"},
 		{failing, "", "TargetsFailed", failure},
 		{failing, "the cluster does not have the kind", "NoSource", "the cluster does not have the kind; " + failure},
-		{*newTally(), "the cluster does not have the kind", "NoSource", "the cluster does not have the kind"},
+		{*newCounts(), "the cluster does not have the kind", "NoSource", "the cluster does not have the kind"},
 	} {
-		v := &view{policy: p, tally: test.tally, unmeasured: test.unmeasured, unmeasuredReason: "NoSource"}
+		v := &view{policy: p, counts: test.counts, unmeasured: test.unmeasured, unmeasuredReason: "NoSource"}
 		if ok, reason, message := v.ready(); ok != (test.reason == "AsExpected") || reason != test.reason || message != test.message {
 			t.Errorf("%t, %s: %s; want %s: %s", ok, reason, message, test.reason, test.message)
 		}
@@ -60,15 +60,15 @@ func TestOverlapsDecidedByPriorityAreNoConflict(t *testing.T) {
 		for _, reason := range test.reasons {
 			verdict.Conflicts = append(verdict.Conflicts, pipeline.Conflict{Winner: other, Loser: policyID, Facet: "size", Reason: reason})
 		}
-		b := NewBook(func(workload.Policy) {})
+		b := NewTracker(func(workload.Policy) {})
 		b.Count(object("web"), Marks(verdict, Outcome{}))
 		v := &view{policy: p}
-		b.read(policyID, func(t *tally) { v.tally = t.copy() })
+		b.read(policyID, func(t *counts) { v.counts = t.copy() })
 		var st v1alpha1.PolicyStatus
 		v.fill(&st)
 		c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionConflicting)
-		if string(c.Status) != test.status || c.Reason != test.reason || c.Message != test.message || len(v.tally.conflicts) != test.counted {
-			t.Errorf("%v: %s, %s: %s, %d counted", test.reasons, c.Status, c.Reason, c.Message, len(v.tally.conflicts))
+		if string(c.Status) != test.status || c.Reason != test.reason || c.Message != test.message || len(v.counts.conflicts) != test.counted {
+			t.Errorf("%v: %s, %s: %s, %d counted", test.reasons, c.Status, c.Reason, c.Message, len(v.counts.conflicts))
 		}
 		if !meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionReady) {
 			t.Errorf("%v: not Ready", test.reasons)
@@ -89,9 +89,9 @@ func TestTargetsKeptAwakeAreCounted(t *testing.T) {
 		{true, map[State]int32{Asleep: 1, Awake: 2}, "3 targets are as they should be; 2 kept awake"},
 		{false, map[State]int32{Awake: 2}, "2 targets are as they should be"},
 	} {
-		v := &view{policy: p, tally: *newTally(), state: policy.State{Asleep: test.asleep}}
+		v := &view{policy: p, counts: *newCounts(), state: policy.State{Asleep: test.asleep}}
 		for state, n := range test.counts {
-			v.tally.counts[state] = n
+			v.counts.counts[state] = n
 		}
 		if got := v.summary(); got != test.message {
 			t.Errorf("%s; want %s", got, test.message)

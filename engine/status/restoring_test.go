@@ -18,23 +18,23 @@ func TestADelayedDeletionStatesTheReason(t *testing.T) {
 	for _, test := range []struct {
 		reason    string
 		remaining []workload.Ref
-		tell      func(*tally)
+		tell      func(*counts)
 		message   string
 		event     bool
 	}{
-		{"writes under way", []workload.Ref{web, api}, func(*tally) {},
+		{"writes under way", []workload.Ref{web, api}, func(*counts) {},
 			"being deleted: 2 targets have still to be given back: /shop/api: under way; /shop/web: under way", false},
-		{"a write that fails", []workload.Ref{web, api}, func(t *tally) { t.failures[web] = "no" },
+		{"a write that fails", []workload.Ref{web, api}, func(t *counts) { t.failures[web] = "no" },
 			"being deleted: 2 targets have still to be given back: /shop/api: under way; /shop/web: no", true},
-		{"a write that waits", []workload.Ref{web}, func(t *tally) { t.waiting[web] = "waits for its batch" },
+		{"a write that waits", []workload.Ref{web}, func(t *counts) { t.waiting[web] = "waits for its batch" },
 			"being deleted: 1 target has still to be given back: /shop/web: waits for its batch", true},
-		{"something else", nil, func(t *tally) { t.delayed = "the adapter ovens is not ready" }, "being deleted: the adapter ovens is not ready",
+		{"something else", nil, func(t *counts) { t.delayed = "the adapter ovens is not ready" }, "being deleted: the adapter ovens is not ready",
 			true},
-		{"nothing", nil, func(*tally) {}, "being deleted: everything is given back", false},
+		{"nothing", nil, func(*counts) {}, "being deleted: everything is given back", false},
 	} {
 		p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}, Deleting: true}}
-		v := &view{policy: p, tally: *newTally(), now: time.Unix(1e9, 0)}
-		test.tell(&v.tally)
+		v := &view{policy: p, counts: *newCounts(), now: time.Unix(1e9, 0)}
+		test.tell(&v.counts)
 		v.restore(test.remaining)
 		r := &noted{}
 		s := &Writer{recorder: r}

@@ -20,7 +20,7 @@ const lookAgainEvery = 5 * time.Second
 
 // unmatched returns the terms of a policy's selection that match nothing. Objects are searched only if all of
 // them are known.
-func unmatched(s *world.Snapshot, p *world.Policy, t *tally, known bool) []selector.Unmatched {
+func unmatched(s *world.Snapshot, p *world.Policy, t *counts, known bool) []selector.Unmatched {
 	_, judges := p.Extras.(policy.Judge)
 	selection := p.Selection()
 	found := selection.UnknownTerms(s.Inventory())
@@ -46,7 +46,7 @@ func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
 	case v.policy.Deleting || v.policy.IsBroken():
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", "the policy selects nothing while it is "+
 			choose(v.policy.Deleting, "being deleted", "not valid")
-	case v.tally.total() == 0 && len(v.unmatched) == 0 && !v.objectsKnown():
+	case v.counts.total() == 0 && len(v.unmatched) == 0 && !v.objectsKnown():
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotChecked", join(v.unready, choose(v.listing != "", v.progress(), ""))
 	case len(v.unmatched) == 0 && !v.objectsKnown() && v.policy.Selection().NamesListed() > 0:
 		c.Message = join("whether each name has an object is not known", v.unready, choose(v.listing != "", v.progress(), ""))
@@ -66,7 +66,7 @@ func (v *view) selectsNothing() bool {
 	if _, judges := v.policy.Extras.(policy.Judge); judges {
 		return v.policy.Selection().MatchesNothing(v.unmatched)
 	}
-	return v.tally.total() == 0
+	return v.counts.total() == 0
 }
 
 func (v *view) unmatchedText() string {

@@ -80,7 +80,7 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.about, err)
 		}
-		p, counted := m.Find(id), newTally()
+		p, counted := m.Find(id), newCounts()
 		m.EachTarget(p, func(workload.Ref) { counted.counts[Awake]++ })
 		if len(p.Invalid) > 0 {
 			t.Fatalf("%s: %v", test.about, p.Invalid)
@@ -98,8 +98,8 @@ func TestNamesAreNotCalledMatchedWhileAKindIsUnready(t *testing.T) {
 		t.Fatal(errs)
 	}
 	v := &view{policy: &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID, Target: selector}}},
-		unready: "the adapter ovens is not ready", tally: *newTally()}
-	v.tally.counts[Asleep] = 1
+		unready: "the adapter ovens is not ready", counts: *newCounts()}
+	v.counts.counts[Asleep] = 1
 	for unready, want := range map[string]string{
 		"the adapter ovens is not ready": "whether each name has an object is not known; the adapter ovens is not ready",
 		"":                               "every term of the target matches something",

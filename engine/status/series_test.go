@@ -67,7 +67,7 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 		}
 		return n
 	}
-	s.Book.Count(workload.Ref{Namespace: "shop", Name: "web"}, []status.Mark{{Policy: nights, State: status.Awake}})
+	s.Book.Count(workload.Ref{Namespace: "shop", Name: "web"}, []status.TargetResult{{Policy: nights, State: status.Awake}})
 	write()
 	if series() == 0 {
 		t.Fatal("a policy has no series")

@@ -83,7 +83,7 @@ const parallel = 4
 // Writer keeps the status of policies. It collects the states of their targets and writes each status at most
 // once per interval.
 type Writer struct {
-	Book   *Book
+	Book   *Tracker
 	Health *AdapterHealth
 
 	opts        Options
@@ -129,7 +129,7 @@ func NewWriter(w *world.World, cached client.Client, recorder events.EventRecord
 		owed: map[workload.Policy]*announcement{}, unmatched: map[workload.Policy]bool{},
 		signal: make(chan struct{}, 1),
 	}
-	s.Book = NewBook(s.Dirty)
+	s.Book = NewTracker(s.Dirty)
 	return s
 }
 
@@ -240,7 +240,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	s.transitions.FireDue()
 	snapshot := s.world.Snapshot()
 	p := snapshot.Find(id)
-	if p == nil || !p.Kind.Acts() {
+	if p == nil || !p.Kind.ActsOnTargets() {
 		return nil
 	}
 	if p.Deleting {
@@ -312,7 +312,7 @@ func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.St
 	}
 	var applied []policy.Applied
 	if limit := reporter.AppliedLimit(); limit > 0 {
-		s.Book.read(p.ID, func(t *tally) {
+		s.Book.read(p.ID, func(t *counts) {
 			for _, n := range first(t.applied, limit) {
 				applied = append(applied, policy.Applied{
 					Target: n.ref, Min: numberIn(n.said.Min), Max: numberIn(n.said.Max), Replicas: numberIn(n.said.Replicas),
@@ -350,14 +350,14 @@ func isNewer(a, b client.Object) bool {
 	return err == nil && order > 0
 }
 
-// publish updates the metrics of a policy from the tally of its status. A policy deleted in the meantime is left out,
+// publish updates the metrics of a policy from the counts of its status. A policy deleted in the meantime is left out,
 // because its series would never be removed.
 func (s *Writer) publish(snapshot *world.Snapshot, v *view, st *v1alpha1.PolicyStatus) {
 	id := v.policy.ID
 	if snapshot == s.world.Snapshot() || s.world.Snapshot().Find(id) != nil {
 		s.metrics.policy(v, st.Conditions)
 	}
-	s.observeTransition(id, v.state, v.tally.counts[Pending])
+	s.observeTransition(id, v.state, v.counts.counts[Pending])
 }
 
 // errNoStatus is the error for a policy kind without a status.
@@ -369,7 +369,7 @@ func (s *Writer) RecordBatch(ctx context.Context, key apply.BatchKey, opened tim
 	if p == nil {
 		return nil
 	}
-	if !p.Kind.Acts() {
+	if !p.Kind.ActsOnTargets() {
 		return errNoStatus
 	}
 	s.metrics.batches.WithLabelValues(key.Policy.Kind, key.Policy.Label(), key.Direction.String()).Inc()

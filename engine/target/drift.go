@@ -94,9 +94,9 @@ func (c *drift) NotBefore(ref workload.Ref, now time.Time, correction bool) time
 	return time.Time{}
 }
 
-// Unnamed reports whether the next correction makes the target contested and the other writer is still unknown. The
+// NeedsWriterName reports whether the next correction makes the target contested and the other writer is still unknown. The
 // other writer must be looked up before the correction, because the correction takes over the field.
-func (c *drift) Unnamed(ref workload.Ref, now time.Time) bool {
+func (c *drift) NeedsWriterName(ref workload.Ref, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.contests[ref]
@@ -122,8 +122,8 @@ func (c *drift) Corrected(ref workload.Ref, now time.Time, writer string) {
 // admissionWebhook is the name of the other writer if a write succeeded without effect.
 const admissionWebhook = "an admission webhook"
 
-// Undone counts a write that succeeded without effect. The target becomes contested at once.
-func (c *drift) Undone(ref workload.Ref, now time.Time) {
+// RecordReverted counts a write that succeeded without effect. The target becomes contested at once.
+func (c *drift) RecordReverted(ref workload.Ref, now time.Time) {
 	c.Corrected(ref, now, admissionWebhook)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,8 +131,8 @@ func (c *drift) Undone(ref workload.Ref, now time.Time) {
 	f.rounds = max(f.rounds, contestedAfter)
 }
 
-// Calm ends a contest after a while without overwrites. Otherwise it returns the time when to look again.
-func (c *drift) Calm(ref workload.Ref, now time.Time) (again time.Time) {
+// ContestUntil ends a contest after a while without overwrites. Otherwise it returns the time when to look again.
+func (c *drift) ContestUntil(ref workload.Ref, now time.Time) (again time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.contests[ref]

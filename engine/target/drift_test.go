@@ -22,7 +22,7 @@ func TestDriftSlowsDownToOneAMinute(t *testing.T) {
 			continue
 		}
 		name := ""
-		if c.Unnamed(ref, now) {
+		if c.NeedsWriterName(ref, now) {
 			name = "argocd"
 		}
 		c.Corrected(ref, now, name)
@@ -37,10 +37,10 @@ func TestDriftSlowsDownToOneAMinute(t *testing.T) {
 		t.Errorf("the other writer is %q, want argocd", got)
 	}
 	last := corrected[len(corrected)-1]
-	if again := c.Calm(ref, last.Add(contestTimeout-time.Second)); !again.Equal(last.Add(contestTimeout)) {
+	if again := c.ContestUntil(ref, last.Add(contestTimeout-time.Second)); !again.Equal(last.Add(contestTimeout)) {
 		t.Errorf("before contestTimeout, looks again at %v", again)
 	}
-	c.Calm(ref, last.Add(contestTimeout))
+	c.ContestUntil(ref, last.Add(contestTimeout))
 	if got := c.Writer(ref); got != "" {
 		t.Errorf("after contestTimeout the contest with %q goes on", got)
 	}

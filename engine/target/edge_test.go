@@ -32,7 +32,7 @@ func sceneAtNoon(t *testing.T, targets int) *scene {
 
 // settleAs records a target's state as the loop does after a decision.
 func (s *scene) settleAs(i int, state status.State) {
-	s.status.Book.Count(webs(i), []status.Mark{{Policy: nights, State: state}})
+	s.status.Book.Count(webs(i), []status.TargetResult{{Policy: nights, State: state}})
 }
 
 // lags returns the number of observed lags and their sum.

@@ -60,7 +60,7 @@ type Pods interface {
 	// Decided records a decided target; claimed is true if its pods are to get deletion costs.
 	Decided(ref workload.Ref, claimed bool)
 	// Note returns the state of a target's pods.
-	Note(ref workload.Ref) cost.Note
+	Note(ref workload.Ref) cost.PodStatus
 }
 
 // Resized changes the pods of targets in place.
@@ -156,7 +156,7 @@ type Loop struct {
 	// lagging limits how long to wait for the watch to deliver an object's current form.
 	lagging   workqueue.TypedRateLimiter[workload.Ref]
 	obstacles *obstacles
-	unseen    *unseen
+	unseen    *inflight
 	// orders keeps the targets that wait for waves.
 	orders *orders
 	// rollouts limits how many targets of a policy roll out tuned values at once.
@@ -174,7 +174,7 @@ func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *statu
 	opts.setDefaults()
 	l := &Loop{
 		opts: opts, world: w, writer: writer, batches: batches, status: st, templates: templates, keeper: keeper, metrics: m,
-		timer: newTimer(opts.Clock), drift: newDrift(), unseen: newUnseen(), orders: &orders{},
+		timer: newTimer(opts.Clock), drift: newDrift(), unseen: newInflight(), orders: &orders{},
 		queue:   workqueue.NewTypedRateLimitingQueue(newBackoff(opts.RetryMin, opts.RetryMax)),
 		lagging: newBackoff(behindMin, opts.RetryMax),
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // markPods adds the state of a target's pods to the mark of the policy that orders them.
-func markPods(marks []status.Mark, n cost.Note) {
+func markPods(marks []status.TargetResult, n cost.PodStatus) {
 	for i := range marks {
 		m := &marks[i]
 		if m.Policy != n.Policy || m.State != status.Set {
@@ -31,7 +31,7 @@ func markPods(marks []status.Mark, n cost.Note) {
 }
 
 // markResized adds the state of a target's pods to the mark of the policy that changes them in place.
-func markResized(marks []status.Mark, n resize.Note) {
+func markResized(marks []status.TargetResult, n resize.Note) {
 	for i := range marks {
 		m := &marks[i]
 		if m.Policy != n.Policy || m.State != status.Set {
@@ -47,7 +47,7 @@ func markResized(marks []status.Mark, n resize.Note) {
 }
 
 // markTuned adds the state of tuning to the marks of tuning policies. Marks and opinions have the same order.
-func markTuned(marks []status.Mark, opinions []decide.Opinion, n tuning.Note) {
+func markTuned(marks []status.TargetResult, opinions []decide.Opinion, n tuning.Note) {
 	for i := range marks {
 		m, o := &marks[i], &opinions[i]
 		if o.Policy.Tuner() == nil || o.OnBehalf || o.Left {

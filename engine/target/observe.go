@@ -12,9 +12,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Changing implements world.Foreseer. Targets of a changed policy count as pending before the policy's new form is
+// BeforePublish implements world.Foreseer. Targets of a changed policy count as pending before the policy's new form is
 // published, so that no status calls them settled. The same holds for newly selected targets.
-func (l *Loop) Changing(before, next *world.Snapshot, c *world.Change) {
+func (l *Loop) BeforePublish(before, next *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.Old != nil && p.New != nil && l.asksOtherwise(p.Old, p.New) {
 			var refs []workload.Ref
@@ -38,7 +38,7 @@ func (l *Loop) Changing(before, next *world.Snapshot, c *world.Change) {
 
 // expect counts the objects selected by a policy as pending if they were not decided under the policy before.
 func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
-	if p.Deleting || !p.Kind.Acts() {
+	if p.Deleting || !p.Kind.ActsOnTargets() {
 		return
 	}
 	s.EachSelected(p, k, func(ref workload.Ref) {
@@ -74,8 +74,8 @@ func sameState(a, b policy.State) bool {
 	return a.Name == b.Name && a.Active == b.Active && a.Since.Equal(b.Since) && a.Next.Equal(b.Next)
 }
 
-// Changed implements world.Observer.
-func (l *Loop) Changed(now *world.Snapshot, c *world.Change) {
+// AfterPublish implements world.Observer.
+func (l *Loop) AfterPublish(now *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		l.policyChanged(now, p)
 	}
@@ -122,7 +122,7 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 
 // resumeBatches takes over the batches, and the wait for a wave, recorded by an earlier run.
 func (l *Loop) resumeBatches(p *world.Policy) {
-	if !p.Kind.Acts() {
+	if !p.Kind.ActsOnTargets() {
 		return
 	}
 	l.orders.resume(p)

@@ -45,7 +45,7 @@ func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdi
 		}
 	case apply.Unchanged: // a webhook undoes it, and the target is written all the same
 		l.drift.Wrote(governor, sum, s.at)
-		l.drift.Undone(governor, s.at)
+		l.drift.RecordReverted(governor, s.at)
 	case apply.Refused, apply.Failed:
 		l.giveBack(ref, s)
 		if apierrors.IsForbidden(err) {

@@ -84,7 +84,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 		l.requeueAt(ref, v.Wake)
 		l.count(ref, &v, status.Outcome{Failure: v.Err.Error()})
 	case v.Result.Patch == nil:
-		l.requeueAt(ref, timeline.Earliest(v.Wake, l.drift.Calm(ref, now)))
+		l.requeueAt(ref, timeline.Earliest(v.Wake, l.drift.ContestUntil(ref, now)))
 		l.count(ref, &v, status.Outcome{Contested: l.drift.Writer(ref)})
 	default:
 		l.waitAtGate(ref, &v)
@@ -172,7 +172,7 @@ type sent struct {
 // send sends a patch and handles the result.
 func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s sent) error {
 	other := ""
-	if s.corrected && l.drift.Unnamed(ref, s.at) {
+	if s.corrected && l.drift.NeedsWriterName(ref, s.at) {
 		other = l.writer.OtherWriter(ctx, v.Kind.Resource, v.Object, v.Result.Changed)
 	}
 	result, err := l.patch(ctx, ref, v)
@@ -219,7 +219,7 @@ func (l *Loop) landed(ref workload.Ref, v *decide.Verdict, s sent, other string)
 func (l *Loop) undone(ref workload.Ref, v *decide.Verdict, s sent) {
 	l.obstacles.Passed(ref)
 	l.drift.Wrote(ref, s.sum, s.at)
-	l.drift.Undone(ref, s.at)
+	l.drift.RecordReverted(ref, s.at)
 	l.requeueAt(ref, timeline.Earliest(v.Wake, l.drift.NotBefore(ref, s.at, true)))
 	l.count(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
 }
@@ -359,7 +359,7 @@ func (l *Loop) countMissing(ref workload.Ref) {
 
 // countAsFailed counts a target as failed under every policy that selects it, after a fault.
 func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
-	var marks []status.Mark
+	var marks []status.TargetResult
 	snapshot := l.world.Snapshot()
 	k, obj := snapshot.Kind(ref.GroupKind), snapshot.Object(ref)
 	if k == nil || obj == nil {
@@ -368,7 +368,8 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 	labels := snapshot.Namespace(obj.Namespace).Labels
 	snapshot.EachPolicyFor(k.GroupKind, obj, labels, func(p *decide.Policy) {
 		if p.Selects(k, obj, labels) {
-			marks = append(marks, status.Mark{Policy: p.ID, State: status.Failed, Failure: "a fault in Flyball, please report it: " + fault.Error()})
+			marks = append(marks, status.TargetResult{Policy: p.ID, State: status.Failed, Failure: "a fault in Flyball, please report it: " +
+				fault.Error()})
 		}
 	})
 	l.status.Book.Count(ref, marks)

@@ -92,7 +92,7 @@ const budgetRetry = time.Minute
 // target's pods; empty: none. The template, if any, is for the replacement pods. Restoring for a policy that no longer
 // acts does not wait.
 func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool, template workload.Allocations) (waits string) {
-	if l.budgets == nil || !p.Tuner().Acts() {
+	if l.budgets == nil || !p.Tuner().ActsOnTargets() {
 		return ""
 	}
 	if waits = l.budgets.Ask(ctx, ref, more, template); waits != "" {
@@ -141,7 +141,7 @@ func (l *Loop) giveBack(ref workload.Ref, s sent) {
 }
 
 // markRollout marks a target with a late roll-out.
-func (l *Loop) markRollout(marks []status.Mark, ref workload.Ref) {
+func (l *Loop) markRollout(marks []status.TargetResult, ref workload.Ref) {
 	by, late := l.rollouts.Late(ref)
 	if !late {
 		return

@@ -19,8 +19,8 @@ func unreadable(s *world.Snapshot) map[string]bool {
 	return found
 }
 
-// leave forgets the targets that are no longer tuned, and deletes their objects.
-func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
+// pruneTargets forgets the targets that are no longer tuned, and deletes their objects.
+func (l *Loop) pruneTargets(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
 	waiting := unreadable(s)
 	for ref, x := range l.subjects {
 		if tuned[ref] != nil || waiting[x.policy.String()] && s.Object(ref) != nil {
@@ -29,11 +29,11 @@ func (l *Loop) leave(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		if k := s.InUse(ref.GroupKind); k != nil && !k.Live.HasSynced() {
 			continue // the target may still exist
 		}
-		if l.owes(ref) {
+		if l.hasPendingRevert(ref) {
 			continue // the Recommendation lets a manager that starts meanwhile find the pods to restore
 		}
 		if isUnadapted(s, ref, x.policy) {
-			l.rest(ctx, s, x)
+			l.suspendTarget(ctx, s, x)
 			continue
 		}
 		if err := l.store.Remove(ctx, ref); err != nil {
@@ -57,15 +57,15 @@ func isUnadapted(s *world.Snapshot, ref workload.Ref, id workload.Policy) bool {
 	return p != nil && !p.Deleting && p.Tuner() != nil
 }
 
-// rest forgets a target and deletes its Recommendation, but keeps its checkpoint in the cluster: the policy goes on
+// suspendTarget forgets a target and deletes its Recommendation, but keeps its checkpoint in the cluster: the policy goes on
 // from there once the adapter is back.
-func (l *Loop) rest(ctx context.Context, s *world.Snapshot, x *subject) {
+func (l *Loop) suspendTarget(ctx context.Context, s *world.Snapshot, x *subject) {
 	if x.rests {
 		return
 	}
 	var err error
 	if s.Kind(x.ref.GroupKind) != nil {
-		err = l.store.Keep(ctx, x.ref, x.uid, x.policy, Kept{x.mind.Keep(), x.recalled.at})
+		err = l.store.Keep(ctx, x.ref, x.uid, x.policy, Kept{x.learner.Keep(), x.recalled.at})
 	}
 	if err == nil {
 		err = l.store.Untell(ctx, x.ref)
@@ -93,17 +93,17 @@ func (l *Loop) isLeaving() bool {
 	return false
 }
 
-// owes reports whether pods of a target may still have to be restored. It returns false if pods are not followed.
-func (l *Loop) owes(ref workload.Ref) bool {
+// hasPendingRevert reports whether pods of a target may still have to be restored. It returns false if pods are not followed.
+func (l *Loop) hasPendingRevert(ref workload.Ref) bool {
 	s := l.world.Snapshot()
 	needed, _, _ := tuners(s)
 	return (needed || s.Leaving()) && l.resized.Owes(ref)
 }
 
-// sweep removes, once, the leftovers of an earlier manager: objects of targets that lost their policy or adapter while
+// cleanOrphans removes, once, the leftovers of an earlier manager: objects of targets that lost their policy or adapter while
 // no manager ran. Pods of such a target may have been changed in place, so its Recommendation stays until they are
 // restored.
-func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
+func (l *Loop) cleanOrphans(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
 	if l.swept {
 		return
 	}
@@ -124,7 +124,7 @@ func (l *Loop) sweep(ctx context.Context, s *world.Snapshot, tuned map[workload.
 		if !l.world.Snapshot().Leaving() {
 			l.world.Update(func(tx *world.Tx) { tx.LeavePods(true) })
 		}
-		if l.owes(t.Ref) {
+		if l.hasPendingRevert(t.Ref) {
 			all = false
 			continue
 		}

@@ -32,9 +32,9 @@ func (paidUp) Owes(workload.Ref) bool        { return false }
 func (paidUp) OwesAny() bool                 { return false }
 func (paidUp) Unable(*podplan.Fleet) string  { return "" }
 
-// scholar is a mind that has learnt something.
+// scholar is a learner that has learnt something.
 type scholar struct {
-	policy.Mind
+	policy.Learner
 	knows string
 }
 
@@ -59,13 +59,13 @@ func TestWhatIsKeptOfATargetThatIsNotTunedAnyMore(t *testing.T) {
 		{"its adapter has gone, and its policy is going", "gone", true, "", ""},
 	} {
 		l := leaving(t, before)
-		x := &subject{ref: web, uid: "w", policy: tuned, mind: scholar{knows: learnt}}
+		x := &subject{ref: web, uid: "w", policy: tuned, learner: scholar{knows: learnt}}
 		l.subjects[web] = x
 		snapshot := snapshotOf(t, tc.adapter, tc.deleting)
 		l.store.Kinds = func(ref workload.Ref) *decide.Kind { return snapshot.Kind(ref.GroupKind) }
 		check := func(when, kept string) {
 			t.Helper()
-			l.leave(t.Context(), snapshot, nil)
+			l.pruneTargets(t.Context(), snapshot, nil)
 			if got := keptOf(t, l); got != kept {
 				t.Errorf("%s, %s: %q is kept, want %q", tc.reason, when, got, kept)
 			}
@@ -101,7 +101,7 @@ func leaving(t *testing.T, kept string) *Loop {
 	return &Loop{
 		opts: Options{Clock: clocktesting.NewFakeClock(noon), Log: logr.Discard()}, world: world.New(world.Scope("", nil)), resized: paidUp{},
 		store:    store,
-		audience: Audience{Requeue: func(...workload.Ref) {}}, subjects: map[workload.Ref]*subject{},
+		audience: Callbacks{Requeue: func(...workload.Ref) {}}, subjects: map[workload.Ref]*subject{},
 	}
 }
 

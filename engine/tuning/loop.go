@@ -1,5 +1,5 @@
 // Package tuning feeds the usage of targets' pods to the policies that tune them. Every resolution it measures, passes
-// the samples to each target's mind, stores the mind's advice, and requeues the target if the advice is new.
+// the samples to each target's learner, stores the learner's advice, and requeues the target if the advice is new.
 // Checkpoints in the cluster keep the learnt state across restarts. The package writes no target: the loop over targets
 // carries the advice out.
 package tuning
@@ -54,8 +54,8 @@ type Resized interface {
 	OwesAny() bool
 }
 
-// Audience receives results.
-type Audience struct {
+// Callbacks receives results.
+type Callbacks struct {
 	// Requeue queues targets for a new decision. Dirty queues the status of a policy.
 	Requeue func(refs ...workload.Ref)
 	Dirty   func(workload.Policy)
@@ -101,7 +101,7 @@ type Loop struct {
 	resized  Resized
 	meter    Meter
 	store    *Store
-	audience Audience
+	audience Callbacks
 	metrics  *Metrics
 	// pods is the clock for the age of pods: the cluster's time, whichever clock decides policies.
 	pods clock.PassiveClock
@@ -126,7 +126,7 @@ type Loop struct {
 }
 
 // New returns a Loop, which works once it runs.
-func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audience, metrics *Metrics, opts Options) *Loop {
+func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Callbacks, metrics *Metrics, opts Options) *Loop {
 	l := &Loop{
 		opts: opts, world: w, members: m, resized: r, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
 		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
@@ -136,8 +136,8 @@ func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Audi
 	return l
 }
 
-// Changed implements world.Observer. A new or changed policy does not wait for the next measurement.
-func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
+// AfterPublish implements world.Observer. A new or changed policy does not wait for the next measurement.
+func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New != nil && p.New.Tuner() != nil || p.Old != nil && p.Old.Tuner() != nil {
 			workers.Poke(l.news)
@@ -176,10 +176,10 @@ func (l *Loop) round(ctx context.Context) {
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
 	needed, measures, acts := tuners(snapshot)
-	l.sweep(ctx, snapshot, tuned)
+	l.cleanOrphans(ctx, snapshot, tuned)
 	trouble := l.follow(ctx, needed || l.isLeaving(), acts)
 	if len(tuned) == 0 && !measures {
-		l.leave(ctx, snapshot, tuned)
+		l.pruneTargets(ctx, snapshot, tuned)
 		if !l.tidy {
 			l.readVerticals(ctx)
 			l.tidy = l.tidyVerticals(ctx, snapshot, tuned)
@@ -196,7 +196,7 @@ func (l *Loop) round(ctx context.Context) {
 		l.tend(ctx, snapshot, ref, p, m.of(p))
 	}
 	l.recommend(ctx)
-	l.leave(ctx, snapshot, tuned)
+	l.pruneTargets(ctx, snapshot, tuned)
 	l.tidyVerticals(ctx, snapshot, tuned)
 	l.tidy = false
 	l.keepDue(ctx)
@@ -281,10 +281,10 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 		return
 	}
 	if measured != nil {
-		x.mind.Observe(x.samples(seen.Now, l.pods.Now(), f, measured)...)
+		x.learner.Observe(x.samples(seen.Now, l.pods.Now(), f, measured)...)
 	}
 	seen.Busy = l.choices >= mostChoices
-	x.found = x.mind.Decide(seen)
+	x.found = x.learner.Decide(seen)
 	if x.found.Chose {
 		l.choices++
 	}
@@ -359,7 +359,7 @@ func (l *Loop) keep(ctx context.Context, all []*subject) {
 	now := l.opts.Clock.Now()
 	for _, x := range all {
 		writers.Go(func() error {
-			if err := l.store.Keep(ctx, x.ref, x.uid, x.policy, Kept{x.mind.Keep(), x.recalled.at}); err != nil {
+			if err := l.store.Keep(ctx, x.ref, x.uid, x.policy, Kept{x.learner.Keep(), x.recalled.at}); err != nil {
 				l.opts.Log.V(1).Info("Failed to write the usage checkpoint; will retry", "target", x.ref.String(), "reason", err.Error())
 				return nil
 			}

@@ -57,7 +57,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			"source"),
 	}
 	for _, c := range []prometheus.Collector{m.request, m.bound, m.phase, m.loss, m.saved, m.rollouts, m.blind, m.readable, m.ready} {
-		if err := r.Register(whole{&m.making, c}); err != nil {
+		if err := r.Register(atomicCollector{&m.making, c}); err != nil {
 			return nil, err
 		}
 	}
@@ -72,14 +72,14 @@ func (m *Metrics) started(id workload.Policy, took []time.Duration) {
 	}
 }
 
-// whole collects series only while they are not being rebuilt, so no scrape sees half of them.
-type whole struct {
+// atomicCollector collects series only while they are not being rebuilt, so no scrape sees half of them.
+type atomicCollector struct {
 	making *sync.Mutex
 	prometheus.Collector
 }
 
 // Collect implements prometheus.Collector.
-func (w whole) Collect(out chan<- prometheus.Metric) {
+func (w atomicCollector) Collect(out chan<- prometheus.Metric) {
 	w.making.Lock()
 	defer w.making.Unlock()
 	w.Collector.Collect(out)

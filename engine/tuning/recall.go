@@ -88,7 +88,7 @@ func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *podpl
 			return r.waits
 		}
 	}
-	first, newest := x.mind.Learnt()
+	first, newest := x.learner.HistoryRange()
 	from, gap := seen.Now.Add(-source.Window), !x.recalled.at.IsZero() && !newest.IsZero()
 	switch {
 	case l.pods.Now().Before(x.recalled.after):
@@ -149,7 +149,7 @@ func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containe
 	}()
 }
 
-// takeOver passes a read history to the mind.
+// takeOver passes a read history to the learner.
 func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	var nothing *recorded.Nothing
 	if errors.As(r.err, &nothing) && (nothing.Pods || r.gap) {
@@ -164,15 +164,15 @@ func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	if len(r.samples) == 0 { // no samples: another read at once would find none either
 		x.recalled.after = l.pods.Now().Add(retryRecall)
 	}
-	first, newest := x.mind.Learnt()
+	first, newest := x.learner.HistoryRange()
 	if r.gap {
-		x.mind.Observe(slices.DeleteFunc(r.samples, func(s policy.Sample) bool { return !s.At.After(newest) })...)
+		x.learner.Observe(slices.DeleteFunc(r.samples, func(s policy.Sample) bool { return !s.At.After(newest) })...)
 		return
 	}
 	x.recalled.at = now
 	x.recalled.note = fmt.Sprintf("Prometheus at %s has nothing that is older", l.opts.Recorder.Host())
 	if n := len(r.samples); n > 0 && (first.IsZero() || r.samples[0].At.Before(first)) {
-		x.mind.Recall(r.samples)
+		x.learner.Backfill(r.samples)
 		x.recalled.note = fmt.Sprintf("Prometheus at %s had %s from %s on", l.opts.Recorder.Host(), workload.Count(n, "sample"),
 			r.samples[0].At.Format(time.RFC3339))
 	}

@@ -46,7 +46,7 @@ func (s *tapes) History(_ context.Context, r recorded.Range) (all []policy.Sampl
 	return all, s.err
 }
 
-// pupil is a mind that remembers when its samples were.
+// pupil is a learner that remembers when its samples were.
 type pupil struct{ at []time.Time }
 
 func (p *pupil) Observe(samples ...policy.Sample) {
@@ -56,12 +56,12 @@ func (p *pupil) Observe(samples ...policy.Sample) {
 }
 func (p *pupil) Decide(policy.Seen) policy.Found { return policy.Found{} }
 func (p *pupil) Keep() []byte                    { return nil }
-func (p *pupil) Recall(samples []policy.Sample) {
+func (p *pupil) Backfill(samples []policy.Sample) {
 	p.at = nil
 	p.Observe(samples...)
 }
 
-func (p *pupil) Learnt() (first, newest time.Time) {
+func (p *pupil) HistoryRange() (first, newest time.Time) {
 	if len(p.at) == 0 {
 		return first, newest
 	}
@@ -85,7 +85,7 @@ type stand struct {
 func newStand(from, to time.Time) *stand {
 	s := &stand{tapes: &tapes{from: from, to: to}, pupil: &pupil{}, clock: clocktesting.NewFakePassiveClock(noon)}
 	s.loop = &Loop{opts: Options{Recorder: s.tapes}, pods: s.clock, recallers: make(chan struct{}, 1)}
-	s.subject = &subject{mind: s.pupil, ref: workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop",
+	s.subject = &subject{learner: s.pupil, ref: workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop",
 		Name: "web"}}
 	return s
 }

@@ -52,7 +52,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 		return
 	}
 	x.has = l.markApplied(ref, p.ID, &v, &st, note)
-	if p.Tuner().Acts() {
+	if p.Tuner().ActsOnTargets() {
 		x.found.Saved = x.has.Saved(&v, p.ID, &st)
 	}
 	x.has.ForgetPods()

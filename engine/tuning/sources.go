@@ -79,7 +79,7 @@ func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
 func tuners(s *world.Snapshot) (needed, measures, acts bool) {
 	for p := range s.Policies {
 		if p.Tuner() != nil {
-			needed, measures, acts = true, measures || !p.Deleting, acts || !p.Deleting && p.Tuner().Acts()
+			needed, measures, acts = true, measures || !p.Deleting, acts || !p.Deleting && p.Tuner().ActsOnTargets()
 		}
 	}
 	return needed, measures, acts

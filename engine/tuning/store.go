@@ -43,7 +43,7 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 	}}}, nil
 }
 
-// Kept is the content of a checkpoint: the learnt state of a mind, and the time when the recorded history was taken
+// Kept is the content of a checkpoint: the learnt state of a learner, and the time when the recorded history was taken
 // over; zero: never.
 type Kept struct {
 	Data     []byte

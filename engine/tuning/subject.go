@@ -29,8 +29,8 @@ type subject struct {
 	// rests is true once the adapter is gone. Then only the existence of a checkpoint is known.
 	rests bool
 	// form identifies the version of the policy.
-	form string
-	mind policy.Mind
+	form    string
+	learner policy.Learner
 	// since is the time since which the target has pods and is measured; zero: it has none.
 	since time.Time
 	// stamps are the times of the last measurement, by the UID of the pod.
@@ -79,7 +79,7 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	x := l.subjects[ref]
 	if x != nil && !x.rests && x.uid == obj.UID && x.policy == p.ID {
 		if x.form != form {
-			x.mind, x.form = p.Tuner().Adopt(x.mind), form
+			x.learner, x.form = p.Tuner().Adopt(x.learner), form
 		}
 		return x, nil
 	}
@@ -90,21 +90,21 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	if err != nil {
 		return nil, err
 	}
-	mind, err := p.Tuner().NewMind(kept.Data)
+	learner, err := p.Tuner().NewLearner(kept.Data)
 	if err != nil {
 		kept.Recalled = time.Time{}
 		l.opts.Log.Error(err, "Failed to read the usage checkpoint; learning begins anew", "target", ref.String())
-		if mind, err = p.Tuner().NewMind(nil); err != nil {
+		if learner, err = p.Tuner().NewLearner(nil); err != nil {
 			return nil, err
 		}
 	}
-	x = &subject{ref: ref, uid: obj.UID, policy: p.ID, form: form, mind: mind, stamps: map[string]string{}, kept: l.opts.Clock.Now(),
+	x = &subject{ref: ref, uid: obj.UID, policy: p.ID, form: form, learner: learner, stamps: map[string]string{}, kept: l.opts.Clock.Now(),
 		killed: l.pods.Now().Add(-lookBack).Unix(), born: l.pods.Now().Unix(), starts: map[string]bool{}, recalled: recalled{at: kept.Recalled}}
 	l.subjects[ref] = x
 	return x, nil
 }
 
-// look returns the input of a mind besides samples. It returns false if the target is gone, or not fully read yet.
+// look returns the input of a learner besides samples. It returns false if the target is gone, or not fully read yet.
 func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *podplan.Fleet, x *subject) (policy.Seen, bool) {
 	now := l.opts.Clock.Now()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)

@@ -49,7 +49,7 @@ func TestWhatAnEarlierManagerHasLeft(t *testing.T) {
 		if err := l.store.Client.Update(t.Context(), told); err != nil {
 			t.Fatal(err)
 		}
-		l.sweep(t.Context(), snapshotOf(t, tc.adapter, tc.deleting), nil)
+		l.cleanOrphans(t.Context(), snapshotOf(t, tc.adapter, tc.deleting), nil)
 		if told, err = l.store.Read(t.Context(), web); (told != nil) != tc.told || err != nil {
 			t.Errorf("%s: it is told of: %t, %v", tc.reason, told != nil, err)
 		}

@@ -215,7 +215,7 @@ func (m *Memory) World() *World { return m.world }
 // BatchOpened implements decide.Sandbox. It reads the policy's status.
 func (m *Memory) BatchOpened(id workload.Policy, d workload.Direction) time.Time {
 	p := m.Find(id)
-	if p == nil || !p.Kind.Acts() {
+	if p == nil || !p.Kind.ActsOnTargets() {
 		return time.Time{}
 	}
 	status := p.Kind.Status(p.Object)
@@ -232,7 +232,7 @@ func (m *Memory) BatchOpened(id workload.Policy, d workload.Direction) time.Time
 // Standing implements decide.Standings. It reads the policy's status.
 func (m *Memory) Standing(id workload.Policy, d workload.Direction) decide.Standing {
 	p := m.Find(id)
-	if p == nil || !p.Kind.Acts() || p.Kind.Status(p.Object).Order == nil {
+	if p == nil || !p.Kind.ActsOnTargets() || p.Kind.Status(p.Object).Order == nil {
 		return decide.Standing{}
 	}
 	if dir, at := StandingOf(p.Kind.Status(p.Object).Order); dir == d {

@@ -18,10 +18,10 @@ type follower struct {
 	told int
 }
 
-func (f *follower) Changing(before, next *world.Snapshot, c *world.Change) {
+func (f *follower) BeforePublish(before, next *world.Snapshot, c *world.Change) {
 	f.hear(before, next, c, false)
 }
-func (f *follower) Changed(now *world.Snapshot, c *world.Change) { f.hear(nil, now, c, true) }
+func (f *follower) AfterPublish(now *world.Snapshot, c *world.Change) { f.hear(nil, now, c, true) }
 
 func (f *follower) hear(before, now *world.Snapshot, c *world.Change, published bool) {
 	if f.busy.Add(1) != 1 {

@@ -160,7 +160,7 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	old := tx.policies.all[id]
 	tx.touch(id)
 	compiled, errs := compileSafely(kind, id, obj, tx.context())
-	parts := kind.Parts(obj)
+	parts := kind.Meta(obj)
 	next := &Policy{
 		Policy:  decide.Policy{Policy: compiled, Deleting: !obj.GetDeletionTimestamp().IsZero(), Orphan: parts.Orphan},
 		Kind:    kind,
@@ -290,7 +290,7 @@ func (tx *Tx) UseKind(k *Kind) {
 	}
 	tx.changeKind(k)
 	tx.recompile(func(p *Policy) bool {
-		return p.Secured && p.IsBroken() || slices.Contains(p.Kind.Parts(p.Object).Kinds, k.GroupKind)
+		return p.Secured && p.IsBroken() || slices.Contains(p.Kind.Meta(p.Object).Kinds, k.GroupKind)
 	})
 }
 

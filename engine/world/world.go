@@ -30,15 +30,15 @@ var errNotLoaded = errors.New("the freeze policies have not been read yet")
 // Observer is notified of changes of a World. Calls come one at a time, in the order of the transactions. They must not
 // wait for the network and must not change the World.
 type Observer interface {
-	// Changed is called after the change is published.
-	Changed(now *Snapshot, c *Change)
+	// AfterPublish is called after the change is published.
+	AfterPublish(now *Snapshot, c *Change)
 }
 
 // Foreseer is an Observer that is also notified before a change is published.
 type Foreseer interface {
 	Observer
-	// Changing is called before the snapshot next is published.
-	Changing(before, next *Snapshot, c *Change)
+	// BeforePublish is called before the snapshot next is published.
+	BeforePublish(before, next *Snapshot, c *Change)
 }
 
 // World is the live state.
@@ -103,12 +103,12 @@ func (w *World) Update(run func(*Tx)) *Change {
 	next, change := tx.commit()
 	for _, o := range w.observers {
 		if f, ok := o.(Foreseer); ok {
-			f.Changing(before, next, change)
+			f.BeforePublish(before, next, change)
 		}
 	}
 	w.current.Store(next)
 	for _, o := range w.observers {
-		o.Changed(next, change)
+		o.AfterPublish(next, change)
 	}
 	if change.Judging {
 		w.notifyListeners()

@@ -21,24 +21,24 @@ func (b *bench) usageHeap(context.Context) error {
 	if len(errs) > 0 {
 		return errs.ToAggregate()
 	}
-	full, err := tuner.NewMind(nil)
+	full, err := tuner.NewLearner(nil)
 	if err != nil {
 		return err
 	}
 	end := fill(full)
 	history := full.Keep()
 	type tuned struct {
-		mind  policy.Mind
-		found policy.Found
+		learner policy.Learner
+		found   policy.Found
 	}
 	before := heapInUse()
 	all := make([]tuned, b.usageTargets)
 	for i := range all {
-		if all[i].mind, err = tuner.NewMind(history); err != nil {
+		if all[i].learner, err = tuner.NewLearner(history); err != nil {
 			return err
 		}
 		for minute := range 3 { // until it works and has a complete report
-			all[i].found = all[i].mind.Decide(filled(end.Add(time.Duration(minute) * time.Minute)))
+			all[i].found = all[i].learner.Decide(filled(end.Add(time.Duration(minute) * time.Minute)))
 		}
 	}
 	used := heapInUse() - before
@@ -58,8 +58,8 @@ func heapInUse() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// fill shows a mind eleven days of samples that fill every bucket there is, and gives the last instant.
-func fill(m policy.Mind) time.Time {
+// fill shows a learner eleven days of samples that fill every bucket there is, and gives the last instant.
+func fill(m policy.Learner) time.Time {
 	r := rand.New(rand.NewPCG(1, 2))
 	at := time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
 	for range 11 * 24 * 60 {

@@ -150,13 +150,13 @@ func (d *demo) tuned(ctx context.Context, before setting) (*v1alpha1.Tortoise, v
 	t := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: tunedNamespace, Name: tunedApp}}
 	t.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
 	t.Spec.Mode = v1alpha1.TortoiseAuto
-	mind, days, err := tunedWeek(t, before, d.begin, d.clock.Now())
+	learner, days, err := tunedWeek(t, before, d.begin, d.clock.Now())
 	if err != nil {
 		return nil, v1alpha1.RecommendationStatus{}, err
 	}
 	d.showDays(days)
 	t.Spec.Vertical.MaxStepDown = "80%" // from here on in one step, since the clock stands
-	if err := d.remember(ctx, mind); err != nil {
+	if err := d.remember(ctx, learner); err != nil {
 		return nil, v1alpha1.RecommendationStatus{}, err
 	}
 	if err := d.env.Client.Create(ctx, t); err != nil {

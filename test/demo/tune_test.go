@@ -43,11 +43,11 @@ func TestTunedWeek(t *testing.T) {
 	policy := &v1alpha1.Tortoise{Spec: v1alpha1.TortoiseSpec{}}
 	policy.Spec.Mode = v1alpha1.TortoiseAuto
 	begin := monday(t)
-	mind, days, err := tunedWeek(policy, owner, begin, begin.AddDate(0, 0, 7))
+	learner, days, err := tunedWeek(policy, owner, begin, begin.AddDate(0, 0, 7))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(days) != 8 || len(mind.Keep()) == 0 {
+	if len(days) != 8 || len(learner.Keep()) == 0 {
 		t.Fatalf("%d days", len(days))
 	}
 	last := days[6]

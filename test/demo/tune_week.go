@@ -36,13 +36,13 @@ type tunedDay struct {
 }
 
 // tunedWeek tunes the simulated app from one instant to another by the policy's own code. Each measurement covers the
-// pods that an autoscaler would set with the values at that time. It returns the trained mind and the days.
-func tunedWeek(t *v1alpha1.Tortoise, owner setting, from, to time.Time) (policy.Mind, []tunedDay, error) {
+// pods that an autoscaler would set with the values at that time. It returns the trained learner and the days.
+func tunedWeek(t *v1alpha1.Tortoise, owner setting, from, to time.Time) (policy.Learner, []tunedDay, error) {
 	compiled, errs := tortoise.Compile(t, tortoise.Context{})
 	if len(errs) > 0 {
 		return nil, nil, errs.ToAggregate()
 	}
-	mind, err := compiled.Tuner().NewMind(nil)
+	learner, err := compiled.Tuner().NewLearner(nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,9 +53,9 @@ func tunedWeek(t *v1alpha1.Tortoise, owner setting, from, to time.Time) (policy.
 			days = append(days, tunedDay{begin: at, lowest: now.minimum, highest: now.minimum})
 		}
 		need, pods := load(at), now.pods(load(at), now.minimum)
-		mind.Observe(policy.Sample{At: at, Container: tunedContainer, CPU: need / pods, Memory: tunedMemory, Replicas: int(pods)})
+		learner.Observe(policy.Sample{At: at, Container: tunedContainer, CPU: need / pods, Memory: tunedMemory, Replicas: int(pods)})
 		if at.Sub(from)%decideStep == 0 {
-			now = now.with(mind.Decide(owner.seen(at, from, int(pods))).Advice)
+			now = now.with(learner.Decide(owner.seen(at, from, int(pods))).Advice)
 		}
 		day := &days[len(days)-1]
 		day.setting, day.lowest, day.highest = now, min(day.lowest, now.minimum), max(day.highest, now.minimum)
@@ -65,7 +65,7 @@ func tunedWeek(t *v1alpha1.Tortoise, owner setting, from, to time.Time) (policy.
 			day.short += tunedStep
 		}
 	}
-	return mind, days, nil
+	return learner, days, nil
 }
 
 // seen returns the policy's observation of the app with the owner's values s.
@@ -118,7 +118,7 @@ func (d *demo) showDays(days []tunedDay) {
 }
 
 // remember stores the learnt usage of the week in the manager's checkpoint.
-func (d *demo) remember(ctx context.Context, mind policy.Mind) error {
+func (d *demo) remember(ctx context.Context, learner policy.Learner) error {
 	var live appsv1.Deployment
 	if err := d.env.Client.Get(ctx, client.ObjectKey{Namespace: tunedNamespace, Name: tunedApp}, &live); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (d *demo) remember(ctx context.Context, mind policy.Mind) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: tunedNamespace, Name: "deployment.apps-" + tunedApp},
 		Spec: v1alpha1.UsageCheckpointSpec{
 			Target: v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: tunedApp}, Policy: "Tortoise/" + tunedNamespace + "/" + tunedApp,
-			TargetUID: string(live.UID), Data: base64.StdEncoding.EncodeToString(mind.Keep()),
+			TargetUID: string(live.UID), Data: base64.StdEncoding.EncodeToString(learner.Keep()),
 		},
 	}
 	if err := d.env.Client.Create(ctx, kept); err != nil {

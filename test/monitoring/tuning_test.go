@@ -57,14 +57,14 @@ func (s *scene) learnt(t *v1alpha1.Tortoise) []byte {
 	if len(errs) > 0 {
 		s.Fatal(errs)
 	}
-	mind, err := compiled.Tuner().NewMind(nil)
+	learner, err := compiled.Tuner().NewLearner(nil)
 	s.must(err)
 	now := s.clock.Now()
 	for at := now.Add(-tunedDays * 24 * time.Hour); at.Before(now); at = at.Add(2 * time.Minute) {
 		day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / (24 * 60)
-		mind.Observe(policy.Sample{At: at, Container: "main", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5})
+		learner.Observe(policy.Sample{At: at, Container: "main", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5})
 	}
-	return mind.Keep()
+	return learner.Keep()
 }
 
 // tuned compares Prometheus with the objects.

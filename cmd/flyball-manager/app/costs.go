@@ -53,7 +53,7 @@ func newCosts(belonging *pods.Members, w *world.World, writer *apply.Writer, loo
 	adapters *adapters.Controller,
 	m *cost.Metrics, log logr.Logger,
 ) *cost.Loop {
-	costs := cost.New(w, belonging, writer, cost.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, adapters, m,
+	costs := cost.New(w, belonging, writer, cost.Callbacks{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, adapters, m,
 		log)
 	belonging.Follow(costs)
 	loop.FollowPods(costs)

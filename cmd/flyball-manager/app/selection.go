@@ -61,7 +61,7 @@ func (s selectionWarnings) warnings(ctx context.Context, kind policy.Kind, obj p
 	if len(errs) > 0 {
 		return nil
 	}
-	all = s.world.Snapshot().Warnings(compiled, kind.Parts(obj).Calendars, s.clock.Now())
+	all = s.world.Snapshot().Warnings(compiled, kind.Meta(obj).Calendars, s.clock.Now())
 	ctx, cancel := context.WithTimeout(ctx, warnWithin)
 	defer cancel()
 	here := &listed{Inventory: s.world.Snapshot().Inventory(), world: s.world, objects: s.objects, ctx: ctx}

@@ -51,7 +51,7 @@ func newTuning(belonging *pods.Members, nodes *rooms.Nodes, budgets *disruption.
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return w.Snapshot().Kind(ref.GroupKind) }}
 	tuned := tuning.New(w, belonging, resized, meter, store,
-		tuning.Audience{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts,
+		tuning.Callbacks{Requeue: loop.Queue, Dirty: statuses.Dirty, Waiting: loop.Waiting, Held: loop.Held, Rollouts: loop.Rollouts,
 			Fault: loop.CountFault}, m,
 		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution,
 			Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes,

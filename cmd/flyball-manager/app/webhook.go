@@ -119,7 +119,7 @@ func compileContext(w *world.World) policy.Context {
 // askAuthors checks that the authors of policies have the rights that their policies use.
 func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
 	for i := range list {
-		if row, ok := kinds.Find(list[i].Kind); ok && row.Acts() {
+		if row, ok := kinds.Find(list[i].Kind); ok && row.ActsOnTargets() {
 			list[i] = authors.Ask(list[i], row)
 		}
 	}

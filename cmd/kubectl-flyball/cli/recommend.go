@@ -16,7 +16,7 @@ const exitTooLittle = 2
 
 // newRecommend returns the verb recommend.
 func newRecommend(s *session) *cobra.Command {
-	return recommend.New(recommend.Surroundings{
+	return recommend.New(recommend.Env{
 		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets,
 		TooLittle: exit{exitTooLittle, recommend.ErrTooLittle},
 		Zone:      &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
@@ -25,7 +25,7 @@ func newRecommend(s *session) *cobra.Command {
 
 // newSuggest returns the verb suggest.
 func newSuggest(s *session) *cobra.Command {
-	return suggest.New(suggest.Surroundings{
+	return suggest.New(suggest.Env{
 		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.printManifests, Complete: s.completeTargets,
 		Refused: func(err error) error { return exit{exitTooLittle, err} },
 		Zone:    &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },

@@ -27,7 +27,7 @@ func checkpoint(t *testing.T, profile v1alpha1.TortoiseProfile, ref workload.Ref
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	mind, err := tuner.NewMind(nil)
+	learner, err := tuner.NewLearner(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +36,13 @@ func checkpoint(t *testing.T, profile v1alpha1.TortoiseProfile, ref workload.Ref
 		if at.Hour() >= 8 && at.Hour() < 18 {
 			cpu = 400
 		}
-		mind.Observe(policy.Sample{At: at, Container: "app", CPU: cpu, Memory: 1 << 20, Replicas: 2})
+		learner.Observe(policy.Sample{At: at, Container: "app", CPU: cpu, Memory: 1 << 20, Replicas: 2})
 	}
 	text, err := json.Marshal(v1alpha1.UsageCheckpoint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "flyball.dev/v1alpha1", Kind: "UsageCheckpoint"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)},
 		Spec: v1alpha1.UsageCheckpointSpec{Target: v1alpha1.TunedTarget{Group: ref.Group, Kind: ref.Kind, Name: ref.Name},
-			Policy: "Tortoise/shop/web", Data: base64.StdEncoding.EncodeToString(mind.Keep())},
+			Policy: "Tortoise/shop/web", Data: base64.StdEncoding.EncodeToString(learner.Keep())},
 	})
 	if err != nil {
 		t.Fatal(err)

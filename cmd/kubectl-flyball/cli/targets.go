@@ -11,7 +11,7 @@ import (
 )
 
 func newTargets(s *session) *cobra.Command {
-	cmd := targets.New(targets.Surroundings{
+	cmd := targets.New(targets.Env{
 		Zone: &s.zone, Namespace: s.namespace, At: s.at, Complete: s.completePolicies,
 		Load: func(ctx context.Context, files []string) (*source.World, error) {
 			return s.load(ctx, source.Query{Namespace: s.within()}, files)
@@ -29,8 +29,8 @@ func newPause(s *session) *cobra.Command  { return pause.New(s.pausing()) }
 func newResume(s *session) *cobra.Command { return pause.NewResume(s.pausing()) }
 
 // pausing returns the input of the verbs of package pause.
-func (s *session) pausing() pause.Surroundings {
-	return pause.Surroundings{
+func (s *session) pausing() pause.Env {
+	return pause.Env{
 		Namespace: s.namespace, Offline: &s.offline, Cluster: s.cluster, Complete: s.completePolicies, Manager: fieldManager,
 		Load: func(ctx context.Context, files []string) (*source.World, error) {
 			return s.load(ctx, source.Query{Namespace: s.namespace()}, files)

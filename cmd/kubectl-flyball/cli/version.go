@@ -18,8 +18,8 @@ func newDoctor(s *session) *cobra.Command {
 }
 
 // checkup returns the input of package doctor. Missing rights are one of its checks, so they are not reported twice.
-func (s *session) checkup() doctor.Surroundings {
-	return doctor.Surroundings{
+func (s *session) checkup() doctor.Env {
+	return doctor.Env{
 		Now: s.Now, Offline: &s.offline, All: &s.all, FlyballNamespace: &s.flyballNamespace, Namespace: s.namespace, Config: s.restConfig,
 		Cluster: s.cluster,
 		Load: func(ctx context.Context, files []string) (*source.World, error) {

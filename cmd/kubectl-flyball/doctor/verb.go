@@ -18,8 +18,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Surroundings are the inputs from the command. Values behind pointers are set when the flags have been parsed.
-type Surroundings struct {
+// Env are the inputs from the command. Values behind pointers are set when the flags have been parsed.
+type Env struct {
 	// Now is the clock.
 	Now func() time.Time
 	// Offline means no cluster is used. All means all namespaces are checked.
@@ -39,7 +39,7 @@ type Surroundings struct {
 }
 
 // New returns the verb doctor.
-func New(s Surroundings) *cobra.Command {
+func New(s Env) *cobra.Command {
 	var paths []string
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -67,7 +67,7 @@ Exit codes: 0 no problem, 1 a problem, or an error.`,
 	return cmd
 }
 
-func (s Surroundings) examine(ctx context.Context, paths []string) error {
+func (s Env) examine(ctx context.Context, paths []string) error {
 	namespace := s.Namespace()
 	w, err := s.Load(ctx, paths)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s Surroundings) examine(ctx context.Context, paths []string) error {
 }
 
 // gitOps reads the objects of GitOps tools in all namespaces, and the ConfigMaps argocd-cm.
-func (s Surroundings) gitOps(ctx context.Context) (tools GitOps, err error) {
+func (s Env) gitOps(ctx context.Context) (tools GitOps, err error) {
 	cluster, err := s.Cluster()
 	if err != nil {
 		return tools, err
@@ -130,7 +130,7 @@ func (s Surroundings) gitOps(ctx context.Context) (tools GitOps, err error) {
 	return tools, nil
 }
 
-func (s Surroundings) live(ctx context.Context, found *Checkup, w *source.World, namespace string) error {
+func (s Env) live(ctx context.Context, found *Checkup, w *source.World, namespace string) error {
 	config, err := s.Config()
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s Surroundings) live(ctx context.Context, found *Checkup, w *source.World,
 }
 
 // NewVersion returns the verb version.
-func NewVersion(s Surroundings) *cobra.Command {
+func NewVersion(s Env) *cobra.Command {
 	client := false
 	cmd := &cobra.Command{
 		Use:   "version",

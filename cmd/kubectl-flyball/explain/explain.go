@@ -355,10 +355,10 @@ func sizeText(s workload.Size) string {
 // nearly adds the policies that do not select the object and were perhaps meant to.
 func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 	ns := memory.Namespace(v.Object.Namespace)
-	e.unreadable = memory.HasBroken(v.Object.Namespace, func(p *world.Policy) bool { return p.Kind.Acts() })
+	e.unreadable = memory.HasBroken(v.Object.Namespace, func(p *world.Policy) bool { return p.Kind.ActsOnTargets() })
 	memory.Policies(func(p *world.Policy) bool {
 		told := slices.ContainsFunc(e.Policies, func(have Policy) bool { return have.Policy == p.ID.String() })
-		if told || !p.Kind.Acts() || p.IsBroken() {
+		if told || !p.Kind.ActsOnTargets() || p.IsBroken() {
 			return true
 		}
 		fails := p.Target.Mismatches(v.Kind.GroupKind, v.Object, ns.Labels)

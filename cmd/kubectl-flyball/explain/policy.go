@@ -71,7 +71,7 @@ func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, err
 	}
 	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Transition{}, Targets: []PolicyTarget{},
 		Notes: slices.Clone(w.Notes),
-		zone:  o.Zone, acts: p.Kind.Acts()}
+		zone:  o.Zone, acts: p.Kind.ActsOnTargets()}
 	if p.IsBroken() {
 		s.State, s.Message = "Invalid", p.Invalid.ToAggregate().Error()
 		return s, nil

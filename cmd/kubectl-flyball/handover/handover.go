@@ -106,7 +106,7 @@ func unready(lists world.Lists, id workload.Policy) string {
 	}
 	for _, p := range lists.Policies {
 		row, ok := kinds.Find(id.Kind)
-		if source.IDOf(p) != id || !ok || !row.Acts() {
+		if source.IDOf(p) != id || !ok || !row.ActsOnTargets() {
 			continue // a policy without targets claims nothing
 		}
 		if c := apimeta.FindStatusCondition(row.Status(p).Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue {

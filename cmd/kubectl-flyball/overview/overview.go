@@ -132,7 +132,7 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 		row.State = "Restoring"
 	}
 	_, judges := p.Extras.(policy.Judge)
-	if o.Live && p.Kind.Acts() {
+	if o.Live && p.Kind.ActsOnTargets() {
 		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration())
 		if judges {
 			row.Targets = judged(row.Targets, o.Judged, p.ID)

@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// Surroundings are the inputs that the verbs get from the command.
-type Surroundings struct {
+// Env are the inputs that the verbs get from the command.
+type Env struct {
 	// Namespace returns the namespace of the policies.
 	Namespace func() string
 	// Offline means no cluster is used. It is set when the flags have been parsed.
@@ -28,15 +28,15 @@ type Surroundings struct {
 
 // verb is a run of pause or resume.
 type verb struct {
-	Surroundings
+	Env
 	paths  []string
 	dryRun bool
 	paused bool
 }
 
 // New returns the verb pause.
-func New(s Surroundings) *cobra.Command {
-	return (&verb{Surroundings: s, paused: true}).command(&cobra.Command{
+func New(s Env) *cobra.Command {
+	return (&verb{Env: s, paused: true}).command(&cobra.Command{
 		Use:   "pause POLICY...",
 		Short: "Suspend schedules or deletion costs, and show the effect",
 		Long: `Sets spec.suspend on policies (KIND/NAME, such as schedule/nights). A paused schedule leaves everything as it is: sleeping
@@ -48,8 +48,8 @@ Pause a policy from Git in Git, because the next synchronisation would undo this
 }
 
 // NewResume returns the verb resume.
-func NewResume(s Surroundings) *cobra.Command {
-	return (&verb{Surroundings: s}).command(&cobra.Command{
+func NewResume(s Env) *cobra.Command {
+	return (&verb{Env: s}).command(&cobra.Command{
 		Use:     "resume POLICY...",
 		Short:   "Undo pause, so that the policies act again",
 		Long:    `Removes spec.suspend from policies (KIND/NAME, such as schedule/nights). A schedule then follows its window at once.`,

@@ -34,8 +34,8 @@ import (
 // ErrTooLittle is the error if nothing can be recommended yet. The known facts are printed.
 var ErrTooLittle = errors.New("too little was seen to recommend anything")
 
-// Surroundings are the dependencies of the verb from its command.
-type Surroundings struct {
+// Env are the dependencies of the verb from its command.
+type Env struct {
 	genericiooptions.IOStreams
 	// Now is the clock. Zone points to the zone in which instants are read and shown, which is set once flags are read.
 	Now  func() time.Time
@@ -54,7 +54,7 @@ type Surroundings struct {
 
 // verb is a run.
 type verb struct {
-	Surroundings
+	Env
 	paths                    []string
 	history                  history.Flags
 	profile, container, when string
@@ -72,8 +72,8 @@ func profiles() []string {
 }
 
 // New returns the verb.
-func New(s Surroundings) *cobra.Command {
-	v := &verb{Surroundings: s}
+func New(s Env) *cobra.Command {
+	v := &verb{Env: s}
 	cmd := &cobra.Command{
 		Use:               "recommend KIND/NAME",
 		Short:             "Recommend requests, bounds and target utilisation for a workload from its usage",

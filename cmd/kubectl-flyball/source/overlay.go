@@ -49,7 +49,7 @@ func applied(p, over policy.Object) {
 	p.SetCreationTimestamp(over.GetCreationTimestamp())
 	p.SetLabels(labels.Merge(over.GetLabels(), p.GetLabels()))
 	p.SetAnnotations(labels.Merge(over.GetAnnotations(), p.GetAnnotations()))
-	if kind, ok := kinds.Find(IDOf(p).Kind); ok && kind.Acts() {
+	if kind, ok := kinds.Find(IDOf(p).Kind); ok && kind.ActsOnTargets() {
 		*kind.Status(p) = *kind.Status(over)
 	}
 }

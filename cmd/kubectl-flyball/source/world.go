@@ -102,7 +102,7 @@ func (w *World) HidesCalendarsOf(p *world.Policy) bool {
 // NoteUnselected notes that no policy selects an object. It makes no claim about broken policies.
 func (w *World) NoteUnselected(memory *world.Memory, ref workload.Ref) {
 	readable := ""
-	if memory.HasBroken(ref.Namespace, func(p *world.Policy) bool { return p.Kind.Acts() }) {
+	if memory.HasBroken(ref.Namespace, func(p *world.Policy) bool { return p.Kind.ActsOnTargets() }) {
 		readable = " that can be read"
 	}
 	w.Note("no policy%s selects %s", readable, ref)

@@ -22,8 +22,8 @@ type scheduleVerb struct {
 	below, tolerate, lead, shortest string
 }
 
-func newSchedule(s Surroundings) *cobra.Command {
-	v := &scheduleVerb{verb: verb{Surroundings: s}}
+func newSchedule(s Env) *cobra.Command {
+	v := &scheduleVerb{verb: verb{Env: s}}
 	cmd := &cobra.Command{
 		Use: "schedule KIND/NAME", Short: "Propose a Schedule for the unused hours of a workload", Long: longSchedule,
 		Example: "  kubectl flyball suggest schedule deployment/web --usage weeks.csv --time-zone Europe/Berlin\n" +

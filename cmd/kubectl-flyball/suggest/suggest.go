@@ -23,8 +23,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Surroundings are the dependencies of the verb from its command.
-type Surroundings struct {
+// Env are the dependencies of the verb from its command.
+type Env struct {
 	genericiooptions.IOStreams
 	// Now is the clock. Zone points to the zone of the windows, which is set once flags are read.
 	Now  func() time.Time
@@ -44,7 +44,7 @@ type Surroundings struct {
 }
 
 // New returns the verb.
-func New(s Surroundings) *cobra.Command {
+func New(s Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "suggest", Short: "Propose a Schedule or a Trigger for a workload from its usage", Long: long}
 	cmd.AddCommand(newSchedule(s), newTrigger(s))
 	return cmd
@@ -52,7 +52,7 @@ func New(s Surroundings) *cobra.Command {
 
 // verb is the common part of both verbs.
 type verb struct {
-	Surroundings
+	Env
 	paths       []string
 	history     history.Flags
 	learn       string

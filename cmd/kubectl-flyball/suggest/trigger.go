@@ -26,8 +26,8 @@ type triggerVerb struct {
 	lowerMax           bool
 }
 
-func newTrigger(s Surroundings) *cobra.Command {
-	v := &triggerVerb{verb: verb{Surroundings: s}}
+func newTrigger(s Env) *cobra.Command {
+	v := &triggerVerb{verb: verb{Env: s}}
 	cmd := &cobra.Command{
 		Use: "trigger KIND/NAME", Short: "Propose a Trigger with bounds by hour for the autoscaler of a workload", Long: longTrigger,
 		Example: "  kubectl flyball suggest trigger deployment/checkout --offline -f manifests/ --usage weeks.csv --time-zone Europe/Berlin\n" +

@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// Surroundings are the inputs that the verb gets from the command.
-type Surroundings struct {
+// Env are the inputs that the verb gets from the command.
+type Env struct {
 	// Zone is the time zone of the printed times. It is set when the flags have been parsed.
 	Zone **time.Location
 	// Namespace returns the namespace of the policies.
@@ -28,15 +28,15 @@ type Surroundings struct {
 
 // verb is a run of targets.
 type verb struct {
-	Surroundings
+	Env
 	paths  []string
 	when   string
 	asleep bool
 }
 
 // New returns the verb targets.
-func New(s Surroundings) *cobra.Command {
-	v := &verb{Surroundings: s}
+func New(s Env) *cobra.Command {
+	v := &verb{Env: s}
 	cmd := &cobra.Command{
 		Use:   "targets [POLICY]",
 		Short: "List the targets of policies with their state",

@@ -21,19 +21,19 @@ const (
 	maxParts = 16
 )
 
-// part has the rules for some namespaces, in addition to the rules for all.
-type part struct {
+// namespaceGroup has the rules for some namespaces, in addition to the rules for all.
+type namespaceGroup struct {
 	namespaces []string
 	rules      []admissionregistrationv1.RuleWithOperations
 }
 
 // partition groups denied changes by namespaces. No change is sent twice.
-func partition(kinds []FreezeRule) (everywhere []admissionregistrationv1.RuleWithOperations, parts []part) {
-	all, byNamespace := sending{}, map[string]sending{}
+func partition(kinds []FreezeRule) (everywhere []admissionregistrationv1.RuleWithOperations, parts []namespaceGroup) {
+	all, byNamespace := ruleSet{}, map[string]ruleSet{}
 	for _, k := range kinds {
 		for _, ns := range k.Namespaces {
 			if byNamespace[ns] == nil {
-				byNamespace[ns] = sending{}
+				byNamespace[ns] = ruleSet{}
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func partition(kinds []FreezeRule) (everywhere []admissionregistrationv1.RuleWit
 			byNamespace[ns].add(k)
 		}
 	}
-	union, alike := sending{}, map[string]*part{}
+	union, alike := ruleSet{}, map[string]*namespaceGroup{}
 	for _, ns := range slices.Sorted(maps.Keys(byNamespace)) {
 		rest := byNamespace[ns].without(all)
 		if len(rest) == 0 {
@@ -55,26 +55,26 @@ func partition(kinds []FreezeRule) (everywhere []admissionregistrationv1.RuleWit
 		union.join(rest)
 		key := rest.key()
 		if alike[key] == nil {
-			alike[key] = &part{rules: rest.rules()}
+			alike[key] = &namespaceGroup{rules: rest.rules()}
 		}
 		alike[key].namespaces = append(alike[key].namespaces, ns)
 	}
 	for _, p := range alike {
 		parts = append(parts, *p)
 	}
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.namespaces[0], b.namespaces[0]) })
+	slices.SortFunc(parts, func(a, b namespaceGroup) int { return cmp.Compare(a.namespaces[0], b.namespaces[0]) })
 	if len(parts) > maxParts {
-		one := part{rules: union.rules()}
+		one := namespaceGroup{rules: union.rules()}
 		for _, p := range parts {
 			one.namespaces = append(one.namespaces, p.namespaces...)
 		}
-		parts = []part{one}
+		parts = []namespaceGroup{one}
 	}
 	return all.rules(), parts
 }
 
-// sending is a set of sent requests: the operations per resource.
-type sending map[sentResource]operations
+// ruleSet is a set of sent requests: the operations per resource.
+type ruleSet map[sentResource]operations
 
 // sentResource is a resource or subresource in a rule.
 type sentResource struct {
@@ -119,7 +119,7 @@ func operationsOf(actions workload.Change) (all operations) {
 
 // add adds the requests to send for a kind: the operations that can be a denied action, the updates of judged
 // subresources, /scale if Scale is denied, and /status for changes of metadata.
-func (s sending) add(k FreezeRule) {
+func (s ruleSet) add(k FreezeRule) {
 	versions := strings.Join(k.Versions, " ")
 	put := func(rank int, subresource string, o operations) {
 		if o != 0 {
@@ -154,15 +154,15 @@ func (s sending) add(k FreezeRule) {
 }
 
 // join adds the requests of a second set.
-func (s sending) join(others sending) {
+func (s ruleSet) join(others ruleSet) {
 	for r, o := range others {
 		s[r] |= o
 	}
 }
 
 // without returns the set without the requests of a second set.
-func (s sending) without(others sending) sending {
-	rest := sending{}
+func (s ruleSet) without(others ruleSet) ruleSet {
+	rest := ruleSet{}
 	for r, o := range s {
 		if o &^= others[r]; o != 0 {
 			rest[r] = o
@@ -172,7 +172,7 @@ func (s sending) without(others sending) sending {
 }
 
 // resources returns the keys in order.
-func (s sending) resources() []sentResource {
+func (s ruleSet) resources() []sentResource {
 	return slices.SortedFunc(maps.Keys(s), func(a, b sentResource) int {
 		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.rank, b.rank),
 			cmp.Compare(a.versions, b.versions), cmp.Compare(a.subresource, b.subresource))
@@ -180,7 +180,7 @@ func (s sending) resources() []sentResource {
 }
 
 // key returns a text that is equal for equal sets.
-func (s sending) key() (key string) {
+func (s ruleSet) key() (key string) {
 	for _, r := range s.resources() {
 		key += fmt.Sprintln(r, s[r])
 	}
@@ -188,7 +188,7 @@ func (s sending) key() (key string) {
 }
 
 // rules returns the set as rules. Resources with the same operations and versions share a rule.
-func (s sending) rules() (list []admissionregistrationv1.RuleWithOperations) {
+func (s ruleSet) rules() (list []admissionregistrationv1.RuleWithOperations) {
 	for _, r := range s.resources() {
 		versions, wanted, name := strings.Fields(r.versions), s[r].list(), r.resource+r.subresource
 		same := slices.IndexFunc(list, func(o admissionregistrationv1.RuleWithOperations) bool {

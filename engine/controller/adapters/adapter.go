@@ -156,8 +156,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(manager.RunnableFunc(c.groups.Start)) // on the leader only
 }
 
-// Changed implements world.Observer: the annotations kept of objects may have changed.
-func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
+// AfterPublish implements world.Observer: the annotations kept of objects may have changed.
+func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	if !change.Keys {
 		return
 	}

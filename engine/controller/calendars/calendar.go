@@ -48,8 +48,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Changed implements world.Observer: calendars count their users.
-func (c *Controller) Changed(_ *world.Snapshot, change *world.Change) {
+// AfterPublish implements world.Observer: calendars count their users.
+func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	for _, name := range change.Calendars {
 		c.requests.Add("", name)
 	}

@@ -82,8 +82,8 @@ func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() ti
 	return n
 }
 
-// Changed implements world.Observer.
-func (n *Recorder) Changed(_ *world.Snapshot, c *world.Change) {
+// AfterPublish implements world.Observer.
+func (n *Recorder) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range c.Policies {

@@ -14,8 +14,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Note is the state of a target's pods under the winning policy. Empty texts do not apply.
-type Note struct {
+// PodStatus is the state of a target's pods under the winning policy. Empty texts do not apply.
+type PodStatus struct {
 	Policy workload.Policy
 	// Failure is the error, Waiting the obstacle of costs, Foreign the foreign writers of costs, Yields the reason why
 	// another mechanism orders the pods.
@@ -25,7 +25,7 @@ type Note struct {
 }
 
 // Contested returns the foreign writers as text; empty: none.
-func (n Note) Contested() string {
+func (n PodStatus) Contested() string {
 	parts := []string{}
 	if n.Foreign != "" {
 		parts = append(parts, n.Foreign)
@@ -79,7 +79,7 @@ type book struct {
 	claims map[workload.Ref]struct{}
 	// lost is the time when targets being deleted lost their claim, for recent losses.
 	lost    map[workload.Ref]time.Time
-	notes   map[workload.Ref]Note
+	notes   map[workload.Ref]PodStatus
 	stats   map[workload.Policy]map[workload.Ref]stats
 	budgets map[workload.Policy]*workers.Budget
 	hours   map[workload.Policy]*hour
@@ -87,7 +87,7 @@ type book struct {
 
 func newBook() *book {
 	return &book{
-		claims: map[workload.Ref]struct{}{}, lost: map[workload.Ref]time.Time{}, notes: map[workload.Ref]Note{},
+		claims: map[workload.Ref]struct{}{}, lost: map[workload.Ref]time.Time{}, notes: map[workload.Ref]PodStatus{},
 		stats:   map[workload.Policy]map[workload.Ref]stats{},
 		budgets: map[workload.Policy]*workers.Budget{}, hours: map[workload.Policy]*hour{},
 	}
@@ -115,8 +115,8 @@ func (b *book) claim(ref workload.Ref, claimed, going bool, now time.Time) bool 
 // lingering is the time for which the costs of a target being deleted stay: its pods are deleted a moment later.
 const lingering = 3 * time.Second
 
-// lingers returns how long the costs of a target must still stay; 0: no longer.
-func (b *book) lingers(ref workload.Ref, now time.Time) time.Duration {
+// gracePeriod returns how long the costs of a target must still stay; 0: no longer.
+func (b *book) gracePeriod(ref workload.Ref, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	since, lately := b.lost[ref]
@@ -133,8 +133,8 @@ func (b *book) claimed() []workload.Ref {
 	return slices.Collect(maps.Keys(b.claims))
 }
 
-// setNote records a note and reports whether it is new. before is the target's former policy, if any.
-func (b *book) setNote(ref workload.Ref, n Note) (before workload.Policy, news bool) {
+// setStatus records a note and reports whether it is new. before is the target's former policy, if any.
+func (b *book) setStatus(ref workload.Ref, n PodStatus) (before workload.Policy, news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, had := b.notes[ref]
@@ -145,7 +145,7 @@ func (b *book) setNote(ref workload.Ref, n Note) (before workload.Policy, news b
 	return old.Policy, !had || old != n
 }
 
-func (b *book) noteOf(ref workload.Ref) Note {
+func (b *book) statusOf(ref workload.Ref) PodStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.notes[ref]

@@ -55,14 +55,14 @@ func TestSummaries(t *testing.T) {
 	b, id, other := newBook(), workload.Policy{Kind: "K", Name: "p"}, workload.Policy{Kind: "K", Name: "q"}
 	web, api := workload.Ref{Name: "web"}, workload.Ref{Name: "api"}
 	b.setStats(web, id, stats{pods: 10, spread: 3, spreadAtHalf: 0, foreign: map[string]int{"x": 2}})
-	b.setNote(web, Note{Policy: id})
+	b.setStatus(web, PodStatus{Policy: id})
 	b.setStats(api, id, stats{pods: 5, spread: 1, spreadAtHalf: 2, foreign: map[string]int{"x": 1, "y": 1}})
-	b.setNote(api, Note{Policy: id})
+	b.setStatus(api, PodStatus{Policy: id})
 	if s := b.summary(id, start); s.Pods != 15 || s.Spread != 3 || s.SpreadAtHalf != 2 || s.Foreign["x"] != 3 || s.Foreign["y"] != 1 {
 		t.Errorf("%+v", s)
 	}
 	b.setStats(api, other, stats{pods: 5})
-	b.setNote(api, Note{Policy: other})
+	b.setStatus(api, PodStatus{Policy: other})
 	if got, was := b.drop(web); got != id || !was {
 		t.Errorf("web was of %v: %t", got, was)
 	}
@@ -73,23 +73,23 @@ func TestSummaries(t *testing.T) {
 
 func TestCostsLingerAfterTheClaim(t *testing.T) {
 	b, web := newBook(), workload.Ref{Name: "web"}
-	if b.claim(web, false, true, start) || b.lingers(web, start) > 0 {
+	if b.claim(web, false, true, start) || b.gracePeriod(web, start) > 0 {
 		t.Error("what was never claimed lingers")
 	}
 	if !b.claim(web, true, false, start) || b.claim(web, true, false, start) {
 		t.Error("a claim is news once")
 	}
-	if !b.claim(web, false, true, start) || b.lingers(web, start.Add(time.Second)) != lingering-time.Second ||
-		b.lingers(web, start.Add(lingering)) != 0 {
+	if !b.claim(web, false, true, start) || b.gracePeriod(web, start.Add(time.Second)) != lingering-time.Second ||
+		b.gracePeriod(web, start.Add(lingering)) != 0 {
 		t.Error("costs do not stay for three seconds")
 	}
 	b.claim(web, true, false, start)
-	if b.claim(web, false, false, start); b.lingers(web, start) > 0 {
+	if b.claim(web, false, false, start); b.gracePeriod(web, start) > 0 {
 		t.Error("the costs of a target that stays linger")
 	}
 	b.claim(web, true, false, start)
 	b.claim(web, false, true, start)
-	if b.claim(web, true, false, start); b.lingers(web, start) > 0 {
+	if b.claim(web, true, false, start); b.gracePeriod(web, start) > 0 {
 		t.Error("what is claimed again lingers")
 	}
 }

@@ -73,30 +73,30 @@ func (l *Loop) cleanGroup(ctx context.Context, pods []*podplan.Pod) error {
 // returns false if this is unknown.
 func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
 	s := l.stakesIn(group)
-	if len(s.keepers) > 0 || s.unknown != "" {
+	if len(s.claimants) > 0 || s.unknown != "" {
 		return false, 0
 	}
 	for _, ref := range s.chain {
-		wait = max(wait, l.book.lingers(ref, l.clock.Now()))
+		wait = max(wait, l.book.gracePeriod(ref, l.clock.Now()))
 	}
 	return true, wait
 }
 
-// stakes are the claims that keep the costs of pods.
-type stakes struct {
+// ownership are the claims that keep the costs of pods.
+type ownership struct {
 	// chain is the owner of the pods and its owners.
 	chain []workload.Ref
-	// keepers are the objects of the chain with a claim for costs, or with a possible claim of an unreadable policy.
-	keepers []workload.Ref
+	// claimants are the objects of the chain with a claim for costs, or with a possible claim of an unreadable policy.
+	claimants []workload.Ref
 	// undecided are the objects of the chain with an unknown answer, and unknown is the reason; empty: all are known.
 	undecided []workload.Ref
 	unknown   string
 }
 
-func (l *Loop) stakesIn(group workload.Ref) stakes {
+func (l *Loop) stakesIn(group workload.Ref) ownership {
 	snapshot := l.world.Snapshot()
 	above, sure := l.members.Above(group)
-	s := stakes{chain: append([]workload.Ref{group}, above...)}
+	s := ownership{chain: append([]workload.Ref{group}, above...)}
 	if !sure {
 		s.unknown = fmt.Sprintf("the owner of %s is not known yet", s.chain[len(s.chain)-1])
 	}
@@ -108,7 +108,7 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 			s.undecided = append(s.undecided, ref)
 			s.unknown = fmt.Sprintf("the adapter of %s is not ready", ref.GroupKind)
 		case broken && heeds(snapshot, ref.GroupKind), l.claimOn(ref) != nil:
-			s.keepers = append(s.keepers, ref)
+			s.claimants = append(s.claimants, ref)
 		}
 	}
 	return s
@@ -150,7 +150,7 @@ func (l *Loop) CostedOn(gk schema.GroupKind) int {
 	found := map[workload.Ref]struct{}{}
 	for _, group := range l.costedGroups("") {
 		s := l.stakesIn(group)
-		if slices.ContainsFunc(s.keepers, ofOthers) || slices.ContainsFunc(s.undecided, ofOthers) {
+		if slices.ContainsFunc(s.claimants, ofOthers) || slices.ContainsFunc(s.undecided, ofOthers) {
 			continue
 		}
 		for _, ref := range s.chain {
@@ -185,7 +185,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	for _, group := range l.costedGroups(p.ID.Namespace) {
 		s := l.stakesIn(group)
 		switch {
-		case len(s.keepers) > 0: // for the sake of others
+		case len(s.claimants) > 0: // for the sake of others
 		case s.unknown != "":
 			unknown = s.unknown
 		default:

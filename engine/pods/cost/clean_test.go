@@ -88,7 +88,7 @@ func newScene(t *testing.T) *scene {
 		s.pods[name] = &podplan.Pod{Namespace: "shop", Name: name, UID: name, Writer: "flyball"}
 	}
 	w := world.New(selector.Scope{})
-	s.Loop = New(w, s.belongings, s, Audience{Dirty: func(workload.Policy) {}}, nil, metrics, logr.Discard())
+	s.Loop = New(w, s.belongings, s, Callbacks{Dirty: func(workload.Policy) {}}, nil, metrics, logr.Discard())
 	t.Cleanup(s.queue.ShutDown)
 	namespaces := &worldtest.Store{}
 	namespaces.Put(&workload.Object{Name: "shop"})

@@ -54,8 +54,8 @@ type Writer interface {
 	Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (apply.Outcome, error)
 }
 
-// Audience is notified of the results for targets.
-type Audience struct {
+// Callbacks is notified of the results for targets.
+type Callbacks struct {
 	// Requeue queues targets of the main loop, which updates their marks. Dirty schedules a new look at the
 	// status of a policy.
 	Requeue func(refs ...workload.Ref)
@@ -85,7 +85,7 @@ type Loop struct {
 	world    *world.World
 	members  Members
 	writer   Writer
-	audience Audience
+	audience Callbacks
 	keeper   Keeper
 	metrics  *Metrics
 
@@ -98,7 +98,7 @@ type Loop struct {
 }
 
 // New returns a Loop. It observes the world from now on, and works after Run.
-func New(w *world.World, m Members, writer Writer, a Audience, k Keeper, metrics *Metrics, log logr.Logger) *Loop {
+func New(w *world.World, m Members, writer Writer, a Callbacks, k Keeper, metrics *Metrics, log logr.Logger) *Loop {
 	l := &Loop{
 		clock: clock.RealClock{}, log: log, world: w, members: m, writer: writer, audience: a, keeper: k, metrics: metrics,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
@@ -182,7 +182,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	case !known && p == nil:
 		return nil
 	case !known:
-		l.setNote(ref, p, Note{Waiting: "the pods are not known yet", Failure: l.members.Trouble()})
+		l.setNote(ref, p, PodStatus{Waiting: "the pods are not known yet", Failure: l.members.Trouble()})
 		l.queue.AddAfter(ref, unknownRetry) // to report the obstacle; once the pods are known, the target is queued at once
 		return nil
 	case p == nil:
@@ -191,7 +191,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	}
 	if by, above := l.claimedAbove(ref); above != nil {
 		l.book.setStats(ref, p.ID, stats{})
-		l.setNote(ref, p, Note{Yields: fmt.Sprintf("its pods are ordered with all pods of %s, by %s", by, above.ID)})
+		l.setNote(ref, p, PodStatus{Yields: fmt.Sprintf("its pods are ordered with all pods of %s, by %s", by, above.ID)})
 		return nil
 	}
 	return l.carryOut(ctx, ref, p, f)
@@ -202,7 +202,7 @@ func (l *Loop) fault(ref workload.Ref, err error) {
 	l.audience.Fault()
 	defer func() { _ = recover() }() // deciding may be what panics
 	if p := l.claimOn(ref); p != nil {
-		l.setNote(ref, p, Note{Failure: "a fault in Flyball, please report it: " + err.Error()})
+		l.setNote(ref, p, PodStatus{Failure: "a fault in Flyball, please report it: " + err.Error()})
 	}
 }
 
@@ -239,14 +239,14 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, 
 	if !plan.Again.IsZero() {
 		l.queue.AddAfter(ref, plan.Again.Sub(now))
 	}
-	n := Note{Foreign: foreignIn(f)}
+	n := PodStatus{Foreign: foreignIn(f)}
 	if plan.RollingOut {
 		n.Waiting = "a roll-out is under way"
 	}
 	l.book.setStats(ref, p.ID, statsOf(f, orderer.NodeLabels()[0], now))
 	if kind := l.world.Snapshot().Kind(ref.GroupKind); kind != nil && len(plan.Changes) > 0 {
 		if err := l.keeper.PutFinalizer(ctx, kind); err != nil {
-			l.setNote(ref, p, Note{Failure: err.Error(), Foreign: n.Foreign})
+			l.setNote(ref, p, PodStatus{Failure: err.Error(), Foreign: n.Foreign})
 			return err
 		}
 	}
@@ -256,9 +256,9 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, 
 }
 
 // setNote records the result for a target and publishes a change.
-func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n Note) {
+func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n PodStatus) {
 	n.Policy = p.ID
-	before, news := l.book.setNote(ref, n)
+	before, news := l.book.setStatus(ref, n)
 	if news {
 		l.audience.Requeue(ref)
 	}
@@ -277,7 +277,7 @@ func (l *Loop) forget(ref workload.Ref) {
 }
 
 // Note returns the state of a target's pods.
-func (l *Loop) Note(ref workload.Ref) Note { return l.book.noteOf(ref) }
+func (l *Loop) Note(ref workload.Ref) PodStatus { return l.book.statusOf(ref) }
 
 // Summary returns the state of all pods of a policy.
 func (l *Loop) Summary(id workload.Policy) policy.PodSummary {

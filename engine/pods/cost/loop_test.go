@@ -11,7 +11,7 @@ import (
 func TestStatusIsWrittenAgainForALostTarget(t *testing.T) {
 	s := newScene(t)
 	told := map[string]bool{}
-	s.audience = Audience{Requeue: func(...workload.Ref) {}, Dirty: func(id workload.Policy) { told[id.Name] = true }}
+	s.audience = Callbacks{Requeue: func(...workload.Ref) {}, Dirty: func(id workload.Policy) { told[id.Name] = true }}
 	process := func() {
 		t.Helper()
 		if err := s.process(t.Context(), web); err != nil {

@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Changed implements world.Observer: the policies decide the watches, and the adapters decide which costs stay.
-func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
+// AfterPublish implements world.Observer: the policies decide the watches, and the adapters decide which costs stay.
+func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
 			l.book.forgetPolicy(p.ID)

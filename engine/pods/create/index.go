@@ -95,8 +95,8 @@ func New(opts Options) *Index {
 // NeedLeaderElection returns false: every replica answers.
 func (x *Index) NeedLeaderElection() bool { return false }
 
-// Changed implements world.Observer: a changed policy may start or end the need for watches.
-func (x *Index) Changed(_ *world.Snapshot, c *world.Change) {
+// AfterPublish implements world.Observer: a changed policy may start or end the need for watches.
+func (x *Index) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	if len(c.Policies) > 0 {
 		workers.Poke(x.news)
 	}

@@ -27,9 +27,9 @@ type leftovers struct {
 	kept    map[*podplan.Pod]string
 }
 
-// leftoversOf returns the leftovers among pods with the given stakes.
-func (l *Loop) leftoversOf(group workload.Ref, s stakes, pods []*podplan.Pod) (o leftovers, err error) {
-	if s.giver == nil {
+// leftoversOf returns the leftovers among pods with the given ownership.
+func (l *Loop) leftoversOf(group workload.Ref, s ownership, pods []*podplan.Pod) (o leftovers, err error) {
+	if s.templateOwner == nil {
 		o.kept = make(map[*podplan.Pod]string, len(pods))
 		for _, p := range pods {
 			o.kept[p] = "nothing that it belongs to says what its template asks for"

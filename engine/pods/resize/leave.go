@@ -29,7 +29,7 @@ func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
 			l.forgetGroup(group)
 			continue
 		}
-		s := l.stakesIn(group)
+		s := l.ownershipIn(group)
 		if s.kept || s.unknown != "" { // not now
 			continue
 		}
@@ -46,7 +46,7 @@ func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
 var errFrozen = errors.New("a freeze denies it")
 
 // giveBackGroup restores the pods of one owner.
-func (l *Loop) giveBackGroup(ctx context.Context, s stakes, group workload.Ref, pods []*podplan.Pod) error {
+func (l *Loop) giveBackGroup(ctx context.Context, s ownership, group workload.Ref, pods []*podplan.Pod) error {
 	o, err := l.leftoversOf(group, s, pods)
 	if err != nil {
 		return err
@@ -88,25 +88,25 @@ func (l *Loop) setFailure(group workload.Ref, err error) {
 	}
 }
 
-// stakes describe whether the pods of an owner stay as they are, and the requests to restore.
-type stakes struct {
+// ownership describe whether the pods of an owner stay as they are, and the requests to restore.
+type ownership struct {
 	// chain is the owner of the pods and the owners above it, the nearest first.
 	chain []workload.Ref
 	// kept is true if a policy claims the pods' requests, or may have. unknown is the reason why that is unknown;
 	// empty: it is known.
 	kept    bool
 	unknown string
-	// giver is the kind of the nearest object above the pods with their template, from. original has the requests of
+	// templateOwner is the kind of the nearest object above the pods with their template, from. original has the requests of
 	// that template; nil: the object is gone.
-	giver    *decide.Kind
-	from     *workload.Object
-	original podplan.Sizes
+	templateOwner *decide.Kind
+	from          *workload.Object
+	original      podplan.Sizes
 }
 
-func (l *Loop) stakesIn(group workload.Ref) stakes {
+func (l *Loop) ownershipIn(group workload.Ref) ownership {
 	snapshot := l.world.Snapshot()
 	above, sure := l.members.Above(group)
-	s := stakes{chain: append([]workload.Ref{group}, above...)}
+	s := ownership{chain: append([]workload.Ref{group}, above...)}
 	if !sure {
 		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
 	}
@@ -123,18 +123,18 @@ func (l *Loop) stakesIn(group workload.Ref) stakes {
 			s.takeFrom(k.Kind, snapshot.Object(ref))
 		}
 	}
-	if s.giver == nil && broken {
+	if s.templateOwner == nil && broken {
 		s.kept = true // the fault of the policy may be the fault of the adapter
 	}
 	return s
 }
 
 // takeFrom takes the original from an object, unless an object below has it.
-func (s *stakes) takeFrom(k *decide.Kind, obj *workload.Object) {
-	if s.giver != nil || obj == nil {
+func (s *ownership) takeFrom(k *decide.Kind, obj *workload.Object) {
+	if s.templateOwner != nil || obj == nil {
 		return
 	}
-	s.giver, s.from, s.original = k, obj, podplan.Sizes{}
+	s.templateOwner, s.from, s.original = k, obj, podplan.Sizes{}
 	for _, a := range k.Adapter.Observe(obj).Allocations {
 		s.original[a.Component] = resourcesOf(a)
 	}
@@ -157,7 +157,7 @@ func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
 
 // left returns the number of an owner's pods that are not restored yet, or the reason why it is unknown.
 func (l *Loop) left(group workload.Ref) (count int, unknown string) {
-	s := l.stakesIn(group)
+	s := l.ownershipIn(group)
 	if s.kept || s.unknown != "" {
 		return 0, s.unknown
 	}
@@ -166,7 +166,7 @@ func (l *Loop) left(group workload.Ref) (count int, unknown string) {
 
 // owed returns the number of an owner's pods that differ from their template and can be restored, or the reason why it
 // is unknown.
-func (l *Loop) owed(group workload.Ref, s stakes) (count int, unknown string) {
+func (l *Loop) owed(group workload.Ref, s ownership) (count int, unknown string) {
 	o, err := l.leftoversOf(group, s, l.members.ResizedPods(group))
 	if err != nil {
 		return 0, err.Error()
@@ -197,7 +197,7 @@ func (l *Loop) mayBeOwed(group workload.Ref) bool {
 	if len(pods) == 0 {
 		return false
 	}
-	s := l.stakesIn(group)
+	s := l.ownershipIn(group)
 	if s.kept || s.unknown != "" {
 		return !s.kept
 	}
@@ -251,8 +251,8 @@ func (l *Loop) Leftover(p *world.Policy) string {
 func (l *Loop) ResizedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {
-		s := l.stakesIn(group)
-		if s.from == nil || s.giver.GroupKind != gk || s.kept {
+		s := l.ownershipIn(group)
+		if s.from == nil || s.templateOwner.GroupKind != gk || s.kept {
 			continue
 		}
 		if pods, unknown := l.owed(group, s); pods > 0 || unknown != "" {

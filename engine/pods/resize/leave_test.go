@@ -137,7 +137,7 @@ func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 		if owes := l.Owes(web); owes != tc.owes {
 			t.Errorf("%s: it owes: %t", tc.reason, owes)
 		}
-		s := l.stakesIn(replicaSet)
+		s := l.ownershipIn(replicaSet)
 		back := int64(0)
 		if !s.kept && s.unknown == "" {
 			for range 2 {
@@ -153,7 +153,7 @@ func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 			}
 		}
 		if back != tc.back || told != tc.told {
-			t.Errorf("%s: gets %d back, %d told, stakes %+v", tc.reason, back, told, s)
+			t.Errorf("%s: gets %d back, %d told, ownership %+v", tc.reason, back, told, s)
 		}
 		l.queue.ShutDown()
 	}

@@ -214,8 +214,8 @@ func (l *Loop) MembersChanged(refs []workload.Ref) {
 // MembersSettled implements members.Listener.
 func (l *Loop) MembersSettled() { l.queueAll() }
 
-// Changed implements world.Observer: a freeze may have begun or ended, and the claims of policies with it.
-func (l *Loop) Changed(_ *world.Snapshot, c *world.Change) {
+// AfterPublish implements world.Observer: a freeze may have begun or ended, and the claims of policies with it.
+func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
 			l.metrics.forget(p.ID)

@@ -16,19 +16,19 @@ import (
 // Kinds returns the rows of deletion costs in the table of policy kinds.
 func Kinds() []policy.Kind {
 	return policy.Pair(Kind, "deletioncosts", "fdc",
-		policy.NewKind[v1alpha1.DeletionCost, v1alpha1.DeletionCostList](Compile, func(d *v1alpha1.DeletionCost) policy.Parts {
+		policy.NewKind[v1alpha1.DeletionCost, v1alpha1.DeletionCostList](Compile, func(d *v1alpha1.DeletionCost) policy.Meta {
 			return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
 		}),
 		policy.NewKind[v1alpha1.ClusterDeletionCost, v1alpha1.ClusterDeletionCostList](CompileCluster,
-			func(d *v1alpha1.ClusterDeletionCost) policy.Parts {
+			func(d *v1alpha1.ClusterDeletionCost) policy.Meta {
 				return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
 			}))
 }
 
 // parts returns the kinds of the target among the parts: the validity of a policy can depend on them. The needed right
 // is to patch pods, unless the policy is suspended.
-func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules, status *v1alpha1.DeletionCostStatus) policy.Parts {
-	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
+func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules, status *v1alpha1.DeletionCostStatus) policy.Meta {
+	return policy.Meta{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
 		if rules.Suspend {
 			return nil
 		}

@@ -124,7 +124,7 @@ func TestRowsOfBothScopes(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	parts := deletioncost.Kinds()[1].Parts(cluster)
+	parts := deletioncost.Kinds()[1].Meta(cluster)
 	if parts.Status != &cluster.Status.PolicyStatus || !slices.Equal(parts.Kinds, []schema.GroupKind{{Group: "apps", Kind: "Deployment"}}) ||
 		len(parts.Rights()) != 1 {
 		t.Errorf("parts %+v", parts)

@@ -53,12 +53,12 @@ func compile[PT policy.Object](obj PT, ctx Context) (*policy.Policy, field.Error
 }
 
 // parts returns no shared status for an exception, because it acts on no target.
-func parts[PT policy.Object](obj PT) policy.Parts {
+func parts[PT policy.Object](obj PT) policy.Meta {
 	d, isRule := draftOf(obj)
 	if !isRule {
-		return policy.Parts{}
+		return policy.Meta{}
 	}
-	return policy.Parts{Status: &d.status.PolicyStatus, ChangesNothing: len(d.suspend) == 0, Rights: d.rights,
+	return policy.Meta{Status: &d.status.PolicyStatus, ChangesNothing: len(d.suspend) == 0, Rights: d.rights,
 		Calendars: when.Names(d.times.Calendars)}
 }
 

@@ -63,8 +63,8 @@ func TestRowsReturnThePartsOfObjects(t *testing.T) {
 		{freeze.ClusterExceptionKind, fix, false, false},
 	} {
 		k, obj := row(t, test.kind), parse(t, test.object).(policy.Object)
-		if k.Acts() != test.acts || k.NeedsFinalizer(obj) != test.finalizer || !k.Restricts {
-			t.Errorf("%s acts: %t, needs a finalizer: %t, restricts: %t", k.Name, k.Acts(), k.NeedsFinalizer(obj), k.Restricts)
+		if k.ActsOnTargets() != test.acts || k.NeedsFinalizer(obj) != test.finalizer || !k.Restricts {
+			t.Errorf("%s acts: %t, needs a finalizer: %t, restricts: %t", k.Name, k.ActsOnTargets(), k.NeedsFinalizer(obj), k.Restricts)
 		}
 	}
 }

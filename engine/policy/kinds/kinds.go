@@ -15,7 +15,7 @@ import (
 
 var (
 	all    = slices.Concat(schedule.Kinds(), trigger.Kinds(), freeze.Kinds(), deletioncost.Kinds(), tortoise.Kinds())
-	acting = slices.DeleteFunc(slices.Clone(all), func(k policy.Kind) bool { return !k.Acts() })
+	acting = slices.DeleteFunc(slices.Clone(all), func(k policy.Kind) bool { return !k.ActsOnTargets() })
 	byName = index(all)
 )
 

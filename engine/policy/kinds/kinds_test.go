@@ -93,13 +93,13 @@ func TestRowsReturnTheObjectsStatus(t *testing.T) {
 		}
 	}
 	for _, k := range kinds.All() {
-		if says := k.Parts(k.New()).Rights != nil; k.Acts() != says {
-			t.Errorf("%s acts: %t, and says which rights that takes: %t", k.Name, k.Acts(), says)
+		if says := k.Meta(k.New()).Rights != nil; k.ActsOnTargets() != says {
+			t.Errorf("%s acts: %t, and says which rights that takes: %t", k.Name, k.ActsOnTargets(), says)
 		}
-		if k.Acts() != acting[k.Name] {
-			t.Errorf("%s acts: %t, and is listed among those that do: %t", k.Name, k.Acts(), acting[k.Name])
+		if k.ActsOnTargets() != acting[k.Name] {
+			t.Errorf("%s acts: %t, and is listed among those that do: %t", k.Name, k.ActsOnTargets(), acting[k.Name])
 		}
-		if !k.Acts() && k.NeedsFinalizer(k.New()) {
+		if !k.ActsOnTargets() && k.NeedsFinalizer(k.New()) {
 			t.Errorf("%s acts on nothing and is to be held by a finalizer", k.Name)
 		}
 	}

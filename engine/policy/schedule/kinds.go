@@ -9,16 +9,16 @@ import (
 // Kinds returns the rows of schedules in the table of policy kinds.
 func Kinds() []policy.Kind {
 	return policy.Pair(Kind, "schedules", "fsch",
-		policy.NewKind[v1alpha1.Schedule, v1alpha1.ScheduleList](Compile, func(s *v1alpha1.Schedule) policy.Parts {
+		policy.NewKind[v1alpha1.Schedule, v1alpha1.ScheduleList](Compile, func(s *v1alpha1.Schedule) policy.Meta {
 			return parts(s.Spec.Target, &s.Spec.ScheduleRules, &s.Status)
 		}),
-		policy.NewKind[v1alpha1.ClusterSchedule, v1alpha1.ClusterScheduleList](CompileCluster, func(s *v1alpha1.ClusterSchedule) policy.Parts {
+		policy.NewKind[v1alpha1.ClusterSchedule, v1alpha1.ClusterScheduleList](CompileCluster, func(s *v1alpha1.ClusterSchedule) policy.Meta {
 			return parts(s.Spec.Target, &s.Spec.ScheduleRules, &s.Status)
 		}))
 }
 
-func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.PolicyStatus) policy.Parts {
-	return policy.Parts{
+func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.PolicyStatus) policy.Meta {
+	return policy.Meta{
 		Status: status, Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: when.Names(rules.Calendars),
 		Rights: func() []policy.Right { return rights(target, *rules) },
 	}

@@ -117,7 +117,7 @@ func TestOrphanFollowsTheSpec(t *testing.T) {
 			schedule.Kind:             &v1alpha1.Schedule{Spec: v1alpha1.ScheduleSpec{ScheduleRules: rules}},
 			"Cluster" + schedule.Kind: &v1alpha1.ClusterSchedule{Spec: v1alpha1.ClusterScheduleSpec{ScheduleRules: rules}},
 		} {
-			if got := row(t, name).Parts(obj).Orphan; got != want {
+			if got := row(t, name).Meta(obj).Orphan; got != want {
 				t.Errorf("a %s with the deletion policy %q orphans: %t", name, deletion, got)
 			}
 		}

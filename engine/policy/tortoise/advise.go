@@ -19,7 +19,7 @@ import (
 
 // advise turns a setting into advice for the target and its autoscaler. It returns nil if too little was seen: then
 // earlier values stay.
-func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice {
+func (m *learner) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice {
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
 	}
@@ -52,13 +52,13 @@ func (m *mind) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice 
 
 // inPlace reports whether pods are changed rather than the template. After the template was changed because of an
 // infeasible pod, it stays in use: a restore would be a roll-out back to the old requests.
-func (m *mind) inPlace(pods policy.SeenPods) bool {
+func (m *learner) inPlace(pods policy.SeenPods) bool {
 	m.Template = m.rules.apply == v1alpha1.ApplyInPlaceOrRollOut && !m.Off && (m.Template || pods.InTemplate || pods.Refused)
 	return pods.Able && m.rules.apply != v1alpha1.ApplyRollOut && m.rules.apply != v1alpha1.ApplyOnCreate && !m.Template
 }
 
 // adviseGovernor adds the advice for an autoscaler. An autoscaler that may go to zero keeps its minimum.
-func (m *mind) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, targets []tune.Target) {
+func (m *learner) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, targets []tune.Target) {
 	if !leavesMin(g) {
 		a.Min = ptr.To(int64(m.Setting.Min))
 	}
@@ -90,7 +90,7 @@ func request(name string, of workload.Resource) workload.Amount {
 }
 
 // report returns the Recommendation's status.
-func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v1alpha1.RecommendationStatus {
+func (m *learner) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v1alpha1.RecommendationStatus {
 	st := v1alpha1.RecommendationStatus{Phase: string(r.Phase), PhaseReason: m.Reasons["phase"]}
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return st
@@ -125,7 +125,7 @@ func (m *mind) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v
 
 // newPods returns the settings of runtimes for the containers of created pods, or nil. Their requests come from the
 // merged plan of all policies.
-func (m *mind) newPods() *v1alpha1.NewPods {
+func (m *learner) newPods() *v1alpha1.NewPods {
 	if m.rules.runtime == (v1alpha1.TunedRuntime{}) || isOff(m.rules.mode) {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (m *mind) newPods() *v1alpha1.NewPods {
 // maxReasons is the largest number of lines in a Recommendation.
 const maxReasons = 64
 
-func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
+func (m *learner) reportContainer(name string) v1alpha1.RecommendedContainer {
 	own, now := m.Own[name], m.Setting.Requests[name]
 	c := v1alpha1.RecommendedContainer{Name: name}
 	if own.CPU > 0 {
@@ -154,7 +154,7 @@ func (m *mind) reportContainer(name string) v1alpha1.RecommendedContainer {
 }
 
 // why returns the reason for a request.
-func (m *mind) why(name string, of workload.Resource, reason string) string {
+func (m *learner) why(name string, of workload.Resource, reason string) string {
 	switch other := m.others[request(name, of)]; {
 	case other != "":
 		return "VerticalPodAutoscaler " + other + " changes it: it is left to that"
@@ -166,7 +166,7 @@ func (m *mind) why(name string, of workload.Resource, reason string) string {
 	return reason
 }
 
-func (m *mind) reportGovernor(seen policy.Seen, spec tune.Spec) *v1alpha1.RecommendedAutoscaler {
+func (m *learner) reportGovernor(seen policy.Seen, spec tune.Spec) *v1alpha1.RecommendedAutoscaler {
 	a := &v1alpha1.RecommendedAutoscaler{
 		Min: v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Min), Reason: m.Reasons["min"]},
 		Max: v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Max), Reason: "spec.replicas.max"},
@@ -215,7 +215,7 @@ func milli(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, res
 func inBytes(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }
 
 // saved returns the owner's requests less the recommended ones, over all pods.
-func (m *mind) saved(seen policy.Seen) workload.Requests {
+func (m *learner) saved(seen policy.Seen) workload.Requests {
 	var s workload.Requests
 	for name, own := range m.Own {
 		now := m.Setting.Requests[name]

@@ -41,7 +41,7 @@ func (r *rules) compileBoost(in *v1alpha1.StartupBoost, at *field.Path) (errs fi
 }
 
 // withBoost adds the boost of created pods.
-func (m *mind) withBoost(n *v1alpha1.NewPods, seen policy.Seen) *v1alpha1.NewPods {
+func (m *learner) withBoost(n *v1alpha1.NewPods, seen policy.Seen) *v1alpha1.NewPods {
 	if m.rules.boost == nil || isOff(m.rules.mode) || !seen.Pods.Able || seen.Pods.Unable != "" {
 		return n
 	}
@@ -65,7 +65,7 @@ func (m *mind) withBoost(n *v1alpha1.NewPods, seen policy.Seen) *v1alpha1.NewPod
 }
 
 // boostTrouble returns the reason why pods do not get the boost of the spec, or "".
-func (m *mind) boostTrouble(seen policy.Seen) string {
+func (m *learner) boostTrouble(seen policy.Seen) string {
 	switch {
 	case m.rules.boost == nil || isOff(m.rules.mode):
 		return ""

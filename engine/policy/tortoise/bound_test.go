@@ -21,7 +21,7 @@ func TestWhatBoundsTheRequestThatIsScaled(t *testing.T) {
 		{"max of the spec", `{resources: [{max: {cpu: "12"}}]}`, 16_000, 12_000, "max of spec.resources"},
 		{"max of the spec, above a node", `{resources: [{max: {cpu: "20"}}]}`, 16_000, 16_000, "the largest node"},
 	} {
-		m := mindOf(t, tc.spec)
+		m := learnerOf(t, tc.spec)
 		m.Own, m.Scaled = map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}}, "app"
 		b := m.spec(policy.Seen{Replicas: 3, Node: workload.Requests{MilliCPU: tc.node}}).Bounds
 		if b.MaxRequest != tc.want || b.MaxBy != tc.by {

@@ -13,7 +13,7 @@ type Demand struct {
 	CPU float64
 }
 
-// EachDemand yields the demand in the checkpoint of a mind (policy.Mind), in order of time. Unknown steps are left out.
+// EachDemand yields the demand in the checkpoint of a learner (policy.Learner), in order of time. Unknown steps are left out.
 func EachDemand(kept []byte, yield func(Demand)) error {
 	k, err := unpack(kept)
 	if err != nil {

@@ -36,7 +36,7 @@ func (r *rules) original(containers map[string]tune.Request) mercari.Rules {
 }
 
 // original returns the rules for the profile Tortoise, for the containers of the target.
-func (m *mind) original() mercari.Rules {
+func (m *learner) original() mercari.Rules {
 	out := m.rules.original(m.Own)
 	for name := range m.Own {
 		given := m.rules.of(name).given

@@ -15,7 +15,7 @@ import (
 // TestProfileTortoise: requests are advised as soon as anything was seen, and bounds and target once every hour of the week was.
 func TestProfileTortoise(t *testing.T) {
 	p := compile(t, `{mode: Auto, profile: Tortoise}`)
-	m := mind(t, p)
+	m := learner(t, p)
 	first := live(t, m, own(), 24*time.Hour)
 	a := first.Advice
 	if a == nil || first.Report.Phase != "PartlyWorking" || a.Min != nil || a.Max != nil || len(a.Targets) > 0 {
@@ -29,7 +29,7 @@ func TestProfileTortoise(t *testing.T) {
 		!strings.Contains(st.Autoscaler.Max.Reason, "it stays") {
 		t.Errorf("after a day it reports %+v", st.Autoscaler)
 	}
-	later := live(t, mind(t, p), own(), 8*24*time.Hour)
+	later := live(t, learner(t, p), own(), 8*24*time.Hour)
 	a = later.Advice
 	// Half of five replicas is three, and twice is ten.
 	if later.Report.Phase != "Working" || a == nil || a.Min == nil || *a.Min != 3 || *a.Max != 10 {
@@ -50,19 +50,19 @@ func TestProfileTortoise(t *testing.T) {
 // TestProfileTortoiseIsKept: a restart loses nothing, and another profile begins anew without an error.
 func TestProfileTortoiseIsKept(t *testing.T) {
 	p := compile(t, `{mode: Auto, profile: Tortoise}`)
-	m := mind(t, p)
+	m := learner(t, p)
 	found := live(t, m, own(), 8*24*time.Hour)
 	kept := m.Keep()
 	if len(kept) == 0 || len(kept) > 64<<10 {
 		t.Fatalf("it keeps %d bytes", len(kept))
 	}
-	again, err := p.Tuner().NewMind(kept)
+	again, err := p.Tuner().NewLearner(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := own()
 	next.Now, next.Since = noon.Add(4*time.Minute), noon.Add(-8*24*time.Hour)
-	for _, one := range []policy.Mind{m, again} {
+	for _, one := range []policy.Learner{m, again} {
 		observe(one, next.Now)
 	}
 	a, b := m.Decide(next), again.Decide(next)
@@ -70,12 +70,12 @@ func TestProfileTortoiseIsKept(t *testing.T) {
 		t.Errorf("after a restart it asks for something else: %s", diff)
 	}
 	balanced := compile(t, `{mode: Auto}`)
-	other, err := balanced.Tuner().NewMind(kept)
+	other, err := balanced.Tuner().NewLearner(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
 	adopted := balanced.Tuner().Adopt(m)
-	for _, m := range []policy.Mind{other, adopted} {
+	for _, m := range []policy.Learner{other, adopted} {
 		if found := live(t, m, own(), 10*time.Minute); found.Report.Phase != "GatheringData" || found.Advice != nil {
 			t.Errorf("another profile finds %+v", found.Report)
 		}
@@ -84,7 +84,7 @@ func TestProfileTortoiseIsKept(t *testing.T) {
 
 // TestProfileTortoiseFollowsTheSpec: limits, containers that are left alone, and no more than one step in mode Off.
 func TestProfileTortoiseFollowsTheSpec(t *testing.T) {
-	found := live(t, mind(t, compile(t,
+	found := live(t, learner(t, compile(t,
 		`{mode: Auto, profile: Tortoise, resources: [{container: app, memory: Vertical, min: {memory: 900Mi}}], vertical: {maxStepDown: 50%}}`)),
 		own(), time.Hour)
 	asked := found.Advice.Amounts
@@ -95,7 +95,7 @@ func TestProfileTortoiseFollowsTheSpec(t *testing.T) {
 	if !slices.ContainsFunc(found.Report.Reasons, func(s string) bool { return strings.Contains(s, "does not name") }) {
 		t.Errorf("nothing says why: %v", found.Report.Reasons)
 	}
-	off := live(t, mind(t, compile(t, `{profile: Tortoise}`)), own(), 3*24*time.Hour)
+	off := live(t, learner(t, compile(t, `{profile: Tortoise}`)), own(), 3*24*time.Hour)
 	for _, c := range off.Report.Containers {
 		if c.Name == "proxy" && c.Memory.Recommended.Value() != 103<<20 { // 0.8 of 128 MiB, in whole MiB
 			t.Errorf("in mode Off it recommends %s", c.Memory.Recommended.String())

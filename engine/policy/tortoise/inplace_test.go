@@ -33,14 +33,14 @@ func TestWhereRequestsChange(t *testing.T) {
 		{"a manager that knows no more than what the ledger says", v1alpha1.ApplyInPlaceOrRollOut, []policy.SeenPods{written, able},
 			[]bool{false, false}},
 	} {
-		m := &mind{rules: &rules{apply: test.apply}}
+		m := &learner{rules: &rules{apply: test.apply}}
 		for i, seen := range test.seen {
 			if got := m.inPlace(seen); got != test.want[i] {
 				t.Errorf("%s: look %d: %t", test.reason, i, got)
 			}
 		}
 	}
-	m := &mind{rules: &rules{apply: v1alpha1.ApplyInPlaceOrRollOut}, memory: memory{Template: true, Off: true}}
+	m := &learner{rules: &rules{apply: v1alpha1.ApplyInPlaceOrRollOut}, memory: memory{Template: true, Off: true}}
 	if !m.inPlace(able) {
 		t.Error("mode Off remembers the template")
 	}
@@ -60,7 +60,7 @@ func TestWhereAdviceIsCarriedOut(t *testing.T) {
 		{v1alpha1.ApplyInPlace, false, false, false},
 		{v1alpha1.ApplyOnCreate, false, false, false},
 	} {
-		m := &mind{rules: &rules{apply: test.apply}}
+		m := &learner{rules: &rules{apply: test.apply}}
 		a := m.advise(policy.Seen{Pods: policy.SeenPods{Able: test.able}}, tune.Recommendation{Phase: phase.Working})
 		if a.InPlace != test.inPlace || a.OnCreate != test.onCreate {
 			t.Errorf("%s, able %t: in place %t, on creation %t", test.apply, test.able, a.InPlace, a.OnCreate)
@@ -86,7 +86,7 @@ func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
 
 // TestSettingsOfRuntimes: variables are set only on request (fault 10).
 func TestSettingsOfRuntimes(t *testing.T) {
-	m := &mind{rules: &rules{mode: v1alpha1.TortoiseAuto}, memory: memory{Own: map[string]tune.Request{"side": {}, "main": {}}}}
+	m := &learner{rules: &rules{mode: v1alpha1.TortoiseAuto}, memory: memory{Own: map[string]tune.Request{"side": {}, "main": {}}}}
 	if got := m.newPods(); got != nil {
 		t.Errorf("nobody asks for them: %v", got)
 	}

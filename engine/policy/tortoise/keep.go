@@ -70,9 +70,9 @@ func (m *memory) last() *workload.Advice {
 	return &workload.Advice{Amounts: mapped(m.Asked.Amounts), Min: m.Asked.Min, Max: m.Asked.Max, Targets: mapped(m.Asked.Targets)}
 }
 
-// Keep implements policy.Mind. If the learnt state is too large, containers that are not scaled are left out, the last
+// Keep implements policy.Learner. If the learnt state is too large, containers that are not scaled are left out, the last
 // first.
-func (m *mind) Keep() []byte {
+func (m *learner) Keep() []byte {
 	if t, ok := m.tuner.(*mercari.Tuner); ok {
 		return pack(kept{Version: keptVersion, Memory: m.memory, Original: t.Keep()})
 	}
@@ -123,9 +123,9 @@ func unpack(from []byte) (k kept, err error) {
 	return k, nil
 }
 
-// newMind returns a mind from a checkpoint, or an empty mind.
-func newMind(r *rules, from []byte) (*mind, error) {
-	m := &mind{rules: r, tuner: newTuner(r)}
+// newLearner returns a learner from a checkpoint, or an empty learner.
+func newLearner(r *rules, from []byte) (*learner, error) {
+	m := &learner{rules: r, tuner: newTuner(r)}
 	if len(from) == 0 {
 		return m, nil
 	}
@@ -179,7 +179,7 @@ const maxReason = 4 << 10
 const maxUtilisation = 1_000_000
 
 // bound limits the recommended numbers to the spec, or to the owner's.
-func (m *mind) bound() {
+func (m *learner) bound() {
 	for name, r := range m.Setting.Requests {
 		l, own := m.rules.of(name).limits, m.Own[name]
 		m.Setting.Requests[name] = tune.Request{
@@ -223,20 +223,20 @@ func (t *tortoise) Source() policy.Source { return t.rules.source }
 // MaxDisruption implements policy.Tuner.
 func (t *tortoise) MaxDisruption() int { return t.rules.maxDisruption }
 
-// Acts implements policy.Tuner.
-func (t *tortoise) Acts() bool { return !isOff(t.rules.mode) }
+// ActsOnTargets implements policy.Tuner.
+func (t *tortoise) ActsOnTargets() bool { return !isOff(t.rules.mode) }
 
-// NewMind implements policy.Tuner.
-func (t *tortoise) NewMind(from []byte) (policy.Mind, error) { return newMind(&t.rules, from) }
+// NewLearner implements policy.Tuner.
+func (t *tortoise) NewLearner(from []byte) (policy.Learner, error) { return newLearner(&t.rules, from) }
 
 // Adopt implements policy.Tuner. The learnt state of the profile Tortoise does not fit the others, and begins anew.
-func (t *tortoise) Adopt(old policy.Mind) policy.Mind {
-	m, ok := old.(*mind)
+func (t *tortoise) Adopt(old policy.Learner) policy.Learner {
+	m, ok := old.(*learner)
 	if !ok {
 		return old
 	}
 	if m.rules.formulas != t.rules.formulas {
-		return &mind{rules: &t.rules, tuner: newTuner(&t.rules)}
+		return &learner{rules: &t.rules, tuner: newTuner(&t.rules)}
 	}
 	m.rules, m.Refused = &t.rules, nil // an edit of the policy allows another try
 	return m

@@ -15,13 +15,13 @@ import (
 // TestWhoWritesACheckpointDecidesNothing: impossible numbers are refused, and numbers beyond the spec and the owner's
 // are limited.
 func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
-	m := mindOf(t, `{resources: [{container: app, min: {cpu: 500m, memory: 100Mi}, max: {cpu: "2", memory: 1Gi}}]}`)
+	m := learnerOf(t, `{resources: [{container: app, min: {cpu: 500m, memory: 100Mi}, max: {cpu: "2", memory: 1Gi}}]}`)
 	m.Own = map[string]tune.Request{"app": {CPU: 3000, Memory: 64 << 20}}
-	restore := func(edit func(k *kept)) (*mind, error) {
+	restore := func(edit func(k *kept)) (*learner, error) {
 		k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
 		k.Memory.Setting.Requests = map[string]tune.Request{"app": {CPU: 700, Memory: 200 << 20}}
 		edit(&k)
-		return newMind(m.rules, pack(k))
+		return newLearner(m.rules, pack(k))
 	}
 	request := func(cpu, memory int64) func(*kept) {
 		return func(k *kept) { k.Memory.Setting.Requests["app"] = tune.Request{CPU: cpu, Memory: memory} }
@@ -70,7 +70,7 @@ func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 
 // TestNumbersAtTheirLimits are accepted; numbers beyond are refused.
 func TestNumbersAtTheirLimits(t *testing.T) {
-	m := mindOf(t, `{}`)
+	m := learnerOf(t, `{}`)
 	for what, edit := range map[string]func(*kept){
 		"no replicas":            func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = 0, 0 },
 		"the most replicas":      func(k *kept) { k.Memory.Setting.Min, k.Memory.Setting.Max = mostReplicas, mostReplicas },
@@ -83,7 +83,7 @@ func TestNumbersAtTheirLimits(t *testing.T) {
 	} {
 		k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
 		edit(&k)
-		if _, err := newMind(m.rules, pack(k)); err != nil {
+		if _, err := newLearner(m.rules, pack(k)); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -91,28 +91,28 @@ func TestNumbersAtTheirLimits(t *testing.T) {
 
 // TestMindsOfOtherPolicies are left as they are.
 func TestMindsOfOtherPolicies(t *testing.T) {
-	type other struct{ policy.Mind }
+	type other struct{ policy.Learner }
 	r, _ := rulesOf(t, `{}`)
-	if old := (&other{}); (&tortoise{rules: r}).Adopt(old) != policy.Mind(old) {
+	if old := (&other{}); (&tortoise{rules: r}).Adopt(old) != policy.Learner(old) {
 		t.Error("what another policy has learnt is replaced")
 	}
-	m := mindOf(t, `{mode: Auto}`)
+	m := learnerOf(t, `{mode: Auto}`)
 	tuned := &tortoise{rules: r}
-	if got := tuned.Adopt(m); got != policy.Mind(m) || m.rules != &tuned.rules {
-		t.Error("the mind of an earlier form does not go on by the new rules")
+	if got := tuned.Adopt(m); got != policy.Learner(m) || m.rules != &tuned.rules {
+		t.Error("the learner of an earlier form does not go on by the new rules")
 	}
 }
 
 // TestWordsOfACheckpoint: impossible texts are not reported, however short.
 func TestWordsOfACheckpoint(t *testing.T) {
-	m := mindOf(t, `{}`)
+	m := learnerOf(t, `{}`)
 	k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
 	k.Memory.Reasons = map[string]string{"min": strings.Repeat("so", 1<<20), "max": "so", "phase": strings.Repeat("s", maxReason),
 		"lead": strings.Repeat("s", maxReason+1)}
 	for i := range 100_000 {
 		k.Memory.Reasons[fmt.Sprint(i)] = "so"
 	}
-	got, err := newMind(m.rules, pack(k))
+	got, err := newLearner(m.rules, pack(k))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,21 +10,21 @@ import (
 // Kinds returns the rows of tortoises in the table of policy kinds.
 func Kinds() []policy.Kind {
 	return policy.Pair(KindName, "tortoises", "ftt",
-		policy.NewKind[v1alpha1.Tortoise, v1alpha1.TortoiseList](Compile, func(t *v1alpha1.Tortoise) policy.Parts {
+		policy.NewKind[v1alpha1.Tortoise, v1alpha1.TortoiseList](Compile, func(t *v1alpha1.Tortoise) policy.Meta {
 			p := parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
 			tune := p.Rights
 			p.Rights = func() []policy.Right { return append(tune(), madeRights(t)...) }
 			return p
 		}),
-		policy.NewKind[v1alpha1.ClusterTortoise, v1alpha1.ClusterTortoiseList](CompileCluster, func(t *v1alpha1.ClusterTortoise) policy.Parts {
+		policy.NewKind[v1alpha1.ClusterTortoise, v1alpha1.ClusterTortoiseList](CompileCluster, func(t *v1alpha1.ClusterTortoise) policy.Meta {
 			return parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
 		}))
 }
 
 // parts returns the kinds and the rights of a policy; whether it is valid can depend on its kinds. A policy that only
 // recommends takes no right. A policy that acts takes the right to patch the selected kinds and their autoscalers.
-func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, status *v1alpha1.TortoiseStatus) policy.Parts {
-	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
+func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, status *v1alpha1.TortoiseStatus) policy.Meta {
+	return policy.Meta{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
 		all := verticalRights(target, rules.History)
 		if isOff(rules.Mode) {
 			return all

@@ -10,7 +10,7 @@ import (
 
 // limitsOf returns the bounds of a container's requests. A request that is Off is held where it is, because other
 // requests would wait for a change that is dropped.
-func (m *mind) limitsOf(name string) tune.Limits {
+func (m *learner) limitsOf(name string) tune.Limits {
 	own, rule := m.Own[name], m.rules.of(name)
 	l := rule.limits
 	l.Floor = rule.given.Min
@@ -24,7 +24,7 @@ func (m *mind) limitsOf(name string) tune.Limits {
 }
 
 // limitText describes the limit beside a tuned request, or returns "" if the container has none.
-func (m *mind) limitText(name string, of workload.Resource) string {
+func (m *learner) limitText(name string, of workload.Resource) string {
 	limit := m.Limited[name].CPU
 	text := milli(limit)
 	if of == workload.Memory {

@@ -18,7 +18,7 @@ func TestNoLimitOfOurOwn(t *testing.T) {
 		`{resources: [{container: app, max: {cpu: "2"}}]}`:              {CPU: 2000, Memory: tune.Unbounded},
 		`{resources: [{container: app, max: {memory: 2Gi}}]}`:           {CPU: tune.Unbounded, Memory: 2 * gib},
 	} {
-		m := mindOf(t, spec)
+		m := learnerOf(t, spec)
 		m.Own["app"] = own
 		if got := m.limitsOf("app").Max; got != want {
 			t.Errorf("%s: the most is %+v, want %+v", spec, got, want)
@@ -30,7 +30,7 @@ func TestNoLimitOfOurOwn(t *testing.T) {
 func TestLimitsOfTheOwnerThatStay(t *testing.T) {
 	const gib = 1 << 30
 	for _, profile := range []string{"Balanced", "Tortoise"} {
-		m := mindOf(t, `{profile: `+profile+`, vertical: {limits: Keep}, resources: [{container: app, max: {cpu: "4", memory: 1Gi}}]}`)
+		m := learnerOf(t, `{profile: `+profile+`, vertical: {limits: Keep}, resources: [{container: app, max: {cpu: "4", memory: 1Gi}}]}`)
 		m.Scaled, m.Limited = "app", map[string]tune.Request{"app": {CPU: 2000, Memory: 2 * gib}}
 		want := tune.Request{CPU: 2000, Memory: gib}
 		if got := m.limitsOf("app").Max; got != want {

@@ -14,7 +14,7 @@ func TestOffAndLimits(t *testing.T) {
 		`{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, min: {memory: 700Mi, cpu: 800m}}]}`)
 	seen := own()
 	seen.Own = append(seen.Own, workload.Allocation{Component: "zero"})
-	found := live(t, mind(t, p), seen, 3*24*time.Hour)
+	found := live(t, learner(t, p), seen, 3*24*time.Hour)
 	a := found.Advice
 	for _, never := range []workload.Amount{amountOf("proxy", workload.CPU), amountOf("proxy", workload.Memory),
 		amountOf("zero", workload.CPU)} {
@@ -30,12 +30,12 @@ func TestOffAndLimits(t *testing.T) {
 		t.Errorf("the proxy has %+v", proxy.CPU)
 	}
 	stray := compile(t, `{resources: [{container: nobody}]}`)
-	if found := live(t, mind(t, stray), own(), time.Hour); !strings.Contains(found.Trouble, "container nobody, which it does not have") {
+	if found := live(t, learner(t, stray), own(), time.Hour); !strings.Contains(found.Trouble, "container nobody, which it does not have") {
 		t.Errorf("the trouble is %q", found.Trouble)
 	}
 	bare := own()
 	bare.Own = nil
-	if found := live(t, mind(t, stray), bare, time.Hour); found.Advice != nil || found.Trouble == "" {
+	if found := live(t, learner(t, stray), bare, time.Hour); found.Advice != nil || found.Trouble == "" {
 		t.Errorf("of a target without requests it finds %+v", found)
 	}
 }
@@ -43,7 +43,7 @@ func TestOffAndLimits(t *testing.T) {
 // TestWhatIsOffHoldsNothingUp: other changes do not wait for a change that is Off.
 func TestWhatIsOffHoldsNothingUp(t *testing.T) {
 	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, memory: "Off"}]}`)
-	a := live(t, mind(t, p), own(), 3*24*time.Hour).Advice
+	a := live(t, learner(t, p), own(), 3*24*time.Hour).Advice
 	if cpu := a.Amounts[amountOf("app", workload.CPU)]; cpu == 0 || cpu > 600 {
 		t.Errorf("it asks for %dm after three days", cpu)
 	}
@@ -55,7 +55,7 @@ func TestWhatIsOffHoldsNothingUp(t *testing.T) {
 // TestAnEditByTheOwnerCounts: tuning begins again from the owner's present requests.
 func TestAnEditByTheOwnerCounts(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
-	m := mind(t, p)
+	m := learner(t, p)
 	live(t, m, own(), 3*24*time.Hour)
 	seen := own()
 	seen.Own[0].Requests.MilliCPU = 3000

@@ -32,7 +32,7 @@ func TestATunerOfRulesAlone(t *testing.T) {
 	if len(errs) > 0 || tuner.Mode() != v1alpha1.TortoiseAuto || tuner.Precedence() != 7 {
 		t.Errorf("it has mode %s and precedence %d, %v", tuner.Mode(), tuner.Precedence(), errs)
 	}
-	if m, err := tuner.NewMind(nil); err != nil || m == nil {
+	if m, err := tuner.NewLearner(nil); err != nil || m == nil {
 		t.Errorf("it makes %v, %v", m, err)
 	}
 	if _, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Mode: "Often"}); len(errs) != 1 || errs[0].Field != "spec.mode" {

@@ -139,7 +139,7 @@ func TestTheClusterTwin(t *testing.T) {
 	}
 	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
 	row := tortoise.Kinds()[1]
-	if rights, kinds := row.RightsOf(obj), row.Parts(obj).Kinds; len(rights) != 2 || len(kinds) != 1 || kinds[0].Kind != "Deployment" ||
+	if rights, kinds := row.RightsOf(obj), row.Meta(obj).Kinds; len(rights) != 2 || len(kinds) != 1 || kinds[0].Kind != "Deployment" ||
 		row.Status(obj) != &obj.Status.PolicyStatus {
 		t.Errorf("it takes %+v, and depends on %v", rights, kinds)
 	}

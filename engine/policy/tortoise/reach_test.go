@@ -27,7 +27,7 @@ func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 			text = fmt.Sprintf(`%s, replicas: {min: 1, preferredMax: 1, max: %d}}`, text[:len(text)-1], given)
 		}
 		p := compile(t, text)
-		m := mind(t, p)
+		m := learner(t, p)
 		seen := own()
 		seen.Own = workload.Allocations{{Component: "app", Requests: workload.Requests{MilliCPU: request}}}
 		seen.Governor = &policy.SeenGovernor{Bounds: workload.Bounds{Min: ptr.To(int64(1)), Max: &most},

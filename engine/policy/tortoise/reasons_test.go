@@ -12,7 +12,7 @@ import (
 // TestReasonsAreOfWhatThereIs: the reasons of a container go with it, and a restarted request has no old reason.
 func TestReasonsAreOfWhatThereIs(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
-	m := mind(t, p)
+	m := learner(t, p)
 	before := live(t, m, own(), 3*24*time.Hour).Report
 	told := before.Containers[0].CPU.Reason
 	if told == "" || !strings.Contains(strings.Join(before.Reasons, "\n"), "proxy memory: ") {
@@ -34,7 +34,7 @@ func TestReasonsAreOfWhatThereIs(t *testing.T) {
 		t.Errorf("of what the owner has changed it tells %+v", cpu)
 	}
 	again := m.Keep()
-	other, err := p.Tuner().NewMind(again)
+	other, err := p.Tuner().NewLearner(again)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestAMinimumOfZeroIsTold(t *testing.T) {
 	for _, mode := range []string{"Off", "Auto"} {
 		seen := own()
 		*seen.Governor.Bounds.Min = 0
-		found := live(t, mind(t, compile(t, `{mode: "`+mode+`"}`)), seen, 3*24*time.Hour)
+		found := live(t, learner(t, compile(t, `{mode: "`+mode+`"}`)), seen, 3*24*time.Hour)
 		if a := found.Report.Autoscaler; found.Advice.Min != nil || a.Min.Recommended != 0 || !strings.Contains(a.Min.Reason, "left alone") {
 			t.Errorf("%s: it asks for %v, and tells %+v", mode, found.Advice.Min, a.Min)
 		}
@@ -59,9 +59,9 @@ func TestAMinimumOfZeroIsTold(t *testing.T) {
 // TestAClockThatWasAhead: its times count as now.
 func TestAClockThatWasAhead(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
-	m := mind(t, p)
+	m := learner(t, p)
 	live(t, m, own(), 3*24*time.Hour)
-	m, err := p.Tuner().NewMind(m.Keep())
+	m, err := p.Tuner().NewLearner(m.Keep())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 
 // TestNumbersBeyondMeasure: for any measurement, no reported number is negative.
 func TestNumbersBeyondMeasure(t *testing.T) {
-	m := mind(t, compile(t, `{}`))
+	m := learner(t, compile(t, `{}`))
 	seen := own()
 	var found policy.Found
 	for at := noon.Add(-2 * time.Hour); at.Before(noon); at = at.Add(time.Minute) {
@@ -98,13 +98,13 @@ func TestNumbersBeyondMeasure(t *testing.T) {
 func TestAMaximumWithoutEnd(t *testing.T) {
 	for most, want := range map[int64]int32{999_999: 999_999, math.MaxInt32: math.MaxInt32, math.MaxInt64: math.MaxInt32} {
 		p := compile(t, `{mode: Auto}`)
-		m, seen := mind(t, p), own()
+		m, seen := learner(t, p), own()
 		*seen.Governor.Bounds.Max = most
 		found := live(t, m, seen, 2*24*time.Hour)
 		if a := found.Report.Autoscaler; *a.Max.Own != want || a.Max.Recommended != want {
 			t.Errorf("of %d it tells %d, and recommends %d", most, *a.Max.Own, a.Max.Recommended)
 		}
-		again, err := p.Tuner().NewMind(m.Keep())
+		again, err := p.Tuner().NewLearner(m.Keep())
 		if err != nil {
 			t.Errorf("with %d: %v", most, err)
 			continue

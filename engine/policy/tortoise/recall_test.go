@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// TestWhatIsRecalledIsWhatWouldHaveBeenLearnt: a mind that saw a little and then a history is, byte for byte, one that saw the history.
+// TestWhatIsRecalledIsWhatWouldHaveBeenLearnt: a learner that saw a little and then a history is, byte for byte, one that saw the history.
 func TestWhatIsRecalledIsWhatWouldHaveBeenLearnt(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	var history []policy.Sample
@@ -18,20 +18,20 @@ func TestWhatIsRecalledIsWhatWouldHaveBeenLearnt(t *testing.T) {
 		history = append(history, policy.Sample{At: at, Container: "app", CPU: 200 - 100*math.Cos(day), Memory: 1 << 28, Replicas: 3})
 	}
 	for _, profile := range []string{"Balanced", "Tortoise"} {
-		recalled, lived := mindOf(t, `{profile: `+profile+`}`), mindOf(t, `{profile: `+profile+`}`)
+		recalled, lived := learnerOf(t, `{profile: `+profile+`}`), learnerOf(t, `{profile: `+profile+`}`)
 		recalled.Observe(policy.Sample{At: noon.Add(-time.Hour), Container: "other", CPU: 7000, Memory: 1 << 33, Replicas: 9})
-		if first, newest := recalled.Learnt(); !first.Equal(noon.Add(-time.Hour)) || !newest.Equal(first) {
+		if first, newest := recalled.HistoryRange(); !first.Equal(noon.Add(-time.Hour)) || !newest.Equal(first) {
 			t.Errorf("%s: it has learnt from %s to %s", profile, first, newest)
 		}
-		recalled.Recall(history)
+		recalled.Backfill(history)
 		lived.Observe(history...)
-		if first, newest := recalled.Learnt(); !first.Equal(history[0].At) || !newest.Equal(noon) {
+		if first, newest := recalled.HistoryRange(); !first.Equal(history[0].At) || !newest.Equal(noon) {
 			t.Errorf("%s: it has recalled from %s to %s", profile, first, newest)
 		}
 		if len(lived.Keep()) == 0 || !bytes.Equal(recalled.Keep(), lived.Keep()) {
 			t.Errorf("%s: what was recalled is not what would have been learnt", profile)
 		}
-		if first, newest := mindOf(t, `{profile: `+profile+`}`).Learnt(); !first.IsZero() || !newest.IsZero() {
+		if first, newest := learnerOf(t, `{profile: `+profile+`}`).HistoryRange(); !first.IsZero() || !newest.IsZero() {
 			t.Errorf("%s: a new one has learnt from %s to %s", profile, first, newest)
 		}
 	}

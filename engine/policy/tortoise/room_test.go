@@ -18,7 +18,7 @@ func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs.ToAggregate())
 		}
-		m, err := newMind(&rules, nil)
+		m, err := newLearner(&rules, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

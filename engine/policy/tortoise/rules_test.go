@@ -96,9 +96,10 @@ func TestWhatIsCompiled(t *testing.T) {
 	if _, _, preferred := all.replicaBounds(4, 20); preferred != 7 {
 		t.Errorf("preferred are no more than %d replicas", preferred)
 	}
-	if whole := (&tortoise{rules: all}); whole.Precedence() != 5 || whole.MaxDisruption() != 20 || whole.Acts() ||
-		!(&tortoise{rules: r}).Acts() {
-		t.Errorf("its precedence is %d, it restarts %d %%, and acts while it is Off: %t", whole.Precedence(), whole.MaxDisruption(), whole.Acts())
+	if whole := (&tortoise{rules: all}); whole.Precedence() != 5 || whole.MaxDisruption() != 20 || whole.ActsOnTargets() ||
+		!(&tortoise{rules: r}).ActsOnTargets() {
+		t.Errorf("its precedence is %d, it restarts %d %%, and acts while it is Off: %t", whole.Precedence(), whole.MaxDisruption(),
+			whole.ActsOnTargets())
 	}
 	if least, greatest, preferred := r.replicaBounds(4, 20); least != 2 || greatest != 9 || preferred != 9 {
 		t.Errorf("the bounds are %d to %d, preferred %d", least, greatest, preferred)

@@ -29,7 +29,7 @@ const mostRefused = 8
 
 // takeBack replaces requests whose roll-out does not become ready by the last requests that all pods had. If those are
 // unknown or refused as well, it returns to the owner's. It reports whether it takes the roll-out back.
-func (m *mind) takeBack(seen policy.Seen) bool {
+func (m *learner) takeBack(seen policy.Seen) bool {
 	if m.Off {
 		return false
 	}
@@ -52,7 +52,7 @@ func (m *mind) takeBack(seen policy.Seen) bool {
 }
 
 // haveAll reports whether all pods have the last recommended requests.
-func (m *mind) haveAll(seen policy.Seen) bool {
+func (m *learner) haveAll(seen policy.Seen) bool {
 	for name, set := range m.Setting.Requests {
 		want := workload.Requests{MilliCPU: set.CPU, MemoryBytes: set.Memory}
 		if least, known := seen.Least[name]; known && (least != want || seen.Largest[name] != want) {
@@ -63,14 +63,14 @@ func (m *mind) haveAll(seen policy.Seen) bool {
 }
 
 // isBack reports whether the requests are those to which the last roll-out was taken back.
-func (m *mind) isBack() bool {
+func (m *learner) isBack() bool {
 	n := len(m.Refused)
 	return n > 0 && maps.Equal(m.Refused[n-1].Back, m.Setting.Requests)
 }
 
 // narrowed narrows the bounds of requests: by limits that stay, and by roll-outs that were taken back, so no
 // refused request is tried again.
-func (m *mind) narrowed(name string, l tune.Limits) tune.Limits {
+func (m *learner) narrowed(name string, l tune.Limits) tune.Limits {
 	for _, of := range []struct {
 		amount           func(tune.Request) int64
 		low, high, floor *int64
@@ -95,7 +95,7 @@ func (m *mind) narrowed(name string, l tune.Limits) tune.Limits {
 }
 
 // takenBack returns the last roll-out that was taken back, or nil.
-func (m *mind) takenBack() *v1alpha1.TakenBack {
+func (m *learner) takenBack() *v1alpha1.TakenBack {
 	n := len(m.Refused)
 	if n == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (m *mind) takenBack() *v1alpha1.TakenBack {
 }
 
 // takenBackText describes the roll-out that was taken back and the condition for another try, or returns "".
-func (m *mind) takenBackText() string {
+func (m *learner) takenBackText() string {
 	t := m.takenBack()
 	if t == nil {
 		return ""

@@ -14,7 +14,7 @@ import (
 // and a refused request is a bound, also for the next manager, until the owner or the policy changes.
 func TestRollOutsThatAreTakenBack(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
-	m := mindOf(t, `{mode: Auto}`)
+	m := learnerOf(t, `{mode: Auto}`)
 	own, first, second := tune.Request{CPU: 1000, Memory: 1 << 30}, tune.Request{CPU: 800, Memory: 1 << 30},
 		tune.Request{CPU: 640, Memory: 2 << 30}
 	m.Own, m.Scaled = map[string]tune.Request{"app": own}, "app"
@@ -57,7 +57,7 @@ func TestRollOutsThatAreTakenBack(t *testing.T) {
 	if got := m.takenBack(); len(got.Containers) != 1 || got.Containers[0].CPU.String() != "800m" || got.Containers[0].Memory != nil {
 		t.Errorf("it tells of %+v", got)
 	}
-	next, err := newMind(m.rules, m.Keep())
+	next, err := newLearner(m.rules, m.Keep())
 	if err != nil || len(next.Refused) != 2 || next.limitsOf("app") != m.limitsOf("app") {
 		t.Fatalf("the next manager remembers %+v, %v", next.Refused, err)
 	}

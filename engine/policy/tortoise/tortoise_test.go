@@ -113,15 +113,15 @@ func own() policy.Seen {
 	}
 }
 
-func observe(m policy.Mind, at time.Time) {
+func observe(m policy.Learner, at time.Time) {
 	day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / 1440
 	m.Observe(
 		policy.Sample{At: at, Container: "app", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5},
 		policy.Sample{At: at, Container: "proxy", CPU: 4 - 2*math.Cos(day), Memory: 30 << 20, Replicas: 5})
 }
 
-// live shows a mind some time, up to noon, and returns its last result.
-func live(t *testing.T, m policy.Mind, seen policy.Seen, long time.Duration) policy.Found {
+// live shows a learner some time, up to noon, and returns its last result.
+func live(t *testing.T, m policy.Learner, seen policy.Seen, long time.Duration) policy.Found {
 	t.Helper()
 	var found policy.Found
 	for at := noon.Add(-long); !at.After(noon); at = at.Add(4 * time.Minute) {
@@ -136,9 +136,9 @@ func live(t *testing.T, m policy.Mind, seen policy.Seen, long time.Duration) pol
 	return found
 }
 
-func mind(t *testing.T, p *policy.Policy) policy.Mind {
+func learner(t *testing.T, p *policy.Policy) policy.Learner {
 	t.Helper()
-	m, err := p.Tuner().NewMind(nil)
+	m, err := p.Tuner().NewLearner(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +153,12 @@ func amountOf(name string, of workload.Resource) workload.Amount {
 // autoscaler. A target for memory stays.
 func TestAdvice(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
-	m := mind(t, p)
+	m := learner(t, p)
 	if found := live(t, m, own(), 20*time.Minute); found.Advice != nil || found.Report.Phase != "GatheringData" ||
 		len(found.Report.Containers) > 0 {
 		t.Errorf("after 20 minutes it finds %+v", found)
 	}
-	found := live(t, mind(t, p), own(), 4*24*time.Hour)
+	found := live(t, learner(t, p), own(), 4*24*time.Hour)
 	a := found.Advice
 	if found.Report.Phase != "Working" || a == nil || found.Trouble != "" {
 		t.Fatalf("after four days it finds %+v", found)
@@ -186,16 +186,16 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestARestartChangesNothing: a mind from a checkpoint has the same result.
+// TestARestartChangesNothing: a learner from a checkpoint has the same result.
 func TestARestartChangesNothing(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
-	kept := mind(t, p)
+	kept := learner(t, p)
 	live(t, kept, own(), 26*time.Hour)
 	data := kept.Keep()
 	if len(data) == 0 || len(data) > 64<<10 {
 		t.Errorf("%d bytes are kept", len(data))
 	}
-	restarted, err := p.Tuner().NewMind(data)
+	restarted, err := p.Tuner().NewLearner(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestARestartChangesNothing(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]byte{[]byte("nonsense"), data[:len(data)/2]} {
-		if _, err := p.Tuner().NewMind(bad); err == nil {
+		if _, err := p.Tuner().NewLearner(bad); err == nil {
 			t.Error("what cannot be read is taken for a history")
 		}
 	}
@@ -219,7 +219,7 @@ func TestARestartChangesNothing(t *testing.T) {
 // TestManyContainersAreKeptWithinTheLimit: those that are not scaled are left out first.
 func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
-	m := mind(t, p)
+	m := learner(t, p)
 	seen := own()
 	seen.Own = seen.Own[:1]
 	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {
@@ -238,7 +238,7 @@ func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 	if len(data) > 64<<10 || len(data) < 32<<10 {
 		t.Errorf("%d bytes are kept", len(data))
 	}
-	again, err := p.Tuner().NewMind(data)
+	again, err := p.Tuner().NewLearner(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestWithoutAnAutoscaler(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	seen := own()
 	seen.Governor = nil
-	found := live(t, mind(t, p), seen, 3*24*time.Hour)
+	found := live(t, learner(t, p), seen, 3*24*time.Hour)
 	if a := found.Advice; a == nil || a.Min != nil || a.Max != nil || len(a.Targets) > 0 {
 		t.Fatalf("it asks for %+v", a)
 	}
@@ -269,7 +269,7 @@ func TestWithoutAnAutoscaler(t *testing.T) {
 // TestFromOffToAuto: Off shows the final values, and Auto begins from the present ones, by steps.
 func TestFromOffToAuto(t *testing.T) {
 	off := compile(t, `{}`)
-	m := mind(t, off)
+	m := learner(t, off)
 	there := live(t, m, own(), 3*24*time.Hour).Advice.Amounts[amountOf("app", workload.CPU)]
 	m = compile(t, `{mode: Auto}`).Tuner().Adopt(m)
 	seen := own()
@@ -294,7 +294,7 @@ func TestFromOffToAuto(t *testing.T) {
 // emergency.
 func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
-	m := mind(t, p)
+	m := learner(t, p)
 	live(t, m, own(), 3*24*time.Hour)
 	seen := own()
 	seen.Now = noon.Add(10 * time.Hour)
@@ -308,7 +308,7 @@ func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
 		t.Errorf("after ten hours of silence it is %s with a minimum of %d", found.Report.Phase, *found.Advice.Min)
 	}
 	manual := compile(t, `{mode: Emergency}`)
-	if got := live(t, mind(t, manual), own(), 3*24*time.Hour).Report.Phase; got != "Emergency" {
+	if got := live(t, learner(t, manual), own(), 3*24*time.Hour).Report.Phase; got != "Emergency" {
 		t.Errorf("by hand it is %s", got)
 	}
 }
@@ -325,15 +325,15 @@ func TestBoundsOfTheOwner(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	seen := own()
 	seen.Governor.Bounds = workload.Bounds{Min: ptr.To(int64(1)), Max: ptr.To(int64(7))}
-	if a := live(t, mind(t, p), seen, 3*24*time.Hour).Advice; *a.Max != reaching(7_000, a) || *a.Min > 7 || *a.Min < 1 {
+	if a := live(t, learner(t, p), seen, 3*24*time.Hour).Advice; *a.Max != reaching(7_000, a) || *a.Min > 7 || *a.Min < 1 {
 		t.Errorf("it asks for %d to %d", *a.Min, *a.Max)
 	}
 	seen.Governor.Bounds.Min = ptr.To(int64(0))
-	if a := live(t, mind(t, p), seen, 3*24*time.Hour).Advice; a.Min != nil || *a.Max != reaching(7_000, a) {
+	if a := live(t, learner(t, p), seen, 3*24*time.Hour).Advice; a.Min != nil || *a.Max != reaching(7_000, a) {
 		t.Errorf("it asks for a minimum of %v", a.Min)
 	}
 	given := compile(t, `{mode: Auto, replicas: {min: 9, max: 40}}`)
-	if a := live(t, mind(t, given), own(), 3*24*time.Hour).Advice; *a.Max != 40 || *a.Min < 9 {
+	if a := live(t, learner(t, given), own(), 3*24*time.Hour).Advice; *a.Max != 40 || *a.Min < 9 {
 		t.Errorf("it asks for %d to %d", *a.Min, *a.Max)
 	}
 }
@@ -344,9 +344,9 @@ func TestReplicasAreForWhatPodsHave(t *testing.T) {
 	for mode, more := range map[string]bool{"Auto": true, `"Off"`: false} {
 		spec := fmt.Sprintf("{mode: %s}", mode)
 		seen := own()
-		plain := live(t, mind(t, compile(t, spec)), seen, 26*time.Hour).Report.Autoscaler.Min
+		plain := live(t, learner(t, compile(t, spec)), seen, 26*time.Hour).Report.Autoscaler.Min
 		seen.Requested = map[string]int64{"app": 100, "proxy": 10}
-		got := live(t, mind(t, compile(t, spec)), seen, 26*time.Hour).Report.Autoscaler.Min
+		got := live(t, learner(t, compile(t, spec)), seen, 26*time.Hour).Report.Autoscaler.Min
 		if got.Recommended < plain.Recommended || strings.Contains(got.Reason, "while pods request 100m") != more {
 			t.Errorf("%s: %d (%s), and %d (%s) while pods request 100m", mode, plain.Recommended, plain.Reason, got.Recommended, got.Reason)
 		}

@@ -12,7 +12,7 @@ import (
 // first step is an allowed one, and before it the present values stay.
 func TestWhatWasOnlyRecommendedIsNotCarriedOut(t *testing.T) {
 	off, auto := compile(t, `{}`), compile(t, `{mode: Auto}`)
-	m := mind(t, off)
+	m := learner(t, off)
 	seen := own()
 	advice := live(t, m, seen, 3*24*time.Hour).Advice
 	if cpu := advice.Amounts[amountOf("app", workload.CPU)]; cpu == 0 || cpu >= 800 {

@@ -12,7 +12,7 @@ import (
 
 // othersAmong returns the requests that a VerticalPodAutoscaler changes itself. They are left to it, because two
 // writers would take turns. In mode Off there is nothing to leave.
-func (m *mind) othersAmong(seen policy.Seen) map[workload.Amount]string {
+func (m *learner) othersAmong(seen policy.Seen) map[workload.Amount]string {
 	if isOff(m.rules.mode) {
 		return nil
 	}
@@ -43,7 +43,7 @@ func recommender(all []policy.SeenVertical) *policy.SeenVertical {
 }
 
 // vertical returns the VerticalPodAutoscaler's recommendation by container, or nil if requests have another source.
-func (m *mind) vertical(seen policy.Seen) map[string]tune.Vertical {
+func (m *learner) vertical(seen policy.Seen) map[string]tune.Vertical {
 	v := recommender(seen.Verticals)
 	if !m.rules.source.Vertical || v == nil {
 		return nil
@@ -61,7 +61,7 @@ func requestOf(r workload.Requests) tune.Request {
 }
 
 // verticalTrouble names the acting VerticalPodAutoscalers, or the reason why none recommends anything.
-func (m *mind) verticalTrouble(seen policy.Seen) string {
+func (m *learner) verticalTrouble(seen policy.Seen) string {
 	var all []string
 	for _, v := range seen.Verticals {
 		var requests []string
@@ -83,7 +83,7 @@ func (m *mind) verticalTrouble(seen policy.Seen) string {
 }
 
 // withoutVertical returns the reason for requests that stay without a recommendation.
-func (m *mind) withoutVertical(seen policy.Seen) string {
+func (m *learner) withoutVertical(seen policy.Seen) string {
 	v := recommender(seen.Verticals)
 	switch {
 	case !m.rules.source.Vertical:

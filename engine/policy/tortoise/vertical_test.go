@@ -25,7 +25,7 @@ func recommending(mode string, edit ...func(*policy.SeenVertical)) policy.SeenVe
 	return v
 }
 
-// found returns the result of a mind after two days beside VerticalPodAutoscalers.
+// found returns the result of a learner after two days beside VerticalPodAutoscalers.
 func found(t *testing.T, spec string, governed bool, all ...policy.SeenVertical) policy.Found {
 	t.Helper()
 	p, errs := tortoise.Compile(read(t, spec), requesting)
@@ -37,7 +37,7 @@ func found(t *testing.T, spec string, governed bool, all ...policy.SeenVertical)
 	if !governed {
 		seen.Governor = nil
 	}
-	return live(t, mind(t, p), seen, 48*time.Hour)
+	return live(t, learner(t, p), seen, 48*time.Hour)
 }
 
 func asked(f policy.Found, container string, of workload.Resource) (int64, bool) {

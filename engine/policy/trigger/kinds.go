@@ -14,12 +14,12 @@ import (
 // Kinds returns the rows of triggers in the table of policy kinds.
 func Kinds() []policy.Kind {
 	return policy.Pair(KindName, "triggers", "ftrg",
-		policy.NewKind[v1alpha1.Trigger, v1alpha1.TriggerList](Compile, func(t *v1alpha1.Trigger) policy.Parts {
+		policy.NewKind[v1alpha1.Trigger, v1alpha1.TriggerList](Compile, func(t *v1alpha1.Trigger) policy.Meta {
 			return parts(&t.Spec.Target, t.Spec.TriggerRules, &t.Status, func() []policy.Right {
 				return rights(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TriggerRules, t.Spec.Template)
 			})
 		}),
-		policy.NewKind[v1alpha1.ClusterTrigger, v1alpha1.ClusterTriggerList](CompileCluster, func(t *v1alpha1.ClusterTrigger) policy.Parts {
+		policy.NewKind[v1alpha1.ClusterTrigger, v1alpha1.ClusterTriggerList](CompileCluster, func(t *v1alpha1.ClusterTrigger) policy.Meta {
 			return parts(&t.Spec.Target.TargetSelector, t.Spec.TriggerRules, &t.Status,
 				func() []policy.Right { return rights(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TriggerRules, nil) })
 		}))
@@ -27,12 +27,12 @@ func Kinds() []policy.Kind {
 
 // parts returns the kinds of the target among the parts: the validity of a trigger can depend on them.
 func parts(selector *v1alpha1.TargetSelector, rules v1alpha1.TriggerRules, status *v1alpha1.TriggerStatus,
-	rights func() []policy.Right) policy.Parts {
+	rights func() []policy.Right) policy.Meta {
 	lists := make([][]v1alpha1.WindowCalendar, len(rules.Triggers))
 	for i := range rules.Triggers {
 		lists[i] = rules.Triggers[i].Calendars
 	}
-	return policy.Parts{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(selector.Kinds), Calendars: when.Names(lists...),
+	return policy.Meta{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(selector.Kinds), Calendars: when.Names(lists...),
 		Rights: rights}
 }
 

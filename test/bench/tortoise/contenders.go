@@ -43,11 +43,11 @@ var contenders = []contender{
 	{name: "cron", scaled: true, make: func(w *world) tuner { return newCron(w) }},
 	{name: "hpa-vpa", scaled: true, make: func(*world) tuner { return &vpa{} }},
 	{name: Original, scaled: true, make: func(w *world) tuner {
-		return newMind(w, v1alpha1.TortoiseRules{Profile: v1alpha1.ProfileTortoise}, false)
+		return newLearner(w, v1alpha1.TortoiseRules{Profile: v1alpha1.ProfileTortoise}, false)
 	}},
-	{name: Flyball, scaled: true, make: func(w *world) tuner { return newMind(w, v1alpha1.TortoiseRules{}, false) }},
+	{name: Flyball, scaled: true, make: func(w *world) tuner { return newLearner(w, v1alpha1.TortoiseRules{}, false) }},
 	{name: All, scaled: true, make: func(w *world) tuner {
-		return newMind(w, v1alpha1.TortoiseRules{
+		return newLearner(w, v1alpha1.TortoiseRules{
 			History: v1alpha1.TunedHistory{Source: v1alpha1.HistoryPrometheus}, Vertical: v1alpha1.TunedVertical{Apply: v1alpha1.ApplyInPlace},
 		}, true)
 	}},

@@ -77,7 +77,7 @@ func TestAdviceIsCarriedOut(t *testing.T) {
 func TestAMindIsToldOfThePods(t *testing.T) {
 	w := newWorld("diurnal", 2, 1)
 	c := newCluster(w, false, w.owner)
-	m := newMind(w, v1alpha1.TortoiseRules{}, false)
+	m := newLearner(w, v1alpha1.TortoiseRules{}, false)
 	for range 4 {
 		c.step()
 	}

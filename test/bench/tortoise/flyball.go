@@ -12,9 +12,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// mind is a Tortoise as the manager has it: it sees one sample a minute, decides once a minute, and its advice is carried out.
-type mind struct {
-	policy.Mind
+// learner is a Tortoise as the manager has it: it sees one sample a minute, decides once a minute, and its advice is carried out.
+type learner struct {
+	policy.Learner
 	seen policy.Seen
 	// throttling says that samples tell what limits kept from being served, as those of Prometheus do.
 	throttling bool
@@ -27,19 +27,19 @@ const (
 	mebi       = 1 << 20
 )
 
-// newMind makes what a policy with some rules learns and decides with. With modes other than Auto nothing would be carried out.
-func newMind(w *world, rules v1alpha1.TortoiseRules, throttling bool) *mind {
+// newLearner makes what a policy with some rules learns and decides with. With modes other than Auto nothing would be carried out.
+func newLearner(w *world, rules v1alpha1.TortoiseRules, throttling bool) *learner {
 	rules.Mode = v1alpha1.TortoiseAuto
 	tuner, errs := policytortoise.NewTuner(rules)
 	if len(errs) > 0 {
 		panic(fmt.Sprintf("the rules of a contender are refused: %v", errs.ToAggregate()))
 	}
-	m, err := tuner.NewMind(nil)
+	m, err := tuner.NewLearner(nil)
 	if err != nil {
 		panic(fmt.Sprintf("nothing was kept, and it cannot be read: %v", err))
 	}
 	own := w.owner
-	return &mind{Mind: m, throttling: throttling, seen: policy.Seen{
+	return &learner{Learner: m, throttling: throttling, seen: policy.Seen{
 		Since: w.start, Pods: policy.SeenPods{Able: true}, Node: workload.Requests{MilliCPU: 16_000, MemoryBytes: 64 << 30},
 		Requested: map[string]int64{}, Largest: map[string]workload.Requests{},
 		Own: workload.Allocations{
@@ -58,7 +58,7 @@ func requests(milli, mebis float64) workload.Requests {
 	return workload.Requests{MilliCPU: int64(milli), MemoryBytes: int64(mebis * mebi)}
 }
 
-func (m *mind) tune(c *cluster) {
+func (m *learner) tune(c *cluster) {
 	if c.t%ticksPerMin != 0 {
 		return
 	}
@@ -80,7 +80,7 @@ func (m *mind) tune(c *cluster) {
 }
 
 // look sees what there is besides usage.
-func (m *mind) look(c *cluster) {
+func (m *learner) look(c *cluster) {
 	s := &m.seen
 	s.Now, s.Replicas, s.Ready, s.Started, s.Stuck = c.at(c.t), c.replicas, 0, nil, c.t > 0 && c.blind[c.t-1]
 	var apps, sides float64

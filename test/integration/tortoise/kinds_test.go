@@ -125,11 +125,11 @@ var _ = Describe("A Tortoise over kinds that only adapters describe", func() {
 			gvk := obj.GroupVersionKind()
 			t := tortoiseOf(ns, v1alpha1.TortoiseAuto)
 			t.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: gvk.Group, Kind: gvk.Kind}}
-			mind := mindOf(t)
+			learner := learnerOf(t)
 			for at := noon.Add(-4 * 24 * time.Hour); !at.After(noon); at = at.Add(2 * time.Minute) {
-				mind.Observe(used(at, container))
+				learner.Observe(used(at, container))
 			}
-			rememberFor(v1alpha1.TunedTarget{Group: gvk.Group, Kind: gvk.Kind, Name: "db"}, obj, mind)
+			rememberFor(v1alpha1.TunedTarget{Group: gvk.Group, Kind: gvk.Kind, Name: "db"}, obj, learner)
 			start(clocktesting.NewFakeClock(noon.Add(time.Minute)))
 			Expect(env.Client.Create(ctx, t)).To(Succeed())
 			DeferCleanup(func() { suite.Remove(ctx, env, t) })

@@ -145,13 +145,13 @@ var _ = Describe("A Tortoise with the profile Tortoise", func() {
 		ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
 		t := tortoiseOf(ns, v1alpha1.TortoiseAuto)
 		t.Spec.Profile = v1alpha1.ProfileTortoise
-		lived := func() policy.Mind {
-			mind := mindOf(t)
+		lived := func() policy.Learner {
+			learner := learnerOf(t)
 			for at := noon.Add(-8 * 24 * time.Hour); !at.After(noon); at = at.Add(10 * time.Minute) {
-				mind.Observe(used(at, "main"))
-				mind.Decide(seen(ns, at))
+				learner.Observe(used(at, "main"))
+				learner.Decide(seen(ns, at))
 			}
-			return mind
+			return learner
 		}
 		remember(ns, lived())
 		clock := clocktesting.NewFakeClock(noon.Add(time.Minute))

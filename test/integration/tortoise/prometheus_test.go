@@ -150,10 +150,11 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 		opts.Prometheus = app.PrometheusOptions{Address: url}
 		suite.Start(ctx, env, opts, adapters...)
 		t := newTortoise(ns, v1alpha1.TortoiseOff, fromPrometheus, func(s *v1alpha1.TortoiseSpec) { s.History.Window = "72h" })
-		mind := mindOf(t)
-		mind.Observe(history...)
-		mind.Observe(policy.Sample{At: noon, Container: "main", CPU: scrapedSample(cpu, noon).CPU, Memory: 100 << 20, Replicas: 5}) // the present
-		found := mind.Decide(seen(ns, noon)).Report
+		learner := learnerOf(t)
+		learner.Observe(history...)
+		// the present
+		learner.Observe(policy.Sample{At: noon, Container: "main", CPU: scrapedSample(cpu, noon).CPU, Memory: 100 << 20, Replicas: 5})
+		found := learner.Decide(seen(ns, noon)).Report
 		Expect(found.Phase).To(Equal("Working"))
 		Eventually(func(g Gomega) {
 			st := recommendation(ns, "web")(g)

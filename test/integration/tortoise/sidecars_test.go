@@ -84,11 +84,11 @@ var _ = Describe("Sidecars of a target that is tuned in place", func() {
 			}
 		}).Should(Succeed())
 		before := resources(Default)
-		mind := learnt(ns)
+		learner := learnt(ns)
 		for at := noon.Add(-4 * 24 * time.Hour); !at.After(noon); at = at.Add(2 * time.Minute) {
-			mind.Observe(used(at, "side"), used(at, "a-proxy"))
+			learner.Observe(used(at, "side"), used(at, "a-proxy"))
 		}
-		remember(ns, mind)
+		remember(ns, learner)
 		t := newTortoise(ns, v1alpha1.TortoiseAuto, inPlace(v1alpha1.ApplyInPlace))
 		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
 		Eventually(func(g Gomega) {

@@ -82,15 +82,15 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 			m := begin()
 			t := newTortoise(ns, v1alpha1.TortoiseAuto, fromPrometheus)
 			for _, name := range []string{"web", "plain"} {
-				mind := mindOf(t)
+				learner := learnerOf(t)
 				for at := noon.Add(-14 * 24 * time.Hour); !at.After(noon); at = at.Add(time.Minute) {
-					mind.Observe(used(at, "main"))
+					learner.Observe(used(at, "main"))
 				}
 				what := seen(ns, noon)
 				if name == "plain" {
 					what.Governor = nil
 				}
-				want := mind.Decide(what).Report
+				want := learner.Decide(what).Report
 				Expect(want.Phase).To(Equal("Working"))
 				Eventually(func(g Gomega) {
 					st := recommendation(ns, name)(g)

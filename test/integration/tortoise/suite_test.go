@@ -215,7 +215,7 @@ func requests(namespace, name string) func(Gomega) map[string]string {
 	}
 }
 
-// seen is what a mind sees of the Deployment with the autoscaler.
+// seen is what a learner sees of the Deployment with the autoscaler.
 func seen(namespace string, now time.Time) policy.Seen {
 	return policy.Seen{Now: now, Since: now, Replicas: 5, Ready: 5,
 		Own: workload.Allocations{{Component: "main", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30},
@@ -228,35 +228,35 @@ func seen(namespace string, now time.Time) policy.Seen {
 	}
 }
 
-// learnt is a mind that has seen four days of a daily load up to noon, of which the last sample is what the pods use in the cluster.
-func learnt(namespace string) policy.Mind {
+// learnt is a learner that has seen four days of a daily load up to noon, of which the last sample is what the pods use in the cluster.
+func learnt(namespace string) policy.Learner {
 	GinkgoHelper()
 	return learntUntil(namespace, noon)
 }
 
 // learntUntil is the same up to another instant, at which the clock of the load stands at noon.
-func learntUntil(namespace string, end time.Time) policy.Mind { return learntOf(namespace, end, 5) }
+func learntUntil(namespace string, end time.Time) policy.Learner { return learntOf(namespace, end, 5) }
 
 // learntOf is the same for a number of pods.
-func learntOf(namespace string, end time.Time, pods int) policy.Mind {
+func learntOf(namespace string, end time.Time, pods int) policy.Learner {
 	GinkgoHelper()
-	mind := mindOf(tortoiseOf(namespace, v1alpha1.TortoiseAuto))
+	learner := learnerOf(tortoiseOf(namespace, v1alpha1.TortoiseAuto))
 	for ago := 4 * 24 * time.Hour; ago >= 0; ago -= 2 * time.Minute {
 		sample := used(noon.Add(-ago), "main")
 		sample.At, sample.Replicas = end.Add(-ago), pods
-		mind.Observe(sample)
+		learner.Observe(sample)
 	}
-	return mind
+	return learner
 }
 
-// mindOf is that of a policy, which has learnt nothing.
-func mindOf(t *v1alpha1.Tortoise) policy.Mind {
+// learnerOf is that of a policy, which has learnt nothing.
+func learnerOf(t *v1alpha1.Tortoise) policy.Learner {
 	GinkgoHelper()
 	compiled, errs := tortoise.Compile(t, tortoise.Context{})
 	Expect(errs).To(BeEmpty())
-	mind, err := compiled.Tuner().NewMind(nil)
+	learner, err := compiled.Tuner().NewLearner(nil)
 	Expect(err).NotTo(HaveOccurred())
-	return mind
+	return learner
 }
 
 // used is what a container used at an instant of the daily load.
@@ -265,34 +265,34 @@ func used(at time.Time, container string) policy.Sample {
 	return policy.Sample{At: at, Container: container, CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5}
 }
 
-// remember has the manager find what a mind has learnt of the Deployment web.
-func remember(namespace string, mind policy.Mind) {
+// remember has the manager find what a learner has learnt of the Deployment web.
+func remember(namespace string, learner policy.Learner) {
 	GinkgoHelper()
-	rememberOf(namespace, "web", mind)
+	rememberOf(namespace, "web", learner)
 }
 
 // rememberOf does the same for another Deployment.
-func rememberOf(namespace, name string, mind policy.Mind) {
+func rememberOf(namespace, name string, learner policy.Learner) {
 	GinkgoHelper()
 	var d appsv1.Deployment
 	Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &d)).To(Succeed())
-	rememberFor(v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: name}, &d, mind)
+	rememberFor(v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: name}, &d, learner)
 }
 
 // rememberFor does the same for an object of any kind.
-func rememberFor(target v1alpha1.TunedTarget, obj client.Object, mind policy.Mind) {
+func rememberFor(target v1alpha1.TunedTarget, obj client.Object, learner policy.Learner) {
 	GinkgoHelper()
-	rememberBy("tuned", target, obj, mind)
+	rememberBy("tuned", target, obj, learner)
 }
 
 // rememberBy does the same for a Tortoise of some name.
-func rememberBy(name string, target v1alpha1.TunedTarget, obj client.Object, mind policy.Mind) {
+func rememberBy(name string, target v1alpha1.TunedTarget, obj client.Object, learner policy.Learner) {
 	GinkgoHelper()
 	Expect(env.Client.Create(ctx, &v1alpha1.UsageCheckpoint{
 		ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: strings.ToLower(target.Kind) + "." + target.Group + "-" + target.Name},
 		Spec: v1alpha1.UsageCheckpointSpec{
 			Target: target, Policy: "Tortoise/" + obj.GetNamespace() + "/" + name, TargetUID: string(obj.GetUID()),
-			Data: base64.StdEncoding.EncodeToString(mind.Keep()),
+			Data: base64.StdEncoding.EncodeToString(learner.Keep()),
 		},
 	})).To(Succeed())
 }

@@ -232,7 +232,7 @@ func (in *Input) usual(name string) float64 {
 
 // tuned replays a policy.
 func (in *Input) tuned() (*Output, error) {
-	mind, err := in.Policy.NewMind(nil)
+	learner, err := in.Policy.NewLearner(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (in *Input) tuned() (*Output, error) {
 	replicas, low := 0, 0
 	decide := func(at time.Time) {
 		seen.Now, seen.Replicas, seen.Ready = at, max(replicas, low), max(replicas, low)
-		found = mind.Decide(seen)
+		found = learner.Decide(seen)
 		if a := found.Report.Autoscaler; a != nil && in.Governor != nil {
 			low = int(a.Min.Recommended)
 		}
@@ -258,7 +258,7 @@ func (in *Input) tuned() (*Output, error) {
 			earlier = then.read(found)
 		}
 		for _, s := range samples {
-			mind.Observe(s)
+			learner.Observe(s)
 		}
 		if n := replicasOf(samples); n > 0 {
 			replicas = n

@@ -59,11 +59,11 @@ func run(t *testing.T, in Input) *Output {
 	return o
 }
 
-// TestNumbersAreThoseOfTheManager: the final values of its mind, decision by decision.
+// TestNumbersAreThoseOfTheManager: the final values of its learner, decision by decision.
 func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	in := recorded(t, "Balanced", 2*24*time.Hour)
 	o := run(t, in)
-	mind, err := in.Policy.NewMind(nil)
+	learner, err := in.Policy.NewLearner(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,13 +73,13 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	}}
 	var found policy.Found
 	for i := 0; i < len(in.Samples); i += 2 {
-		mind.Observe(in.Samples[i], in.Samples[i+1])
+		learner.Observe(in.Samples[i], in.Samples[i+1])
 		seen.Now, seen.Replicas = in.Samples[i].At, in.Samples[i].Replicas
 		if a := found.Report.Autoscaler; a != nil {
 			seen.Replicas = max(seen.Replicas, int(a.Min.Recommended))
 		}
 		seen.Ready = seen.Replicas
-		found = mind.Decide(seen)
+		found = learner.Decide(seen)
 	}
 	st := found.Report
 	if o.Min.Recommended != int64(st.Autoscaler.Min.Recommended) || o.Max.Recommended != int64(st.Autoscaler.Max.Recommended) ||

@@ -152,7 +152,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 func policies(memory *world.Memory) map[workload.Ref][]string {
 	all := map[workload.Ref][]string{}
 	memory.Policies(func(p *world.Policy) bool {
-		if !p.IsBroken() && p.Kind.Acts() {
+		if !p.IsBroken() && p.Kind.ActsOnTargets() {
 			memory.EachTarget(p, func(ref workload.Ref) { all[ref] = append(all[ref], p.ID.String()) })
 		}
 		return true

@@ -50,7 +50,7 @@ func (t *tier) free() []int {
 // So each pod has a level in its domain, and all pods of a level are below the next level.
 func (t *tier) fill(heights []int, pods, under []*podplan.Pod, labels []string) {
 	if len(labels) == 0 {
-		t.seat(heights, pods)
+		t.assignCosts(heights, pods)
 		return
 	}
 	in, lower := byDomain(pods, labels[0]), byDomain(under, labels[0])
@@ -94,9 +94,9 @@ func (t *tier) shareOut(heights []int, domains []string, label string, share map
 	}
 }
 
-// seat assigns heights to pods: pods keep their current height if possible, and of the others the longest-staying pod
+// assignCosts assigns heights to pods: pods keep their current height if possible, and of the others the longest-staying pod
 // gets the lowest height.
-func (t *tier) seat(heights []int, pods []*podplan.Pod) {
+func (t *tier) assignCosts(heights []int, pods []*podplan.Pod) {
 	left := map[*podplan.Pod]bool{}
 	for _, p := range pods {
 		left[p] = true

@@ -61,8 +61,8 @@ func (t *Tuner) Observe(samples ...model.Sample) {
 	}
 }
 
-// Learnt returns the instants of the first and of the newest sample, or zero times.
-func (t *Tuner) Learnt() (first, newest time.Time) { return t.first, t.newest }
+// HistoryRange returns the instants of the first and of the newest sample, or zero times.
+func (t *Tuner) HistoryRange() (first, newest time.Time) { return t.first, t.newest }
 
 // Forget drops all samples. Slots are of decisions, and stay.
 func (t *Tuner) Forget() { t.vpa, t.first, t.newest = Recommender{}, time.Time{}, time.Time{} }

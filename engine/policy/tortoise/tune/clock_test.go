@@ -31,7 +31,7 @@ func TestAClockThatWasAheadStopsNothing(t *testing.T) {
 // TestALearntHistory: its first and last instant, its room for the target's containers, and its loss.
 func TestALearntHistory(t *testing.T) {
 	tuner, now := steady()
-	first, newest := tuner.Learnt()
+	first, newest := tuner.HistoryRange()
 	if !first.Equal(tuner.Usage.First()) || !newest.Equal(tuner.Usage.Newest()) || !first.Before(newest) || newest.After(now) {
 		t.Errorf("it has learnt from %s to %s, and it is %s", first, newest, now)
 	}
@@ -43,7 +43,7 @@ func TestALearntHistory(t *testing.T) {
 	}
 	tuner.State.Chosen, tuner.State.Moved, tuner.State.Aim.Request = now, now, 700
 	tuner.Forget()
-	if first, newest := tuner.Learnt(); !first.IsZero() || !newest.IsZero() || len(tuner.Usage.Containers()) != 0 {
+	if first, newest := tuner.HistoryRange(); !first.IsZero() || !newest.IsZero() || len(tuner.Usage.Containers()) != 0 {
 		t.Errorf("after all was forgotten it has learnt from %s to %s", first, newest)
 	}
 	if s := tuner.State; !s.Chosen.IsZero() || !s.Moved.IsZero() || s.Aim.Request != 700 || tuner.shares != nil {

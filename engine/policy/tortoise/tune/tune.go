@@ -212,8 +212,8 @@ func (t *Tuner) Observe(samples ...model.Sample) {
 	}
 }
 
-// Learnt returns the instants of the first and of the newest sample, or zero times.
-func (t *Tuner) Learnt() (first, newest time.Time) { return t.Usage.First(), t.Usage.Newest() }
+// HistoryRange returns the instants of the first and of the newest sample, or zero times.
+func (t *Tuner) HistoryRange() (first, newest time.Time) { return t.Usage.First(), t.Usage.Newest() }
 
 // Forget drops all samples and their results.
 func (t *Tuner) Forget() {

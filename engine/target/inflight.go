@@ -8,37 +8,37 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// unseen remembers writes that the watches may not have delivered yet. A write to an object is safe without it,
+// inflight remembers writes that the watches may not have delivered yet. A write to an object is safe without it,
 // because the patch is conditional on the object's version. But a decision also depends on autoscalers and scale
 // targets, and their changes arrive by watches of their own.
-type unseen struct {
+type inflight struct {
 	mu    sync.Mutex
-	wrote map[workload.Ref]unseenWrite
+	wrote map[workload.Ref]inflightWrite
 }
 
-// unseenWrite is a write to one version of an object.
-type unseenWrite struct {
+// inflightWrite is a write to one version of an object.
+type inflightWrite struct {
 	version string
 	// n is the number of concurrent writers: only one of them succeeds.
 	n int
 }
 
-func newUnseen() *unseen { return &unseen{wrote: map[workload.Ref]unseenWrite{}} }
+func newInflight() *inflight { return &inflight{wrote: map[workload.Ref]inflightWrite{}} }
 
 // begin records a write to a version of an object before sending. The record is dropped once a different version is seen.
-func (u *unseen) begin(ref workload.Ref, version string) {
+func (u *inflight) begin(ref workload.Ref, version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	w := u.wrote[ref]
 	if w.version != version {
-		w = unseenWrite{version: version}
+		w = inflightWrite{version: version}
 	}
 	w.n++
 	u.wrote[ref] = w
 }
 
 // end removes the record of a write that has not changed the object.
-func (u *unseen) end(ref workload.Ref, version string) {
+func (u *inflight) end(ref workload.Ref, version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	w, ok := u.wrote[ref]
@@ -54,7 +54,7 @@ func (u *unseen) end(ref workload.Ref, version string) {
 
 // see records the known version of an object. It reports whether the version is the one from before a write, so the
 // watch is behind.
-func (u *unseen) see(ref workload.Ref, version string) (behind bool) {
+func (u *inflight) see(ref workload.Ref, version string) (behind bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	w, wrote := u.wrote[ref]

@@ -19,14 +19,14 @@ func object(name string) workload.Ref { return workload.Ref{Namespace: "shop", N
 
 // An awaited target is pending, and its former messages are dropped.
 func TestAwaitedTargetsArePending(t *testing.T) {
-	b := NewBook(func(workload.Policy) {})
-	b.Count(object("web"), []Mark{{Policy: policyID, State: Overridden, Override: "changed by hand", Conflict: "overruled"}})
-	b.Count(object("api"), []Mark{{Policy: policyID, State: Failed, Failure: "no"}})
-	b.Count(object("db"), []Mark{{Policy: policyID, State: Pending, Waiting: "waits for its batch"}})
+	b := NewTracker(func(workload.Policy) {})
+	b.Count(object("web"), []TargetResult{{Policy: policyID, State: Overridden, Override: "changed by hand", Conflict: "overruled"}})
+	b.Count(object("api"), []TargetResult{{Policy: policyID, State: Failed, Failure: "no"}})
+	b.Count(object("db"), []TargetResult{{Policy: policyID, State: Pending, Waiting: "waits for its batch"}})
 	b.Expect(policyID, object("late"))
 	b.Expect(policyID, object("web")) // the target is known
-	now := func() (out tally) {
-		b.read(policyID, func(t *tally) { out = t.copy() })
+	now := func() (out counts) {
+		b.read(policyID, func(t *counts) { out = t.copy() })
 		return out
 	}
 	if got := now(); got.total() != 4 || got.unseen != 1 || got.counts[Pending] != 2 {
@@ -41,7 +41,7 @@ func TestAwaitedTargetsArePending(t *testing.T) {
 		t.Errorf("what is said: %+v", got)
 	}
 	for _, name := range []string{"web", "api", "db"} {
-		b.Count(object(name), []Mark{{Policy: policyID, State: Asleep}})
+		b.Count(object(name), []TargetResult{{Policy: policyID, State: Asleep}})
 	}
 	b.Count(object("late"), nil) // deleted before the first decision
 	if got := now(); got.total() != 3 || got.unseen != 0 || got.counts[Asleep] != 3 || len(got.conflicts)+len(got.failures) != 0 {
@@ -83,17 +83,18 @@ func TestEventNotesAreCutToTheLimit(t *testing.T) {
 
 // The message of a target belongs to the state it is counted in, so that lists of names agree with the counts.
 func TestMessagesBelongToTheCountedState(t *testing.T) {
-	b := NewBook(func(workload.Policy) {})
-	say := func(s State) Mark {
-		return Mark{Policy: policyID, State: s, Failure: "refused", Waiting: "waits for its batch", Unable: "no place", Override: "overruled",
+	b := NewTracker(func(workload.Policy) {})
+	say := func(s State) TargetResult {
+		return TargetResult{Policy: policyID, State: s, Failure: "refused", Waiting: "waits for its batch", Unable: "no place",
+			Override: "overruled",
 			Conflict: "overruled"}
 	}
 	for name, s := range map[string]State{"failed": Failed, "pending": Pending, "unable": Unable, "overridden": Overridden, "asleep": Asleep,
 		"governor": None} {
-		b.Count(object(name), []Mark{say(s)})
+		b.Count(object(name), []TargetResult{say(s)})
 	}
-	var got tally
-	b.read(policyID, func(t *tally) { got = t.copy() })
+	var got counts
+	b.read(policyID, func(t *counts) { got = t.copy() })
 	for name, list := range map[string]map[workload.Ref]string{"failed": got.failures, "pending": got.waiting, "unable": got.unable,
 		"overridden": got.overridden} {
 		if len(list) != 1 || list[object(name)] == "" {
@@ -117,10 +118,10 @@ func TestAnObstacleIsReportedOnlyForTheWaitingPolicy(t *testing.T) {
 	v := &decide.Verdict{Opinions: opinions, Conflicts: []pipeline.Conflict{{Facet: "size", Winner: opinions[1].Policy.ID,
 		Loser: opinions[0].Policy.ID}}}
 	v.Result.Patch = &workload.Patch{}
-	b := NewBook(func(workload.Policy) {})
+	b := NewTracker(func(workload.Policy) {})
 	b.Count(object("web"), Marks(v, Outcome{Waiting: "waits for its batch"}))
 	for i, want := range []struct{ pending, waiting int }{{0, 0}, {1, 1}, {0, 0}} {
-		b.read(opinions[i].Policy.ID, func(t2 *tally) {
+		b.read(opinions[i].Policy.ID, func(t2 *counts) {
 			if int(t2.counts[Pending]) != want.pending || len(t2.waiting) != want.waiting {
 				t.Errorf("%s: %d pending, waiting are %v", opinions[i].Policy.ID, t2.counts[Pending], t2.waiting)
 			}

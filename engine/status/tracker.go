@@ -32,8 +32,8 @@ const (
 // stateNames are the values of the metric label.
 var stateNames = [stateCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set", "unable"}
 
-// Mark is the record of a target under one policy. Empty texts do not apply.
-type Mark struct {
+// TargetResult is the record of a target under one policy. Empty texts do not apply.
+type TargetResult struct {
 	Policy workload.Policy
 	State  State
 	// Failure is the error. Waiting is the obstacle. Contested is the other writer that resets the value. Conflict is
@@ -48,10 +48,10 @@ type Mark struct {
 // Applied are a policy's values in place on a target, as text; empty: none.
 type Applied struct{ Min, Max, Replicas string }
 
-// Book counts the targets of each policy by state and keeps the messages of some targets.
-type Book struct {
+// Tracker counts the targets of each policy by state and keeps the messages of some targets.
+type Tracker struct {
 	mu      sync.Mutex
-	tallies map[workload.Policy]*tally
+	tallies map[workload.Policy]*counts
 	// records has the states of each target under the policies that select it.
 	records map[workload.Ref][]record
 	// dirty is called with a policy whose status data has changed.
@@ -65,24 +65,24 @@ type record struct {
 	unseen bool
 }
 
-// NewBook returns an empty Book. dirty is called with a policy whose status data has changed; it must not call back.
-func NewBook(dirty func(workload.Policy)) *Book {
-	return &Book{tallies: map[workload.Policy]*tally{}, records: map[workload.Ref][]record{}, dirty: dirty}
+// NewTracker returns an empty Book. dirty is called with a policy whose status data has changed; it must not call back.
+func NewTracker(dirty func(workload.Policy)) *Tracker {
+	return &Tracker{tallies: map[workload.Policy]*counts{}, records: map[workload.Ref][]record{}, dirty: dirty}
 }
 
 // Count records a target under the policies of the marks and removes it from the policies of its former marks.
-func (b *Book) Count(ref workload.Ref, marks []Mark) {
+func (b *Tracker) Count(ref workload.Ref, marks []TargetResult) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.records[ref]
 	for _, r := range old {
-		if !slices.ContainsFunc(marks, func(m Mark) bool { return m.Policy == r.policy }) {
-			b.tally(r.policy).move(ref, r, Mark{})
+		if !slices.ContainsFunc(marks, func(m TargetResult) bool { return m.Policy == r.policy }) {
+			b.counts(r.policy).move(ref, r, TargetResult{})
 			b.dirty(r.policy)
 		}
 	}
 	for _, m := range marks {
-		if b.tally(m.Policy).move(ref, recordUnder(old, m.Policy), m) {
+		if b.counts(m.Policy).move(ref, recordUnder(old, m.Policy), m) {
 			b.dirty(m.Policy)
 		}
 	}
@@ -99,7 +99,7 @@ func (b *Book) Count(ref workload.Ref, marks []Mark) {
 
 // Await counts targets as pending under all their policies until the next Count: after a transition most of them need a
 // change. A failed target stays failed until a newer result is known.
-func (b *Book) Await(refs []workload.Ref) {
+func (b *Tracker) Await(refs []workload.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, ref := range refs {
@@ -108,25 +108,25 @@ func (b *Book) Await(refs []workload.Ref) {
 			if r.state == None || r.state == Failed || r.unseen {
 				continue
 			}
-			b.tally(r.policy).await(ref, r.state)
+			b.counts(r.policy).await(ref, r.state)
 			records[i].state, records[i].unseen = Pending, true
 		}
 	}
 }
 
 // Expect counts a target as pending under a policy without a record of it.
-func (b *Book) Expect(id workload.Policy, ref workload.Ref) {
+func (b *Tracker) Expect(id workload.Policy, ref workload.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if recordUnder(b.records[ref], id).state == None {
 		others := slices.DeleteFunc(b.records[ref], func(r record) bool { return r.policy == id })
 		b.records[ref] = append(others, record{policy: id, state: Pending, unseen: true})
-		b.tally(id).await(ref, None)
+		b.counts(id).await(ref, None)
 	}
 }
 
 // Forget drops a deleted policy.
-func (b *Book) Forget(id workload.Policy) {
+func (b *Tracker) Forget(id workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.tallies, id)
@@ -143,26 +143,26 @@ func (b *Book) Forget(id workload.Policy) {
 }
 
 // Delay records why a policy being deleted is not gone yet.
-func (b *Book) Delay(id workload.Policy, why string) {
+func (b *Tracker) Delay(id workload.Policy, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if t := b.tally(id); t.delayed != why {
+	if t := b.counts(id); t.delayed != why {
 		t.delayed = why
 		b.dirty(id)
 	}
 }
 
-// read calls a function with the tally of a policy. The tally does not change during the call.
-func (b *Book) read(id workload.Policy, fn func(*tally)) {
+// read calls a function with the counts of a policy. The counts does not change during the call.
+func (b *Tracker) read(id workload.Policy, fn func(*counts)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	fn(b.tally(id))
+	fn(b.counts(id))
 }
 
-func (b *Book) tally(id workload.Policy) *tally {
+func (b *Tracker) counts(id workload.Policy) *counts {
 	t := b.tallies[id]
 	if t == nil {
-		t = newTally()
+		t = newCounts()
 		b.tallies[id] = t
 	}
 	return t
@@ -177,9 +177,9 @@ func recordUnder(records []record, id workload.Policy) record {
 	return record{}
 }
 
-// tally counts the targets of a policy by state and holds the messages about some of them. Status, metrics, events
+// counts counts the targets of a policy by state and holds the messages about some of them. Status, metrics, events
 // and messages are made from it.
-type tally struct {
+type counts struct {
 	counts [stateCount]int32
 	// unseen is the number of pending targets not decided yet.
 	unseen                                                                          int32
@@ -189,8 +189,8 @@ type tally struct {
 	delayed string
 }
 
-func newTally() *tally {
-	return &tally{
+func newCounts() *counts {
+	return &counts{
 		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, contested: map[workload.Ref]string{},
 		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{},
 		overridden: map[workload.Ref]string{},
@@ -198,8 +198,8 @@ func newTally() *tally {
 	}
 }
 
-// copy returns a copy of the tally, safe to read while the tally changes.
-func (t *tally) copy() tally {
+// copy returns a copy of the counts, safe to read while the counts changes.
+func (t *counts) copy() counts {
 	c := *t
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
 	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable),
@@ -210,7 +210,7 @@ func (t *tally) copy() tally {
 }
 
 // total returns the number of targets.
-func (t *tally) total() (n int32) {
+func (t *counts) total() (n int32) {
 	for _, in := range t.counts {
 		n += in
 	}
@@ -218,7 +218,7 @@ func (t *tally) total() (n int32) {
 }
 
 // inState returns the mark without texts of other states, so the lists of targets agree with the counts.
-func (m Mark) inState() Mark {
+func (m TargetResult) inState() TargetResult {
 	for _, said := range []struct {
 		text *string
 		in   State
@@ -231,7 +231,7 @@ func (m Mark) inState() Mark {
 }
 
 // move moves a target from the state of a record to the state of a mark. It reports whether status data has changed.
-func (t *tally) move(ref workload.Ref, from record, m Mark) bool {
+func (t *counts) move(ref workload.Ref, from record, m TargetResult) bool {
 	m = m.inState()
 	changed := from.state != m.State || from.unseen
 	if from.state != None {
@@ -256,7 +256,7 @@ func (t *tally) move(ref workload.Ref, from record, m Mark) bool {
 
 // await moves a target to pending. Messages of its former state are dropped; Contested, Conflict and Overruled stay
 // until the next decision.
-func (t *tally) await(ref workload.Ref, from State) {
+func (t *counts) await(ref workload.Ref, from State) {
 	if from != None {
 		t.counts[from]--
 	}

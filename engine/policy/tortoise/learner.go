@@ -19,8 +19,8 @@ import (
 // tuner learns from a target, and decides by a profile.
 type tuner interface {
 	Observe(samples ...model.Sample)
-	// Learnt returns the instants of the first and of the newest sample. Forget drops all samples, and nothing else.
-	Learnt() (first, newest time.Time)
+	// HistoryRange returns the instants of the first and of the newest sample. Forget drops all samples, and nothing else.
+	HistoryRange() (first, newest time.Time)
 	Forget()
 	// MakeRoom drops the containers that the target does not have, if there is no room for another one.
 	MakeRoom(has func(container string) bool)
@@ -29,8 +29,8 @@ type tuner interface {
 	Hours(spec tune.Spec, now time.Time, request int64) []int
 }
 
-// mind learns from a target and decides for it.
-type mind struct {
+// learner learns from a target and decides for it.
+type learner struct {
 	rules *rules
 	tuner tuner
 	// edited is true if the owner has changed a request since the last decision.
@@ -43,7 +43,7 @@ type mind struct {
 // anyStep is a step up from any request to any other.
 const anyStep = 1e6
 
-// memory is the state of a mind besides the tuner's.
+// memory is the state of a learner besides the tuner's.
 type memory struct {
 	// Own are the owner's requests at the last look, Setting is the last recommendation.
 	Own     map[string]tune.Request
@@ -69,11 +69,11 @@ type memory struct {
 	Refused []refused
 }
 
-var _ policy.Mind = (*mind)(nil)
+var _ policy.Learner = (*learner)(nil)
 
-// Observe implements policy.Mind. Among samples of one instant, those of the target's containers come first, because
+// Observe implements policy.Learner. Among samples of one instant, those of the target's containers come first, because
 // there may be no room for others.
-func (m *mind) Observe(samples ...policy.Sample) {
+func (m *learner) Observe(samples ...policy.Sample) {
 	for len(samples) > 0 {
 		at := samples[0].At
 		n := slices.IndexFunc(samples, func(s policy.Sample) bool { return !s.At.Equal(at) })
@@ -92,19 +92,19 @@ func (m *mind) Observe(samples ...policy.Sample) {
 }
 
 // has reports whether the target has a container with a request.
-func (m *mind) has(container string) bool { _, has := m.Own[container]; return has }
+func (m *learner) has(container string) bool { _, has := m.Own[container]; return has }
 
-// Learnt implements policy.Mind.
-func (m *mind) Learnt() (first, newest time.Time) { return m.tuner.Learnt() }
+// HistoryRange implements policy.Learner.
+func (m *learner) HistoryRange() (first, newest time.Time) { return m.tuner.HistoryRange() }
 
-// Recall implements policy.Mind.
-func (m *mind) Recall(samples []policy.Sample) {
+// Backfill implements policy.Learner.
+func (m *learner) Backfill(samples []policy.Sample) {
 	m.tuner.Forget()
 	m.Observe(samples...)
 }
 
-// Decide implements policy.Mind.
-func (m *mind) Decide(seen policy.Seen) policy.Found {
+// Decide implements policy.Learner.
+func (m *learner) Decide(seen policy.Seen) policy.Found {
 	m.follow(seen)
 	taken := m.takeBack(seen)
 	if m.Scaled == "" {
@@ -142,7 +142,7 @@ func (m *mind) Decide(seen policy.Seen) policy.Found {
 }
 
 // follow stores the owner's requests. If they have changed, recommendations begin again from them.
-func (m *mind) follow(seen policy.Seen) {
+func (m *learner) follow(seen policy.Seen) {
 	if m.Reasons == nil {
 		m.Reasons = map[string]string{}
 	}
@@ -188,7 +188,7 @@ func (m *mind) follow(seen policy.Seen) {
 }
 
 // forgetReasons drops the reasons of missing containers, and of requests that begin again from the owner's.
-func (m *mind) forgetReasons(anew []string) {
+func (m *learner) forgetReasons(anew []string) {
 	known := map[string]bool{"phase": true, "request": true, "min": true, "max": true, "utilisation": true, "lead": true}
 	for name := range m.Own {
 		known[name+" cpu"], known[name+" memory"] = true, true
@@ -205,7 +205,7 @@ func (m *mind) forgetReasons(anew []string) {
 
 // isBehind reports whether some pod requests more than the last recommendation, among tuned requests. If only created
 // pods change, running pods keep their requests, and nothing waits for them.
-func (m *mind) isBehind(largest map[string]workload.Requests) bool {
+func (m *learner) isBehind(largest map[string]workload.Requests) bool {
 	if m.Off || m.rules.apply == v1alpha1.ApplyOnCreate {
 		return false
 	}
@@ -220,7 +220,7 @@ func (m *mind) isBehind(largest map[string]workload.Requests) bool {
 
 // scaledAmong returns the container that is scaled by replicas: the container of the spec, of the autoscaler, of the
 // last decision, or with the largest request.
-func (m *mind) scaledAmong(seen policy.Seen) string {
+func (m *learner) scaledAmong(seen policy.Seen) string {
 	for _, c := range m.rules.containers {
 		if c.cpu == v1alpha1.ScaleHorizontal && c.name != allContainers && m.Own[c.name].CPU > 0 {
 			return c.name
@@ -246,13 +246,13 @@ func (m *mind) scaledAmong(seen policy.Seen) string {
 }
 
 // horizontal reports whether replicas are tuned: the target has an autoscaler, and the spec does not exclude it.
-func (m *mind) horizontal(seen policy.Seen) bool {
+func (m *learner) horizontal(seen policy.Seen) bool {
 	how := m.rules.of(m.Scaled).cpu
 	return seen.Governor != nil && (how == "" || how == v1alpha1.ScaleHorizontal)
 }
 
 // spec returns the input of the tuner.
-func (m *mind) spec(seen policy.Seen) tune.Spec {
+func (m *learner) spec(seen policy.Seen) tune.Spec {
 	r := m.rules
 	spec := tune.Defaults(r.profile, m.Scaled)
 	spec.Guard, spec.Cooldown, spec.Manual, spec.Dry = r.guard, r.cooldown, r.mode == v1alpha1.TortoiseEmergency, m.Off
@@ -292,7 +292,7 @@ func (m *mind) spec(seen policy.Seen) tune.Spec {
 
 // keepReach keeps the owner's largest total request within reach: the maximum grows as the request shrinks. If the spec
 // sets the maximum, or bounds stay, the request does not shrink below that total.
-func (m *mind) keepReach(seen policy.Seen, spec *tune.Spec) {
+func (m *learner) keepReach(seen policy.Seen, spec *tune.Spec) {
 	g := seen.Governor
 	if g == nil {
 		return
@@ -320,7 +320,7 @@ func (m *mind) keepReach(seen policy.Seen, spec *tune.Spec) {
 const mebi = 1 << 20
 
 // pin resets untuned values to the owner's, and rounds the rest.
-func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
+func (m *learner) pin(s *tune.Setting, own workload.Allocations) {
 	for _, a := range own {
 		r, known := s.Requests[a.Component]
 		if !known {
@@ -340,7 +340,7 @@ func (m *mind) pin(s *tune.Setting, own workload.Allocations) {
 
 // tunes reports whether a request is tuned: its owner has one, the spec does not say Off, and no VerticalPodAutoscaler
 // changes it.
-func (m *mind) tunes(name string, of workload.Resource) bool {
+func (m *learner) tunes(name string, of workload.Resource) bool {
 	rule, own := m.rules.of(name), m.Own[name]
 	if m.others[request(name, of)] != "" {
 		return false
@@ -389,7 +389,7 @@ func utilisationOf(g *policy.SeenGovernor, container string) int {
 }
 
 // trouble returns the parts of the spec that do not fit the target.
-func (m *mind) trouble(seen policy.Seen) string {
+func (m *learner) trouble(seen policy.Seen) string {
 	for _, c := range m.rules.containers {
 		has := slices.ContainsFunc(seen.Own, func(a workload.Allocation) bool { return a.Component == c.name })
 		if c.name != allContainers && !has {

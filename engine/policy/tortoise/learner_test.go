@@ -17,14 +17,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// mindOf returns a mind of a target with three containers; the last has no requests.
-func mindOf(t *testing.T, text string) *mind {
+// learnerOf returns a learner of a target with three containers; the last has no requests.
+func learnerOf(t *testing.T, text string) *learner {
 	t.Helper()
 	r, errs := rulesOf(t, text)
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
-	m, err := newMind(&r, nil)
+	m, err := newLearner(&r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +63,13 @@ func TestWhichIsScaled(t *testing.T) {
 		{"it was", `{}`, "app", nil, "app"},
 		{"it was one that has no request any more", `{}`, "bare", nil, "big"},
 	} {
-		m := mindOf(t, tc.spec)
+		m := learnerOf(t, tc.spec)
 		m.Scaled = tc.was
 		if got := m.scaledAmong(policy.Seen{Governor: tc.governor}); got != tc.want {
 			t.Errorf("%s: %s is scaled, want %s", tc.reason, got, tc.want)
 		}
 	}
-	m := mindOf(t, `{}`)
+	m := learnerOf(t, `{}`)
 	m.Own = map[string]tune.Request{"b": {CPU: 5}, "a": {CPU: 5}, "c": {CPU: 5}}
 	if got := m.scaledAmong(policy.Seen{}); got != "a" {
 		t.Errorf("of several that request as much %s is scaled", got)
@@ -79,7 +79,7 @@ func TestWhichIsScaled(t *testing.T) {
 // TestWhenReplicasAreTuned: where something governs them, and the scaled container is not said to be scaled otherwise.
 func TestWhenReplicasAreTuned(t *testing.T) {
 	for how, want := range map[string]bool{"": true, "cpu: Horizontal": true, "cpu: Vertical": false, `cpu: "Off"`: false} {
-		m := mindOf(t, `{resources: [{container: app, `+how+`}]}`)
+		m := learnerOf(t, `{resources: [{container: app, `+how+`}]}`)
 		m.Scaled = "app"
 		if got := m.horizontal(policy.Seen{Governor: governor()}); got != want {
 			t.Errorf("with %q replicas are tuned: %t", how, got)
@@ -92,7 +92,7 @@ func TestWhenReplicasAreTuned(t *testing.T) {
 
 // TestWhatIsTuned: requests that the owner has, and that are not Off.
 func TestWhatIsTuned(t *testing.T) {
-	m := mindOf(t, `{resources: [{container: big, cpu: "Off", memory: "Off"}]}`)
+	m := learnerOf(t, `{resources: [{container: big, cpu: "Off", memory: "Off"}]}`)
 	for name, want := range map[string]bool{"app": true, "big": false, "bare": false, "none": false} {
 		if cpu, memory := m.tunes(name, workload.CPU), m.tunes(name, workload.Memory); cpu != want || memory != want {
 			t.Errorf("%s: CPU %t, memory %t", name, cpu, memory)
@@ -115,7 +115,7 @@ func TestTheTargetOfAContainer(t *testing.T) {
 
 // TestTroubles: a container that there is not, and more of them than are learnt of.
 func TestTroubles(t *testing.T) {
-	m := mindOf(t, `{resources: [{container: app}, {cpu: Vertical}]}`)
+	m := learnerOf(t, `{resources: [{container: app}, {cpu: Vertical}]}`)
 	seen := policy.Seen{Own: workload.Allocations{{Component: "app"}}}
 	for n := len(seen.Own); n <= model.MaxContainers+1; n++ {
 		got, want := m.trouble(seen), ""
@@ -134,7 +134,7 @@ func TestTroubles(t *testing.T) {
 
 // TestSaved: the owner's requests less the recommended ones, times the replicas; larger requests count against it.
 func TestSaved(t *testing.T) {
-	if got := mindOf(t, `{}`).saved(policy.Seen{Replicas: 3}); got != (workload.Requests{MilliCPU: 3 * (300 - 100),
+	if got := learnerOf(t, `{}`).saved(policy.Seen{Replicas: 3}); got != (workload.Requests{MilliCPU: 3 * (300 - 100),
 		MemoryBytes: 3 * (10 + 50)}) {
 		t.Errorf("it saves %+v", got)
 	}
@@ -161,7 +161,7 @@ func TestWhatAnAutoscalerIsAsked(t *testing.T) {
 		{"memory of whole pods goes with the scaled container", 0, []tune.Target{{Container: "app", Memory: true, Percent: 75}},
 			map[workload.Amount]int64{amount("", workload.Memory): 75}},
 	} {
-		m := mindOf(t, `{}`)
+		m := learnerOf(t, `{}`)
 		m.Scaled, m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = "app", 4, 9, tc.utilisation
 		var a workload.Advice
 		m.adviseGovernor(&a, governor(metrics...), tc.targets)
@@ -175,7 +175,7 @@ func TestWhatAnAutoscalerIsAsked(t *testing.T) {
 		}
 	}
 	for least, want := range map[int64]bool{0: false, 1: true} {
-		m := mindOf(t, `{}`)
+		m := learnerOf(t, `{}`)
 		g := governor()
 		g.Bounds.Min = ptr.To(least)
 		var a workload.Advice
@@ -187,7 +187,7 @@ func TestWhatAnAutoscalerIsAsked(t *testing.T) {
 
 // TestReasons: each number has its own, and there are so many lines at most.
 func TestReasons(t *testing.T) {
-	m := mindOf(t, `{resources: [{container: big, memory: "Off"}]}`)
+	m := learnerOf(t, `{resources: [{container: big, memory: "Off"}]}`)
 	m.Scaled = "app"
 	m.Reasons = map[string]string{"request": "by demand", "app memory": "by the peak", "big cpu": "by its share"}
 	app, big, bare := m.reportContainer("app"), m.reportContainer("big"), m.reportContainer("bare")
@@ -214,7 +214,7 @@ func TestReasons(t *testing.T) {
 // TestWhatIsToldOfAnAutoscaler: the reason for its maximum, and a target only with a metric for CPU.
 func TestWhatIsToldOfAnAutoscaler(t *testing.T) {
 	for spec, want := range map[string]string{`{}`: "what the owner has", `{replicas: {max: 9}}`: "spec.replicas.max"} {
-		m := mindOf(t, spec)
+		m := learnerOf(t, spec)
 		m.Scaled, m.Setting.Utilisation = "app", 66
 		a := m.reportGovernor(policy.Seen{Governor: governor(cpuOf("app", 50))}, tune.Spec{})
 		if a.Max.Reason != want || a.Utilisation == nil || a.Utilisation.Recommended != 66 || *a.Utilisation.Own != 50 {
@@ -235,7 +235,7 @@ func TestWhatIsToldOfAnAutoscaler(t *testing.T) {
 
 // TestBoundsStayWhereCPUIsNotHorizontal: the autoscaler is reported with the owner's numbers.
 func TestBoundsStayWhereCPUIsNotHorizontal(t *testing.T) {
-	m := mindOf(t, `{resources: [{container: app, cpu: Vertical}]}`)
+	m := learnerOf(t, `{resources: [{container: app, cpu: Vertical}]}`)
 	m.Scaled, m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = "app", 2, 4, 66
 	g := governor(cpuOf("app", 50))
 	g.Bounds = workload.Bounds{Min: ptr.To(int64(3)), Max: ptr.To(int64(8))}
@@ -249,26 +249,26 @@ func TestBoundsStayWhereCPUIsNotHorizontal(t *testing.T) {
 func TestHistoriesThatCannotBeRead(t *testing.T) {
 	r, _ := rulesOf(t, `{}`)
 	formulas, _ := rulesOf(t, `{profile: Tortoise}`)
-	m := mindOf(t, `{}`)
+	m := learnerOf(t, `{}`)
 	for want, k := range map[string]kept{
 		"the form 7":            {Version: 7},
 		"read what was learnt:": {Version: keptVersion, Usage: []byte("nonsense")},
 	} {
-		if _, err := newMind(&r, pack(k)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newLearner(&r, pack(k)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", k, err)
 		}
 	}
-	if _, err := newMind(&r, m.Keep()); err != nil {
+	if _, err := newLearner(&r, m.Keep()); err != nil {
 		t.Error(err)
 	}
-	if other, err := newMind(&formulas, m.Keep()); err != nil || len(other.Own) > 0 {
+	if other, err := newLearner(&formulas, m.Keep()); err != nil || len(other.Own) > 0 {
 		t.Errorf("of another profile it has %+v, %v", other, err)
 	}
 }
 
 // TestTheFirstContainerIsLeftOutToo where it is not scaled and all that is kept is too much otherwise.
 func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
-	m := mindOf(t, `{}`)
+	m := learnerOf(t, `{}`)
 	m.Scaled = "app"
 	noisy := rand.New(rand.NewPCG(1, 2)) // incompressible data
 	for i := range 10 * 24 * 60 {
@@ -285,7 +285,7 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	}
 	m.Reasons = map[string]string{"min": string(reason)}
 	kept := m.Keep()
-	again, err := newMind(m.rules, kept)
+	again, err := newLearner(m.rules, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestWhetherPodsAreBehind(t *testing.T) {
 		{"only new pods are changed", `{vertical: {apply: OnCreate}}`, "app", workload.Requests{MilliCPU: 701}, false, false},
 		{"pods are changed in place", `{vertical: {apply: InPlace}}`, "app", workload.Requests{MilliCPU: 701}, false, true},
 	} {
-		m := mindOf(t, tc.spec)
+		m := learnerOf(t, tc.spec)
 		m.Off = tc.off
 		if got := m.isBehind(map[string]workload.Requests{tc.container: tc.has}); got != tc.want {
 			t.Errorf("%s: pods are behind: %t", tc.reason, got)
@@ -349,7 +349,7 @@ func TestLimits(t *testing.T) {
 		{"others change its memory", fmt.Sprintf(given, ""), workload.Memory, tune.Limits{Min: tune.Request{CPU: 600, Memory: own.Memory},
 			Max: tune.Request{CPU: 2000, Memory: own.Memory}, Floor: tune.Request{CPU: 600}}, 600, 2000},
 	} {
-		m := mindOf(t, tc.spec)
+		m := learnerOf(t, tc.spec)
 		m.Own, m.Scaled, m.others = map[string]tune.Request{"app": own}, "app", map[workload.Amount]string{request("app", tc.other): "vpa"}
 		spec := m.spec(policy.Seen{Replicas: 3})
 		if diff := cmp.Diff(map[string]tune.Limits{"app": tc.want}, spec.Limits); diff != "" {

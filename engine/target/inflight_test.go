@@ -15,7 +15,7 @@ import (
 )
 
 func TestUnseen(t *testing.T) {
-	u, ref := newUnseen(), webs(0)
+	u, ref := newInflight(), webs(0)
 	check := func(when, version string, behind bool) {
 		t.Helper()
 		if got := u.see(ref, version); got != behind {
