@@ -117,6 +117,7 @@ func parts() []part {
 		{[]string{"heap_per_pod_ratio"}, short, (*bench).keepingPods},
 		{[]string{"heap_per_policy_bytes"}, short, (*bench).heap},
 		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, short, (*bench).planning},
+		{[]string{"ui_first_paint_ms_2000", "ui_heap_mb_2000"}, short, (*bench).painting},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, short, (*bench).deciding},
 		{[]string{"admit_globs_ratio", "decide_globs_ratio"}, short, (*bench).globbing},
 		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, short, (*bench).handling},

@@ -78,7 +78,7 @@ func run(ctx context.Context, opts options) (err error) {
 			return err
 		}
 	}
-	if err := d.verdict(); err != nil {
+	if err := d.verdict(ctx); err != nil {
 		return err
 	}
 	if !d.opts.useKubeconfig {

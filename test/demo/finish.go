@@ -10,7 +10,7 @@ import (
 )
 
 // verdict draws the week, counts, compares, and returns an error unless everything is as expected.
-func (d *demo) verdict() error {
+func (d *demo) verdict(ctx context.Context) error {
 	tracks := d.rec.snapshot()
 	width, _ := d.screen.size()
 	d.screen.printf("\n%s\n\n", d.screen.in(bold, "The week as it was seen"))
@@ -37,6 +37,11 @@ func (d *demo) verdict() error {
 		d.screen.printf("\n  %s\n", d.screen.in(red, "The demo failed: see above."))
 		return errNotKept
 	}
+	file, err := weekReport(ctx, d.place.root, "", d.begin)
+	if err != nil {
+		return err
+	}
+	d.tell(true, "Report    this week as a page for a browser: %s", file)
 	return nil
 }
 

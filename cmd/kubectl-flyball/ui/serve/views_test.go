@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/net/html"
@@ -165,4 +166,17 @@ func TestHostileAnnotations(t *testing.T) {
 	if told < 8 {
 		t.Errorf("only %d hostile texts are shown", told)
 	}
+}
+
+// TestManyAtOnce asks for every page at once, because all of them read one world.
+func TestManyAtOnce(t *testing.T) {
+	o := open(t).enter()
+	edit := "manifest=" + url.QueryEscape(anEdit)
+	var all sync.WaitGroup
+	for _, path := range []string{"/", "/?zone=UTC", "/?span=day", "/policies", "/freezes?may=scale&object=deployment/web&in=shop",
+		"/target/Deployment.apps/shop/web", "/policy/Schedule/shop/office-hours", "/health"} {
+		all.Go(func() { o.text(o.request(http.MethodGet, path, ""), http.StatusOK) })
+		all.Go(func() { o.text(o.request(http.MethodPost, "/preview", edit), http.StatusOK) })
+	}
+	all.Wait()
 }

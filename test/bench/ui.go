@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"time"
+
+	planned "flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/test/harness"
+)
+
+// painting measures the first page of kubectl flyball ui over many targets: from the loaded world to the last byte of the week, and the
+// heap meanwhile.
+func (b *bench) painting(ctx context.Context) error {
+	w, err := planWorld(b.plannedTargets)
+	if err != nil {
+		return err
+	}
+	var times, heaps []float64
+	for range b.planRounds {
+		server := serve.New("1", serve.Options{
+			Load: func(context.Context) (*planned.World, error) { return w, nil },
+			User: func(context.Context) (freezecheck.User, error) { return freezecheck.User{}, nil },
+			Now:  func() time.Time { return nightOf(0).dusk.Add(-8 * time.Hour) },
+			Zone: time.UTC, FlyballNamespace: harness.Namespace,
+		})
+		address, err := url.Parse(server.Address())
+		if err != nil {
+			return err
+		}
+		handler := server.Handler()
+		get := func(path string, cookies []*http.Cookie) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://"+address.Host+path, nil)
+			for _, c := range cookies {
+				r.AddCookie(c)
+			}
+			out := httptest.NewRecorder()
+			handler.ServeHTTP(out, r)
+			return out
+		}
+		entered := get("/?"+address.RawQuery, nil).Result().Cookies()
+		collect()
+		started, peak := time.Now(), watchHeap()
+		painted := get("/", entered)
+		times, heaps = append(times, float64(time.Since(started).Microseconds())/1000), append(heaps, float64(peak())/(1<<20))
+		if painted.Code != http.StatusOK || !strings.Contains(painted.Body.String(), "ClusterSchedule/nights") {
+			return fmt.Errorf("the first page has status %d: %.300s", painted.Code, painted.Body)
+		}
+	}
+	b.report.rounds("ui_first_paint_ms_2000", times)
+	b.report.rounds("ui_heap_mb_2000", heaps)
+	b.report.figure("ui_first_paint_ms_2000", median(times), "ms")
+	b.report.figure("ui_heap_mb_2000", median(heaps), "MB")
+	return nil
+}
