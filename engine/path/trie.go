@@ -1,6 +1,6 @@
 package path
 
-// node is a place in the trie of compiled paths: all paths that share their first steps share its ancestors.
+// node is a place in the trie of compiled paths. Paths with the same first steps share the nodes of these steps.
 type node struct {
 	edges   []edge
 	wild    *node

@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Limit bounds the changes of a policy in one direction: Batch changes, then none until Delay after the batch was
-// opened. The zero Limit is no limit.
+// Limit bounds the changes of a policy in one direction. A batch has at most Batch changes, and the next batch begins
+// Delay after the begin of this one, or later. The zero Limit is no limit.
 type Limit struct {
 	Batch int
 	Delay time.Duration
@@ -126,7 +126,7 @@ type Maker interface {
 
 // Leaver is an extra of policies that may leave their created objects when they no longer want them.
 type Leaver interface {
-	// LeavesMade reports whether the object stays, then without an owner.
+	// LeavesMade reports whether the object stays. It then loses its owner reference.
 	LeavesMade() bool
 }
 

@@ -16,7 +16,7 @@ type Right struct {
 	// Kind is the kind of the objects; zero: every kind that the policy selects and whose adapter has a needed
 	// capability.
 	Kind schema.GroupKind
-	// Governors is true if the objects are the autoscalers of the selected objects: every autoscaler kind.
+	// Governors is true if the right is on the autoscalers of the selected objects. They may be of every autoscaler kind.
 	Governors bool
 	// Field is the field of the spec that needs the right, for messages.
 	Field string

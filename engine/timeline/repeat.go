@@ -19,16 +19,16 @@ type repeat struct {
 	stretch stretch
 }
 
-// stretch is the set of openings of a repeat that form one run, so that none of them has to be looked at: in a stretch,
-// neighbouring openings are never further apart than the window is long.
+// stretch is the rule for the openings of a repeat that are known to form one run: in a stretch, neighbouring openings are
+// never further apart than the window is long. So only the first and the last opening of a stretch are looked at.
 type stretch uint8
 
 const (
-	// oneOpening: other openings are unknown.
+	// oneOpening: each opening is a stretch of its own, because the distance to the next is unknown.
 	oneOpening stretch = iota
-	// oneDay: the openings of one day are one stretch, as long as the zone's offset does not change.
+	// oneDay: the openings of one day with the same offset of the zone are one stretch.
 	oneDay
-	// oneOffset: all openings are one stretch, as long as the zone's offset does not change.
+	// oneOffset: all openings between two changes of the zone's offset are one stretch.
 	oneOffset
 )
 
@@ -92,9 +92,9 @@ func (r *repeat) end(opening int64) int64 {
 
 const (
 	yearSeconds = 365 * daySeconds
-	// seasonsSeconds is a time after which the changes of a zone's clock have met every kind of year, with every kind of year after it.
-	// Years follow each other in 28 ways until a century without a leap day. A stretch shorter than a year that goes on over as
-	// long ends at none of them.
+	// seasonsSeconds is the time after which a run never ends, if the window is shorter than a year. By then the changes of the
+	// zone's clock have met every kind of year, followed by every kind of year that can follow it: kinds of years repeat
+	// after 28 years, until a century without a leap day.
 	seasonsSeconds = 64 * 366 * daySeconds
 )
 

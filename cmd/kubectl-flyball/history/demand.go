@@ -54,7 +54,7 @@ func ReadDemand(paths []string, stdin io.Reader, format string, progress func(st
 	return append(all, DemandOf(found)...), err
 }
 
-// DemandOf adds up samples of containers in order of time. Where no pod was ready, nothing is known.
+// DemandOf adds up samples of containers in order of time. Samples without ready pods or a known CPU usage are skipped.
 func DemandOf(samples []model.Sample) []habit.Reading {
 	var all []habit.Reading
 	for _, s := range samples {
@@ -71,7 +71,8 @@ func DemandOf(samples []model.Sample) []habit.Reading {
 	return all
 }
 
-// isTotal reports whether the first line of a file has columns of a demand of all pods, and no column container. It reads nothing.
+// isTotal reports whether the header of a file has no column container, so that each line is the demand of all pods. It
+// consumes nothing of the file.
 func isTotal(in *bufio.Reader) bool {
 	start, _ := in.Peek(in.Size())
 	for line := range strings.Lines(string(start)) {
@@ -83,7 +84,7 @@ func isTotal(in *bufio.Reader) bool {
 	return false
 }
 
-// readTotals reads columns minute and cores, or time and cpu; a column memory is not looked at.
+// readTotals reads the columns minute and cores, or time and cpu. It ignores a column memory.
 func (r *reader) readTotals(in io.Reader) []habit.Reading {
 	c := csv.NewReader(in)
 	c.TrimLeadingSpace, c.Comment, c.ReuseRecord = true, '#', true
@@ -128,7 +129,7 @@ func (r *reader) readTotals(in io.Reader) []habit.Reading {
 	return all
 }
 
-// totalHead checks the columns of a demand, and trims their names.
+// totalHead checks the header of a file with the demand of all pods, and trims the names of the columns.
 func totalHead(head []string) error {
 	var faults []error
 	for i := range head {
@@ -150,7 +151,7 @@ func totalHead(head []string) error {
 	return errors.Join(faults...)
 }
 
-// readTotal reads a line of a demand.
+// readTotal reads one line of a file with the demand of all pods. head has the names of the columns.
 func readTotal(head, record []string) (r habit.Reading, err error) {
 	for i, name := range head {
 		text := strings.TrimSpace(record[i])

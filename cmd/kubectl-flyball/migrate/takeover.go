@@ -37,9 +37,9 @@ type Original struct {
 	Was string
 	// Set is the JSON text of the tool's value; empty: it has removed the field.
 	Set string
-	// AnySet is true if the tool's value is unknown: any present value counts as it.
+	// AnySet is true if the tool's value is unknown: then any present value counts as the tool's.
 	AnySet bool
-	// Replaced is true if Flyball puts the object to sleep by another field, and this one is restored.
+	// Replaced is true if Flyball puts the object to sleep by another field, and this field is restored.
 	Replaced bool
 	// Made is true if the object around the field is removed too once it is empty.
 	Made bool
@@ -57,13 +57,13 @@ type Handover struct {
 	Notes []string `json:"notes,omitempty"`
 	// ByHand are the manual steps.
 	ByHand []string `json:"byHand,omitempty"`
-	// Left is the reason why the object is left as it is; empty: it is not. Wake is the command that then restores the
-	// originals.
+	// Left is the reason why the object is not changed; empty: it is changed. Wake is the command that restores the
+	// originals of an unchanged object.
 	Left string `json:"left,omitempty"`
 	Wake string `json:"wake,omitempty"`
 	// Patch is the merge patch, with the read resourceVersion as its precondition; absent if nothing is to be written.
 	Patch json.RawMessage `json:"patch,omitempty"`
-	// Done is true once it is written, and Error is the reason if it failed.
+	// Done is true once the patch is written. Error is the reason if the write failed.
 	Done  bool   `json:"done,omitempty"`
 	Error string `json:"error,omitempty"`
 
@@ -71,7 +71,7 @@ type Handover struct {
 	Ref    workload.Ref    `json:"-"`
 	Policy workload.Policy `json:"-"`
 
-	// after is the object after the write, and changes its changes of state.
+	// after is the object after the write. The field changes lists the changes of the object's state.
 	after   []byte
 	changes []StateChange
 }
@@ -88,10 +88,10 @@ type takeover struct {
 	Handover
 	live    Object
 	sleeper Sleeper
-	// open are the originals for the ledger, and awake is the object with its originals.
+	// open are the originals that the ledger must have, and awake is the object with its originals.
 	open  []Original
 	awake []byte
-	// back is the merge patch to it.
+	// back is the merge patch that turns the present object into awake.
 	back []byte
 }
 
@@ -126,7 +126,7 @@ func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, e
 	return all, nil
 }
 
-// united merges the sleepers to one for each object.
+// united merges all sleepers of the same object into one.
 func united(sleepers []Sleeper) []Sleeper {
 	var all []Sleeper
 	for _, s := range sleepers {
@@ -292,7 +292,7 @@ func (w *takeover) pointers() string {
 	return strings.Join(all, " and ")
 }
 
-// asleepAt returns the object after a verdict, if all originals are in its ledger then.
+// asleepAt returns the object after the write of a verdict; nil: its ledger would lack an original.
 func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, error) {
 	raw := memory.Raw(w.Ref)
 	if v.Result.Patch == nil {
@@ -330,8 +330,8 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 	return raw, nil
 }
 
-// asleepAlready returns the present object if Flyball has put it to sleep in its own way beside the tool's: then only
-// the tool's work must go. It returns nil if the ledger still lacks something.
+// asleepAlready returns the present object if Flyball has put it to sleep by other fields than the tool: then only the
+// tool's changes must be undone. It returns nil if the ledger lacks an original.
 func (w *takeover) asleepAlready(raw []byte) ([]byte, error) {
 	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String())
 	if err != nil || len(ledger) == 0 || slices.ContainsFunc(w.open, func(o Original) bool { return !o.Replaced }) {

@@ -30,12 +30,13 @@ import (
 )
 
 const (
-	// probeEvery is the interval of checking the enforcement of freezes, besides each change and transition.
+	// probeEvery is the longest time between two checks of the enforcement. Each change and transition of a freeze is a
+	// reason for a check too.
 	probeEvery = time.Minute
-	// probeAgain is the pause after a probe that was not seen.
+	// probeAgain is the pause after a failed check.
 	probeAgain = 2 * time.Second
-	// grace is the time for which a failing probe is not reported, and graceStep the pause in between: the
-	// configuration is being written, or API servers have not read it yet.
+	// grace is the time for which failing probes are not reported, because the configuration is being written, or API
+	// servers have not read it yet. graceStep is the pause between these probes.
 	grace, graceStep = 2 * time.Second, 250 * time.Millisecond
 	// noWebhook is the reason why a manager without a webhook enforces nothing.
 	noWebhook = "this manager serves no webhook (--webhook=false), so changes are not judged"
@@ -55,16 +56,18 @@ type Enforcement struct {
 
 	mu   sync.Mutex
 	seen finding
-	// shut are the maintenance windows that are never open together with others, of a set as it was at an instant.
+	// shut has, by maintenance window, the texts about the windows that are never open together with it. It was computed
+	// from the set shutOf at the instant shutAt.
 	shut   map[workload.Policy][]string
 	shutOf *freeze.Set
 	shutAt time.Time
 }
 
-// compareEvery is the interval of comparing maintenance windows with each other, besides each change of one.
+// compareEvery is the longest time between two comparisons of the maintenance windows with each other. A changed window is
+// a reason for a comparison too.
 const compareEvery = time.Hour
 
-// compare finds the maintenance windows that are never open together, unless it is known of the same windows.
+// compare finds the maintenance windows that are never open together. It reuses the result for the same windows.
 func (e *Enforcement) compare(now time.Time) {
 	set := e.World.Set()
 	e.mu.Lock()

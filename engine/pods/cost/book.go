@@ -77,7 +77,7 @@ func statsOf(f *podplan.Fleet, label string, now time.Time) stats {
 type book struct {
 	mu     sync.Mutex
 	claims map[workload.Ref]struct{}
-	// lost is the time when targets being deleted lost their claim, for recent losses.
+	// lost has the time when a target under deletion lost its claim. An entry stays until the target's costs may be removed.
 	lost    map[workload.Ref]time.Time
 	notes   map[workload.Ref]PodStatus
 	stats   map[workload.Policy]map[workload.Ref]stats

@@ -35,8 +35,8 @@ import (
 
 // Owners returns the owners of the objects that own pods.
 type Owners interface {
-	// OwnerOf returns the controlling owner of an object; nil: none. The object is known only with the given UID, if
-	// any. ever is true if an unknown object may become known.
+	// OwnerOf returns the controlling owner of an object; nil: none. known reports whether the object was found with the
+	// given UID; an empty UID means any. ever reports whether a later call may find the object.
 	OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool)
 }
 

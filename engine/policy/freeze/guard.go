@@ -13,10 +13,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Weakens returns the fields whose edit may let through changes denied by the old change freeze or maintenance window
-// (pointers to the API types): another target, an earlier end, a later start, a shorter guard before it, other windows
-// or their zone, a removed action, a removed or edited entry of suspend, a milder enforcement, or labels that become freely editable.
-// Another message or a later end weakens nothing. Whether the rule is active does not matter here.
+// Weakens returns the fields whose edit may let through changes that the old policy denied. Both arguments are pointers to
+// a change freeze or a maintenance window of the API. An edit weakens a policy if it has
+//
+//   - another target, other subjects, windows or calendars, or another time zone of the windows,
+//   - a later start, an earlier end, or a shorter guardAhead,
+//   - no longer an action, or an entry of suspend, that the old policy had,
+//   - a milder enforcement, or allows label changes that were refused.
+//
+// Another message or a later end weakens nothing. The result does not depend on whether the policy is active.
 func Weakens(old, edited any) ([]string, error) {
 	before, ok := draftOf(old)
 	after, ok2 := draftOf(edited)
@@ -160,7 +165,7 @@ func (r *Rule) enforcedAt(now time.Time) bool {
 	return r.enforcement == v1alpha1.EnforcementDeny && r.denies.At(now).Active
 }
 
-// aheadOf returns the time before its start in which a rule is guarded; 0 if unreadable, because such a rule denies nothing.
+// aheadOf returns the time for which a rule is guarded before its start; 0: it is unreadable, and such a rule denies nothing.
 func aheadOf(d draft) time.Duration {
 	ahead, _ := d.guardAhead(nil)
 	return ahead

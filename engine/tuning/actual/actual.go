@@ -110,7 +110,8 @@ func amountOf(q *resource.Quantity, of workload.Resource) int64 {
 	return q.Value()
 }
 
-// claimOf returns a policy's claim for a request, in the template, in place or on created pods, or nil.
+// claimOf returns the policy's claim for a request of a container; nil: it has none. kind is the place of the request: the
+// template, running pods, or pods on creation.
 func claimOf(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) (kind workload.AmountKind,
 	claim *workload.Claim[int64]) {
 	for _, kind := range []workload.AmountKind{workload.AmountRequest, workload.AmountInPlace, workload.AmountOnCreate} {

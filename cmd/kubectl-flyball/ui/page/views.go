@@ -73,7 +73,7 @@ func Zones(w *source.World) (all []string) {
 // names are the templates of the views.
 var names = map[string]string{"/": "week", "/policies": "policies", "/freezes": "frozen", "/savings": "saved", "/health": "health"}
 
-// Kept returns the choices that a form about freezes keeps.
+// Kept returns the parameters of the address that a form about freezes passes on.
 func (v *view) Kept() map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{"zone", "from", "span"} {
@@ -84,7 +84,7 @@ func (v *view) Kept() map[string]string {
 	return all
 }
 
-// Actions returns the changes to ask about.
+// Actions returns the kinds of changes that a form about freezes offers.
 func (v *view) Actions() (all []Choice) {
 	for _, name := range []string{"rollout", "scale", "create", "delete"} {
 		all = append(all, Choice{name, name, v.Query["may"] == name})
@@ -92,7 +92,7 @@ func (v *view) Actions() (all []Choice) {
 	return all
 }
 
-// Within returns the namespace to ask about.
+// Within returns the namespace in the form about freezes: that of the address, else the given one.
 func (v *view) Within(namespace string) string { return cmp.Or(v.Query["in"], namespace) }
 
 // View writes a view of the report. The verdict may be nil.
@@ -104,7 +104,7 @@ func (r *Report) View(out io.Writer, path string, q Query, zones []string, verdi
 	return execute(out, names[path], v)
 }
 
-// Choice is a value of a choice.
+// Choice is an option of a list in a form.
 type Choice struct {
 	Value, Text string
 	Chosen      bool
@@ -136,7 +136,7 @@ func (v *view) Day(t time.Time) string { return t.In(v.Zone).Format(time.DateOnl
 // Local formats the instants in the text of a policy, which are in UTC.
 func (v *view) Local(text string) string { return explain.Local(text, v.Zone) }
 
-// Frame has the parts of a page that are not of its subject.
+// Frame has the parts of a page that do not depend on its subject.
 type Frame struct {
 	// Nav is the entry of the navigation, and Page the address of the page.
 	Nav, Page string
@@ -216,7 +216,7 @@ func Preview(out io.Writer, text string, p *plan.Plan, f Frame) error {
 	return execute(out, "preview", f.view("preview", c))
 }
 
-// Than returns the difference of the saved replica hours.
+// Than returns the growth of the saved replica hours by the change, with its sign.
 func (c change) Than() string {
 	return fmt.Sprintf("%+.1f", c.Plan.Totals.ReplicaHoursSaved-c.Plan.Before.ReplicaHoursSaved)
 }

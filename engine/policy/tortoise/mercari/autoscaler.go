@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Utilisation returns the recommended target utilisation in percent. It returns false with MaximumMaxReplicas replicas,
-// or without a request. With U = ceil(100 * V / R):
+// Utilisation returns the recommended target utilisation in percent. It returns false if the target has
+// MaximumMaxReplicas replicas, or no request. U = ceil(100 * stored / request) is the stored usage in percent of the
+// request:
 //
 //	current > U            clamp(current)
 //	U - current >= 100     clamp(current): a target of 0 % or less is invalid
 //	otherwise              clamp(100 - (U - current))
 //
-// between MinUtilisation and MaxUtilisation.
+// clamp limits a value to MinUtilisation and MaxUtilisation.
 func (c Config) Utilisation(request, stored int64, current, replicas int32) (percent int32, ok bool) {
 	if replicas == c.MaximumMaxReplicas || request <= 0 {
 		return 0, false
@@ -57,7 +58,7 @@ func (c Config) Minimum(s Slot, replicas int32, now time.Time) Slot {
 }
 
 // Maximum does the same for the maximum, with MaxFactor. A v below MinimumMinReplicas becomes trunc(MinimumMinReplicas
-// * MaxFactor / MinFactor), the number 12.
+// * MaxFactor / MinFactor), which is 12 by default.
 func (c Config) Maximum(s Slot, replicas int32, now time.Time) Slot {
 	return c.update(s, float64(replicas)*c.MaxFactor, int32(float64(c.MinimumMinReplicas)*c.MaxFactor/c.MinFactor), now)
 }
@@ -95,7 +96,8 @@ func (s Slots) At(local time.Time) *Slot {
 	return &s[local.Hour()]
 }
 
-// Filled reports whether every slot has a value. Before, nothing horizontal is applied.
+// Filled reports whether every slot has a value. Bounds, utilisation and the requests of Horizontal resources are applied
+// only then.
 func (s Slots) Filled() bool {
 	return !slices.ContainsFunc(s, func(v Slot) bool { return v.Value == 0 })
 }
@@ -145,8 +147,8 @@ func (c Config) Lost(since, now time.Time) bool {
 	return !since.IsZero() && now.Sub(since) >= c.EmergencyAfter
 }
 
-// MayRestart reports whether changed requests may be rolled out now. Changes that only lower requests may at most once
-// every RestartInterval.
+// MayRestart reports whether changed requests may be rolled out now. A change that only lowers requests is allowed at
+// most once every RestartInterval.
 func (c Config) MayRestart(onlyDown bool, last, now time.Time) bool {
 	return !onlyDown || last.IsZero() || now.Sub(last) >= c.RestartInterval
 }

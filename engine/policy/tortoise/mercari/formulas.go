@@ -148,8 +148,8 @@ type Horizontal struct {
 	Raise, Several bool
 }
 
-// raised is the growth of a request because of too many replicas, near the share of the preferred replicas from which
-// it stays, farBelow the share of the target
+// raised is the growth of a request because of too many replicas. near is the share of the preferred replicas above which
+// the request stays. farBelow is the share of the target utilisation below which the request shrinks.
 const (
 	raised       = 1.3
 	near         = 0.8
