@@ -192,7 +192,8 @@ func (c *compiler) place(at *field.Path, each v1alpha1.Path, required string, fr
 	return p, ok
 }
 
-// amount compiles the place of an amount. Under each, the way from an element may go through filters.
+// amount compiles the path of an amount. With each, the path begins at a list element and may contain filters, but no
+// wildcard.
 func (c *compiler) amount(p place, at *field.Path, f facet, text v1alpha1.Path, x amount, types ...path.Type) {
 	if p.each == nil {
 		if plain, ok := c.writable(at, f, text); ok {

@@ -13,9 +13,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Classify returns the set of actions of a change from an object to another; the empty set means no change. No object
-// before is a creation, none after a deletion. It compares texts first and parses only the differences. The order of
-// keys and the spelling of numbers make no difference, and null equals absence.
+// Classify returns the set of actions of a change of an object; the empty set means no change. An empty before means a
+// creation, an empty after a deletion. Classify compares texts first and parses only the differences. The order of keys
+// and the spelling of numbers make no difference, and null equals absence.
 func (a *Adapter) Classify(before, after []byte) workload.Change {
 	switch {
 	case len(before) == 0 && len(after) == 0:

@@ -142,8 +142,8 @@ func replaced(w *want, l *ledgerField) decision {
 	return d
 }
 
-// restored writes the original. Through /scale the entry stays, marked as possibly restored, until the original is
-// seen. A count without a claim comes down into the present bounds of its autoscaler.
+// restored writes the original. If the write goes through /scale, the ledger entry stays, marked as pending, until the
+// object shows the original. A count that no policy claims is limited to the present bounds of its autoscaler.
 func (v *view) restored(w *want, l *ledgerField, within *workload.Bounds) decision {
 	d := decisionAbout(w, l)
 	d.value, d.made, d.alone = l.entry.Was, l.entry.Made, l.author.Alone

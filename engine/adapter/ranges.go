@@ -110,7 +110,7 @@ func (v *view) ranges() (all []ends, fault string) {
 	return all, fault
 }
 
-// eachBoundOf returns the end of a range that an element is, or nil.
+// eachBoundOf returns the compiled bound of the field at an index in Object.Elements, or nil if the field is no bound.
 func (v *view) eachBoundOf(k int) *eachBound {
 	switch v.obj.Elements[k].Component {
 	case lowEnds:

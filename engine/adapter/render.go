@@ -111,8 +111,8 @@ func (a *Adapter) refOf(obj *workload.Object) workload.Ref {
 	return workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name}
 }
 
-// decideAll decides the fields that only the ledger lists and then the wanted ones. A write inside another write, or
-// around it, waits for that; its entry stays meanwhile.
+// decideAll decides the fields that only the ledger lists, and then the wanted fields. If one of two fields contains
+// the other, they are not written together: the later one waits, and keeps its ledger entry if it has one.
 func (v *view) decideAll(w *wants, plan workload.Plan) []decision {
 	released := make([]decision, 0, len(v.entries))
 	for i := range v.entries {

@@ -70,7 +70,7 @@ type Members struct {
 	labels []string
 	pods   *watch.Watch
 	nodes  *watch.Watch
-	// nextNodes is a watch with other labels, until it replaces nodes.
+	// nextNodes is a watch of nodes with a new set of labels. It replaces nodes once it has listed them; nil: none.
 	nextNodes *watch.Watch
 	owners    *kinds
 	tree      *tree

@@ -241,7 +241,7 @@ func precedes(a, b *world.Policy) bool {
 	return a.ID.Compare(b.ID) < 0
 }
 
-// tend works on a target. A panic stays that target's.
+// tend works on a target. A panic fails only this target.
 func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy,
 	measured map[types.NamespacedName]usage.Pod) {
 	defer func() {
@@ -301,7 +301,7 @@ func (l *Loop) note(ref workload.Ref, id workload.Policy, failure string) {
 	}
 }
 
-// advise stores the advice, and requeues the target and its autoscaler if it is new.
+// advise stores the advice. If the advice has changed, it requeues the target and its autoscaler.
 func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) {
 	a := x.found.Advice
 	if a != nil {

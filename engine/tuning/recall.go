@@ -38,7 +38,7 @@ type recall struct {
 	gap bool
 	// waits is true if learning and deciding wait for the history.
 	waits bool
-	// part of parts is being read.
+	// part is the index, from 0, of the part under way. parts is the number of parts of the read; 0: not known yet.
 	part, parts atomic.Int32
 	cancel      context.CancelFunc
 	// done is closed once samples and err are set.
@@ -51,8 +51,8 @@ type recall struct {
 type recalled struct {
 	// at is the time when the history was taken over; zero: never.
 	at time.Time
-	// running is the read under way; nil: none. failure is the error of the last read, after the time of the next try,
-	// and pause the pause before it.
+	// running is the read under way; nil: none. failure is the error of the last read. after is the earliest time of
+	// the next read, and pause the pause until then after a failure.
 	running *recall
 	failure string
 	after   time.Time

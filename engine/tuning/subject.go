@@ -240,7 +240,7 @@ func of(sums map[string]*sum, name string) *sum {
 	return sums[name]
 }
 
-// list returns samples from sums. Kills count even without a measurement.
+// list returns one sample for each container with a measurement or with kills for lack of memory.
 func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sample {
 	var all []policy.Sample
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
@@ -259,7 +259,7 @@ func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sa
 	return all
 }
 
-// addKills counts the kills for lack of memory since the counted ones.
+// addKills counts the kills for lack of memory after the last counted kill.
 func (x *subject) addKills(p *podplan.Pod, sums map[string]*sum, newest *int64) {
 	for _, c := range p.Containers {
 		if c.KilledAt > x.killed && c.MemoryLimit > 0 {

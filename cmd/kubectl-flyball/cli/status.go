@@ -25,7 +25,7 @@ type statusVerb struct {
 	selector string
 	when     string
 	watch    bool
-	// judged has the number of objects that each freeze judges, as the first look has counted them.
+	// judged has the number of judged objects by freeze. It is counted once, also with --watch.
 	judged map[workload.Policy]int32
 }
 

@@ -39,8 +39,8 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 	p.Notes = append(p.Notes, notes...)
 }
 
-// templates returns a world in which the objects of all templates exist and have the fields of their templates, as the
-// manager does at once.
+// templates returns a world in which the objects of all templates exist and have the fields of their templates. The
+// manager creates and corrects these objects at once, so a plan begins with them.
 func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*world.Memory, error) {
 	var makers []*world.Policy
 	memory.Policies(func(q *world.Policy) bool {

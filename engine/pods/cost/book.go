@@ -213,7 +213,7 @@ func (b *book) wrote(id workload.Policy, now time.Time) bool {
 	return true
 }
 
-// resume takes over the number of writes in a status. They count from the last write.
+// resume takes over the number of writes of the last hour from a status, as if all were made at the last write.
 func (b *book) resume(id workload.Policy, writes int, last time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -34,7 +34,7 @@ type Members interface {
 	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
 	// Resized returns the owners, at any distance, of pods that Flyball has changed in place, and ResizedPods the
 	// changed pods with the given direct owner. Groups returns the direct owners of the pods below a target. Above
-	// returns the owners of an object; it is sure if the object can have no others.
+	// returns the owners of an object; sure is true if there can be no others.
 	Resized() []workload.Ref
 	ResizedPods(ref workload.Ref) []*podplan.Pod
 	Groups(ref workload.Ref) []workload.Ref

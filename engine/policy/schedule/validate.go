@@ -73,7 +73,7 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 	return out, nil
 }
 
-// byAgeAlone returns the times of a schedule that asks for nothing but by the age of each target.
+// byAgeAlone returns the times of a schedule without windows or crons: only the age of a target puts it to sleep.
 func byAgeAlone(rules v1alpha1.ScheduleRules, at *field.Path) (times, field.ErrorList) {
 	errs := validateOtherwise(rules, at.Child("otherwise"))
 	if len(rules.Calendars) > 0 {

@@ -149,8 +149,8 @@ func newLearner(r *rules, from []byte) (*learner, error) {
 	return m, nil
 }
 
-// isSound reports whether the numbers are possible ones, because an account that may only write checkpoints must not
-// decide by them.
+// isSound reports whether all numbers are within possible limits. A checkpoint with impossible numbers is refused: an
+// account with only the right to write checkpoints must not control targets.
 func (k *kept) isSound() bool {
 	set, s := k.Memory.Setting, k.State
 	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 &&

@@ -109,8 +109,9 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failed returns the error of a query, with the server's own words if it sent any. The error wraps nothing, because a
-// failed connection to this server means nothing for the cluster. Of the address it has only the host.
+// failed returns the error of a query, with Prometheus' own message if there is one. The error does not wrap its cause,
+// so a failed connection to Prometheus is not mistaken for a failed connection to the API server. It names only the host
+// of the address.
 func (s *Server) failed(name, query string, err error) error {
 	var at *promapi.Error
 	if errors.As(err, &at) && at.Detail != "" && len(at.Detail) < 300 {

@@ -49,7 +49,7 @@ func Tool() migrate.Tool {
 // scope is one place of settings: an object, a namespace, the flags or the environment.
 type scope map[string]string
 
-// The settings that a scope supplies together.
+// Groups of settings: a scope with one setting of a group supplies the whole group.
 var (
 	timeSettings  = []string{"downtime", "uptime", "downscale-period", "upscale-period"}
 	forceSettings = []string{"force-downtime", "force-uptime"}
@@ -184,11 +184,12 @@ type work struct {
 	filters
 	// explicit is true if the tool leaves objects without exclude: "false" alone.
 	explicit bool
-	// excluded and included are the namespaces with these settings, and refused those with settings without a
-	// counterpart.
+	// excluded and included are the namespaces with these settings. refused are the namespaces with a setting that
+	// Flyball has no counterpart for.
 	excluded, included, refused sets.Set[string]
-	// alone and until are the objects to label and annotate before a policy exists, and resting those to label until
-	// they are taken over.
+	// alone has the objects that get the label flyball.dev/exclude for good, before the first policy exists. until has
+	// the objects that get the annotation flyball.dev/awake-until. resting has the sleeping DaemonSets, which have the
+	// label only until they are taken over.
 	alone, until, resting migrate.Groups[command, string]
 }
 
@@ -201,8 +202,8 @@ func newWork(in *migrate.Input, out *migrate.Output) *work {
 	return w
 }
 
-// lookedAt returns the kinds that the tool looks at. Without its Deployment, the kinds of the objects with its
-// annotation are known.
+// lookedAt returns the kinds that the tool looks at. If its Deployment is not found, the
+// kinds of objects that it keeps asleep are added.
 func (w *work) lookedAt() []schema.GroupKind {
 	kinds := w.config.resources(w.out)
 	if w.config.found {
@@ -292,7 +293,8 @@ func (w *work) object(gk schema.GroupKind, o migrate.Object) {
 	}
 }
 
-// readmits reports whether an object's own exclude takes it in, though the policies of its namespace do not select it.
+// readmits reports whether the tool looks at an object because of the object's own setting exclude, although the policies
+// of its namespace do not select it.
 func (w *work) readmits(o migrate.Object, s scope) bool {
 	text, set := s["exclude"]
 	selected := !w.explicit || w.included.Has(o.Namespace()) || text == "false" // by the annotation

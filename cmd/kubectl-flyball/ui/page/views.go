@@ -133,16 +133,16 @@ func (v *view) SpanChoices() (all []Choice) {
 // Day formats the day of an instant for a choice.
 func (v *view) Day(t time.Time) string { return t.In(v.Zone).Format(time.DateOnly) }
 
-// Local formats the instants in the text of a policy, which are in UTC.
+// Local returns the text of a policy with its instants converted from UTC to the zone of the page.
 func (v *view) Local(text string) string { return explain.Local(text, v.Zone) }
 
-// Frame has the parts of a page that do not depend on its subject.
+// Frame has the parts that every page has, whatever object it shows.
 type Frame struct {
 	// Nav is the entry of the navigation, and Page the address of the page.
 	Nav, Page string
 	Zone      *time.Location
 	Query     Query
-	// Token is in each form that is sent by POST.
+	// Token is a hidden field of each form that is sent by POST.
 	Token string
 }
 

@@ -117,16 +117,16 @@ func (c Config) Vertical(request, stored int64, l Limits) Sized {
 // Pressure notes that the replicas reached the preferred number.
 type Pressure struct {
 	Noted bool
-	// Since is the last time when it was noted or acted upon.
+	// Since is the last time when the pressure was noted, raised a request or was over.
 	Since time.Time
 }
 
 // pressureInterval is the time between two increases because of too many replicas.
 const pressureInterval = 30 * time.Minute
 
-// Press notes whether the replicas are too many: N >= PreferredMaxReplicas and the autoscaler's minimum below N. The
-// first time is only noted. From the second on, 30 minutes apart, the requests are to be raised. Fewer replicas drop
-// the note.
+// Press reports whether the requests are to be raised because of too many replicas: N >= PreferredMaxReplicas, and the
+// autoscaler's minimum is below N. The first time it only notes the pressure. While the pressure lasts, it then returns
+// true every 30 minutes. Below PreferredMaxReplicas the note is dropped.
 func (c Config) Press(p Pressure, replicas, minimum int32, now time.Time) (next Pressure, raise bool) {
 	if replicas < c.PreferredMaxReplicas {
 		return Pressure{Since: now}, false

@@ -73,8 +73,9 @@ func byDefault(requested, horizontal bool) Scaling {
 	return BySize
 }
 
-// ResourcePhase returns the phase of one resource of a container: GatheringData, Working or Off. By size it works as soon as the
-// VerticalPodAutoscaler has a recommendation, by replicas once every slot has a value.
+// ResourcePhase returns the phase of one resource of a container: GatheringData, Working or Off. A resource scaled by
+// size is Working once the VerticalPodAutoscaler recommends a value. A resource scaled by replicas is Working once every
+// slot of the week or the day has a value.
 func ResourcePhase(s Scaling, recommended, filled bool) phase.Phase {
 	switch {
 	case s == Never:

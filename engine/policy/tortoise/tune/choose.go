@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// chooseEvery is the time between two choices, and resizeEvery the least time between two choices of the request,
-	// because all pods change for it.
+	// chooseEvery is the time between two choices of the setting. resizeEvery is the longest time until the choice of
+	// the request is due again. It is long, because a different request changes all pods.
 	chooseEvery, resizeEvery = 24 * time.Hour, 7 * 24 * time.Hour
-	// worthInTime is the share of the cost that a different request must save when it is due for choice, and worthAtOnce
-	// before.
+	// worthInTime and worthAtOnce are shares of the cost. A different request must save worthInTime if the choice of the
+	// request is due, and worthAtOnce if it is not.
 	worthInTime, worthAtOnce = 0.05, 0.2
-	// unknownTarget is the target of an autoscaler with an unknown target.
+	// unknownTarget is the assumed target utilisation of an autoscaler whose target is unknown, in percent.
 	unknownTarget = 70
 	// lag is the age of an autoscaler's metrics.
 	lag = 30 * time.Second
@@ -36,8 +36,9 @@ func (spec Spec) ownerAim(now Setting) optimize.Aim {
 	return optimize.Aim{Request: own.Request, Target: own.Target, Floor: float64(own.Min) * float64(own.Request)}
 }
 
-// choose makes the joint choice once a day, first after a day of history. The request is chosen at first, again after
-// twice the history, and finally once a week. In between it changes only for a large saving.
+// choose chooses the request and the other settings together, once a day. The choice of the request is due at the first
+// time, then when the history is twice as long, and finally once a week. Otherwise the request changes only for a large
+// saving.
 func (t *Tuner) choose(spec Spec, o Observed) {
 	s := &t.State
 	if !s.Phase.Allowed().Seasons || o.Busy || !s.Chosen.IsZero() && o.Now.Sub(s.Chosen) < chooseEvery {
@@ -70,7 +71,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 	t.tell(spec, c)
 }
 
-// input returns the input of a choice besides the demand.
+// input returns the input of a choice, without the demand.
 func (t *Tuner) input(spec Spec, o Observed, owner optimize.Aim) optimize.Input {
 	current := o.Setting.Requests[spec.Scaled]
 	now := t.State.Aim
@@ -129,7 +130,8 @@ func (t *Tuner) findShares(spec Spec, now time.Time) {
 	t.shared = now
 }
 
-// shareEvery is the distance of the minutes that shares are taken from: it divides no hour.
+// shareEvery is the distance in minutes between two samples of a share. It is no divisor of 60, so the samples fall on
+// all minutes of the hour.
 const shareEvery = 7
 
 // share returns the usage of a different container for each milli-CPU of the scaled one: a quantile over the week before a

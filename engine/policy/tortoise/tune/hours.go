@@ -13,8 +13,8 @@ const (
 	replayed = 7 * 24 * time.Hour
 	// held is the number of minutes for which a demand is held across a gap.
 	held = 10
-	// The days before that count for an hour. Each day counts fade times as much as the next, and the day a week before
-	// counts sameDay more.
+	// daysBefore is the number of earlier days behind the usual peak of an hour. The weight of a day n days before is
+	// fade to the power of n. The same day of the last week gets sameDay more.
 	daysBefore    = 7
 	fade, sameDay = 0.7, 0.5
 )
@@ -32,7 +32,8 @@ func HourOf(at time.Time, zone *time.Location) time.Time {
 	return time.Unix(unix-(unix+int64(offset))%hour, 0)
 }
 
-// loadOf returns the demand of a series between two instants. A gap of a few minutes has the demand before it.
+// loadOf returns the demand of a series between two instants. In a gap of at most held minutes the last
+// demand before it counts.
 func loadOf(s *model.Series, from, to time.Time) simulation.Load {
 	l := simulation.Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
 	last, age := float32(-1), held
@@ -79,7 +80,7 @@ func hoursOf(s *model.Series, spec Spec, now time.Time) hours {
 // index returns the number of the hour of an instant.
 func (h hours) index(at time.Time) int { return int(math.Floor(at.Sub(h.first).Hours())) }
 
-// days yields the peaks of an instant's hour on the days before, by local time.
+// days yields the peaks of the same local hour on the days before an instant.
 func (h hours) days(at time.Time, yield func(day int, peak float64)) {
 	for day := 1; day <= daysBefore; day++ {
 		i := h.index(at.In(h.zone).AddDate(0, 0, -day))

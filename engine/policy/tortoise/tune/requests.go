@@ -133,12 +133,12 @@ const tight = 0.92
 // grow by the minute, but it must not be rolled out by the minute.
 const haste = 4
 
-// pace reports whether large requests may fall at an instant, and short ones rise. due is true once the cooldown is
-// over, and behind if falls wait for pods.
+// pace has the permissions of an instant: fall for large requests, rise for short requests. due is true once the
+// cooldown is over. behind is true while a pod still requests more than the setting, so nothing falls.
 type pace struct{ fall, rise, due, behind bool }
 
-// pace returns the present pace. A fall has a cooldown from the last pod's step before, so its effect shows before
-// the next, and pods do not get several steps at once.
+// pace returns the present pace. Requests fall again a cooldown after the last pod took the step before. So the effect
+// of a step shows before the next step, and no pod gets several steps at once.
 func (t *Tuner) pace(spec Spec, o Observed) pace {
 	since := func(at time.Time) time.Duration { return o.Now.Sub(at) }
 	return pace{
