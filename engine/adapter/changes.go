@@ -98,7 +98,7 @@ func (c *compiler) subresources(at *field.Path, names []string) {
 	}
 }
 
-// statusName is the subresource for reports of controllers, and statusPath its field.
+// statusName is the subresource for reports of controllers. statusPath is the path of its field.
 const statusName = "status"
 
 var statusPath = path.Path{}.Field(statusName)

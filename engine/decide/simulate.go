@@ -36,8 +36,8 @@ type Write struct {
 	Message string
 	// Edits are the written fields; empty if only the ledger changes.
 	Edits []adapter.Edit
-	// Wave is the name of the target's wave in the order of the policy, and Place the number of waves before it; empty: the policy has no
-	// order.
+	// Wave is the name of the target's wave in the order of the policy; empty: the policy has no order. Place is the number of
+	// waves before it.
 	Wave  string
 	Place int
 }

@@ -12,12 +12,12 @@ import (
 
 // Pods describe the pods of a target.
 type Pods struct {
-	// Request is the CPU request of the scaled container, in milli-CPU, Target the target utilisation of the autoscaler
-	// in percent.
+	// Request is the CPU request of the scaled container in milli-CPU. Target is the target utilisation of the autoscaler in
+	// percent.
 	Request int64
 	Target  int
-	// Least is the fewest pods, and Headroom the factor by which its maximum exceeds the largest demand of an hour. No
-	// maximum is below Ceiling.
+	// Least is the smallest minimum. Headroom is the factor by which the maximum of an hour exceeds the hour's largest
+	// demand. No maximum is below Ceiling.
 	Least    int
 	Headroom float64
 	Ceiling  int

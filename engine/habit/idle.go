@@ -17,12 +17,13 @@ type IdleRules struct {
 	Below float64
 	// Tolerate is the time of use a week that windows may have on the teaching days.
 	Tolerate time.Duration
-	// Lead is the time by which a window ends before the first use, and Shortest the shortest window.
+	// Lead is the time by which a window ends before the first use. Shortest is the length of the shortest window.
 	Lead, Shortest time.Duration
 }
 
 const (
-	// busy is the quantile of the demand of a used target, and faint the share of it up to which the target is unused.
+	// busy is the quantile of the demand that counts as full use. faint is the share of full use up to which the target is
+	// unused.
 	busy, faint = 0.99, 0.05
 )
 
@@ -45,8 +46,8 @@ func (h History) IdleBelow(p Part) (below, most float64) {
 
 // hour has the data of an hour of the week.
 type hour struct {
-	// seen is the number of times when the hour was seen, used the number of used minutes, and peaks the largest
-	// demand of each time.
+	// seen is the number of occurrences of the hour with enough data. used is the number of used minutes in all occurrences.
+	// peaks has the largest demand of each occurrence in seen.
 	seen, used int
 	peaks      []float64
 }

@@ -9,10 +9,11 @@ import (
 
 // Trial is the result of windows of sleep on some days.
 type Trial struct {
-	// Asleep is the number of minutes in which the target would have slept, Met of those in which it was used, and
-	// Unknown of those without data.
+	// Asleep is the number of minutes in which the target would have slept. Met is the number of these minutes in which the
+	// target was used. Unknown is the number of these minutes without data.
 	Asleep, Met, Unknown int
-	// Used is the number of used minutes, and Most the largest demand in cores while the target would have slept.
+	// Used is the number of all minutes in which the target was used. Most is the largest demand, in cores, while it would
+	// have slept.
 	Used int
 	Most float64
 	// Days has the days on which a user would have met a sleeping target.

@@ -174,8 +174,8 @@ type PodOrderer interface {
 
 // PodSummary is the state of the pods of a policy's targets.
 type PodSummary struct {
-	// Pods is the number of planned pods, Writes the number of costs set in the last hour, and LastWrite the time of
-	// the last write; zero: unknown.
+	// Pods is the number of planned pods. Writes is the number of costs set in the last hour. LastWrite is the time of the
+	// last write; zero: unknown.
 	Pods, Writes int
 	LastWrite    time.Time
 	// Spread is the current unevenness of the most uneven target; SpreadAtHalf is the same after scaling each

@@ -62,7 +62,7 @@ type group struct {
 	// probe is the target tried after the last pause.
 	probe *member
 	pause time.Duration
-	// failures is the number of failed writes since the last success, why the last error, and logged is true once a
+	// failures is the number of failed writes since the last success. why is the last error. logged is true once a
 	// failure was logged.
 	failures int
 	why      string
@@ -75,10 +75,11 @@ type member struct {
 	group *group
 	// sum identifies the change to be written. A different change may be accepted.
 	sum uint64
-	// failures is the number of the target's consecutive failures, and why the last error.
+	// failures is the number of the target's consecutive failures. why is the last error.
 	failures int
 	why      string
-	// let is true while the target is in flight, counted once it counts as failed, left once it has left the group.
+	// let is true while the target is in flight. counted is true once the target counts as failed. left is true once it has
+	// left the group.
 	let, counted, left bool
 }
 

@@ -22,8 +22,8 @@ type Note struct {
 // book has the reported states of targets and policies.
 type book struct {
 	mu sync.Mutex
-	// trouble is the reason why nothing is measured, lost the reason why the recorded history cannot be read; empty:
-	// none.
+	// trouble is the reason why nothing is measured. lost is the reason why the recorded history cannot be read. Empty:
+	// there is no such reason.
 	trouble, lost string
 	// readable reports, by source in use, whether the source answers.
 	readable map[string]bool
@@ -32,7 +32,7 @@ type book struct {
 	unread   string
 	unserved bool
 	notes    map[workload.Ref]Note
-	// sums are the totals of the last complete round, next those of the present round. No reader sees half a round.
+	// sums are the totals of the last complete round. next are the totals of the present round, which no reader sees.
 	sums, next map[workload.Policy]*policy.TunedSummary
 	told       map[workload.Policy]string
 	// targets is the number of targets that each policy tunes.

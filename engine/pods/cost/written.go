@@ -53,7 +53,7 @@ func (w *written) add(c podplan.Change, now time.Time) {
 	p.times++
 }
 
-// addUndone records a cost dropped in the write itself: it is not retried soon.
+// addUndone records a cost that the write itself dropped. Such a cost is not retried soon.
 func (w *written) addUndone(c podplan.Change, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

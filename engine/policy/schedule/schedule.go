@@ -90,7 +90,8 @@ type schedule struct {
 	times      times
 	zone       *time.Location
 	awakeUntil time.Time
-	// asleepAfter is the age from which on a target sleeps, grace the age until which it is left alone. Zero: none.
+	// asleepAfter is the age from which a target sleeps. grace is the age until which a target is not changed. Zero: no
+	// such age.
 	asleepAfter, grace time.Duration
 	// unreadable is the reason why the policy's own awake-until is ignored; empty: not ignored.
 	unreadable string

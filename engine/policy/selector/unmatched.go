@@ -206,7 +206,7 @@ func (s *Selector) eachInReach(c Inventory, yield func(*workload.Object)) {
 	}
 }
 
-// regular returns a hint for a glob that is written as a regular expression; empty: it is not.
+// regular returns a hint for a glob that is written as a regular expression; empty: the glob is not.
 func regular(glob string) string {
 	if !strings.Contains(glob, ".*") {
 		return ""

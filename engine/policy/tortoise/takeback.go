@@ -18,7 +18,7 @@ import (
 // refused is a roll-out that did not become ready and was taken back.
 type refused struct {
 	At time.Time
-	// Tried are the requests of the roll-out, and Back those that replaced them.
+	// Tried are the requests of the roll-out. Back are the requests that replaced them.
 	Tried, Back map[string]tune.Request
 	Why         string
 }

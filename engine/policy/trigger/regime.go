@@ -36,8 +36,8 @@ type trigger struct {
 	open     timeline.Timeline
 	during   v1alpha1.TriggerValues
 	after    *v1alpha1.TriggerValues
-	// above are the indexes of the triggers that, while open, decide the size in place of this one; covered is on while
-	// one of them is open.
+	// above are the indexes of the triggers that decide the size in place of this trigger while they are open. covered is on
+	// while one of them is open.
 	above   []int
 	covered timeline.Timeline
 }

@@ -48,7 +48,7 @@ func (h *State) ForgetPods() { h.pods, h.known = nil, false }
 // span is the range of the pods' requests of one resource for a container, in milli-CPU or bytes.
 type span struct {
 	least, most, sum int64
-	// pods is the number of pods with the container, none the number of those without a request.
+	// pods is the number of pods with the container. none is the number of these pods without a request.
 	pods, none int
 	// moving is true if the node of a pod has not carried out the pod's change, or never will.
 	moving bool

@@ -138,8 +138,8 @@ var unknown = values{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(),
 
 // answers are the values of one part.
 type answers struct {
-	// places has the index of each instant in a row, rows the values by container. The row of "" has the replicas,
-	// which belong to all containers.
+	// places has the index of each instant in a row. rows has the values by container. The row of the name "" has the
+	// replicas, which belong to all containers.
 	places map[model.Time]int
 	rows   map[string][]values
 }

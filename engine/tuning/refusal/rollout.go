@@ -11,8 +11,8 @@ import (
 type Rollout struct {
 	// since is the time since which the requests are claimed.
 	since time.Time
-	// through is the largest number of pods that were ready with the requests at once, and moved the time when it
-	// was reached.
+	// through is the largest number of pods that were ready with the requests at the same time. moved is the time when that
+	// number was reached.
 	through int
 	moved   time.Time
 }

@@ -194,7 +194,8 @@ func (in Input) bounds() (low, top, target int) {
 }
 
 const (
-	// usual is the share of samples within a first CPU request, and usualUse the share of it that they then use.
+	// usual is the share of samples that a first CPU request covers. usualUse is the share of the request that these samples
+	// use at most.
 	usual, usualUse = 0.9, 0.85
 	// decideEvery is the least time between two decisions, as in the manager.
 	decideEvery = time.Minute

@@ -43,7 +43,7 @@ type Setting struct{ Min, Max, Target int }
 type Reading struct {
 	// OK is false without metrics.
 	OK bool
-	// Usage is the mean CPU of the ready pods, Request the CPU request of each pod, both in milli-CPU.
+	// Usage is the mean CPU usage of the ready pods. Request is the CPU request of each pod. Both are in milli-CPU.
 	Usage, Request float64
 	Ready, Unready int
 }

@@ -43,7 +43,7 @@ type Slot struct {
 }
 
 const (
-	// untouched is the time without an update after which a slot decays, and decay the remaining share.
+	// untouched is the time without an update after which a slot decays. decay is the share of its value that remains.
 	untouched = 23 * time.Hour
 	decay     = 0.95
 )

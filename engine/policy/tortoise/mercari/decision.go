@@ -27,9 +27,9 @@ type Seen struct {
 	Now time.Time
 	// Lost is true without metrics. Manual asks for an emergency in any case.
 	Lost, Manual bool
-	// Replicas is the number in the spec, Minimum that of the autoscaler.
+	// Replicas is the number of replicas in the spec. Minimum is the minimum of the autoscaler.
 	Replicas, Minimum int32
-	// Resources are those that are not Off.
+	// Resources are the resources that are not Off.
 	Resources []Resource
 }
 
@@ -53,7 +53,7 @@ type State struct {
 	Low, Top Slots
 	// Values are V by container and resource.
 	Values map[string]int64
-	// Moved is the last change of the utilisation, Rolled that of requests.
+	// Moved is the time of the last change of the utilisation. Rolled is the time of the last change of requests.
 	Moved, Rolled time.Time
 	Pressure      Pressure
 	Mode          Mode

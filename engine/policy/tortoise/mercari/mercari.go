@@ -16,8 +16,8 @@ import (
 type Rules struct {
 	// Min, Max and PreferredMax replicas; zero: the original's.
 	Min, Max, PreferredMax int
-	// StepDown is the largest share that one step takes from a request, Cooldown the time between two roll-outs that
-	// only lower requests.
+	// StepDown is the largest share that one step takes from a request. Cooldown is the time between two roll-outs that only
+	// lower requests.
 	StepDown float64
 	Cooldown time.Duration
 	// Asked are the given ways of scaling by container; nil: none.

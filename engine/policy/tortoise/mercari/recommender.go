@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// quantile is that of the target, upperQuantile that of the upper bound; margin is the factor of both above usage.
+	// quantile of the usage gives the target, and upperQuantile the upper bound. Both are multiplied by margin.
 	quantile, upperQuantile, margin = 0.9, 0.95, 1.15
-	// halfLife is that of CPU, and of the peaks of memory.
+	// halfLife is the half-life of the samples of CPU and of the peaks of memory.
 	halfLife = 24 * time.Hour
-	// killBump is the assumed need of a killed container as a factor of its limit, and leastBump the least addition, in
-	// MiB.
+	// killBump is the assumed need of a killed container as a factor of its limit. leastBump is the least addition to the
+	// limit, in MiB.
 	killBump, leastBump = 1.2, 100
 	day                 = 24 * time.Hour
 	mebi                = 1 << 20

@@ -9,7 +9,8 @@ import (
 
 // Aim is the jointly chosen setting.
 type Aim struct {
-	// Request is that of the scaled container in milli-CPU, Target the target utilisation; 0: no autoscaler.
+	// Request is the request of the scaled container in milli-CPU. Target is the target utilisation in percent; 0: no
+	// autoscaler.
 	Request int64
 	Target  int
 	// Floor is the capacity of the minimum at all times, in milli-CPU. Share is the part of an hour's usual peak that
@@ -52,7 +53,7 @@ type Input struct {
 	Profile Profile
 	Bounds  Bounds
 	System  simulation.System
-	// Load is the replayed demand, and Peaks the usual peak of each of its hours; 0: unknown.
+	// Load is the replayed demand. Peaks has the usual peak of each hour of Load; 0: unknown.
 	Load  simulation.Load
 	Peaks []float64
 	// Owner is the owner's setting, and Now the present aim.
@@ -70,8 +71,8 @@ type Input struct {
 
 // Result is the replayed outcome of an aim.
 type Result struct {
-	// Cost is the mean in milli-CPU, Minutes the minutes with demand above the headroom, Known the minutes with known
-	// demand.
+	// Cost is the mean cost in milli-CPU. Minutes is the number of minutes with demand above the headroom. Known is the
+	// number of minutes with known demand.
 	Cost, Minutes, Known float64
 	// score is the cost with the price of the violations.
 	score float64
@@ -131,8 +132,8 @@ func (s *search) setting(a Aim) simulation.Setting {
 	return simulation.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds), Max: s.in.Bounds.MaxFor(a.Request)}
 }
 
-// shares are the tried shares of a peak for a minimum by hour, and floors those of the owner's minimum for a constant
-// minimum.
+// shares are the tried minima by hour, as shares of the hour's peak. floors are the tried constant minima, as shares of the
+// owner's minimum.
 var (
 	shares = []float64{0, 0.5, 0.7, 0.85, 1, 1.15, 1.3}
 	floors = []float64{0, 0.5, 1}

@@ -32,8 +32,8 @@ type Seen struct {
 	Manual bool
 	// Span is the time covered by samples. Zero: none.
 	Span time.Duration
-	// Silent is the time without samples, Stuck the time for which the autoscaler cannot read its metrics, Steady the
-	// time since both recovered.
+	// Silent is the time without samples. Stuck is the time for which the autoscaler cannot read its metrics. Steady is the
+	// time for which both samples and metrics have been present.
 	Silent, Stuck, Steady time.Duration
 	// Seasonal is true once a whole season was seen.
 	Seasonal bool

@@ -35,7 +35,7 @@ type Setting struct {
 
 // System describes the behaviour of the autoscaler and the pods.
 type System struct {
-	// Lag is the age of the autoscaler's metrics, and Start the time until a pod is ready.
+	// Lag is the age of the autoscaler's metrics. Start is the time from a pod's creation until it is ready.
 	Lag, Start time.Duration
 	// Headroom is the share of the ready capacity above which demand is a violation.
 	Headroom float64
@@ -46,8 +46,8 @@ func Default() System { return System{Lag: 45 * time.Second, Start: time.Minute,
 
 // Outcome is the outcome of a setting over some steps.
 type Outcome struct {
-	// Steps are the steps with known demand, Violations those with demand above the headroom, PodSteps the sum of their
-	// pods.
+	// Steps is the number of steps with known demand. Violations is the number of steps with demand above the headroom.
+	// PodSteps is the sum of the pods in all Steps.
 	Steps, Violations, PodSteps int
 }
 
@@ -110,7 +110,8 @@ type Cluster struct {
 	lag, start int
 	now        int
 	ready, all int
-	// due has the pods that become ready in a step, and seen the metrics of a step, by the step modulo slots.
+	// due has the number of pods that become ready in a step. seen has the metrics of a step. The index is the step modulo
+	// slots.
 	due  [slots]int
 	seen [slots]autoscaler.Reading
 }

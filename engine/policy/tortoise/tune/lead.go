@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// rememberedStarts is the number of kept starts, and enoughStarts the number from which they count.
+	// rememberedStarts is the number of kept starts. enoughStarts is the number of starts from which they are used.
 	rememberedStarts, enoughStarts = 20, 5
 	// usualStart is the quantile of the starts that counts: the slowest quarter waits for a node or an image and is
 	// ignored.

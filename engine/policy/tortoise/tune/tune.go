@@ -99,7 +99,7 @@ type Observed struct {
 	Setting Setting
 	// Since is the time since which samples are possible; zero: always. Before it, a missing sample means nothing.
 	Since time.Time
-	// Replicas is the wanted number, Ready the number of ready ones.
+	// Replicas is the wanted number of replicas. Ready is the number of ready replicas.
 	Replicas, Ready int
 	// Requested is the mean request of the scaled container in ready pods, in milli-CPU; 0: unknown, or irrelevant.
 	Requested int64
@@ -136,8 +136,8 @@ type Recommendation struct {
 	Request int64
 	// Unbound is true while the autoscaler is unknown: bounds and utilisation stay the owner's.
 	Unbound bool
-	// Targets are target utilisations if there are others than that of the scaled container; nil: Setting has the only
-	// one.
+	// Targets are all target utilisations if the autoscaler has more than the one of the scaled container; nil: Setting has
+	// the only one.
 	Targets []Target
 	// Next is the known time of the next change of a request; zero: none.
 	Next time.Time
@@ -145,16 +145,16 @@ type Recommendation struct {
 	Reasons []optimize.Reason
 	// Chose is true if the numbers were chosen anew, which takes a while.
 	Chose bool
-	// Demand is that of the last sample, Upper the larger of it and the usual peak of this hour, in milli-CPU. Loss is
-	// the error of the usual peaks.
+	// Demand is the demand of the last sample. Upper is the larger of Demand and the usual peak of this hour. Both are in
+	// milli-CPU. Loss is the error of the usual peaks.
 	Demand, Upper, Loss float64
 }
 
 // State survives a restart, beside the usage.
 type State struct {
 	Phase phase.Phase
-	// Resized is the last change of requests, Raised the last rise of a short one, Behind the last time when some
-	// pod requested more than the setting.
+	// Resized is the time of the last change of requests. Raised is the time of the last rise of a request that was too
+	// small. Behind is the last time when some pod requested more than the setting.
 	Resized, Raised, Behind time.Time
 	// StuckSince and WellSince are the times since which the autoscaler has been blind, and since which all has been
 	// well.
