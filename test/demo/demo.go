@@ -82,6 +82,9 @@ func run(ctx context.Context, opts options) (err error) {
 		return err
 	}
 	if !d.opts.useKubeconfig {
+		if err := d.order(ctx); err != nil {
+			return err
+		}
 		if err := d.zones(ctx); err != nil {
 			return err
 		}
