@@ -39,7 +39,7 @@ type CalendarDay struct {
 	Day int32 `json:"day"`
 }
 
-// InLieu is where a day goes that falls on a weekend.
+// InLieu is the replacement of a day that falls on a weekend.
 // +kubebuilder:validation:Enum=Monday
 type InLieu string
 
@@ -195,10 +195,10 @@ type CalendarComing struct {
 
 // CalendarStatus reports whether a calendar is valid and in use.
 type CalendarStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions by the Kubernetes API conventions.
+	// Conditions follow the Kubernetes API conventions.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be an RFC 3339 instant"

@@ -112,13 +112,13 @@ type NthDay struct {
 	Day Day `json:"day"`
 }
 
-// Weeks takes one of several weeks, from Monday to Sunday.
+// Weeks selects every nth week, from Monday to Sunday.
 type Weeks struct {
-	// Every is from how many weeks one is taken: 2 is every other week.
+	// Every is the distance between selected weeks: 2 selects every other week.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=12
 	Every int32 `json:"every"`
-	// Starting is a date (YYYY-MM-DD) of a week that is taken. Weeks before it are counted too.
+	// Starting is a date (YYYY-MM-DD) in a selected week. Weeks before it are counted too.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$')",message="write a date as YYYY-MM-DD, such as 2026-12-24",messageExpression="'write a date as YYYY-MM-DD, such as 2026-12-24, and not ' + self"
 	Starting string `json:"starting"`
@@ -151,7 +151,7 @@ type Window struct {
 	// +kubebuilder:validation:items:Maximum=12
 	// +listType=set
 	Months []int32 `json:"months,omitempty"`
-	// Weeks takes one of several weeks for the window to start in.
+	// Weeks selects every nth week for the start of the window.
 	// +optional
 	Weeks *Weeks `json:"weeks,omitempty"`
 	// DayOfMonth lists days of the month, 1 to 31, or counted from its end, -1 (the last) to -31, on which the window starts.
@@ -169,7 +169,7 @@ type Window struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')",message="write a time of the day as HH:MM, such as 08:00",messageExpression="'write a time of the day as HH:MM, such as 08:00, and not ' + self"
 	From string `json:"from,omitempty"`
-	// To is the local end, HH:MM, exclusive; at or before from it is on the next day. 24:00 is the end of the day.
+	// To is the local end, HH:MM, exclusive. If it is not later than from, the window ends on the next day. 24:00 is the end of the day.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$')",message="write a time of the day as HH:MM, such as 08:00, or 24:00",messageExpression="'write a time of the day as HH:MM, such as 08:00, or 24:00, and not ' + self"
@@ -285,14 +285,14 @@ type BatchStatus struct {
 	OpenedAt metav1.MicroTime `json:"openedAt"`
 }
 
-// OrderStatus is the wave for which the targets of other waves wait. It is absent while none waits.
+// OrderStatus is the wave for which the targets of other waves wait. It is absent while no target waits.
 type OrderStatus struct {
 	// Direction is Wake or Sleep.
 	// +kubebuilder:validation:Enum=Wake;Sleep
 	Direction string `json:"direction"`
 	// Wave is the name of the wave that is open: its targets are changed, and the others wait for it.
 	Wave string `json:"wave"`
-	// Place is the place of the wave in spec.order, from 1. The targets of no wave come after the last of them.
+	// Place is the place of the wave in spec.order, from 1. Targets that no wave selects come after the last wave.
 	Place int32 `json:"place"`
 	// Since is the time from which on the others wait for this wave. The timeout of the wave counts from it, also after a restart.
 	// +kubebuilder:validation:Type=string

@@ -150,7 +150,7 @@ type DeletionCostStatus struct {
 	// Pods is the number of pods in the plan.
 	// +optional
 	Pods int32 `json:"pods,omitempty"`
-	// WritesLastHour is the number of costs set in the last hour, within ten minutes. After a restart of the manager,
+	// WritesLastHour is the number of costs set in the last hour, exact to ten minutes. After a restart of the manager,
 	// all earlier writes count as made at the time of the last.
 	// +optional
 	WritesLastHour int32 `json:"writesLastHour,omitempty"`

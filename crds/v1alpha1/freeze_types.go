@@ -107,9 +107,9 @@ type FreezeRules struct {
 	// kinds whose target selects by labels or annotations of objects, Warn for all others.
 	// +optional
 	LabelChanges LabelChanges `json:"labelChanges,omitempty"`
-	// GuardAhead is how long before the policy begins to deny changes (at startTime, or when a window closes) it is
-	// guarded. Deleting or weakening a guarded policy needs the verb override on it, as while it denies changes. 0s
-	// means not before.
+	// GuardAhead is the time before the policy begins to deny changes (at startTime, or when a window closes) from which on
+	// the policy is guarded. To delete or weaken a guarded policy, the verb override on the policy is needed, as while it
+	// denies changes. 0s: only while it denies changes.
 	// +optional
 	// +kubebuilder:default="24h"
 	GuardAhead Duration `json:"guardAhead,omitempty"`
@@ -229,7 +229,7 @@ type ChangeFreezeSpec struct {
 	FreezeRules  `json:",inline"`
 	// Suspend lists kinds whose objects, selected by target, are put to sleep while changes are frozen: any adapted
 	// kind with the suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are
-	// restored exactly. Names, labels of an entry narrow the selection of target for its kind.
+	// restored exactly. Names and labels of an entry narrow the selection of target for its kind.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
@@ -275,7 +275,7 @@ type MaintenanceWindowSpec struct {
 	FreezeRules `json:",inline"`
 	// Suspend lists kinds whose objects, selected by target, are put to sleep while changes are frozen: any adapted
 	// kind with the suspend capability, such as CronJobs, Argo CD Applications and Flux Kustomizations. They are
-	// restored exactly. Names, labels of an entry narrow the selection of target for its kind.
+	// restored exactly. Names and labels of an entry narrow the selection of target for its kind.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic

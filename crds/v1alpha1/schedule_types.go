@@ -116,11 +116,11 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// WaitFor is what the next wave waits for.
+// WaitFor is the state that the objects of a wave must reach before the next wave begins.
 // +kubebuilder:validation:Enum=Ready;Written
 type WaitFor string
 
-// What the next wave waits for.
+// These are the states for which the next wave can wait.
 const (
 	// WaitForReady: every object of the wave is changed and has settled, by the ready predicates of its adapter.
 	WaitForReady WaitFor = "Ready"
@@ -128,7 +128,7 @@ const (
 	WaitForWritten WaitFor = "Written"
 )
 
-// OnTimeout is what to do if a wave is not ready in time.
+// OnTimeout is the answer to a wave that is not ready in time.
 // +kubebuilder:validation:Enum=Continue;Stop
 type OnTimeout string
 
@@ -165,15 +165,15 @@ type Wave struct {
 	// Selector matches the labels of the wave's objects.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// WaitFor is what the next wave waits for.
+	// WaitFor is the state that the objects of a wave must reach before the next wave begins.
 	// +optional
 	// +kubebuilder:default=Ready
 	WaitFor WaitFor `json:"waitFor,omitempty"`
-	// Timeout is how long the next wave waits at most.
+	// Timeout is the longest time for which the next wave waits.
 	// +optional
 	// +kubebuilder:default="10m"
 	Timeout Duration `json:"timeout,omitempty"`
-	// OnTimeout says what happens after the timeout: Continue begins with the next wave, Stop goes on waiting and says so.
+	// OnTimeout is the answer to a timeout: Continue begins the next wave; Stop goes on waiting, and the waiting targets count as failed.
 	// +optional
 	// +kubebuilder:default=Continue
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
