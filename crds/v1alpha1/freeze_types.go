@@ -113,6 +113,11 @@ type FreezeRules struct {
 	// +optional
 	// +kubebuilder:default="24h"
 	GuardAhead Duration `json:"guardAhead,omitempty"`
+	// LetFinish is how long after each begin of the freeze, or closing of the window, controllers may finish roll-outs that
+	// had begun: service accounts of other namespaces write the status of an object that is not ready, such as the steps
+	// of a canary, and scale the ReplicaSets that it controls. Edits of specs stay denied. Default: not at all.
+	// +optional
+	LetFinish Duration `json:"letFinish,omitempty"`
 	// Message is shown to users whose change is refused.
 	// +optional
 	Message *FreezeMessage `json:"message,omitempty"`

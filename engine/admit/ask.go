@@ -62,6 +62,9 @@ func (j *Judge) AskActions(ctx context.Context, q Question) (Judgement, error) {
 		return Judgement{Request: req}, err
 	}
 	req.Actions = q.Actions
+	if req.Finishing, err = j.finishing(ctx, &r, set, req); err != nil {
+		return Judgement{Request: req}, err
+	}
 	done := Judgement{Request: req, Verdict: set.Decide(req)}
 	if !done.Verdict.Allowed || !found.CanGovern() {
 		return done, nil

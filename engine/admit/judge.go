@@ -48,9 +48,11 @@ type Freezes interface {
 }
 
 // Objects reads data missing in a review from the API server: the labels of an object scaled through its /scale
-// subresource, and the labels of a very new namespace.
+// subresource, the labels of a very new namespace, and the owner of an object.
 type Objects interface {
 	Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
+	// Whole returns an object as JSON. An absent object is a NotFound error.
+	Whole(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) ([]byte, error)
 }
 
 // Judgement is one judged request.
@@ -193,7 +195,11 @@ func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now tim
 			return req, "", err
 		}
 	}
-	return req, uid, j.inNamespace(ctx, &req)
+	if err := j.inNamespace(ctx, &req); err != nil {
+		return req, uid, err
+	}
+	req.Finishing, err = j.finishing(ctx, r, set, req)
+	return req, uid, err
 }
 
 // classify returns the actions in a review with the whole object. A delete request without an old object counts as a
@@ -297,7 +303,11 @@ func annotations(v *freeze.Verdict) map[string]string {
 	for _, l := range v.Lifts {
 		lifted = append(lifted, fmt.Sprintf("%s by %s: %s", l.Policy, l.Exception, strings.Join(l.Actions.Names(), ",")))
 	}
-	return with(all, "lifted", lifted)
+	var finished []string
+	for _, f := range v.Finishes {
+		finished = append(finished, f.Policy.String()+": "+strings.Join(f.Actions.Names(), ","))
+	}
+	return with(with(all, "lifted", lifted), "finished", finished)
 }
 
 func with(all map[string]string, key string, texts []string) map[string]string {

@@ -72,6 +72,10 @@ func (stored) Metadata(_ context.Context, resource schema.GroupVersionResource, 
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "stored", Labels: labels}}, nil
 }
 
+func (stored) Whole(_ context.Context, resource schema.GroupVersionResource, _, name string) ([]byte, error) {
+	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
+}
+
 // freezes compiles ClusterChangeFreezes and the shipped adapters.
 func freezes(t testing.TB, texts ...string) inMemory {
 	t.Helper()

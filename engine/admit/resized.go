@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/workload"
@@ -56,7 +57,8 @@ func (j *Judge) ownersOf(ctx context.Context, r *review) (refs []workload.Ref, e
 func controllerIn(r *review) *metav1.OwnerReference {
 	for _, ref := range r.oldObject.Get("metadata.ownerReferences").Array() {
 		if ref.Get("controller").Bool() {
-			return &metav1.OwnerReference{APIVersion: ref.Get("apiVersion").String(), Kind: ref.Get("kind").String(), Name: ref.Get("name").String()}
+			return &metav1.OwnerReference{APIVersion: ref.Get("apiVersion").String(), Kind: ref.Get("kind").String(), Name: ref.Get("name").String(),
+				UID: types.UID(ref.Get("uid").String())}
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 )
 
 // owned returns objects, among them a ReplicaSet whose owner is the Deployment web.
-type owned struct{}
+type owned struct{ stored }
 
 func (owned) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata,
 	error) {

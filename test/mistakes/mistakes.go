@@ -94,6 +94,7 @@ var Mistakes = []Mistake{
 	{"Schedule", "{" + pair + "order: [{names: [db], waitFor: Healthy}]}", "spec.order[0].waitFor",
 		`Unsupported value: "Healthy": supported values: `},
 	{"Schedule", "{" + pair + "order: [{names: [db], timeout: 10 minutes}]}", "spec.order[0].timeout", span + "10 minutes"},
+	{"ChangeFreeze", "{" + days + "letFinish: 30 minutes}", "spec.letFinish", span + "30 minutes"},
 	{"Schedule", "{" + pair + "timeZone: CEST}", "spec.timeZone", "CEST"},
 	{"Schedule", "{upscale: 0 8 * * 1-5, downscale: 0 20 * *}", "spec.downscale", "0 20 * *"},
 	{"Schedule", "{upscale: 0 8 * * 1-5, downscale: '@every 12h'}", "spec.downscale", "@every"},

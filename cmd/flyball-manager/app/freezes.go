@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -68,7 +69,11 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, fmt.Errorf("set up the judging of changes: %w", err)
 	}
-	j.metadata = freezes.Metadata{Client: objects}
+	whole, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the judging of changes: %w", err)
+	}
+	j.metadata = freezes.Metadata{Client: objects, Objects: whole}
 	m, err := freezes.NewMetrics(opts.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of judging: %w", err)

@@ -64,6 +64,10 @@ func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
 	for _, l := range a.Lifts {
 		w.Line("  %s lets %s through, which %s denies", l.Exception, strings.Join(l.Actions, ", "), l.Policy)
 	}
+	for _, f := range a.Finishes {
+		w.Line("  %s denies %s, and lets this controller finish the roll-out until %s", f.Policy, strings.Join(f.Actions, ", "),
+			instant.Text(f.Until, zone))
+	}
 	if len(a.Denials) == 0 { // otherwise each warning policy has a line already
 		for _, text := range a.Warnings {
 			w.Line("  %s", w.Styled("warning: "+text, report.Warn))
@@ -97,6 +101,9 @@ func DenialText(d freezecheck.Denial, zone *time.Location) string {
 		line += ", with no end"
 	} else {
 		line += " until " + instant.Text(d.Until, zone)
+	}
+	if !d.LetFinish.IsZero() {
+		line += " (controllers may finish roll-outs until " + instant.Text(d.LetFinish, zone) + ")"
 	}
 	if d.Reason != "" {
 		line += ": " + d.Reason

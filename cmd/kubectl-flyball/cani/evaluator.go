@@ -65,17 +65,22 @@ func (o objects) Object(_ context.Context, t freezecheck.Target) ([]byte, error)
 	return o.memory.Raw(t.Ref), nil
 }
 
-// Metadata implements admit.Objects.
-func (o objects) Metadata(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata,
-	error) {
-	missing := apierrors.NewNotFound(resource.GroupResource(), name)
-	found := o.memory.World().Adapter(resource.GroupResource())
-	if found == nil {
-		return nil, missing
+// Whole implements admit.Objects.
+func (o objects) Whole(_ context.Context, resource schema.GroupVersionResource, namespace, name string) ([]byte, error) {
+	if found := o.memory.World().Adapter(resource.GroupResource()); found != nil {
+		if raw := o.memory.Raw(workload.Ref{GroupKind: found.GroupKind(), Namespace: namespace, Name: name}); raw != nil {
+			return raw, nil
+		}
 	}
-	raw := o.memory.Raw(workload.Ref{GroupKind: found.GroupKind(), Namespace: namespace, Name: name})
-	if raw == nil {
-		return nil, missing
+	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
+}
+
+// Metadata implements admit.Objects.
+func (o objects) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata,
+	error) {
+	raw, err := o.Whole(ctx, resource, namespace, name)
+	if err != nil {
+		return nil, err
 	}
 	object := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(raw, object); err != nil {

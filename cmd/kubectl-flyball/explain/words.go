@@ -307,6 +307,9 @@ func (e *Explanation) textFreezes(w *report.Writer) {
 		}
 		for _, d := range a.Denials {
 			why = strings.TrimPrefix(strings.TrimSuffix(fmt.Sprintf("%s, %s: %s", why, d.Policy, d.Reason), ": "), ", ")
+			if !d.LetFinish.IsZero() {
+				why += ", controllers may finish roll-outs until " + e.when(d.LetFinish)
+			}
 		}
 		for _, l := range a.Lifts {
 			text := fmt.Sprintf("%s lifts %s", l.Exception, l.Policy)

@@ -40,9 +40,11 @@ type Entry struct {
 	Effect  string   `json:"effect"`
 	Actions []string `json:"actions"`
 	// Start and End are absent if the entry has none.
-	Start  time.Time `json:"start,omitzero"`
-	End    time.Time `json:"end,omitzero"`
-	Reason string    `json:"reason,omitempty"`
+	Start time.Time `json:"start,omitzero"`
+	End   time.Time `json:"end,omitzero"`
+	// LetFinish is the end of the time in which controllers may finish roll-outs that had begun.
+	LetFinish time.Time `json:"letFinish,omitzero"`
+	Reason    string    `json:"reason,omitempty"`
 }
 
 // Span is a span of time, with the policies that deny changes in it.
@@ -120,7 +122,7 @@ func (a *Agenda) addRule(r *freeze.Rule) {
 		active, since, until := r.Active(at)
 		if active {
 			a.Entries = append(a.Entries, Entry{Policy: r.ID().String(), Effect: effect, Actions: r.Denies().Names(), Start: since, End: until,
-				Reason: r.Message().Reason})
+				LetFinish: r.LetFinish(since), Reason: r.Message().Reason})
 		}
 		if until.IsZero() {
 			return
@@ -183,8 +185,11 @@ func (a Agenda) Text(w *report.Writer) {
 	}
 	rows := make([][]report.Cell, len(a.Entries))
 	for i, e := range a.Entries {
-		rows[i] = report.Row(a.edge(e.Start, "always"), a.edge(e.End, "for ever"), e.Policy,
-			strings.TrimSpace(e.Effect+" "+strings.Join(e.Actions, ", ")), e.Reason)
+		effect := strings.TrimSpace(e.Effect + " " + strings.Join(e.Actions, ", "))
+		if !e.LetFinish.IsZero() {
+			effect += "; roll-outs may finish until " + instant.Text(e.LetFinish, a.zone)
+		}
+		rows[i] = report.Row(a.edge(e.Start, "always"), a.edge(e.End, "for ever"), e.Policy, effect, e.Reason)
 	}
 	w.Grid("", []string{"FROM", "UNTIL", "POLICY", "EFFECT", "REASON"}, rows)
 	a.spans(w, "Nothing denies changes", a.Gaps)

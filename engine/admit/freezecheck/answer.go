@@ -18,7 +18,9 @@ type Answer struct {
 	// Denials are the denials of policies of every enforcement.
 	Denials []Denial `json:"denials,omitempty"`
 	// Lifts are the exceptions that allow a denied change.
-	Lifts    []Lift   `json:"lifts,omitempty"`
+	Lifts []Lift `json:"lifts,omitempty"`
+	// Finishes are the denials that spec.letFinish takes off for a roll-out that had begun.
+	Finishes []Finish `json:"finishes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// NextAllowed is the time when a refused change is first allowed. If no such time was found, NotBefore is the
 	// end of the searched period.
@@ -39,6 +41,15 @@ type Denial struct {
 	Reason      string    `json:"reason,omitempty"`
 	Contact     string    `json:"contact,omitempty"`
 	DocsURL     string    `json:"docsURL,omitempty"`
+	// LetFinish is the end of the time in which controllers may finish roll-outs that had begun.
+	LetFinish time.Time `json:"letFinish,omitzero"`
+}
+
+// Finish is the effect of one policy's spec.letFinish.
+type Finish struct {
+	Policy  string    `json:"policy"`
+	Actions []string  `json:"actions"`
+	Until   time.Time `json:"until"`
 }
 
 // Lift is the effect of one exception.
@@ -60,16 +71,22 @@ func (e *Evaluator) answer(req Request, j admit.Judgement) Answer {
 		if rule := set.Rule(d.Policy); rule != nil {
 			m := rule.Message()
 			denial.Reason, denial.Contact, denial.DocsURL = m.Reason, m.Contact, m.DocsURL
+			if d.Actions&(workload.ChangeRollOut|workload.ChangeScale) != 0 {
+				denial.LetFinish = rule.LetFinish(req.At)
+			}
 		}
 		a.Denials = append(a.Denials, denial)
 	}
 	for _, l := range v.Lifts {
 		a.Lifts = append(a.Lifts, Lift{Policy: l.Policy.String(), Exception: l.Exception.String(), Actions: l.Actions.Names()})
 	}
+	for _, f := range v.Finishes {
+		a.Finishes = append(a.Finishes, Finish{Policy: f.Policy.String(), Actions: f.Actions.Names(), Until: f.Until})
+	}
 	switch {
 	case e.isExempt(req.Target):
 		a.Note = "nothing in namespace " + req.Target.Namespace + " is ever judged, so that the cluster and Flyball can be repaired"
-	case len(a.Denials) > 0 || len(a.Lifts) > 0:
+	case len(a.Denials) > 0 || len(a.Lifts) > 0 || len(a.Finishes) > 0:
 	case len(a.Actions) == 0:
 		a.Note = "this changes nothing that a freeze judges"
 	default:

@@ -141,6 +141,8 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	}
 	r.guardAhead, es = d.guardAhead(at.Child("guardAhead"))
 	errs = append(errs, es...)
+	r.letFinish, es = d.letFinish(at.Child("letFinish"))
+	errs = append(errs, es...)
 	asleep, es := d.suspended(ctx.Scope, at)
 	errs = append(errs, es...)
 	if len(errs) > 0 {
@@ -187,6 +189,18 @@ func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
 		return 0, field.ErrorList{field.Invalid(at, d.rules.GuardAhead, err.Error())}
 	}
 	return ahead, nil
+}
+
+// letFinish returns the time after each start of denying in which controllers may finish roll-outs.
+func (d draft) letFinish(at *field.Path) (time.Duration, field.ErrorList) {
+	if d.rules.LetFinish == "" {
+		return 0, nil
+	}
+	long, err := timeline.ParseDurationOrZero(string(d.rules.LetFinish))
+	if err != nil {
+		return 0, field.ErrorList{field.Invalid(at, d.rules.LetFinish, err.Error())}
+	}
+	return long, nil
 }
 
 // denies returns when the rule denies, the first second after its last denial, and the names of calendars that are missing. A freeze whose

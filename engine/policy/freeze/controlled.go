@@ -2,17 +2,25 @@ package freeze
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+type pair struct{ kind, made schema.GroupKind }
+
 // controlled lists kinds with the kinds that their controllers generate: an edit of a generated object also changes the
 // running pods.
-var controlled = []struct{ kind, made schema.GroupKind }{
+var controlled = []pair{
 	{schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}},
 	{schema.GroupKind{Group: "argoproj.io", Kind: "Rollout"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}},
 	{schema.GroupKind{Group: "batch", Kind: "CronJob"}, schema.GroupKind{Group: "batch", Kind: "Job"}},
 	{schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}},
+}
+
+// Makes reports whether the controller of a kind makes objects of a kind, and sets their counts.
+func Makes(kind, made schema.GroupKind) bool {
+	return slices.Contains(controlled, pair{kind, made})
 }
 
 // Unjudged returns warnings about generated kinds that the rule does not list although it lists the generating kind:

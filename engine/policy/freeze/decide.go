@@ -36,6 +36,8 @@ type Request struct {
 	// Old and New are the object before and after; nil: absent. A policy matches if it selects either, an exception
 	// only if it selects both.
 	Old, New *Facts
+	// Finishing are the actions by which a controller carries on a roll-out that is under way.
+	Finishing workload.Change
 	// User and Groups identify the requester.
 	User   string
 	Groups []string
@@ -78,6 +80,13 @@ type Lift struct {
 	Actions           workload.Change
 }
 
+// Finish is the part of one rule's denial that its spec.letFinish lets through until a time.
+type Finish struct {
+	Policy  workload.Policy
+	Actions workload.Change
+	Until   time.Time
+}
+
 // Verdict is the answer to a Request.
 type Verdict struct {
 	// Allowed is false if a rule with the enforcement Deny denies.
@@ -88,6 +97,8 @@ type Verdict struct {
 	Denials []Denial
 	// Lifts are the parts lifted by exceptions, in order of the rules' names and then of the exceptions'.
 	Lifts []Lift
+	// Finishes are the parts let through for roll-outs that had begun, in order of the rules' names.
+	Finishes []Finish
 	// Warnings are the messages to the user: one for each denial with the enforcement Warn.
 	Warnings []string
 	// NextAllowed is the first instant at which no rule would refuse the request any more, with future exceptions
@@ -126,7 +137,7 @@ func (s *Set) Decide(req Request) Verdict {
 		if !st.Active {
 			continue
 		}
-		left, leaves := q.denied(r, req.Now, &v.Lifts), q.leaves(r)
+		left, leaves := q.denied(r, req.Now, &v), q.leaves(r)
 		if left == 0 && !leaves {
 			continue
 		}
@@ -187,6 +198,11 @@ func (s *Set) inquire(req *Request) *inquiry {
 // Concerning returns the rules that select the object of a request and deny some of its actions, now or later.
 func (s *Set) Concerning(req Request) []*Rule { return s.inquire(&req).rules }
 
+// LetsFinish reports whether a rule that denies a request now lets controllers finish roll-outs.
+func (s *Set) LetsFinish(req Request) bool {
+	return slices.ContainsFunc(s.Concerning(req), func(r *Rule) bool { return !r.LetFinish(req.Now).IsZero() })
+}
+
 // leaves reports whether the object would leave a rule that refuses this. No exception lifts it, because the object
 // would stay out of the rule after the exception has ended.
 func (q *inquiry) leaves(r *Rule) bool { return slices.Contains(q.leaving, r) }
@@ -212,18 +228,26 @@ func (req *Request) subject() subject {
 	return s
 }
 
-// denied returns the actions denied by a rule, active at the instant, without the actions lifted by exceptions. The
-// lifted actions are added to lifts unless it is nil.
-func (q *inquiry) denied(r *Rule, at time.Time, lifts *[]Lift) workload.Change {
+// denied returns the actions denied by a rule, active at the instant, without the actions lifted by exceptions, and at the instant of
+// the request without those that finish a roll-out. The actions let through are added to the verdict unless it is nil.
+func (q *inquiry) denied(r *Rule, at time.Time, v *Verdict) workload.Change {
 	left := r.deny & q.req.Actions
+	if done := left & q.req.Finishing; done != 0 && at.Equal(q.req.Now) {
+		if until := r.LetFinish(at); !until.IsZero() {
+			left &^= done
+			if v != nil {
+				v.Finishes = append(v.Finishes, Finish{Policy: r.id, Actions: done, Until: until})
+			}
+		}
+	}
 	for _, e := range q.usable() {
 		lifted := e.allow & left
 		if lifted == 0 || !e.Active(at) || !e.covers(r) {
 			continue
 		}
 		left &^= lifted
-		if lifts != nil {
-			*lifts = append(*lifts, Lift{Policy: r.id, Exception: e.id, Actions: lifted})
+		if v != nil {
+			v.Lifts = append(v.Lifts, Lift{Policy: r.id, Exception: e.id, Actions: lifted})
 		}
 		if left == 0 {
 			break

@@ -15,7 +15,7 @@ func (req Request) OfGoverned(target workload.Ref, facts *Facts) Request {
 	}
 	req.Kind, req.Namespace, req.Name = target.GroupKind, target.Namespace, target.Name
 	req.Old, req.New, req.Deleting = facts, facts, false
-	req.Actions = 0
+	req.Actions, req.Finishing = 0, 0
 	if actions != 0 {
 		req.Actions = workload.ChangeScale
 	}

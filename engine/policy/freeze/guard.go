@@ -17,7 +17,7 @@ import (
 // a change freeze or a maintenance window of the API. An edit weakens a policy if it has
 //
 //   - another target, other subjects, windows or calendars, or another time zone of the windows,
-//   - a later start, an earlier end, or a shorter guardAhead,
+//   - a later start, an earlier end, a shorter guardAhead, or a longer letFinish,
 //   - no longer an action, or an entry of suspend, that the old policy had,
 //   - a milder enforcement, or allows label changes that were refused.
 //
@@ -37,6 +37,7 @@ func Weakens(old, edited any) ([]string, error) {
 		{"spec.startTime", before.startsBefore(after)},
 		{"spec.endTime", after.endsBefore(before)},
 		{"spec.guardAhead", aheadOf(after) < aheadOf(before)},
+		{"spec.letFinish", finishOf(after) > finishOf(before)},
 		{"spec.windows", !equality.Semantic.DeepEqual(before.times.Windows, after.times.Windows)},
 		{"spec.calendars", !equality.Semantic.DeepEqual(before.times.Calendars, after.times.Calendars)},
 		{"spec.timeZone", len(before.times.Windows) > 0 && before.rules.TimeZone != after.rules.TimeZone},
@@ -163,6 +164,12 @@ func (r *Rule) guardsLabels(now time.Time) bool {
 
 func (r *Rule) enforcedAt(now time.Time) bool {
 	return r.enforcement == v1alpha1.EnforcementDeny && r.denies.At(now).Active
+}
+
+// finishOf returns the time for controllers to finish roll-outs; 0: it is unreadable, and such a rule denies nothing.
+func finishOf(d draft) time.Duration {
+	long, _ := d.letFinish(nil)
+	return long
 }
 
 // aheadOf returns the time for which a rule is guarded before its start; 0: it is unreadable, and such a rule denies nothing.

@@ -74,6 +74,8 @@ type Rule struct {
 	denies timeline.Timeline
 	// guardAhead is the time before each start of denying in which the rule is guarded.
 	guardAhead time.Duration
+	// letFinish is how long after each start of denying controllers may finish roll-outs that had begun.
+	letFinish time.Duration
 	// excused is an error that would refuse the rule at apply now, and is tolerated in a stored rule; empty: none.
 	excused string
 	// missing are the names of calendars that are not there; their days do not count.
@@ -113,6 +115,23 @@ func (r *Rule) Guarded(at time.Time) (guarded bool, begins time.Time) {
 		return false, time.Time{}
 	}
 	return true, st.Until
+}
+
+// LetFinish returns the end of the time in which controllers may finish roll-outs that had begun when the rule became active; zero:
+// there is no such time, or it is over.
+func (r *Rule) LetFinish(at time.Time) time.Time {
+	st := r.denies.At(at)
+	if r.letFinish == 0 || !st.Active || st.Since.IsZero() {
+		return time.Time{}
+	}
+	end := st.Since.Add(r.letFinish)
+	if !st.Until.IsZero() && st.Until.Before(end) {
+		end = st.Until
+	}
+	if !at.Before(end) {
+		return time.Time{}
+	}
+	return end
 }
 
 // Over reports whether the rule never denies again from an instant on.

@@ -1,0 +1,87 @@
+package admit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// finishing returns the actions of a request by which a controller carries on a roll-out that is under way. The author is a service
+// account of a different namespace, because editors of a namespace can act as the accounts in it. The change is one of the status
+// alone, of an object that is not ready, or a scaling of an object that the controller of an object has made that is not ready. No
+// template changes, so no roll-out begins.
+func (j *Judge) finishing(ctx context.Context, r *review, set *freeze.Set, req freeze.Request) (workload.Change, error) {
+	const rollOut, scale = workload.ChangeRollOut, workload.ChangeScale
+	if r.operation != admissionv1.Update || req.Actions&(rollOut|scale) == 0 || !ofOtherNamespace(r.user, r.namespace) ||
+		!set.LetsFinish(req) {
+		return 0, nil
+	}
+	switch {
+	case r.subresource == "status" && onlyStatus(r):
+		if ready, _ := j.Freezes.Adapter(r.resource.GroupResource()).Ready([]byte(r.oldObject.Raw)); !ready {
+			return rollOut | scale, nil
+		}
+	case r.subresource == "" && req.Actions.Has(scale):
+		busy, err := j.ownerIsBusy(ctx, r, req.Kind)
+		if busy {
+			return scale, nil
+		}
+		return 0, err
+	}
+	return 0, nil
+}
+
+// onlyStatus reports whether a review leaves the spec and the metadata as they are: some kinds take metadata from a write of a status.
+func onlyStatus(r *review) bool {
+	for _, path := range []string{"spec", "metadata.labels", "metadata.annotations", "metadata.ownerReferences", "metadata.finalizers"} {
+		if r.oldObject.Get(path).Raw != r.object.Get(path).Raw {
+			return false
+		}
+	}
+	return true
+}
+
+// ownerIsBusy reports whether the controller that has made an object is not ready itself.
+func (j *Judge) ownerIsBusy(ctx context.Context, r *review, kind schema.GroupKind) (bool, error) {
+	ref := controllerIn(r)
+	if ref == nil {
+		return false, nil
+	}
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return false, nil //nolint:nilerr // an invented owner carries on nothing
+	}
+	owner := workload.Ref{GroupKind: gv.WithKind(ref.Kind).GroupKind(), Namespace: r.namespace, Name: ref.Name}
+	resource, adapted := j.Freezes.Resource(owner.GroupKind)
+	if !adapted || !freeze.Makes(owner.GroupKind, kind) {
+		return false, nil
+	}
+	raw, err := j.Objects.Whole(ctx, resource, owner.Namespace, owner.Name)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the owner %s: %w", owner, err)
+	}
+	by := j.Freezes.Adapter(resource.GroupResource())
+	if by == nil || string(ref.UID) != gjson.GetBytes(raw, "metadata.uid").String() {
+		return false, nil
+	}
+	ready, _ := by.Ready(raw)
+	return !ready, nil
+}
+
+// ofOtherNamespace reports whether a user is a service account of another namespace than that of an object.
+func ofOtherNamespace(user, namespace string) bool {
+	account, ok := strings.CutPrefix(user, "system:serviceaccount:")
+	home, _, _ := strings.Cut(account, ":")
+	return ok && namespace != "" && home != "" && home != namespace
+}
