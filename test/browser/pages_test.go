@@ -1,10 +1,12 @@
 package browser
 
 import (
+	"context"
 	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
@@ -124,6 +126,33 @@ var _ = Describe("A browser", func() {
 		Eventually(v.seen).Should(ContainSubstring("now asleep"))
 		Expect(eval[bool](v, `window.notLoadedAgain === true`)).To(BeTrue())
 		Expect(eval[string](v, `document.activeElement.textContent`)).To(Equal("web"), "the focus is lost")
+	})
+
+	It("keeps an answer and a form that was begun, when the world changes", func() {
+		v := visit("alice", "-n", ns)
+		v.do(chromedp.ActionFunc(func(ctx context.Context) error {
+			_, err := page.AddScriptToEvaluateOnNewDocument(`const Stream = EventSource, real = fetch; window.streams = []; window.fetches = 0;
+				window.EventSource = class extends Stream { constructor(a) { super(a); streams.push(this); } };
+				window.fetch = (...a) => { fetches++; return real(...a); };`).Do(ctx)
+			return err
+		}))
+		asks := func() int { // the page learns of two other versions
+			return eval[int](v, `["one", "two"].forEach((data) => streams[0].dispatchEvent(new MessageEvent("version", {data}))); fetches`)
+		}
+		v.open("/policies")
+		Expect(asks()).To(BeNumerically(">", 0))
+		v.open("/target/Deployment.apps/" + ns + "/web")
+		v.do(chromedp.SendKeys("input[name=reason]", "half a"), chromedp.Evaluate(`document.activeElement.blur()`, nil))
+		Expect(asks()).To(Equal(0))
+		v.open("/policy/Schedule/" + ns + "/nights")
+		v.do(chromedp.Click(`form[aria-label="Suspend"] button`), chromedp.WaitVisible(`input[name=confirmed] ~ button`),
+			chromedp.Evaluate(`document.activeElement.blur()`, nil))
+		Expect(asks()).To(Equal(0))
+		v.open("/freezes")
+		v.do(chromedp.SendKeys("input[name=object]", "deployment/web"), chromedp.KeyEvent(kb.Tab))
+		Expect(eval[string](v, `location.search`)).To(BeEmpty(), "the question is sent before it is complete")
+		v.do(chromedp.KeyEvent(kb.Enter))
+		Eventually(v.seen).Should(ContainSubstring("ChangeFreeze/" + ns + "/sale denies"))
 	})
 
 	It("shows hostile texts as texts", func() {

@@ -126,7 +126,8 @@ func visit(user string, args ...string) *visitor {
 	tab, end, err := chrome.Open(bounded, program, GinkgoWriter.Printf)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(end)
-	v := &visitor{tab, address[:strings.Index(address, "/?")]}
+	root, _, _ := strings.Cut(address, "/?")
+	v := &visitor{tab, root}
 	v.do(chromedp.Navigate(address), chromedp.WaitVisible("main .cards"))
 	DeferCleanup(func() { Expect(v.Complaints()).To(BeEmpty()) })
 	return v

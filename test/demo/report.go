@@ -21,7 +21,8 @@ func weekReport(ctx context.Context, root, dir string, begin time.Time) (string,
 	}
 	var errOut strings.Builder
 	code := cli.Run(ctx, []string{"report", "--offline", "-n", namespace, "-f", filepath.Join(root, "test", "demo", "manifests"), "-f",
-		filepath.Join(root, "samples", "calendars"), "--from", begin.Format(time.RFC3339), "--time-zone", begin.Location().String(), "-o", "html"},
+		filepath.Join(root, "samples", "calendars"), "--from", begin.Format(time.RFC3339), "--time-zone", begin.Location().String(), "-o",
+		"html"},
 		cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: &errOut},
 			Now: func() time.Time { return begin }})
 	if err := out.Close(); err != nil {

@@ -53,8 +53,9 @@ func openUI(user string, args ...string) *browser {
 	Expect(err).NotTo(HaveOccurred())
 	jar, err := cookiejar.New(nil)
 	Expect(err).NotTo(HaveOccurred())
-	b := &browser{Client: http.Client{Jar: jar}, address: line[:strings.Index(line, "/?")]}
-	b.page(http.MethodGet, strings.TrimPrefix(strings.TrimSpace(line), b.address), nil, http.StatusOK)
+	root, query, _ := strings.Cut(strings.TrimSpace(line), "/?")
+	b := &browser{Client: http.Client{Jar: jar}, address: root}
+	b.page(http.MethodGet, "/?"+query, nil, http.StatusOK)
 	return b
 }
 

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"path"
 	"strings"
 	"time"
 
@@ -53,8 +54,8 @@ func (f Offering) OfTarget(ctx context.Context, t source.Target, story *explain.
 	own := strings.ToLower(t.GroupKind.String()) + "/" + t.Name
 	var schedules []string
 	for _, p := range story.Policies {
-		kind, name := p.Policy[:strings.Index(p.Policy, "/")], p.Policy[strings.LastIndex(p.Policy, "/")+1:]
-		text := strings.ToLower(kind) + "/" + name
+		kind, name, _ := strings.Cut(p.Policy, "/")
+		text := strings.ToLower(kind) + "/" + path.Base(name)
 		if _, err := wake.Find(f.World, text, t.Namespace); err == nil {
 			schedules = append(schedules, text)
 		}
@@ -128,14 +129,16 @@ func (f Offering) OfPolicy(ctx context.Context, id workload.Policy) (*Offers, er
 		return nil, err
 	}
 	var change pause.Change
-	if change.Add(text, id.Namespace) != nil {
-		return o, nil // it has no spec.suspend
-	}
-	if ok, err := f.has(ctx, change.Rights(), id.Name); !ok || err != nil {
-		return o, err
-	}
-	if o.Pause = text; isSuspended(f.World, id) {
-		o.Pause, o.Resume = "", text
+	if change.Add(text, id.Namespace) == nil { // it has spec.suspend
+		ok, err := f.has(ctx, change.Rights(), id.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok && isSuspended(f.World, id):
+			o.Resume = text
+		case ok:
+			o.Pause = text
+		}
 	}
 	return o, nil
 }

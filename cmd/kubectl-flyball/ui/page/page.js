@@ -9,13 +9,17 @@ function offerZone() {
   list.add(new Option(`${zone} (this browser)`, zone));
 }
 
-// Choices take effect at once, without the button.
+// Choices take effect at once, without the button. Questions and actions have several fields to fill first.
 document.addEventListener("change", (event) => {
-  if (event.target.closest("form.choices")) event.target.form.requestSubmit();
+  if (event.target.closest("form.choices:not(.ask)")) event.target.form.requestSubmit();
 });
 
-// A page that changes keeps its open groups, its place, and the focus.
+let edited = false;
+document.addEventListener("input", (event) => { edited ||= !event.target.closest("form.choices:not(.ask)"); });
+
+// A page that changes keeps its open groups, its place, and the focus. The answer to a form, and a form that was begun, stay as they are.
 async function refresh() {
+  if (edited || document.querySelector("[data-still]")) return;
   if (document.activeElement?.matches("input, textarea, select")) return;
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
   if (answer.status === 401) return;
