@@ -18,8 +18,9 @@ const (
 	restartsForMemory
 )
 
-// containers returns the containers of a pod, sidecars among its init containers included, as elements: the name, with
-// the rest packed. The state of an in-place change, if any, is one more element without a name.
+// containers returns the containers of a pod as elements, including the sidecars among its init containers. An element
+// has the name of a container; its other values are packed into a text. The state of an in-place change, if any, is one
+// more element without a name.
 func (p pods) containers(values []gjson.Result) []workload.Element {
 	var all []workload.Element
 	add := func(c gjson.Result, statuses gjson.Result, flags int64) {
@@ -35,7 +36,7 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 		}
 		text := string(packed)
 		if restarts == 0 && killed == 0 {
-			text = p.interner.String(text) // most pods of a target have the same
+			text = p.interner.String(text) // most pods of a target have equal texts
 		}
 		all = append(all, workload.Element{Name: p.interner.String(name), Field: workload.Field{Raw: text}})
 	}
@@ -100,7 +101,7 @@ func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 	return restarts, killed
 }
 
-// longestResize is the kept length in bytes of the reason why an in-place change is unfinished.
+// longestResize is the number of bytes kept of the reason why an in-place change is unfinished.
 const longestResize = 256
 
 // resizeOf returns the state of the pod's requests in comparison with the template.
@@ -114,8 +115,8 @@ func (p pods) resizeOf(values []gjson.Result) podplan.Resize {
 	return r
 }
 
-// resizeOf returns the state of a pod's last in-place change, and the writer. Of several writers it does not
-// return Flyball.
+// resizeOf returns the state of a pod's last in-place change, and the field manager that made it. If several managers have
+// changed the pod, it returns a manager other than Flyball.
 func resizeOf(conditions, managed gjson.Result, own string) (r podplan.Resize) {
 	conditions.ForEach(func(_, c gjson.Result) bool {
 		if c.Get("status").Str != "True" {
@@ -166,7 +167,7 @@ func supportsResize(statuses gjson.Result) bool {
 	return supports
 }
 
-// Flags beside the state of a packed in-place change.
+// Flags that are added to the state of a packed in-place change.
 const (
 	unsupported = 8
 	made        = 16

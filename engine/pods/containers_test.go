@@ -76,7 +76,7 @@ func TestContainersAreProjected(t *testing.T) {
 	}
 }
 
-// The nodes' statuses say whether they support in-place changes and have seen the last one.
+// The status of a pod shows whether its node supports in-place changes, and whether the node has seen the last change.
 func TestInPlaceChangesFollowTheNodesStatus(t *testing.T) {
 	for _, test := range []struct {
 		reason, metadata, status string

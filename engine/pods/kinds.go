@@ -15,7 +15,7 @@ import (
 // ownerKind is a kind of owners watched only by this package.
 type ownerKind struct {
 	watch *watch.Watch
-	// barred is the time since when the kind is known to be unwatchable: not served, or forbidden.
+	// barred is the time when the kind was found to be unwatchable: not served, or forbidden. Zero: it was not.
 	barred time.Time
 	// late is true if everything was known before the kind was first met: other pods do not wait for it.
 	late bool
@@ -23,7 +23,7 @@ type ownerKind struct {
 	failed bool
 }
 
-// isSettled reports whether no further owners can appear: the objects of the kind are known, or never will be.
+// isSettled reports whether no further owners can appear: the objects of the kind are known, or cannot become known.
 func (k ownerKind) isSettled() bool {
 	return !k.barred.IsZero() || k.watch != nil && k.watch.HasSynced()
 }
@@ -50,8 +50,8 @@ const (
 	resolveRetry = 5 * time.Second
 	// barredRetry is the pause after which an unwatchable kind is checked again.
 	barredRetry = 10 * time.Minute
-	// ownerKindsAtMost is the maximum number of remembered kinds. Beyond, unwatchable kinds are dropped. Authors of
-	// pods can name owners of kinds that do not exist.
+	// ownerKindsAtMost is the maximum number of remembered kinds. Above it, unwatchable kinds are dropped. The limit is
+	// needed because authors of pods can name owners of kinds that do not exist.
 	ownerKindsAtMost = 1000
 )
 
@@ -98,8 +98,8 @@ func (s *kinds) at(gk schema.GroupKind) (ownerKind, bool) {
 	return ownerKind{}, false
 }
 
-// fresh returns a kind that needs no new check: an unwatchable kind may become served or allowed. The caller
-// holds the lock.
+// fresh returns the state of a kind, or nil if the kind is unknown or must be checked again: an unwatchable kind may be
+// served or allowed by now. The caller holds the lock.
 func (s *kinds) fresh(gk schema.GroupKind) *ownerKind {
 	k := s.all[gk]
 	if k == nil || !k.barred.IsZero() && s.opts.Clock.Now().Sub(k.barred) >= barredRetry {

@@ -60,7 +60,8 @@ type Members struct {
 	mu   sync.Mutex
 	need context.Context // nil while nothing is needed
 	stop context.CancelFunc
-	// ordering is true while pods are needed with their nodes, measuring while they are needed with their containers.
+	// ordering is true while pods are needed with their nodes. measuring is true while pods are needed with their
+	// containers.
 	ordering, measuring bool
 	// wide is true if the watch of pods delivers containers too. Each watch of pods has a number, so that late events
 	// of an older watch are ignored.
@@ -70,7 +71,8 @@ type Members struct {
 	labels []string
 	pods   *watch.Watch
 	nodes  *watch.Watch
-	// nextNodes is a watch of nodes with a new set of labels. It replaces nodes once it has listed them; nil: none.
+	// nextNodes is a watch of nodes with a new set of labels; nil: none. It replaces the watch in nodes once it has
+	// listed all nodes.
 	nextNodes *watch.Watch
 	owners    *kinds
 	tree      *tree
@@ -127,7 +129,7 @@ func isRefused(w *watch.Watch) bool {
 	return err != nil
 }
 
-// Trouble returns why pods or nodes are unknown; empty: known, or in a moment.
+// Trouble returns the reason why pods or nodes are unknown. Empty: they are known, or are just being read.
 func (m *Members) Trouble() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -34,8 +34,8 @@ func (m *Members) ends(gk schema.GroupKind) bool {
 	return m.opts.Cluster.Ends(gk)
 }
 
-// lookInto starts the watch of a kind of owners without another watch, and returns its state. The caller holds
-// the lock.
+// lookInto starts the watch of an owner's kind, unless the kind is watched elsewhere, and returns the state of the
+// kind. The caller holds the lock.
 func (m *Members) lookInto(ctx context.Context, owner *workload.Owner) ownerKind {
 	if owner == nil || ctx == nil || m.ends(owner.GroupKind) {
 		return ownerKind{}

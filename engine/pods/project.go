@@ -62,8 +62,8 @@ func read(set *path.Set, raw []byte) ([]gjson.Result, error) {
 	return values, err
 }
 
-// object returns an object of the read values. The text packed is stored in one allocation with the object's own texts;
-// kept is the stored text.
+// object returns an object of the read values. The text in packed is stored in one allocation with the object's own
+// texts. kept is the stored copy of this text.
 func (id identity) object(values []gjson.Result, packed string) (obj *workload.Object, kept string) {
 	name, uid, version := values[atName].Str, values[atUID].Str, values[atVersion].Str
 	own := strings.Join([]string{name, uid, version, packed}, "")

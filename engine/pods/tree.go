@@ -17,7 +17,8 @@ type shared struct {
 	young, aged map[workload.Owner]*workload.Owner
 }
 
-// sharedAtMost is the number of owners after which older owners are dropped; referencing objects keep theirs.
+// sharedAtMost is the number of owners after which older owners are dropped. Objects that refer to a dropped owner keep
+// it.
 const sharedAtMost = 4096
 
 func newShared() *shared { return &shared{young: map[workload.Owner]*workload.Owner{}} }

@@ -17,8 +17,8 @@ import (
 // PodStatus is the state of a target's pods under the winning policy. Empty texts do not apply.
 type PodStatus struct {
 	Policy workload.Policy
-	// Failure is the error, Waiting the obstacle of costs, Foreign the foreign writers of costs, Yields the reason why
-	// another mechanism orders the pods.
+	// Failure is the error. Waiting is the obstacle of costs. Foreign has the foreign writers of costs. Yields is the
+	// reason why another mechanism orders the pods.
 	Failure, Waiting, Foreign, Yields string
 	// Undone is the number of pods with a cost removed again and again by a different writer.
 	Undone int
@@ -93,8 +93,8 @@ func newBook() *book {
 	}
 }
 
-// claim records whether the pods of a target are to get costs, and reports whether that is new. A target being deleted
-// takes its pods with it.
+// claim records whether the pods of a target are to get costs, and reports whether this has changed. If a target loses
+// its claim because it is being deleted (going), the time is kept: its pods will be deleted too.
 func (b *book) claim(ref workload.Ref, claimed, going bool, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -241,7 +241,7 @@ const partOfHour = 10 * time.Minute
 
 // hour counts the writes of the last hour, in parts.
 type hour struct {
-	// parts are the counts: at is the number of the part since 1970, n the number of writes in it.
+	// parts are the counts. at is the number of the part since 1970. n is the number of writes in the part.
 	parts [6]struct {
 		at int64
 		n  int

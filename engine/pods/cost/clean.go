@@ -69,8 +69,8 @@ func (l *Loop) cleanGroup(ctx context.Context, pods []*podplan.Pod) error {
 	return failures[0]
 }
 
-// isUnclaimed reports whether no claim keeps the costs of an owner's pods, and how long they must stay anyway. It
-// returns false if this is unknown.
+// isUnclaimed reports whether no claim keeps the costs of an owner's pods. wait is the time for which the costs must
+// stay even so. It returns false if the claims are unknown.
 func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
 	s := l.stakesIn(group)
 	if len(s.claimants) > 0 || s.unknown != "" {
@@ -82,13 +82,14 @@ func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Durati
 	return true, wait
 }
 
-// ownership are the claims that keep the costs of pods.
+// ownership has the claims that keep the costs of pods.
 type ownership struct {
-	// chain is the owner of the pods and its owners.
+	// chain has the direct owner of the pods and all owners above it, the nearest first.
 	chain []workload.Ref
 	// claimants are the objects of the chain with a claim for costs, or with a possible claim of an unreadable policy.
 	claimants []workload.Ref
-	// undecided are the objects of the chain with an unknown answer, and unknown is the reason; empty: all are known.
+	// undecided are the objects of the chain whose claims are unknown. unknown is the reason; empty: all claims are
+	// known.
 	undecided []workload.Ref
 	unknown   string
 }
@@ -114,8 +115,8 @@ func (l *Loop) stakesIn(group workload.Ref) ownership {
 	return s
 }
 
-// isDecidable reports whether the claims on objects of a kind are known: there can be none, or the kind is in use and
-// its objects are known.
+// isDecidable reports whether the claims on objects of a kind are known: the kind can have no claims, or it is in use
+// and its objects are known.
 func isDecidable(s *world.Snapshot, gk schema.GroupKind) bool {
 	if k := s.InUse(gk); k != nil {
 		return k.Live.HasSynced()
@@ -131,8 +132,8 @@ func heeds(s *world.Snapshot, gk schema.GroupKind) bool {
 	return k != nil && !k.Releasing && k.Adapter.Can(v1alpha1.CapabilityDeletionCost)
 }
 
-// CostedOn returns the number of objects of a kind that are the only reason for costs of pods. While that is
-// unknown it returns 1.
+// CostedOn returns the number of objects of a kind that are the only reason for costs of pods. While the number is
+// unknown, it returns 1.
 func (l *Loop) CostedOn(gk schema.GroupKind) int {
 	snapshot := l.world.Snapshot()
 	if k := snapshot.InUse(gk); k == nil || !k.Adapter.Can(v1alpha1.CapabilityDeletionCost) {
@@ -169,7 +170,7 @@ func (l *Loop) costedGroups(namespace string) []workload.Ref {
 	})
 }
 
-// Leftover returns why costs may still have to be removed for a policy being deleted; empty: none.
+// Leftover returns the reason why costs may still have to be removed for a policy being deleted; empty: none.
 func (l *Loop) Leftover(p *world.Policy) string {
 	if p.PodOrderer() == nil {
 		return ""
@@ -185,7 +186,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	for _, group := range l.costedGroups(p.ID.Namespace) {
 		s := l.stakesIn(group)
 		switch {
-		case len(s.claimants) > 0: // for the sake of others
+		case len(s.claimants) > 0: // the claims of other policies keep these costs
 		case s.unknown != "":
 			unknown = s.unknown
 		default:

@@ -35,14 +35,15 @@ type Members interface {
 	Drop()
 	// Fleet returns the active pods of a target; false: not everything is known yet.
 	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
-	// Costed returns all owners, direct and indirect, of pods with a cost of Flyball. CostedPods returns such pods of a
-	// direct owner, finished pods included. Groups returns the direct owners of pods below a target. Above returns the
-	// owners of an object; sure is true if there can be no others.
+	// Costed returns all owners, direct and indirect, of pods with a cost of Flyball. CostedPods returns the pods with
+	// such a cost that an object owns directly, finished pods included. Groups returns the direct owners of the pods
+	// below a target. Above returns the owners of an object; sure is true if there can be no others.
 	Costed() []workload.Ref
 	CostedPods(ref workload.Ref) []*podplan.Pod
 	Groups(ref workload.Ref) []workload.Ref
 	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
-	// Look looks up the owner of an object again, and Refresh those of all objects after more kinds have become known.
+	// Look looks up the owner of an object again. Refresh looks up the owners of all objects again, after more kinds
+	// have become known.
 	Look(ref workload.Ref)
 	Refresh()
 	// Trouble returns why not everything is known.
@@ -108,7 +109,8 @@ func New(w *world.World, m Members, writer Writer, a Callbacks, k Keeper, metric
 	return l
 }
 
-// Run works until the context ends. The statuses' counts of the last hour are taken over.
+// Run works until the context ends. It starts with the number of writes in the last hour that the status of each policy
+// has.
 func (l *Loop) Run(ctx context.Context) {
 	for p := range l.world.Snapshot().Policies {
 		if o := p.PodOrderer(); o != nil {
@@ -200,14 +202,14 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 // fault records a panic.
 func (l *Loop) fault(ref workload.Ref, err error) {
 	l.audience.Fault()
-	defer func() { _ = recover() }() // deciding may be what panics
+	defer func() { _ = recover() }() // the decision itself may panic again
 	if p := l.claimOn(ref); p != nil {
 		l.setNote(ref, p, PodStatus{Failure: "a fault in Flyball, please report it: " + err.Error()})
 	}
 }
 
-// claimedAbove returns the topmost owner of a target with a claim for costs: its pods include the target's. The policy
-// is nil if there is none.
+// claimedAbove returns the topmost owner of a target that has a claim for costs, because the claim applies to the
+// target's pods as well. It returns a nil policy if no owner has a claim.
 func (l *Loop) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy) {
 	above, _ := l.members.Above(ref)
 	for _, owner := range slices.Backward(above) {

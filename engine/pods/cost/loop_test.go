@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// The status may have been written after the policy was overruled and before its pods got another policy.
+// The status of a policy is written again when the policy loses a target. The status may have been written after the
+// policy was overruled and before its pods got another policy, and then counts pods that the policy no longer orders.
 func TestStatusIsWrittenAgainForALostTarget(t *testing.T) {
 	s := newScene(t)
 	told := map[string]bool{}

@@ -49,7 +49,7 @@ func (m *Metrics) publish(id workload.Policy, s policy.PodSummary) {
 	m.spread.WithLabelValues(id.Kind, id.Label(), "now").Set(float64(s.Spread))
 	m.spread.WithLabelValues(id.Kind, id.Label(), "half").Set(float64(s.SpreadAtHalf))
 	m.foreign.WithLabelValues(id.Kind, id.Label()).Set(float64(foreign))
-	for _, o := range apply.Outcomes() { // an increase is one only for who has seen what was before
+	for _, o := range apply.Outcomes() { // an increase shows only against an earlier value
 		m.writes.WithLabelValues(id.Kind, id.Label(), string(o))
 	}
 }

@@ -39,7 +39,7 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 		switch err := l.write(ctx, p.ID, c.Pod, &cost); {
 		case err == nil:
 			l.written.add(c, now)
-		case errors.Is(err, apply.ErrBehind): // the watch brings what it is now
+		case errors.Is(err, apply.ErrBehind): // the pod has changed, and the watch will bring its present form
 			l.queue.AddAfter(ref, calm)
 		case errors.Is(err, apply.ErrUndone):
 			l.written.addUndone(c, now)

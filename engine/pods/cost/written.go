@@ -84,7 +84,7 @@ func (w *written) setCostsIn(f *podplan.Fleet, now time.Time) {
 	w.sweep(now)
 }
 
-// sweep removes records older than patience, as often. The caller holds the lock.
+// sweep removes records older than patience, and does so at most once within patience. The caller holds the lock.
 func (w *written) sweep(now time.Time) {
 	if now.Sub(w.swept) <= patience {
 		return

@@ -35,7 +35,7 @@ type Hook struct {
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	Log   logr.Logger
 
-	// kept is the last known configuration, and sure is true if it is known.
+	// kept is the last known configuration. sure is true if kept is what the API server has.
 	kept *admissionregistrationv1.MutatingWebhookConfiguration
 	sure bool
 }
@@ -70,7 +70,7 @@ func (h *Hook) Start(ctx context.Context) error {
 func (h *Hook) keep(ctx context.Context) error {
 	namespaces, known := h.Index.Namespaces()
 	if !known {
-		return nil // it pokes
+		return nil // the Index sends to changed once they are known
 	}
 	namespaces = slices.DeleteFunc(namespaces, func(ns string) bool { return slices.Contains(h.Exempt, ns) })
 	var want *admissionregistrationv1.MutatingWebhookConfiguration

@@ -64,7 +64,7 @@ type Options struct {
 	Log     logr.Logger
 }
 
-// watching is the watches of an Index, until the context ends, and their results.
+// watching has the watches of an Index, which last until the context ends, and the results of the watches.
 type watching struct {
 	ctx  context.Context
 	told recommendations

@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// told is a watch of recommendations.
+// told is a watch of recommendations; unsynced is true while they are not known.
 type told struct{ unsynced bool }
 
 func (s told) HasSynced() bool { return !s.unsynced }

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// wants has pods of one owner get something.
+// wants is a Wants with a result for the pods of one owner.
 type wants struct {
 	owner  string
 	want   podplan.NewPod

@@ -1,7 +1,7 @@
-// Package disruption checks whether PodDisruptionBudgets, LimitRanges and ResourceQuotas allow that pods of a
-// target are restarted now, and recreated. Budgets are watched while needed, and waiting targets are notified
-// of their changes. The labels of pods are read only if a budget of their namespace allows no disruption: of
-// one pod per revision.
+// Package disruption checks whether PodDisruptionBudgets, LimitRanges and ResourceQuotas allow that pods of a target
+// are restarted now, and recreated. Budgets are watched while needed, and waiting targets are notified of their
+// changes. The labels of pods are read only if a budget of their namespace allows no disruption, and only for one pod
+// of each revision.
 package disruption
 
 import (
@@ -63,8 +63,8 @@ var (
 	pods    = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
-// killedLately is the time for which a target counts as short of memory after one of its containers was killed
-// for lack of it.
+// killedLately is the time for which a target counts as short of memory after one of its containers was killed for lack
+// of memory.
 const killedLately = time.Hour
 
 // New returns Budgets without watches.
@@ -321,7 +321,7 @@ func (projector) Project(raw []byte) (*workload.Object, error) {
 }
 
 // selects reports whether a budget selects pods with the given labels. An empty selector selects all pods of the
-// namespace, a missing one none.
+// namespace. A missing selector selects no pod.
 func selects(obj *workload.Object, has labels.Set) bool {
 	var of *metav1.LabelSelector
 	if err := json.Unmarshal([]byte(obj.Fields[selector].Raw), &of); err != nil {

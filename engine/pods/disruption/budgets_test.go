@@ -68,8 +68,8 @@ type fleets map[workload.Ref]*podplan.Fleet
 
 func (f fleets) Fleet(ref workload.Ref) (*podplan.Fleet, bool) { return f[ref], f[ref] != nil }
 
-// A target waits for a budget of its current pods of any revision, unless they are killed for the lack of what
-// they are to get.
+// A target waits for a closed budget that selects one of its current pods, of any revision. It does not wait if its
+// containers were killed for lack of memory and it is to get more memory.
 func TestAskReturnsTheClosedBudget(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -149,7 +149,7 @@ func TestChangesOfBudgetsThatMatter(t *testing.T) {
 	}
 }
 
-// A target is asked for every minute, and its status must not change because of that.
+// A waiting target asks again every minute. Its obstacle must stay in its status meanwhile.
 func TestTheObstacleStaysWhileAskedAgain(t *testing.T) {
 	b := New(Options{Members: fleets{}})
 	b.waiting[web] = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"

@@ -62,8 +62,8 @@ func hasBoosted(f *podplan.Fleet) bool {
 	return false
 }
 
-// asksOfRequests reports whether a plan asks for requests anywhere. Notes on pods of an untuned target are ignored
-// here.
+// asksOfRequests reports whether a plan sets a request of any container. If not, the target is not tuned, and the
+// boosts noted on its pods are left alone.
 func asksOfRequests(p workload.Plan) bool {
 	for key := range p.Amounts {
 		if key.Kind != workload.AmountUtilisation {

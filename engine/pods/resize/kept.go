@@ -14,7 +14,7 @@ import (
 // gone will go too.
 const keptFor = time.Minute
 
-// keeping is a pod that cannot be restored, with the start, and whether an event has reported it.
+// keeping describes a pod that cannot be restored: since when, and whether an event has reported it.
 type keeping struct {
 	since time.Time
 	told  bool
@@ -22,7 +22,7 @@ type keeping struct {
 
 // leftovers are the pods of an owner that Flyball has changed and that no policy claims any more.
 type leftovers struct {
-	// changes restore pods; kept are the pods that keep their requests, with the reasons.
+	// changes are the writes that restore pods. kept are the pods that keep their requests, with the reasons.
 	changes []podplan.ResizeChange
 	kept    map[*podplan.Pod]string
 }
@@ -68,7 +68,7 @@ func (l *Loop) tellKept(group workload.Ref, o leftovers) {
 		}
 		next[p.UID] = k
 	}
-	for _, c := range o.changes { // tried once more, and reported already if it is refused again
+	for _, c := range o.changes { // a pod that is tried again keeps its record, so a new refusal is not reported twice
 		if k, known := before[c.Pod.UID]; known {
 			next[c.Pod.UID] = k
 		}

@@ -13,7 +13,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestPodsThatKeepTheirRequestsAreToldOnce, and not while they may be deleted with their former owner.
+// TestPodsThatKeepTheirRequestsAreToldOnce: a pod is reported once, and only when it can no longer be deleted together
+// with its former owner.
 func TestPodsThatKeepTheirRequestsAreToldOnce(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	told := ""

@@ -30,7 +30,7 @@ func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
 			continue
 		}
 		s := l.ownershipIn(group)
-		if s.kept || s.unknown != "" { // not now
+		if s.kept || s.unknown != "" { // these pods must not be restored now
 			continue
 		}
 		err := l.giveBackGroup(ctx, s, group, pods)
@@ -88,16 +88,16 @@ func (l *Loop) setFailure(group workload.Ref, err error) {
 	}
 }
 
-// ownership describe whether the pods of an owner stay as they are, and the requests to restore.
+// ownership describes whether the pods of an owner stay as they are, and the requests to restore.
 type ownership struct {
 	// chain is the owner of the pods and the owners above it, the nearest first.
 	chain []workload.Ref
-	// kept is true if a policy claims the pods' requests, or may have. unknown is the reason why that is unknown;
-	// empty: it is known.
+	// kept is true if a policy claims the pods' requests, or may claim them. unknown is the reason why this is not
+	// known; empty: it is known.
 	kept    bool
 	unknown string
-	// templateOwner is the kind of the nearest object above the pods with their template, from. original has the requests of
-	// that template; nil: the object is gone.
+	// from is the nearest object above the pods that has their template. templateOwner is its kind. original has the
+	// requests of that template; nil: the object is gone.
 	templateOwner *decide.Kind
 	from          *workload.Object
 	original      podplan.Sizes
@@ -190,8 +190,8 @@ func (l *Loop) OwesAny() bool {
 	return slices.ContainsFunc(l.groups(""), l.mayBeOwed)
 }
 
-// mayBeOwed reports whether pods of an owner are not restored yet, or an event about them is outstanding, or neither is
-// known.
+// mayBeOwed reports whether pods of an owner have still to be restored or reported by an event. It returns true as well
+// if this is unknown.
 func (l *Loop) mayBeOwed(group workload.Ref) bool {
 	pods := l.members.ResizedPods(group)
 	if len(pods) == 0 {
@@ -246,8 +246,8 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	return text
 }
 
-// ResizedOn returns the number of objects of a kind with pods to restore. Pods that a different kind above them holds count
-// too, because this kind can restore them as well.
+// ResizedOn returns the number of objects of a kind whose template must restore pods below them. Pods that were changed
+// for an object of another kind further above count too, because the nearest template restores them.
 func (l *Loop) ResizedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {

@@ -19,7 +19,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// belowWeb are the pods that Flyball has changed in place of a ReplicaSet of the Deployment web.
+// belowWeb is a cluster with one ReplicaSet of the Deployment web. pods are the pods of the ReplicaSet that Flyball has
+// changed in place.
 type belowWeb struct {
 	underTest
 	pods []*podplan.Pod
@@ -76,8 +77,8 @@ func unreadable(edits ...func(*v1alpha1.Tortoise)) policy.Object {
 }
 
 // TestWhoKeepsTheRequestsOfPods: requests without a claim are restored from the nearest template. Requests that a
-// policy may have claimed stay without an event: while a policy there cannot be read, or if an edited or deleted
-// adapter hides the claims.
+// policy may have claimed stay, without an event: a policy of the namespace cannot be read, perhaps because an adapter
+// was edited or deleted.
 func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 	elsewhere := func(p *v1alpha1.Tortoise) { p.Namespace = "other" }
 	deleted := func(p *v1alpha1.Tortoise) {
@@ -96,7 +97,8 @@ func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
 		reason            string
 		deployments, sets func(*v1alpha1.Adapter)
 		policies          []policy.Object
-		// back is the restored memory of the pod; 0: it keeps its own, and told is true if an event reports that.
+		// back is the restored memory of the pod; 0: the pod keeps its own. told is the number of events that report a
+		// kept pod.
 		back int64
 		told int
 		owes bool

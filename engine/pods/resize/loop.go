@@ -32,7 +32,7 @@ import (
 type Members interface {
 	// Fleet returns the active pods of a target, or false while they are not fully known.
 	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
-	// Resized returns the owners, at any distance, of pods that Flyball has changed in place, and ResizedPods the
+	// Resized returns the owners, at any distance, of pods that Flyball has changed in place. ResizedPods returns the
 	// changed pods with the given direct owner. Groups returns the direct owners of the pods below a target. Above
 	// returns the owners of an object; sure is true if there can be no others.
 	Resized() []workload.Ref
@@ -54,13 +54,13 @@ type Keeper interface {
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
-// Turns limits the targets of a policy that restart pods at once.
+// Turns limits how many targets of a policy restart pods at the same time.
 type Turns interface {
 	// TakeRestart asks whether a target may restart pods by changes in place now. waits is the reason to wait, or "". A
 	// waiting target is decided again once it may go on.
 	TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string)
-	// LookRestart records the progress of a target before it asks. settled reports that no pod of it is being
-	// restarted, or will be.
+	// LookRestart records the progress of a target; it is called before TakeRestart. settled is true if no pod of the
+	// target is being restarted or has still to be restarted.
 	LookRestart(ref workload.Ref, settled bool)
 }
 
@@ -87,7 +87,7 @@ const (
 	// writesPerSecond limits the pods changed in a second, over all targets, and so paces the work of nodes.
 	writesPerSecond = 20
 	// restartRetry is the time until the next check whether a pod may be restarted. Other pods that become ready
-	// trigger a check before.
+	// trigger an earlier check.
 	restartRetry = time.Minute
 )
 
@@ -105,15 +105,15 @@ type Loop struct {
 	watch clock.PassiveClock
 
 	mu sync.Mutex
-	// running is true while this replica leads, and so counts the work of policies.
+	// running is true while this replica leads. Only the leader counts changes of policies.
 	running bool
 	// claimed are the targets with pods to change; notes has their progress.
 	claimed map[workload.Ref]struct{}
 	notes   map[workload.Ref]Note
 	// failures has the reasons why pods could not be restored, by their owner.
 	failures map[workload.Ref]string
-	// refused has the permanently refused changes, by the UIDs of the pods: of a target, and of an owner of pods to
-	// restore.
+	// refused has the permanently refused changes. The first key is a target, or an owner of pods to restore. The
+	// second key is the UID of the pod.
 	refused map[workload.Ref]map[string]refusal
 	// keeping has the pods that cannot be restored, by their owner and UID.
 	keeping map[workload.Ref]map[string]keeping
@@ -123,8 +123,8 @@ type Loop struct {
 type Note struct {
 	Policy workload.Policy
 	podplan.Resizing
-	// Failure is the error, Frozen the freeze that changes wait for, and Turn the reason for which restarts wait;
-	// empty: none.
+	// Failure is the error. Frozen is the freeze that changes wait for. Turn is the reason for which restarts wait.
+	// Empty: none.
 	Failure, Frozen, Turn string
 }
 
@@ -307,7 +307,7 @@ func (l *Loop) forget(ref workload.Ref, f *podplan.Fleet) {
 func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	f, known := l.members.Fleet(ref)
 	if !known {
-		return nil // MembersSettled comes
+		return nil // MembersSettled queues the target again
 	}
 	v := decide.Target(l.world.Snapshot(), ref, l.opts.Clock.Now(), nil)
 	if hasBoosted(f) && asksOfRequests(v.Plan) {
@@ -357,23 +357,24 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	return err
 }
 
-// carryOut writes changes of a target's pods and records their progress. again plans anew.
+// carryOut writes changes of a target's pods and records their progress. again is called for a new plan after a
+// refusal.
 func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes []podplan.ResizeChange,
 	again func() podplan.ResizePlan) error {
 	done, refused, err := l.writeAll(ctx, ref, n.Policy, changes)
 	if refused > 0 {
 		n.Resizing = again().Resizing
-		l.queue.AddAfter(ref, calm) // these changes were waited for
+		l.queue.AddAfter(ref, calm) // other changes may have waited for the refused changes
 	}
 	n.Waiting -= done
-	n.InProgress += done // until its node reports another state
+	n.InProgress += done // they count as in progress until the node reports another state
 	return err
 }
 
 func restarts(c podplan.ResizeChange) bool { return c.Restarts }
 
-// takeTurn asks whether the restarting changes of a plan may be made now. It returns the reason to wait, or "" if they
-// may, or if the plan has none.
+// takeTurn asks whether the restarting changes of a plan may be made now. It returns the reason to wait. It returns ""
+// if the changes may be made, or if the plan has no such changes.
 func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Claim[int64], plan *podplan.ResizePlan) (waits string) {
 	if !slices.ContainsFunc(plan.Changes, restarts) {
 		return ""

@@ -27,16 +27,17 @@ type refusal struct {
 	at time.Time
 }
 
-// The answers of the API server about a node that cannot carry a change out. Such an answer is Forbidden, like that of
-// a webhook or a quota, which are not about the node. If it names a cause, it is one of causes; an answer about
-// features of nodes names none.
+// causes and missingFeature identify an answer of the API server about a node that cannot carry out a change. Such an
+// answer is Forbidden, as are answers of webhooks and quotas, which are not about the node. An answer about a node has
+// one of causes as its cause, or no cause and a text with missingFeature.
 var (
 	causes         = []metav1.CauseType{"NodeCapacity", "UnsupportedPlatform"}
 	missingFeature = "which are not available on node"
 )
 
-// whyNever returns the reason why the pod's node will never carry a change out, or "" for other errors. An invalid
-// value in a pod names a field. A denial by a ValidatingAdmissionPolicy is Invalid, too, and names none.
+// whyNever returns the reason why the pod's node will never carry a change out, or "" for other errors. The error for
+// an invalid value in a pod names a field. A denial by a ValidatingAdmissionPolicy is of type Invalid, too, but names
+// no field.
 func whyNever(err error) string {
 	never := apierrors.IsInvalid(err) && namesField(err)
 	if apierrors.IsForbidden(err) {

@@ -18,7 +18,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatIsRefusedForGood: refusals about the pod or its node, and not by a quota, a webhook or a missing right.
+// TestWhatIsRefusedForGood: a refusal is permanent if it is about the pod or its node, but not if it comes from a
+// quota, a webhook or a missing right.
 func TestWhatIsRefusedForGood(t *testing.T) {
 	forbidden := func(text string, cause ...metav1.CauseType) error {
 		err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(text))
@@ -52,7 +53,7 @@ func TestWhatIsRefusedForGood(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreForgotten after a while, also those of targets without a claim.
+// TestRefusalsAreForgotten: refusals are forgotten after a while, also for targets without a claim.
 func TestRefusalsAreForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	l := &Loop{refused: map[workload.Ref]map[string]refusal{}, watch: clock,

@@ -47,7 +47,7 @@ func (underTest) Groups(workload.Ref) []workload.Ref              { return nil }
 func (underTest) Above(workload.Ref) ([]workload.Ref, bool)       { return nil, true }
 func (underTest) Trouble() string                                 { return "" }
 
-// looked records the calls of the turns: whether a target has settled.
+// looked is a Turns that records the settled values of all calls of LookRestart.
 type looked struct{ settled []bool }
 
 func (*looked) TakeRestart(context.Context, workload.Ref, workload.Policy, apply.Need) string {
@@ -55,9 +55,9 @@ func (*looked) TakeRestart(context.Context, workload.Ref, workload.Policy, apply
 }
 func (l *looked) LookRestart(_ workload.Ref, settled bool) { l.settled = append(l.settled, settled) }
 
-// TestATargetKeepsItsTurnWhilePodsAreRestarted, also without a claim: after a start of the manager the claim may be
-// unknown, and the turn must not go to another target while a node is still restarting pods. While pods are unknown,
-// nothing is recorded.
+// TestATargetKeepsItsTurnWhilePodsAreRestarted: a target keeps its turn even without a claim. After a start of the
+// manager the claim may be unknown, and the turn must not go to another target while a node is still restarting pods.
+// While pods are unknown, nothing is recorded.
 func TestATargetKeepsItsTurnWhilePodsAreRestarted(t *testing.T) {
 	for _, tc := range []struct {
 		reason     string
@@ -92,7 +92,8 @@ func TestATargetKeepsItsTurnWhilePodsAreRestarted(t *testing.T) {
 	}
 }
 
-// TestATargetHasSettledOnceAPlanRestartsNothing: pods that have still to be restarted keep the turn as those do that are.
+// TestATargetHasSettledOnceAPlanRestartsNothing: a target keeps its turn while pods are being restarted, and while pods
+// have still to be restarted.
 func TestATargetHasSettledOnceAPlanRestartsNothing(t *testing.T) {
 	want := podplan.Sizes{"app": {Memory: 1024}}
 	through := func(p *podplan.Pod) { p.Containers[0].Memory = 1024 }

@@ -23,8 +23,8 @@ var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 // failuresAtMost is the number of failed writes after which the rest of a plan waits for the next try.
 const failuresAtMost = 3
 
-// writeAll writes as many changes as the budget permits. It returns the number of successful and of permanently refused
-// changes, and records the refusals. The error is that of the first write with another failure.
+// writeAll writes as many changes as the budget permits. It returns the number of successful changes and of permanently
+// refused changes, and records the refusals. The error is the first other failure.
 func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []podplan.ResizeChange) (done, refused int,
 	err error) {
 	var failures []error
@@ -68,7 +68,7 @@ func (l *Loop) write(ctx context.Context, id workload.Policy, c podplan.ResizeCh
 	return err
 }
 
-// amounts are resources in a pod's form. A missing amount keeps its value.
+// amounts are resources in the form of a pod's spec. An amount that is missing in a patch keeps its value.
 type amounts struct {
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`

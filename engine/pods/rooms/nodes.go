@@ -49,7 +49,7 @@ func (n *Nodes) Largest() (most workload.Requests, known bool) {
 	}
 	n.watch.Range(func(obj *workload.Object) bool {
 		for i, of := range []workload.Resource{workload.CPU, workload.Memory} {
-			amount, _ := strconv.ParseInt(obj.Fields[i].Raw, 10, 64) // as sized wrote it
+			amount, _ := strconv.ParseInt(obj.Fields[i].Raw, 10, 64) // sized wrote a valid number
 			most.Set(of, max(most.Of(of), amount))
 		}
 		return true
