@@ -61,8 +61,8 @@ func ParseBoost(text string) (b Boost, ok bool) {
 	return b, true
 }
 
-// Boosted returns the present boost of a pod, or false. A pod with requests that were changed in place since has no
-// boost any more.
+// Boosted returns the present boost of a pod, or false. A pod has no boost any more once its requests were changed in
+// place.
 func (p *Pod) Boosted() (Boost, bool) {
 	if p.Resize.Boost == "" || p.Resize.By != "" {
 		return Boost{}, false
@@ -75,7 +75,8 @@ func (p *Pod) Boosted() (Boost, bool) {
 	})
 }
 
-// Ends returns the end of a pod's boost: now, or a later time. Zero means once the pod is ready, or runs.
+// Ends returns the end of a pod's boost: now, or a later time. It returns zero if the end is not known yet, because the
+// boost ends once the pod is ready, or once it runs.
 func (b Boost) Ends(p *Pod, now time.Time) time.Time {
 	d, err := time.ParseDuration(b.Until)
 	if err != nil {

@@ -26,7 +26,7 @@ func EndBoosts(f *Fleet, now time.Time, o ResizeOptions, refused Refusals) (chan
 		}
 		want := Sizes{}
 		for _, c := range pod.Containers {
-			if to, noted := b.After[c.Name]; noted && to.CPU < c.CPU && to.CPULimit <= c.CPULimit { // who writes a note gives no pod more
+			if to, noted := b.After[c.Name]; noted && to.CPU < c.CPU && to.CPULimit <= c.CPULimit { // an edited note must not give the pod more CPU
 				want[c.Name] = Resources{CPU: to.CPU, CPULimit: to.CPULimit}
 			}
 		}

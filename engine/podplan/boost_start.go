@@ -89,7 +89,7 @@ func (s *start) of(name string, usual Resources, rule workload.LimitRule) Resour
 	return full
 }
 
-// isTooMuch reports whether no node has room for the boosted pod, or its annotation no room for the note.
+// isTooMuch reports whether the boosted pod is too large for all nodes, or the note too long for its annotation.
 func (s *start) isTooMuch(spec gjson.Result) bool {
 	if len(s.joinText()) > LongestBoost {
 		return true

@@ -57,8 +57,8 @@ type Pod struct {
 	Revision string
 	Phase    Phase
 	Ready    bool
-	// Changed is the time of the last change of Ready, Created the creation of the pod, both in seconds since 1970;
-	// zero: unknown.
+	// Changed is the time of the last change of Ready. Created is the time of the pod's creation. Both are in seconds
+	// since 1970; zero: unknown.
 	Changed, Created int64
 	// Restarts is the highest count of restarts among its containers.
 	Restarts int64
@@ -72,7 +72,7 @@ type Pod struct {
 	Resize     Resize
 }
 
-// Add adds the pods of another target.
+// Add adds the counts of another target's pods.
 func (r *Resizing) Add(other Resizing) {
 	r.Pods += other.Pods
 	r.Resized += other.Resized
@@ -93,7 +93,7 @@ type Resize struct {
 	Made bool
 	// Boost is the note of the boost on the pod; empty: none.
 	Boost string
-	// State is the state that the node reports, and Message its reason.
+	// State is the state that the node reports. Message is the reason of the state.
 	State   ResizeState
 	Message string
 	// Unsupported is true if the node does not report the resources of running containers: it changes no pod in place.
@@ -119,8 +119,9 @@ const (
 
 // Resizing counts the pods of a target by the progress of their change in place.
 type Resizing struct {
-	// Pods is the number of all pods, Resized of the pods with the wanted resources. InProgress, Deferred and
-	// Infeasible wait for their node; Waiting are not changed yet.
+	// Pods is the number of all pods. Resized is the number of pods with the wanted resources. InProgress and Deferred
+	// count the pods that wait for their node. Infeasible counts the pods that cannot be changed. Waiting counts the
+	// pods that are not changed yet.
 	Pods, Resized, InProgress, Deferred, Infeasible, Waiting int
 	// Message is the reason why the first pod is not done; empty: none.
 	Message string
@@ -135,7 +136,7 @@ type Resources struct {
 // Container is a container that runs as long as its pod.
 type Container struct {
 	Name string
-	// Resources are those of the pod's spec.
+	// Resources are the requests and limits in the pod's spec.
 	Resources
 	// RestartsForCPU and RestartsForMemory report whether a change of the resource in place restarts the container.
 	RestartsForCPU, RestartsForMemory bool
@@ -149,7 +150,7 @@ type Container struct {
 // Fleet has the pods of a target at one moment.
 type Fleet struct {
 	Pods []*Pod
-	// Own is the field manager with the costs that may be changed.
+	// Own is the name of Flyball's field manager. Costs of other managers are not changed.
 	Own string
 	// Moved is the last time when a pod came, went or changed its readiness.
 	Moved time.Time
@@ -166,9 +167,9 @@ type Change struct {
 
 // Plan has the changes of a fleet.
 type Plan struct {
-	// Changes are ordered by their use: the pods to be deleted first come first.
+	// Changes has the pods to be deleted first at the beginning.
 	Changes []Change
-	// Again is the time when time alone may change the answer; zero: never.
+	// Again is the time at which the plan may change without a change of a pod; zero: never.
 	Again time.Time
 	// RollingOut is true if a roll-out prevents changes.
 	RollingOut bool

@@ -20,9 +20,9 @@ func Fit(rule workload.LimitRule, request, ownRequest, ownLimit int64) (fits, li
 }
 
 // LimitFor returns the limit that keeps the owner's ratio to the request, rounded down: a LimitRange that bounds the
-// ratio (maxLimitRequestRatio) and allows the owner's ratio allows this limit. The limit is never below the request,
-// and equals it only if the owner's does, so the pod keeps its class of service. Without an owner's request, the
-// limit stays, or is the request if that is more.
+// ratio (maxLimitRequestRatio) and allows the owner's ratio allows this limit. The limit is never below the request. It
+// equals the request only if the owner's limit equals the owner's request, so the pod keeps its class of service.
+// Without an owner's request, the owner's limit stays, or is raised to the request.
 func LimitFor(request, ownRequest, ownLimit int64) int64 {
 	if ownRequest <= 0 {
 		return max(request, ownLimit)

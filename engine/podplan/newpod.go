@@ -37,7 +37,7 @@ type NewPod struct {
 	GoMaxProcs, GoMemLimit bool
 }
 
-// Variables returns the Want without its requests.
+// Variables returns a copy of w that sets only variables, without requests and boost.
 func (w NewPod) Variables() NewPod {
 	w.Boost = nil
 	w.Containers = slices.Clone(w.Containers)
@@ -73,7 +73,7 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// errPodLevel is the error for a pod with resources of its own, which those of its containers must fit into.
+// errPodLevel is the error for a pod with resources of its own. The resources of its containers must fit into them.
 var errPodLevel = errors.New("it has resources for the pod as a whole")
 
 // PatchNewPod returns the JSON Patch that gives a pod the wanted values, or nil if the pod has them. It returns an error if a
@@ -84,7 +84,7 @@ func PatchNewPod(pod gjson.Result, w NewPod) ([]byte, error) {
 		return nil, errPodLevel
 	}
 	if _, boosted := ParseBoost(pod.Get("metadata.annotations." + gjson.Escape(v1alpha1.AnnotationBoost)).Str); boosted {
-		return nil, nil // the pod was changed, and a later webhook has it reviewed again
+		return nil, nil // the pod was changed already: the API server reviews it again because a later webhook has changed it
 	}
 	var all []operation
 	resized, starts := false, start{boost: w.Boost}
@@ -271,8 +271,8 @@ func readResources(resources gjson.Result) (r Resources, err error) {
 	return r, nil
 }
 
-// resized returns the resources of a container with the wanted requests, as far as the container has requests, and the
-// limits that follow.
+// sizedAs returns the resources of a container with the wanted requests and with limits that follow them. Requests that
+// the container does not have are not added.
 func sizedAs(is Resources, to NewContainer, rule workload.LimitRule) Resources {
 	if to.CPU > 0 && is.CPU > 0 && (to.CPU != is.CPU || rule == workload.LimitsGo) {
 		is.CPU, is.CPULimit = Fit(rule, to.CPU, is.CPU, is.CPULimit)

@@ -26,12 +26,12 @@ func podWith(spec string) string {
 
 func podOfMain(more string) string { return podWith(`{"containers":[{"name":"main"` + more + `}]}`) }
 
-// tuned is the container with the note on its pod.
+// tuned is podOfMain with the note that a policy has changed the pod.
 func tuned(more string) string {
 	return strings.Replace(podOfMain(more), `"a":"b"`, `"a":"b","flyball.dev/tuned-by":"Tortoise/shop/web"`, 1)
 }
 
-// TestPatches: values without a wish stay, and so do variables of the owner (fault 10).
+// TestPatches: values that no one wants to change stay, and so do variables of the owner (fault 10).
 func TestPatches(t *testing.T) {
 	const owner = `,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"memory":"2Gi"}}`
 	const done = `,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"1Gi"}}`
@@ -345,7 +345,8 @@ func quantityOf(joinText string) resource.Quantity {
 	return resource.MustParse(joinText)
 }
 
-// TestHostilePods: pods that are made to hurt are read in one walk, and pass.
+// TestHostilePods: pods that are written to do harm are read in one walk. They are patched, pass unchanged or give an
+// error.
 func TestHostilePods(t *testing.T) {
 	want := podplan.NewPod{Policy: "p", GoMaxProcs: true, GoMemLimit: true,
 		Containers: []podplan.NewContainer{{Name: "main", CPU: 400, Memory: 64 * mebi}}}

@@ -41,7 +41,7 @@ func (r Refusals) of(c ResizeChange) string {
 type ResizeChange struct {
 	Pod        *Pod
 	Containers []Container
-	// Restarts is true if the change restarts a container, MoreMemory if a container requests more memory.
+	// Restarts is true if the change restarts a container. MoreMemory is true if a container requests more memory.
 	Restarts, MoreMemory bool
 }
 
@@ -74,7 +74,8 @@ func PlanResizes(f *Fleet, want Sizes, o ResizeOptions, refused Refusals) Resize
 	for _, pod := range pods {
 		p.Pods++
 		change := changeOf(pod, want)
-		// One that is short of memory may never be ready: it does not wait, and its boost ends with that.
+		// A pod that is short of memory may never become ready. So its change does not wait for the end of its boost,
+		// and ends the boost.
 		if _, boosted := pod.Boosted(); boosted && !change.MoreMemory {
 			p.Waiting++
 			p.say(pod, "it has more CPU for its start")
@@ -125,7 +126,7 @@ func RestoreSizes(pods []*Pod, original Sizes, o ResizeOptions, refused Refusals
 	return changes, kept
 }
 
-// keeps returns the reason why a pod is not restored by a change, or "" if it is.
+// keeps returns the reason why a pod keeps its requests in spite of this change, or "" if the change can be made.
 func (c *ResizeChange) keeps(o ResizeOptions, refused Refusals) string {
 	if why := cmp.Or(c.impossible(o), refused.of(*c)); why != "" {
 		return why
@@ -139,8 +140,8 @@ func (c *ResizeChange) keeps(o ResizeOptions, refused Refusals) string {
 // ResizePatience is the time after which a pod that is not ready no longer delays the restore of others.
 const ResizePatience = 10 * time.Minute
 
-// InTurn returns the restoring changes to make now: of the changes that restart containers at most one, and none while
-// another pod is not ready, unless it has not been ready for longer than Patience.
+// InTurn returns the restoring changes to make now. At most one of them restarts containers, and none does while
+// another pod is not ready. A pod that has not been ready for longer than ResizePatience is ignored.
 func InTurn(pods []*Pod, changes []ResizeChange, now time.Time) []ResizeChange {
 	patient := slices.DeleteFunc(slices.Clone(pods), func(p *Pod) bool {
 		return !p.Ready &&

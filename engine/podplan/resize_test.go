@@ -11,7 +11,8 @@ import (
 
 const gi = 1 << 30
 
-// owner has the template's resources of a container, and want the wanted ones.
+// owner has the resources of a container in the template. want has the wanted resources. done has the resources after
+// the change.
 var (
 	owner = podplan.Resources{CPU: 1000, Memory: gi, MemoryLimit: 2 * gi}
 	want  = podplan.Sizes{"main": {CPU: 400, Memory: gi / 2, MemoryLimit: gi}}
@@ -130,7 +131,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestRestartsAreCounted: those that are due, and pods that may be restarted any moment.
+// TestRestartsAreCounted: pods with a due restart are counted, and pods that an earlier change may still restart are
+// found.
 func TestRestartsAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		reason   string
@@ -250,7 +252,8 @@ func reasons(kept map[*podplan.Pod]string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestGivingBackWhatWasCreated: a pod that was never changed in place stays where that is not possible, or would restart it.
+// TestGivingBackWhatWasCreated: a pod that was never changed in place stays as it is if a change is impossible or would
+// restart it.
 func TestGivingBackWhatWasCreated(t *testing.T) {
 	original := podplan.Sizes{"main": owner}
 	for _, test := range []struct {

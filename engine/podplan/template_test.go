@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// main is a container of a template, in milli-CPU and Mi; a limit of 0 is none.
+// main is a container of a template. CPU is in milli-CPU and memory in Mi; a limit of 0 means no limit.
 func main(cpu, cpuLimit, memory, memoryLimit int64) workload.Allocations {
 	return workload.Allocations{{
 		Component: "main", Requests: workload.Requests{MilliCPU: cpu, MemoryBytes: memory * mebi},
@@ -17,7 +17,8 @@ func main(cpu, cpuLimit, memory, memoryLimit int64) workload.Allocations {
 	}}
 }
 
-// running are pods of 100m and 64Mi, limited to 1000m and 1024Mi, with a proxy of 50m and 32Mi that was injected.
+// running are pods that request 100m and 64Mi, limited to 1000m and 1024Mi, with an injected proxy that requests 50m
+// and 32Mi.
 func running(count int) (pods []*podplan.Pod) {
 	for range count {
 		pods = append(pods, &podplan.Pod{Containers: []podplan.Container{

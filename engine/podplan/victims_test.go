@@ -9,8 +9,8 @@ const now = 1_000_000
 
 func node(name string) *Node { return &Node{Name: name, Labels: map[string]string{"zone": name[:1]}} }
 
-// TestVictims has one pair for each thing that the ReplicaSet controller looks at, in its order: all that comes after speaks for
-// the other one.
+// TestVictims has one pair of pods for each property that the ReplicaSet controller compares, in the controller's
+// order. By all later properties, the other pod of the pair would be deleted first.
 func TestVictims(t *testing.T) {
 	ready := Pod{Assigned: true, Phase: Running, Ready: true, Changed: now - 1000, Created: now - 1000, Node: node("a1"), UID: "m"}
 	with := func(name string, edit func(*Pod)) *Pod {
