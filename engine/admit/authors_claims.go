@@ -19,12 +19,13 @@ type claim struct {
 	// resource is the served resource. It is empty if no adapter names it.
 	resource schema.GroupResource
 	adapter  *adapter.Adapter
-	// selected is true if the objects are those that the policy selects, and named if the policy names the kind. Kinds
-	// that are not named count only if they are served.
+	// selected is true if the right is needed on the objects that the policy selects. named is true if the policy names
+	// the kind. A kind that is not named counts only if it is served.
 	selected, named bool
 	// namespace is the namespace in which the right is used. Empty means all namespaces.
 	namespace string
-	// scale means the right on /scale is sufficient too, and use that the right to use the adapter is.
+	// scale means that the right on /scale is sufficient too. use means that the right to use the adapter is sufficient
+	// too.
 	scale, use bool
 }
 
@@ -46,8 +47,9 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 			verb: r.Verb, kind: kind, field: r.Field, resource: resources[kind], adapter: adapters[kind],
 			selected: r.OnSelected(), named: named, namespace: p.ID.Namespace,
 		}
-		// The right to use an adapter does not cover templates and annotations, because the author writes them, nor
-		// requests: permission to put a kind to sleep is not permission to restart it with less.
+		// The right to use an adapter is not sufficient for templates and annotations, because the author of the policy
+		// writes their content. It is not sufficient for requests either: a permission to put objects to sleep is not a
+		// permission to restart them with lower requests.
 		if c.adapter != nil && c.selected && len(r.Annotations) == 0 && !setsAmounts(p.Needs) {
 			c.use, c.scale = true, c.adapter.OnlyScales(p.Needs)
 		}
@@ -89,7 +91,7 @@ func addClaim(all []claim, c claim) []claim {
 	}
 	scale, use, named := all[same].scale && c.scale, all[same].use && c.use, all[same].named || c.named
 	if all[same].use && !c.use {
-		all[same] = c // its field belongs to the stricter claim
+		all[same] = c // a refusal names the field of the stricter claim
 	}
 	all[same].scale, all[same].use, all[same].named = scale, use, named
 	return all
@@ -104,8 +106,8 @@ func canAny(by *adapter.Adapter, needs []v1alpha1.Capability) bool {
 	return len(needs) == 0 || slices.ContainsFunc(needs, by.Can)
 }
 
-// attributes returns the rights, any of which satisfies the claim. If the resource of the kind is unknown, only a right
-// on all resources of the group does.
+// attributes returns the rights that satisfy the claim. Each of them alone is sufficient. If the resource of the kind
+// is unknown, only a right on all resources of the group satisfies the claim.
 func (c *claim) attributes() []authorizationv1.ResourceAttributes {
 	whole := authorizationv1.ResourceAttributes{Verb: c.verb, Group: c.resource.Group, Resource: c.resource.Resource, Namespace: c.namespace}
 	if whole.Resource == "" {

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// library returns adapters of the library by name.
+// library holds the names of shipped adapters. EachAdapter yields these adapters.
 type library []string
 
 func (l library) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool) {
@@ -50,9 +50,10 @@ func TestTortoiseNeedsRightToPatchTargets(t *testing.T) {
 		mode   v1alpha1.TortoiseMode
 		kinds  []v1alpha1.KindRef
 		may    []string
-		// lacks are the rights named in the refusal. Empty means that the policy is admitted.
+		// lacks holds the rights named in the refusal. Empty means that the policy is admitted.
 		lacks []string
-		// makes asks for an autoscaler with this removal policy. Empty means no autoscaler.
+		// makes is the removal policy of the autoscaler that the Tortoise creates. Empty means that it creates no
+		// autoscaler.
 		makes v1alpha1.AutoscalerRemoval
 	}{
 		{"recommend only", v1alpha1.TortoiseOff, nil, nil, nil, ""},

@@ -30,10 +30,10 @@ import (
 
 // These virtual RBAC verbs guard freezes.
 const (
-	// VerbOverride on a freeze or maintenance window lets its holder weaken it while it is active or about to be. On a
-	// policy that sets annotations, it allows annotations that make controllers act.
+	// VerbOverride on a freeze or a maintenance window allows its holder to weaken the policy while the policy is active
+	// or about to be. On a policy that sets annotations, it allows annotations that make controllers act.
 	VerbOverride = "override"
-	// VerbExcept on a freeze exception, or on every policy that the exception can lift, lets its holder create the
+	// VerbExcept on a freeze exception, or on every policy that the exception can lift, allows its holder to create the
 	// exception.
 	VerbExcept = "except"
 )

@@ -29,7 +29,8 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 )
 
-// aloneEnv makes the test binary run as a server process, with a port and a kubeconfig.
+// aloneEnv is an environment variable. It makes the test binary run as a server process and holds the port and the
+// kubeconfig.
 const aloneEnv = "FLYBALL_ADMIT_ALONE"
 
 // memoryLimit is the memory limit of a server process in kB, regardless of its clients.

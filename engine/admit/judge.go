@@ -63,7 +63,7 @@ type Judgement struct {
 	Object *corev1.ObjectReference
 	// Escaped are the policies that no longer select the object, or the namespace, because of an edit of labels.
 	Escaped []workload.Policy
-	// Overridden means the user has the right to do so.
+	// Overridden means that the edit of labels was admitted because the user has the verbs for all policies in Escaped.
 	Overridden bool
 	Took       time.Duration
 	// Err is the reason why there is no verdict.
@@ -141,7 +141,7 @@ func (j *Judge) judge(ctx context.Context, r *review, now time.Time) (limits.Ans
 		return limits.Answer{}, Judgement{Request: req, Err: err}
 	}
 	if len(owners) > 0 {
-		req.Actions = 0 // it counts as a change of the pod's owner
+		req.Actions = 0 // the resize is judged below, as a scale of the pod's owners
 	}
 	done := Judgement{Request: req, Verdict: set.Decide(req)}
 	if len(owners) > 0 {

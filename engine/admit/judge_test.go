@@ -35,8 +35,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// inMemory has the policies and adapters of a test. The namespace shop is known, gone is being deleted, and others must
-// be read.
+// inMemory has the policies and adapters of a test. It knows the namespaces shop and gone, and gone is being deleted.
+// Labels of other namespaces must be read from the API server.
 type inMemory struct {
 	set      *freeze.Set
 	adapters map[schema.GroupResource]*adapter.Adapter
@@ -57,7 +57,8 @@ func (m inMemory) Namespace(name string) ([]workload.Pairs, bool, bool) {
 	return labels, name == "gone", name == "shop" || name == "gone"
 }
 
-// stored returns objects. In the namespace "broken" every name except "absent" is an error.
+// stored answers reads of metadata. The object "absent" does not exist. A read of any other object in the namespace
+// "broken" fails.
 type stored struct{}
 
 func (stored) Metadata(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata,
@@ -135,7 +136,7 @@ func web(labels string, replicas int, more string) string {
 	return fmt.Sprintf(`{"metadata":{"name":"web","uid":"known","labels":{%s}%s},"spec":{"replicas":%d}}`, labels, more, replicas)
 }
 
-// of changes the resource in a review of a Deployment.
+// of returns a review of a Deployment with its resource replaced.
 func of(group, resource, review string) string {
 	return strings.NewReplacer(`"group":"apps"`, fmt.Sprintf(`"group":%q`, group), "deployments", resource).Replace(review)
 }

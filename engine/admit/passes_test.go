@@ -27,13 +27,14 @@ import (
 
 // example is a request that passes a freeze of everything according to the documentation.
 type example struct {
-	// Object is a folder of the library, followed by a case in its testdata unless the case is normal.
+	// Object is the path of a kind's folder in the library. A third part of the path is the test case; the default is
+	// normal.
 	Object string `json:"object"`
-	// Before is a merge patch that prepares the object, and Edit the merge patch to judge.
+	// Before is a merge patch that prepares the object. Edit is the merge patch to judge.
 	Before json.RawMessage `json:"before,omitempty"`
 	Edit   json.RawMessage `json:"edit,omitempty"`
-	// Operation defaults to UPDATE, Namespace to shop, User to alice, and Resource, which is in the core group, to the
-	// object's resource.
+	// The default of Operation is UPDATE, of Namespace shop, and of User alice. Resource is a resource of the core
+	// group. The default of Resource is the object's resource.
 	Operation   admissionv1.Operation `json:"operation,omitempty"`
 	Subresource string                `json:"subresource,omitempty"`
 	Namespace   string                `json:"namespace,omitempty"`
@@ -41,8 +42,8 @@ type example struct {
 	User        string                `json:"user,omitempty"`
 }
 
-// without returns the same request without any reason to pass except its edit. If the edit is the only reason, it
-// returns a request with a different edit.
+// without returns the same request without its reasons to pass, other than the edit. If the edit is the only reason,
+// it returns a request with a different edit.
 func (e example) without(t *testing.T) example {
 	bare := e
 	bare.Subresource, bare.Namespace, bare.Resource, bare.User = "", "", "", ""

@@ -43,7 +43,7 @@ func (j *Judge) ownersOf(ctx context.Context, r *review) (refs []workload.Ref, e
 		}
 		object, err := j.Objects.Metadata(ctx, resource, ref.Namespace, ref.Name)
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-			return refs, nil // owners further up cannot be read
+			return refs, nil // without this owner, the owners above it are unknown
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read what owns %s: %w", ref, err)

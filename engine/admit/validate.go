@@ -31,7 +31,7 @@ type Request struct {
 	Kind      schema.GroupVersionKind
 	// Name is empty for a creation with generateName.
 	Namespace, Name string
-	// Old is nil for CREATE, and New for DELETE. Both have the Go type of the kind, for example *v1alpha1.Adapter.
+	// Old is nil for CREATE. New is nil for DELETE. Both have the Go type of the kind, for example *v1alpha1.Adapter.
 	Old, New runtime.Object
 	// Subresource is status, or empty for the object itself.
 	Subresource string
@@ -61,12 +61,12 @@ func (f ValidatorFunc) Validate(ctx context.Context, req Request) ([]string, fie
 
 // Kind is one of Flyball's own kinds in version v1alpha1.
 type Kind struct {
-	// Kind and Resource are, for example, Adapter and adapters.
+	// Kind is the name of the kind, for example Adapter. Resource is its plural name, for example adapters.
 	Kind, Resource string
 	Validator      Validator
 	// Operations are the operations to validate. Empty means CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
-	// Creator means the status has the creator of the object, and that the validator sees changes of the creator.
+	// Creator means that the status has the creator of the object. The validator then sees changes of the creator.
 	Creator bool
 }
 

@@ -21,7 +21,8 @@ const (
 	nextKeyKey  = "next.key"
 )
 
-// backdate is how long before its creation a certificate of client-go becomes valid.
+// backdate is the time by which client-go backdates a certificate: the certificate is valid from one hour before its
+// creation.
 const backdate = time.Hour
 
 // Pair is a certificate with its own authority, and the certificate's private key. The authority's key is not kept, so
@@ -29,9 +30,9 @@ const backdate = time.Hour
 type Pair struct {
 	// Cert is the certificate and then its authority, in PEM. Key is the private key, in PEM.
 	Cert, Key []byte
-	// Serving is the same for a TLS server, with its Leaf.
+	// Serving has the same certificate and key in the form for a TLS server. Its Leaf is set.
 	Serving *tls.Certificate
-	// Authority has signed the certificate.
+	// Authority is the authority that signed the certificate.
 	Authority *x509.Certificate
 }
 
@@ -82,7 +83,8 @@ func renewal(p *Pair) time.Time {
 
 // Material is the content of the Secret. It is immutable.
 type Material struct {
-	// Current is served. Next is served after it was trusted for the overlap. Both may be nil.
+	// Current is the served certificate. Next is its successor, which is trusted first and served after the overlap.
+	// Both may be nil.
 	Current, Next *Pair
 	// Trusted are the trusted authorities, newest first.
 	Trusted []*x509.Certificate
@@ -104,7 +106,7 @@ type Rotation struct {
 type Step struct {
 	Material Material
 	Changed  bool
-	// Wake is the time of the next step, unless something else changes.
+	// Wake is the time of the next step. A change of the Secret or of the configurations may need a step earlier.
 	Wake time.Time
 	// Did describes the changes for the log.
 	Did []string
@@ -155,7 +157,7 @@ func (r Rotation) Next(m Material, now, announced time.Time) (Step, error) {
 
 func (s *Step) did(what string) { s.Changed, s.Did = true, append(s.Did, what) }
 
-// trust trusts the authority of a certificate, as the newest if it is not trusted yet.
+// trust adds the authority of a certificate to the trusted authorities, as the newest, if it is missing there.
 func (s *Step) trust(p *Pair) {
 	if p != nil && !slices.ContainsFunc(s.Material.Trusted, p.Authority.Equal) {
 		s.Material.Trusted, s.Changed = slices.Insert(s.Material.Trusted, 0, p.Authority), true
@@ -249,7 +251,8 @@ func ReadMaterial(data map[string][]byte) (Material, error) {
 	return m, errors.Join(errs...)
 }
 
-// Data returns the content of the Secret. It is the inverse of ReadMaterial. Its empty values are to be removed.
+// Data returns the content of the Secret. It is the inverse of ReadMaterial. The writer of the Secret must remove the
+// keys with an empty value.
 func (m Material) Data() (map[string][]byte, error) {
 	bundle, err := m.Bundle()
 	if err != nil {

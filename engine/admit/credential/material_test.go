@@ -33,7 +33,8 @@ type rotationAt struct {
 	now time.Time
 }
 
-// issueAt issues quickly as Issue does: an authority and a certificate signed by it, valid from an hour ago.
+// issueAt returns an authority and a certificate signed by it, valid from an hour before now. It has the result of
+// Issue, but is faster.
 func issueAt(now time.Time, hosts []string, life time.Duration) (*Pair, error) {
 	template := func(name string, serial int64) *x509.Certificate {
 		return &x509.Certificate{
@@ -119,7 +120,8 @@ func TestFirstCertificates(t *testing.T) {
 	}
 }
 
-// Every reason to replace a certificate: either the next one is issued and only trusted, or a new one is served at once.
+// For every reason to replace a certificate, either the next certificate is issued and only trusted, or a new
+// certificate is served at once.
 func TestCertificateIsReplaced(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	r := testRotation()
@@ -203,7 +205,8 @@ func TestNextCertificateIsServedAfterOverlap(t *testing.T) {
 	}
 }
 
-// moment is the state from an instant on: the served material and the authorities trusted by the configurations.
+// moment is the state from the instant from on: the served material and the authorities trusted by the
+// configurations.
 type moment struct {
 	from    time.Time
 	served  Material
@@ -301,7 +304,7 @@ func TestMaterialSurvivesTheSecret(t *testing.T) {
 	}
 }
 
-// Issue has the form that a Secret keeps, and every host.
+// A certificate from Issue covers every host and is valid for the given time.
 func TestIssue(t *testing.T) {
 	hosts := []string{"flyball.flyball-system.svc", "other.example.com", "127.0.0.1"}
 	before := time.Now()

@@ -86,7 +86,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	for name := range req.Header {
-		// API servers take these headers for the user that makes the change; ignored, they would give a verdict on the wrong user
+		// API servers take the user from these headers. To ignore them here would give a verdict on the caller instead.
 		if strings.HasPrefix(name, "Impersonate-") {
 			turnAway(w, req, limits.Faultf(http.StatusBadRequest,
 				"the header %s is not supported: name the author of the change in spec.user and spec.groups",
@@ -108,7 +108,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 const (
-	// drained is the number of bytes of an unread body that are still accepted, and drainTime the time limit for them.
+	// drained is the number of bytes of an unread body that are still read. drainTime is the time limit for reading
+	// them.
 	drained   = 64 << 10
 	drainTime = 500 * time.Millisecond
 )

@@ -20,12 +20,13 @@ import (
 const (
 	// maxToken is the maximum length of a token in bytes. Tokens of service accounts have about one thousand.
 	maxToken = 16 << 10
-	// maxKnown is the number of cached tokens (by hash), and knownFor the duration, which equals the default of API
-	// servers.
+	// maxKnown is the number of cached tokens, by hash. knownFor is the time for which a token is cached; it equals the
+	// default of API servers.
 	maxKnown = 1024
 	knownFor = 10 * time.Second
-	// maxAsking is the maximum number of parallel token reviews. Unknown callers can block this API with them, but
-	// nothing else. askTime is the time limit of a token review, including the wait.
+	// maxAsking is the maximum number of parallel token reviews. Callers with unknown tokens can use all of them and
+	// block this API, but no other part of Flyball. askTime is the time limit of a token review, including the wait for
+	// a place.
 	maxAsking = 8
 	askTime   = 5 * time.Second
 )
@@ -80,8 +81,8 @@ func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 	return &review.Status.User, nil
 }
 
-// meant reports whether a reviewed token is for one of the audiences. API servers without support for audiences return
-// none.
+// meant reports whether a reviewed token is for one of the audiences. An API server without support for audiences
+// returns no audiences.
 func (c *callers) meant(audiences []string) bool {
 	return len(c.audiences) == 0 || slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(c.audiences, a) })
 }

@@ -40,7 +40,7 @@ type Spec struct {
 	At *time.Time `json:"at,omitempty"`
 }
 
-// Object is an object reference. Group is empty for the core group, and Namespace for cluster-scoped kinds.
+// Object is an object reference. Group is empty for the core group. Namespace is empty for cluster-scoped kinds.
 type Object struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`

@@ -17,8 +17,9 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// maxListed limits the elements of one list, and maxListedInAll of all lists of an object, if lists are merged by keys.
-// The merge takes quadratic time or more: a hundred kilobytes of containers took minutes.
+// maxListed is the maximum number of elements of one list. maxListedInAll is the maximum number of elements in all
+// lists of an object. Both apply only to kinds whose lists are merged by keys. This merge takes quadratic time or
+// more: a hundred kilobytes of containers took minutes.
 const maxListed, maxListedInAll = 250, 2000
 
 // errListed is the error for a manifest, object or last applied manifest with too long lists.
@@ -35,7 +36,7 @@ func applied(live, manifest []byte) ([]byte, error) {
 	}
 	before := gjson.GetBytes(live, "metadata.annotations")
 	var annotations map[string]string
-	_ = json.Unmarshal([]byte(before.Raw), &annotations) // an annotation of another type has no last applied manifest
+	_ = json.Unmarshal([]byte(before.Raw), &annotations) // annotations of a wrong type count as no last applied manifest
 	last := []byte(annotations[corev1.LastAppliedConfigAnnotation])
 	typed, err := scheme.Scheme.New(gv.WithKind(root.Get("kind").Str))
 	if err != nil {

@@ -134,8 +134,8 @@ func nameOnly(t Target) []byte {
 	return raw
 }
 
-// review judges a change with the whole object before and after. before is nil for a creation, and after for a
-// deletion.
+// review judges a change, given the whole object before and after it. For a creation, the argument before is nil. For
+// a deletion, the argument after is nil.
 func (e *Evaluator) review(ctx context.Context, req Request, before, after []byte) (admit.Judgement, error) {
 	operation := admissionv1.Update
 	switch {

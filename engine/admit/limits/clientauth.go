@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// ClientAuth sets the accepted clients in a TLS configuration: clients with a certificate of an authority in the file,
-// under one of the names if any are given, and, if optional, clients without a certificate. Without a file every client
-// is accepted.
+// ClientAuth restricts the clients in a TLS configuration. A client needs a certificate signed by an authority in the
+// file. If names are given, the certificate must have one of them. If optional is true, clients without a certificate
+// are accepted too. Without a file every client is accepted.
 func ClientAuth(config *tls.Config, file string, names []string, optional bool) error {
 	if file == "" {
 		return nil

@@ -31,13 +31,13 @@ const (
 	smallReview = 256 << 10
 	maxSmall    = 128
 	maxLarge    = 2
-	// slotTime is how long a review waits for a place. With BodyTime it is less than the API server's timeout of 5 s,
-	// so a refusal arrives in time.
+	// slotTime is how long a review waits for a place. The sum of slotTime and BodyTime is less than the API server's
+	// timeout of 5 s, so a refusal arrives in time.
 	slotTime = 1500 * time.Millisecond
 	// BodyTime is the time limit for the body of a review.
 	BodyTime = 2 * time.Second
-	// judgeTime is the time limit for an answer of a webhook that fails open, from the start of the request. After it
-	// the API server would have admitted the change.
+	// judgeTime is the time limit for an answer of a webhook that fails open, from the start of the request. A later
+	// answer could miss the API server's timeout, and the API server would admit the change.
 	judgeTime = 4 * time.Second
 	// overloadLogged is the minimum interval between two log lines about refused reviews.
 	overloadLogged = 10 * time.Second

@@ -19,7 +19,7 @@ import (
 
 const judgePath = "/judge"
 
-// guarded is a server whose handler counts the admitted requests and answers by respond.
+// guarded is a server with limits. Its handler counts the admitted requests and answers with the given function.
 type guarded struct {
 	*httptest.Server
 	limits *Limits

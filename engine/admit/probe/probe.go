@@ -1,6 +1,7 @@
-// Package probe proves that an API server enforces a webhook configuration. It adds a webhook for dry runs that name
-// exactly the rules of the configuration. A denial of the dry run proves that the API server has these rules and
-// reaches the server.
+// Package probe proves that an API server enforces a webhook configuration. It adds a webhook to the configuration
+// that denies certain dry runs, the probes. A probe carries a hash of the configuration's rules, and the webhook
+// matches only probes with the hash of its own configuration. So a denied probe proves that the API server has these
+// rules and reaches the server.
 //
 // Decisions (docs/decisions): 0031.
 package probe
@@ -36,8 +37,9 @@ const maxBody = 4 << 20
 // timeout is the API server's timeout for the answer, in seconds.
 const timeout = 5
 
-// Webhook returns the webhook that makes rules provable. It matches only status updates of Adapters with the revision
-// of the rules in the field manager. client is the configuration to reach Path. All fields with API defaults are set.
+// Webhook returns the probe's webhook for a configuration with the webhooks in beside. It matches only dry runs of
+// status updates of Adapters whose field manager is FieldManager(beside). client is the client configuration for
+// Path. All fields with API defaults are set.
 func Webhook(client admissionregistrationv1.WebhookClientConfig,
 	beside []admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
@@ -65,8 +67,8 @@ func Webhook(client admissionregistrationv1.WebhookClientConfig,
 	}
 }
 
-// FieldManager returns the field manager of probes of some webhooks. It identifies their rules and conditions. The
-// client configuration has no influence, because of its rotation.
+// FieldManager returns the field manager of probes of some webhooks. It has a hash of their rules and conditions. The
+// hash leaves out the client configuration, because the CA bundle changes with every rotation.
 func FieldManager(webhooks []admissionregistrationv1.ValidatingWebhook) string {
 	hash := sha256.New()
 	for i := range webhooks {

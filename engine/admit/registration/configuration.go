@@ -33,11 +33,11 @@ const passAdapterMetadata = "request.operation != 'UPDATE' || request.resource.r
 
 // Kind is one of Flyball's own kinds in a webhook configuration.
 type Kind struct {
-	// Resource is, for example, adapters.
+	// Resource is the plural name of the kind, for example adapters.
 	Resource string
 	// Operations are the operations to send. Empty means CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
-	// Creator means the status has the creator of the object, and that changes of the creator are sent.
+	// Creator means that the status has the creator of the object. Changes of the creator are then sent.
 	Creator bool
 }
 

@@ -26,11 +26,11 @@ type Endpoint struct {
 	Service *admissionregistrationv1.ServiceReference
 }
 
-// Server is an admission server from a configuration's point of view.
+// Server is the part of the admission server that configurations depend on.
 type Server interface {
 	// Client returns the client configuration of a path of the server.
 	Client(path string) admissionregistrationv1.WebhookClientConfig
-	// CABundle returns the trusted authorities, or none before the first certificate.
+	// CABundle returns the trusted authorities. It is empty before the first certificate is made.
 	CABundle() []byte
 }
 

@@ -54,7 +54,7 @@ type FreezeRule struct {
 	Governs bool
 }
 
-// FreezeScope is the scope of the configuration of freezes, its rules aside.
+// FreezeScope has the inputs of the configuration of freezes, except its rules.
 type FreezeScope struct {
 	// Exempt are namespaces in which changes are never judged, so a broken webhook can be repaired.
 	Exempt []string
@@ -64,14 +64,15 @@ type FreezeScope struct {
 	// Namespaces is the failure policy for label changes of namespaces: Fail while a freeze with a namespace selector
 	// is active or about to be, Ignore to judge them only while a replica answers. Empty means never judged.
 	Namespaces admissionregistrationv1.FailurePolicyType
-	// Owner is the owner of the configuration. Thus uninstalling Flyball leaves no configuration behind to block
-	// changes.
+	// Owner is the owner of the configuration. Because of it, an uninstallation of Flyball also deletes the
+	// configuration, which would otherwise block changes.
 	Owner *metav1.OwnerReference
 }
 
-// FreezeConfiguration returns the configuration for judging exactly the changes denied by some freeze, or nil without
-// any. A change denied only in some namespaces is sent only from there, so other namespaces do not depend on the
-// server. Changes by the control plane and by Flyball itself are not sent. All fields with API defaults are set.
+// FreezeConfiguration returns the configuration for judging exactly the changes denied by some freeze, or nil if no
+// freeze denies any. A change denied only in some namespaces is sent only from these namespaces, so other namespaces
+// do not depend on the server. Changes by the control plane and by Flyball itself are not sent. All fields with API
+// defaults are set.
 func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kinds []FreezeRule,
 	scope FreezeScope) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	everywhere, parts := partition(kinds)
@@ -143,8 +144,8 @@ func open(client admissionregistrationv1.WebhookClientConfig) admissionregistrat
 	return client
 }
 
-// selecting returns the selector of the named namespaces, or of all namespaces, except those in but. The label belongs
-// to the API server, so users cannot change it.
+// selecting returns a selector of the given namespaces, or of all namespaces if names is empty. The namespaces in but
+// are excluded. The API server sets the label of the selector, so users cannot change it.
 func selecting(names, but []string) *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{}
 	add := func(operator metav1.LabelSelectorOperator, values []string) {
@@ -182,9 +183,9 @@ const Resize = "resize"
 // status is the subresource for reports of controllers.
 const status = "status"
 
-// judgedStatus returns the match condition for writes of the status. A status with judged fields is always sent; any
-// other only with a change of labels, annotations or owner references, as built-in kinds allow. So a controller with a
-// plain report is not judged and does not depend on the server.
+// judgedStatus returns the match condition for writes of the status. If an adapter judges fields of the status, every
+// write is sent. Otherwise a write is sent only if it changes labels, annotations or owner references, which built-in
+// kinds allow through the status. So controllers can report the status without the server.
 func judgedStatus(kinds []FreezeRule) admissionregistrationv1.MatchCondition {
 	var listed []string
 	for _, k := range kinds {

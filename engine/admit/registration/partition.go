@@ -138,7 +138,7 @@ func (s ruleSet) add(k FreezeRule) {
 		for i, name := range k.Subresources {
 			switch name {
 			case status:
-			case Resize: // has its own place, wherever it is listed
+			case Resize: // its rank is always 1, so the rules are equal for every position in the list
 				put(1, "/"+name, updates)
 			default:
 				put(i+1, "/"+name, updates)

@@ -54,7 +54,8 @@ type keeper struct {
 	current atomic.Pointer[kept]
 	// failure is the reason why there is no certificate yet, for readiness.
 	failure atomic.Pointer[error]
-	// authority is the newest authority trusted by all configurations, as known to this replica since the time since.
+	// authority is the newest authority trusted by all configurations. since is the time when this replica first saw all
+	// of them trust it.
 	authority *x509.Certificate
 	since     time.Time
 }
@@ -142,12 +143,13 @@ func (k *keeper) sync(ctx context.Context, now time.Time) (wake time.Time, err e
 	}
 	k.current.Store(next)
 	if next.material != nil {
-		wake = k.rotation.Wake(*next.material, now, k.announced(*next.material, now)) // the state from now on
+		wake = k.rotation.Wake(*next.material, now, k.announced(*next.material, now)) // based on the configurations after Announce
 	}
 	return wake, next.pending
 }
 
-// serve serves a certificate before API servers trust its authority alone.
+// serve makes the server use the next certificate. It is called before Announce, because after Announce API servers
+// may trust only this certificate's authority.
 func (k *keeper) serve(next kept) {
 	next.pending = errNotAnnounced
 	if old := k.current.Load(); old != nil {
@@ -192,7 +194,8 @@ func (k *keeper) step(ctx context.Context, now time.Time) (next *kept, wake time
 	return &kept{serving: step.Material.Current.Serving, bundle: bundle, material: &step.Material}, step.Wake, nil
 }
 
-// announced returns when this replica learnt that all configurations trust the newest authority, or zero if not all do.
+// announced returns the time when this replica learnt that all configurations trust the newest authority. It returns
+// zero if one of them does not.
 func (k *keeper) announced(m credential.Material, now time.Time) time.Time {
 	if len(m.Trusted) == 0 || !k.hooks.Trust(m.Trusted[0]) {
 		k.authority, k.since = nil, time.Time{}

@@ -43,9 +43,9 @@ type Options struct {
 	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds, created and corrected by the server.
 	// Empty means that a different writer does so and the name is in Configurations.
 	OwnConfiguration string
-	// Author is the author of that configuration.
+	// Author is the author of OwnConfiguration.
 	Author registration.Author
-	// Owner returns the owner of that configuration. nil means no owner.
+	// Owner returns the owner of OwnConfiguration. nil means no owner.
 	Owner func(context.Context) (*metav1.OwnerReference, error)
 	// Policies makes the server create and correct Flyball's admission policies, which the Helm chart otherwise
 	// installs.
@@ -55,8 +55,8 @@ type Options struct {
 	// replaced when a third of its life is left. Overlap is how long a new certificate is trusted before it is served.
 	// CertDir disables both.
 	CertificateLifetime, Overlap time.Duration
-	// Drain is how long Server.Drained lets the server, no longer ready, go on serving after it was asked to stop,
-	// until no Service leads to it any more. Zero means not at all.
+	// Drain is how long the server goes on serving after it was asked to stop, so that Services can direct API servers
+	// to other replicas. It is not ready during this time. Zero means that the server stops at once. See Server.Drained.
 	Drain time.Duration
 	// Log receives the log lines of the server.
 	Log logr.Logger

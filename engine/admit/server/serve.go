@@ -24,7 +24,8 @@ const (
 	// server closes it. A request sent while the server closes the connection would be lost, because API servers do not
 	// retry it.
 	idleTimeout = 5 * time.Minute
-	// maxHeader is the maximum size of a header in bytes, and answerTime the time limit for the answer after it.
+	// maxHeader is the maximum size of a header in bytes. answerTime is the time limit for the answer, from the end of
+	// the header.
 	maxHeader  = 64 << 10
 	answerTime = 30 * time.Second
 	// headerTime is the time limit for the first header. net/http counts it from the start of the connection, and API
@@ -50,8 +51,8 @@ func (s *Server) Drained(ctx context.Context) context.Context {
 	return later
 }
 
-// serve answers until the context ends, and then until the requests under way are answered. The end of the context does
-// not cancel these.
+// serve answers until the context ends, and then until the requests under way are answered. The end of the context
+// does not cancel requests under way.
 func (s *Server) serve(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp",
 		net.JoinHostPort(s.options.Host, strconv.Itoa(cmp.Or(s.options.Port, webhook.DefaultPort))))
@@ -112,9 +113,9 @@ func over(handler http.Handler) *http.Server {
 	}
 }
 
-// closeWhenDraining ends connections with their next answer when the server is to stop: over HTTP/1.1 by the header,
-// over HTTP/2 by a GOAWAY frame that replaces the header. Neither loses a request, whereas closing an idle connection
-// may.
+// closeWhenDraining makes each connection end after its next answer while the server is stopping. Over HTTP/1.1 the
+// client sees the header, and over HTTP/2 a GOAWAY frame instead. Both are safe, whereas closing an idle connection
+// may lose a request.
 func (s *Server) closeWhenDraining(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if s.draining.Load() {
