@@ -1,7 +1,7 @@
-// Package adapters is the shipped library of Adapters, one folder per kind: <group>/<Kind>/adapter.yaml with its testdata beside
-// it, where core stands for the group without a name. It promises that every adapter in it decodes strictly, compiles, and gives
-// back exactly what it changed on each object in its testdata; adding a kind is adding a folder. The text of the files is part of
-// the program, so the library needs no files at run time.
+// Package adapters is the shipped library of Adapters, one folder per kind: <group>/<Kind> with adapter.yaml and
+// testdata. The folder core stands for the group without a name. Every adapter of the library decodes strictly,
+// compiles, and restores exactly what it changed on each object in its testdata. A new kind needs only a new folder. The
+// text of the files is part of the program, so the library needs no files at run time.
 package adapters
 
 import (
@@ -19,8 +19,8 @@ import (
 //go:embed */*/adapter.yaml
 var files embed.FS
 
-// All gives the Adapters of the library, sorted by name. Each call decodes them anew, so that the caller may change them.
-// An error names the file; it can only be a mistake in the library itself.
+// All returns the Adapters of the library, sorted by name. Each call decodes the files again, so the caller may change
+// the result. An error names the file, and can only come from a mistake in the library itself.
 func All() ([]v1alpha1.Adapter, error) {
 	names, err := fs.Glob(files, "*/*/adapter.yaml")
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// TestBlindScaledObjects: one that can read none of its triggers is blind. One that can read some, or is paused, is not.
+// TestBlindScaledObjects checks that a ScaledObject is blind if it can read none of its triggers. A ScaledObject that
+// can read some of them, or is paused, is not blind.
 func TestBlindScaledObjects(t *testing.T) {
 	library, err := All()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// TestLibrary walks the folders: every kind, every case in its testdata.
+// TestLibrary runs every case in the testdata of every kind.
 func TestLibrary(t *testing.T) {
 	folders, err := filepath.Glob("*/*/adapter.yaml")
 	if err != nil || len(folders) == 0 {
@@ -54,7 +54,7 @@ func testKind(t *testing.T, dir string) {
 	}
 }
 
-// checkIdentity checks that folder, name and target say the same.
+// checkIdentity checks that the folder, the name and the target of an adapter agree.
 func checkIdentity(t *testing.T, dir string, spec *v1alpha1.Adapter) {
 	t.Helper()
 	target := spec.Spec.Target
@@ -76,12 +76,12 @@ func checkIdentity(t *testing.T, dir string, spec *v1alpha1.Adapter) {
 	}
 }
 
-// folderOf is the folder of a kind; the core group has no name.
+// folderOf returns the folder of a kind. For the core group, which has no name, the folder is core.
 func folderOf(target v1alpha1.AdapterTarget) string {
 	return filepath.Join(stdcmp.Or(target.Group, "core"), target.Kind)
 }
 
-// TestAll checks that what the program carries is what lies in the folders.
+// TestAll checks that All returns exactly the adapters in the folders.
 func TestAll(t *testing.T) {
 	all, err := All()
 	if err != nil {
@@ -109,7 +109,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestAdaptersAreForDifferentKinds checks that no two adapters speak of one kind.
+// TestAdaptersAreForDifferentKinds checks that no two adapters are for the same kind.
 func TestAdaptersAreForDifferentKinds(t *testing.T) {
 	all, err := All()
 	if err != nil {

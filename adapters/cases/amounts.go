@@ -11,16 +11,16 @@ import (
 
 // Amounts are requests and target utilisations.
 type Amounts struct {
-	// Requests are by component and resource, in quantities.
+	// Requests are quantities, by component and resource.
 	Requests map[string]map[workload.Resource]resource.Quantity `json:"requests,omitempty"`
 	// Utilisation is in percent, by resource, or by container and resource (web/cpu).
 	Utilisation map[string]int64 `json:"utilisation,omitempty"`
 }
 
-// Any says whether there are any.
+// Any reports whether the amounts are not empty.
 func (a *Amounts) Any() bool { return len(a.Requests)+len(a.Utilisation) > 0 }
 
-// claims are what the merge makes of the amounts.
+// claims returns the amounts as claims in a merged plan.
 func (a *Amounts) claims(by workload.Policy, since time.Time) map[workload.Amount]workload.Claim[int64] {
 	all := map[workload.Amount]workload.Claim[int64]{}
 	for component, requests := range a.Requests {
@@ -44,9 +44,9 @@ func (a *Amounts) claims(by workload.Policy, since time.Time) map[workload.Amoun
 	return all
 }
 
-// observedAmounts are what policies see of them.
+// observedAmounts are the amounts of an object as policies see them.
 type observedAmounts struct {
-	// Requests and limits are by component.
+	// Requests and Limits are by component. Utilisation is in percent, with the keys of Amounts.Utilisation.
 	Requests    map[string]requests `json:"requests,omitempty"`
 	Limits      map[string]requests `json:"limits,omitempty"`
 	Utilisation map[string]int64    `json:"utilisation,omitempty"`

@@ -8,26 +8,26 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Case is case.yaml: what is asked of object.yaml, and what comes of it.
+// Case is the content of case.yaml: a claim on the object in object.yaml, and the expected results.
 type Case struct {
-	// Ask is what a policy asks for.
+	// Ask is the claim of a policy on the object.
 	Ask Ask `json:"ask"`
-	// State is what the object is then.
+	// State is the expected state of the object under the claim.
 	State string `json:"state"`
-	// Ready is whether the object as it is has settled; absent: not judged.
+	// Ready is true if the object in object.yaml is expected to be settled; absent: not checked.
 	Ready *bool `json:"ready,omitempty"`
-	// Impact of the write on running pods; absent: not judged.
+	// Impact is the expected impact of the write on running pods; absent: not checked.
 	Impact v1alpha1.Impact `json:"impact,omitempty"`
-	// Message is what is said of the object; absent: not judged.
+	// Message is the expected message about the object; absent: not checked.
 	Message string `json:"message,omitempty"`
-	// Created and Deleted list what the object's creation and deletion mean to a freeze; absent: not judged.
+	// Created and Deleted list the expected actions of the object's creation and deletion; absent: not checked.
 	Created *[]string `json:"created,omitempty"`
 	Deleted *[]string `json:"deleted,omitempty"`
-	// Classify lists edits of the object and what they mean to a freeze.
+	// Classify lists edits of the object with their expected actions.
 	Classify []Edit `json:"classify,omitempty"`
 }
 
-// Ask has the shape of asleepAs in a schedule, with sleep for its default.
+// Ask has the form of asleepAs in a schedule. Sleep is the default of asleepAs. Amounts may be claimed too.
 type Ask struct {
 	Sleep             bool `json:"sleep,omitempty"`
 	v1alpha1.AsleepAs `json:",inline"`
@@ -39,13 +39,13 @@ type Edit struct {
 	Name string `json:"name"`
 	// Mutate is a JSON merge patch, or a JSON patch if it is a list.
 	Mutate json.RawMessage `json:"mutate"`
-	// Want lists the actions, as freezes spell them.
+	// Want lists the expected actions of the edit, by their names in freezes.
 	Want []string `json:"want"`
-	// Undone lists the actions of taking the edit back; absent: the same.
+	// Undone lists the expected actions of the reverse edit; absent: the same as in Want.
 	Undone []string `json:"undone,omitempty"`
 }
 
-// Plan is what the engine makes of the ask, on behalf of one schedule.
+// Plan returns the plan for the claim, as if one schedule had made it.
 func (a *Ask) Plan() workload.Plan {
 	by := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 	since := time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)

@@ -1,6 +1,7 @@
-// Package cases runs the golden cases of an adapter: a folder with adapter.yaml, and in testdata a folder a case. Each case puts an
-// object to sleep and wakes it in memory, and holds what is written, and what changes mean to a freeze, against files. It promises that
-// an adapter without a failure gives back exactly what it changed in each case, and that each of its capabilities has one.
+// Package cases runs the golden cases of an adapter: a folder has adapter.yaml, and in testdata one folder for each
+// case. Run puts the object of each case to sleep and wakes it, in memory. It compares the writes, and the actions of
+// edits by the rules of freezes, with files. If nothing fails, the adapter restores exactly what it changed in each
+// case, and each of its capabilities has a case.
 package cases
 
 import (
@@ -16,17 +17,17 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// Result is what came of one case.
+// Result is the result of one case.
 type Result struct {
-	// Adapter is the name of the adapter, Case that of the folder of the case; empty for what concerns all cases.
+	// Adapter is the name of the adapter. Case is the name of the case's folder; empty: the failures concern all cases.
 	Adapter string `json:"adapter"`
 	Case    string `json:"case,omitempty"`
-	// Failures say what is not as it should be.
+	// Failures describe the differences from the expected results.
 	Failures []string `json:"failures,omitempty"`
 }
 
-// Run runs the cases of a folder. With update it writes the golden files instead of comparing with them. The first result is of the
-// adapter as a whole. An error says that there is nothing to run.
+// Run runs the cases of a folder. With update it writes the golden files and does not compare with them. The first
+// result is of the adapter as a whole. After an error no case has run.
 func Run(dir string, update bool) ([]Result, error) {
 	spec, err := readStrict[v1alpha1.Adapter](filepath.Join(dir, "adapter.yaml"))
 	if err != nil {
@@ -58,14 +59,14 @@ func Run(dir string, update bool) ([]Result, error) {
 	return results, nil
 }
 
-// Asks are what a case may ask for to exercise a capability, as case.yaml has it.
+// Asks has, by capability, an example of a claim that exercises it, as the text of case.yaml.
 var Asks = map[v1alpha1.Capability]string{
 	v1alpha1.CapabilityScale: "{replicas: 1}", v1alpha1.CapabilitySuspend: "{sleep: true}", v1alpha1.CapabilityHold: "{hold: true}",
 	v1alpha1.CapabilityBounds: "{bounds: {min: 1, max: 1}}", v1alpha1.CapabilityAnnotate: `{annotations: {team.example.com/asleep: "true"}}`,
 	v1alpha1.CapabilityResources: "{requests: {main: {cpu: 250m}}}",
 }
 
-// exercise says how a capability is exercised.
+// exercise returns an instruction to add a case for a capability; empty: there is no example of a claim.
 func exercise(c v1alpha1.Capability) string {
 	ask, ok := Asks[c]
 	if !ok {
@@ -74,7 +75,7 @@ func exercise(c v1alpha1.Capability) string {
 	return fmt.Sprintf(": add a folder to testdata with an object.yaml and a case.yaml that has ask: %s", ask)
 }
 
-// uncovered are the capabilities that no case has used.
+// uncovered returns a failure for each capability that no case has used.
 func uncovered(a *adapter.Adapter, runs []*run) (failures []string) {
 	for _, c := range a.Capabilities() {
 		if !slices.ContainsFunc(runs, func(r *run) bool { return r.covered[c] }) {
@@ -84,7 +85,7 @@ func uncovered(a *adapter.Adapter, runs []*run) (failures []string) {
 	return failures
 }
 
-// Folders finds the folders with an adapter.yaml in a directory, itself included, in order.
+// Folders returns the folders with an adapter.yaml below a directory and the directory itself if it has one, sorted.
 func Folders(dir string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {

@@ -8,8 +8,9 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// unexercised is what an adapter says in changes of metadata, status and operation, which pass a freeze by default, and no case
-// shows: by an edit that changes the field and is classified as the adapter says.
+// unexercised returns a failure for each path of spec.changes in metadata, status or operation that no case tests. By
+// default a change of these parts passes a freeze. So a case must have an edit that changes the field and has the action
+// of the adapter.
 func unexercised(changes *v1alpha1.Changes, runs []*run) (failures []string) {
 	if changes == nil {
 		return nil
@@ -19,7 +20,7 @@ func unexercised(changes *v1alpha1.Changes, runs []*run) (failures []string) {
 		paths  []v1alpha1.Path
 	}{{"Create", changes.Create}, {"Delete", changes.Delete}, {"RollOut", changes.Rollout}, {"Scale", changes.Scale}} {
 		for _, text := range rule.paths {
-			p := path.MustParse(string(text)) // it has compiled
+			p := path.MustParse(string(text)) // does not panic: the adapter has compiled
 			if section := p.Steps()[0].Name; section != "metadata" && section != "status" && section != "operation" {
 				continue
 			}
@@ -31,7 +32,7 @@ func unexercised(changes *v1alpha1.Changes, runs []*run) (failures []string) {
 	return failures
 }
 
-// exercises says whether an edit of the case changes a field and is wanted to be an action.
+// exercises reports whether the case has an edit that changes the field at a path and is expected to be the action.
 func (r *run) exercises(p path.Path, action string) bool {
 	return slices.ContainsFunc(r.Classify, func(e Edit) bool {
 		before, err := p.Get(r.object)

@@ -17,7 +17,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// golden compares a text with a golden file, or writes it; nil means that there is to be no such file.
+// golden compares a text with a golden file, or writes the file if update is true. For a nil text the file must not
+// exist.
 func (r *run) golden(name string, got []byte) {
 	file := filepath.Join(r.dir, name)
 	if r.update {
@@ -52,7 +53,8 @@ func write(file string, text []byte) error {
 	return nil
 }
 
-// lines are the lines in which texts differ, without those that both begin or end with; empty: they do not.
+// lines returns the lines in which two texts differ, without the common lines at the beginning and at the end; empty:
+// the texts are equal.
 func lines(want, got []byte) string {
 	before, after := strings.SplitAfter(string(want), "\n"), strings.SplitAfter(string(got), "\n")
 	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
@@ -71,7 +73,7 @@ func lines(want, got []byte) string {
 	return text.String()
 }
 
-// reformat is JSON as YAML with sorted keys.
+// reformat returns JSON as YAML with sorted keys.
 func reformat(raw []byte) []byte {
 	text, err := yaml.JSONToYAML(raw)
 	if err != nil {
@@ -80,7 +82,7 @@ func reformat(raw []byte) []byte {
 	return text
 }
 
-// patchText is a patch over several lines; nil for none.
+// patchText returns a patch as indented JSON; nil: no patch.
 func patchText(p *workload.Patch) []byte {
 	if p == nil {
 		return nil
@@ -92,7 +94,7 @@ func patchText(p *workload.Patch) []byte {
 	return append(text.Bytes(), '\n')
 }
 
-// mutate applies a merge patch, or a JSON patch if it is a list.
+// mutate applies a JSON patch if the text is a list, else a merge patch.
 func mutate(object, patch []byte) ([]byte, error) {
 	kind := types.MergePatchType
 	if bytes.HasPrefix(bytes.TrimSpace(patch), []byte("[")) {
@@ -101,7 +103,7 @@ func mutate(object, patch []byte) ([]byte, error) {
 	return apply(object, &workload.Patch{Type: kind, Body: patch})
 }
 
-// apply does what an API server does with a patch, which includes that it drops empty maps of the metadata.
+// apply applies a patch like an API server, which also drops empty maps of labels and annotations.
 func apply(object []byte, p *workload.Patch) ([]byte, error) {
 	if p == nil {
 		return object, nil

@@ -12,13 +12,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// projection is what is kept of an object and what policies see of it.
+// projection is the kept part of an object, and the object as policies see it.
 type projection struct {
 	Observed observed `json:"observed"`
-	// Governs is the object whose replicas this one owns.
+	// Governs is the object whose replicas the object of the case owns.
 	Governs    string `json:"governs,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
-	// Fields are the JSON texts kept, sorted by path; empty for what the object does not have.
+	// Fields are the kept JSON texts, sorted by path; a text is empty if the object lacks the field.
 	Fields   []string  `json:"fields"`
 	Elements []element `json:"elements,omitempty"`
 }
@@ -80,8 +80,8 @@ func (r *run) projection() (projection, error) {
 	return p, nil
 }
 
-// checkPods checks, on an object, that the selector and the template are where the adapter says: the one selects what the
-// other makes.
+// checkPods checks that the adapter's paths lead to the selector and to the template of pods: the selector must match
+// the labels in the template.
 func (r *run) checkPods() error {
 	pods := r.adapter.Pods()
 	if pods.Selector == "" || pods.Template == "" {
@@ -109,7 +109,7 @@ func (r *run) checkPods() error {
 	return nil
 }
 
-// find decodes what lies at a path of the object; false if there is nothing.
+// find decodes the value at a path of the object into a variable. found is false if there is no value.
 func (r *run) find(text v1alpha1.Path, into any) (found bool, err error) {
 	p, err := path.Parse(string(text))
 	if err != nil {

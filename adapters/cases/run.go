@@ -31,7 +31,7 @@ func (r *run) failf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
-// open reads the case, and compiles the adapter for what it asks.
+// open reads the case, and compiles the adapter with the keys that the claim needs.
 func (r *run) open(spec *v1alpha1.Adapter) (err error) {
 	if r.Case, err = readStrict[Case](filepath.Join(r.dir, "case.yaml")); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (r *run) sleepAndWake() error {
 	return nil
 }
 
-// checkDown checks what putting the object to sleep writes and says.
+// checkDown checks the result of putting the object to sleep: the state, the impact, the message and the patch.
 func (r *run) checkDown(plan workload.Plan, down adapter.Result) {
 	r.cover(plan, down)
 	if got := down.State.String(); got != r.State {
@@ -129,7 +129,7 @@ func (r *run) checkDown(plan workload.Plan, down adapter.Result) {
 	r.golden("sleep-patch.json", patchText(down.Patch))
 }
 
-// checkRestored checks the object while it is asleep, and that it is afterwards as it was.
+// checkRestored checks the object while it is asleep, and that the restored object equals the object of the case.
 func (r *run) checkRestored(untouched bool, asleep, restored []byte) {
 	if untouched {
 		r.golden("asleep.yaml", nil)
@@ -151,7 +151,7 @@ func (r *run) render(raw []byte, plan workload.Plan) (adapter.Result, error) {
 	return r.adapter.Render(obj, plan)
 }
 
-// cover remembers what a case made the adapter write.
+// cover records the capabilities that the case made the adapter use in a write.
 func (r *run) cover(plan workload.Plan, result adapter.Result) {
 	if result.Patch == nil {
 		return
@@ -176,7 +176,7 @@ func (r *run) cover(plan workload.Plan, result adapter.Result) {
 	}
 }
 
-// classify checks what creating, deleting and editing the object means to a freeze.
+// classify checks the actions of the creation, the deletion and the edits of the object.
 func (r *run) classify() error {
 	if r.Created != nil {
 		r.checkActions("actions of its creation", *r.Created, nil, r.object)
