@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// require says in JSON Schema what the CEL rules of a schema say of which fields go together, or of the form of a text, as far as
-// they speak of nothing but that. Each part of allOf is described by the message of its rule.
+// require adds to allOf of a schema, as JSON Schema, the CEL rules that depend only on the presence of fields or on the
+// form of a text. It leaves out all other rules. Each part of allOf has the message of its rule as its description.
 func require(s schema) {
 	var all []schema
 	rules, _ := s["x-kubernetes-validations"].([]any)
@@ -31,8 +31,8 @@ func require(s schema) {
 	}
 }
 
-// clauses are schemas that hold together exactly for the sets of fields for which a rule holds. Each refuses one smallest combination of
-// fields that are there and fields that are not.
+// clauses returns schemas that together accept exactly the sets of fields for which a rule holds. Each schema refuses
+// one combination of present and absent fields, with as few fields as possible.
 func clauses(fields []string, holds func(present func(string) bool) bool) (all []schema) {
 	cubes := 1
 	for range fields {
@@ -62,7 +62,8 @@ func clauses(fields []string, holds func(present func(string) bool) bool) (all [
 	return all
 }
 
-// members are the sets of fields in a cube, which has a digit a field: 0 where the field may be there, 1 where it is, 2 where it is not.
+// members returns the sets of fields in a cube, as bit masks. A cube has one ternary digit for each field: 0 if the
+// field may be present or absent, 1 if it is present, 2 if it is absent.
 func members(cube, fields int) []int {
 	sets := []int{0}
 	for i := range fields {
@@ -80,7 +81,7 @@ func members(cube, fields int) []int {
 	return sets
 }
 
-// widens says whether a cube is refused already by one with a digit less.
+// widens reports whether the rule refuses the cube already after one of its digits is set to 0.
 func widens(cube, fields int, refused []bool) bool {
 	for i, place, n := 0, 1, cube; i < fields; i, place, n = i+1, place*3, n/3 {
 		if digit := n % 3; digit != 0 && refused[cube-digit*place] {
@@ -97,7 +98,7 @@ var (
 	hasCall   = regexp.MustCompile(`^has\(self\.(\w+)\)$`)
 )
 
-// presenceRule reads a CEL rule that asks of fields only whether they are there; ok is false for another.
+// presenceRule reads a CEL rule that depends only on the presence of fields. ok is false for any other rule.
 func presenceRule(rule string) (fields []string, holds func(present func(string) bool) bool, ok bool) {
 	var tokens []string
 	for _, m := range token.FindAllStringSubmatch(strings.Join(strings.Fields(rule), " "), -1) {
@@ -115,14 +116,14 @@ func presenceRule(rule string) (fields []string, holds func(present func(string)
 	return fields, holds, r.err == nil && len(r.tokens) == 0 && len(fields) > 0
 }
 
-// reader evaluates a rule while it reads it: truth is 1.
+// reader evaluates a rule while it reads the tokens. The value of a true expression is 1.
 type reader struct {
 	tokens  []string
 	present func(string) bool
 	err     error
 }
 
-// next takes the next token if it is one of those given; none given: whatever it is.
+// next removes and returns the next token if it is one of the wanted tokens, or if no tokens are wanted; otherwise "".
 func (r *reader) next(wanted ...string) string {
 	if len(r.tokens) == 0 || len(wanted) > 0 && !slices.Contains(wanted, r.tokens[0]) {
 		return ""
@@ -201,7 +202,7 @@ func (r *reader) single() int {
 		n := r.choice()
 		r.expect(")")
 		return n
-	case "[": // how many of a list are true
+	case "[": // the number of true expressions in a list
 		n := r.choice()
 		for r.next(",") != "" {
 			n += r.choice()

@@ -1,7 +1,7 @@
-// Package schemas turns Flyball's CustomResourceDefinitions into JSON Schemas for editors and CI, one file for each kind and
-// version, and one for files with objects of several kinds. It promises that a schema refuses every field the CRD would drop,
-// knows nothing the CRD does not say, and is the same text for the same CRD. Of what a CRD says in CEL, the schema has which
-// fields go together; the API server and the webhook check the rest.
+// Package schemas turns Flyball's CustomResourceDefinitions into JSON Schemas for editors and CI: one file for each kind
+// and version, and one for files with objects of several kinds. A schema refuses every field that the CRD would drop,
+// has no rules of its own for the spec, and is the same text for the same CRD. It has the CEL rules of the CRD about
+// fields that go together; the API server and the webhook check the other CEL rules.
 package schemas
 
 import (
@@ -25,8 +25,8 @@ const draft = "http://json-schema.org/draft-07/schema#"
 // schema is a JSON Schema as a tree; encoding/json writes the keys of a map in order.
 type schema = map[string]any
 
-// FromCRDs makes the schemas of all CRDs in a directory. The keys are file names below the schemas' directory:
-// <group>/<kind>_<version>.json, in lower case, which is the layout that kubeconform and its like look for.
+// FromCRDs returns the schemas of all CRDs in a directory. The keys are file names below the schemas' directory:
+// <group>/<kind>_<version>.json, in lower case. Tools such as kubeconform look for files with these names.
 func FromCRDs(dir string) (map[string][]byte, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -47,11 +47,11 @@ func FromCRDs(dir string) (map[string][]byte, error) {
 	return all, mix(all)
 }
 
-// mixed is the file for YAML files with objects of several kinds, in place of that of one kind.
+// mixed stands for the kind in the name of the file for objects of several kinds.
 const mixed = "all"
 
-// mix adds to the schemas, for each group and version, one that fits objects of every kind in it and leaves those of other groups alone. It
-// refers to no other file, so that a copy of it works anywhere.
+// mix adds one schema for each group and version. This schema checks objects of every kind in the group and version, and
+// accepts all objects of other groups. It refers to no other file, so a copy of it works anywhere.
 func mix(all map[string][]byte) error {
 	kinds := map[string]schema{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -92,7 +92,8 @@ func mix(all map[string][]byte) error {
 	return nil
 }
 
-// metadata is what people write of the metadata of an object. What the API server adds is let through.
+// metadata returns the schema of the fields of an object's metadata that people write. It accepts all other fields,
+// because the API server adds some.
 func metadata(namespaced bool) schema {
 	name := schema{"type": "string", "maxLength": 253, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}
 	texts := func(what string) schema {
@@ -115,7 +116,7 @@ func metadata(namespaced bool) schema {
 	return s
 }
 
-// FromCRD makes the schemas of one CRD, one for each version; the keys are those of FromCRDs.
+// FromCRD returns the schemas of one CRD, one for each version. The keys are file names as in FromCRDs.
 func FromCRD(text []byte) (map[string][]byte, error) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(text, &crd); err != nil {
@@ -141,8 +142,8 @@ func FromCRD(text []byte) (map[string][]byte, error) {
 	return all, nil
 }
 
-// identify pins apiVersion and kind, so that a file that says another kind does not pass by chance. Objects without a spec
-// are refused by the CRD itself.
+// identify fixes apiVersion and kind, so that a file with a different kind does not pass by chance. It adds no
+// requirement of a spec, because the CRD has that itself.
 func identify(root schema, apiVersion, kind string, required []string) {
 	root["$schema"] = draft
 	root["title"] = kind
@@ -152,14 +153,14 @@ func identify(root schema, apiVersion, kind string, required []string) {
 	root["required"] = sets.List(sets.New(required...).Insert("apiVersion", "kind", "metadata"))
 }
 
-// convert makes a JSON Schema of a structural OpenAPI v3 schema.
+// convert returns a JSON Schema for a structural OpenAPI v3 schema.
 func convert(p *apiextensionsv1.JSONSchemaProps) (s schema, err error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // limits keep their digits
+	d.UseNumber() // keeps all digits of limits
 	if err := d.Decode(&s); err != nil {
 		return nil, err
 	}
@@ -167,10 +168,10 @@ func convert(p *apiextensionsv1.JSONSchemaProps) (s schema, err error) {
 	return s, nil
 }
 
-// adapt makes JSON Schema of OpenAPI v3, in place. An object that lists its properties has no others, unless it says that it keeps unknown
-// ones; metadata, of which a CRD lists nothing, stays open.
+// adapt changes an OpenAPI v3 schema into a JSON Schema, in place. An object with listed properties may have no others,
+// unless its schema preserves unknown fields. The metadata may have any property, because a CRD lists none.
 func adapt(s schema) {
-	delete(s, "allOf") // what a quantity says of itself twice
+	delete(s, "allOf") // in a quantity it repeats other rules of the quantity
 	require(s)
 	if s["x-kubernetes-int-or-string"] == true {
 		s["anyOf"] = []schema{{"type": "integer"}, {"type": "string"}}

@@ -23,7 +23,7 @@ import (
 	"flyball.dev/flyball/schemas"
 )
 
-// TestSchemasAreUpToDate compares the files with what the CRDs say; make generate writes them.
+// TestSchemasAreUpToDate compares the schema files with the schemas of the CRDs. make generate writes the files.
 func TestSchemasAreUpToDate(t *testing.T) {
 	want, err := schemas.FromCRDs("../crds")
 	if err != nil {
@@ -94,8 +94,8 @@ func objects(t *testing.T, dir string, visit func(file string, obj *unstructured
 	}
 }
 
-// TestSamplesAndAdaptersAreValid checks every object that the repository ships, and that none passes with a field that the
-// CRD does not have.
+// TestSamplesAndAdaptersAreValid checks that every object in samples and adapters is valid, and that it is invalid with
+// an additional field that the CRD does not have.
 func TestSamplesAndAdaptersAreValid(t *testing.T) {
 	validators := load(t)
 	seen := 0
@@ -123,7 +123,7 @@ func TestSamplesAndAdaptersAreValid(t *testing.T) {
 	}
 }
 
-// TestDocumentsShowValidObjects checks every object in a yaml block of the documents.
+// TestDocumentsShowValidObjects checks that every object in a YAML block of the documents is valid.
 func TestDocumentsShowValidObjects(t *testing.T) {
 	validators := load(t)
 	block := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
@@ -150,7 +150,7 @@ func TestDocumentsShowValidObjects(t *testing.T) {
 	}
 }
 
-// invalid lists what is wrong with Flyball's objects in a text; other YAML is skipped.
+// invalid returns the errors of Flyball's objects in a text. It skips other YAML.
 func invalid(text []byte, validators map[string]*validate.SchemaValidator, seen *int) []error {
 	var errs []error
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
@@ -218,7 +218,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestMetadata refuses what no object can be called, and a namespace where there is none.
+// TestMetadata checks that the schemas refuse invalid metadata, such as a namespace of a cluster-scoped object.
 func TestMetadata(t *testing.T) {
 	all := load(t)
 	for _, test := range []struct {
@@ -251,7 +251,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestOneSchemaForAllKinds looks whether the schema of mixed files has each kind, as its own file has it, and needs no other file.
+// TestOneSchemaForAllKinds checks that the schema for mixed files has the same schema of each kind as the kind's own
+// file, and needs no other file.
 func TestOneSchemaForAllKinds(t *testing.T) {
 	made, err := schemas.FromCRDs("../crds")
 	if err != nil {
@@ -298,7 +299,7 @@ func TestOneSchemaForAllKinds(t *testing.T) {
 	}
 }
 
-// TestFieldsThatGoTogether gives the schemas what the CRDs refuse by CEL.
+// TestFieldsThatGoTogether checks that the schemas refuse combinations of fields that CEL rules of the CRDs refuse.
 func TestFieldsThatGoTogether(t *testing.T) {
 	all := load(t)
 	const window = `{"days":["Mon"],"from":"20:00","to":"08:00"}`
