@@ -8,13 +8,13 @@ import (
 // burst is the number of seconds of writes that a budget can save.
 const burst = 5
 
-// longestWait bounds a target's wait for the budget: after it the target asks again.
+// longestWait bounds a target's wait for the budget. After this time the target asks for a write again.
 const longestWait = time.Minute
 
 // Budget is a limit of writes per second.
 type Budget struct {
 	mu sync.Mutex
-	// rate is the number of writes per second, saved the number saved until counted.
+	// rate is the number of writes per second. saved is the number of available writes at the time counted.
 	rate, saved float64
 	counted     time.Time
 	// next is the time when the last waiting target may retry.

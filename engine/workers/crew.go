@@ -40,7 +40,7 @@ func (c *Crew) Do(work func()) {
 			case c.spare <- struct{}{}:
 				<-place
 				place = c.spare
-			default: // too much takes long already
+			default: // all extra places for slow work are taken
 			}
 		})
 		defer func() {
