@@ -46,7 +46,8 @@ func parseDecimal(text string) (decimal, bool) {
 	return d, true
 }
 
-// String returns canonical JSON text of the number: plain digits while they stay short, else d.ddde±n without the point.
+// String returns canonical JSON text of the number: short numbers without an exponent, such as 0.05 or 1200, and all
+// others as an integer with an exponent, such as 12e30.
 func (d decimal) String() string {
 	if d.digits == "" {
 		return "0"

@@ -2,9 +2,10 @@ package path
 
 import "strconv"
 
-// Overlap reports whether the two paths could, in some document, select the same value or values that lie one inside
-// the other. It is symmetric and errs on the side of true: a wildcard overlaps anything, a filter any index and any
-// filter that it does not contradict, an index the field of the same number (they have the same pointer).
+// Overlap reports whether, in some document, a value selected by one path could be, or be inside, a value selected by
+// the other path. It is symmetric. If in doubt it returns true: a wildcard overlaps every step. A filter overlaps every
+// index, and every filter that it does not contradict. An index overlaps the field with the same number as its name,
+// because both have the same pointer.
 func Overlap(a, b Path) bool {
 	x, y := a.steps(), b.steps()
 	for i := range min(len(x), len(y)) {
@@ -37,7 +38,8 @@ var disjointSteps = [Where + 1][Where + 1]func(s, t Step) bool{
 	Field: {
 		Field: func(s, t Step) bool { return s.Name != t.Name },
 		Index: func(s, t Step) bool { return s.Name != strconv.Itoa(t.Index) },
-		// A filter selects from arrays and a field from objects, but the field of a pointer may be an index.
+		// A filter selects elements of arrays and a field selects members of objects, but the field of a pointer may be an
+		// index.
 		Where: func(s, _ Step) bool { _, isIndex := arrayIndex(s.Name); return !isIndex },
 	},
 	Index: {
@@ -77,8 +79,8 @@ func (f Filter) contradicts(g Filter) bool {
 	return f.Op != g.Op && same
 }
 
-// implied reports whether every element that satisfies g satisfies f, a different filter: a key equal to one literal
-// differs from any other.
+// implied reports whether every element that satisfies g also satisfies f, a different filter. This is so if g demands
+// one literal for a key, and f demands that the same key differs from another literal.
 func (f Filter) implied(g Filter) bool {
 	return f.Key.Equal(g.Key) && f.Op == Differs && g.Op == Equals && f.Literal != g.Literal
 }

@@ -127,7 +127,8 @@ func (p *parser) literal() (string, error) {
 	}
 }
 
-// quoted reads a string in ' or " quotes. The escapes are those of JSON, and \ before any mark stands for the mark.
+// quoted reads a string in ' or " quotes. The escapes are those of JSON, and a backslash before any punctuation mark
+// stands for the mark itself.
 func (p *parser) quoted() (string, error) {
 	open := p.pos
 	quotes := p.peek()
@@ -183,7 +184,7 @@ func (p *parser) escape() (rune, error) {
 	return c, nil
 }
 
-// unicodeEscape reads uXXXX, and the second half of a surrogate pair where there is one.
+// unicodeEscape reads uXXXX, with the second half of a surrogate pair if uXXXX is the first half.
 func (p *parser) unicodeEscape() (rune, error) {
 	start := p.pos - 1
 	r, ok := p.hex4()

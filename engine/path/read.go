@@ -59,8 +59,8 @@ type Found struct {
 	Raw []byte
 	// Depth is the number of leading tokens of the pointer that exist in the document.
 	Depth int
-	// Deepest is the type of the value at the first Depth tokens, and Around the type of its container: Absent for the
-	// whole document.
+	// Deepest is the type of the value at the first Depth tokens. Around is the type of the container of that value; Absent
+	// if the value is the whole document.
 	Deepest, Around Type
 }
 

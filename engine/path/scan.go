@@ -8,9 +8,9 @@ import (
 	"math/bits"
 )
 
-// The scanner reads JSON text in place. Instead of gjson it is used because one walk must find the end of each value
-// without measuring it twice, must distinguish a truncated document from a missing key, and must not allocate for
-// escaped strings without a reader.
+// The scanner reads JSON text in place. gjson is not used here: one walk must find the end of each value without reading
+// it twice, must distinguish a truncated document from a missing key, and must not allocate for strings with escapes
+// that nobody reads.
 
 // SyntaxError is the error for a document that is not JSON.
 type SyntaxError struct {
@@ -202,7 +202,7 @@ type items struct {
 
 // itemsOf returns the items of the container that opens at i.
 func itemsOf(doc []byte, i int) items {
-	const distance = '}' - '{' // as from [ to ]
+	const distance = '}' - '{' // also the distance from [ to ]
 	return items{doc: doc, closing: doc[i] + distance, index: -1, end: i + 1}
 }
 
@@ -299,7 +299,7 @@ func find(doc []byte, i int, name string) (value int, found bool, err error) {
 // unquote decodes a JSON string, quotes included. raw begins with a quote.
 func unquote(raw []byte) (string, error) {
 	if end, escaped, err := skipString(raw, 0); err == nil && !escaped && end == len(raw) {
-		return string(raw[1 : end-1]), nil // which spares encoding/json
+		return string(raw[1 : end-1]), nil // without escapes the slower encoding/json is not needed
 	}
 	var s string
 	err := json.Unmarshal(raw, &s)

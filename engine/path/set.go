@@ -60,8 +60,8 @@ func (m Match) Type() Type {
 // Path returns the matched path.
 func (m Match) Path() Path { return m.walk.set.paths[m.path] }
 
-// Pointer returns the JSON pointer of the value, with the elements the path enumerates made concrete. It allocates for
-// paths with a wildcard or filter only.
+// Pointer returns the JSON pointer of the value, with an index or a key for each wildcard and filter of the path. It
+// allocates only for paths with a wildcard or filter.
 func (m Match) Pointer() Pointer {
 	path := m.Path()
 	if path.IsPlain() {
@@ -121,9 +121,9 @@ func (m Match) innermost() int {
 // matches of one path come in the order of the document; those of different paths are interleaved.
 //
 // A plain path has exactly one match, which is absent if the document lacks the value. A path with wildcards or filters
-// has one match per selected element, absent ones included where the steps after the last wildcard lead to nothing; it
-// has none if there is no element. A wildcard selects the elements of arrays and the members of objects, a filter the
-// matching elements of an array.
+// has one match per selected element, and none if there is no element. A match is absent if its element lacks the value.
+// A wildcard selects the elements of arrays and the members of objects. A filter selects the matching elements of an
+// array.
 //
 // If the document is not JSON where the walk looks, nothing is yielded and the error is a *SyntaxError.
 func (s *Set) Extract(raw []byte, yield func(index int, m Match)) error {

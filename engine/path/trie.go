@@ -10,10 +10,11 @@ type node struct {
 	byName  map[string]int
 	byIndex map[int]int
 
-	// leaves are the paths with their end here.
+	// leaves are the paths that end at this node.
 	leaves []int
-	// absent are the paths that end here or below and reach their end by edges only. They are reported as absent if the
-	// value of this node does not exist. Paths with elements still to enumerate have no match then.
+	// absent are the paths that end at this node or below and reach their end by edges only, without a wildcard or filter.
+	// If the value of this node does not exist, these paths are reported as absent. All other paths through the node have
+	// no match then.
 	absent []int
 }
 

@@ -9,7 +9,8 @@ type walk struct {
 	doc    []byte
 	places []place
 	found  []found
-	// active is a stack of the trie nodes that the values being walked stand for, the innermost value's on top.
+	// active is a stack of the trie nodes that belong to the values being walked. The nodes of the innermost value are on
+	// top.
 	active []*node
 	// used is a stack of marks, one for each edge of the active nodes that are containers: the edge has led to an item.
 	used []bool
@@ -58,7 +59,7 @@ func (w *walk) release() {
 	w.set.walks.Put(w)
 }
 
-// value walks the value at the place, which stands for the nodes active[lo:], and returns the offset behind it.
+// value walks the value at the place, whose trie nodes are active[lo:], and returns the offset behind the value.
 func (w *walk) value(at, lo int) (end int, err error) {
 	inner := false
 	for _, n := range w.active[lo:] {
@@ -96,10 +97,10 @@ func (w *walk) recordAbsent(at, lo int, used []bool) {
 	}
 }
 
-// asked is the remaining interest of the paths in a container while its items are walked.
+// asked records, while the items of a container are walked, which items are still on a path.
 type asked struct {
-	lo, hi int  // walk.active[lo:hi] are the nodes that the container stands for
-	used   int  // walk.used[used:] are the marks of their edges
+	lo, hi int  // walk.active[lo:hi] are the trie nodes of the container
+	used   int  // walk.used[used:] are the marks of the edges of these nodes
 	edges  int  // how many edges can still lead to an item of this container
 	all    bool // a wildcard or a filter needs every item
 
@@ -109,7 +110,7 @@ type asked struct {
 	position int
 }
 
-// ask returns the paths' interest in the container at the place, and makes room for the marks of its edges.
+// ask returns the record of the container at the place before its first item, and makes room for the marks of its edges.
 func (w *walk) ask(at, lo int) asked {
 	a := asked{lo: lo, hi: len(w.active), used: len(w.used)}
 	isObject := w.opening(at) == '{'
