@@ -20,7 +20,8 @@ type Advice struct {
 	AmountsSince time.Time
 	InPlace      bool
 	OnCreate     bool
-	// Back says that these requests take back others whose roll-out did not become ready: nothing but a freeze keeps them waiting.
+	// Back is true if these requests replace requests whose roll-out did not become ready. Then only a freeze can delay
+	// them.
 	Back bool
 	// Dry is true for advice computed while the policy only recommends: the advice is the final state of tuning and not
 	// the next step.

@@ -208,8 +208,8 @@ func (f Field) Exists() bool { return f.Raw != "" }
 
 // Element is a value found under `each`.
 type Element struct {
-	// Component identifies the adapter's list of the element: the index of its scale component, or a number
-	// above those.
+	// Component identifies the list of the element in the adapter: the index of its scale component, or a larger number for
+	// lists of amounts and bounds.
 	Component uint8
 	// Index is the element's index in its list.
 	Index uint16

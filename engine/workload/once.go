@@ -51,8 +51,8 @@ func (e *Entry) WasSet(c Once) bool {
 	return slices.ContainsFunc(e.interrupted(), func(o Once) bool { return o.honours(c) })
 }
 
-// HandOnce returns the entry of a field taken over by another claim. The former claim is kept in the list, unless its
-// policy is the same or its own write never succeeded.
+// HandOnce returns the entry of a field that the claim c takes over. The list keeps the former claim, unless its policy
+// is the policy of c, or its write was lost (through is false).
 func (e Entry) HandOnce(c Once, through bool) Entry {
 	all := e.interrupted()
 	if own, ok := e.claim(); ok && (through || own.By == c.By) {

@@ -15,7 +15,7 @@ func OneLine(text string, limit int) string {
 		return text
 	}
 	var line strings.Builder
-	short := 0 // the longest beginning that leaves room for the cut
+	short := 0 // the length of the longest beginning that leaves room for "..."
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		piece := text[i : i+size]

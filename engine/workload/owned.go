@@ -6,8 +6,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// OwnsField reports whether a FieldsV1 set has the field at a JSON pointer. A field k is the key "f:k" there. Elements of
-// lists are named by their keys, not by their index: a list on the way counts as owned where it stands itself.
+// OwnsField reports whether a FieldsV1 set has the field at a JSON pointer. The set has the key "f:name" for a field
+// "name". It identifies elements of lists by their keys and not by their index. So a field in a list counts as owned if
+// the set has any element of the list.
 func OwnsField(fields []byte, pointer string) bool {
 	cur := gjson.ParseBytes(fields)
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
