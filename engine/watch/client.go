@@ -92,7 +92,7 @@ func (c *client) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		}
 	}
 	if streams && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
-		// A server with streamed lists switched off answers so. The reflector lists instead, so this is no failure.
+		// A server without streamed lists gives this answer. It is no failure, because the reflector then lists instead.
 		c.listOnly.Store(true)
 		return nil, fmt.Errorf("%w: %w", errNoStreaming, err)
 	}

@@ -213,8 +213,8 @@ func isStatus(raw []byte) bool {
 	return gjson.Get(text, "kind").String() == "Status" && gjson.Get(text, "apiVersion").String() == "v1"
 }
 
-// decodeAs reads a Status or a bookmark: an object with a resourceVersion and perhaps annotations. The error
-// names the text what.
+// decodeAs reads a Status or a bookmark: an object with a resourceVersion and perhaps annotations. what names the text
+// in the error.
 func decodeAs(what string, raw []byte, into runtime.Object) (runtime.Object, error) {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return nil, fmt.Errorf("decode a %s: %w", what, err)

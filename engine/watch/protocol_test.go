@@ -61,7 +61,7 @@ func TestStreamedListThenEvents(t *testing.T) {
 	}
 }
 
-// The default transport of client-go for plain HTTP has no such option, hence a server with TLS.
+// The server uses TLS, because for plain HTTP client-go's default transport has no option to switch compression off.
 func TestRequestsDoNotAskForCompression(t *testing.T) {
 	asked := make(chan http.Header, 1)
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +157,8 @@ func TestExpiredVersionCausesANewList(t *testing.T) {
 	}
 }
 
-// A back-off would take half a second at least. A busy machine may take as long once, but not always.
+// A back-off would take at least half a second. On a busy machine one of five tries may take as long without a back-off,
+// but not all five.
 func TestExpiredVersionCausesANewListWithoutBackOff(t *testing.T) {
 	var took time.Duration
 	for range 5 {

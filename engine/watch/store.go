@@ -21,7 +21,7 @@ type namespace struct {
 	objects map[string]*workload.Object
 }
 
-// change is one callback to make: no old for an addition, no new for a deletion.
+// change is one callback to make. old is nil for an addition, and new is nil for a deletion.
 type change struct{ old, new *workload.Object }
 
 func newStore() *store { return &store{namespaces: make(map[string]*namespace)} }
@@ -47,7 +47,8 @@ func share(o *workload.Object, known map[string]*namespace) {
 	}
 }
 
-// compare appends the callbacks between two states of one name.
+// compare appends the callbacks for the change from old to new. Both objects have the same namespace and name; old may
+// be nil.
 func compare(changes []change, old, new *workload.Object) []change {
 	if old != nil && old.UID != new.UID {
 		return append(changes, change{old: old}, change{new: new})

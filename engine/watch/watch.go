@@ -12,9 +12,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Handler is notified of changes. Calls come one at a time and in order: an addition has no old, a deletion no new, and
-// old and new always have the same UID. During a call the watch already returns the new state. A handler must be quick,
-// must not wait for the network, and must not start watches; it may release its own.
+// Handler is notified of changes. Calls come one at a time and in order. old is nil for an addition, and new is nil for
+// a deletion. If both are set, they have the same UID. During a call the watch already returns the new state. A handler
+// must be quick, must not wait for the network, and must not start watches; it may release its own watch.
 type Handler interface {
 	OnChange(old, new *workload.Object)
 }
