@@ -9,8 +9,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// OtherWriter returns the other latest owner of one of the fields of an object, by its managedFields. It reads the
-// object's metadata, and is called only for a field that keeps being changed. The result is never empty.
+// OtherWriter returns the manager that last wrote one of the fields of an object, by managedFields; Flyball itself does
+// not count. It reads the object's metadata, and is called only for a field that keeps being changed. The result is
+// never empty.
 func (w *Writer) OtherWriter(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, pointers []string) string {
 	const unknown = "an unknown writer"
 	meta, err := w.client.Resource(resource).Namespace(obj.Namespace).Get(ctx, obj.Name, metav1.GetOptions{})

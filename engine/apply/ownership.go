@@ -97,7 +97,7 @@ func givenUp(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 
 // place is a field that Flyball still owns.
 type place struct {
-	// tokens are those of its pointer, and lists is the number of tokens that may be indexes of list elements.
+	// tokens are the tokens of the field's pointer. lists is the number of tokens that may be indexes of list elements.
 	tokens []string
 	lists  int
 	// element is the name of the list element around the field, if any.
@@ -147,7 +147,7 @@ func withoutSurplus(fields []byte, kept []place) (left []byte, changed bool, err
 	owned := fieldpath.NewSet()
 	for _, k := range kept {
 		var around []fieldpath.Path
-		found := false // the element, by its name, because the list may have other keys
+		found := false // true if the element with the name is in the set; if not, the list may have other keys
 		for p := range all.All() {
 			if k.overlaps(p) {
 				around = append(around, p.Copy())
@@ -170,8 +170,8 @@ func withoutSurplus(fields []byte, kept []place) (left []byte, changed bool, err
 	return left, true, err
 }
 
-// overlaps reports whether a field lies in the place, around it, or is it. An element of a list has a key there and an
-// index here, so any may match any.
+// overlaps reports whether a field is the place, lies inside it, or contains it. An element of a list has a key in the
+// field and an index in the place. They cannot be compared, so every element counts as the same.
 func (k place) overlaps(field fieldpath.Path) bool {
 	for i := range min(len(field), len(k.tokens)) {
 		if name := field[i].FieldName; name != nil && *name != k.tokens[i] {
@@ -181,7 +181,7 @@ func (k place) overlaps(field fieldpath.Path) bool {
 	return true
 }
 
-// isIn reports whether a field is in the list element with the name.
+// isIn reports whether a field is in the list element with the name k.element.
 func (k place) isIn(field fieldpath.Path) bool {
 	for _, e := range field {
 		if e.Key == nil {
@@ -196,7 +196,7 @@ func (k place) isIn(field fieldpath.Path) bool {
 	return false
 }
 
-// isAround reports whether a field is outside of the lists around the place, or of the innermost.
+// isAround reports whether a field is outside of the innermost list element around the place.
 func (k place) isAround(field fieldpath.Path) bool {
 	elements := 0
 	for _, e := range field[:min(len(field), len(k.tokens))] {

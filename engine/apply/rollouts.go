@@ -42,8 +42,8 @@ type Rollouts struct {
 
 type rollout struct {
 	by workload.Policy
-	// from is the version of the object before its write, which shows nothing of the roll-out; empty: every version
-	// shows it.
+	// from is the version of the object before its write. An object with this version shows nothing of the roll-out yet.
+	// Empty: every version shows the roll-out.
 	from  string
 	since time.Time
 	late  bool
@@ -53,7 +53,7 @@ type waiter struct {
 	by    workload.Policy
 	need  Need
 	limit int
-	// asked is true if the target has asked since it was last looked at.
+	// asked is true if the target has asked for a place since the last call of Look.
 	asked bool
 }
 
@@ -187,7 +187,8 @@ func (r *Rollouts) Late(ref workload.Ref) (by workload.Policy, late bool) {
 	return by, false
 }
 
-// Looked records that a target was looked at: if it has not asked for a place meanwhile, it needs none.
+// Looked is called after Look, once the target was handled. If the target has not asked for a place in between, it no
+// longer waits.
 func (r *Rollouts) Looked(t Turn) {
 	r.mu.Lock()
 	w, waits := r.waiting[t]

@@ -17,7 +17,7 @@ func rollOut(name string) apply.Turn { return apply.Turn{Ref: named(name)} }
 
 func inPlace(name string) apply.Turn { return apply.Turn{Ref: named(name), InPlace: true} }
 
-// asks is a Rollouts with its requests for another try since the last look.
+// asks has the Rollouts under test, and the targets that it has queued again since the last check.
 type asks struct {
 	*apply.Rollouts
 	again []string
@@ -101,7 +101,8 @@ func TestRolloutsInTurn(t *testing.T) {
 	}
 }
 
-// TestLateRollouts have no place any more, are named until they have settled, and wait their turn as all others do.
+// TestLateRollouts checks that late roll-outs lose their place, are reported until they have settled, and then wait for
+// a place like all others.
 func TestLateRollouts(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	take := func(name string) bool {
@@ -130,7 +131,7 @@ func TestLateRollouts(t *testing.T) {
 	}
 }
 
-// TestRolloutsOfAnEarlierRun have their places until they have settled.
+// TestRolloutsOfAnEarlierRun checks that roll-outs of an earlier run keep their places until they have settled.
 func TestRolloutsOfAnEarlierRun(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	for range 2 {
@@ -144,7 +145,8 @@ func TestRolloutsOfAnEarlierRun(t *testing.T) {
 	r.called(t, "next")
 }
 
-// TestRestartsInPlaceTakeTurns with roll-outs, and a target that does both has one place.
+// TestRestartsInPlaceTakeTurns checks that restarts in place and roll-outs share the places, and that a target with both
+// has one place.
 func TestRestartsInPlaceTakeTurns(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	take := func(turn apply.Turn) bool {
