@@ -181,7 +181,7 @@ func (d *deletionCost) PlanCosts(f *podplan.Fleet, now time.Time) podplan.Plan {
 	return algorithm.Make(d.rules.Algorithm, f, d.params(), d.rules.DuringRollOut, now)
 }
 
-// podsPerWrite is the default number of pods for each write per second.
+// podsPerWrite is the number of pods for which the default rate grows by one write per second.
 const podsPerWrite = 100
 
 // WritesPerSecond implements policy.PodOrderer.

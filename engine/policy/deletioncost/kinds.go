@@ -25,8 +25,8 @@ func Kinds() []policy.Kind {
 			}))
 }
 
-// parts returns the kinds of the target among the parts: the validity of a policy can depend on them. The needed right
-// is to patch pods, unless the policy is suspended.
+// parts returns the parts of a policy object that the engine uses. They include the kinds of the target, because the
+// validity of a policy can depend on them. The needed right is to patch pods, unless the policy is suspended.
 func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.DeletionCostRules, status *v1alpha1.DeletionCostStatus) policy.Meta {
 	return policy.Meta{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
 		if rules.Suspend {

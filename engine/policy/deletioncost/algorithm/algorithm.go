@@ -52,13 +52,13 @@ type planner interface {
 	plan(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.Class) []podplan.Change
 }
 
-// refresher is an Algorithm with inputs besides the fleet.
+// refresher is an Algorithm with inputs that change while the fleet does not, such as the number of other pods on a node.
 type refresher interface {
-	// refresh returns the interval of planning again.
+	// refresh returns the interval at which the costs are planned again.
 	refresh(p Params) time.Duration
 }
 
-// registry has every algorithm by its name. Youngest deletes the newest pods first, Oldest the oldest.
+// registry has every algorithm by its name. Youngest deletes the newest pods first. Oldest deletes the oldest pods first.
 var registry = map[string]Algorithm{
 	"Spread":        spread{},
 	"Youngest":      byPod(func(p *podplan.Pod, _ Params) int64 { return -p.Created }),
@@ -68,10 +68,10 @@ var registry = map[string]Algorithm{
 	"Weighted":      weighted{},
 }
 
-// Default is the algorithm of a policy without a name of one.
+// Default is the algorithm of a policy that names none.
 const Default = "Spread"
 
-// Combined is the algorithm with weights of other algorithms.
+// Combined is the name of the algorithm that adds up weighted other algorithms.
 const Combined = "Weighted"
 
 // Names returns the names of the algorithms.
@@ -83,12 +83,12 @@ func Names() []string {
 func Known(name string) bool { _, ok := registry[name]; return ok }
 
 const (
-	// grace is the time when an unready pod is expected to become ready.
+	// grace is the time for which an unready pod counts as ready, because it is expected to become ready.
 	grace = 30 * time.Second
-	// settling is the time without changes of pods of several revisions after which a roll-out counts as over.
+	// settling is the time after the last change of a fleet's pods at which a roll-out counts as over.
 	settling = 30 * time.Second
-	// starting is the time that a new pod may take to become ready during a roll-out: the time after which a Deployment
-	// counts as stuck.
+	// starting is the time that a new pod may take to become ready during a roll-out. A Deployment counts as stuck after the
+	// same time.
 	starting = 10 * time.Minute
 )
 
@@ -127,8 +127,9 @@ func Make(name string, f *podplan.Fleet, p Params, duringRollOut bool, now time.
 	return out
 }
 
-// rollOutEnds returns the time when a roll-out counts as over without further events: pods of several revisions
-// exist, and one was created, deleted, changed its readiness a moment ago, or is starting.
+// rollOutEnds returns the time when a roll-out counts as over if no further event arrives; zero: all pods have the same
+// revision. A roll-out lasts as long as pods were created, deleted or changed their readiness a moment ago, or a new pod
+// is starting.
 func rollOutEnds(f *podplan.Fleet, now time.Time) time.Time {
 	if f.Revisions() < 2 {
 		return time.Time{}
@@ -144,8 +145,8 @@ func rollOutEnds(f *podplan.Fleet, now time.Time) time.Time {
 
 func unreadySince(p *podplan.Pod) time.Time { return time.Unix(cmp.Or(p.Changed, p.Created), 0) }
 
-// plannable returns the pods of a group with a cost that may be set: pods on a known node without a foreign cost. The
-// controller deletes pods without a node first at any cost, and pods on a vanished node are about to go.
+// plannable returns the pods of a group whose cost may be set: pods on a known node without a foreign cost. The controller
+// deletes pods without a node first, whatever their cost. Pods on a vanished node are about to go.
 func plannable(f *podplan.Fleet, group []*podplan.Pod) []*podplan.Pod {
 	return slices.DeleteFunc(slices.Clone(group), func(p *podplan.Pod) bool { return p.Node == nil || f.IsForeign(p) })
 }

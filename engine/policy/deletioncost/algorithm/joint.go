@@ -8,10 +8,10 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 )
 
-// jointly assigns costs to the pods of several groups, so the domains stay even over all groups. It follows a
-// Deployment scaled down in small steps: each step deletes a pod from the largest ReplicaSet, or from the older of two
-// equal ones. Of the possible pods, the step deletes a pod in the domain with the most pods over all groups. Only the
-// first label counts, and each pod of a group has a different cost.
+// jointly assigns costs to the pods of several groups, so the domains stay even over all groups. It assumes that a
+// Deployment is scaled down in small steps. Each step deletes a pod from the largest ReplicaSet, or from the older one of
+// two equal ReplicaSets. The planned pod is in the domain with the most pods over all groups. Only the first label counts,
+// and each pod of a group has a different cost.
 func jointly(f *podplan.Fleet, groups [][]*podplan.Pod, label string, expected func(*podplan.Pod) podplan.Class) []podplan.Change {
 	total := map[string]int{}
 	for _, p := range f.Pods {
@@ -68,7 +68,8 @@ func newSequence(group []*podplan.Pod, label string, expected func(*podplan.Pod)
 	return s
 }
 
-// takeFrom adds one seat: of the first class, in the domain with the most pods. It decrements total.
+// takeFrom adds one seat. The seat is of the first class, in the domain with the most pods. takeFrom decrements the
+// domain's count in total.
 func (s *sequence) takeFrom(total map[string]int) {
 	c := s.classes[0]
 	in := s.waiting[c]
@@ -86,8 +87,8 @@ func (s *sequence) takeFrom(total map[string]int) {
 	}
 }
 
-// assign assigns a pod and a cost to each seat, from 0 for the last seat downwards. A pod that has the cost of a
-// fitting seat keeps it.
+// assign assigns a pod and a cost to each seat. The last seat gets the cost 0, and each earlier seat a lower cost. A pod
+// keeps its cost if a seat that fits it has this cost.
 func (s *sequence) assign() []podplan.Change {
 	free := map[seat][]int32{}
 	for i, at := range slices.Backward(s.seats) {

@@ -54,7 +54,7 @@ func (spread) plan(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podpl
 	return changes
 }
 
-// heightOf returns the height that corresponds to a pod's cost; 0: none.
+// heightOf returns the height that corresponds to a pod's cost; 0: no height corresponds to it.
 func heightOf(p *podplan.Pod) int { return max(0, 1-int(p.Cost)) }
 
 // byDomain returns the pods of a group by domain. Nodes without the label form one domain. Pods without a known node
@@ -69,9 +69,9 @@ func byDomain(group []*podplan.Pod, label string) map[string][]*podplan.Pod {
 	return out
 }
 
-// stack assigns heights to the pods of one domain, the lowest first, so the domains of further labels are as even
-// as possible in it. A pod keeps its current height if possible; height returns the current height, 0 for none. A nil
-// height means all pods are without a height.
+// stack assigns heights to the pods of one domain, from the lowest height upwards. Within the domain, the domains of the
+// further labels in below are as even as possible. A pod keeps its current height if possible. height returns the current
+// height, or 0 if the pod has none; a nil height means that no pod has a height.
 func stack(f *podplan.Fleet, in []*podplan.Pod, below []string, expected func(*podplan.Pod) podplan.Class,
 	height func(*podplan.Pod) int) []slot {
 	classes := map[podplan.Class][]*podplan.Pod{}
@@ -109,7 +109,7 @@ func stayers(a, b *podplan.Pod) int {
 		cmp.Compare(a.Name, b.Name))
 }
 
-// placeForeignIn puts pods with foreign costs at the heights of their costs. The lowest height of part is first.
+// placeForeignIn puts pods with foreign costs at the heights of their costs. first is the lowest height of part.
 func placeForeignIn(part []slot, f *podplan.Fleet, pods []*podplan.Pod, first int, height func(*podplan.Pod) int) {
 	foreign := slices.DeleteFunc(slices.Clone(pods), func(p *podplan.Pod) bool { return !f.IsForeign(p) })
 	slices.SortStableFunc(foreign, func(a, b *podplan.Pod) int { return cmp.Compare(b.Cost, a.Cost) })

@@ -7,16 +7,16 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 )
 
-// tier is the heights of the pods of one class in one domain. Some are taken by pods with foreign costs; fill
-// assigns the rest.
+// tier has the heights of the pods of one class in one domain. Pods with foreign costs take some of the heights, and fill
+// assigns the others.
 type tier struct {
 	part []slot
-	// at is the pod that currently has each height; nil: none.
+	// at has the pod that currently has each height; nil: no pod has it.
 	at []*podplan.Pod
 }
 
-// newTier finds the current pod of each height. If several pods have one height, the first pod with a cost wins. The
-// lowest height of part is first.
+// newTier finds the current pod of each height. If several pods have one height, the first pod with a written cost wins.
+// first is the lowest height of part.
 func newTier(part []slot, own []*podplan.Pod, first int, height func(*podplan.Pod) int) *tier {
 	t := &tier{part, make([]*podplan.Pod, len(part))}
 	if height == nil {
@@ -32,7 +32,7 @@ func newTier(part []slot, own []*podplan.Pod, first int, height func(*podplan.Po
 	return t
 }
 
-// free returns the heights not taken, from the bottom up.
+// free returns the heights that are not taken, from the lowest upwards.
 func (t *tier) free() []int {
 	var heights []int
 	for i := range t.part {
@@ -43,9 +43,9 @@ func (t *tier) free() []int {
 	return heights
 }
 
-// fill assigns the given heights to as many pods. With labels, the domains of the first label stay as even as
-// possible while pods are deleted from the top, and within each domain those of the next label. The pods under
-// count as lower pods.
+// fill assigns the given heights to as many pods. Pods are deleted from the highest height downwards. With labels, the
+// domains of the first label stay as even as possible at every step. Within each of these domains, the domains of the next
+// label stay even too. The pods in under are below all given heights.
 //
 // So each pod has a level in its domain, and all pods of a level are below the next level.
 func (t *tier) fill(heights []int, pods, under []*podplan.Pod, labels []string) {
@@ -72,7 +72,8 @@ func (t *tier) fill(heights []int, pods, under []*podplan.Pod, labels []string) 
 	}
 }
 
-// shareOut assigns one height to each domain: the height of a pod of the domain, if there is one.
+// shareOut assigns one height to each domain. A domain gets a height that one of its pods has now, if there is such a
+// height.
 func (t *tier) shareOut(heights []int, domains []string, label string, share map[string][]int) {
 	waiting := map[string]bool{}
 	for _, d := range domains {
@@ -94,8 +95,8 @@ func (t *tier) shareOut(heights []int, domains []string, label string, share map
 	}
 }
 
-// assignCosts assigns heights to pods: pods keep their current height if possible, and of the others the longest-staying pod
-// gets the lowest height.
+// assignCosts assigns heights to pods. A pod keeps its current height if possible. Of the other pods, the one that stays
+// longest gets the lowest height.
 func (t *tier) assignCosts(heights []int, pods []*podplan.Pod) {
 	left := map[*podplan.Pod]bool{}
 	for _, p := range pods {

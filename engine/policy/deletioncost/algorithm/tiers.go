@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// step is the distance between new costs of two tiers, with room for others in between.
+	// step is the distance between the new costs of two tiers. It leaves room for new tiers in between.
 	step = 16
 	// limit is the absolute cost beyond which all costs are assigned again.
 	limit = 1 << 20
@@ -46,10 +46,11 @@ func inTiers(f *podplan.Fleet, tiersOf func([]*podplan.Pod) []int64) []podplan.C
 	return changes
 }
 
-// longestKept marks a largest set of pods with unchanged costs: the costs rise from tier to tier. Among equal sets it
-// prefers written costs and older pods, so that new pods are moved.
+// longestKept marks a largest set of pods that can keep their costs, because these costs rise from tier to tier. Among
+// equal sets it prefers written costs and older pods, so that new pods are changed.
 func longestKept(all []tiered) []bool {
-	// Two tiers must have no cost in common. So at one cost, the higher tier comes first and cannot follow the lower.
+	// Two tiers must have no cost in common. So among pods of one cost, the higher tier is sorted first and cannot follow
+	// the lower tier.
 	compare := func(a, b tiered) int {
 		return cmp.Or(cmp.Compare(a.pod.Cost, b.pod.Cost), cmp.Compare(b.tier, a.tier))
 	}
@@ -73,7 +74,7 @@ func longestKept(all []tiered) []bool {
 	return kept
 }
 
-// worth returns the value of keeping each pod's cost. One more kept pod always outweighs all other differences.
+// worth returns the value of keeping each pod's cost. To keep one more pod always outweighs age and written costs.
 func worth(all []tiered) []int64 {
 	n := int64(len(all))
 	byAge := make([]int, n)
@@ -91,7 +92,7 @@ func worth(all []tiered) []int64 {
 	return out
 }
 
-// heaviest finds, among sums kept by position, the largest up to a position. It is a Fenwick tree of maxima.
+// heaviest has a sum for each position and finds the largest sum up to a position. It is a Fenwick tree of maxima.
 type heaviest struct {
 	sums []int64
 	ends []int
@@ -119,12 +120,12 @@ func (h *heaviest) put(at int, sum int64, end int) {
 	}
 }
 
-// between assigns costs to the pods not kept: the cost of a kept pod of the same tier, else one between the neighbours.
-// It returns false if there is no room. At least one pod is kept.
+// between assigns costs to the pods that are not kept. Such a pod gets the cost of a kept pod of its tier, or else a cost
+// between those of the neighbouring tiers. between returns false if there is no room. At least one pod is kept.
 func between(all []tiered, kept []bool) ([]int32, bool) {
 	costs := make([]int32, len(all))
-	floor := int64(-limit) // the tiers so far cost at most this
-	open := true           // true while nothing is below
+	floor := int64(-limit) // the largest cost of the tiers so far
+	open := true           // true for the lowest tier
 	for i := 0; i < len(all); {
 		end := i
 		for end < len(all) && all[end].tier == all[i].tier {

@@ -11,7 +11,8 @@ import (
 // weighted adds up the weighted tiers of several algorithms.
 type weighted struct{}
 
-// grain is the number of steps for the tiers of an algorithm: finer differences would change all the time.
+// grain is the number of steps into which the tiers of an algorithm are divided. Finer differences would change all the
+// time.
 const grain = 64
 
 func (weighted) refresh(p Params) time.Duration {
@@ -41,7 +42,7 @@ func (weighted) Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
 	return sums
 }
 
-// scaled maps tiers to 0 to grain, in equal steps.
+// scaled maps tiers to numbers from 0 to grain, in equal steps.
 func scaled(tiers []int64) []int64 {
 	steps := slices.Compact(slices.Sorted(slices.Values(tiers)))
 	out := make([]int64, len(tiers))
