@@ -13,13 +13,13 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// waveTimeout is the timeout of a wave that names none, and of the last wave.
+// waveTimeout is the timeout of the last wave and of each wave without a timeout of its own.
 const waveTimeout = 10 * time.Minute
 
 // restName is the name of the last wave, which has the targets of no other wave.
 const restName = "the rest"
 
-// compileOrder compiles the waves of a schedule; nil: there are none.
+// compileOrder compiles the waves of a schedule; nil: the schedule has no waves.
 func compileOrder(waves []v1alpha1.Wave, at *field.Path) (*policy.Order, field.ErrorList) {
 	if len(waves) == 0 {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package schedule compiles a Schedule or ClusterSchedule. During sleep the claim is to sleep; otherwise the claim is
-// that no policy of the same or a lower priority puts targets to sleep. Restoring belongs to the ledger; the package
-// only returns claims, with start and next change.
+// Package schedule compiles a Schedule or ClusterSchedule. During sleep the claim is to sleep; otherwise the claim is that
+// no policy of the same or a lower priority puts targets to sleep. The package only returns claims, with the start of each
+// claim and the time of the next change. The ledger restores the targets.
 //
 // Decisions (docs/decisions): 0049.
 package schedule
@@ -176,7 +176,7 @@ func (s *schedule) window(f *pipeline.Frame) error {
 	return nil
 }
 
-// byAge returns the state of a target that sleeps from an age on, given the state of the schedule.
+// byAge returns the state of a target that sleeps from a certain age. st and says are the state of the schedule.
 func (s *schedule) byAge(f *pipeline.Frame, st timeline.State, says bool) (timeline.State, bool) {
 	made := f.Input.Target.Created
 	if s.asleepAfter == 0 || made.IsZero() {
@@ -187,13 +187,13 @@ func (s *schedule) byAge(f *pipeline.Frame, st timeline.State, says bool) (timel
 		f.Decision.WakeAt(from)
 		return st, says
 	}
-	if !says || !st.Active { // the begin of a night stays a transition
+	if !says || !st.Active { // otherwise the state still begins with the night
 		st.Since = from
 	}
 	return timeline.State{Active: true, Since: st.Since, Name: "age"}, true
 }
 
-// isGraced reports whether a target has just appeared and is left alone for that.
+// isGraced reports whether a target was created so recently that it is not changed yet.
 func (s *schedule) isGraced(f *pipeline.Frame) bool {
 	made := f.Input.Target.Created
 	until := made.Add(s.grace)
@@ -206,8 +206,8 @@ func (s *schedule) isGraced(f *pipeline.Frame) bool {
 	return true
 }
 
-// keepAsleep ends the pipeline without asking for anything. Where nothing but people wakes, what sleeps already, as after a
-// take-over, goes on sleeping.
+// keepAsleep ends the pipeline without a claim to sleep or to wake. If only people wake the targets, a target that already
+// sleeps keeps sleeping, for example after a take-over.
 func (s *schedule) keepAsleep(f *pipeline.Frame) {
 	f.Done = true
 	if s.times.firings != nil {
@@ -215,12 +215,12 @@ func (s *schedule) keepAsleep(f *pipeline.Frame) {
 	}
 }
 
-// maxSkew is the largest accepted lead of the API server's clock. The age of an object that seems younger than
-// that is ignored.
+// maxSkew is the longest time by which the API server's clock may be ahead. The age of an object that was created even
+// later is ignored.
 const maxSkew = time.Hour
 
-// isMadeAsleep reports whether an object was created since the policy fell asleep; for a policy that is never awake,
-// since the policy's creation.
+// isMadeAsleep reports whether an object was created since the policy fell asleep. If the policy is never awake, it
+// reports whether the object was created after the policy.
 func (s *schedule) isMadeAsleep(made time.Time, st timeline.State, now time.Time) bool {
 	began := s.since(st)
 	if began.IsZero() {
@@ -251,7 +251,7 @@ func (s *schedule) level(f *pipeline.Frame) error {
 		own := f.Input.Target.Bounds
 		in.Min = notAbove(as.Bounds.Min, own.Min)
 		in.Max = as.Bounds.Max
-		if own.Max != nil && *own.Max > 0 { // some kinds have 0 for no limit
+		if own.Max != nil && *own.Max > 0 { // some kinds use 0 for no limit
 			in.Max = notAbove(as.Bounds.Max, own.Max)
 		}
 	case as.Hold != nil:
@@ -268,7 +268,8 @@ func (s *schedule) level(f *pipeline.Frame) error {
 	return nil
 }
 
-// notAbove returns the lower of a bound that is asked for and the owner's: asleep is never more than awake. Nil: there is none.
+// notAbove returns the lower one of the requested bound and the owner's bound: a target never has more asleep than awake.
+// Nil: no bound is requested.
 func notAbove(asked, own *int64) *int64 {
 	if asked != nil && own != nil && *own < *asked {
 		return own

@@ -6,19 +6,20 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// times say when targets sleep.
+// times has the times when targets sleep.
 type times struct {
 	// asleep is on while targets sleep.
 	asleep timeline.Timeline
-	// says is on while the schedule asks for anything; nil: always.
+	// says is on while the schedule makes any claim; nil: always.
 	says *timeline.Timeline
-	// firings take the place of both where there is a downscale alone: each puts to sleep.
+	// firings replaces asleep and says if the schedule has a downscale without an upscale. Each firing puts the targets to
+	// sleep.
 	firings *timeline.Firings
-	// created is when the schedule was made, before which no firing counts.
+	// created is the creation time of the schedule. Earlier firings do not count.
 	created time.Time
 }
 
-// at returns the state that is asked for at an instant, and false if none is.
+// at returns the state that the schedule claims at an instant. It returns false if the schedule makes no claim.
 func (t *times) at(now time.Time) (st timeline.State, says bool) {
 	if t.firings != nil {
 		last, next := t.firings.Around(now)

@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// compileTimes compiles the rules into the times of the schedule. Without a zone, which is an error of its own, there are none.
+// compileTimes compiles the rules into the times of the schedule. Without a zone the times are empty: the missing zone is
+// already reported as an error.
 func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.Calendars, at *field.Path) (times, field.ErrorList) {
 	forms := 0
 	for _, given := range []bool{rules.Upscale != "" || rules.Downscale != "", len(rules.Asleep) > 0, len(rules.Awake) > 0} {
@@ -58,8 +59,8 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 	}
 	out := times{asleep: base}
 	if len(effects) > 0 {
-		// If calendars disagree, awake wins. Override lets the active state win, so it is applied to the timeline
-		// of being awake.
+		// If calendars disagree, awake wins. In Override the active state wins, so it is applied to the timeline that is
+		// active while targets are awake.
 		out.asleep = timeline.Not(timeline.Override(timeline.Not(base), effects...))
 	}
 	if rules.Otherwise == v1alpha1.OtherwiseNothing {
