@@ -14,7 +14,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxAnnotations is the maximum number of annotations that a policy reads: the value of each is kept in memory for every object.
+// maxAnnotations is the maximum number of annotations that a policy reads. Each of their values is kept in memory for
+// every object.
 const maxAnnotations = 16
 
 // annotation is one requirement on an object's annotations. Values may be any text, unlike those of labels, so labels.Selector
@@ -47,7 +48,7 @@ func annotationsOf(spec v1alpha1.TargetSelector, at *field.Path) (all []annotati
 	for _, a := range all {
 		keys[a.key] = true
 		for _, why := range validation.IsQualifiedName(strings.ToLower(a.key)) {
-			if a.term != "annotations" { // which has been accepted with any key
+			if a.term != "annotations" { // the field annotations has always accepted any key
 				errs = append(errs, field.Invalid(at.Child(a.term), a.key, "is no key of an annotation: "+why))
 			}
 		}
@@ -106,7 +107,7 @@ func (a *annotation) String() string {
 	return "!" + a.key
 }
 
-// mismatch returns why annotations do not meet the requirement.
+// mismatch returns the reason why annotations do not meet the requirement.
 func (a *annotation) mismatch(have workload.Pairs) string {
 	value, ok := have.Lookup(a.key)
 	switch {
@@ -122,7 +123,8 @@ func (a *annotation) mismatch(have workload.Pairs) string {
 	return fmt.Sprintf("%s is %q, not among %q", a.key, value, a.values)
 }
 
-// unmetAnnotations returns the requirements, of a field or of all (""), that annotations do not meet.
+// unmetAnnotations returns the requirements that annotations do not meet. term is the field of the requirements; empty:
+// all fields.
 func (s *Selector) unmetAnnotations(term string, have workload.Pairs) (unmet []*annotation) {
 	for i := range s.annotated {
 		if a := &s.annotated[i]; (term == "" || a.term == term) && !a.matches(have) {
@@ -132,7 +134,7 @@ func (s *Selector) unmetAnnotations(term string, have workload.Pairs) (unmet []*
 	return unmet
 }
 
-// annotationText returns the requirements of a field; empty: it has none.
+// annotationText returns the requirements of a field as text; empty: the field has no requirements.
 func (s *Selector) annotationText(term string) string {
 	var texts []string
 	for i := range s.annotated {

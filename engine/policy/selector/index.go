@@ -13,7 +13,8 @@ import (
 // Filed is the type of an Index's policies.
 type Filed interface {
 	comparable
-	// FiledUnder returns the selectors of the policy: of the objects that it acts on, and of those that it judges.
+	// FiledUnder returns the selectors of the policy: the selector of the objects that it acts on, and the selector of the
+	// objects that it judges.
 	FiledUnder() []*Selector
 	// FiledAs returns the name of the policy.
 	FiledAs() workload.Policy
@@ -21,28 +22,31 @@ type Filed interface {
 	FiledUntil() int64
 }
 
-// Index finds the policies that may select an object, without a look at the others: by kind, by a namespace key and by an object key. It is
-// immutable; Edit begins a changed copy that shares the unchanged parts. The zero Index is empty.
+// Index finds the policies that may select an object: by the kind, by a namespace key and by an object key. It does not
+// look at the other policies. It is immutable. Edit begins a changed copy that shares the unchanged parts. The zero Index
+// is empty.
 //
-// Lists are ordered by end, the last first, so a search stops at the first policy that is over.
+// Each list of policies is ordered by end, the last end first. So a search stops at the first policy that is over.
 type Index[T Filed] struct {
 	kinds map[schema.GroupKind]map[key]map[key][]T
-	// spaces and objects are the lengths of the globs' literal ends among the keys.
+	// spaces are the lengths of the literal ends of globs among the namespace keys. objects are these lengths among the
+	// object keys.
 	spaces, objects ends
 }
 
 // Query is an object to look up.
 type Query struct {
 	Kind schema.GroupKind
-	// Sides are the object before and after a change, in this order; only one without a change of metadata. All are in
-	// one namespace.
+	// Sides are the object before and after a change, in this order. A change without new metadata has only one side. All
+	// sides are in one namespace.
 	Sides []workload.Object
-	// Spaces are the namespace's possible label sets: a namespace being relabelled has two for a moment.
+	// Spaces are the possible label sets of the namespace. A namespace has two label sets for a moment while it is
+	// relabelled.
 	Spaces []workload.Pairs
 }
 
-// Find returns the policies, not over at a time, that may select a side of the query, in order of their names. Every policy that
-// does select it is among them.
+// Find returns the policies that may select a side of the query and are not over at the time now. They are sorted by name.
+// Every policy that does select a side is among them.
 func (x *Index[T]) Find(q *Query, now int64) []T {
 	var out []T
 	for _, kind := range [...]schema.GroupKind{q.Kind, anyKind} {
@@ -115,13 +119,13 @@ func take[T Filed](out, list []T, now int64) []T {
 	return out
 }
 
-// ends are the lengths in use of the literal ends of globs, with the number of keys of each. There are few of them, since names
-// follow habits.
+// ends has the lengths of the literal ends of globs, with the number of keys for each length. There are few different
+// lengths, because names follow habits.
 type ends struct{ prefixes, suffixes []uses }
 
 type uses struct{ size, count int }
 
-// count adds to the uses of a key's length. Keys of other sorts have none.
+// count changes the number of keys with the length of a key. Keys that are not from globs are not counted.
 func (e *ends) count(k key, by int) {
 	switch k.name {
 	case prefix:
@@ -131,7 +135,7 @@ func (e *ends) count(k key, by int) {
 	}
 }
 
-// counted returns the list with a changed count; the list itself stays as it is.
+// counted returns a copy of the list with a changed count.
 func counted(list []uses, size, by int) []uses {
 	i, found := slices.BinarySearchFunc(list, size, func(u uses, size int) int { return cmp.Compare(u.size, size) })
 	list = slices.Clone(list)
@@ -150,7 +154,7 @@ func (x *Index[T]) Edit() *Editor[T] {
 		own: map[schema.GroupKind]map[key]bool{}}
 }
 
-// Editor copies each map of the index before its first change, and lists at every change.
+// Editor copies each map of the index before the first change of the map, and each list before every change.
 type Editor[T Filed] struct {
 	next Index[T]
 	own  map[schema.GroupKind]map[key]bool
@@ -163,7 +167,7 @@ func (e *Editor[T]) Done() Index[T] { return e.next }
 func (e *Editor[T]) Add(t T) {
 	e.each(t, 1, func(list []T) []T {
 		i, twice := slices.BinarySearchFunc(list, t, compare)
-		if twice { // by another selector of the same policy
+		if twice { // another selector of the policy has the same key
 			return list
 		}
 		return slices.Insert(slices.Clone(list), i, t)

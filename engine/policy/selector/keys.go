@@ -10,14 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// key is a required property of an object or its namespace: a name (without a key of a label), a label, the literal end of a glob, or none.
+// key is a required property of an object or its namespace: a label, a name, the literal end of a glob, or nothing. The
+// field name is the label's key; it is empty for a name.
 type key struct{ name, value string }
 
 // prefix and suffix are the names of keys from globs. No key of a label contains a star.
 const prefix, suffix = "x*", "*x"
 
 var (
-	// anything is the key of policies without such a requirement.
+	// anything is the key of policies that require no property.
 	anything = key{}
 	// outside is the namespace key of cluster-scoped objects. No name contains a slash.
 	outside = key{value: "/"}
@@ -25,8 +26,8 @@ var (
 	anyKind = schema.GroupKind{}
 )
 
-// maxKeys bounds the index keys of a policy. Beyond it the policy gets fewer, broader keys: by namespace only, or by
-// kind only. The selection is the same.
+// maxKeys is the maximum number of index keys of a policy. A policy with more gets fewer, broader keys instead: by
+// namespace only, or by kind only. The selection is the same.
 const maxKeys = 4096
 
 // keys returns the index keys: every object that the policy can select has one key of each list.
@@ -61,7 +62,7 @@ func (s *Selector) keys() (kinds []schema.GroupKind, spaces, objects []key) {
 	return kinds, spaces, objects
 }
 
-// keys returns a key for each name, and for each glob the longer one of its literal ends.
+// keys returns a key for each name and each glob. The key of a glob is the longer one of its literal ends.
 func (n *names) keys() []key {
 	out := make([]key, 0, n.len())
 	for _, name := range sets.List(n.exact) {
@@ -84,7 +85,8 @@ func (n *names) keys() []key {
 	return out
 }
 
-// labelKeys returns the keys of the first label, in alphabetical order, that the selector restricts to some values.
+// labelKeys returns the keys of one label: the first label, in alphabetical order, that the selector restricts to listed
+// values.
 func labelKeys(s labels.Selector) []key {
 	if s == nil {
 		return []key{anything}

@@ -16,7 +16,7 @@ type Mismatch struct {
 	// Term is the field of the target section, such as names or selector; namespace stands for the policy's own
 	// namespace.
 	Term string `json:"term"`
-	// Why compares the term's value with the object's.
+	// Why says how the object differs from the value of the term.
 	Why string `json:"why"`
 }
 
@@ -64,7 +64,7 @@ func (s *Selector) objectMismatches(obj *workload.Object) (all []Mismatch) {
 	return all
 }
 
-// placeMismatches returns why the policy does not reach the object's namespace.
+// placeMismatches returns the reasons why the policy does not reach the object's namespace.
 func (s *Selector) placeMismatches(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) []Mismatch {
 	at := obj.Namespace
 	switch {
@@ -88,7 +88,7 @@ func (s *Selector) placeMismatches(gk schema.GroupKind, obj *workload.Object, ns
 	return []Mismatch{{"namespaceSelector", fmt.Sprintf("namespace %s: %s", at, unmet(s.byLabels, nsLabels))}}
 }
 
-// unmet returns the requirements of a selector that labels do not meet, with the labels' values.
+// unmet returns the requirements of a selector that labels do not meet, with the values that the labels have.
 func unmet(selector labels.Selector, have workload.Pairs) string {
 	requirements, _ := selector.Requirements()
 	var texts []string

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// names is a list of names and globs. The zero list is empty and has no name.
+// names is a list of names and globs. The zero list is empty and matches no name.
 type names struct {
 	exact sets.Set[string]
 	globs []string // sorted
@@ -20,7 +20,8 @@ func IsGlob(entry string) bool { return strings.Contains(entry, "*") }
 // unlikeNames are characters that no name contains and that other pattern languages give a meaning.
 const unlikeNames = "?[]{}()^$+|\\!, \t\n"
 
-// namesOf compiles a list of names and globs. excluded forbids a glob that matches every name, because nothing would be left.
+// namesOf compiles a list of names and globs. If excluded is true, a glob that matches every name is an error, because
+// nothing would be left.
 func namesOf(list []string, excluded bool, at *field.Path) (n names, errs field.ErrorList) {
 	for i, entry := range list {
 		switch {
@@ -32,7 +33,7 @@ func namesOf(list []string, excluded bool, at *field.Path) (n names, errs field.
 		case IsGlob(entry):
 			n.globs = append(n.globs, entry)
 		default:
-			if n.exact == nil { // an empty set takes memory in each policy
+			if n.exact == nil { // even an empty set would take memory in each policy
 				n.exact = sets.New[string]()
 			}
 			n.exact.Insert(entry)
@@ -43,7 +44,7 @@ func namesOf(list []string, excluded bool, at *field.Path) (n names, errs field.
 	return n, errs
 }
 
-// meaning says what to write in place of an entry of another pattern language.
+// meaning returns the advice about an entry in another pattern language.
 func meaning(entry string) string {
 	switch {
 	case strings.HasPrefix(entry, "!"):
@@ -65,8 +66,8 @@ func (n *names) len() int { return n.exact.Len() + len(n.globs) }
 // list returns the entries, the names first.
 func (n *names) list() []string { return append(sets.List(n.exact), n.globs...) }
 
-// globMatches reports whether a name matches a glob. Each part between stars is taken at its first place, which leaves the most for the
-// parts behind it.
+// globMatches reports whether a name matches a glob. Each part between two stars is matched at its first place, because
+// this leaves the most text for the later parts.
 func globMatches(glob, name string) bool {
 	part, rest, _ := strings.Cut(glob, "*")
 	name, ok := strings.CutPrefix(name, part)

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Part compiles a selection among the objects of a policy. It excludes nothing by default, and a part without namespaces has those
-// of the policy.
+// Part compiles a selection among the objects of a policy. By default it excludes nothing. A part without namespaces has
+// the namespaces of the policy.
 func Part(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	if spec.Exclude == nil {
 		spec.Exclude = &metav1.LabelSelector{}
@@ -21,7 +21,7 @@ func Part(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Se
 	return inNamespaces(spec, scope, at)
 }
 
-// Picks reports whether a part has an object of the policy. nsLabels are the labels of the object's namespace.
+// Picks reports whether an object of the policy belongs to the part. nsLabels are the labels of the object's namespace.
 func (s *Selector) Picks(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
 	return s.MatchesKind(gk) && s.picksNamespace(obj.Namespace, nsLabels) && s.matchesObject(obj)
 }
@@ -33,19 +33,20 @@ func (s *Selector) picksNamespace(namespace string, nsLabels workload.Pairs) boo
 	return s.MatchesNamespace(namespace, nsLabels)
 }
 
-// Within returns the selector for the objects that one of the parts has too. The parts are called by a field of the policy.
+// Within returns the selector of the objects that also belong to one of the parts. name is the field of the policy with
+// the parts.
 func (s *Selector) Within(name string, parts ...*Selector) *Selector {
 	narrowed := *s
 	narrowed.partsName, narrowed.parts = name, parts
 	return &narrowed
 }
 
-// anyPicks reports whether one of the selector's parts has an object; true: there are no parts.
+// anyPicks reports whether an object belongs to one of the selector's parts. It is true if the selector has no parts.
 func (s *Selector) anyPicks(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
 	return len(s.parts) == 0 || slices.ContainsFunc(s.parts, func(part *Selector) bool { return part.Picks(gk, obj, nsLabels) })
 }
 
-// unpicked returns why none of the parts has an object of a selected kind.
+// unpicked returns the reasons why an object of a selected kind belongs to none of the parts.
 func (s *Selector) unpicked(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) string {
 	var texts []string
 	for _, part := range s.parts {

@@ -37,7 +37,7 @@ type Selector struct {
 	scope Scope
 	// namespace is the only namespace of a namespaced policy.
 	namespace string
-	kinds     []schema.GroupKind // sorted; few, and a set of few takes far more memory
+	kinds     []schema.GroupKind // sorted; a slice, because a set of so few takes far more memory
 	names     names
 	notNames  names
 	labels    labels.Selector
@@ -46,7 +46,8 @@ type Selector struct {
 	listed    names
 	byLabels  labels.Selector
 	excluded  names
-	// parts narrow the selection to the objects that one of them has; none: to nothing. partsName is their field.
+	// parts narrow the selection to the objects that belong to one of the parts; empty: the selection is not narrowed.
+	// partsName is the field of the policy with the parts.
 	parts     []*Selector
 	partsName string
 	nothing   bool
@@ -57,16 +58,16 @@ var nothing = &Selector{nothing: true}
 // Nothing returns a Selector that selects no object.
 func Nothing() *Selector { return nothing }
 
-// Namespaced compiles the target of a namespaced policy. A missing exclude means the label flyball.dev/exclude=true; an
-// empty one excludes nothing.
+// Namespaced compiles the target of a namespaced policy. Without exclude, objects with the label flyball.dev/exclude=true
+// are excluded. An empty exclude excludes nothing.
 func Namespaced(spec v1alpha1.TargetSelector, namespace string, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := compile(spec, scope, at)
 	s.namespace = namespace
 	return s, errs
 }
 
-// Cluster compiles the target of a cluster-scoped policy, with the same default for exclude as Namespaced. It must
-// select namespaces explicitly, unless every listed kind is cluster-scoped.
+// Cluster compiles the target of a cluster-scoped policy. The default of exclude is the same as in Namespaced. The target
+// must select namespaces explicitly, unless every listed kind is cluster-scoped.
 func Cluster(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Selector, field.ErrorList) {
 	s, errs := inNamespaces(spec, scope, at)
 	if len(spec.Namespaces) == 0 && spec.NamespaceSelector == nil && !s.onlyClusterScoped() {
@@ -159,7 +160,8 @@ func (s *Selector) AnnotationKeys() []string {
 	return keys
 }
 
-// Namespaces returns the namespaces named by the policy and reports whether it can reach others, by their labels or by globs.
+// Namespaces returns the namespaces that the policy names. others is true if the policy can also reach other namespaces,
+// by labels or by globs.
 func (s *Selector) Namespaces() (named []string, others bool) {
 	if s.namespace != "" {
 		return []string{s.namespace}, false
@@ -170,7 +172,7 @@ func (s *Selector) Namespaces() (named []string, others bool) {
 // ByNamespaceLabels reports whether the policy selects namespaces by their labels.
 func (s *Selector) ByNamespaceLabels() bool { return s.byLabels != nil }
 
-// MayReach reports whether the policy reaches a namespace under some labels.
+// MayReach reports whether the policy reaches a namespace if the namespace has suitable labels.
 func (s *Selector) MayReach(namespace string) bool {
 	if s.nothing || s.namespace != "" || s.excluded.has(namespace) {
 		return !s.nothing && s.namespace == namespace
@@ -196,7 +198,8 @@ func (s *Selector) MatchesNamespace(namespace string, nsLabels workload.Pairs) b
 	}
 }
 
-// lists reports whether the list of namespaces has a namespace. A glob does not name a protected one.
+// lists reports whether a namespace is in the list of namespaces or matches a glob in it. A protected namespace must be in
+// the list itself.
 func (s *Selector) lists(namespace string) bool {
 	return s.listed.exact.Has(namespace) || len(s.listed.globs) > 0 && !s.scope.Protected.Has(namespace) && s.listed.has(namespace)
 }

@@ -103,10 +103,10 @@ func (s *Selector) unknownNamespaces(c Inventory) (all []Unmatched) {
 // NamesListed returns the number of object names and globs in the selection.
 func (s *Selector) NamesListed() int { return s.names.len() }
 
-// ListsName reports whether the selection lists a name or a glob that matches it.
+// ListsName reports whether the selection lists a name, or a glob that matches the name.
 func (s *Selector) ListsName(name string) bool { return s.names.has(name) }
 
-// UnknownNames returns the names without an object in reach.
+// UnknownNames returns the listed names and globs that no reachable object has.
 func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
 	if s.names.len() == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (s *Selector) UnknownNames(c Inventory) (all []Unmatched) {
 	return all
 }
 
-// MatchesNothing reports whether all terms of some field are unmatched, so the selection is empty.
+// MatchesNothing reports whether no term of some field matches anything, so that the selection is empty.
 func (s *Selector) MatchesNothing(unmatched []Unmatched) bool {
 	count := map[string]int{}
 	for _, u := range unmatched {
@@ -142,12 +142,12 @@ func (s *Selector) MatchesNothing(unmatched []Unmatched) bool {
 		s.byLabels == nil && all(count[NamespaceUnknown], s.listed.len())
 }
 
-// EmptyTerm returns the term that empties the selection although its kinds, namespaces and names exist.
+// EmptyTerm returns the term that makes the selection empty although its kinds, namespaces and names exist.
 func (s *Selector) EmptyTerm(c Inventory) Unmatched {
 	annotated := func(term string) func(*workload.Object) bool {
 		return func(obj *workload.Object) bool { return len(s.unmetAnnotations(term, obj.Annotations)) == 0 }
 	}
-	// An object has to pass the terms in this order.
+	// The order of the terms is the order in which an object has to pass them.
 	terms := []struct {
 		Unmatched
 		passes func(*workload.Object) bool
@@ -214,7 +214,7 @@ func regular(glob string) string {
 	return "; * alone stands for any text: did you mean " + strings.ReplaceAll(glob, ".*", "*") + "?"
 }
 
-// meant returns a suggestion with the nearest candidate; empty: none is near.
+// meant returns a suggestion with the nearest candidate; empty: no candidate is near.
 func meant(name string, candidates []string) string {
 	if near := spelling.Nearest(name, candidates); near != "" {
 		return "; did you mean " + near + "?"
