@@ -25,7 +25,8 @@ func Kinds() []policy.Kind {
 		}))
 }
 
-// parts returns the kinds of the target among the parts: the validity of a trigger can depend on them.
+// parts returns the parts of a trigger that the engine uses. They include the kinds of the target, because the validity of
+// a trigger can depend on them.
 func parts(selector *v1alpha1.TargetSelector, rules v1alpha1.TriggerRules, status *v1alpha1.TriggerStatus,
 	rights func() []policy.Right) policy.Meta {
 	lists := make([][]v1alpha1.WindowCalendar, len(rules.Triggers))
@@ -36,8 +37,8 @@ func parts(selector *v1alpha1.TargetSelector, rules v1alpha1.TriggerRules, statu
 		Rights: rights}
 }
 
-// rights returns the rights needed by a trigger: to change the selected objects, and to create, keep and remove the
-// template's object. Suspended triggers need none.
+// rights returns the rights needed by a trigger: to change the selected objects, and to create, change and delete the
+// template's object. Suspended entries of spec.triggers need no rights.
 func rights(target any, kinds []v1alpha1.KindRef, rules v1alpha1.TriggerRules, template *runtime.RawExtension) []policy.Right {
 	var all []policy.Right
 	rules.Triggers = slices.DeleteFunc(slices.Clone(rules.Triggers), func(t v1alpha1.TimeTrigger) bool { return t.Suspend })
@@ -60,7 +61,7 @@ func rights(target any, kinds []v1alpha1.KindRef, rules v1alpha1.TriggerRules, t
 // maxApplied is the number of targets with values in a status.
 const maxApplied = 20
 
-// extras implements the extras of triggers. For an unreadable trigger it is empty.
+// extras implements the extras of triggers. It is empty for an unreadable trigger.
 type extras struct {
 	field    func(now time.Time, facet string) string
 	template *policy.Template

@@ -30,14 +30,14 @@ func (p phase) String() string { return [...]string{"Idle", "Active", "After"}[p
 // trigger is one compiled trigger that is not suspended.
 type trigger struct {
 	name string
-	// index is its index in the spec's list.
+	// index is the index of the trigger in the list of the spec.
 	index    int
 	priority int32
 	open     timeline.Timeline
 	during   v1alpha1.TriggerValues
 	after    *v1alpha1.TriggerValues
 	// above are the indexes of the triggers that decide the size in place of this trigger while they are open. covered is on
-	// while one of them is open.
+	// while one of these triggers is open.
 	above   []int
 	covered timeline.Timeline
 }
@@ -81,12 +81,13 @@ type regime struct {
 	// names are the names of the triggers in force, sorted.
 	names    []string
 	priority int32
-	// since is the start of the regime, until the next edge of any window. Zero: always, never.
+	// since is the start of the regime; zero: it has always been in force. until is the next edge of any window; zero:
+	// never.
 	since, until time.Time
 	min, max     *int64
 	replicas     *int64
-	// begun is the time when the size came into force; zero: always. resumed is true if the size was in force
-	// before in the same window and was interrupted.
+	// begun is the time when the size came into force; zero: always. resumed is true if the size was in force earlier in the
+	// same window and was then interrupted.
 	begun   time.Time
 	resumed bool
 }
@@ -139,8 +140,8 @@ func (s set) at(now time.Time) regime {
 	return r
 }
 
-// begun returns the time when a trigger, not covered now, began to decide the size, and whether for the first time
-// in this window. states are the current states of all triggers.
+// begun returns the time when a trigger, not covered now, began to decide the size. first is true if the trigger decides
+// for the first time in this window. states are the current states of all triggers.
 func (t *trigger) begun(opened time.Time, states []timeline.State) (at time.Time, first bool) {
 	at = opened
 	for _, j := range t.above {
@@ -153,8 +154,8 @@ func (t *trigger) begun(opened time.Time, states []timeline.State) (at time.Time
 	return at, uncovered.Equal(at)
 }
 
-// afterwards fills in the regime while no window is open: the after values of the trigger that ended last, if no window
-// has started since or at that instant.
+// afterwards fills in the regime for a time when no window is open. The regime has the after values of the trigger that
+// ended last, if no window has started at its end or later.
 func (s set) afterwards(r *regime, states []timeline.State) {
 	var started, ended time.Time
 	for i := range s.all {
@@ -187,7 +188,8 @@ func (s set) afterwards(r *regime, states []timeline.State) {
 	r.settle()
 }
 
-// first returns the deciding triggers: all, or those of the highest priority.
+// first returns the indexes of the deciding triggers. These are all triggers of the list, or only those of the highest
+// priority.
 func (s set) first(list []int) []int {
 	if s.highest {
 		return list
@@ -206,7 +208,7 @@ func (r *regime) add(name string, v v1alpha1.TriggerValues) {
 	r.min, r.max, r.replicas = larger(r.min, v.Min), larger(r.max, v.Max), larger(r.replicas, v.Replicas)
 }
 
-// settle resolves a min above max, which two triggers together can give: more capacity wins.
+// settle resolves a min above max, which can result from two triggers. More capacity wins, so max rises to min.
 func (r *regime) settle() {
 	slices.Sort(r.names)
 	if r.min != nil && r.max != nil && *r.min > *r.max {
@@ -214,8 +216,8 @@ func (r *regime) settle() {
 	}
 }
 
-// lookahead is the number of edges searched for a change. Beyond, next returns an edge at which the regime may
-// stay the same.
+// lookahead is the number of edges that next searches for a change. After the last one, next returns an edge at which the
+// regime may stay the same.
 const lookahead = 128
 
 // next returns the time of the next change of the regime; zero: never.

@@ -94,12 +94,12 @@ func checkKeys(name string, m map[string]string, at *field.Path) field.ErrorList
 	return errs
 }
 
-// autoscalerKind is the only kind whose lowest minimum depends on the object: the API server accepts 0 with a metric
-// readable without pods.
+// autoscalerKind is the only kind whose lowest minimum depends on the object. The API server accepts the minimum 0 only if
+// the autoscaler has a metric that is readable without pods.
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 
-// checkZero refuses a minimum of 0 for a template of an autoscaler without such a metric. Other objects are unknown
-// before they are written.
+// checkZero refuses a minimum of 0 for the template of an autoscaler without such a metric. Autoscalers without a template
+// are unknown before they are written, so they are not checked.
 func checkZero(triggers []v1alpha1.TimeTrigger, gk schema.GroupKind, manifest map[string]any, at *field.Path) field.ErrorList {
 	if gk != autoscalerKind || readsWithoutPods(manifest) {
 		return nil

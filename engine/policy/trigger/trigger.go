@@ -1,7 +1,7 @@
-// Package trigger compiles a Trigger or ClusterTrigger: prioritised windows of time that set min, max and size of
-// targets. The values in force at an instant follow only from the windows: the answer does not depend on earlier calls
-// or on the order of the triggers. Restoring belongs to the ledger; the package only returns claims, with start and
-// next change.
+// Package trigger compiles a Trigger or ClusterTrigger: prioritised windows of time that set min, max and size of targets.
+// The values in force at an instant follow only from the windows. They do not depend on earlier calls or on the order of
+// the triggers. The package only returns claims, with the start of each claim and the time of the next change. The ledger
+// restores the targets.
 //
 // Decisions (docs/decisions): 0010.
 package trigger
@@ -68,8 +68,8 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	}, nil
 }
 
-// needs returns bounds for min and max; a size belongs to the object itself or, through an autoscaler, to the
-// autoscaler's target.
+// needs returns the capabilities that triggers need. Min and max need bounds. A size needs scale: it belongs to the object
+// itself or to the target of an autoscaler.
 func needs(rules v1alpha1.TriggerRules) []v1alpha1.Capability {
 	out := []v1alpha1.Capability{v1alpha1.CapabilityBounds}
 	for _, t := range rules.Triggers {
@@ -85,8 +85,8 @@ type triggers struct {
 	set set
 }
 
-// pipeline reads from top to bottom: the windows decide the triggers in force and their combined values; the size is
-// enforced, or set once under an autoscaler.
+// pipeline reads from top to bottom. The windows decide the triggers in force and their combined values. The size is then
+// enforced, or set only once if the target has an autoscaler.
 func (p *triggers) pipeline() pipeline.Pipeline {
 	return pipeline.Pipeline{
 		pipeline.Func("window", p.window),
@@ -152,7 +152,7 @@ func (p *triggers) state(now time.Time) policy.State {
 	return policy.State{Name: r.phase.String(), Active: r.active(), Since: r.since, Next: next, Message: r.describe(next)}
 }
 
-// field returns the fields of the spec that give a bound at an instant.
+// field returns the fields of the spec that give the value of a bound at an instant.
 func (p *triggers) field(now time.Time, facet string) string {
 	r := p.set.at(now)
 	part := "during"

@@ -106,14 +106,14 @@ func named(v v1alpha1.TriggerValues) []value {
 	return []value{{"min", v.Min}, {"max", v.Max}, {"replicas", v.Replicas}}
 }
 
-// checkKinds checks the values against the listed kinds as far as known: a bound below the kind's lowest, and a value
-// without a place in any listed kind.
+// checkKinds checks the values against the listed kinds, as far as the kinds are known. A bound below the lowest bound of
+// a kind is an error. A value that no listed kind has a field for is an error too.
 func checkKinds(rules v1alpha1.TriggerRules, gks []schema.GroupKind, ctx Context, at *field.Path) field.ErrorList {
 	kinds := make(map[schema.GroupKind]policy.AdaptedKind, len(gks))
 	for _, gk := range gks {
 		k, ok := ctx.Kind(gk)
 		if !ok {
-			return nil // an unknown kind may have a place for every value
+			return nil // an unknown kind may have a field for every value
 		}
 		kinds[gk] = k
 	}
