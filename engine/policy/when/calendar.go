@@ -14,10 +14,11 @@ import (
 	"flyball.dev/flyball/engine/timeline/ical"
 )
 
-// Calendars finds a compiled calendar by name.
+// Calendars returns the compiled calendar of a name; false: there is no valid one.
 type Calendars func(name string) (timeline.Timeline, bool)
 
-// Sources are the inputs of a calendar besides its spec. At apply both are nil, because a missing object may be created later.
+// Sources are the inputs of a calendar besides its spec. Both fields are nil at apply, because a missing object may be
+// created later.
 type Sources struct {
 	// Calendars finds included calendars.
 	Calendars Calendars
@@ -107,7 +108,8 @@ func included(names []string, from Sources, at *field.Path) (all []timeline.Time
 	return all, errs
 }
 
-// Cycle returns the way from a calendar over included calendars back to itself; nil: there is none.
+// Cycle returns the names on a way from a calendar through its included calendars back to itself; nil: there is no such
+// way.
 func Cycle(name string, includes func(name string) []string) (way []string) {
 	seen := map[string]bool{}
 	var visit func(from string, above []string) []string
@@ -129,11 +131,11 @@ func Cycle(name string, includes func(name string) []string) (way []string) {
 	return slices.Clip(visit(name, nil))
 }
 
-// maxIncluded bounds the calendars that a calendar includes, directly and through others, each as often as it is included: every
-// question about a day asks them all.
+// maxIncluded is the maximum number of calendars that a calendar includes, directly and through others. A calendar counts
+// each time it is included, because every question about a day asks it each time.
 const maxIncluded = 64
 
-// Includes returns the error of a calendar that includes itself, or too many others.
+// Includes returns an error if a calendar includes itself or too many others.
 func Includes(name string, includes func(name string) []string, at *field.Path) field.ErrorList {
 	at = at.Child("include")
 	if way := Cycle(name, includes); way != nil {
@@ -147,7 +149,7 @@ func Includes(name string, includes func(name string) []string, at *field.Path) 
 			if left--; left < 0 {
 				break
 			}
-			if !inside[inner] { // a circle further down is an error of its own calendars
+			if !inside[inner] { // a circle further down is reported as an error of the calendars in it
 				count(inner)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// Zone loads an IANA time zone; an unknown zone is an error, never silently a different zone.
+// Zone loads an IANA time zone. An unknown zone is an error, and is never replaced silently by another zone.
 func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
 	loc, err := timeline.LoadZone(name)
 	if err != nil {
@@ -22,7 +22,7 @@ func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
 	return loc, nil
 }
 
-// Window compiles one window. loc is the zone of the policy, which the window's own overrules.
+// Window compiles one window. loc is the time zone of the policy; a time zone of the window itself overrules it.
 func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Timeline, field.ErrorList) {
 	spec := timeline.WindowSpec{Name: w.Name, Filter: filter(w), From: w.From, To: w.To, Cron: w.Cron, Until: w.Until, Start: w.Start,
 		End:       w.End,
@@ -42,7 +42,7 @@ func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Tim
 		var err error
 		if spec.Duration, err = timeline.ParseDurationOrZero(string(w.Duration)); err != nil {
 			errs = append(errs, field.Invalid(at.Child("duration"), w.Duration, err.Error()))
-			spec.Duration = time.Second // it is given, and other errors are reported as well
+			spec.Duration = time.Second // any length will do: the window is invalid, and only its other errors are still wanted
 		}
 	}
 	window, es := timeline.ParseWindow(spec, loc, at)
@@ -68,7 +68,7 @@ func filter(w v1alpha1.Window) (f face.Filter) {
 	return f
 }
 
-// Windows compiles a list of windows. A repeated name is an error (Repeated).
+// Windows compiles a list of windows. A repeated name is an error, as in Repeated.
 func Windows(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]timeline.Timeline, field.ErrorList) {
 	errs := Repeated(ws, at)
 	out, es := EveryWindow(ws, loc, at)
@@ -89,11 +89,11 @@ func Repeated(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// MaxCrons is the maximum number of windows with a cron in a policy. Their ends are found by a search, and other
-// policies wait during the search.
+// MaxCrons is the maximum number of windows with a cron in a policy. The ends of these windows are found by a search, and
+// other policies wait during the search.
 const MaxCrons = 32
 
-// TooManyCrons returns the error of a list with more windows with a cron than allowed.
+// TooManyCrons returns an error for a list with more than MaxCrons windows that have a cron.
 func TooManyCrons(ws []v1alpha1.Window, at *field.Path) field.ErrorList {
 	n := 0
 	for i := range ws {
@@ -124,8 +124,8 @@ func EveryWindow(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]ti
 	return out, errs
 }
 
-// Effects compiles the calendars of a policy for timeline.Override. on is the effect that turns the policy's timeline on, off the
-// one that turns it off. Without calendars to look in, which is so at apply, only the references are checked.
+// Effects compiles the calendars of a policy for timeline.Override. on is the effect that turns the policy's timeline on,
+// and off is the effect that turns it off. At apply, calendars is nil, and only the references are checked.
 func Effects[R interface{ Use() (string, E) }, E ~string](refs []R, on, off E, calendars Calendars, at *field.Path) ([]timeline.Effect,
 	field.ErrorList) {
 	var errs field.ErrorList
