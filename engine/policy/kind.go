@@ -26,7 +26,7 @@ type Context struct {
 	Scope selector.Scope
 	// Calendars returns the calendars named by a spec. Nil: calendars are not checked.
 	Calendars when.Calendars
-	// Unreadable reports whether a calendar is there and cannot be read. Nil: none is.
+	// Unreadable reports whether a calendar exists and cannot be read. Nil: every existing calendar can be read.
 	Unreadable func(name string) bool
 	// Kinds returns the properties of an adapted kind; false: unknown (yet), and checks that depend on them are
 	// skipped. Nil: all kinds are unknown.
@@ -48,7 +48,7 @@ func (c Context) Kind(gk schema.GroupKind) (AdaptedKind, bool) {
 	return c.Kinds(gk)
 }
 
-// RefuseKinds returns an error for each kind known to be unfit; why is the reason.
+// RefuseKinds returns an error for each kind that is known to be unfit. why is the reason in the error.
 func (c Context) RefuseKinds(kinds []schema.GroupKind, at *field.Path, unfit func(AdaptedKind) bool, why string) field.ErrorList {
 	var errs field.ErrorList
 	for _, gk := range kinds {
@@ -81,7 +81,7 @@ type AdaptedKind struct {
 	HeedsCosts bool
 	// Version is the API version in use; empty: unknown.
 	Version string
-	// Refers reports whether a manifest of the kind, complete with its name, names its scale target; nil: unknown.
+	// Refers reports whether a complete manifest of the kind has the name of its scale target; nil: unknown.
 	Refers func(manifest []byte) bool
 }
 
@@ -103,7 +103,7 @@ type Kind struct {
 	// Restricts is true if objects of the kind restrict changes of workloads. Then the role edit grants no right to
 	// write them (the role admin does), and the deletion of active objects is judged at admission.
 	Restricts bool
-	// New returns an empty object of the kind, NewList an empty list.
+	// New returns an empty object of the kind. NewList returns an empty list of the kind.
 	New     func() Object
 	NewList func() runtime.Object
 	// Compile compiles an object. With errors, the policy is Broken.
@@ -124,7 +124,8 @@ type Meta struct {
 	Calendars []string
 	// Kinds are the kinds on which the validity of the object depends.
 	Kinds []schema.GroupKind
-	// Rights returns the rights that the engine uses on behalf of the object. Nil: none for any object.
+	// Rights returns the rights that the engine uses on behalf of the object. Nil: the engine uses no right for any object
+	// of the kind.
 	Rights func() []Right
 }
 

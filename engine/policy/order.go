@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Order lists waves of a policy's targets in the order of waking, the targets of no wave last. Sleeping goes backwards.
+// Order lists the waves of a policy's targets in the order of waking. The last wave has the targets of no other wave.
+// Targets fall asleep in the reverse order.
 type Order struct {
 	Waves []Wave
 }
@@ -20,22 +21,23 @@ type Order struct {
 type Wave struct {
 	// Name is for messages.
 	Name string
-	// Part selects the targets; nil: the targets of no other wave.
+	// Part selects the targets of the wave; nil: the targets of no other wave.
 	Part *selector.Selector
-	// Ready is true if the next wave waits until the targets have settled, and not only until they are written.
+	// Ready is true if the next wave waits until the targets have settled. Otherwise it only waits until they are written.
 	Ready bool
-	// Timeout is the longest wait of the next wave. Stop is true if it waits on afterwards.
+	// Timeout is the longest time for which the next wave waits. Stop is true if the next wave does not begin even after
+	// this time.
 	Timeout time.Duration
 	Stop    bool
 }
 
-// Place returns the place, from 0, of the wave of an object.
+// Place returns the place of an object's wave in the order, from 0.
 func (o *Order) Place(gk schema.GroupKind, obj *workload.Object) int {
 	i := slices.IndexFunc(o.Waves, func(w Wave) bool { return w.Part == nil || w.Part.Picks(gk, obj, nil) })
 	return i // the last wave takes every object
 }
 
-// After returns the places of the waves for which the wave at a place waits, in their order.
+// After returns the places of the waves that come before the wave at a place, in their order.
 func (o *Order) After(place int, d workload.Direction) []int {
 	var before []int
 	if d == workload.DirectionUp {
@@ -55,7 +57,7 @@ func (o *Order) Title(place int) string {
 	return fmt.Sprintf("%s (%d of %d)", o.Waves[place].Name, place+1, len(o.Waves))
 }
 
-// NeedsReady reports whether the policy looks at the state of its targets; false for a nil order.
+// NeedsReady reports whether a wave of the policy waits until targets have settled; false for a nil order.
 func (o *Order) NeedsReady() bool {
 	return o != nil && slices.ContainsFunc(o.Waves, func(w Wave) bool { return w.Ready })
 }

@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Limit bounds the changes of a policy in one direction. A batch has at most Batch changes, and the next batch begins
-// Delay after the begin of this one, or later. The zero Limit is no limit.
+// Limit bounds the changes of a policy in one direction. A batch has at most Batch changes. The next batch begins at the
+// earliest Delay after the begin of this batch. The zero Limit is no limit.
 type Limit struct {
 	Batch int
 	Delay time.Duration
@@ -49,8 +49,8 @@ type Template struct {
 	// other metadata besides these and the name.
 	Labels, Annotations []string
 	Opaque              bool
-	// Governs is the scale target of the object, which is created only if no other autoscaler scales the target. Empty:
-	// it is always created.
+	// Governs is the scale target of the object. The object is then created only if no other autoscaler scales this target.
+	// Empty: the object is always created.
 	Governs workload.Ref
 }
 
@@ -81,7 +81,7 @@ type Policy struct {
 	Pipeline pipeline.Pipeline
 	// State returns the state of the policy at an instant.
 	State func(now time.Time) State
-	// Down and Up limit the changes that reduce capacity and that restore it.
+	// Down limits the changes that reduce capacity. Up limits the changes that restore capacity.
 	Down, Up Limit
 	// Order is the order in which targets wake; nil: all at once.
 	Order *Order
@@ -106,7 +106,7 @@ type Reporter interface {
 	FillStatus(obj Object, state State, applied []Applied) (activeBefore string)
 }
 
-// Applied are a policy's values in place on one target; nil: no such value.
+// Applied has the values of a policy that are in place on one target; nil: no such value is.
 type Applied struct {
 	Target             workload.Ref
 	Min, Max, Replicas *int64
@@ -124,7 +124,7 @@ type Maker interface {
 	Template() *Template
 }
 
-// Leaver is an extra of policies that may leave their created objects when they no longer want them.
+// Leaver is an extra of policies that may leave their created object in place when they no longer want it.
 type Leaver interface {
 	// LeavesMade reports whether the object stays. It then loses its owner reference.
 	LeavesMade() bool

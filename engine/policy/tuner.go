@@ -12,18 +12,19 @@ import (
 // Tuner is an extra of policies that learn from the usage of their targets' pods. The engine measures usage and keeps a
 // Learner for each target; the result of a Learner reaches the pipeline as advice.
 type Tuner interface {
-	// Precedence orders the tuning policies of a target: the highest wins, and among equals the first name.
+	// Precedence returns the rank among the tuning policies of a target. The highest rank wins; among equal ranks the first
+	// name wins.
 	Precedence() int32
 	// Mode returns how recommendations are applied.
 	Mode() v1alpha1.TortoiseMode
 	// MaxDisruption returns the largest share of targets, in percent, whose pods may restart at once because of tuning.
 	MaxDisruption() int
-	// ActsOnTargets reports whether the policy changes targets. It does not if it only recommends.
+	// ActsOnTargets reports whether the policy changes targets. A policy that only recommends does not.
 	ActsOnTargets() bool
-	// NewLearner returns a Learner for a target, from the kept state of an earlier Learner; empty: a new one. The error means
-	// that the kept state is unreadable.
+	// NewLearner returns a Learner for a target with the kept state of an earlier Learner. With an empty state, the Learner
+	// begins anew. The error means that the kept state is unreadable.
 	NewLearner(kept []byte) (Learner, error)
-	// Adopt returns a Learner that continues an earlier form's Learner with its learnt state.
+	// Adopt returns a Learner of this form of the policy. It goes on with the learnt state of a Learner of an earlier form.
 	Adopt(Learner) Learner
 	// Source returns the source of usage.
 	Source() Source
@@ -33,12 +34,12 @@ type Tuner interface {
 
 // Source is a source of usage.
 type Source struct {
-	// Recorded is true for a server with a history, and Window is the requested length of the history. Otherwise the
-	// source is the metrics API.
+	// Recorded is true if the source is a server with a history. Window is then the requested length of the history.
+	// Otherwise the source is the metrics API.
 	Recorded bool
 	Window   time.Duration
 	// Vertical is true if requests come from the targets' VerticalPodAutoscalers. MakesVertical is true if a missing
-	// one is to be created.
+	// VerticalPodAutoscaler is to be created.
 	Vertical, MakesVertical bool
 }
 
@@ -68,11 +69,12 @@ type Seen struct {
 	Since time.Time
 	// Own are the owner's requests and limits.
 	Own workload.Allocations
-	// Replicas is the wanted number of replicas, Ready the number of ready pods.
+	// Replicas is the wanted number of replicas. Ready is the number of ready pods.
 	Replicas, Ready int
 	// Requested is the average request of the ready pods, in milli-CPU by container; empty: unknown.
 	Requested map[string]int64
-	// Least and Largest are the smallest and the largest request of any pod, ready or not, by container; empty: unknown.
+	// Least is the smallest request of any pod, ready or not, by container. Largest is the largest such request. Empty:
+	// unknown.
 	Least, Largest map[string]workload.Requests
 	// Started are the times from creation to readiness of the pods that became ready since the last call.
 	Started []time.Duration
@@ -84,7 +86,7 @@ type Seen struct {
 	Verticals []SeenVertical
 	// Pods is the state of in-place changes of the pods.
 	Pods SeenPods
-	// Node is the capacity for pods of the largest node, by resource; zero: unknown.
+	// Node has the largest allocatable resources of a node; zero: unknown.
 	Node workload.Requests
 }
 
@@ -95,11 +97,11 @@ type SeenPods struct {
 	// InTemplate is true if the policy has set requests in the pod template. Refused is true if a pod cannot be
 	// changed in place.
 	InTemplate, Refused bool
-	// Settled says that nothing is under way on the target. Stuck says why the roll-out of what is in the template does not become
-	// ready; empty: it does.
+	// Settled is true if no roll-out or other change of the target is under way. Stuck is the reason why pods from the
+	// current template do not become ready; empty: nothing hinders them.
 	Settled bool
 	Stuck   string
-	// Unable says why pods get no more CPU for their start; empty: they can.
+	// Unable is the reason why pods get no additional CPU for their start; empty: they can get it.
 	Unable string
 }
 
@@ -112,7 +114,7 @@ type SeenGovernor struct {
 
 // Found is the result of a Learner.
 type Found struct {
-	// Advice is the tuning advice; By is empty. Nil: none (yet).
+	// Advice is the tuning advice, without its field By. Nil: there is no advice (yet).
 	Advice *workload.Advice
 	// Report is the result for users, without the mode and the applied values.
 	Report v1alpha1.RecommendationStatus
@@ -122,7 +124,7 @@ type Found struct {
 	Saved workload.Requests
 	// Next is the time of the next planned change; zero: none.
 	Next time.Time
-	// Chose is true if the numbers were chosen anew, which is slow.
+	// Chose is true if the numbers were chosen anew in this call, which is slow.
 	Chose bool
 }
 

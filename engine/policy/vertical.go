@@ -12,14 +12,14 @@ const VerticalOff = "Off"
 // SeenVertical is a VerticalPodAutoscaler (autoscaling.k8s.io) of a target.
 type SeenVertical struct {
 	Name string
-	// Mode is its update mode. In every mode except Off it changes requests of pods itself.
+	// Mode is the update mode. In every mode except Off, the VerticalPodAutoscaler changes requests of pods itself.
 	Mode string
-	// Containers are its rules by container. The name "*" covers every container without a rule of its own.
+	// Containers are the rules by container. The name "*" covers every container without a rule of its own.
 	Containers []VerticalRule
-	// Recommended is its recommendation by container; empty: none yet.
+	// Recommended is the recommendation by container; empty: none yet.
 	Recommended map[string]VerticalRequests
-	// LowConfidence is true if it has too few samples, NoPods if its selector matches no pods. Message is its message
-	// about that, or about a missing recommendation.
+	// LowConfidence is true if the VerticalPodAutoscaler has too few samples. NoPods is true if its selector matches no
+	// pods. Message is its message about one of these problems or about a missing recommendation.
 	LowConfidence, NoPods bool
 	Message               string
 }
@@ -27,7 +27,7 @@ type SeenVertical struct {
 // VerticalRule is a VerticalPodAutoscaler's rule for a container.
 type VerticalRule struct {
 	Container string
-	// Off is true if the container is left alone. Resources are the changed resources; empty: CPU and memory.
+	// Off is true if the container is not changed. Resources are the resources that are changed; empty: CPU and memory.
 	Off       bool
 	Resources []workload.Resource
 }
