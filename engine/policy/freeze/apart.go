@@ -12,15 +12,16 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxLooks bounds the number of examined windows of maintenance windows for one rule's warnings: a year of daily windows takes 1464.
-// maxAllLooks bounds them for all rules together: some tenths of a second.
+// maxLooks is the maximum number of windows that the warnings of one rule may examine. A comparison of daily windows over
+// a year examines 1464. maxAllLooks is the maximum for all rules together, which takes some tenths of a second.
 const maxLooks, maxAllLooks = 4000, 200_000
 
 // Namespaces yields all namespaces with their labels.
 type Namespaces func(yield func(name string, labels workload.Pairs) bool)
 
-// Apart returns warnings about maintenance windows over the same objects that are never open together with a rule within a year:
-// each denies the changes that the other lets through. Cluster-scoped objects are left out.
+// Apart returns warnings about maintenance windows over the same objects that are never open at the same time as a rule
+// within a year. Each of the two denies the changes that the other lets through. Cluster-scoped objects are not
+// considered.
 func (s *Set) Apart(r *Rule, namespaces Namespaces, now time.Time) (warnings []string) {
 	if !r.closes() {
 		return nil
@@ -38,8 +39,8 @@ func (s *Set) Apart(r *Rule, namespaces Namespaces, now time.Time) (warnings []s
 	return warnings
 }
 
-// NeverOpen returns, by maintenance window, the texts about the others over the same objects that are never open together with it
-// within a year. Of very many windows it compares some.
+// NeverOpen returns, for each maintenance window, texts about other maintenance windows over the same objects that are
+// never open at the same time within a year. If there are very many windows, it compares only some of them.
 func (s *Set) NeverOpen(namespaces Namespaces, now time.Time) map[workload.Policy][]string {
 	own, wide := map[string][]*Rule{}, []*Rule(nil)
 	for _, r := range s.Rules() {
@@ -76,7 +77,7 @@ func (s *Set) NeverOpen(namespaces Namespaces, now time.Time) map[workload.Polic
 	return found
 }
 
-// shutText returns the text about a maintenance window that is never open together with the one that is spoken of.
+// shutText returns the text about a maintenance window that is never open at the same time as the one that gets the text.
 func shutText(other *Rule, always workload.Change) string {
 	return fmt.Sprintf("%s selects the same objects, and for a year none of its windows is open at the same time as one of these: %s is "+
 		"always denied; give both a time in common, or have one select or deny less", other.id, strings.Join(always.Names(), ", "))
@@ -119,8 +120,8 @@ func (p *pairing) reached(r *Rule) (names []string) {
 	return names
 }
 
-// shut returns the actions that one of two maintenance windows denies at each instant of a year; none: this is not certain.
-// reached are the namespaces of the first.
+// shut returns the actions that at least one of two maintenance windows denies at each instant of a year; none: no action
+// is certain to be denied. reached are the namespaces that a reaches.
 func (p *pairing) shut(a, b *Rule, reached []string) workload.Change {
 	always := a.deny & b.deny
 	if p.looks--; p.looks < 0 || always == 0 || !selector.MayShare(a.reach.selector, b.reach.selector) ||

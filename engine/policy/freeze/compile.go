@@ -29,7 +29,7 @@ type draft struct {
 	target selection
 	rules  v1alpha1.FreezeRules
 	times  v1alpha1.FreezePeriod
-	// suspend is spec.suspend; entries of namespaced kinds have no namespaces.
+	// suspend is spec.suspend. Entries of namespaced kinds have no namespaces.
 	suspend []v1alpha1.ClusterFreezeSuspend
 	status  *v1alpha1.FreezeStatus
 }
@@ -88,9 +88,9 @@ func exceptionDraftOf(obj any) (exceptionDraft, bool) {
 	return exceptionDraft{}, false
 }
 
-// CompileObject compiles an object (a pointer to the API type) of any of the six kinds into a rule or an exception.
-// With errors it returns neither: an unreadable freeze denies nothing, and an unreadable exception lifts nothing. An
-// object of another kind is an error of the caller.
+// CompileObject compiles an object (a pointer to the API type) of any of the six kinds into a rule or an exception. With
+// errors it returns nil for both: an unreadable freeze denies nothing, and an unreadable exception lifts nothing. An
+// object of another kind is a fault in the caller.
 func CompileObject(obj any, ctx Context) (*Rule, *Exception, field.ErrorList) {
 	if d, ok := draftOf(obj); ok {
 		rule, errs := compileRule(d, ctx)
@@ -156,13 +156,13 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 // onlySuspends reports whether the list of denied actions is given and empty.
 func (d draft) onlySuspends() bool { return d.rules.Deny != nil && len(d.rules.Deny) == 0 }
 
-// enforcement returns the consequence for a denied change: the spec's value or the default.
+// enforcement returns the consequence for a denied change, which is the value of the spec or the default.
 func (d draft) enforcement() v1alpha1.Enforcement {
 	return cmp.Or(d.rules.Enforcement, v1alpha1.EnforcementDeny)
 }
 
-// labelChanges returns the consequence for an edit of labels that takes an object out of the target: the spec's value
-// or the default.
+// labelChanges returns the consequence for an edit of labels that takes an object out of the target. It is the value of
+// the spec or the default.
 func (d draft) labelChanges(at *field.Path) (v1alpha1.LabelChanges, field.ErrorList) {
 	switch given := d.rules.LabelChanges; {
 	case given != "":
@@ -179,7 +179,7 @@ func (d draft) refusesLeaving() bool {
 	return changes == v1alpha1.LabelChangesDeny && d.target.byObjectMetadata()
 }
 
-// guardAhead returns the time before each start of denying in which a rule is guarded.
+// guardAhead returns how long before each start of denying a rule is already guarded.
 func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
 	if d.rules.GuardAhead == "" {
 		return defaultGuardAhead, nil
@@ -191,7 +191,7 @@ func (d draft) guardAhead(at *field.Path) (time.Duration, field.ErrorList) {
 	return ahead, nil
 }
 
-// letFinish returns the time after each start of denying in which controllers may finish roll-outs.
+// letFinish returns for how long after each start of denying controllers may finish roll-outs.
 func (d draft) letFinish(at *field.Path) (time.Duration, field.ErrorList) {
 	if d.rules.LetFinish == "" {
 		return 0, nil
@@ -203,8 +203,9 @@ func (d draft) letFinish(at *field.Path) (time.Duration, field.ErrorList) {
 	return long, nil
 }
 
-// denies returns when the rule denies, the first second after its last denial, and the names of calendars that are missing. A freeze whose
-// calendar is missing still denies at its other times: if it denied nothing, whoever deletes a Calendar would lift it.
+// denies returns the times when the rule denies, the first second after its last denial, and the names of missing
+// calendars. A freeze with a missing calendar still denies at its other times. Otherwise any user who deletes a Calendar
+// would lift the freeze.
 func (d draft) denies(loc *time.Location, calendars when.Calendars, at *field.Path) (denies timeline.Timeline, end int64, missing []string,
 	errs field.ErrorList) {
 	parts, end, errs := d.period(at)
@@ -237,8 +238,9 @@ func (d draft) denies(loc *time.Location, calendars when.Calendars, at *field.Pa
 	return denies, end, missing, nil
 }
 
-// distrust has the rule deny for as long as a calendar with the effect Frozen is there and cannot be read: the days of the freeze
-// are not known, and a broken file or include must not lift it. In the meantime the engine neither suspends nor restores.
+// distrust makes the rule deny as long as a calendar with the effect Frozen exists and cannot be read. The days of the
+// freeze are then unknown, and a broken file or include must not lift the freeze. In the meantime the engine neither
+// suspends nor restores.
 func (r *Rule) distrust(ctx Context, at *field.Path) {
 	for i, c := range r.calendars {
 		if ctx.Unreadable == nil || !ctx.Unreadable(c.Name) {
@@ -254,7 +256,7 @@ func (r *Rule) distrust(ctx Context, at *field.Path) {
 	}
 }
 
-// period returns the time from startTime to endTime, if it is given, and its end.
+// period returns the time from startTime to endTime, if the spec gives them, and the instant of endTime.
 func (d draft) period(at *field.Path) (during []timeline.Timeline, end int64, errs field.ErrorList) {
 	start, stop := d.times.StartTime, d.times.EndTime
 	freezes := slices.ContainsFunc(d.times.Calendars, func(c v1alpha1.FreezeCalendar) bool { return c.Effect == v1alpha1.EffectFrozen })

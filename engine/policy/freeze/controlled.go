@@ -9,8 +9,8 @@ import (
 
 type pair struct{ kind, made schema.GroupKind }
 
-// controlled lists kinds with the kinds that their controllers generate: an edit of a generated object also changes the
-// running pods.
+// controlled lists kinds together with the kinds that their controllers generate. An edit of a generated object also
+// changes the running pods.
 var controlled = []pair{
 	{schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}},
 	{schema.GroupKind{Group: "argoproj.io", Kind: "Rollout"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}},
@@ -18,13 +18,13 @@ var controlled = []pair{
 	{schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}},
 }
 
-// Makes reports whether the controller of a kind makes objects of a kind, and sets their counts.
+// Makes reports whether the controller of a kind creates objects of the kind made and sets their counts.
 func Makes(kind, made schema.GroupKind) bool {
 	return slices.Contains(controlled, pair{kind, made})
 }
 
-// Unjudged returns warnings about generated kinds that the rule does not list although it lists the generating kind:
-// each object is judged by its own kind, regardless of its controller.
+// Unjudged returns warnings about generated kinds that the rule does not list although it lists the generating kind. The
+// changes of such objects are not judged, because each object is judged by its own kind, regardless of its controller.
 func (r *Rule) Unjudged() (warnings []string) {
 	for _, c := range controlled {
 		if r.reach.selector.MatchesKind(c.kind) && !r.reach.selector.MatchesKind(c.made) {

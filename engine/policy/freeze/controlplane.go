@@ -23,8 +23,9 @@ var components = sets.New(
 
 const controllerPrefix = "system:serviceaccount:kube-system:"
 
-// ControlPlane reports whether a user is one of the control plane's own controllers. Their changes follow from changes by users and
-// are not judged: children of a deleted owner are collected, a CronJob creates its Jobs, an autoscaler scales within its bounds.
+// ControlPlane reports whether a user is one of the control plane's own controllers. Their changes follow from changes by
+// users and are not judged. For example, they delete the children of a deleted owner, create the Jobs of a CronJob, or
+// scale within the bounds of an autoscaler.
 func ControlPlane(user string) bool {
 	if name, ok := strings.CutPrefix(user, controllerPrefix); ok {
 		return controllers.Has(name)

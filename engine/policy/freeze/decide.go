@@ -14,27 +14,28 @@ import (
 // Facts are the metadata of one version of an object used by selections.
 type Facts struct {
 	Labels workload.Pairs
-	// Annotations need only the keys of Set.AnnotationKeys.
+	// Annotations needs only the keys of Set.AnnotationKeys.
 	Annotations workload.Pairs
 }
 
-// same reports whether two versions are equal for selections. Most edits leave labels alone.
+// same reports whether two versions are equal for selections, as they are after most edits.
 func (f *Facts) same(other *Facts) bool {
 	return f == other || other != nil && slices.Equal(f.Labels, other.Labels) && slices.Equal(f.Annotations, other.Annotations)
 }
 
 // Request is one change requested by a user.
 type Request struct {
-	// Actions are the actions of the change, as classified by the adapter. None: only the effect on labels and annotations counts.
+	// Actions are the actions of the change, as classified by the adapter. Without actions, only the changes of labels and
+	// annotations are judged.
 	Actions workload.Change
 	// Kind, Namespace and Name identify the object; Namespace is empty for a cluster-scoped object.
 	Kind            schema.GroupKind
 	Namespace, Name string
-	// NamespaceLabels are the namespace's label sets: one, or two during relabelling. A policy matches under either
-	// set, an exception only under both.
+	// NamespaceLabels are the label sets of the namespace: one, or two while it is relabelled. A policy matches under either
+	// set. An exception must match under both.
 	NamespaceLabels []workload.Pairs
-	// Old and New are the object before and after; nil: absent. A policy matches if it selects either, an exception
-	// only if it selects both.
+	// Old is the object before the change and New is the object after it; nil: no such object. A policy matches if it
+	// selects either version. An exception must select both.
 	Old, New *Facts
 	// Finishing are the actions by which a controller carries on a roll-out that is under way.
 	Finishing workload.Change
@@ -43,23 +44,24 @@ type Request struct {
 	Groups []string
 	// Now is the instant of the request.
 	Now time.Time
-	// DryRun does not change the verdict: it makes the caller count nothing.
+	// DryRun does not change the verdict. It tells the caller to count nothing.
 	DryRun bool
-	// Terminating is true if the namespace is being deleted: its objects will be deleted anyway.
+	// Terminating is true if the namespace is being deleted. Such a request is allowed, because the objects will be deleted
+	// anyway.
 	Terminating bool
-	// Deleting is true if the object has a deletion timestamp: another deletion request changes nothing.
+	// Deleting is true if the object has a deletion timestamp. Another deletion request then changes nothing.
 	Deleting bool
 }
 
-// Denial is the objection of one rule to a request.
+// Denial is the denial of a request by one rule.
 type Denial struct {
 	Policy      workload.Policy
 	Enforcement v1alpha1.Enforcement
-	// Actions are the denied actions of the request, without those lifted by exceptions.
+	// Actions are the denied actions of the request, without the actions lifted by exceptions.
 	Actions workload.Change
 	// Leaves is true if the object would leave the rule by an edit of its labels or annotations, and the rule refuses this.
 	Leaves bool
-	// Until is the time at which the rule stops denying; zero: never.
+	// Until is the time at which the rule stops denying; zero: it never stops.
 	Until time.Time
 	// Reason is the rule's reason, contact and documentation as text; may be empty.
 	Reason string
@@ -74,13 +76,13 @@ func (d *Denial) Names() []string {
 	return names
 }
 
-// Lift is the part of one rule's denial lifted by one exception.
+// Lift is the part of one rule's denial that one exception lifts.
 type Lift struct {
 	Policy, Exception workload.Policy
 	Actions           workload.Change
 }
 
-// Finish is the part of one rule's denial that its spec.letFinish lets through until a time.
+// Finish is the part of one rule's denial that spec.letFinish of the rule lets through until a time.
 type Finish struct {
 	Policy  workload.Policy
 	Actions workload.Change
@@ -89,22 +91,23 @@ type Finish struct {
 
 // Verdict is the answer to a Request.
 type Verdict struct {
-	// Allowed is false if a rule with the enforcement Deny denies.
+	// Allowed is false if a rule with the enforcement Deny denies the request.
 	Allowed bool
 	// Enforcement is the strictest enforcement among the denials; empty: no denial.
 	Enforcement v1alpha1.Enforcement
-	// Denials are the objections of all rules and enforcements, in order of the rules' names.
+	// Denials are the denials by all rules, with any enforcement, sorted by the rules' names.
 	Denials []Denial
-	// Lifts are the parts lifted by exceptions, in order of the rules' names and then of the exceptions'.
+	// Lifts are the parts lifted by exceptions, sorted by the rules' names and then by the exceptions' names.
 	Lifts []Lift
-	// Finishes are the parts let through for roll-outs that had begun, in order of the rules' names.
+	// Finishes are the parts let through for roll-outs that had begun before, sorted by the rules' names.
 	Finishes []Finish
 	// Warnings are the messages to the user: one for each denial with the enforcement Warn.
 	Warnings []string
-	// NextAllowed is the first instant at which no rule would refuse the request any more, with future exceptions
-	// included. Zero: not found, or the request is allowed.
+	// NextAllowed is the first instant at which no rule would refuse the request any more. The search considers future
+	// exceptions too. Zero: no such instant was found, or the request is allowed.
 	NextAllowed time.Time
-	// NotBefore is the end of an unsuccessful search for NextAllowed: the request is refused until then at least. Zero: for ever.
+	// NotBefore is the end of an unsuccessful search for NextAllowed: the request is refused at least until then. Zero: no
+	// end of the refusal is known, or NextAllowed is set, or the request is allowed.
 	NotBefore time.Time
 	// Message is the reason for the refusal; empty if the request is allowed.
 	Message string
@@ -167,11 +170,13 @@ type inquiry struct {
 	set     *Set
 	req     *Request
 	subject subject
-	// rules select the object and deny some of the actions, or its leaving, now or later.
+	// rules are the rules that select the object and deny some of the actions, or refuse that the object leaves them, now or
+	// later.
 	rules []*Rule
-	// leaving are the rules that refuse the object's leaving by its labels.
+	// leaving are the rules that the object would leave by the change and that refuse this.
 	leaving []*Rule
-	// exceptions select the object and admit the requester, now or later. They are looked up on first use.
+	// exceptions are the exceptions that select the object and admit the requester, now or later. searched is true once they
+	// have been looked up, on first use.
 	exceptions []*Exception
 	searched   bool
 }
@@ -195,7 +200,8 @@ func (s *Set) inquire(req *Request) *inquiry {
 	return q
 }
 
-// Concerning returns the rules that select the object of a request and deny some of its actions, now or later.
+// Concerning returns the rules that select the object of a request and deny some of its actions or its leaving, now or
+// later.
 func (s *Set) Concerning(req Request) []*Rule { return s.inquire(&req).rules }
 
 // LetsFinish reports whether a rule that denies a request now lets controllers finish roll-outs.
@@ -203,8 +209,8 @@ func (s *Set) LetsFinish(req Request) bool {
 	return slices.ContainsFunc(s.Concerning(req), func(r *Rule) bool { return !r.LetFinish(req.Now).IsZero() })
 }
 
-// leaves reports whether the object would leave a rule that refuses this. No exception lifts it, because the object
-// would stay out of the rule after the exception has ended.
+// leaves reports whether the object would leave a rule that refuses this. No exception lifts such a refusal, because the
+// object would stay out of the rule after the end of the exception.
 func (q *inquiry) leaves(r *Rule) bool { return slices.Contains(q.leaving, r) }
 
 // relabels reports whether different policies may select the object before and after the change.
@@ -228,8 +234,9 @@ func (req *Request) subject() subject {
 	return s
 }
 
-// denied returns the actions denied by a rule, active at the instant, without the actions lifted by exceptions, and at the instant of
-// the request without those that finish a roll-out. The actions let through are added to the verdict unless it is nil.
+// denied returns the actions that an active rule denies at an instant, without the actions lifted by exceptions. At the
+// instant of the request, actions that finish a roll-out are not denied while the rule lets roll-outs finish. The actions
+// let through are added to the verdict unless v is nil.
 func (q *inquiry) denied(r *Rule, at time.Time, v *Verdict) workload.Change {
 	left := r.deny & q.req.Actions
 	if done := left & q.req.Finishing; done != 0 && at.Equal(q.req.Now) {
@@ -256,7 +263,7 @@ func (q *inquiry) denied(r *Rule, at time.Time, v *Verdict) workload.Change {
 	return left
 }
 
-// usable returns the exceptions whose target and constraints hold for the request, at any time.
+// usable returns the exceptions that hold for the request at some time: their target and constraints fit.
 func (q *inquiry) usable() []*Exception {
 	if q.searched {
 		return q.exceptions
@@ -280,13 +287,15 @@ func (e *Exception) labelled(s *subject) bool {
 	return true
 }
 
-// maxWork bounds the search for the next allowed instant, in windows looked at: 39 years of two weekly windows that never meet,
-// five of daily windows. It takes some tens of milliseconds at most, so that an odd policy cannot keep the webhook busy.
+// maxWork is the maximum number of windows that the search for the next allowed instant examines. This is enough for 39
+// years of two weekly windows that never meet, or for five years of daily windows. The search takes some tens of
+// milliseconds at most, so a strange policy cannot keep the webhook busy.
 const maxWork = 16384
 
-// nextAllowed returns the first instant from now on without a denial by an enforced rule, and the rule that denies
-// until then. If the search ends without success, next is zero and searched is its end; if the denial never ends, both
-// are zero. Each step advances to the certain end of some denial, so that no allowed instant is missed.
+// nextAllowed returns the first instant from now on at which no enforced rule denies the request, and the rule that denies
+// until then. If the search ends without such an instant, next is zero and searched is the end of the search. If the
+// denial never ends, next and searched are zero. Each step advances to the certain end of a denial, so that no allowed
+// instant is missed.
 func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 	step := 0
 	for _, r := range q.rules {
@@ -306,8 +315,8 @@ func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 	return time.Time{}, at, last
 }
 
-// longestDenial returns, of the enforced rules that deny at an instant, the rule that certainly denies longest, and the
-// end; zero: for ever. Without a denial the rule is nil.
+// longestDenial returns the enforced rule whose denial at an instant certainly lasts longest, and the end of this denial;
+// zero: it never ends. The rule is nil if no enforced rule denies.
 func (q *inquiry) longestDenial(at time.Time) (until time.Time, by *Rule) {
 	for _, r := range q.rules {
 		if r.enforcement != v1alpha1.EnforcementDeny {
@@ -328,8 +337,8 @@ func (q *inquiry) longestDenial(at time.Time) (until time.Time, by *Rule) {
 	return until, by
 }
 
-// mayEnd returns the first instant after at when a rule's denial may end: its own end, or the start of an exception
-// that lifts a part of it.
+// mayEnd returns the first instant after at when a rule's denial may end. This is the end of the denial itself, or the
+// start of an exception that lifts a part of it.
 func (q *inquiry) mayEnd(r *Rule, at, end time.Time) time.Time {
 	now := at.Unix()
 	for _, e := range q.usable() {

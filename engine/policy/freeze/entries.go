@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// entry is a line of an exception's spec.policies with every policy it can ever stand for. Only the text and the
-// exception's own namespace decide this, so a policy created later never widens an exception.
+// entry is an entry of an exception's spec.policies, with every policy that it can ever name. Only the text and the
+// exception's own namespace decide which policies these are. So a policy created later never widens an exception.
 type entry struct {
 	text     string
 	policies []workload.Policy
@@ -21,7 +21,8 @@ var (
 	clusterKinds    = []string{ClusterKind, ClusterWindowKind}
 )
 
-// entries compiles spec.policies of an exception; namespace is the exception's own, empty for a ClusterFreezeException.
+// entries compiles spec.policies of an exception. namespace is the exception's namespace; empty: the exception is a
+// ClusterFreezeException.
 func entries(list []string, namespace string, at *field.Path) ([]entry, field.ErrorList) {
 	var out []entry
 	var errs field.ErrorList
@@ -36,7 +37,8 @@ func entries(list []string, namespace string, at *field.Path) ([]entry, field.Er
 	return out, errs
 }
 
-// readEntry returns the policies for Kind/namespace/name, Kind/name or name, or the error.
+// readEntry returns the policies that an entry names. The forms are Kind/namespace/name, Kind/name and name. fault is the
+// error; empty: the entry is valid.
 func readEntry(text, namespace string) (policies []workload.Policy, fault string) {
 	parts := strings.Split(text, "/")
 	name := parts[len(parts)-1]
@@ -81,8 +83,8 @@ func ownKinds(namespace string) []string {
 	return namespacedKinds
 }
 
-// Policies returns every policy named by the exception, existing or not, in order of their names; none: the exception
-// lifts every policy it can.
+// Policies returns every policy named by the exception, existing or not, sorted by name. An empty result means that the
+// exception lifts every policy that it can lift.
 func (e *Exception) Policies() []workload.Policy {
 	var out []workload.Policy
 	for _, entry := range e.entries {
@@ -92,7 +94,7 @@ func (e *Exception) Policies() []workload.Policy {
 	return slices.Compact(out)
 }
 
-// Missing returns the entries of an exception's spec.policies without a policy in the set, as written.
+// Missing returns the entries of an exception's spec.policies that name no policy of the set, as written.
 func (s *Set) Missing(e *Exception) []string {
 	var out []string
 	for _, entry := range e.entries {

@@ -4,10 +4,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// OfGoverned returns the request for the scale target of the request's object: the same user scales the target at the
-// same instant. facts are the current facts about the target, because the request does not change it. With nil facts
-// (unknown or absent target), policies that select by labels do not match. An autoscaler being deleted scales nothing
-// when its deletion is requested again, and neither does a request without a change.
+// OfGoverned returns the request for the scale target of the request's object: the same user scales the target at the same
+// instant. facts are the current facts about the target, because the request does not change it. If facts is nil (the
+// target is unknown or absent), policies that select by labels do not match. The returned request has no action if the
+// given one has none, or only deletes an autoscaler that is already being deleted.
 func (req Request) OfGoverned(target workload.Ref, facts *Facts) Request {
 	actions := req.Actions
 	if req.Deleting {

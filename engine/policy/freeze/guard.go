@@ -55,12 +55,14 @@ func Weakens(old, edited any) ([]string, error) {
 	return fields, nil
 }
 
-// startsBefore reports whether the period of a draft starts before that of another, or the other has none.
+// startsBefore reports whether the period of a draft starts before the period of another draft, or the other draft has no
+// period.
 func (d draft) startsBefore(other draft) bool {
 	return !d.times.StartTime.IsZero() && (other.times.StartTime.IsZero() || d.times.StartTime.Before(&other.times.StartTime))
 }
 
-// endsBefore reports whether the period of a draft ends before that of another, or it has none.
+// endsBefore reports whether the period of a draft ends before the period of another draft, or only the other draft has a
+// period.
 func (d draft) endsBefore(other draft) bool {
 	return !other.times.EndTime.IsZero() && (d.times.EndTime.IsZero() || d.times.EndTime.Before(&other.times.EndTime))
 }
@@ -71,14 +73,14 @@ func lacks[T any](before, after []T) bool {
 	})
 }
 
-// strictness returns a number that orders enforcements; below zero: unknown.
+// strictness returns a number that rises with the strictness of an enforcement; below zero: unknown.
 func strictness(e v1alpha1.Enforcement) int {
 	return slices.Index([]v1alpha1.Enforcement{v1alpha1.EnforcementAudit, v1alpha1.EnforcementWarn, v1alpha1.EnforcementDeny}, e)
 }
 
-// Guarding returns the rules guarded now (active, or starting soon) that depend on the adapter of a kind: an edit or
-// deletion of the adapter would change their verdicts or undo their suspensions. If the kind can be an autoscaler
-// according to the current adapter, the rules that deny Scale on other kinds are included.
+// Guarding returns the rules that are guarded now (active, or starting soon) and depend on the adapter of a kind. An edit
+// or deletion of the adapter would change their verdicts or undo their suspensions. governs is true if the kind can be an
+// autoscaler according to the current adapter. Then the rules that deny Scale on other kinds are included.
 func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Rule {
 	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)
@@ -88,8 +90,9 @@ func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Ru
 	})
 }
 
-// GuardingCalendar returns the rules guarded now that use a calendar or one of those that include it: an edit of its days would
-// change when they deny. A new calendar with the effect Frozen only adds days to the rules that name it.
+// GuardingCalendar returns the rules that are guarded now and use a calendar, directly or through a calendar that includes
+// it. An edit of the calendar's days would change the times when these rules deny. Rules that name a new calendar with the
+// effect Frozen are left out, because the calendar only adds days to them.
 func (s *Set) GuardingCalendar(name string, including sets.Set[string], isNew bool, now time.Time) []*Rule {
 	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)
@@ -125,7 +128,8 @@ func (s *Set) EscapesNamespace(namespace string, old, relabelled workload.Pairs,
 	return out
 }
 
-// EntersNamespace returns the exceptions, not over yet, that reach a namespace by its new labels, but not by its old ones.
+// EntersNamespace returns the exceptions that are not over and reach a namespace by its new labels, but not by its old
+// labels.
 func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, now time.Time) []*Exception {
 	var out []*Exception
 	for _, e := range s.Exceptions() {
@@ -137,8 +141,8 @@ func (s *Set) EntersNamespace(namespace string, old, relabelled workload.Pairs, 
 	return out
 }
 
-// GuardsNamespaces reports whether some rule guards the labels of namespaces now, and the time of the next possible
-// change; zero: never.
+// GuardsNamespaces reports whether some rule guards the labels of namespaces now. next is the time when this may change;
+// zero: never.
 func (s *Set) GuardsNamespaces(now time.Time) (guarded bool, next time.Time) {
 	for _, r := range s.rules {
 		if !r.ByNamespaceLabels() || r.Over(now) {
@@ -166,13 +170,14 @@ func (r *Rule) enforcedAt(now time.Time) bool {
 	return r.enforcement == v1alpha1.EnforcementDeny && r.denies.At(now).Active
 }
 
-// finishOf returns the time for controllers to finish roll-outs; 0: it is unreadable, and such a rule denies nothing.
+// finishOf returns the time for controllers to finish roll-outs. It is 0 for an unreadable value: such a rule denies nothing.
 func finishOf(d draft) time.Duration {
 	long, _ := d.letFinish(nil)
 	return long
 }
 
-// aheadOf returns the time for which a rule is guarded before its start; 0: it is unreadable, and such a rule denies nothing.
+// aheadOf returns how long before its start a rule is already guarded. It is 0 for an unreadable value: such a rule denies
+// nothing.
 func aheadOf(d draft) time.Duration {
 	ahead, _ := d.guardAhead(nil)
 	return ahead

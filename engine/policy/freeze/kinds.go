@@ -34,7 +34,7 @@ func Kinds() []policy.Kind {
 	return rows
 }
 
-// compile returns the policy that carries the rule or the exception for RuleOf and ExceptionOf.
+// compile returns the policy with the rule or the exception. RuleOf and ExceptionOf return these from the policy.
 func compile[PT policy.Object](obj PT, ctx Context) (*policy.Policy, field.ErrorList) {
 	rule, exception, errs := CompileObject(obj, ctx)
 	switch d, isRule := draftOf(obj); {
@@ -52,7 +52,8 @@ func compile[PT policy.Object](obj PT, ctx Context) (*policy.Policy, field.Error
 	}
 }
 
-// parts returns no shared status for an exception, because it acts on no target.
+// parts returns the parts of an object that the engine uses. An exception has no shared status, because it acts on no
+// target.
 func parts[PT policy.Object](obj PT) policy.Meta {
 	d, isRule := draftOf(obj)
 	if !isRule {
@@ -62,8 +63,8 @@ func parts[PT policy.Object](obj PT) policy.Meta {
 		Calendars: when.Names(d.times.Calendars)}
 }
 
-// rights returns the rights needed by a freeze or window: to put the kinds of spec.suspend to sleep. Without such kinds
-// it needs none.
+// rights returns the rights needed by a freeze or window: to put the kinds of spec.suspend to sleep. A freeze or window
+// without such kinds needs no right.
 func (d draft) rights() []policy.Right {
 	if len(d.suspend) == 0 {
 		return nil
@@ -143,8 +144,8 @@ func (o ruleExtras) JudgedKinds() []schema.GroupKind {
 	return o.rule.reach.selector.Kinds()
 }
 
-// FillStatus implements policy.Reporter. It writes only instants from the policy itself, so the status changes with the
-// state and not with time.
+// FillStatus implements policy.Reporter. It writes only instants that come from the policy itself. So the status changes
+// only when the state changes.
 func (ruleExtras) FillStatus(obj policy.Object, state policy.State, _ []policy.Applied) (activeBefore string) {
 	st := StatusOf(obj)
 	if st == nil {

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxRefusal is the maximum size of a refusal in bytes, and maxNamed the number of policies named in it.
+	// maxRefusal is the maximum size of a refusal in bytes. maxNamed is the maximum number of policies named in it.
 	maxRefusal, maxNamed = 4 << 10, 10
 	// maxWhy is the maximum size in bytes of a policy's reason, contact and documentation together.
 	maxWhy = 1 << 10
 )
 
-// refusal returns the message of a refusal: the action, the enforced policies with their reasons, and the next allowed
-// instant in the time zone of the policy that denies longest. The first ten policies are named and the rest counted;
-// reasons are cut to keep within maxRefusal.
+// refusal returns the message of a refusal. It has the action, the enforced policies with their reasons, and the next
+// allowed instant in the time zone of the policy that denies longest. The first ten policies are named, and the others are
+// only counted. Reasons are cut so that the message is no longer than maxRefusal.
 func refusal(req *Request, v *Verdict, last *Rule) string {
 	refusing, named, fixed := 0, 0, 0
 	for i := range v.Denials {
@@ -51,7 +51,7 @@ func refusal(req *Request, v *Verdict, last *Rule) string {
 	return workload.OneLine(text.String(), maxRefusal)
 }
 
-// denialText returns the policy, the denied actions, and the reason in at most why bytes.
+// denialText returns the policy, the denied actions and the reason. The reason takes at most why bytes.
 func denialText(d *Denial, why int) string {
 	text := d.Policy.String() + " denies " + deniedText(d)
 	if d.Reason == "" || why <= len(": ") {
@@ -100,7 +100,7 @@ func instantText(t time.Time, zone *time.Location) string {
 }
 
 func objectText(req *Request) string {
-	// Kubernetes allows no longer names than these.
+	// Kubernetes allows no longer namespaces and names.
 	return workload.Ref{GroupKind: req.Kind, Namespace: workload.OneLine(req.Namespace, 63), Name: workload.OneLine(req.Name, 253)}.String()
 }
 

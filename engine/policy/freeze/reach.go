@@ -12,7 +12,7 @@ import (
 // selection is the target section of a namespaced or cluster-scoped policy.
 type selection struct {
 	spec v1alpha1.ClusterTargetSelector
-	// namespace is the namespace of a namespaced policy.
+	// namespace is the namespace of a namespaced policy; empty: the policy is cluster-scoped.
 	namespace string
 }
 
@@ -22,7 +22,7 @@ func inNamespace(spec v1alpha1.TargetSelector, namespace string) selection {
 	return s
 }
 
-// inCluster removes the default of exclude: otherwise a label on an object could free it of every freeze.
+// inCluster removes the default of exclude. Otherwise a label on an object could exempt it from every freeze.
 func inCluster(spec v1alpha1.ClusterTargetSelector) selection {
 	if spec.Exclude == nil {
 		spec.Exclude = &metav1.LabelSelector{}
@@ -50,7 +50,7 @@ func (s selection) compile(scope selector.Scope, at *field.Path) (reach, field.E
 // reach is the selector of a policy.
 type reach struct{ selector *selector.Selector }
 
-// subject is an object before and after a change, and its namespace.
+// subject is an object before and after a change, with the label sets of its namespace.
 type subject struct{ selector.Query }
 
 // anySelected reports whether the policy selects the object before or after the change, under any of the namespace's label sets.

@@ -67,20 +67,21 @@ type Rule struct {
 	// refusesLeaving is true if an edit of labels that takes an object out of the rule is refused.
 	refusesLeaving bool
 	message        v1alpha1.FreezeMessage
-	// why is the message as text; empty: none.
+	// why is the message as text; empty: the rule has no message.
 	why  string
 	zone *time.Location
 	// denies is on while changes are denied.
 	denies timeline.Timeline
-	// guardAhead is the time before each start of denying in which the rule is guarded.
+	// guardAhead is the time for which the rule is already guarded before each start of denying.
 	guardAhead time.Duration
 	// letFinish is how long after each start of denying controllers may finish roll-outs that had begun.
 	letFinish time.Duration
-	// excused is an error that would refuse the rule at apply now, and is tolerated in a stored rule; empty: none.
+	// excused is an error for which a new rule would be refused now. It is tolerated because the rule is already stored;
+	// empty: no such error.
 	excused string
-	// missing are the names of calendars that are not there; their days do not count.
+	// missing are the names of calendars that do not exist. Their days do not count.
 	missing []string
-	// unreadable says which calendars cannot be read; empty: none.
+	// unreadable has an error for each calendar that cannot be read; empty: all can be read.
 	unreadable field.ErrorList
 	calendars  []v1alpha1.FreezeCalendar
 	// recurs is true if the rule has windows or calendars.
@@ -97,15 +98,16 @@ func (r *Rule) Enforcement() v1alpha1.Enforcement { return r.enforcement }
 // Denies returns the actions denied by the rule while active.
 func (r *Rule) Denies() workload.Change { return r.deny }
 
-// Active reports whether the rule denies at an instant, with the start and end of this state; a zero instant means
-// since or for ever.
+// Active reports whether the rule denies at an instant. since and until are the start and the end of this state. A zero
+// since means since ever, and a zero until means for ever.
 func (r *Rule) Active(at time.Time) (active bool, since, until time.Time) {
 	st := r.denies.At(at)
 	return st.Active, st.Since, st.Until
 }
 
-// Guarded reports whether deleting or weakening the rule at an instant needs a right: while it is active, and for spec.guardAhead
-// before it starts (a maintenance window: before it closes). begins is the next start; zero for an active rule.
+// Guarded reports whether a user needs a special right to delete or weaken the rule at an instant. This is so while the
+// rule is active and, before it starts, for the time spec.guardAhead. A maintenance window starts to deny when it closes.
+// begins is the next start; zero for an active rule.
 func (r *Rule) Guarded(at time.Time) (guarded bool, begins time.Time) {
 	st := r.denies.At(at)
 	if st.Active {
@@ -117,8 +119,8 @@ func (r *Rule) Guarded(at time.Time) (guarded bool, begins time.Time) {
 	return true, st.Until
 }
 
-// LetFinish returns the end of the time in which controllers may finish roll-outs that had begun when the rule became active; zero:
-// there is no such time, or it is over.
+// LetFinish returns the end of the time in which controllers may finish roll-outs that had begun before the rule became
+// active; zero: the rule gives no such time, or the time is over.
 func (r *Rule) LetFinish(at time.Time) time.Time {
 	st := r.denies.At(at)
 	if r.letFinish == 0 || !st.Active || st.Since.IsZero() {
@@ -134,10 +136,10 @@ func (r *Rule) LetFinish(at time.Time) time.Time {
 	return end
 }
 
-// Over reports whether the rule never denies again from an instant on.
+// Over reports whether the rule never denies at or after an instant.
 func (r *Rule) Over(at time.Time) bool { return at.Unix() >= r.end }
 
-// Names reports whether the rule names a namespace or is in it.
+// Names reports whether the rule lists a namespace or is an object in it.
 func (r *Rule) Names(namespace string) bool {
 	listed, _ := r.reach.selector.Namespaces()
 	return slices.Contains(listed, namespace)
@@ -154,8 +156,8 @@ func (r *Rule) ByNamespaceLabels() bool {
 	return r.reach.selector.ByNamespaceLabels() && r.enforcement == v1alpha1.EnforcementDeny
 }
 
-// Policy returns the part of the rule executed by the engine: it puts the kinds listed under spec.suspend to sleep
-// while the rule is active. Without listed kinds it selects nothing.
+// Policy returns the part of the rule that the engine executes. This part puts the kinds listed under spec.suspend to
+// sleep while the rule is active. Without listed kinds it selects nothing.
 func (r *Rule) Policy() *policy.Policy { return r.engine }
 
 // messageText returns a rule's reason, contact and documentation as text; empty if it has none.
@@ -179,7 +181,7 @@ type Exception struct {
 	filed
 	allow workload.Change
 	from  int64
-	// entries name the policies lifted by the exception; none: all policies it can lift.
+	// entries name the policies lifted by the exception; empty: it lifts all policies that it can lift.
 	entries []entry
 	labels  labels.Selector // nil: none are required
 	users   sets.Set[string]
@@ -207,7 +209,8 @@ func (e *Exception) Why() string {
 	return e.reason + " (" + e.ticket + ")"
 }
 
-// State returns Scheduled, Active or Expired, and the time of the next state; zero: never.
+// State returns the name of the state (Scheduled, Active or Expired) and the time of the next state; zero: no further
+// state follows.
 func (e *Exception) State(at time.Time) (name string, next time.Time) {
 	switch now := at.Unix(); {
 	case now < e.from:
@@ -227,7 +230,8 @@ func (e *Exception) covers(r *Rule) bool {
 	return len(e.entries) == 0 || slices.ContainsFunc(e.entries, func(entry entry) bool { return slices.Contains(entry.policies, r.id) })
 }
 
-// admits reports whether a user may use the exception: the user is among its users, and in one of its groups, if given.
+// admits reports whether a user may use the exception. If the exception lists users, the user must be one of them. If it
+// lists groups, the user must be in one of them.
 func (e *Exception) admits(user string, groups []string) bool {
 	return (len(e.users) == 0 || e.users.Has(user)) && (len(e.groups) == 0 || e.groups.HasAny(groups...))
 }

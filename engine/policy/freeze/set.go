@@ -33,7 +33,8 @@ func (s *Set) WithExceptions(exceptions ...*Exception) *Set {
 	return next
 }
 
-// put returns the known policies and their index with others added; next counts the annotations read by them.
+// put adds policies to the known policies and their index, and returns both. next counts the annotations that the policies
+// read.
 func put[T selector.Filed](next *Set, known map[workload.Policy]T, x selector.Index[T], added []T) (map[workload.Policy]T, selector.Index[T]) {
 	all, edit := cloneOrMake(known), x.Edit()
 	for _, p := range added {
@@ -100,7 +101,7 @@ func (s *Set) Rule(id workload.Policy) *Rule { return s.rules[id] }
 // Exception returns an exception by its name; nil: absent.
 func (s *Set) Exception(id workload.Policy) *Exception { return s.exceptions[id] }
 
-// Lifting returns the exceptions, in order of their names, that are not over and lift a part of a rule.
+// Lifting returns the exceptions that are not over and lift a part of a rule, sorted by name.
 func (s *Set) Lifting(r *Rule, now time.Time) []*Exception {
 	return slices.DeleteFunc(s.Exceptions(), func(e *Exception) bool { return e.end <= now.Unix() || e.allow&r.deny == 0 || !e.covers(r) })
 }
@@ -115,10 +116,10 @@ func (s *Set) Exceptions() []*Exception {
 	return slices.SortedFunc(maps.Values(s.exceptions), func(a, b *Exception) int { return a.id.Compare(b.id) })
 }
 
-// AnnotationKeys returns the annotations read by policies, sorted: a Request needs no others.
+// AnnotationKeys returns the annotations that policies read, sorted. A Request needs no other annotations.
 func (s *Set) AnnotationKeys() []string { return slices.Sorted(maps.Keys(s.annotations)) }
 
-// NextEnd returns the earliest instant after now at which a rule is over for good; zero: none.
+// NextEnd returns the earliest instant after now from which a rule never denies again; zero: no rule has such an end.
 func (s *Set) NextEnd(now time.Time) time.Time {
 	next := forever
 	for _, r := range s.rules {

@@ -10,10 +10,10 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// judged says whose changes a rule judges.
+// judged has the subjects whose changes a rule judges: only limits them, and not excludes some.
 type judged struct{ only, not subjectSet }
 
-// subjectSet is a set of users, service accounts by their names as users, and groups.
+// subjectSet is a set of users and groups. A service account is in it by its name as a user.
 type subjectSet struct{ users, groups sets.Set[string] }
 
 // judges reports whether the changes of a user are judged.

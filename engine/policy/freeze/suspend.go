@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// suspended compiles the selector of the objects to put to sleep while the rule is active: its target, with the kinds of suspend
-// and within its entries.
+// suspended compiles the selector of the objects to put to sleep while the rule is active. These are the objects of the
+// rule's target that have a kind of spec.suspend and match one of its entries.
 func (d draft) suspended(scope selector.Scope, at *field.Path) (*selector.Selector, field.ErrorList) {
 	if len(d.suspend) == 0 {
 		return selector.Nothing(), nil
@@ -40,7 +40,8 @@ func (d draft) suspended(scope selector.Scope, at *field.Path) (*selector.Select
 	return s, errs
 }
 
-// entries returns the kinds of suspend, each once, and the parts of the target that its entries have; none: no entry narrows it.
+// entries returns the kinds of spec.suspend, each once, and for each entry the part of the target that it selects. parts
+// is empty if every entry selects its whole kind.
 func (d draft) entries(scope selector.Scope, at *field.Path) (kinds []v1alpha1.KindRef, parts []*selector.Selector, errs field.ErrorList) {
 	whole, narrows := map[v1alpha1.KindRef]bool{}, false
 	for i := range d.suspend {
@@ -71,8 +72,8 @@ func (d draft) entries(scope selector.Scope, at *field.Path) (kinds []v1alpha1.K
 	return kinds, parts, errs
 }
 
-// underSuspend returns the errors about kinds, under the field suspend; errors about the rest of the target have been
-// reported already.
+// underSuspend returns the errors about kinds, with the field suspend. Errors about the rest of the target have already
+// been reported.
 func underSuspend(errs field.ErrorList, at *field.Path) field.ErrorList {
 	var own field.ErrorList
 	for _, e := range errs {
@@ -101,8 +102,8 @@ func engine(r *Rule, asleep *selector.Selector) *policy.Policy {
 	}
 }
 
-// active ends the run without a claim unless the rule is active. So the ledger restores the changes of an ended freeze,
-// and nothing else is changed.
+// active adds the claim to sleep if the rule is active. Otherwise it ends the pipeline without a claim. So the ledger
+// restores the changes of an ended freeze, and nothing else is changed.
 func (s suspension) active(f *pipeline.Frame) error {
 	st := s.rule.denies.At(f.Input.Now)
 	f.Decision.WakeAt(st.Until)

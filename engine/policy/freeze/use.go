@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Use is a set of actions that rules judge, by place: everywhere (cluster-scoped objects included), and additionally in
-// some namespaces.
+// Use is a set of actions that rules judge. Everywhere has the actions judged in all namespaces and for cluster-scoped
+// objects. In has the actions judged additionally in single namespaces.
 type Use struct {
 	Everywhere workload.Change
 	In         map[string]workload.Change
@@ -24,7 +24,8 @@ func (u Use) All() workload.Change {
 	return all
 }
 
-// add adds actions at the places where a rule may select objects. A rule that selects namespaces by labels or globs may do so in each.
+// add adds actions for the places where a rule may select objects. A rule that selects namespaces by labels or globs may
+// select objects in every namespace.
 func (u *Use) add(r *Rule, actions workload.Change) {
 	named, others := r.reach.selector.Namespaces()
 	if others || len(named) == 0 {
@@ -39,9 +40,9 @@ func (u *Use) add(r *Rule, actions workload.Change) {
 	}
 }
 
-// InUse returns the actions on objects of a kind that rules (not over) deny. If a rule refuses that objects leave it by
-// their labels, RollOut is included, because it stands for every update. Cluster-scoped objects are reached only by
-// cluster policies that list their kind.
+// InUse returns the actions on objects of a kind that rules deny. Rules that are over do not count. If a rule refuses that
+// objects leave it by an edit of labels, RollOut is included, because RollOut stands for every update. Cluster-scoped
+// objects are reached only by cluster policies that list their kind.
 func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) Use {
 	var all Use
 	for _, r := range s.rules {
@@ -62,7 +63,7 @@ func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) Us
 	return all
 }
 
-// ScaleInUse returns the places where some rule (not over) denies Scale for any kind.
+// ScaleInUse returns the places where some rule that is not over denies Scale for any kind.
 func (s *Set) ScaleInUse(now time.Time) Use {
 	var all Use
 	for _, r := range s.rules {
