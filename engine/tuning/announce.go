@@ -43,7 +43,8 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 		cmp.Or(strings.TrimPrefix(st.PhaseReason, st.Phase+": "), "no reason"))
 }
 
-// announceTakenBack sends an event on a roll-out that was taken back, but not if a new manager finds it so.
+// announceTakenBack sends an event on a roll-out that was taken back. A new manager sends no event on a roll-out that
+// an earlier manager took back.
 func (l *Loop) announceTakenBack(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
 	if t := st.TakenBack; t == nil || x.phase == "" || t.Time.Equal(&x.takenBack) || l.opts.Events == nil {
 		return
@@ -52,8 +53,8 @@ func (l *Loop) announceTakenBack(ref workload.Ref, p *world.Policy, x *subject, 
 		"%s: a roll-out of requests did not become ready and was taken back: %s", ref, st.TakenBack.Message)
 }
 
-// announceChanges sends an event on the numbers that have been put in place, or removed, since the last event. Numbers
-// that a new manager finds make no event.
+// announceChanges sends an event on the numbers that have been put in place, or removed, since the last event. A new
+// manager sends no event on the numbers in place at its start.
 func (l *Loop) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {
 	l.announceChange(ref, p, x.announced.target.next(x.has.InUse(&st), now))
 	if a := st.Autoscaler; a != nil && a.Name != "" {
@@ -79,8 +80,8 @@ func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
 	return related
 }
 
-// held is the time since which a PodDisruptionBudget, LimitRange or ResourceQuota holds up the requests of a target;
-// zero: none does. told reports whether an event was sent.
+// held describes how a PodDisruptionBudget, LimitRange or ResourceQuota holds up the requests of a target. since is the
+// time from which it does; zero: the target is not held. told reports whether an event was sent.
 type held struct {
 	since time.Time
 	told  bool

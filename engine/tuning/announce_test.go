@@ -22,8 +22,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestChangesAreToldTogether: the first numbers are no news, and changes within ten minutes of an event wait for the
-// next.
+// TestChangesAreToldTogether: the first numbers are not announced. Changes within ten minutes of an event wait for the
+// next event.
 func TestChangesAreToldTogether(t *testing.T) {
 	var a told
 	for _, step := range []struct {
@@ -83,7 +83,8 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	}
 }
 
-// TestABudgetThatHoldsForLongIsToldOnce: after an hour, and again only after it has let go.
+// TestABudgetThatHoldsForLongIsToldOnce: a held target is announced after an hour, and again only if it was released in
+// between.
 func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
 	events, clock := &heard{}, clocktesting.NewFakePassiveClock(noon)
 	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{}), pods: clock}
@@ -107,7 +108,8 @@ func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestARollOutThatIsTakenBackIsToldOnce, but not by a manager that finds it so.
+// TestARollOutThatIsTakenBackIsToldOnce: a roll-out is announced once, and not by a manager that started after it was
+// taken back.
 func TestARollOutThatIsTakenBackIsToldOnce(t *testing.T) {
 	events := &heard{}
 	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{})}
@@ -136,7 +138,7 @@ func TestARollOutThatIsTakenBackIsToldOnce(t *testing.T) {
 	}
 }
 
-// heard records events with what they are related to.
+// heard records the notes of events with their related objects.
 type heard struct{ notes []string }
 
 func (h *heard) Eventf(_, related runtime.Object, _, _, _, note string, args ...any) {
@@ -144,7 +146,7 @@ func (h *heard) Eventf(_, related runtime.Object, _, _, _, note string, args ...
 	h.notes = append(h.notes, of.Kind+" "+of.Name+": "+fmt.Sprintf(note, args...))
 }
 
-// requesting is a pod with one container that requests so many milli-CPU and bytes.
+// requesting is a pod with one container that requests cpu in milli-CPU and memory in bytes.
 func requesting(container string, cpu, memory int64) *podplan.Pod {
 	return &podplan.Pod{Containers: []podplan.Container{{Name: container, Resources: podplan.Resources{CPU: cpu, Memory: memory}}}}
 }

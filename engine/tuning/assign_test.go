@@ -22,8 +22,9 @@ func tortoise(name string, priority int32, names ...string) policy.Object {
 	return p
 }
 
-// TestWhatIsTuned: objects of any kind with resources in its adapter (fault 9), in the namespace of the policy, each by
-// the policy of the highest priority. Autoscalers and sleeping objects are not tuned.
+// TestWhatIsTuned: objects of any kind with resources in its adapter are tuned (fault 9), in the namespace of the
+// policy. Each object is tuned by the selecting policy with the highest priority. Autoscalers and sleeping objects are
+// not tuned.
 func TestWhatIsTuned(t *testing.T) {
 	library, err := adapters.All()
 	if err != nil {

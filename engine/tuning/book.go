@@ -22,8 +22,8 @@ type Note struct {
 // book has the reported states of targets and policies.
 type book struct {
 	mu sync.Mutex
-	// trouble is the reason why nothing is measured. lost is the reason why the recorded history cannot be read. Empty:
-	// there is no such reason.
+	// trouble is the reason why nothing is measured; empty: usage is measured. lost is the reason why the recorded
+	// history cannot be read; empty: it can be read.
 	trouble, lost string
 	// readable reports, by source in use, whether the source answers.
 	readable map[string]bool

@@ -62,8 +62,8 @@ func with(all []v1alpha1.NewContainer, c v1alpha1.NewContainer) []v1alpha1.NewCo
 	return append(all, c)
 }
 
-// Unable returns the reason why pods get no boost, or "". unserved reports that no webhook for pods is served; stays is
-// the reason why a pod could not come down from a boost.
+// Unable returns the reason why pods get no boost, or "". unserved reports that no webhook for pods is served. stays is
+// the reason why a pod could not come down from a boost, or "".
 func Unable(unserved bool, stays string) string {
 	if unserved {
 		return "this manager serves no webhook for pods (--webhook, --webhook-pods)"

@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// unreadable returns the policies that cannot be read, or not be acted on, at present. Their learnt state is kept, like
-// their changes.
+// unreadable returns the policies that cannot be read or carried out at present. The learnt state of their targets is
+// kept, and so are their changes.
 func unreadable(s *world.Snapshot) map[string]bool {
 	found := map[string]bool{}
 	for p := range s.Policies {
@@ -30,7 +30,7 @@ func (l *Loop) pruneTargets(ctx context.Context, s *world.Snapshot, tuned map[wo
 			continue // the target may still exist
 		}
 		if l.hasPendingRevert(ref) {
-			continue // the Recommendation lets a manager that starts meanwhile find the pods to restore
+			continue // a manager that starts meanwhile finds the pods to restore by the Recommendation
 		}
 		if isUnadapted(s, ref, x.policy) {
 			l.suspendTarget(ctx, s, x)
@@ -80,8 +80,8 @@ func (l *Loop) suspendTarget(ctx context.Context, s *world.Snapshot, x *subject)
 	l.audience.Requeue(x.ref)
 }
 
-// isLeaving reports whether pods may still have to be restored for policies that are gone, also for policies without a
-// finalizer. Afterwards pods need not be watched for that.
+// isLeaving reports whether pods may still have to be restored for policies that are gone, including policies without a
+// finalizer. Once no pod has to be restored, pods need not be watched for that.
 func (l *Loop) isLeaving() bool {
 	if !l.world.Snapshot().Leaving() {
 		return false

@@ -24,7 +24,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// paidUp are pods of which none has to be given back.
+// paidUp are pods that all have been restored.
 type paidUp struct{}
 
 func (paidUp) Note(workload.Ref) resize.Note { return resize.Note{} }
@@ -40,9 +40,9 @@ type scholar struct {
 
 func (s scholar) Keep() []byte { return []byte(s.knows) }
 
-// TestWhatIsKeptOfATargetThatIsNotTunedAnyMore: without its adapter, and with its policy, the checkpoint is kept and
-// the Recommendation deleted. Once the policy is deleted, or the adapter is back and the target is still not tuned,
-// both are deleted.
+// TestWhatIsKeptOfATargetThatIsNotTunedAnyMore: while the policy exists and the adapter does not, the checkpoint is
+// kept and the Recommendation is deleted. Both are deleted once the policy is deleted, or once the adapter is back and
+// the target is still not tuned.
 func TestWhatIsKeptOfATargetThatIsNotTunedAnyMore(t *testing.T) {
 	const before, learnt = "before", "learnt"
 	for _, tc := range []struct {

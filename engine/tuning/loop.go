@@ -48,8 +48,8 @@ type Resized interface {
 	Note(ref workload.Ref) resize.Note
 	// Unable returns the reason why pods of a target cannot come down from a boost, or "".
 	Unable(f *podplan.Fleet) string
-	// Owes reports whether pods of a target may still have to be restored, and OwesAny whether any may. Both return
-	// true while pods are unknown.
+	// Owes reports whether pods of a target may still have to be restored. OwesAny reports the same for all targets.
+	// Both return true while pods are unknown.
 	Owes(ref workload.Ref) bool
 	OwesAny() bool
 }
@@ -64,7 +64,8 @@ type Callbacks struct {
 	// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that holds the target up, in the words of
 	// Waiting, or "".
 	Held func(workload.Ref) string
-	// Rollouts returns the number of a policy's targets that roll out tuned values, wait for others, and are late.
+	// Rollouts returns three numbers of a policy's targets: targets that roll out tuned values, targets that wait for
+	// other targets, and targets whose roll-out is late.
 	Rollouts func(workload.Policy) (running, waiting, late int)
 	// Fault counts a panic on a target, a fault in Flyball.
 	Fault func()
@@ -103,13 +104,13 @@ type Loop struct {
 	store    *Store
 	audience Callbacks
 	metrics  *Metrics
-	// pods is the clock for the age of pods: the cluster's time, whichever clock decides policies.
+	// pods is the clock for the age of pods. It is the cluster's time, even if policies are decided at another time.
 	pods clock.PassiveClock
 
 	// subjects are the tuned targets. Only Run uses them.
 	subjects map[workload.Ref]*subject
 	book     *book
-	// news is poked when a policy was added, changed or removed.
+	// news receives a value when a policy was added, changed or removed.
 	news chan struct{}
 	// recallers has a place for each reader of a history.
 	recallers chan struct{}
@@ -119,8 +120,8 @@ type Loop struct {
 	choices int
 	// swept is true once the leftovers of an earlier manager have been removed.
 	swept bool
-	// verticals are the last read VerticalPodAutoscalers; nil: not read yet. tidy reports that none of the created ones
-	// is left.
+	// verticals are the last read VerticalPodAutoscalers; nil: not read yet. tidy reports that no VerticalPodAutoscaler
+	// created by Flyball is left.
 	verticals *vertical.All
 	tidy      bool
 }
@@ -264,7 +265,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	}
 	if !known || len(f.Pods) == 0 && x.stuck == "" {
 		x.since, x.blind = time.Time{}, false // the target sleeps, or its pods are unknown: missing samples mean nothing
-		if known && x.made {                  // the numbers stay, and may no longer be in place
+		if known && x.made {                  // the numbers in the report stay, but may no longer be in place
 			l.report(ctx, ref, p, x)
 		}
 		l.book.phase(p.ID, x)
@@ -314,7 +315,7 @@ func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *s
 	s.Related(ref, func(ref workload.Ref) { l.audience.Requeue(ref) })
 }
 
-// keepDue writes the due checkpoints, and keepAll those of all targets.
+// keepDue writes the checkpoints that are due.
 func (l *Loop) keepDue(ctx context.Context) {
 	now := l.opts.Clock.Now()
 	var due []*subject
@@ -336,8 +337,8 @@ func (l *Loop) keepAll(ctx context.Context) {
 	l.keep(ctx, all)
 }
 
-// keepEvery is the least time between two checkpoints of a target, except for the last one and those with changed
-// requests. keepers is the number of parallel writes.
+// keepEvery is the least time between two checkpoints of a target, except for the last checkpoint and for checkpoints
+// with changed requests. keepers is the number of parallel writes.
 const (
 	keepEvery = 10 * time.Minute
 	keepers   = 8

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhenACheckpointIsDue: every ten minutes, and at once where other requests are asked for.
+// TestWhenACheckpointIsDue: a checkpoint is due every ten minutes, and at once if the requests have changed.
 func TestWhenACheckpointIsDue(t *testing.T) {
 	asked := func(ago time.Duration) *workload.Advice { return &workload.Advice{AmountsSince: noon.Add(-ago)} }
 	for _, tc := range []struct {

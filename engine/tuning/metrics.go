@@ -17,7 +17,7 @@ type Metrics struct {
 	making                                                        sync.Mutex
 	request, bound, phase, loss, saved, rollouts, blind, readable *prometheus.GaugeVec
 	ready                                                         *prometheus.HistogramVec
-	// timed are the policies with counted starts.
+	// timed are the policies whose targets' start times are counted.
 	timed map[workload.Policy]bool
 }
 

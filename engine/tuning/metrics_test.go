@@ -87,7 +87,7 @@ func TestSeriesOfWhatIsAway(t *testing.T) {
 		subjects[ref] = x
 	}
 	plain := workload.Ref{Namespace: "shop", Name: "plain"}
-	subjects[plain] = &subject{blind: true} // nothing governs it
+	subjects[plain] = &subject{blind: true} // no autoscaler governs the target
 	b := newBook()
 	check := func(readable, blind map[string]float64) {
 		t.Helper()
@@ -106,8 +106,8 @@ func TestSeriesOfWhatIsAway(t *testing.T) {
 	check(map[string]float64{}, map[string]float64{})
 }
 
-// TestNumbersAreToldApart: the owner's, actual, proposed and applied numbers have names of their own, and savings the
-// sign of a saving. The system that Flyball can replace has its counters reversed (fault 8).
+// TestNumbersAreToldApart: the owner's, actual, proposed and applied numbers have different names, and savings are
+// positive if something is saved. The system that Flyball can replace has its counters reversed (fault 8).
 func TestNumbersAreToldApart(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry)
@@ -141,7 +141,7 @@ func TestNumbersAreToldApart(t *testing.T) {
 	check("flyball_tuned_autoscaler", "of", map[string]float64{"owner": 5, "actual": 4, "proposed": 3, "applied": 3})
 }
 
-// found recommends 500m and 256Mi where the owner has 1 and 1Gi.
+// found recommends 500m and 256Mi; the owner requests 1 core and 1Gi.
 func found() v1alpha1.RecommendationStatus {
 	request := func(own, recommended string) *v1alpha1.RecommendedRequest {
 		return &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse(own)), Recommended: resource.MustParse(recommended)}

@@ -38,8 +38,8 @@ func (l *Loop) noNewPods(x *subject) string {
 	return ""
 }
 
-// toldBefore returns the last reported numbers for new pods, also of an earlier manager. Numbers of a different object of
-// that name do not count.
+// toldBefore returns the last reported numbers for new pods, even if an earlier manager reported them. Numbers that
+// were reported for a different object of that name are not returned.
 func (l *Loop) toldBefore(ctx context.Context, ref workload.Ref, x *subject) (*v1alpha1.NewPods, error) {
 	if x.made {
 		return x.newPods, nil

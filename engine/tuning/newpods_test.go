@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatWasToldOfNewPodsBefore counts for the same object and the same policy.
+// TestWhatWasToldOfNewPodsBefore: earlier numbers are used only for the same object and the same policy.
 func TestWhatWasToldOfNewPodsBefore(t *testing.T) {
 	l := leaving(t, "")
 	told := &v1alpha1.Recommendation{}

@@ -18,12 +18,13 @@ import (
 )
 
 const (
-	// recallStep is the time between two samples of a history, as between two reads of the metrics API.
+	// recallStep is the time between two samples of a history. It equals the time between two reads of the metrics API.
 	recallStep = time.Minute
 	// longGap is the time without samples after which recorded samples are asked for.
 	longGap = 15 * time.Minute
-	// recallTime is the time for the history of a target, from its start. gapTime is the time for samples recorded
-	// during a gap, including the wait; then learning goes on without them.
+	// recallTime is the time limit for reading the history of a target. gapTime is the time limit for reading the
+	// samples recorded during a gap, including the wait for other reads. After it, learning goes on without these
+	// samples.
 	recallTime = 10 * time.Minute
 	gapTime    = 2 * time.Minute
 	// recallers is the number of histories that are read at once.
@@ -52,7 +53,7 @@ type recalled struct {
 	// at is the time when the history was taken over; zero: never.
 	at time.Time
 	// running is the read under way; nil: none. failure is the error of the last read. after is the earliest time of
-	// the next read, and pause the pause until then after a failure.
+	// the next read. pause is the time from a failure to the next read.
 	running *recall
 	failure string
 	after   time.Time
@@ -108,8 +109,7 @@ func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *podpl
 	return r.waits
 }
 
-// containersOf returns the containers of a target or of its pods. The history of other, former containers does not
-// count.
+// containersOf returns the containers of a target and of its pods. The history of former containers is not used.
 func containersOf(f *podplan.Fleet, seen policy.Seen) map[string]bool {
 	names := map[string]bool{}
 	for _, a := range seen.Own {
@@ -153,7 +153,7 @@ func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containe
 func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	var nothing *recorded.Nothing
 	if errors.As(r.err, &nothing) && (nothing.Pods || r.gap) {
-		r.err = nil // the target is new, or slept
+		r.err = nil // there is nothing to read, because the target is new or slept
 	}
 	if r.err != nil {
 		x.recalled.pause = min(max(2*x.recalled.pause, retryRecall), retryAtMost)

@@ -22,7 +22,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// tapes is a server that has a history: a sample every ten minutes, of the container that the target has and of one that it does not have.
+// tapes is a server with a history of one sample every ten minutes, for a container of the target and for a container
+// that the target does not have.
 type tapes struct {
 	from, to time.Time
 	err      error
@@ -73,7 +74,7 @@ type asking struct{ policy.Tuner }
 
 func (asking) Source() policy.Source { return policy.Source{Recorded: true, Window: 2 * time.Hour} }
 
-// round asks once, and says whether learning waits.
+// stand has the loop and the other parts of a test of recall.
 type stand struct {
 	loop    *Loop
 	tapes   *tapes
@@ -90,7 +91,7 @@ func newStand(from, to time.Time) *stand {
 	return s
 }
 
-// round asks until nothing is being read, and says how often learning waited.
+// round calls recall until nothing is being read, and returns how often learning waited.
 func (s *stand) round(t *testing.T, now time.Time) (waited int) {
 	t.Helper()
 	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{Extras: asking{}}}}
@@ -137,8 +138,8 @@ func TestAHistoryIsTakenOverOnce(t *testing.T) {
 	}
 }
 
-// TestAHistoryThatCannotBeRead is reported and tried again later. Meanwhile learning goes on, and yields to a history
-// that reaches further back.
+// TestAHistoryThatCannotBeRead: the fault is reported, and the history is read again later. Meanwhile learning goes on.
+// A history that reaches further back than the learnt samples then replaces them.
 func TestAHistoryThatCannotBeRead(t *testing.T) {
 	s := newStand(noon.Add(-24*time.Hour), noon.Add(24*time.Hour))
 	s.tapes.err = errors.New("it is down")
@@ -164,8 +165,8 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWhatWasLearntStays if a server has less, or nothing. A new target without a history is no fault; a history
-// without replicas is.
+// TestWhatWasLearntStays: learnt samples stay if a server has fewer samples, or none. A missing history of a new target
+// is no fault; a history without replicas is a fault.
 func TestWhatWasLearntStays(t *testing.T) {
 	s := newStand(noon.Add(-time.Hour), noon)
 	s.pupil.Observe(policy.Sample{At: noon.Add(-90 * time.Minute)}, policy.Sample{At: noon})

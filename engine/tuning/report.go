@@ -21,14 +21,14 @@ import (
 
 // reported is the last report of a target.
 type reported struct {
-	// numbers are the reported numbers, all is the whole report, both as JSON; at is the time.
+	// numbers are the reported numbers as JSON. all is the whole report as JSON. at is the time of the report.
 	numbers, all string
 	at           time.Time
 	phase        string
 	made         bool
 	// newPods are the reported numbers for created pods.
 	newPods *v1alpha1.NewPods
-	// takenBack is when the roll-out was taken back that was last told of; zero: none was.
+	// takenBack is the time at which the last reported roll-out was taken back; zero: no roll-out was.
 	takenBack metav1.Time
 }
 

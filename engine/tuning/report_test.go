@@ -23,8 +23,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestRecommendationsAreWrittenSideBySide: with thousands of targets, one after the other would take longer than the pause
-// between two measurements. One that is not written is written again.
+// TestRecommendationsAreWrittenSideBySide: with thousands of targets, writes one after the other would take longer than
+// the pause between two measurements. A Recommendation that could not be written is written again.
 func TestRecommendationsAreWrittenSideBySide(t *testing.T) {
 	a, errs := adapter.Compile("deployments.apps", v1alpha1.AdapterSpec{Target: v1alpha1.AdapterTarget{Group: "apps", Kind: "Deployment",
 		Versions: []string{"v1"}}}, adapter.Keys{})

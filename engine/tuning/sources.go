@@ -31,9 +31,10 @@ type Recorder interface {
 
 // Verticals are the VerticalPodAutoscalers of the cluster.
 type Verticals interface {
-	// List returns all of them.
+	// List returns all VerticalPodAutoscalers.
 	List(ctx context.Context) (*vertical.All, error)
-	// Make creates a VerticalPodAutoscaler that only recommends. Remove deletes a created one.
+	// Make creates a VerticalPodAutoscaler that only recommends. Remove deletes a VerticalPodAutoscaler that Make
+	// created.
 	Make(ctx context.Context, meta metav1.ObjectMeta, of vertical.Of) error
 	Remove(ctx context.Context, m vertical.Made) error
 }
@@ -74,8 +75,8 @@ func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
 	return ""
 }
 
-// tuners returns whether the snapshot has tuning policies: any, including those with pods to restore; any that
-// measures; any that acts.
+// tuners returns facts about the tuning policies of a snapshot. needed is true if there is any such policy, including
+// one with pods to restore. measures is true if a policy measures. acts is true if a policy acts.
 func tuners(s *world.Snapshot) (needed, measures, acts bool) {
 	for p := range s.Policies {
 		if p.Tuner() != nil {
@@ -85,7 +86,7 @@ func tuners(s *world.Snapshot) (needed, measures, acts bool) {
 	return needed, measures, acts
 }
 
-// measured is the usage of all pods by the two sources; nil: a source was not asked, or has not answered.
+// measured has the usage of all pods by the two sources. A source is nil if it was not asked or has not answered.
 type measured struct {
 	metrics, recorded map[types.NamespacedName]usage.Pod
 }

@@ -43,8 +43,8 @@ func (s *Store) meta(ref workload.Ref, uid string) (metav1.ObjectMeta, error) {
 	}}}, nil
 }
 
-// Kept is the content of a checkpoint: the learnt state of a learner, and the time when the recorded history was taken
-// over; zero: never.
+// Kept is the content of a checkpoint. Data is the learnt state of a learner. Recalled is the time when the recorded
+// history was taken over; zero: never.
 type Kept struct {
 	Data     []byte
 	Recalled time.Time
@@ -106,7 +106,7 @@ func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workl
 	return s.apply(ctx, obj, "Recommendation", true)
 }
 
-// toldOf is a target with a Recommendation, and the policy that the Recommendation names.
+// toldOf is a target with a Recommendation, together with the policy that the Recommendation names.
 type toldOf struct {
 	workload.Ref
 	policy string

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatIsLeftIsFoundAgain: whichever of its deletions fails, or is not made any more, the next manager finds the target.
+// TestWhatIsLeftIsFoundAgain: whichever deletion fails or is not reached, the next manager finds the target.
 func TestWhatIsLeftIsFoundAgain(t *testing.T) {
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: workload.CompanionName(web)}

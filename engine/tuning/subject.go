@@ -31,13 +31,14 @@ type subject struct {
 	// form identifies the version of the policy.
 	form    string
 	learner policy.Learner
-	// since is the time since which the target has pods and is measured; zero: it has none.
+	// since is the time from which the target has had pods and has been measured; zero: it has no pods.
 	since time.Time
 	// stamps are the times of the last measurement, by the UID of the pod.
 	stamps map[string]string
 	// killed is the time up to which kills have been counted, in seconds since 1970.
 	killed int64
-	// born is the time from which starts of pods are counted, in seconds since 1970, and starts has the counted pods.
+	// born is the time from which starts of pods are counted, in seconds since 1970. starts has the pods whose start
+	// was counted.
 	born   int64
 	starts map[string]bool
 	// blind is true while the autoscaler cannot read its metrics.
@@ -53,7 +54,8 @@ type subject struct {
 	recalled recalled
 	// unmade is the reason why no VerticalPodAutoscaler could be created for the target; empty: none.
 	unmade string
-	// rollout is the progress of the last roll-out, and stuck the reason why it does not become ready.
+	// rollout is the progress of the last roll-out. stuck is the reason why the roll-out does not become ready; empty:
+	// none.
 	rollout refusal.Rollout
 	stuck   string
 	reported
@@ -64,8 +66,8 @@ type subject struct {
 const (
 	// settled is the time for which a pod must be ready before its usage counts as demand.
 	settled = 30 * time.Second
-	// lookBack is the time before the first look from which kills count, for kills while no manager ran. A kill that
-	// counts twice has no further effect.
+	// lookBack is the time before the first look from which kills count. It covers kills while no manager ran. A kill
+	// that is counted twice has no further effect.
 	lookBack = time.Hour
 )
 
@@ -181,8 +183,8 @@ func (x *subject) started(f *podplan.Fleet) (took []time.Duration) {
 	return took
 }
 
-// sum adds up the usage of a container in several pods: CPU over the counted pods, and the largest memory, negative if
-// unknown.
+// sum adds up the usage of a container in several pods. cpu is the sum over the counted pods. memory is the largest
+// usage of a pod, negative if unknown.
 type sum struct {
 	cpu, memory float64
 	pods, kills int
@@ -198,8 +200,9 @@ func (s *sum) add(c usage.Container) {
 	}
 }
 
-// samples returns the samples of a measurement, or none if nothing was measured since the last one. A pod counts once
-// it has been ready for a while. Without such a pod, the usage of the others counts as that of starting pods.
+// samples returns the samples of a measurement, or none if nothing was measured since the last one. A pod is used once
+// it has been ready for a while. If there is no such pod, the other ready pods are used, and their samples are marked
+// as samples of starting pods.
 func (x *subject) samples(at, now time.Time, f *podplan.Fleet, measured map[types.NamespacedName]usage.Pod) []policy.Sample {
 	stamps, fresh, ready := map[string]string{}, false, 0
 	sums := map[string]*sum{}

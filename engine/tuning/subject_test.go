@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// pod is ready since some time before noon.
+// pod is a pod that became ready some time before noon.
 func pod(name string, ready time.Duration, containers ...podplan.Container) *podplan.Pod {
 	return &podplan.Pod{Namespace: "shop", Name: name, UID: name, Ready: true, Changed: noon.Add(-ready).Unix(), Containers: containers}
 }
@@ -103,7 +103,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestStarts: how long pods took to become ready counts once, of pods that the manager has seen come.
+// TestStarts: the start time of a pod is counted once, and only for pods created while the manager runs.
 func TestStarts(t *testing.T) {
 	born := noon.Unix()
 	pod := func(name string, created, ready int64) *podplan.Pod {
@@ -130,7 +130,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// TestNamesOfWhatBelongsToTargets are valid and apart.
+// TestNamesOfWhatBelongsToTargets: the names of objects that belong to targets are valid and distinct.
 func TestNamesOfWhatBelongsToTargets(t *testing.T) {
 	ref := func(group, kind, name string) workload.Ref {
 		return workload.Ref{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Namespace: "shop", Name: name}
@@ -148,7 +148,8 @@ func TestNamesOfWhatBelongsToTargets(t *testing.T) {
 	}
 }
 
-// TestWhatPodsRequest on average: of pods that are ready, and containers that request something. At most: of all pods.
+// TestWhatPodsRequest: the mean is taken over ready pods and over containers with a request. The extremes are taken
+// over all pods.
 func TestWhatPodsRequest(t *testing.T) {
 	container := func(name string, cpu int64) podplan.Container {
 		return podplan.Container{Name: name, Resources: podplan.Resources{CPU: cpu, Memory: 1000 - cpu}}

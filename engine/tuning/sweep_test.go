@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// indebted are pods of which some have to be given back.
+// indebted are pods of which some must still be restored.
 type indebted struct{ paidUp }
 
 func (indebted) Owes(workload.Ref) bool { return true }

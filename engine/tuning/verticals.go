@@ -8,7 +8,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// readVerticals reads the VerticalPodAutoscalers. While they cannot be read, the last ones count.
+// readVerticals reads the VerticalPodAutoscalers. If they cannot be read, the result of the last successful read stays
+// in use.
 func (l *Loop) readVerticals(ctx context.Context) {
 	if l.opts.Verticals == nil {
 		return
@@ -43,8 +44,8 @@ func (l *Loop) makeVertical(ctx context.Context, s *world.Snapshot, ref workload
 	return ""
 }
 
-// tidyVerticals removes created VerticalPodAutoscalers that no policy asks for any more, or that stand beside one of
-// a different writer. It reports whether no created one is left.
+// tidyVerticals removes created VerticalPodAutoscalers that no policy asks for any more, or whose target has another
+// one from a different writer. It reports whether no created VerticalPodAutoscaler is left.
 func (l *Loop) tidyVerticals(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) (none bool) {
 	if l.verticals == nil {
 		return false

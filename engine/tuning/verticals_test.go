@@ -23,8 +23,8 @@ type sourced struct {
 // Source implements policy.Tuner.
 func (s sourced) Source() policy.Source { return s.source }
 
-// TestVerticalsAreRead by pages. Without the kind, only policies that need it have a fault; while they cannot be read,
-// the last ones count.
+// TestVerticalsAreRead: all pages are read. If the cluster does not have the kind, only policies that need it have a
+// fault. While objects cannot be read, the last read objects stay in use.
 func TestVerticalsAreRead(t *testing.T) {
 	const item = `{"metadata": {"namespace": "shop", "name": "NAME"}, "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`
 	code, pages := http.StatusOK, true

@@ -19,10 +19,10 @@ import (
 type State struct {
 	pods  []*podplan.Pod
 	known bool
-	// requests by container. Containers that no pod has are absent.
+	// requests has the pods' requests by container and resource. Containers that no pod has are absent.
 	requests map[workload.Amount]span
-	// Numbers of the autoscaler by their names in metrics: min, max and utilisation. Others are those that another
-	// policy has set.
+	// Numbers has the numbers of the autoscaler by their names in metrics: min, max and utilisation. others has the
+	// names of the numbers that another policy has set.
 	Numbers map[string]int64
 	others  map[string]bool
 }
@@ -110,7 +110,7 @@ func amountOf(q *resource.Quantity, of workload.Resource) int64 {
 	return q.Value()
 }
 
-// claimOf returns the policy's claim for a request of a container; nil: it has none. kind is the place of the request: the
+// claimOf returns the policy's claim for a request of a container; nil: no claim. kind is the place of the request: the
 // template, running pods, or pods on creation.
 func claimOf(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) (kind workload.AmountKind,
 	claim *workload.Claim[int64]) {
@@ -133,9 +133,9 @@ func (h *State) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recomme
 	}
 }
 
-// isApplied reports whether a claimed request is in place: written to its place, and in every pod. Without pods, the
-// next pods will have it. If no pod has a container of that name, an operator carries it out, and it counts as applied
-// once the target has settled.
+// isApplied reports whether a claimed request is in place: it is written, and every pod has it. Without pods, a written
+// request is in place, because the next pods will have it. If the target has pods, but none with a container of that
+// name, then an operator carries the request out, and the request is in place once the target has settled.
 func (h *State) isApplied(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) bool {
 	kind, claim := claimOf(v, id, container, of)
 	if !h.known || claim == nil || kind == workload.AmountRequest && !inPlace(v) {
@@ -244,8 +244,8 @@ func (h *State) put(name string, n *int64, claim *workload.Claim[int64], id work
 	}
 }
 
-// InUse returns the requests in place as text, by their subject. Requests in which pods differ are left out. A request
-// that no pod has is the recommended one if applied, else the owner's.
+// InUse returns the requests in place as text, by their subject. Requests in which pods differ are left out. If no pod
+// has a request, InUse returns the recommended request if that is applied, else the owner's request.
 func (h *State) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
 	values := map[string]string{}
 	for i := range st.Containers {
@@ -267,7 +267,7 @@ func (h *State) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
 	return values
 }
 
-// OfAutoscaler returns the numbers of the autoscaler in the same form, without those of other policies.
+// OfAutoscaler returns the numbers of the autoscaler in the form of InUse, without the numbers of other policies.
 func (h *State) OfAutoscaler() map[string]string {
 	values := map[string]string{}
 	for name, of := range map[string]string{"min": "minimum", "max": "maximum", "utilisation": "utilisation"} {

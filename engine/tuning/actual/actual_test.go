@@ -34,7 +34,7 @@ func kindOf(t *testing.T, name string) *decide.Kind {
 	return &decide.Kind{Adapter: compiled, GroupKind: compiled.GroupKind()}
 }
 
-// written is the verdict on an object that has all that is asked of it.
+// written is the verdict on an object that already has all asked requests.
 func written(t *testing.T, kind, manifest string, asked map[workload.Amount]int64) *decide.Verdict {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(manifest))
@@ -54,7 +54,8 @@ func written(t *testing.T, kind, manifest string, asked map[workload.Amount]int6
 	return v
 }
 
-// Objects with requests of 500m and 256Mi in the template: one that rolls out and others that do not.
+// Manifests of objects: settled objects, objects that do not replace their pods after a change of the template, and a Cluster
+// that is not ready.
 const (
 	settledDeployment = `{metadata: {namespace: shop, name: web, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2}}`
 	pausedDeployment  = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, paused: true}, status: {observedGeneration: 3, replicas: 2, availableReplicas: 2}}`
@@ -65,7 +66,7 @@ const (
 	settledCluster = `{metadata: {namespace: shop, name: web}, spec: {instances: 2}, status: {readyInstances: 2, conditions: [{type: Ready, status: "True"}]}}`
 )
 
-// requesting is a pod with one container that requests so many milli-CPU and bytes.
+// requesting is a pod with one container that requests cpu in milli-CPU and memory in bytes.
 func requesting(container string, cpu, memory int64) *podplan.Pod {
 	return &podplan.Pod{Containers: []podplan.Container{{Name: container, Resources: podplan.Resources{CPU: cpu, Memory: memory}}}}
 }
@@ -75,8 +76,8 @@ func in(state podplan.ResizeState, p *podplan.Pod) *podplan.Pod {
 	return p
 }
 
-// TestAppliedIsWhatPodsHave: a number is applied once every pod has it, not once it is written; Behind names the
-// obstacle.
+// TestAppliedIsWhatPodsHave: a number is applied once every pod has it, not as soon as it is written. Behind returns
+// the obstacle.
 func TestAppliedIsWhatPodsHave(t *testing.T) {
 	const deployments, statefulSets, clusters = "deployments.apps", "statefulsets.apps", "clusters.postgresql.cnpg.io"
 	const unmoved = " of 2 pods have other requests than were set: the roll-out has not come to them, or is paused"
@@ -151,7 +152,7 @@ func TestAppliedIsWhatPodsHave(t *testing.T) {
 	}
 }
 
-// found recommends 500m and 256Mi where the owner has 1 and 1Gi.
+// found recommends 500m and 256Mi; the owner requests 1 core and 1Gi.
 func found() v1alpha1.RecommendationStatus {
 	request := func(own, recommended string) *v1alpha1.RecommendedRequest {
 		return &v1alpha1.RecommendedRequest{Own: ptr.To(resource.MustParse(own)), Recommended: resource.MustParse(recommended)}
@@ -197,8 +198,8 @@ func TestSavedIsWhatPodsHave(t *testing.T) {
 	}
 }
 
-// TestWhatIsInUse: requests that all pods have. Differing requests are unknown, and a request of no pod is the
-// recommended one if applied.
+// TestWhatIsInUse: a request is in use if all pods have it. If pods differ, the request is unknown. If no pod has a
+// request, the recommended request is in use if it is applied.
 func TestWhatIsInUse(t *testing.T) {
 	st := found()
 	check := func(reason string, want map[string]string, pods ...*podplan.Pod) {
@@ -216,8 +217,8 @@ func TestWhatIsInUse(t *testing.T) {
 	check("no pod tells", map[string]string{"app cpu": "500m", "app memory": "1Gi"}, requesting("other", 1, 1))
 }
 
-// TestWhatAnAutoscalerHas: its present numbers, also those set by Flyball. Numbers of other policies are no news of
-// this one.
+// TestWhatAnAutoscalerHas: the present numbers of an autoscaler are known, including the numbers set by Flyball.
+// Numbers that another policy has set are not announced for this policy.
 func TestWhatAnAutoscalerHas(t *testing.T) {
 	const manifest = `{metadata: {namespace: shop, name: web, annotations: {flyball.dev/ledger: '{"/spec/minReplicas":{"was":5,"set":3,"by":"Tortoise/shop/tuned","since":"2037-01-05T12:00:00Z"},"of":"HorizontalPodAutoscaler/web"}'}},
   spec: {minReplicas: 3, maxReplicas: 20, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [

@@ -16,19 +16,20 @@ import (
 
 // Range is the requested part of a history.
 type Range struct {
-	// Namespace of the target, and Pods, a regular expression for the names of its pods.
+	// Namespace is the namespace of the target. Pods is a regular expression for the names of its pods.
 	Namespace, Pods string
-	// From and To are the instants of the first and the last sample, Step is the time between two samples.
+	// From is the instant of the first sample, and To the instant of the last sample. Step is the time between two
+	// samples.
 	From, To time.Time
 	Step     time.Duration
-	// Progress is called after each part, Note with warnings of the server. Both may be nil.
+	// Progress is called after each part. Note is called with warnings of the server. Both may be nil.
 	Progress func(part, parts int)
 	Note     func(string)
 }
 
 const (
-	// longestPart is the longest range of one query, and mostPoints the most points of a series: servers refuse more
-	// than 11,000. A range that is too much for the server is halved, down to shortestPart.
+	// longestPart is the longest range of one query. mostPoints is the largest number of points of a series: servers
+	// refuse more than 11,000. A range that is too much for the server is halved, down to shortestPart.
 	longestPart  = 7 * 24 * time.Hour
 	shortestPart = time.Hour
 	mostPoints   = 10_000
@@ -130,10 +131,10 @@ func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Ti
 	return points, nil
 }
 
-// values are the values of a container at one instant, by the place of their query; NaN means unknown.
+// values are the values of a container at one instant, in the order of ofHistory; NaN means unknown.
 type values [6]float64
 
-// unknown are values without any known value.
+// unknown is a row of values that are all unknown.
 var unknown = values{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 
 // answers are the values of one part.
@@ -193,7 +194,7 @@ func (v *values) known() bool {
 	return slices.ContainsFunc(v[:], func(x float64) bool { return !math.IsNaN(x) })
 }
 
-// of returns a value, or otherwise if it is unknown.
+// of returns the value of a query by its name, or otherwise if the value is unknown.
 func (v *values) of(name string, otherwise float64) float64 {
 	if x := v[slices.Index(ofHistory, name)]; !math.IsNaN(x) {
 		return x

@@ -13,7 +13,8 @@ import (
 
 var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
 
-// TestAnswersAreJoined by instant and container; a value that is no number, and an instant without replicas, are left out.
+// TestAnswersAreJoined: answers are joined by instant and container. A value that is not a number is left out, and so
+// is an instant without replicas.
 func TestAnswersAreJoined(t *testing.T) {
 	a := newAnswers()
 	series := func(name, container string, values ...float64) {

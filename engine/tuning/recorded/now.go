@@ -89,7 +89,7 @@ func put(used map[types.NamespacedName]map[string]*usage.Container, pod types.Na
 	}
 }
 
-// collect joins containers to pods. Without the time of the measurement, the queried instant counts.
+// collect joins containers to pods. If the time of the measurement is unknown, the queried instant is used.
 func collect(used map[types.NamespacedName]map[string]*usage.Container, pods map[types.NamespacedName]usage.Pod, at time.Time) {
 	for pod, containers := range used {
 		p := usage.Pod{Stamp: at.UTC().Format(time.RFC3339)}

@@ -11,9 +11,9 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// Names of queries. A query of a history returns one series a container, by the label container; Replicas returns one
-// series. A query with the prefix Now returns one value a container of a pod, by the labels namespace, pod and
-// container.
+// Names of queries. A query of a history returns one series per container, with the label container; only the query
+// Replicas returns a single series. A query whose name begins with Now returns one value per container of a pod, with
+// the labels namespace, pod and container.
 const (
 	// CPU is the mean usage of the ready pods in cores.
 	CPU = "cpu"
@@ -23,18 +23,19 @@ const (
 	Replicas = "replicas"
 	// Throttled is the share of the CPU demand that limits kept from being served, from 0 to 1.
 	Throttled = "throttled"
-	// OOMKills are the kills for lack of memory since the sample before; MemoryLimit is the limit in bytes at that
-	// time.
+	// OOMKills are the kills for lack of memory since the previous sample. MemoryLimit is the limit in bytes at the
+	// time of the kills.
 	OOMKills    = "oom_kills"
 	MemoryLimit = "memory_limit"
-	// NowCPU and NowMemory are the present usage of a container, in cores and bytes. NowTime is the time of the
-	// measurement, in seconds since 1970, one value a pod.
+	// NowCPU is the present usage of a container in cores. NowMemory is its present usage in bytes. NowTime is the time
+	// of the measurement in seconds since 1970, with one value per pod.
 	NowCPU    = "now_cpu"
 	NowMemory = "now_memory"
 	NowTime   = "now_time"
 )
 
-// ofHistory are the queries of a history in their order, and mustAnswer those without which nothing can be learnt.
+// ofHistory are the queries of a history in their order. mustAnswer are the queries without which nothing can be
+// learnt.
 var (
 	ofHistory  = []string{CPU, Memory, Replicas, Throttled, OOMKills, MemoryLimit}
 	mustAnswer = []string{CPU, Memory, Replicas}
@@ -49,8 +50,8 @@ const (
 )
 
 // DefaultQueries use the metrics of cadvisor (the kubelet) and of kube-state-metrics. In a query of a history,
-// $namespace is the namespace, $pods a regular expression for the names of the pods, and $step the time between two
-// samples. In the others $namespaces is a regular expression.
+// $namespace is the namespace, $pods is a regular expression for the names of the pods, and $step is the time between
+// two samples. In other queries, $namespaces is a regular expression for namespaces.
 var DefaultQueries = map[string]string{
 	CPU:      `avg by (container) (rate(container_cpu_usage_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m]))`,
 	Memory:   `max by (container) (container_memory_working_set_bytes{namespace="$namespace",pod=~"$pods",container!="",container!="POD"})`,

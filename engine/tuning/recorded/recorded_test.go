@@ -23,7 +23,8 @@ import (
 
 var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// web used something between two instants, but for a gap of an hour, and has a sidecar of which only memory is known.
+// web is a workload with usage between two instants, except for a gap of an hour. Of its sidecar only the memory is
+// known.
 func web(from, to time.Time) recordedtest.Workload {
 	return recordedtest.Workload{
 		Namespace: "shop", Pattern: recorded.PodsOf("Deployment", "web"), Pods: func() []string { return []string{"web-1-a", "web-1-b"} },
@@ -56,7 +57,8 @@ func shop(from, to time.Time) recorded.Range {
 	return recorded.Range{Namespace: "shop", Pods: recorded.PodsOf("Deployment", "web"), From: from, To: to, Step: time.Minute}
 }
 
-// TestHistoryIsWhatWasRecorded, sample by sample, over parts of weeks, with gaps as gaps.
+// TestHistoryIsWhatWasRecorded: each sample of a history has the recorded values, also over several parts, and a gap
+// stays a gap.
 func TestHistoryIsWhatWasRecorded(t *testing.T) {
 	fake, from := &recordedtest.Fake{}, noon.Add(-10*24*time.Hour)
 	w := web(from, noon)
@@ -80,7 +82,7 @@ func TestHistoryIsWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// TestNowIsAsTheMetricsAPITellsIt.
+// TestNowIsAsTheMetricsAPITellsIt: the present usage from Prometheus has the form of the usage from the metrics API.
 func TestNowIsAsTheMetricsAPITellsIt(t *testing.T) {
 	fake := &recordedtest.Fake{}
 	fake.Add(web(noon.Add(-time.Hour), noon))
@@ -158,7 +160,7 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 	}
 }
 
-// TestWhatIsTooMuchIsAskedForInHalves: a server that answers at most two hours at once.
+// TestWhatIsTooMuchIsAskedForInHalves: a range is halved for a server that answers at most two hours in one query.
 func TestWhatIsTooMuchIsAskedForInHalves(t *testing.T) {
 	fake := &recordedtest.Fake{}
 	w := web(noon.Add(-24*time.Hour), noon)
@@ -182,7 +184,7 @@ func TestWhatIsTooMuchIsAskedForInHalves(t *testing.T) {
 	}
 }
 
-// TestTheTokenGoesToTheServerAlone, also where that sends the request elsewhere.
+// TestTheTokenGoesToTheServerAlone: the token is not sent to another server, even after a redirect.
 func TestTheTokenGoesToTheServerAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("abc\n"), 0o600); err != nil {

@@ -77,8 +77,8 @@ func (r Reader) condition(ctx context.Context, kind schema.GroupVersionKind, ref
 	return "", nil
 }
 
-// event returns the event of a target's controller about pods that it could not create, as that of StatefulSets sends
-// it.
+// event returns the newest event of a target's controller about pods that it could not create. The controller of
+// StatefulSets sends such events.
 func (r Reader) event(ctx context.Context, ref workload.Ref, uid string) (string, error) {
 	var list corev1.EventList
 	of := client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{"involvedObject.uid": uid, "reason": "FailedCreate"})}
@@ -88,7 +88,7 @@ func (r Reader) event(ctx context.Context, ref workload.Ref, uid string) (string
 	return newest(list.Items, r.Clock.Now().Add(-toldWithin)), nil
 }
 
-// newest returns what the newest event tells; empty: all are older than since.
+// newest returns the text of the newest event; empty: all events are older than since.
 func newest(all []corev1.Event, since time.Time) string {
 	all = slices.DeleteFunc(all, func(e corev1.Event) bool { return last(&e).Time.Before(since) })
 	if len(all) == 0 {
@@ -122,7 +122,8 @@ func (r Reader) ofPod(ctx context.Context, p *podplan.Pod) (string, error) {
 	return unready(p.Name, &list.Items[0].Status), nil
 }
 
-// others are reasons for which a container waits whatever it requests: its image, or what its owner has it configured by.
+// others are reasons for which a container waits whatever it requests: its image, or an object such as a ConfigMap that
+// configures it.
 var others = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
 	"RegistryUnavailable", "SignatureValidationFailed",
 	"CreateContainerConfigError"}

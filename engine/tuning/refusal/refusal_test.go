@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestWhyAPodIsNotReady: where its image or its configuration is at fault, requests are not.
+// TestWhyAPodIsNotReady: the requests are not the reason if the image or the configuration of a container is at fault.
 func TestWhyAPodIsNotReady(t *testing.T) {
 	waits := func(reasons ...string) (all []corev1.ContainerStatus) {
 		for _, r := range reasons {
@@ -42,7 +42,7 @@ func TestWhyAPodIsNotReady(t *testing.T) {
 	}
 }
 
-// TestTheNewestEvent counts, unless it is of an earlier roll-out.
+// TestTheNewestEvent: the newest event is returned, unless it belongs to an earlier roll-out.
 func TestTheNewestEvent(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	at := func(minute int, message string) corev1.Event {

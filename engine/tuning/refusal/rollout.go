@@ -9,7 +9,7 @@ import (
 
 // Rollout is the progress of the roll-out of some requests.
 type Rollout struct {
-	// since is the time since which the requests are claimed.
+	// since is the time from which the requests are claimed.
 	since time.Time
 	// through is the largest number of pods that were ready with the requests at the same time. moved is the time when that
 	// number was reached.
@@ -17,8 +17,8 @@ type Rollout struct {
 	moved   time.Time
 }
 
-// Look records the pods during the roll-out of requests that are claimed since an instant. It returns the time for
-// which no further pod became ready with the requests, and the pods that have the requests and are not ready.
+// Look records the pods during the roll-out of requests that are claimed since the instant since. still is the time for
+// which no further pod became ready with the requests. unready has the pods that have the requests and are not ready.
 func (r *Rollout) Look(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
 	unready []*podplan.Pod) {
 	through := 0
@@ -37,10 +37,10 @@ func (r *Rollout) Look(f *podplan.Fleet, asked map[workload.Amount]int64, since,
 	return now.Sub(r.moved), unready
 }
 
-// Again restarts the time.
+// Again counts the time without a further ready pod from now.
 func (r *Rollout) Again(now time.Time) { r.moved = now }
 
-// has reports whether a pod has the requests, for those of its containers that they name.
+// has reports whether a pod has the requests. Containers that the requests do not name are ignored.
 func has(p *podplan.Pod, asked map[workload.Amount]int64) bool {
 	for _, c := range p.Usual() {
 		for of, n := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {

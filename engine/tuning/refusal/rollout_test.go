@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestHowLongNothingMoves: only one pod more that is ready with the requests is progress; pods that come and go are none, and
-// other requests begin anew.
+// TestHowLongNothingMoves: only a larger number of ready pods with the requests counts as progress, not pods that come
+// and go. Other requests start the time again.
 func TestHowLongNothingMoves(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	asked := map[workload.Amount]int64{{Component: "main", Resource: workload.CPU}: 500}

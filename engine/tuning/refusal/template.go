@@ -9,7 +9,7 @@ import (
 )
 
 // InTemplate returns the requests that a policy has written into a template, and the time since which it claims them.
-// Without any, nothing is written.
+// It returns no requests if the policy has written none.
 func InTemplate(s *world.Snapshot, ref workload.Ref, id workload.Policy, now time.Time) (since time.Time, asked map[workload.Amount]int64) {
 	v := decide.Target(s, ref, now, nil)
 	if v.Err != nil || v.Result.Patch != nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestNonsenseOfOnePod concerns only that pod: the usage of the others is known.
+// TestNonsenseOfOnePod: an invalid amount of a pod affects only that pod. The usage of the others is known.
 func TestNonsenseOfOnePod(t *testing.T) {
 	other := types.NamespacedName{Namespace: "shop", Name: "web-2"}
 	want := Pod{Stamp: "later", Containers: []Container{{Name: "app", MilliCPU: 5, MemoryBytes: 1 << 20}}}

@@ -40,7 +40,7 @@ type Container struct {
 // Reader reads the metrics API.
 type Reader struct {
 	client rest.Interface
-	// timeout of one request.
+	// timeout is the longest time of one request.
 	timeout time.Duration
 }
 
@@ -69,7 +69,7 @@ func ClientOf(config *rest.Config, group schema.GroupVersion) (rest.Interface, e
 	return client, nil
 }
 
-// list is the answer of the API.
+// list has the read fields of the API's answer.
 type list struct {
 	Items []struct {
 		Metadata struct {
@@ -106,11 +106,11 @@ func (r *Reader) Read(ctx context.Context) (map[types.NamespacedName]Pod, error)
 	return parse(raw)
 }
 
-// mostWords is the number of bytes kept of an answer that is no API object.
+// mostWords is the number of bytes kept of an answer that is not an API object.
 const mostWords = 512
 
-// RawOf returns the body of an answer. Its error has the server's text even if that is plain text, as from the
-// aggregator in front of a server that is away. The error of Result.Raw has only the code.
+// RawOf returns the body of an answer. Its error has the text of the server even if that is plain text, for example
+// from the API server's aggregator while the metrics server is away. The error of Result.Raw has only the status code.
 func RawOf(answer rest.Result) ([]byte, error) {
 	err := answer.Error()
 	if err == nil {
@@ -146,7 +146,8 @@ func parse(raw []byte) (map[types.NamespacedName]Pod, error) {
 	return pods, nil
 }
 
-// amount returns a resource in a unit, units of which make one; -1 if it is missing or invalid.
+// amount returns a resource in a unit. units is the number of such units in a core or a byte. It returns -1 if the resource is
+// missing or invalid.
 func amount(used amounts, of string, units float64) float64 {
 	q, said := workload.ParseQuantity(strings.Trim(string(used[of]), `"`))
 	if n := q.AsApproximateFloat64(); said && n >= 0 && !math.IsInf(n, 0) {

@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestParse reads an answer of the API in the units that it uses: n, u, m and none for cores, Ki for bytes.
+// TestParse reads an answer of the API in all units that the API uses: n, u, m or no suffix for cores, and Ki for
+// bytes.
 func TestParse(t *testing.T) {
 	got, err := parse([]byte(`{"kind":"PodMetricsList","items":[
 		{"metadata":{"name":"web-1","namespace":"shop"},"timestamp":"2037-01-05T12:00:00Z","window":"15s","containers":[
@@ -43,7 +44,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestWhatTheServerSays of a request that it does not answer is in the error.
+// TestWhatTheServerSays: the error of a failed request has the text of the server.
 func TestWhatTheServerSays(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"no kubelet has been scraped yet"}`: "no kubelet has been scraped yet",

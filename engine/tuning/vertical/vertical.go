@@ -1,6 +1,6 @@
-// Package vertical reads the VerticalPodAutoscalers (autoscaling.k8s.io/v1) of a cluster as data, and creates and
-// deletes recommending ones. It imports none of their types, because a cluster may not serve them. One request reads a
-// page over all namespaces.
+// Package vertical reads the VerticalPodAutoscalers (autoscaling.k8s.io/v1) of a cluster as data. It creates and
+// deletes VerticalPodAutoscalers that only recommend. It does not import their Go types, because a cluster may not
+// serve the kind. One request reads a page over all namespaces.
 package vertical
 
 import (
@@ -37,7 +37,7 @@ var group = schema.GroupVersion{Group: "autoscaling.k8s.io", Version: "v1"}
 // Client reads and writes VerticalPodAutoscalers.
 type Client struct {
 	client rest.Interface
-	// timeout of one request.
+	// timeout is the longest time of one request.
 	timeout time.Duration
 }
 
@@ -54,7 +54,7 @@ func New(config *rest.Config, timeout time.Duration) (*Client, error) {
 type All struct {
 	// Served reports whether the cluster has the kind.
 	Served bool
-	// Made are those that Flyball has created.
+	// Made are the VerticalPodAutoscalers that Flyball has created.
 	Made []Made
 	of   map[workload.Ref][]policy.SeenVertical
 	made map[workload.Ref]int
@@ -68,7 +68,7 @@ type Made struct {
 	Target workload.Ref
 }
 
-// Of returns those of a target, by name.
+// Of returns the VerticalPodAutoscalers of a target, in the order of their names.
 func (a *All) Of(ref workload.Ref) []policy.SeenVertical {
 	if a == nil {
 		return nil
@@ -76,10 +76,10 @@ func (a *All) Of(ref workload.Ref) []policy.SeenVertical {
 	return a.of[ref]
 }
 
-// HasOthers reports whether a target has one that Flyball has not created.
+// HasOthers reports whether a target has a VerticalPodAutoscaler that Flyball has not created.
 func (a *All) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[ref] }
 
-// List returns all of them, or none if the cluster does not have the kind.
+// List returns all VerticalPodAutoscalers, or none if the cluster does not have the kind.
 func (c *Client) List(ctx context.Context) (*All, error) {
 	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	for next := ""; ; {
@@ -101,7 +101,7 @@ func (c *Client) List(ctx context.Context) (*All, error) {
 	}
 }
 
-// list and object have the read fields of a page and of an object.
+// list has the read fields of a page.
 type list struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -109,8 +109,8 @@ type list struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// object has texts where its own kind may have other types, such as instants. They are not evaluated, and not every
-// cluster's schema keeps them valid.
+// object has the read fields of a VerticalPodAutoscaler. Fields of other types, such as instants, are read as texts:
+// they are not evaluated, and the schema of a cluster may allow invalid values.
 type object struct {
 	Metadata struct {
 		Namespace string            `json:"namespace"`
@@ -158,10 +158,10 @@ type recommendation struct {
 // amounts are decoded leniently: an invalid amount is unknown.
 type amounts map[string]json.RawMessage
 
-// defaultMode is the update mode of an object without one: it acts.
+// defaultMode is the update mode of a VerticalPodAutoscaler without a mode. In this mode it changes pods.
 const defaultMode = "Recreate"
 
-// add adds a page, and returns the start of the next. Unreadable objects are left out.
+// add adds a page, and returns the start of the next page. Unreadable objects are left out.
 func (a *All) add(raw []byte) (next string, err error) {
 	var page list
 	if err := json.Unmarshal(raw, &page); err != nil {
@@ -174,11 +174,11 @@ func (a *All) add(raw []byte) (next string, err error) {
 		}
 		gv, err := schema.ParseGroupVersion(o.Spec.TargetRef.APIVersion)
 		if err != nil {
-			continue // it selects nothing
+			continue // the object selects no target
 		}
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: o.Spec.TargetRef.Kind}, Namespace: o.Metadata.Namespace,
 			Name: o.Spec.TargetRef.Name}
-		// A copy by a different writer has the label, too, and must not be removed.
+		// A copy made by a different writer has the label too. It has another name, and must not be removed.
 		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" && o.Metadata.Name == workload.CompanionName(ref) {
 			a.Made = append(a.Made, Made{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
 			a.made[ref]++
@@ -217,7 +217,7 @@ func (o *object) seen() policy.SeenVertical {
 	return v
 }
 
-// mostMessage is the longest message in bytes, most the largest valid amount: more than any node has.
+// mostMessage is the longest kept message in bytes. most is the largest valid amount, which is more than any node has.
 const (
 	mostMessage = 256
 	most        = 1 << 50
@@ -263,7 +263,7 @@ func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error 
 	return nil
 }
 
-// Remove deletes a created VerticalPodAutoscaler.
+// Remove deletes a VerticalPodAutoscaler that Flyball has created.
 func (c *Client) Remove(ctx context.Context, m Made) error {
 	body, err := json.Marshal(metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{UID: &m.UID}})

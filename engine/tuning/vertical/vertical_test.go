@@ -26,8 +26,8 @@ const page = `{"metadata": {"continue": "next"}, "items": [
   {"metadata": {"namespace": "shop", "name": "none"}, "spec": {"targetRef": ["web"]}}, 3
 ]}`
 
-// TestAPageIsRead: by target, for any version of its kind, and by name. An invalid amount is unknown, and an invalid
-// object does not hide others.
+// TestAPageIsRead: objects are found by their target, for any version of its kind, in the order of names. An invalid
+// amount is unknown, and an invalid object does not hide others.
 func TestAPageIsRead(t *testing.T) {
 	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	if next, err := all.add([]byte(page)); err != nil || next != "next" {
@@ -67,7 +67,8 @@ func TestAPageIsRead(t *testing.T) {
 	}
 }
 
-// TestOneThatWasMadeAndActs is seen to act, like any other. Without the label it is a foreign one.
+// TestOneThatWasMadeAndActs: an object that Flyball made and that now changes pods is reported as changing pods, like
+// any other. Without the label, it counts as the object of a different writer.
 func TestOneThatWasMadeAndActs(t *testing.T) {
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	for labels, mine := range map[string]int{`{"flyball.dev/made": "true"}`: 1, `{}`: 0} {
