@@ -1,6 +1,7 @@
 // Package savings adds up the savings of policies: the difference between the owners' replicas and the current
-// replicas, and the CPU and memory requests of these replicas, now and over time; and their worth, by the rates of the
-// installation. Sums over time are exact: they are updated at each change and each read, not sampled.
+// replicas, and the CPU and memory requests of these replicas, now and over time. It also computes the worth of the
+// savings, by the rates of the installation. Sums over time are exact: they are updated at each change and each read,
+// not sampled.
 package savings
 
 import (
@@ -61,7 +62,7 @@ type Book struct {
 	clock clock.PassiveClock
 	// exists reports whether a policy exists. Remaining savings of a deleted policy do not count.
 	exists func(workload.Policy) bool
-	// series are the metrics: those of all installations, and those of the known rates.
+	// series are the metrics of every installation, and the metrics for the known rates.
 	series []series
 
 	mu       sync.Mutex
@@ -69,14 +70,14 @@ type Book struct {
 	shares   map[workload.Ref][]share
 }
 
-// NewBook returns an empty Book. exists reports whether a policy exists; it must not call back. Money and CO2 are metrics
-// only with their rates.
+// NewBook returns an empty Book. exists reports whether a policy exists; it must not call the Book. There are metrics
+// of money and CO2 only if their rates are known.
 func NewBook(clock clock.PassiveClock, rates worth.Rates, exists func(workload.Policy) bool) *Book {
 	return &Book{clock: clock, exists: exists, series: append(slices.Clone(all), ofRates(rates)...), accounts: map[Key]*account{},
 		shares: map[workload.Ref][]share{}}
 }
 
-// Set replaces the savings on a target; requests are the requests of a pod, nil if unknown.
+// Set replaces the savings on a target. requests are the requests of one pod; nil: unknown.
 func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,7 +149,8 @@ func (b *Book) forget(gone func(Key) bool) {
 	}
 }
 
-// labels are the labels of every series. Prometheus adds a label namespace of its own at the scrape: the manager's.
+// labels are the labels of every series. The name namespace is not used, because Prometheus adds such a label, with the
+// manager's namespace, at the scrape.
 var labels = []string{"policy_kind", "policy", "target_namespace"}
 
 // series describes a metric.

@@ -106,7 +106,7 @@ func TestSeriesAreByPolicyAndNamespace(t *testing.T) {
 	s.expect("what they leave is not counted", map[string][6]float64{"fleet ClusterSchedule shop ": {1, 0.5, 100, 0, 0, 0}})
 }
 
-// TestWorthIsCounted checks the sums of money and CO2, and that there are none without rates.
+// TestWorthIsCounted checks the sums of money and CO2, and that these metrics are absent without rates.
 func TestWorthIsCounted(t *testing.T) {
 	for _, c := range []struct {
 		price, co2 string

@@ -29,7 +29,7 @@ type Rates struct {
 	Price, CO2 *Rate
 }
 
-// Worth is the worth of what is saved. A field is absent if its rate is not known.
+// Worth is the worth of a saving. A field is absent if its rate is not known.
 type Worth struct {
 	Cost     *float64 `json:"cost,omitempty"`
 	Currency string   `json:"currency,omitempty"`
@@ -92,7 +92,8 @@ func Parse(price, co2 string) (r Rates, err error) {
 	return r, nil
 }
 
-// parse returns the rate of a text with the keys cpu and memory, and with others for the unit; nil for an empty text.
+// parse returns the rate of a text with the keys cpu and memory. unit has the other allowed key, for the unit. It
+// returns nil for an empty text.
 func parse(text string, unit ...string) (*Rate, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
