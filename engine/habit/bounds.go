@@ -43,8 +43,9 @@ type class struct {
 
 var classes = []class{{"weekdays", 0, 5}, {"weekend", 5, 7}}
 
-// HourlyBounds returns bounds by hour, for Monday to Friday and for the weekend. The minimum of an hour serves the peak
-// of that hour on half of the teaching days, the maximum the largest demand of all of them times the headroom.
+// HourlyBounds returns bounds by hour, for Monday to Friday and for the weekend. The minimum of an hour serves the
+// hour's peak on half of the teaching days. The maximum serves the hour's largest demand on any teaching day, times the
+// headroom.
 func (h History) HourlyBounds(teach Part, pods Pods) ([]Bounds, error) {
 	week := h.week(teach, 0)
 	var all [][]Bounds

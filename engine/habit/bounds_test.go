@@ -44,13 +44,13 @@ func TestHourlyBoundsOfAnOffice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Ten pods at all hours, and two at night: 50 of 168 hours with ten. A week has 20160 steps.
+	// The proposed bounds need ten pods in 50 of the 168 hours, and two pods in the others. A week has 20160 steps.
 	if c.Own.Pods() != 10 || c.Own.Violations != 0 || math.Abs(c.Proposed.Pods()-(50*10+118*2)/168.0) > 0.2 || c.Own.Steps != 20160 {
 		t.Errorf("there are %.2f pods and %.2f, with %+v", c.Own.Pods(), c.Proposed.Pods(), c)
 	}
 }
 
-// TestAnHourThatEveryDayHas is joined for all days.
+// TestAnHourThatEveryDayHas: an hour with the same bounds on all days becomes one window for all days.
 func TestAnHourThatEveryDayHas(t *testing.T) {
 	h := history(t, monday, 21, func(local time.Time) float64 {
 		if local.Hour() == 12 {
@@ -82,7 +82,7 @@ func TestCountsAreRoundedUp(t *testing.T) {
 }
 
 // TestMaximaServeWhatWasSeen: on the teaching days, no minute of any zone needs more pods than the bounds in force
-// allow. The owner's bounds at all hours have the owner's outcome.
+// allow. If the owner's bounds are proposed for all hours, both outcomes are equal.
 func TestMaximaServeWhatWasSeen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, loc := drawn(t)

@@ -1,7 +1,7 @@
 // Package habit finds the unused hours of a target in its history, and the need of each hour of the week. It learns
-// from the first part of a history, tries the result on the rest, and refuses a history with too little data. Windows
-// are those of a Schedule or of a Trigger. The trial evaluates the windows' timeline, so it is right also on days with
-// clock changes.
+// from the first part of a history, tries the result on the rest, and refuses a history with too little data. Its
+// windows have the form of the windows of a Schedule or a Trigger. The trial evaluates the windows' timeline, so it is
+// right also on days with clock changes.
 //
 // The package is pure: it has no client and no clock.
 package habit
@@ -42,14 +42,16 @@ const (
 	hoursOfWeek   = 24 * daysOfWeek
 	minutesOfWeek = daysOfWeek * minutesOfDay
 
-	// held is the longest time for which a reading holds, in minutes, unless readings are usually further apart.
+	// held is the longest time in minutes for which a reading holds. If the usual distance of readings is longer, that
+	// distance is used.
 	held = 10
 	// longest is the largest span of a history in minutes: three years.
 	longest = 3 * 366 * minutesOfDay
 )
 
 // NewHistory returns the history of readings in any order. Readings of one minute are averaged. A reading holds until
-// the next reading, for ten minutes or the usual distance of readings; later minutes are unknown.
+// the next reading, but not for longer than ten minutes or the usual distance of readings, whichever is longer. Later
+// minutes are unknown.
 func NewHistory(readings []Reading) (History, error) {
 	if len(readings) == 0 {
 		return History{}, refuse("the history is empty")
@@ -137,12 +139,13 @@ func (p Part) minutes(yield func(minute int64, local time.Time) bool) {
 	}
 }
 
-// leastTeach and leastJudge are the fewest days to learn from and to try the result on. askedJudge replaces leastJudge
-// if the caller sets the number of teaching days.
+// leastTeach is the smallest number of days to learn from. leastJudge is the smallest number of days to try the result
+// on. askedJudge replaces leastJudge if the caller sets the number of teaching days.
 const leastTeach, leastJudge, askedJudge = 14, 7, 2
 
-// Split returns the whole local days to learn from, and the rest. learn is the number of teaching days; 0: two thirds,
-// and at least two weeks. It returns an error for a history that is too short, or with more than a tenth unknown.
+// Split returns the whole local days to learn from, and the remaining days. learn is the number of teaching days; 0:
+// two thirds of all days, but at least two weeks. It returns an error if the history is too short, or if more than a
+// tenth of it is unknown.
 func (h History) Split(zone *time.Location, learn int) (teach, judge Part, err error) {
 	from := midnight(time.Unix(h.First*minutesOfHour, 0).In(zone), false)
 	to := midnight(time.Unix((h.First+int64(len(h.Cores)))*minutesOfHour, 0).In(zone), true)

@@ -23,7 +23,8 @@ func zone(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-// history returns a history with a function's demand for each local minute, from an instant on; negative: not read.
+// history returns a history from an instant on. The function demand gives the demand of each local minute; negative:
+// there is no reading.
 func history(t *testing.T, from time.Time, days int, demand func(local time.Time) float64) History {
 	t.Helper()
 	var all []Reading
@@ -145,7 +146,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestAnOffice: nights and the weekend, and a back-test with use on a Saturday.
+// TestAnOffice: the windows are the nights and the weekend. The trial finds the use on a Saturday.
 func TestAnOffice(t *testing.T) {
 	h := history(t, monday, 28, func(local time.Time) float64 {
 		if local.Day() == 30 && local.Month() == 5 && local.Hour() == 11 { // a Saturday

@@ -15,7 +15,7 @@ import (
 type IdleRules struct {
 	// Below is the demand in cores up to which a target counts as unused.
 	Below float64
-	// Tolerate is the time of use a week that windows may have on the teaching days.
+	// Tolerate is the time of use per week that the windows may contain on the teaching days.
 	Tolerate time.Duration
 	// Lead is the time by which a window ends before the first use. Shortest is the length of the shortest window.
 	Lead, Shortest time.Duration
@@ -27,8 +27,8 @@ const (
 	busy, faint = 0.99, 0.05
 )
 
-// IdleBelow returns the demand up to which a target is unused, a twentieth of the demand in the busiest minutes of a
-// part, and that demand.
+// IdleBelow returns the demand up to which a target is unused. It is a twentieth of most, the demand in the busiest
+// minutes of a part.
 func (h History) IdleBelow(p Part) (below, most float64) {
 	var known []float32
 	for minute := range p.minutes {
@@ -52,7 +52,7 @@ type hour struct {
 	peaks      []float64
 }
 
-// slack is the number of minutes that may be unknown in an hour that counts as seen.
+// slack is the largest number of unknown minutes in an hour that counts as seen.
 const slack = 10
 
 // week adds up a part by the local hours of a week, from Monday. An hour that a clock change repeats has 120 minutes.
@@ -82,7 +82,7 @@ func (h History) week(p Part, below float64) (week [hoursOfWeek]hour) {
 	return week
 }
 
-// evidence returns the number of times when an hour of the week must be seen in a part.
+// evidence returns how often an hour of the week must be seen in a part to be used.
 func (p Part) evidence() int { return max(min(p.Days()/daysOfWeek, 2), 1) }
 
 // IdleWindows returns the windows without use on the teaching days.
@@ -146,11 +146,11 @@ func Cores(c float64) string {
 	return fmt.Sprintf("%.0fm", c*1000)
 }
 
-// run is a range of minutes of the week. It begins within the week, and may end in the next.
+// run is a range of minutes of the week. It begins within the week, and may end in the next week.
 type run struct{ from, to int }
 
-// runs returns the ranges of idle hours, each shorter by lead at its end, without too short ones. A whole week has no
-// end.
+// runs returns the ranges of idle hours. Each range ends earlier by lead, and ranges that are too short are left out.
+// If the whole week is idle, the range has no end to shorten.
 func runs(idle [hoursOfWeek]bool, lead, shortest int) []run {
 	first := slices.Index(idle[:], false)
 	if first < 0 {

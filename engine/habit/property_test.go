@@ -8,16 +8,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// zones have changes of clocks of an hour and of half an hour, none, and an offset of quarters.
+// zones has zones with clock changes of an hour and of half an hour, zones without clock changes, and a zone with an
+// offset of quarter hours.
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca"}
 
-// starts are weeks in which clocks change in some zone, and others.
+// starts has weeks in which clocks change in some zone, and other weeks.
 var starts = []time.Time{
 	time.Date(2037, 3, 2, 0, 0, 0, 0, time.UTC), time.Date(2037, 3, 20, 7, 0, 0, 0, time.UTC), time.Date(2037, 10, 12, 0, 0, 0, 0, time.UTC),
 	time.Date(2037, 7, 1, 3, 30, 0, 0, time.UTC),
 }
 
-// drawn is a history of readings by five minutes with use in some hours of the week and in some minutes besides, in a zone.
+// drawn is a random history in a zone: a reading every five minutes, with use in some hours of the week and in some
+// additional minutes.
 func drawn(t *rapid.T) (h History, loc *time.Location) {
 	name := rapid.SampledFrom(zones).Draw(t, "zone")
 	loc, err := time.LoadLocation(name)
@@ -52,8 +54,8 @@ func drawn(t *rapid.T) (h History, loc *time.Location) {
 	return h, loc
 }
 
-// TestNobodyIsMetInTheDaysThatTeach, in every zone and also on days on which clocks change: the timeline of the windows is never on in a
-// minute of use.
+// TestNobodyIsMetInTheDaysThatTeach: on the teaching days, the timeline of the windows is never on in a minute of use.
+// This holds in every zone, and on days on which clocks change.
 func TestNobodyIsMetInTheDaysThatTeach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, loc := drawn(t)
@@ -75,7 +77,7 @@ func TestNobodyIsMetInTheDaysThatTeach(t *testing.T) {
 	})
 }
 
-// TestWindowsAreTheIdleHours, minute by minute of a week without a change of clocks, as a list of hours says it.
+// TestWindowsAreTheIdleHours compares each minute of a week without a clock change with the list of idle hours.
 func TestWindowsAreTheIdleHours(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var idle [hoursOfWeek]bool
@@ -100,8 +102,8 @@ func TestWindowsAreTheIdleHours(t *testing.T) {
 	})
 }
 
-// byHand says of each minute of the week whether it is in a window: it and the lead after it are idle, and so is a stretch that
-// is long enough.
+// byHand returns, for each minute of the week, whether it is in a window: the minute is idle, more than lead before the end of
+// its idle stretch, and the stretch without its last lead minutes is long enough.
 func byHand(idle [hoursOfWeek]bool, lead, shortest int) (want [minutesOfWeek]bool) {
 	busy := -1
 	for m := range minutesOfWeek {
@@ -127,7 +129,8 @@ func byHand(idle [hoursOfWeek]bool, lead, shortest int) (want [minutesOfWeek]boo
 	return want
 }
 
-// TestWhatIsToleratedIsNotExceeded: within the windows there is no more use than is allowed, and no hour that would fit is left out.
+// TestWhatIsToleratedIsNotExceeded: the windows contain no more use than is allowed, and leave out no hour that would
+// fit.
 func TestWhatIsToleratedIsNotExceeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, _ := drawn(t)
