@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Cleanup removes, on the leader, webhook configurations without a server: the API server would refuse or delay the
-// listed requests for ever.
+// Cleanup removes, on the leader, webhook configurations without a server. Otherwise the API server would refuse or
+// delay the requests in their rules for ever.
 type Cleanup struct {
 	// Delete deletes a configuration.
 	Delete func(ctx context.Context, name string, opts metav1.DeleteOptions) error
@@ -20,8 +20,9 @@ type Cleanup struct {
 	Log    logr.Logger
 }
 
-// After a removal the check is repeated every cleanupPause until nothing has come back for cleanupCalm. A replica of
-// the former version recreates deleted configurations, and cleanupCalm is longer than its shutdown takes.
+// After a removal, the check is repeated every cleanupPause until no configuration has come back for cleanupCalm. A
+// replica of the former version recreates deleted configurations. cleanupCalm is longer than such a replica needs to
+// shut down. cleanupRetry is the pause after a failed removal.
 const (
 	cleanupPause = 5 * time.Second
 	cleanupRetry = 15 * time.Second

@@ -32,14 +32,15 @@ func Options(n int, retry Retry) controller.Options {
 	skip := true
 	return controller.Options{
 		MaxConcurrentReconciles: n,
-		// Names of controllers are only labels of metrics; tests run several managers in a process.
+		// The names of controllers are only labels of metrics. Tests run several managers, with the same names, in one
+		// process.
 		SkipNameValidation: &skip,
 		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retry.Min, retry.Max),
 	}
 }
 
-// PerNamespace limits the concurrent reconciliations in a namespace and requeues the others: hanging writes in a
-// namespace do not delay other namespaces.
+// PerNamespace limits the concurrent reconciliations in a namespace to n, and requeues the others. So hanging writes
+// in a namespace do not delay other namespaces.
 func PerNamespace(n int, next reconcile.Reconciler) reconcile.Reconciler {
 	return &perNamespace{Reconciler: next, n: n, running: map[string]int{}}
 }
@@ -79,8 +80,9 @@ func (p *perNamespace) end(namespace string) {
 	}
 }
 
-// Requests wakes a controller from inside the process: for an adapter with a new kind, or a policy without remaining
-// ledgers. Requests before the controller runs are dropped, because it starts with all objects.
+// Requests wakes a controller from inside the process, for example for an adapter after a change of its watch, or for a
+// policy without remaining ledgers. Requests before the controller runs are dropped, because a starting controller
+// reconciles all objects.
 type Requests struct {
 	mu    sync.RWMutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -105,7 +107,7 @@ func (r *Requests) Add(namespace, name string) {
 	}
 }
 
-// FinalizerLost accepts the removal of the finalizer from an object that is not being deleted.
+// FinalizerLost returns a predicate for updates that remove the finalizer from an object that is not being deleted.
 func FinalizerLost() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(u event.UpdateEvent) bool {
 		return u.ObjectNew.GetDeletionTimestamp().IsZero() &&
@@ -114,7 +116,7 @@ func FinalizerLost() predicate.Predicate {
 	}}
 }
 
-// AddFinalizer adds the finalizer to an object, if missing.
+// AddFinalizer adds the finalizer to an object if it is missing.
 func AddFinalizer(ctx context.Context, c client.Client, obj client.Object) error {
 	before := obj.DeepCopyObject().(client.Object)
 	if !controllerutil.AddFinalizer(obj, v1alpha1.FinalizerRestore) {
@@ -127,8 +129,8 @@ func AddFinalizer(ctx context.Context, c client.Client, obj client.Object) error
 	return nil
 }
 
-// RemoveFinalizer removes the finalizer from an object, if present. The given object is not changed, because
-// others may hold it.
+// RemoveFinalizer removes the finalizer from an object if it is present. It does not change the given object, because
+// the object may be shared with a cache.
 func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object) error {
 	after := obj.DeepCopyObject().(client.Object)
 	if !controllerutil.RemoveFinalizer(after, v1alpha1.FinalizerRestore) {
@@ -138,11 +140,11 @@ func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object) er
 	return client.IgnoreNotFound(err)
 }
 
-// StaleRetry is the pause before another look at an object changed since the read.
+// StaleRetry is the pause before a new attempt if the object has changed since it was read.
 const StaleRetry = 50 * time.Millisecond
 
-// RetryIfStale requeues an object after a stale write. The other change may not requeue it, because controllers do not
-// watch changes of status and labels.
+// RetryIfStale requeues an object after a stale write. The change that made the write stale may not requeue the
+// object, because controllers do not watch changes of status and labels.
 func RetryIfStale(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: StaleRetry}, nil
@@ -150,8 +152,8 @@ func RetryIfStale(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// IgnoreStale drops the error of a write to an object that has changed or gone since: its controller will
-// reconcile it anyway.
+// IgnoreStale drops the error of a write to an object that has changed or gone since it was read. The object's
+// controller reconciles it anyway.
 func IgnoreStale(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/controller"
 )
 
-// A reconciler that panics over one object reconciles the others, and retries that object.
+// A controller whose reconciler panics for one object retries this object and reconciles the others.
 func TestAPanicAffectsOnlyItsObject(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -65,7 +65,8 @@ func TestAPanicAffectsOnlyItsObject(t *testing.T) {
 	}
 }
 
-// Some are reconciled at once, and the others are queued again.
+// Two objects of a hanging namespace take both its places. A third one is queued again, and objects of other
+// namespaces are reconciled.
 func TestHangingObjectsDoNotDelayOtherNamespaces(t *testing.T) {
 	begun, answer := make(chan struct{}), make(chan struct{})
 	r := controller.PerNamespace(2, reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -96,6 +97,6 @@ func TestHangingObjectsDoNotDelayOtherNamespaces(t *testing.T) {
 	close(answer)
 	wg.Wait()
 	wg.Go(func() { in("hung") })
-	<-begun // there is room again
+	<-begun // the namespace has a free place again
 	wg.Wait()
 }

@@ -1,6 +1,6 @@
-// Package adapters keeps the kinds in use in step with Adapter objects: it checks each adapter against the live API
-// server, starts and replaces watches, puts kinds to use, blocks and drops them, and protects an adapter from deletion
-// while something has to be restored through it.
+// Package adapters keeps the kinds in use in step with Adapter objects. It checks each adapter against the live API
+// server, and starts and replaces watches. It puts kinds to use, blocks them and drops them. It also protects an
+// adapter from deletion while something has to be restored through the adapter.
 package adapters
 
 import (
@@ -51,11 +51,12 @@ type Targets interface {
 type Options struct {
 	Config *rest.Config
 	Client client.Client
-	// Reader reads past the cache.
+	// Reader reads from the API server, without the cache.
 	Reader client.Reader
 	World  *world.World
 	Health *status.AdapterHealth
-	// Enabled names the adapters of the installation. An adapter deleted before this process started is recreated.
+	// Enabled has the names of the installation's adapters. Such an adapter is recreated after its deletion if the
+	// deletion began before this process started.
 	Enabled []string
 	// Listings records which adapted kinds can be listed.
 	Listings *status.Listings
@@ -65,7 +66,7 @@ type Options struct {
 	PolicyDirty func(id workload.Policy)
 	// Forget is called with the name of a deleted adapter.
 	Forget func(name string)
-	// Recorder sends events; nil: no events.
+	// Recorder sends events. nil means that no events are sent.
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Log      logr.Logger
@@ -76,7 +77,7 @@ type Controller struct {
 	Options
 	Metrics *Metrics
 	targets Targets
-	// pods counts changes on pods of a kind's objects; nil: there are none.
+	// pods returns the number of a kind's objects with changes on their pods. nil means that Flyball changes no pods.
 	pods func(schema.GroupKind) int
 
 	inspector *inspect.Inspector
@@ -84,15 +85,15 @@ type Controller struct {
 	watches   *watch.Manager
 	requests  controller.Requests
 
-	// reconciling serializes reconciliations; it guards idleSince and returning.
+	// reconciling serializes reconciliations. It guards idleSince and returning.
 	reconciling sync.Mutex
 	idleSince   map[string]time.Time
 	returning   returning
 
 	mu sync.RWMutex
-	// checked has, by adapter name, the result of the last checks, as long as none of their inputs has changed.
+	// checked has the successful checks of each adapter, by adapter name, until one of their inputs changes.
 	checked map[string]*checks
-	// round counts the events that dropped results.
+	// round counts the changes of inputs. Checks that began in an earlier round are not stored in checked.
 	round int
 	// running has the watch of each adapter, by adapter name.
 	running map[string]*running
@@ -130,10 +131,12 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 // Drive sets the loop over targets. It must be called before anything runs.
 func (c *Controller) Drive(t Targets) { c.targets = t }
 
-// FollowPods sets the function that counts changes on pods of a kind's objects. It must be called before anything runs.
+// FollowPods sets the function that counts a kind's objects with changes on their pods. It must be called before
+// anything runs.
 func (c *Controller) FollowPods(changed func(schema.GroupKind) int) { c.pods = changed }
 
-// changed returns the number of objects of a kind with something to restore, on the object or on its pods.
+// changed returns the number of a kind's objects for which Flyball has something to restore, on the object or on its
+// pods.
 func (c *Controller) changed(k *world.Kind) int {
 	n := k.Live.Ledgers()
 	if c.pods != nil {
@@ -153,10 +156,11 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the controller of Adapter: %w", err)
 	}
-	return mgr.Add(manager.RunnableFunc(c.groups.Start)) // on the leader only
+	return mgr.Add(manager.RunnableFunc(c.groups.Start)) // the watch runs on the leader only
 }
 
-// AfterPublish implements world.Observer: the annotations kept of objects may have changed.
+// AfterPublish implements world.Observer. If policies read other annotations than before, it queues all adapters,
+// because their watches keep these annotations.
 func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	if !change.Keys {
 		return
@@ -168,7 +172,7 @@ func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	}
 }
 
-// recheckGroup has the adapters of an API group checked again, all adapters for inspect.AllGroups.
+// recheckGroup queues the adapters of an API group for new checks. For inspect.AllGroups it queues all adapters.
 func (c *Controller) recheckGroup(ctx context.Context, group string) {
 	var list v1alpha1.AdapterList
 	if err := c.Client.List(ctx, &list); err != nil {
@@ -183,11 +187,12 @@ func (c *Controller) recheckGroup(ctx context.Context, group string) {
 	}
 }
 
-// firstSync is the time for which the start waits for a kind; a slower kind joins later.
+// firstSync is the time for which the start of the manager waits for the watch of a kind. A slower kind is put to use
+// later.
 const firstSync = 30 * time.Second
 
-// Settle reconciles every adapter once and waits until their watches are in sync: a target with an autoscaler must not
-// be written before the autoscaler is known.
+// Settle reconciles every adapter once and waits until their watches are in sync. Otherwise Flyball could write a
+// target before it knows the target's autoscaler.
 func (c *Controller) Settle(ctx context.Context) error {
 	var list v1alpha1.AdapterList
 	if err := c.Client.List(ctx, &list); err != nil {
@@ -262,7 +267,8 @@ func (c *Controller) settleWatch(ctx, waiting context.Context, name string) erro
 	return ctx.Err()
 }
 
-// Reconcile reconciles one adapter, once the policies are known: they decide the annotations kept of objects.
+// Reconcile reconciles one adapter after the policies are known, because they decide which annotations the watches
+// keep.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	select {
 	case <-ctx.Done():
@@ -273,8 +279,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// reconcileSafely reconciles an adapter before the start of the controller, which handles panics. A panic affects only
-// this adapter, and the manager starts.
+// reconcileSafely reconciles an adapter and returns a panic as an error. It is used before the start of the
+// controller, which handles panics itself. So a panic affects only this adapter, and the manager starts.
 func (c *Controller) reconcileSafely(ctx context.Context, name string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -321,7 +327,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	return f.again, nil
 }
 
-// recheckDuplicates queues the adapters replaced by another adapter of their kind.
+// recheckDuplicates queues the adapters that were not accepted because an older adapter had the same kind.
 func (c *Controller) recheckDuplicates(ctx context.Context) error {
 	var all v1alpha1.AdapterList
 	if err := c.Client.List(ctx, &all); err != nil {
@@ -337,5 +343,5 @@ func (c *Controller) recheckDuplicates(ctx context.Context) error {
 	return nil
 }
 
-// formOf returns a text that identifies the form of an adapter.
+// formOf returns a text that changes with every edit of an adapter's spec, and with its recreation.
 func formOf(a *v1alpha1.Adapter) string { return fmt.Sprintf("%s/%d", a.UID, a.Generation) }

@@ -17,7 +17,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Only the policies that list the kind select such objects.
+// A fault of an adapter of a cluster-scoped kind concerns only the policies that list the kind, because only they
+// select its objects.
 func TestAilmentsOfClusterScopedKindsReachThePoliciesThatListThem(t *testing.T) {
 	for _, outside := range []bool{true, false} {
 		c := &Controller{Options: Options{World: world.New(selector.Scope{ClusterScoped: func(schema.GroupKind) bool { return outside }})}}
@@ -32,7 +33,7 @@ func TestAilmentsOfClusterScopedKindsReachThePoliciesThatListThem(t *testing.T) 
 	}
 }
 
-// faulty is a client that panics over one adapter, and knows no other.
+// faulty is a client that panics when it reads the adapter "bad". All other reads fail with an error.
 type faulty struct{ client.Client }
 
 func (faulty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -42,7 +43,7 @@ func (faulty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ..
 	return errors.New("not now")
 }
 
-// Nothing else recovers from a panic before the controller runs.
+// A panic before the controller runs affects only one adapter. settle itself must recover from it.
 func TestAPanicDoesNotPreventTheStart(t *testing.T) {
 	var logged strings.Builder
 	c := &Controller{Options: Options{Client: faulty{}, Log: funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{})}}
@@ -58,7 +59,8 @@ func TestAPanicDoesNotPreventTheStart(t *testing.T) {
 	}
 }
 
-// Each adapter waits for all others: one after the other they would wait for ever.
+// Adapters settle in parallel. Each adapter of the test waits for all others, so one after the other they would wait
+// for ever.
 func TestAdaptersSettleTogether(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -21,14 +21,14 @@ import (
 	"flyball.dev/flyball/engine/status"
 )
 
-// rightsRecheck is the interval of checking missing rights: RBAC has no watch for one's own rights.
+// rightsRecheck is the interval of checking missing rights. RBAC has no watch for a client's own rights.
 const rightsRecheck = 10 * time.Second
 
-// suspicionPause is the shortest time between two checks of an adapter's rights after forbidden writes: quotas and
-// admission policies forbid writes too, and checks do not help there.
+// suspicionPause is the shortest time between two checks of an adapter's rights because of forbidden writes. Quotas
+// and admission policies forbid writes too, and checks of rights do not help against them.
 const suspicionPause = 5 * time.Second
 
-// duplicateKind is the reason of Accepted if an older adapter has the same kind.
+// duplicateKind is the reason of the condition Accepted if an older adapter has the same kind.
 const duplicateKind = "DuplicateKind"
 
 // finding is the result of an adapter's checks: conditions in order, and whether the kind can be used.
@@ -37,14 +37,14 @@ type finding struct {
 	generation int64
 	now        metav1.Time
 	compiled   *adapter.Adapter
-	// form identifies the compiled input: the adapter, and the keys read and set by policies.
+	// form identifies the input of the compilation: the form of the adapter, and the keys read and set by policies.
 	form   string
 	served inspect.Served
-	// loses names the fields that writes remove from objects; empty: none.
+	// loses describes the fields that writes remove from objects. Empty means no fields.
 	loses string
-	// failed is the first false condition.
+	// failed is the type of the first false condition.
 	failed string
-	// unsure is the first condition that could not be checked, because the API server did not answer.
+	// unsure is the type of the first condition that could not be checked, because the API server did not answer.
 	unsure string
 	// releasing is true if the adapter is being deleted.
 	releasing bool
@@ -72,7 +72,7 @@ func (f *finding) set(kind string, ok bool, reason, message string) {
 	meta.SetStatusCondition(&f.status.Conditions, c)
 }
 
-// cannotTell records that a condition could not be checked, and when to retry.
+// cannotTell records that a condition could not be checked. The argument again is the time until the next attempt.
 func (f *finding) cannotTell(kind, reason string, err error, again time.Duration) {
 	f.set(kind, false, reason, err.Error())
 	f.again = again
@@ -96,7 +96,7 @@ func (c *Controller) newFinding(a *v1alpha1.Adapter) *finding {
 	return f
 }
 
-// recall takes over the results of checks that need not be repeated.
+// recall sets the results of earlier checks, which need not be repeated.
 func (f *finding) recall(passed *checks) {
 	f.served, f.loses = passed.served, passed.loses
 	f.status.Capabilities, f.status.UnknownPaths = passed.status.Capabilities, passed.status.UnknownPaths
@@ -117,7 +117,7 @@ func (c *Controller) checkAndUse(ctx context.Context, a *v1alpha1.Adapter) (*fin
 	known, round := c.checked[a.Name], c.round
 	c.mu.RUnlock()
 	if known != nil && known.form == form {
-		// The keys read by policies may have changed since the last compilation.
+		// The keys read by policies may have changed since the last compilation, so the adapter is compiled again.
 		if compiled, form, errs := c.compile(a); len(errs) == 0 {
 			f := c.newFinding(a)
 			f.compiled, f.form = compiled, form
@@ -132,7 +132,8 @@ func (c *Controller) checkAndUse(ctx context.Context, a *v1alpha1.Adapter) (*fin
 	return f, c.use(ctx, a, f)
 }
 
-// rememberChecks stores successful checks, unless an input may have changed since the round of their start.
+// rememberChecks stores successful checks, unless an input may have changed since they began. round is the round at
+// their beginning.
 func (c *Controller) rememberChecks(name string, passed *checks, round int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +142,7 @@ func (c *Controller) rememberChecks(name string, passed *checks, round int) {
 	}
 }
 
-// forgetChecks drops the results of an adapter's checks, also of running checks.
+// forgetChecks drops the stored checks of an adapter. Checks that are running are not stored afterwards.
 func (c *Controller) forgetChecks(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,11 +150,12 @@ func (c *Controller) forgetChecks(name string) {
 	c.round++
 }
 
-// Forbidden has the adapter of a kind checked again after a forbidden write: Flyball may have lost rights.
+// Forbidden queues the adapter of a kind for new checks after a forbidden write, because Flyball may have lost
+// rights.
 func (c *Controller) Forbidden(k *decide.Kind) { c.suspect(k.Adapter.Name()) }
 
-// suspect has an adapter checked again because rights may be missing. The API server sends no event about
-// removed rights.
+// suspect queues an adapter for new checks because rights may be missing. The API server sends no event about removed
+// rights.
 func (c *Controller) suspect(name string) {
 	now := time.Now()
 	c.mu.Lock()
@@ -169,7 +171,7 @@ func (c *Controller) suspect(name string) {
 	}
 }
 
-// check runs the checks in order; each needs the one before.
+// check runs the checks in order. Each check needs the result of the previous check.
 func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 	f := c.newFinding(a)
 	if !c.accept(ctx, a, f) {
@@ -191,7 +193,8 @@ func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 	return f
 }
 
-// compile compiles the adapter for the keys currently read and set by policies. form identifies both.
+// compile compiles the adapter for the keys currently read and set by policies. form identifies the adapter and the
+// keys.
 func (c *Controller) compile(a *v1alpha1.Adapter) (compiled *adapter.Adapter, form string, errs field.ErrorList) {
 	keys := c.World.Snapshot().Keys(a.Spec.Target.GroupKind())
 	compiled, errs = adapter.Compile(a.Name, a.Spec, keys)
@@ -226,18 +229,18 @@ func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding
 	return true
 }
 
-// servedRecheck is the pause before a missing kind is checked again. A starting API server answers before it knows all
-// kinds and versions, without a later event.
+// servedRecheck is the pause before a missing kind is checked again. A starting API server answers before it knows
+// all kinds and versions, and sends no event when it knows them.
 const servedRecheck = 5 * time.Second
 
-// whetherServed asks the API server whether and how it serves the kind. A defined kind counts as gone only after its
-// definition is gone.
+// whetherServed asks the API server whether and how it serves the kind. A kind with a CustomResourceDefinition counts
+// as gone only after the definition is deleted.
 func (c *Controller) whetherServed(ctx context.Context, a *v1alpha1.Adapter) (inspect.Served, error) {
 	t := a.Spec.Target
 	served, err := c.inspector.ServeDefined(ctx, a.Name, t.Group, t.Kind, t.Versions)
 	if apierrors.IsForbidden(err) && !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) &&
 		c.World.Snapshot().InUse(t.GroupKind()) == nil {
-		return c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions) // there is nothing to lose
+		return c.inspector.Serve(ctx, t.Group, t.Kind, t.Versions) // no object was changed, so the definition does not matter
 	}
 	return served, err
 }
@@ -276,7 +279,8 @@ func nameFor(resource schema.GroupVersionResource) string {
 	return strings.TrimSuffix(resource.Resource+"."+resource.Group, ".")
 }
 
-// lookForKind checks, for an adapter not accepted, only whether its kind is gone: then nothing is left to restore.
+// lookForKind checks whether the kind of an adapter that was not accepted is gone. If it is gone, nothing is left to
+// restore.
 func (c *Controller) lookForKind(ctx context.Context, a *v1alpha1.Adapter, f *finding) {
 	served, err := c.whetherServed(ctx, a)
 	if err != nil || !served.Absence.IsGone() {
@@ -287,7 +291,7 @@ func (c *Controller) lookForKind(ctx context.Context, a *v1alpha1.Adapter, f *fi
 	f.set(v1alpha1.ConditionServed, false, string(served.Absence), served.Message)
 }
 
-// speak chooses the version, among the served ones, in which the adapter reads and writes.
+// speak chooses the served version in which the adapter reads and writes.
 func (c *Controller) speak(ctx context.Context, f *finding) bool {
 	served, loses, err := c.inspector.Lossless(ctx, f.served, f.compiled)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// ownLedgers projects like another projector, and removes the names of policies of other namespaces from ledgers. A
-// namespaced policy never writes in a different namespace, so such a name is not Flyball's. The name would block the
-// deletion of the policy and show in the policy's status. The rest of the entry holds: no policy claims the field, so
-// it is restored.
+// ownLedgers projects objects like the given projector, and removes the names of policies of other namespaces from
+// ledgers. A namespaced policy never writes in a different namespace, so Flyball did not write such a name. The name
+// would block the deletion of the policy and appear in the policy's status. The rest of the ledger entry stays valid.
+// Without a policy that claims the field, Flyball restores the field.
 type ownLedgers struct{ watch.Projector }
 
 // Project implements watch.Projector.
@@ -22,8 +22,8 @@ func (p ownLedgers) Project(raw []byte) (*workload.Object, error) {
 	return obj, err
 }
 
-// disown returns a ledger without the names of policies of other namespaces than the object's. The given
-// ledger is not changed.
+// disown returns a ledger without the names of policies of namespaces other than the object's. It does not change the
+// given ledger.
 func disown(ledger workload.Ledger, namespace string) workload.Ledger {
 	foreign := func(e workload.Entry) bool {
 		home := workload.ParsePolicy(e.By).Namespace

@@ -23,7 +23,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// idleAfter is the time without any ledger of a kind after which its adapter loses the finalizer.
+// idleAfter is the time after which an adapter loses the finalizer if no object of its kind has a ledger.
 const idleAfter = 30 * time.Second
 
 // PutFinalizer adds the finalizer to an adapter before the first write for the kind, so the adapter stays until
@@ -51,8 +51,9 @@ func (c *Controller) PutFinalizer(ctx context.Context, k *decide.Kind) error {
 	return nil
 }
 
-// confirmFinalizer makes sure that an adapter has the finalizer now, even if the cache is stale: it adds to the set on
-// the server, which changes nothing if present. The UID prevents it from creating a deleted adapter.
+// confirmFinalizer makes sure that an adapter has the finalizer now, even if the cache is stale. It applies the
+// finalizer on the server, which changes nothing if the finalizer is present. The UID prevents the write from
+// recreating a deleted adapter.
 func (c *Controller) confirmFinalizer(ctx context.Context, a *v1alpha1.Adapter) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Adapter"))
@@ -87,13 +88,13 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 	}
 	k := c.World.Snapshot().InUse(gk)
 	if k != nil && k.Adapter.Name() != a.Name {
-		// Another adapter has taken over, with the sleeping objects.
+		// Another adapter has taken over the kind, and will restore the sleeping objects.
 		return c.letGo(ctx, a)
 	}
 	c.World.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, a.Name) })
 	f := &finding{status: a.Status}
 	if k == nil || c.notFound(a.Name) {
-		// In this state nothing can be restored: use the adapter's current form, unless the kind is gone.
+		// Nothing can be restored through this watch. Use the current form of the adapter, unless the kind is gone.
 		f = c.check(ctx, a)
 		if err := c.use(ctx, a, f); err != nil {
 			return 0, err
@@ -114,15 +115,16 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 			message = releasing(left, now.Live.WithLedgers()) + c.lookAtRights(ctx, a, now, f)
 		}
 	}
-	// The first look is never the last: a write in flight before it must become visible in the watch.
+	// The adapter is never let go at the first look, because the watch may not show an earlier write yet.
 	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
 		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, cmp.Or(message, "being deleted"))
 	}
 	return c.letGo(ctx, a)
 }
 
-// lookAtRights checks the rights of an adapter being deleted, after a forbidden write or a former finding of missing
-// rights. It returns the rights missing for the restore as a text to append; empty: none known.
+// lookAtRights checks the rights of an adapter being deleted, if a write was forbidden or rights were missing before.
+// It returns a text about the rights missing for the restore, to append to a message. Empty means that no right is
+// known to be missing.
 func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *world.Kind, f *finding) string {
 	c.mu.RLock()
 	suspected := time.Since(c.suspected[a.Name]) < rightsRecheck
@@ -156,8 +158,8 @@ func (c *Controller) notFound(name string) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// letGo removes the finalizer of an adapter being deleted. Its kind is dropped only once the adapter is gone: if the
-// write is stale, the next look must still find that nothing is left.
+// letGo removes the finalizer of an adapter being deleted. The kind is dropped only after the adapter is gone. If the
+// write is stale, the next look must check again that nothing is left to restore.
 func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
 	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
 		if apierrors.IsConflict(err) {
@@ -179,7 +181,8 @@ func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
 	return c.PutFinalizer(ctx, k.Kind)
 }
 
-// letGoIfIdle removes the finalizer of an adapter without ledgers for a while, and returns when to look again.
+// letGoIfIdle removes the finalizer of an adapter whose kind has had no ledgers for idleAfter. It returns the time
+// until the next look, or zero for none.
 func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.Duration {
 	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || !c.targets.Started() {
 		return 0
@@ -200,7 +203,8 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 	delete(c.idleSince, a.Name)
 	c.finalizing.Lock()
 	defer c.finalizing.Unlock()
-	// From here on the next write adds the finalizer first. A write in flight causes another reconciliation.
+	// After this line, the next write first adds the finalizer. A write that is already in flight causes another
+	// reconciliation.
 	c.setHasFinalizer(a.Name, false)
 	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
 		return time.Second
@@ -208,8 +212,8 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 	return 0
 }
 
-// releasing returns the number of objects of an adapter being deleted that must still be restored, with some names.
-// Objects without a name have changed pods.
+// releasing returns a message about an adapter being deleted: the number of objects that must still be restored, and
+// the names of some. left may be larger than the number of refs, because it also counts objects with changed pods.
 func releasing(left int, refs []workload.Ref) string {
 	const few = 3
 	verb := "have"

@@ -27,12 +27,13 @@ import (
 	"flyball.dev/flyball/test/worldtest"
 )
 
-// started are targets whose loop has started.
+// started has targets that were all queued once.
 type started struct{ Targets }
 
 func (started) Started() bool { return true }
 
-// The adapter's role may have been deleted before it, and then nothing can be restored.
+// If the adapter's role was deleted before the adapter, nothing can be restored, and the status of the adapter names
+// the missing rights.
 func TestADeletedAdapterReportsMissingRights(t *testing.T) {
 	mayPatch := false
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,22 +16,24 @@ import (
 	"flyball.dev/flyball/engine/apply"
 )
 
-// returning are the adapters of the installation with a deletion older than this process: a former installation was
-// removed without restoring, and this installation has adopted the remaining objects. Such adapters are recreated after
-// the deletion. A deletion seen by this process is intended.
+// returning finds the adapters of the installation whose deletion began before this process. A former installation
+// was then removed without restoring, and this installation has adopted the remaining objects. Such an adapter is
+// recreated after its deletion. A deletion that begins while this process runs is intended, and the adapter stays
+// deleted.
 type returning struct {
 	enabled []string
-	// alive has, by name, the adapters seen by this process while not being deleted.
+	// alive has the UIDs of adapters that this process has seen before their deletion, by name.
 	alive map[string]types.UID
-	// back has the adapters to recreate.
+	// back has the adapters to recreate, by name.
 	back map[string]comeback
 }
 
 // comeback is an adapter to recreate.
 type comeback struct {
 	adapter *v1alpha1.Adapter
-	// applier is the field manager of the former apply, kept so an upgrade of the installation can apply the
-	// adapter as before. Empty: not applied.
+	// applier is the field manager that applied the former adapter. The recreated adapter is applied under the same
+	// name, so that an upgrade of the installation can apply the adapter as before. Empty means that the adapter was
+	// created without apply.
 	applier string
 }
 
@@ -39,7 +41,8 @@ func newReturning(enabled []string) returning {
 	return returning{enabled: enabled, alive: map[string]types.UID{}, back: map[string]comeback{}}
 }
 
-// see records the current form of an adapter. For an adapter to recreate it asks for the applier.
+// see records the current state of an adapter. If the adapter is to be recreated, it calls applier for the field
+// manager.
 func (r *returning) see(a *v1alpha1.Adapter, applier func() (string, error)) error {
 	switch {
 	case a.DeletionTimestamp.IsZero():
@@ -59,8 +62,8 @@ func (r *returning) see(a *v1alpha1.Adapter, applier func() (string, error)) err
 	return nil
 }
 
-// applierOf returns the field manager that has applied the spec of an adapter; empty: none. The cache has no
-// managed fields.
+// applierOf returns the field manager that has applied the spec of an adapter, or "" if the spec was not applied. It
+// reads from the API server, because the cache has no managed fields.
 func (c *Controller) applierOf(ctx context.Context, name string) (string, error) {
 	var list v1alpha1.AdapterList
 	if err := c.Reader.List(ctx, &list, client.MatchingFields{"metadata.name": name}); err != nil {
@@ -77,7 +80,7 @@ func (c *Controller) applierOf(ctx context.Context, name string) (string, error)
 	return "", nil
 }
 
-// makeAgain recreates a deleted adapter that is to come back.
+// makeAgain recreates a deleted adapter if it is in returning.back.
 func (c *Controller) makeAgain(ctx context.Context, name string) error {
 	delete(c.returning.alive, name)
 	back := c.returning.back[name]

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// writeFinding summarizes the conditions in Ready and writes the status, if changed.
+// writeFinding summarizes the conditions in the condition Ready and writes the status if it has changed.
 func (c *Controller) writeFinding(ctx context.Context, a *v1alpha1.Adapter, f *finding) error {
 	c.report(a, f)
 	failed := f.failed
@@ -45,8 +45,9 @@ func (c *Controller) report(a *v1alpha1.Adapter, f *finding) {
 	}
 }
 
-// ailmentOf returns the fault of an adapter, for the policies that would select objects of its kind; nil: none. An
-// unserved kind has no objects, and an adapter replaced by another is not missed.
+// ailmentOf returns the fault of an adapter, for the policies that would select objects of its kind, or nil for no
+// fault. An unserved kind is no fault, because it has no objects. An adapter replaced by an older one of the same
+// kind is no fault either.
 func (c *Controller) ailmentOf(a *v1alpha1.Adapter, f *finding) *status.Ailment {
 	c.mu.RLock()
 	r := c.running[a.Name]
@@ -79,7 +80,7 @@ func isMissing(a *v1alpha1.Adapter, f *finding) bool {
 		!controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore)
 }
 
-// writeStatus writes the status of an adapter, if changed, and schedules a new look at affected policies.
+// writeStatus writes the status of an adapter if it has changed, and schedules a new look at affected policies.
 func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1alpha1.AdapterStatus) error {
 	if equality.Semantic.DeepEqual(a.Status, st) {
 		return nil
@@ -102,8 +103,8 @@ func (c *Controller) dirtyPolicies(gk schema.GroupKind) {
 	}
 }
 
-// writeReleasing writes the progress of an adapter's deletion and its obstacle. From the second look on it
-// also sends an event.
+// writeReleasing writes the progress of an adapter's deletion and the reason for its delay. If the status already had
+// this state, it also sends an event.
 func (c *Controller) writeReleasing(ctx context.Context, a *v1alpha1.Adapter, f *finding, message string) error {
 	st := *f.status.DeepCopy()
 	if was := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady); c.Recorder != nil && was != nil &&
@@ -120,7 +121,7 @@ type Metrics struct {
 	ready, installed, authorized *prometheus.GaugeVec
 }
 
-// NewMetrics creates and registers the metrics; the watched objects are counted in the given world.
+// NewMetrics creates and registers the metrics. The number of watched objects is read from the given world.
 func NewMetrics(r prometheus.Registerer, w *world.World) (*Metrics, error) {
 	m := &Metrics{ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_ready",
 		Help: "1 if an adapter is ready for use, else 0."}, []string{"adapter"}),

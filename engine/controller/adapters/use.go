@@ -19,11 +19,11 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// running is a watch with the projecting adapter.
+// running is a watch and the adapter that projects its objects.
 type running struct {
-	// id identifies the projection.
+	// id identifies the resource and the projection.
 	id string
-	// form identifies the adapter's form, among forms with an equal projection.
+	// form identifies the form of the adapter. Several forms may have the same projection.
 	form    string
 	adapter *adapter.Adapter
 	watch   *watch.Watch
@@ -31,12 +31,12 @@ type running struct {
 	stop    context.CancelFunc
 	// inUse is true once the kind is in use with this watch.
 	inUse bool
-	// previous is the watch in use until the new watch is in sync; nil: none.
+	// previous is the watch that stays in use until this watch is in sync. It is nil if there is no such watch.
 	previous *running
 }
 
-// refused returns the API server's answer by which a kind in use can no longer be listed, with the time of the last
-// request; nil: no such answer. Without any answer of the API server nothing is known.
+// refused returns the API server's error if it no longer lists a kind in use, and the time of the last request. It
+// returns nil if the API server gave no such answer. A request without an answer proves nothing.
 func (r *running) refused() (at time.Time, why error) {
 	serving := r
 	if !r.inUse {
@@ -99,9 +99,10 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 	return nil
 }
 
-// ensureWatch starts the watch of an adapter that passed every check, or keeps it if nothing has changed. A changed
-// projection or version starts a new watch, which takes over once in sync, so that the kind is always watched. Writes go
-// through another version at once: objects are the same in each.
+// ensureWatch starts the watch of an adapter that passed every check, or keeps the watch if nothing has changed.
+// After a change of the projection or the version it starts a new watch. The old watch stays in use until the new
+// watch is in sync, so the kind is always watched. Writes use a new version at once, because an object is the same in
+// every version.
 func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, error) {
 	name, id := f.compiled.Name(), f.served.GVR.String()+" "+f.compiled.ProjectionID()
 	c.mu.RLock()
@@ -114,7 +115,7 @@ func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, err
 		}
 		if cur != nil {
 			next.previous = cur
-			if !cur.inUse { // it was never in sync before it changed again
+			if !cur.inUse { // the adapter changed again before this watch was in sync
 				next.previous = cur.previous
 				cur.previous = nil
 				cur.end()
@@ -129,7 +130,7 @@ func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, err
 	case cur.watch.HasSynced():
 		c.putToUse(cur, f)
 	case cur.previous != nil && cur.previous.adapter.ProjectionID() == f.compiled.ProjectionID():
-		c.putToUse(cur.previous, f) // another version: a write through the former one may remove fields
+		c.putToUse(cur.previous, f) // only the version is new: a write in the former version may remove fields
 	}
 	return cur, nil
 }
@@ -235,7 +236,7 @@ func (c *Controller) drop(name string) {
 	}
 }
 
-// retry queues every object of a kind after the recovery of the watch: the API server is back.
+// retry queues every object of a kind after the recovery of its watch, because the API server answers again.
 func (c *Controller) retry(gk schema.GroupKind) {
 	if k := c.World.Snapshot().InUse(gk); k != nil {
 		c.targets.Retry(k)
@@ -247,8 +248,8 @@ type watchRecovery struct {
 	watch atomic.Pointer[watch.Watch]
 	down  atomic.Bool
 	told  atomic.Bool
-	// changed is called with the error of the watch when its state has changed for the adapter's status, recovered when
-	// it works again.
+	// changed is called with the error of the watch, or nil, after a change of state that matters for the adapter's
+	// status. recovered is called when the watch works again.
 	changed   func(err error)
 	recovered func()
 }
@@ -265,7 +266,7 @@ func (s *watchRecovery) look() {
 	}
 	if err != nil {
 		s.down.Store(true)
-		s.changed(err) // an equal failure is reported once; another may come from missing rights
+		s.changed(err) // report each failure, because a later failure may come from missing rights
 	} else if s.down.Swap(false) {
 		s.changed(nil)
 		go s.recovered()

@@ -48,7 +48,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// AfterPublish implements world.Observer: calendars count their users.
+// AfterPublish implements world.Observer. It queues calendars with a new content or a new number of users, because both
+// are in the status.
 func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	for _, name := range change.Calendars {
 		c.requests.Add("", name)
@@ -63,7 +64,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	found, known := c.World.Snapshot().Calendar(cal.Name)
 	if !known || found.Generation != cal.Generation {
-		return reconcile.Result{}, nil // the world will tell of it
+		return reconcile.Result{}, nil // the change of the world queues the calendar again
 	}
 	before := cal.DeepCopy()
 	now := c.Clock.Now()
@@ -87,7 +88,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// setIgnored names the events that are left out in a condition, which is there only while there are some.
+// setIgnored sets a condition with the events that are left out, or removes the condition if there are no such events.
 func setIgnored(cal *v1alpha1.Calendar, ignored []string, now time.Time) {
 	if len(ignored) == 0 {
 		meta.RemoveStatusCondition(&cal.Status.Conditions, v1alpha1.ConditionEventsIgnored)
@@ -98,13 +99,14 @@ func setIgnored(cal *v1alpha1.Calendar, ignored []string, now time.Time) {
 		Message: strings.Join(ignored, "; "), ObservedGeneration: cal.Generation, LastTransitionTime: metav1.NewTime(now)})
 }
 
-// Bounds of the coming days in a status.
+// comingDays is the number of days for which the status lists the coming days. comingMost is the maximum length of
+// the list.
 const (
 	comingDays = 400
 	comingMost = 100
 )
 
-// setComing lists the coming days, and returns when the list is out of date: at the next midnight.
+// setComing lists the coming days. It returns the next midnight, when the list is out of date.
 func setComing(cal *v1alpha1.Calendar, found world.Calendar, now time.Time) (next time.Time) {
 	loc, err := timeline.LoadZone(cal.Spec.TimeZone)
 	if err != nil {

@@ -39,18 +39,18 @@ type Feed struct {
 	namespaceChanged func(name string)
 
 	mu sync.Mutex
-	// pending has the objects changed since the last transaction; nil stands for a deleted object. Calendars and
-	// adapters have keys like policies.
+	// pending has the objects changed since the last transaction. A deleted object is nil. The keys of calendars and
+	// adapters have the same form as the keys of policies.
 	pending map[workload.Policy]client.Object
 	changed chan struct{}
 }
 
-// Names of kinds other than policies.
+// kindCalendar and kindAdapter are the names of the kinds other than policies.
 const kindCalendar, kindAdapter = "Calendar", "Adapter"
 
-// New returns a Feed that reads Flyball's own objects from a cache, namespaces with the given configuration, and the files of
-// calendars through the reader. namespaceChanged is called with the name of a namespace after a change of labels, annotations or
-// deletion state.
+// New returns a Feed that reads Flyball's own objects from the cache, namespaces through the configuration, and the
+// files of calendars through the reader. namespaceChanged is called with the name of a namespace after a change of
+// its labels, annotations or deletion state.
 func New(config *rest.Config, cached cache.Cache, reader client.Reader, w *world.World, namespaceChanged func(string),
 	log logr.Logger) (*Feed, error) {
 	watches, err := watch.NewManager(config)
@@ -63,7 +63,7 @@ func New(config *rest.Config, cached cache.Cache, reader client.Reader, w *world
 	}, nil
 }
 
-// NeedLeaderElection returns false: every replica judges changes.
+// NeedLeaderElection returns false, because every replica judges changes.
 func (f *Feed) NeedLeaderElection() bool { return false }
 
 // Start keeps the world up to date until the context ends.
@@ -168,8 +168,8 @@ func (f *Feed) gather(kind string, obj client.Object, gone bool) {
 	workers.Poke(f.changed)
 }
 
-// takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them. It reports
-// whether a calendar was among them.
+// takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them.
+// It reports whether one of the changes was of a calendar.
 func (f *Feed) takeOver() (calendars bool) {
 	f.mu.Lock()
 	pending := f.pending
@@ -214,7 +214,7 @@ func takeOverDependency(tx *world.Tx, id workload.Policy, obj client.Object) {
 	}
 }
 
-// servingOf returns the state of serving according to an adapter's status.
+// servingOf returns whether the API server serves the kind of an adapter, according to the adapter's status.
 func servingOf(a *v1alpha1.Adapter) world.Serving {
 	served := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionServed)
 	switch {

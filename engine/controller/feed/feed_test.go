@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// A policy that arrives with its calendar is never unreadable.
+// A policy that arrives together with its calendar never has the error of a missing calendar.
 func TestChangesAreAppliedInOneTransaction(t *testing.T) {
 	w := world.New(world.Scope("flyball-system", nil))
 	f := &Feed{world: w, log: logr.Discard(), pending: map[workload.Policy]client.Object{}, changed: make(chan struct{}, 1)}

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// textsEvery is how often the ConfigMaps of calendars are read. To watch them would take the right to list all ConfigMaps of
-	// their namespaces.
+	// textsEvery is the interval of reading the ConfigMaps of calendars. A watch would need the right to list all
+	// ConfigMaps of their namespaces.
 	textsEvery = time.Minute
-	// textsWithin bounds one read: other changes wait for it.
+	// textsWithin is the time limit of one read, because other changes wait for it.
 	textsWithin = 5 * time.Second
 )
 
-// readTexts reads the ConfigMaps of calendars. An error of short duration leaves the known text in place.
+// readTexts reads the ConfigMaps of calendars. After an error that may pass, the last known text stays.
 func (f *Feed) readTexts(ctx context.Context) {
 	wanted := f.world.Snapshot().Texts()
 	if len(wanted) == 0 {
@@ -51,7 +51,8 @@ func (f *Feed) readTexts(ctx context.Context) {
 	})
 }
 
-// readText reads a file. passes reports an error of short duration.
+// readText reads a file. passes reports whether the error may pass without a change of the calendar, the ConfigMap or
+// rights.
 func (f *Feed) readText(ctx context.Context, key v1alpha1.ConfigMapKey) (value string, err error, passes bool) {
 	ctx, cancel := context.WithTimeout(ctx, textsWithin)
 	defer cancel()

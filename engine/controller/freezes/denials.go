@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// addDenials adds to the counts in the status of a policy. Other replicas add to them too, so the write is conditional
-// on the version.
+// addDenials adds counts to the status of a policy. The write is conditional on the object's version, because other
+// replicas add their counts too.
 func (n *Recorder) addDenials(ctx context.Context, id workload.Policy, d *denied) error {
 	obj, err := n.get(ctx, id)
 	if err != nil || obj == nil {
@@ -39,7 +39,7 @@ func (n *Recorder) addDenials(ctx context.Context, id workload.Policy, d *denied
 	return client.IgnoreNotFound(err)
 }
 
-// get reads a policy object; nil: deleted.
+// get reads a policy object. It returns nil if the object does not exist.
 func (n *Recorder) get(ctx context.Context, id workload.Policy) (policy.Object, error) {
 	kind, ok := kinds.Find(id.Kind)
 	if !ok {
@@ -53,10 +53,10 @@ func (n *Recorder) get(ctx context.Context, id workload.Policy) (policy.Object, 
 	return obj, err
 }
 
-// recordCreator writes the creator of an exception and overwrites other values of the field. there reports whether the
-// exception exists. The write is conditional on the version, so a new exception of the same name is not changed.
+// recordCreator writes the creator of an exception and overwrites other values of the field. there reports whether
+// the exception exists. A new exception of the same name has another UID and is not changed.
 func (n *Recorder) recordCreator(ctx context.Context, uid types.UID, c creator) (there bool, err error) {
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // others report on it at the same moment
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // other writers of the status report at the same moment
 		obj, err := n.get(ctx, c.exception)
 		there = err == nil && obj != nil && obj.GetUID() == uid
 		if !there {

@@ -35,20 +35,20 @@ const (
 	probeEvery = time.Minute
 	// probeAgain is the pause after a failed check.
 	probeAgain = 2 * time.Second
-	// grace is the time for which failing probes are not reported, because the configuration is being written, or API
-	// servers have not read it yet. graceStep is the pause between these probes.
+	// grace is the time for which failing probes are not reported. During this time the configuration is being written,
+	// or API servers have not read it yet. graceStep is the pause between these probes.
 	grace, graceStep = 2 * time.Second, 250 * time.Millisecond
-	// noWebhook is the reason why a manager without a webhook enforces nothing.
+	// noWebhook is the reason why a manager without a webhook enforces no freeze.
 	noWebhook = "this manager serves no webhook (--webhook=false), so changes are not judged"
 )
 
-// Enforcement checks, on the leader, whether freezes are enforced: it sends probes to the API server, which must send
-// them here. A freeze never claims an enforcement that was not seen to work.
+// Enforcement checks, on the leader, whether freezes are enforced. It sends probes to the API server, which must
+// forward them to Flyball's webhook. The status of a freeze never claims an enforcement that no probe has proved.
 type Enforcement struct {
 	World  *world.World
 	Client client.Client
 	Clock  clock.WithTicker
-	// Hook keeps the checked configuration; nil: no webhook is served.
+	// Hook keeps the checked configuration. nil means that this manager serves no webhook.
 	Hook *Hook
 	// Dirty schedules a new look at the status of a policy.
 	Dirty func(workload.Policy)
@@ -56,8 +56,8 @@ type Enforcement struct {
 
 	mu   sync.Mutex
 	seen finding
-	// shut has, by maintenance window, the texts about the windows that are never open together with it. It was computed
-	// from the set shutOf at the instant shutAt.
+	// shut has texts for each maintenance window, about the other windows that are never open at the same time. shutOf
+	// is the set of policies of this result, and shutAt its instant.
 	shut   map[workload.Policy][]string
 	shutOf *freeze.Set
 	shutAt time.Time
@@ -67,7 +67,8 @@ type Enforcement struct {
 // a reason for a comparison too.
 const compareEvery = time.Hour
 
-// compare finds the maintenance windows that are never open together. It reuses the result for the same windows.
+// compare finds the maintenance windows that are never open together. It reuses a recent result for the same set of
+// policies.
 func (e *Enforcement) compare(now time.Time) {
 	set := e.World.Set()
 	e.mu.Lock()
@@ -82,7 +83,7 @@ func (e *Enforcement) compare(now time.Time) {
 	e.shut, e.shutOf, e.shutAt = shut, set, now
 }
 
-// NeverOpen returns the texts about the maintenance windows that are never open together with one.
+// NeverOpen returns texts about the maintenance windows that are never open at the same time as the given window.
 func (e *Enforcement) NeverOpen(id workload.Policy) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,11 +92,11 @@ func (e *Enforcement) NeverOpen(id workload.Policy) []string {
 
 // finding is the result of the last probe.
 type finding struct {
-	// why is the fault; empty: the rules are enforced.
+	// why is the reason why changes may pass. Empty means that the rules are enforced.
 	why string
 	// resources are the resources named by the rules.
 	resources map[schema.GroupResource]bool
-	// forms are the policies behind the rules, each with its revision.
+	// forms has the form of each policy behind the rules.
 	forms map[workload.Policy]string
 }
 
@@ -114,7 +115,7 @@ func (e *Enforcement) Start(ctx context.Context) error {
 	return nil
 }
 
-// nextEdge returns the time when the next freeze begins or ends; zero: never.
+// nextEdge returns the time when the next freeze begins or ends, or zero for never.
 func (e *Enforcement) nextEdge(now time.Time) (next time.Time) {
 	for p := range e.World.Snapshot().Policies {
 		if freeze.RuleOf(p.Policy.Policy) != nil {
@@ -124,8 +125,8 @@ func (e *Enforcement) nextEdge(now time.Time) (next time.Time) {
 	return next
 }
 
-// look checks the rules, stores the result, and reports whether all is well. All policies' statuses get another look,
-// because adapters may have changed.
+// look checks the rules, stores the result, and reports whether the rules are enforced. It schedules a new look at
+// the statuses of all freezes, because adapters may have changed.
 func (e *Enforcement) look(ctx context.Context, now time.Time) (well bool) {
 	e.compare(now)
 	var found finding
@@ -154,7 +155,7 @@ func (e *Enforcement) look(ctx context.Context, now time.Time) (well bool) {
 	return found.why == ""
 }
 
-// sleep waits, and reports whether the context is still alive.
+// sleep waits for a duration. It returns false at once if the context ends.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -164,12 +165,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// formOf returns a text that identifies the form of a policy.
+// formOf returns a text that changes with every edit of a policy's spec, and with its recreation.
 func formOf(p *world.Policy) string {
 	return fmt.Sprintf("%s/%d", p.Object.GetUID(), p.Object.GetGeneration())
 }
 
-// prove compares the configuration with the wanted one, and sends a probe. The error means that there was no answer.
+// prove compares the configuration with the wanted configuration, and sends a probe. An error means that the API
+// server did not answer.
 func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error) {
 	found := finding{forms: map[workload.Policy]string{}}
 	for p := range e.World.Snapshot().Policies {
@@ -213,7 +215,7 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 	return found, nil
 }
 
-// anyAdapter returns the name of an Adapter for the probe; empty: none exists.
+// anyAdapter returns the name of an Adapter for the probe, or "" if no Adapter exists.
 func (e *Enforcement) anyAdapter() string {
 	var names []string
 	for resource := range e.World.Snapshot().Adapters() {
@@ -225,7 +227,7 @@ func (e *Enforcement) anyAdapter() string {
 	return slices.Min(names)
 }
 
-// resourcesOf returns the resources seen by webhooks.
+// resourcesOf returns the resources in the rules of webhooks.
 func resourcesOf(webhooks []admissionregistrationv1.ValidatingWebhook) map[schema.GroupResource]bool {
 	all := map[schema.GroupResource]bool{}
 	for i := range webhooks {
@@ -240,8 +242,8 @@ func resourcesOf(webhooks []admissionregistrationv1.ValidatingWebhook) map[schem
 	return all
 }
 
-// Unenforced returns why changes denied by a policy may pass; empty: they do not pass. known is false while this is
-// unknown. concerned is false for a policy that denies nothing any more.
+// Unenforced returns the reason why changes denied by a policy may pass, or "" if they are denied. known is false
+// until the policy has been checked. concerned is false for a policy that denies nothing any more.
 func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned bool) {
 	rule := freeze.RuleOf(p.Policy.Policy)
 	if rule == nil || rule.Denies() == 0 || rule.Over(e.Clock.Now()) {
@@ -269,8 +271,8 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 	return unsent(e.World, p, seen.resources), true, true
 }
 
-// unjudged returns a selected kind that is not judged; empty: all are. A policy without listed kinds selects all
-// namespaced kinds with an adapter.
+// unjudged returns a text about a selected kind whose changes are not judged, or "" if changes of all selected kinds
+// are judged. A policy without listed kinds selects all namespaced kinds with an adapter.
 func unjudged(w *world.World, p *world.Policy) string {
 	listed, found, unserved := p.Extras.(policy.Judge).JudgedKinds(), map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
 	adapters := w.Snapshot().Adapters()
@@ -307,7 +309,7 @@ func unjudged(w *world.World, p *world.Policy) string {
 	return ""
 }
 
-// unsent returns a listed kind missing from the rules; empty: none.
+// unsent returns a text about a listed kind that is missing in the rules, or "" if none is missing.
 func unsent(w *world.World, p *world.Policy, sent map[schema.GroupResource]bool) string {
 	listed := p.Extras.(policy.Judge).JudgedKinds()
 	for resource, a := range w.Snapshot().Adapters() {
@@ -318,7 +320,8 @@ func unsent(w *world.World, p *world.Policy, sent map[schema.GroupResource]bool)
 	return ""
 }
 
-// outside reports whether the kind is cluster-scoped and the policy namespaced: then it never selects such an object.
+// outside reports whether the kind is cluster-scoped and the policy is namespaced. Such a policy never selects
+// objects of the kind.
 func outside(w *world.World, p *world.Policy, gk schema.GroupKind) bool {
 	return p.ID.Namespace != "" && w.Scope().IsClusterScoped(gk)
 }

@@ -19,27 +19,31 @@ import (
 )
 
 const (
-	// quietFor is the time for which repeated events about one policy are held back and merged.
+	// quietFor is the time for which further events about one policy with one reason are held back, to be merged into
+	// one event.
 	quietFor = time.Minute
-	// maxTold is the maximum number of events about one policy with one reason in that time. maxPolicies is the maximum
-	// number of policies with events of a single request, equal to the number named in a refusal.
+	// maxTold is the maximum number of events about one policy with one reason within quietFor. maxPolicies is the
+	// maximum number of policies with events of a single request. It equals the number of policies named in a refusal.
 	maxTold, maxPolicies = 10, 10
-	// maxNote is the maximum size in bytes of an event's text in the API server.
+	// maxNote is the API server's limit for the text of an event, in bytes.
 	maxNote = 1024
-	// reporter is the reporter of events, equal to other parts of the manager.
+	// reporter is the reporter of events. It is the same in all parts of the manager.
 	reporter = "flyball"
 )
 
 // announcement is an event to be sent.
 type announcement struct {
 	policy workload.Policy
-	// object is the event's object besides the policy; nil: none.
+	// object is the other object of the event, besides the policy. It is nil if there is no other object.
 	object *corev1.ObjectReference
-	// kind is Normal or Warning, reason the event's reason, action the requested action.
+	// kind is Normal or Warning. reason is the event's reason. action is the requested action. text is the event's
+	// message.
 	kind, reason, action, text string
-	// same is equal for repetitions: refusals of an object have the same text for all users.
+	// same is a text that is equal for repetitions. For example, refusals of changes of one object have the same text
+	// for all users.
 	same string
-	// until bounds the wait for the policy: an exception is announced before the API server has stored it.
+	// until is the end of the wait for the policy. An exception, for example, is announced before the API server has
+	// stored it.
 	until time.Time
 	// gone is true if the announced change may have deleted the policy.
 	gone bool
@@ -54,15 +58,16 @@ type occasion struct {
 // occasionEvents counts the events of an occasion since the last quiet time.
 type occasionEvents struct {
 	since time.Time
-	// sent has the sent events, by their field same.
+	// sent has the field same of each sent event.
 	sent map[string]struct{}
-	// rest counts the held-back events, and last is the last of them.
+	// rest is the number of held-back events. last is the newest held-back event.
 	rest int
 	last announcement
 }
 
-// judgedEvents returns the events of a request: on the policies that deny it, and, if it passes, on the policies lifted
-// by exceptions, on these exceptions, and on the policies left or entered by relabelling.
+// judgedEvents returns the events of a request. They are on the policies that deny it and on the policies left or
+// entered by an edit of labels. If the request is allowed, they are also on the policies lifted by exceptions, and on
+// these exceptions.
 func (n *Recorder) judgedEvents(j *admit.Judgement) []announcement {
 	var list []announcement
 	name, user := nameOf(&j.Request), j.Request.User
@@ -101,8 +106,8 @@ func (n *Recorder) judgedEvents(j *admit.Judgement) []announcement {
 
 func firstOf[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 
-// announce queues an event, unless the same was sent in the last minute or the limit is reached: then it is counted.
-// The caller holds the lock.
+// announce queues an event. If the same event was sent within the last minute, or the limit is reached, it only
+// counts the event. The caller holds the lock.
 func (n *Recorder) announce(a announcement) {
 	key := occasion{a.policy, a.reason}
 	t := n.occasions[key]
@@ -119,8 +124,8 @@ func (n *Recorder) announce(a announcement) {
 	n.queue = append(n.queue, a)
 }
 
-// queueRest queues one event for the held-back events of each occasion that began a minute ago, and drops quiet
-// occasions. The caller holds the lock.
+// queueRest queues one event for the held-back events of each occasion that began at least a minute ago. It drops
+// occasions without held-back events. The caller holds the lock.
 func (n *Recorder) queueRest() {
 	now := n.wall()
 	for key, t := range n.occasions {
@@ -135,7 +140,8 @@ func (n *Recorder) queueRest() {
 	}
 }
 
-// deliver sends an event on the policy, and one on the object if it exists. It returns false if the policy does not exist.
+// deliver sends an event on the policy, and an event on the object if the object exists. It returns false if the
+// policy does not exist.
 func (n *Recorder) deliver(ctx context.Context, a announcement) bool {
 	found, err := n.get(ctx, a.policy)
 	if err != nil || found == nil && !a.gone {

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// noting returns a Recorder whose queue the tests read, with the clock of its rate limit.
+// noting returns a Recorder without a client, and the time of its clock for limiting events.
 func noting(t *testing.T) (n *Recorder, wall *time.Time) {
 	t.Helper()
 	m, err := NewMetrics(prometheus.NewRegistry())
@@ -31,7 +31,7 @@ func noting(t *testing.T) (n *Recorder, wall *time.Time) {
 	return n, &at
 }
 
-// queued takes the pending events, as "policy reason action: text".
+// queued returns the queued events, each as "policy reason action: text", and empties the queue.
 func queued(n *Recorder) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -44,7 +44,7 @@ func queued(n *Recorder) []string {
 	return list
 }
 
-// asked is a request of a user for a roll-out of an object.
+// asked returns the judgement of a user's roll-out of an object.
 func asked(name, user string, verdict freeze.Verdict) admit.Judgement {
 	return admit.Judgement{Verdict: verdict, Request: freeze.Request{
 		Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: name, User: user, Actions: workload.ChangeRollOut,
@@ -90,7 +90,7 @@ func TestEventsAreCoalesced(t *testing.T) {
 	if total > 10*(maxTold+1) {
 		t.Errorf("%d events of 10000 requests in ten minutes", total)
 	}
-	for range 3 { // the rest, and then quiet
+	for range 3 { // the held-back events are sent, and then no events
 		*wall = wall.Add(time.Minute)
 		queued(n)
 	}

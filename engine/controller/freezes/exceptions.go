@@ -21,7 +21,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Exceptions keeps the status of freeze exceptions, on the leader: whether they are active, and when that changes.
+// Exceptions keeps the status of freeze exceptions, on the leader: whether an exception is active, and the time of
+// the next change.
 type Exceptions struct {
 	World  *world.World
 	Client client.Client
@@ -57,7 +58,7 @@ func (x *Exceptions) look(ctx context.Context, now time.Time) (next time.Time, e
 	return next, err
 }
 
-// settle writes the status of one exception, if changed, and returns the time of its next change.
+// settle writes the status of one exception if it has changed, and returns the time of the next change.
 func (x *Exceptions) settle(ctx context.Context, p *world.Policy, now time.Time) (next time.Time, err error) {
 	before, obj := p.Object, p.Object.DeepCopyObject().(policy.Object)
 	st := freeze.ExceptionStatusOf(obj)

@@ -34,20 +34,20 @@ type Hook struct {
 	Hook  registration.FreezeHook
 	// Server is the address for API servers.
 	Server registration.Server
-	// Scope is the scope of the configuration besides its rules; Namespaces is filled in here.
+	// Scope is the scope of the configuration. Hook sets the field Namespaces itself.
 	Scope registration.FreezeScope
-	// KeepBundle leaves the CA bundle of an existing configuration to the server's own rotation.
+	// KeepBundle means that the CA bundle of an existing configuration is not changed, because the server rotates it.
 	KeepBundle bool
-	// Owner returns the owner of the configuration; nil: none.
+	// Owner returns the owner of the configuration. nil means that the configuration has no owner.
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	Log   logr.Logger
 }
 
-// NeedLeaderElection returns false: a freeze is enforced even if the leader has just gone.
+// NeedLeaderElection returns false, because freezes must be enforced even while there is no leader.
 func (h *Hook) NeedLeaderElection() bool { return false }
 
-// Start keeps the configuration until the context ends. The configuration stays then: frozen kinds are refused while no
-// replica runs.
+// Start keeps the configuration until the context ends. It does not delete the configuration at the end, so the API
+// server refuses changes of frozen kinds while no replica runs.
 func (h *Hook) Start(ctx context.Context) error {
 	edited, err := h.Hook.Changed(ctx, h.Log)
 	if err != nil {
@@ -91,7 +91,8 @@ func (h *Hook) keep(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// configuration returns the wanted configuration, without its owner, with a webhook for probes; nil: none.
+// configuration returns the wanted configuration with a webhook for probes, but without its owner. It returns nil if
+// no configuration is wanted.
 func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	rules := h.rules(now)
 	scope := h.Scope
@@ -103,7 +104,8 @@ func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingW
 	return config
 }
 
-// rules returns the kinds on which some policy denies actions, now or later, with the actions and the places.
+// rules returns the kinds on which some policy denies actions, now or later, with the denied actions and their
+// namespaces.
 func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	set := h.World.Set()
 	if rules, _ := set.Len(); rules == 0 {
@@ -112,8 +114,8 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	scaled := set.ScaleInUse(now)
 	var list []registration.FreezeRule
 	for resource, k := range h.World.Snapshot().Adapters() {
-		// Whether the kind is served does not count: only a status says so, and an author of the status must not be
-		// able to end a freeze. Rules for unserved kinds do no harm.
+		// A kind counts even if it is not served. Only the status of the adapter has this information, and a user with the
+		// right to write the status must not be able to end a freeze. Rules for unserved kinds do no harm.
 		if k.Compiled == nil {
 			continue
 		}
@@ -128,8 +130,8 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 	return append(list, resizes(scaled)...)
 }
 
-// resizes returns the rules for in-place changes of pods, which count as Scale of the pods' owner: they apply wherever
-// some policy denies Scale.
+// resizes returns the rules for in-place changes of pods, in all namespaces in which some policy denies Scale. An
+// in-place change counts as a Scale of the pods' owner.
 func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
 	pods := registration.FreezeRule{Resource: "pods", Versions: []string{"v1"}, Resize: true}
 	if scaled.Everywhere != 0 {
@@ -142,8 +144,8 @@ func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
 	return list
 }
 
-// rulesOf returns the rules of a kind: the actions denied everywhere and additionally in some namespaces, and the
-// same for its scale targets.
+// rulesOf returns the rules of a kind. use has the actions denied on the kind, everywhere and in some namespaces.
+// governed has the same for the targets that objects of the kind scale.
 func rulesOf(kind registration.FreezeRule, use, governed freeze.Use) (list []registration.FreezeRule) {
 	kind.Actions, kind.Governs = use.Everywhere, governed.Everywhere != 0
 	if kind.Actions != 0 || kind.Governs {
@@ -164,8 +166,9 @@ func rulesOf(kind registration.FreezeRule, use, governed freeze.Use) (list []reg
 	return list
 }
 
-// namespaces returns the failure policy for changes of namespaces' labels: Fail while some policy guards the labels,
-// Ignore if a policy may do so later or some exception selects by them.
+// namespaces returns the failure policy for changes of namespaces' labels. It is Fail while some policy guards the
+// labels. It is Ignore if a policy may guard them later, or if an exception selects namespaces by labels. It is empty
+// otherwise.
 func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyType {
 	set := h.World.Set()
 	guarded, _ := set.GuardsNamespaces(now)
@@ -182,13 +185,14 @@ func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyTy
 
 var _ admit.Freezes = (*world.World)(nil)
 
-// clockCheck is the interval of checking the clock during a wait for an instant. A timer alone counts elapsed time: it
-// is late after the clock was set forward or the machine was suspended.
+// clockCheck is the interval of checking the clock during a wait for an instant. A timer alone measures elapsed time,
+// and fires too late if the clock was set forward or the machine was suspended.
 const clockCheck = time.Second
 
-// follow calls look once the world is loaded, and after each change of an input of verdicts, until the context ends;
-// also after a value of edited, after the pause returned by look, and at the returned instant. Each call of look uses
-// one instant: a period that ends between two reads of the clock would be missed.
+// follow calls look after the world is loaded, and then after each change of an input of verdicts, until the context
+// ends. It also calls look after each value of edited, after the pause returned by look, and at the returned instant.
+// Each call of look uses a single instant. With two reads of the clock, a period that ends between them would be
+// missed.
 func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-chan struct{},
 	look func(now time.Time) (pause time.Duration, at time.Time)) {
 	changed := w.Listen()
@@ -203,8 +207,8 @@ func follow(ctx context.Context, w *world.World, c clock.WithTicker, edited <-ch
 	}
 }
 
-// wait returns after a pause, at an instant, at a change, or when the context ends. A zero pause or instant never
-// comes, and neither does a change of a nil channel.
+// wait returns after the pause, at the instant, after a change, or when the context ends. It ignores a zero pause, a
+// zero instant and a nil channel.
 func wait(ctx context.Context, c clock.WithTicker, pause time.Duration, at time.Time, changed, edited <-chan struct{}) {
 	var due, check, over <-chan time.Time
 	if !at.IsZero() {

@@ -8,7 +8,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Metrics are the metrics of judging; create them once per process. Every replica judges and has its own.
+// Metrics are the metrics of judging. A process must create them only once. Every replica judges and has its own
+// metrics.
 type Metrics struct {
 	requests, denials, exceptions *prometheus.CounterVec
 	errors                        prometheus.Counter

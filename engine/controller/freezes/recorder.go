@@ -25,15 +25,15 @@ import (
 const (
 	// writeInterval is the interval of writing counts to status.
 	writeInterval = 500 * time.Millisecond
-	// creatorKept is the time for which the creator of an exception is remembered until the exception is seen: the API
-	// server may have refused it after the webhook let it through.
+	// creatorKept is the time for which the creator of an exception is kept in memory while the exception is not seen.
+	// The API server may have refused the exception after the webhook allowed it.
 	creatorKept = time.Minute
-	// writesAtOnce is the number of writes in flight, apart from slow ones.
+	// writesAtOnce is the maximum number of writes in flight. Slow writes do not count.
 	writesAtOnce = 8
 )
 
-// Recorder records verdicts: metrics at once, and counts in the status of policies and events a moment later, several
-// requests in a write. Every replica has its own counts and adds them to the status.
+// Recorder records verdicts. It records metrics at once. Counts in the status of policies, and events, follow a
+// moment later, with several requests in one write. Every replica has its own counts and adds them to the status.
 type Recorder struct {
 	client  client.Client
 	metrics *Metrics
@@ -48,15 +48,16 @@ type Recorder struct {
 	occasions map[occasion]*occasionEvents
 	signal    chan struct{}
 	crew      *workers.Crew
-	// appeared receives a value when an exception is seen whose creator is not written yet.
+	// appeared receives a value when the world has an exception whose creator is not written yet.
 	appeared chan struct{}
 
-	// wall is the clock of this machine, used to limit events; instance is the name of this manager in events.
+	// wall returns the time of this machine's clock. It is used to limit events. instance is the name of this manager in
+	// events.
 	wall     func() time.Time
 	instance string
 }
 
-// denied is the counts not yet added to the status of a policy.
+// denied has the counts that are not yet added to the status of a policy.
 type denied struct {
 	counts v1alpha1.DeniedCounts
 	last   v1alpha1.LastDenial
@@ -68,8 +69,8 @@ type creator struct {
 	at        time.Time
 }
 
-// NewRecorder returns a Recorder. The client writes, and reads from a cache. The series of a policy are removed when it
-// leaves the world.
+// NewRecorder returns a Recorder. The client must read from a cache. The metrics of a policy are removed when the
+// policy leaves the world.
 func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() time.Time, log logr.Logger) *Recorder {
 	host, err := os.Hostname()
 	if err != nil {
@@ -191,10 +192,10 @@ func (n *Recorder) Guarded(g admit.Guarded) {
 	workers.Poke(n.signal)
 }
 
-// NeedLeaderElection returns false: every replica keeps its own records.
+// NeedLeaderElection returns false, because every replica keeps its own records.
 func (n *Recorder) NeedLeaderElection() bool { return false }
 
-// Start writes records until the context ends, and then the remaining ones once.
+// Start writes records until the context ends. Then it writes the remaining records once.
 func (n *Recorder) Start(ctx context.Context) error {
 	var creators sync.WaitGroup
 	creators.Go(func() { n.followCreators(ctx) })
@@ -218,7 +219,7 @@ func (n *Recorder) Start(ctx context.Context) error {
 	}
 }
 
-// flush writes all records. A write without an answer delays no other.
+// flush writes all records. A write without an answer does not delay other writes.
 func (n *Recorder) flush(ctx context.Context) {
 	n.mu.Lock()
 	n.queueRest()
@@ -253,8 +254,8 @@ func (n *Recorder) again() {
 	time.AfterFunc(writeInterval, func() { workers.Poke(n.signal) })
 }
 
-// followCreators writes the creator of an exception as soon as the exception is seen: until then only this
-// replica knows.
+// followCreators writes the creator of an exception as soon as the exception is seen. Until then only this replica
+// knows the creator.
 func (n *Recorder) followCreators(ctx context.Context) {
 	for {
 		select {

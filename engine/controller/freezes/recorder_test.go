@@ -26,7 +26,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// storing is a client that knows one exception once it is stored, and reports writes of its status.
+// storing is a client with at most one exception. It sends the creator in each write of the exception's status to
+// wrote.
 type storing struct {
 	client.Client
 	stored *v1alpha1.FreezeException
@@ -55,7 +56,8 @@ func (o statusOf) Patch(_ context.Context, obj client.Object, _ client.Patch, _ 
 	return nil
 }
 
-// The creator of an exception is written the moment the exception is seen: a replica killed later has lost nothing.
+// The creator of an exception is written at once when the exception is seen, so the creator is not lost if the
+// replica is killed later.
 func TestTheCreatorOfAnExceptionIsWrittenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, _ := noting(t)
@@ -68,7 +70,7 @@ func TestTheCreatorOfAnExceptionIsWrittenAtOnce(t *testing.T) {
 		kind, _ := kinds.Find("FreezeException")
 		n.Guarded(admit.Guarded{Verb: admit.VerbExcept, What: "create", UID: "u-1", User: "alice", At: n.now(),
 			Policy: workload.Policy{Kind: "FreezeException", Namespace: "shop", Name: "hotfix"}})
-		synctest.Wait() // it has been looked for, and is not there
+		synctest.Wait() // the Recorder has looked for the exception and has not found it
 		time.Sleep(writeInterval / 5)
 		s.stored = made
 		begin := time.Now()
@@ -83,7 +85,8 @@ func TestTheCreatorOfAnExceptionIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
-// A write without an answer delays no other write, of this flush or the next, and is retried.
+// A write without an answer does not delay other writes, neither in the same flush nor in the next flush. It is
+// retried.
 func TestAHangingWriteDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()

@@ -17,10 +17,10 @@ import (
 // ledgersPage is the page size of lists.
 const ledgersPage = 500
 
-// usedBy searches the API server for an object of an adapter's kind with a ledger of a policy, for kinds
-// without a watch. It returns the name of an object; empty: none. An object being deleted does not count,
-// because nothing needs to be restored there. Only metadata is read. A policy being deleted gets no new
-// ledgers, so an empty answer stays valid.
+// usedBy searches the API server for an object of an adapter's kind with a ledger of a policy. It is for kinds
+// without a watch. It returns the name of such an object, or "" if there is no such object. An object being deleted
+// does not count, because nothing needs to be restored on it. Only metadata is read. A policy being deleted gets no
+// new ledgers, so an empty answer stays valid.
 func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id workload.Policy) (string, error) {
 	gk := a.Spec.Target.GroupKind()
 	mapping, err := c.Client.RESTMapper().RESTMapping(gk)
@@ -51,12 +51,13 @@ func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id worklo
 	}
 }
 
-// generationsUnedited is the highest generation of an object being deleted whose spec was never edited: the deletion
-// counts as one.
+// generationsUnedited is the highest generation of an object that is being deleted and whose spec was never edited.
+// The creation counts as one generation, and the deletion as another.
 const generationsUnedited = 2
 
-// neverReached reports whether a policy, by its spec alone, has never changed an object of an adapter's kind: its spec
-// was never edited, and it selects no such object, not even an autoscaler of a selected object.
+// neverReached reports whether the spec of a policy proves that the policy has never changed an object of an
+// adapter's kind. The spec was then never edited, and it selects no object of the kind, not even as an autoscaler of
+// a selected object.
 func neverReached(a *v1alpha1.Adapter, p *world.Policy, obj policy.Object) bool {
 	if p == nil || p.IsBroken() || obj.GetGeneration() > generationsUnedited || a.Spec.Governs != "" {
 		return false

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// mapped is a client that knows how kinds are served.
+// mapped is a client with a given RESTMapper.
 type mapped struct {
 	client.Client
 	mapper meta.RESTMapper
@@ -25,8 +25,8 @@ type mapped struct {
 
 func (m mapped) RESTMapper() meta.RESTMapper { return m.mapper }
 
-// No object of a cluster-scoped kind is in the namespace, and the API server answers that the resource does
-// not exist there.
+// A namespaced policy never waits for cluster-scoped objects. They are in no namespace, and the API server answers a
+// list in a namespace with "not found".
 func TestClusterScopedObjectsDoNotHoldANamespacedPolicy(t *testing.T) {
 	pools := schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{pools.GroupVersion()})

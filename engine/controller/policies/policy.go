@@ -29,7 +29,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// parallel is the number of policies of a kind reconciled at the same time, perNamespace the number in a namespace.
+// parallel is the number of policies of a kind that are reconciled at the same time. perNamespace is the same number
+// in one namespace.
 const parallel, perNamespace = 32, 4
 
 // Remover deletes the objects created for a policy.
@@ -46,7 +47,7 @@ type Controllers struct {
 	Objects metadata.Interface
 	// Started reports whether all targets were queued for the first time.
 	Started func() bool
-	// Leftover returns why something outside of targets may still have to be restored; empty: nothing.
+	// Leftover returns a text about things outside of targets that may still have to be restored. Empty means nothing.
 	Leftover func(p *world.Policy) string
 	// Delay is called with the reason why a policy being deleted is not gone yet.
 	Delay func(id workload.Policy, why string)
@@ -74,13 +75,14 @@ func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// created accepts only new objects, as all objects are at the start.
+// created accepts only events of new objects. At the start of the manager all objects are new.
 var created = predicate.Funcs{
 	UpdateFunc: func(event.UpdateEvent) bool { return false },
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
-// every returns the policies of a kind: a new adapter makes policies without the finalizer need it again.
+// every returns a function that queues all policies of a kind after the creation of an adapter. Policies that lost
+// the finalizer while there was no adapter need it again.
 func (c *Controllers) every(kind policy.Kind) handler.MapFunc {
 	return func(context.Context, client.Object) (all []reconcile.Request) {
 		for p := range c.World.Snapshot().Policies {
@@ -158,7 +160,7 @@ func (r reconciler) wasFreed(ctx context.Context, id workload.Policy, obj policy
 func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
 	p := r.World.Snapshot().Find(id)
 	if p != nil && !p.Deleting {
-		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil // the world will be notified of the deletion in a moment
+		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil // the world will soon know of the deletion
 	}
 	why, again, err := r.heldBack(ctx, id, p, obj)
 	if again == 0 && err == nil && p != nil {
@@ -182,12 +184,13 @@ func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// unseenRecheck is the interval of checks on the API server for objects without a watch while a policy waits for them.
+// unseenRecheck is the interval of searching the API server for objects without a watch while the deletion of a
+// policy waits for them.
 const unseenRecheck = 10 * time.Second
 
-// heldBack returns when and why to look again because something may still have to be restored for a policy: on an
-// object in a watch, or on an object without a watch because the adapter of its kind is not ready. For objects in a
-// watch the reason is empty, because the status names them. again is zero if the policy may go.
+// heldBack returns why a policy being deleted must wait, because an object may still have to be restored, and the
+// time until the next look. Such an object is in a watch, or the adapter of its kind is not ready. For objects in a
+// watch, why is empty, because the status names them. If again is zero, the policy need not wait.
 func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (why string, again time.Duration,
 	err error) {
 	if !r.Started() {
