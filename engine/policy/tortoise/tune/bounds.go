@@ -17,16 +17,18 @@ func (t *Tuner) planned(spec Spec, o Observed, request int64) int {
 	return t.State.Aim.Minimum(t.soon(spec, o.Now), request, spec.Bounds)
 }
 
-// soon returns the usual peak of this hour, or of the next hour once pods have to start for it.
+// soon returns the usual peak of this hour. Shortly before the next hour, when pods for it have to start, it returns the
+// larger one of both hours.
 func (t *Tuner) soon(spec Spec, now time.Time) float64 {
 	h := t.hours(spec, now)
 	return max(h.usual(now), h.usual(now.Add(t.system(spec).Early())))
 }
 
-// minimum returns the minimum of the autoscaler: the chosen minimum of this hour, and at least enough for a request
-// that is to fall. While pods request less than the new request, until a roll-out is complete, the minimum is for their
-// present requests. In an emergency the minimum covers the possible demand, never falls, and keeps every present pod;
-// on the way back it does not fall either, and then falls in one step: the autoscaler knows the need again.
+// minimum returns the minimum of the autoscaler. It is the chosen minimum of this hour, and at least enough, the number of
+// pods needed before the request may fall. During a roll-out to a larger request, it is computed for the present requests
+// of the pods. In an emergency the minimum covers the possible demand, never falls, and is at least the present number of
+// pods. On the way back from an emergency it does not fall either. After that it falls in one step, because the autoscaler
+// can read the demand again.
 func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may phase.May) int {
 	until := ""
 	if has := max(o.Requested, spec.Bounds.MinRequest); o.Requested > 0 && has < request {
@@ -64,8 +66,8 @@ func (t *Tuner) sayMinimum(spec Spec, o Observed, needed int, request int64, unt
 	}
 }
 
-// maximum returns the maximum of the autoscaler. While the request is below the owner's, the maximum is higher, so that
-// the same total is within reach, even if a pod still has the old request.
+// maximum returns the maximum of the autoscaler. While the request is below the owner's request, the maximum is higher, so
+// that the owner's total request stays within reach. This also holds while a pod still has the old request.
 func (t *Tuner) maximum(spec Spec, o Observed, request int64) int {
 	if has := o.Requested; has > 0 {
 		request = min(request, has)

@@ -36,9 +36,9 @@ func (spec Spec) ownerAim(now Setting) optimize.Aim {
 	return optimize.Aim{Request: own.Request, Target: own.Target, Floor: float64(own.Min) * float64(own.Request)}
 }
 
-// choose chooses the request and the other settings together, once a day. The choice of the request is due at the first
-// time, then when the history is twice as long, and finally once a week. Otherwise the request changes only for a large
-// saving.
+// choose chooses the request and the other settings together, once a day. The choice of the request is due the first time,
+// then when the history is twice as long, and later once a week. If the choice of the request is not due, the request
+// changes only for a large saving.
 func (t *Tuner) choose(spec Spec, o Observed) {
 	s := &t.State
 	if !s.Phase.Allowed().Seasons || o.Busy || !s.Chosen.IsZero() && o.Now.Sub(s.Chosen) < chooseEvery {
@@ -67,11 +67,11 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 		s.Moved = o.Now
 	}
 	s.Chosen, s.Aim, s.Loss = o.Now, c.Aim, h.loss(from)
-	t.chose, t.known.known = true, map[int]float64{} // those of the week that was replayed take room
+	t.chose, t.known.known = true, map[int]float64{} // drop the cached peaks of the replayed week, which take room
 	t.tell(spec, c)
 }
 
-// input returns the input of a choice, without the demand.
+// input returns the input of a choice, without the replayed demand.
 func (t *Tuner) input(spec Spec, o Observed, owner optimize.Aim) optimize.Input {
 	current := o.Setting.Requests[spec.Scaled]
 	now := t.State.Aim
@@ -108,7 +108,7 @@ func (t *Tuner) system(spec Spec) simulation.System {
 	return sys
 }
 
-// tell stores the choice and its reasons.
+// tell stores the reasons of the choice.
 func (t *Tuner) tell(spec Spec, c optimize.Choice) {
 	text := c.Text(spec.Bounds)
 	request := fmt.Sprintf("%dm: %s", c.Aim.Request, text)
@@ -121,7 +121,7 @@ func (t *Tuner) tell(spec Spec, c optimize.Choice) {
 	}
 }
 
-// findShares computes the usage of the other containers for each milli-CPU of the scaled one, from the days before.
+// findShares computes, for each container, its usage for each milli-CPU of the scaled container, from the last days.
 func (t *Tuner) findShares(spec Spec, now time.Time) {
 	t.shares = map[string]float64{}
 	for _, name := range t.Usage.Containers() {
@@ -130,12 +130,12 @@ func (t *Tuner) findShares(spec Spec, now time.Time) {
 	t.shared = now
 }
 
-// shareEvery is the distance in minutes between two samples of a share. It is no divisor of 60, so the samples fall on
-// all minutes of the hour.
+// shareEvery is the number of minutes between two samples of a share. It does not divide 60, so the samples fall on all
+// minutes of the hour.
 const shareEvery = 7
 
-// share returns the usage of a different container for each milli-CPU of the scaled one: a quantile over the week before a
-// minute.
+// share returns the usage of another container for each milli-CPU of the scaled container. It is a quantile over the week
+// before a minute.
 func (t *Tuner) share(spec Spec, name string, until int64) float64 {
 	own, other := t.Usage.Demand(spec.Scaled), t.Usage.Demand(name)
 	if own == nil || other == nil {

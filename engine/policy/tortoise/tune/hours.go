@@ -11,10 +11,10 @@ import (
 const (
 	// replayed is the longest replayed part of the demand.
 	replayed = 7 * 24 * time.Hour
-	// held is the number of minutes for which a demand is held across a gap.
+	// held is the largest number of minutes for which the last demand is used in a gap.
 	held = 10
-	// daysBefore is the number of earlier days behind the usual peak of an hour. The weight of a day n days before is
-	// fade to the power of n. The same day of the last week gets sameDay more.
+	// daysBefore is the number of earlier days from which the usual peak of an hour is computed. A day that is n days ago
+	// has the weight fade to the power of n. The same day of the last week has the additional weight sameDay.
 	daysBefore    = 7
 	fade, sameDay = 0.7, 0.5
 )
@@ -22,7 +22,7 @@ const (
 // minuteOf returns the number of the minute of an instant.
 func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
 
-// HourOf returns the begin of an instant's hour by the local time of a zone; nil is UTC.
+// HourOf returns the begin of the hour of an instant, in the local time of a zone. A nil zone means UTC.
 func HourOf(at time.Time, zone *time.Location) time.Time {
 	unix, offset := at.Unix(), 0
 	if zone != nil {
@@ -32,8 +32,8 @@ func HourOf(at time.Time, zone *time.Location) time.Time {
 	return time.Unix(unix-(unix+int64(offset))%hour, 0)
 }
 
-// loadOf returns the demand of a series between two instants. In a gap of at most held minutes the last
-// demand before it counts.
+// loadOf returns the demand of a series between two instants. In a gap, the last demand before the gap is used for at most
+// held minutes.
 func loadOf(s *model.Series, from, to time.Time) simulation.Load {
 	l := simulation.Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
 	last, age := float32(-1), held
@@ -48,17 +48,17 @@ func loadOf(s *model.Series, from, to time.Time) simulation.Load {
 	return l
 }
 
-// hours are the peaks of all known hours: the largest minute of each.
+// hours has the peak of each known hour. The peak is the largest demand of a minute in the hour.
 type hours struct {
 	first time.Time
 	peaks []float64
 	zone  *time.Location
 	daily bool
-	// known are usual peaks that were looked for, by hours from first.
+	// known has the usual peaks that were already computed, by the number of the hour from first.
 	known map[int]float64
 }
 
-// hoursOf returns the hours of a series that ended before the hour of an instant.
+// hoursOf returns the hours of a series up to the begin of an instant's hour.
 func hoursOf(s *model.Series, spec Spec, now time.Time) hours {
 	end := HourOf(now, spec.Zone)
 	n := model.Points / 60
@@ -77,10 +77,10 @@ func hoursOf(s *model.Series, spec Spec, now time.Time) hours {
 	return h
 }
 
-// index returns the number of the hour of an instant.
+// index returns the number of the hour of an instant, from first.
 func (h hours) index(at time.Time) int { return int(math.Floor(at.Sub(h.first).Hours())) }
 
-// days yields the peaks of the same local hour on the days before an instant.
+// days yields the peaks of the same local hour on the days before the day of an instant.
 func (h hours) days(at time.Time, yield func(day int, peak float64)) {
 	for day := 1; day <= daysBefore; day++ {
 		i := h.index(at.In(h.zone).AddDate(0, 0, -day))
@@ -90,8 +90,8 @@ func (h hours) days(at time.Time, yield func(day int, peak float64)) {
 	}
 }
 
-// usual returns the usual peak of an instant's hour from the days before, in milli-CPU; 0: unknown. The last days count
-// most.
+// usual returns the usual peak of the hour of an instant, in milli-CPU; 0: unknown. It comes from the same hour on the
+// days before, and the last days have the most weight.
 func (h hours) usual(at time.Time) float64 {
 	i := h.index(at)
 	if peak, known := h.known[i]; known {
@@ -112,7 +112,7 @@ func (h hours) usual(at time.Time) float64 {
 	return sum
 }
 
-// most returns the largest peak of the days before in an instant's hour and the next.
+// most returns the largest peak in the hour of an instant or in the next hour, on the days before.
 func (h hours) most(at time.Time) float64 {
 	most := 0.0
 	for _, at := range []time.Time{at, at.Add(time.Hour)} {
@@ -121,8 +121,8 @@ func (h hours) most(at time.Time) float64 {
 	return most
 }
 
-// loss returns the error of the usual peaks against the actual ones, as the mean pinball loss of their logarithms for a
-// quantile of 0.9.
+// loss returns the error of the usual peaks compared with the actual peaks. It is the mean pinball loss of the logarithms,
+// for a quantile of 0.9.
 func (h hours) loss(from time.Time) float64 {
 	sum, n := 0.0, 0.0
 	for i, peak := range h.peaks {
@@ -137,8 +137,8 @@ func (h hours) loss(from time.Time) float64 {
 	return sum / max(n, 1)
 }
 
-// Hours returns the minima of the next 24 hours for a request, one an hour from the present hour of the spec's zone, or
-// none without history.
+// Hours returns the minima of the next 24 hours for a request, one for each hour from the present hour in the spec's zone.
+// It returns nil before the first choice.
 func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
 	if t.State.Chosen.IsZero() || t.Usage.Demand(spec.Scaled) == nil {
 		return nil
@@ -150,7 +150,7 @@ func (t *Tuner) Hours(spec Spec, now time.Time, request int64) []int {
 	return all
 }
 
-// hours returns the hours, which are computed once an hour.
+// hours returns the known hours. They are computed once an hour.
 func (t *Tuner) hours(spec Spec, now time.Time) hours {
 	if at := HourOf(now, spec.Zone); !t.read.Equal(at) || t.known.zone.String() != zoneName(spec.Zone) || t.known.daily != spec.Daily {
 		t.known, t.read = hoursOf(t.Usage.Demand(spec.Scaled), spec, now), at

@@ -6,14 +6,15 @@ import (
 )
 
 const (
-	// rememberedStarts is the number of kept starts. enoughStarts is the number of starts from which they are used.
+	// rememberedStarts is the number of start times that are kept. enoughStarts is the number of start times from which they
+	// are used.
 	rememberedStarts, enoughStarts = 20, 5
-	// usualStart is the quantile of the starts that counts: the slowest quarter waits for a node or an image and is
-	// ignored.
+	// usualStart is the quantile of the start times that is used. The slowest quarter of the pods waits for a node or an
+	// image and is ignored.
 	usualStart = 0.75
 )
 
-// start remembers the start times of pods and stores the reason in each decision, because reasons from before the first
+// start remembers the start times of pods. It stores the reason in each decision, because reasons from before the first
 // recommendation are dropped.
 func (t *Tuner) start(o Observed) {
 	s := &t.State
@@ -24,7 +25,7 @@ func (t *Tuner) start(o Observed) {
 	}
 }
 
-// startUp returns the usual time from the creation of a pod until it is ready; 0: too few starts.
+// startUp returns the usual time from the creation of a pod until it is ready; 0: there are too few start times.
 func (t *Tuner) startUp() time.Duration {
 	if len(t.State.Starts) < enoughStarts {
 		return 0

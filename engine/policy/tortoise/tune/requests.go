@@ -11,9 +11,9 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// request returns the request of the scaled container for which the minimum is computed, and puts it into the setting
-// if it is due. Downwards, the replicas come first: the request falls once enough pods are ready, and until then, for a
-// cooldown at most, the minimum is that number.
+// request returns the request of the scaled container for which the minimum is computed. If a change of the request is
+// due, request puts it into the setting. Before the request falls, enough pods must be ready. While the target waits for
+// them, for a cooldown at most, enough is the minimum. Otherwise enough is 0.
 func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pace) (request int64, enough int) {
 	current, wanted, awaited := to.Requests[spec.Scaled], t.wanted(spec), t.State.Awaited
 	t.State.Awaited = 0
@@ -38,7 +38,7 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pac
 			if awaited == 0 {
 				t.State.Awaiting = o.Now
 			}
-			t.State.Awaited = enough // a changing demand does not change the awaited minimum
+			t.State.Awaited = enough // kept, so that the awaited minimum does not change with the demand
 			t.say("request", "%dm comes once %d replicas are ready, %d are", next, enough, o.Ready)
 			return next, enough
 		}
@@ -51,8 +51,8 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pac
 	return next, 0
 }
 
-// resize puts the request of the scaled container into a setting with its consequences: larger pods serve more, and
-// need more memory.
+// resize puts the request of the scaled container into a setting, with the consequences: larger pods serve more and need
+// more memory, and the other containers need CPU in proportion.
 func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
 	r := to.Requests[spec.Scaled]
 	if next > r.CPU && !spec.Vertical {
@@ -71,8 +71,8 @@ func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
 	}
 }
 
-// beside returns the CPU request of a different container: its usage beside a fully used pod of the scaled container. If
-// the request differs, why has the reason.
+// beside returns the CPU request of another container. It is the usage of this container beside a fully used scaled
+// container. why is the bound that limits the request; empty: none does.
 func (t *Tuner) beside(spec Spec, name string, request int64) (wanted int64, why string) {
 	l := spec.limits(name)
 	used := int64(math.Ceil(t.shares[name] * float64(request)))
@@ -80,8 +80,8 @@ func (t *Tuner) beside(spec Spec, name string, request int64) (wanted int64, why
 		func(n int64) string { return fmt.Sprintf("%dm", n) })
 }
 
-// vertical sizes memory, and the CPU of containers that are not scaled. A short request grows at once, and again after
-// a part of the cooldown; a large one shrinks by steps, with cooldowns.
+// vertical sizes memory, and the CPU of containers that are not scaled. A request that is too small grows at once, and
+// again after a part of the cooldown. A request that is too large shrinks in steps, with cooldowns.
 func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 	if spec.Vertical {
 		t.recommended(spec, o, to)
@@ -123,22 +123,23 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 	}
 }
 
-// wideMargin is the factor for memory until a day is known.
+// wideMargin is the factor for the margin of memory until a day is known.
 const wideMargin = 1.5
 
-// tight is the share of a memory request from which it must grow at once.
+// tight is the share of a memory request at which usage makes the request grow at once.
 const tight = 0.92
 
-// haste is the part of a cooldown (1/haste) that a short request waits after the last rise: the need of a target may
-// grow by the minute, but it must not be rolled out by the minute.
+// haste is the divisor of a cooldown: a request that is too small waits a part 1/haste of the cooldown after the last
+// rise. The need of a target may grow every minute, but a roll-out every minute must not follow.
 const haste = 4
 
-// pace has the permissions of an instant: fall for large requests, rise for short requests. due is true once the
-// cooldown is over. behind is true while a pod still requests more than the setting, so nothing falls.
+// pace has the permissions of an instant. fall is true if requests that are too large may fall. rise is true if requests
+// that are too small may rise. due is true once the cooldown is over. behind is true while a pod still requests more than
+// the setting, so that nothing may fall.
 type pace struct{ fall, rise, due, behind bool }
 
-// pace returns the present pace. Requests fall again a cooldown after the last pod took the step before. So the effect
-// of a step shows before the next step, and no pod gets several steps at once.
+// pace returns the permissions of this instant. Requests may fall again when a cooldown has passed since the last pod got
+// the step before. So the effect of a step shows before the next step, and no pod gets several steps at once.
 func (t *Tuner) pace(spec Spec, o Observed) pace {
 	since := func(at time.Time) time.Duration { return o.Now.Sub(at) }
 	return pace{
@@ -147,7 +148,7 @@ func (t *Tuner) pace(spec Spec, o Observed) pace {
 	}
 }
 
-// waits returns the reason for which a fall waits for pods, or "".
+// waits returns the reason why a fall waits for pods; empty: it does not wait.
 func (p pace) waits(current, wanted int64) string {
 	if !p.behind || wanted >= current {
 		return ""
@@ -155,7 +156,7 @@ func (p pace) waits(current, wanted int64) string {
 	return "; it does not fall while a pod requests more than is set"
 }
 
-// step returns the next request on the way to the wanted one. needed is true if the present request is short.
+// step returns the next request on the way to the wanted one. needed is true if the present request is too small.
 func (p pace) step(spec Spec, current, wanted int64, needed bool) int64 {
 	if wanted < current && (needed || !p.fall) || wanted > current && (!needed || !p.rise) {
 		return current
@@ -164,12 +165,12 @@ func (p pace) step(spec Spec, current, wanted int64, needed bool) int64 {
 	return next
 }
 
-// again returns the reason for which a short request waits.
+// again returns the reason why a request that is too small waits.
 func again(spec Spec) string {
 	return fmt.Sprintf("; it is short, and rises again %s after it last did", spec.Cooldown/haste)
 }
 
-// change puts the requests of a container into the setting, with the time.
+// change puts the changed requests of a container into the setting, and records the time of the change.
 func (t *Tuner) change(to *Setting, name string, before, after Request, now time.Time) {
 	if after == before {
 		return

@@ -1,5 +1,5 @@
-// Package tune combines the learnt usage of a target, its phase, the replay of its demand, and the choice of numbers.
-// It decides from its arguments alone, instants included, so the same history gives the same numbers. State has
+// Package tune combines the learnt usage of a target, its phase, the replay of its demand, and the choice of numbers. It
+// decides only from its arguments, which include the instants. So the same history gives the same numbers. State has
 // everything that must survive a restart.
 package tune
 
@@ -18,17 +18,17 @@ type Request struct{ CPU, Memory int64 }
 
 // Setting has all tuned numbers.
 type Setting struct {
-	// Requests by container.
+	// Requests has the requests of each container by name.
 	Requests map[string]Request
-	// Min and Max are the bounds of the autoscaler, Utilisation its target in percent.
+	// Min and Max are the bounds of the autoscaler. Utilisation is its target in percent.
 	Min, Max, Utilisation int
 }
 
-// Unbounded is the largest request: a million cores, or a pebibyte.
+// Unbounded is the largest possible request: a million cores, or a pebibyte.
 const Unbounded = 1 << 50
 
-// Limits bound the requests of a container; Max is Unbounded without a maximum. Floor is the explicitly given part of
-// Min: a lower request counts as short.
+// Limits bound the requests of a container. Max is Unbounded if there is no maximum. Floor is the part of Min that the
+// spec gives explicitly: a request below Floor counts as too small.
 type Limits struct{ Min, Max, Floor Request }
 
 // Spec is the wanted tuning.
@@ -36,41 +36,41 @@ type Spec struct {
 	Profile optimize.Profile
 	Bounds  optimize.Bounds
 	Guard   optimize.Guard
-	// Owner is the owner's setting; without a request, the first seen one counts.
+	// Owner is the owner's setting. If it has no request, the first seen setting is used.
 	Owner Owner
-	// Scaled is the container whose CPU is Horizontal. The CPU of all others, and all memory, is Vertical.
+	// Scaled is the container whose CPU is Horizontal. The CPU of all other containers, and all memory, is Vertical.
 	Scaled string
-	// Limits by container.
+	// Limits has the limits of each container by name.
 	Limits map[string]Limits
-	// Cooldown is the least time between two changes of requests.
+	// Cooldown is the shortest time between two changes of requests.
 	Cooldown time.Duration
-	// Tolerance of the autoscaler, 0.1 by default.
+	// Tolerance is the tolerance of the autoscaler, by default 0.1.
 	Tolerance float64
-	// Manual asks for Emergency. Dry is true if nothing is carried out.
+	// Manual is true if the spec asks for Emergency. Dry is true if recommendations are not carried out.
 	Manual, Dry bool
 	// Vertical is true if requests that are not scaled by replicas follow a VerticalPodAutoscaler. Fixed is true if
 	// nothing is scaled by replicas.
 	Vertical, Fixed bool
-	// Zone is the zone in whose days and weeks demand repeats; nil: UTC. Daily is true if demand repeats by the day
-	// alone.
+	// Zone is the time zone in which demand repeats by the day and the week; nil: UTC. Daily is true if demand repeats only
+	// by the day.
 	Zone  *time.Location
 	Daily bool
 }
 
-// Owner is the owner's setting of a target: the request of the scaled container in milli-CPU, the target utilisation in
-// percent, 0 without one, and the minimum.
+// Owner is the owner's setting of a target. Request is the request of the scaled container in milli-CPU. Target is the
+// target utilisation in percent; 0: none. Min is the minimum.
 type Owner struct {
 	Request     int64
 	Target, Min int
 }
 
-// Vertical is the recommendation of a VerticalPodAutoscaler for a container: a target, and the accepted range from
-// Lower to Upper. Zero means unknown.
+// Vertical is the recommendation of a VerticalPodAutoscaler for a container. Target is the recommended request. Requests
+// from Lower to Upper are acceptable. Zero means unknown.
 type Vertical struct {
-	// By is its name.
+	// By is the name of the VerticalPodAutoscaler.
 	By                   string
 	Target, Lower, Upper Request
-	// Unsure is true if it has too little history.
+	// Unsure is true if the VerticalPodAutoscaler has too little history.
 	Unsure bool
 }
 
@@ -83,7 +83,8 @@ func Defaults(p optimize.Profile, scaled string) Spec {
 	}
 }
 
-// DefaultLimits bound every container without limits of its own: only its owner knows the largest useful request.
+// DefaultLimits bound every container without limits of its own. They have no maximum, because only the owner knows the
+// largest useful request.
 var DefaultLimits = Limits{Min: Request{CPU: 10, Memory: 50 << 20}, Max: Request{CPU: Unbounded, Memory: Unbounded}}
 
 func (s Spec) limits(name string) Limits {
@@ -97,11 +98,12 @@ func (s Spec) limits(name string) Limits {
 type Observed struct {
 	Now     time.Time
 	Setting Setting
-	// Since is the time since which samples are possible; zero: always. Before it, a missing sample means nothing.
+	// Since is the time since which samples are possible; zero: always. Missing samples from before this time mean nothing.
 	Since time.Time
 	// Replicas is the wanted number of replicas. Ready is the number of ready replicas.
 	Replicas, Ready int
-	// Requested is the mean request of the scaled container in ready pods, in milli-CPU; 0: unknown, or irrelevant.
+	// Requested is the mean request of the scaled container in ready pods, in milli-CPU; 0: unknown, or not to be
+	// considered.
 	Requested int64
 	// Behind is true if some pod, ready or not, still requests more than Setting.
 	Behind bool
@@ -109,19 +111,19 @@ type Observed struct {
 	Started []time.Duration
 	// Stuck is true if the autoscaler cannot read its metrics.
 	Stuck bool
-	// Busy is true if a choice must wait for the next decision.
+	// Busy is true if a slow choice must wait for a later decision.
 	Busy bool
-	// Changed is true if the owner has changed a request since the last decision. Own are the owner's requests.
+	// Changed is true if the owner has changed a request since the last decision. Own has the owner's requests by container.
 	Changed bool
 	Own     map[string]Request
-	// Attached is true if the target has an autoscaler, and Targets are its original target utilisations.
+	// Attached is true if the target has an autoscaler. Targets are the original target utilisations of the autoscaler.
 	Attached bool
 	Targets  []Target
 	// Vertical has the recommendations of VerticalPodAutoscalers by container.
 	Vertical map[string]Vertical
 }
 
-// Target is a target utilisation of an autoscaler, of a container or, without a name, of whole pods.
+// Target is a target utilisation of an autoscaler. It is for a container, or for whole pods if Container is empty.
 type Target struct {
 	Container string
 	Memory    bool
@@ -134,44 +136,45 @@ type Recommendation struct {
 	Setting Setting
 	// Request is the request of the scaled container for which the minimum is computed, in milli-CPU.
 	Request int64
-	// Unbound is true while the autoscaler is unknown: bounds and utilisation stay the owner's.
+	// Unbound is true while the autoscaler is not tuned: its bounds and its utilisation are the owner's.
 	Unbound bool
-	// Targets are all target utilisations if the autoscaler has more than the one of the scaled container; nil: Setting has
-	// the only one.
+	// Targets are all target utilisations if the autoscaler has more targets than that of the scaled container. Nil: Setting
+	// has the only target.
 	Targets []Target
 	// Next is the known time of the next change of a request; zero: none.
 	Next time.Time
-	// Reasons, at least one for each number.
+	// Reasons has at least one reason for each number.
 	Reasons []optimize.Reason
 	// Chose is true if the numbers were chosen anew, which takes a while.
 	Chose bool
-	// Demand is the demand of the last sample. Upper is the larger of Demand and the usual peak of this hour. Both are in
-	// milli-CPU. Loss is the error of the usual peaks.
+	// Demand is the demand of the last sample. Upper is the larger one of Demand and the usual peak of this hour. Both are
+	// in milli-CPU. Loss is the error of the usual peaks.
 	Demand, Upper, Loss float64
 }
 
-// State survives a restart, beside the usage.
+// State is the state besides the usage that survives a restart.
 type State struct {
 	Phase phase.Phase
 	// Resized is the time of the last change of requests. Raised is the time of the last rise of a request that was too
 	// small. Behind is the last time when some pod requested more than the setting.
 	Resized, Raised, Behind time.Time
-	// StuckSince and WellSince are the times since which the autoscaler has been blind, and since which all has been
-	// well.
+	// StuckSince is the time since which the autoscaler cannot read its metrics. WellSince is the time since which samples
+	// and metrics have been present.
 	StuckSince, WellSince time.Time
-	// Aim is the choice made at Chosen; Moved is the time when its request was due for choice. Loss is the error of
-	// the usual peaks.
+	// Chosen is the time of the last choice, and Aim is its result. Moved is the last time when the choice of the request
+	// was due or changed the request. Loss is the error of the usual peaks.
 	Aim           optimize.Aim
 	Chosen, Moved time.Time
 	Loss          float64
-	// Awaited is the number of replicas that must be ready before the request falls, since Awaiting; 0: no wait.
+	// Awaited is the number of replicas that must be ready before the request falls; 0: the request does not wait. Awaiting
+	// is the time when the wait began.
 	Awaited  int
 	Awaiting time.Time
-	// Starts are the start times of the last pods.
+	// Starts are the start times of the pods that became ready last.
 	Starts []time.Duration
 }
 
-// NotAfter moves later instants back to now.
+// NotAfter sets each instant that is later than now to now.
 func NotAfter(now time.Time, instants ...*time.Time) {
 	for _, at := range instants {
 		if at.After(now) {
@@ -180,8 +183,8 @@ func NotAfter(now time.Time, instants ...*time.Time) {
 	}
 }
 
-// until moves later instants back: after a clock that was ahead, everything would otherwise wait for that time to come
-// again.
+// until sets instants that are later than now to now. Such instants come from a clock that was ahead. Without the change,
+// everything would wait until these times.
 func (s *State) until(now time.Time) {
 	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.StuckSince, &s.WellSince, &s.Chosen, &s.Moved, &s.Awaiting)
 }
@@ -191,10 +194,11 @@ type Tuner struct {
 	Usage *model.Target
 	State State
 
-	// shares have the usage of other containers for each milli-CPU of the scaled one, as of shared.
+	// shares has the usage of other containers for each milli-CPU of the scaled container. shared is the time at which it
+	// was computed.
 	shares map[string]float64
 	shared time.Time
-	// known are the peaks of the hours before the one that began at read.
+	// known has the peaks of the hours before read. read is the begin of the hour in which they were computed.
 	known hours
 	read  time.Time
 	// chose is true if the numbers were chosen anew in this decision.
@@ -243,7 +247,7 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 		r.Reasons = []optimize.Reason{{Of: "phase", Text: string(t.State.Phase) + ": nothing is changed yet"}}
 		return r
 	}
-	pace := t.pace(spec, o) // all changes of one decision share their pace
+	pace := t.pace(spec, o) // taken before all changes, so that each of them has the same permissions
 	if may.Tune {
 		t.choose(spec, o)
 		t.vertical(spec, o, &r.Setting)
@@ -261,15 +265,15 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	return r
 }
 
-// wanted returns the aimed request, within the present bounds.
+// wanted returns the request of the aim, limited by the present bounds.
 func (t *Tuner) wanted(spec Spec) int64 {
 	return max(min(t.State.Aim.Request, spec.Bounds.MaxRequest), spec.Bounds.MinRequest)
 }
 
-// chosen reports whether an aim was chosen.
+// chosen reports whether there was a choice already.
 func (t *Tuner) chosen() bool { return !t.State.Chosen.IsZero() }
 
-// next returns the time of the next step of the request. A fall that waits for pods has no known time.
+// next returns the time of the next step of the request; zero: none, or unknown because a fall waits for pods.
 func (t *Tuner) next(spec Spec, o Observed, now Setting) time.Time {
 	s := &t.State
 	if !t.chosen() || s.Resized.IsZero() || spec.Vertical && spec.Fixed {
@@ -291,7 +295,7 @@ func clone(s Setting) Setting {
 	return s
 }
 
-// CPUReason returns the subject of the reason for the CPU of a container, next to the container that is scaled by
+// CPUReason returns the subject of the reason for the CPU of a container. scaled is the container that is scaled by
 // replicas.
 func CPUReason(scaled, name string) string {
 	if name == scaled {

@@ -8,9 +8,9 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 )
 
-// recommended sizes requests by a VerticalPodAutoscaler: memory, and the CPU that is not scaled by replicas. A request
-// below its range rises at once, and again after a part of the cooldown. A request above its target falls by steps,
-// with cooldowns, and not while the VerticalPodAutoscaler is unsure.
+// recommended sizes memory, and the CPU that is not scaled by replicas, as a VerticalPodAutoscaler recommends. A request
+// below the recommended range rises at once, and again after a part of the cooldown. A request above the recommended
+// target falls in steps, with cooldowns. It does not fall while the VerticalPodAutoscaler is unsure.
 func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 	pace := t.pace(spec, o)
 	for _, name := range slices.Sorted(maps.Keys(to.Requests)) {
@@ -30,7 +30,7 @@ func (t *Tuner) recommended(spec Spec, o Observed, to *Setting) {
 	}
 }
 
-// sized is a request with its recommendation and its bounds.
+// sized is a request with the recommendation and the bounds for it.
 type sized struct {
 	of, unit             string
 	units                int64
@@ -39,7 +39,7 @@ type sized struct {
 	least, most, floor   int64
 }
 
-// follow takes a step towards the recommendation.
+// follow takes one step towards the recommendation and stores the reason.
 func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 	if s.target <= 0 {
 		t.say(s.of, "it stays: no VerticalPodAutoscaler recommends anything for it")
