@@ -27,8 +27,9 @@ func (c Config) Utilisation(request, stored int64, current, replicas int32) (per
 	return int32(min(max(proposed, float64(c.MinUtilisation)), float64(c.MaxUtilisation))), true
 }
 
-// ApplyUtilisation returns the next target utilisation: the recommended one, but at most MaxIncrease above the present
-// one, and unchanged until UtilisationInterval after the last change. changed is zero without an earlier change.
+// ApplyUtilisation returns the next target utilisation. This is the recommended one, but at most MaxIncrease above the
+// current one. The target stays the same until UtilisationInterval after the last change. changed is zero if there was no
+// change before.
 func (c Config) ApplyUtilisation(current, recommended int32, changed, now time.Time) int32 {
 	if !changed.IsZero() && changed.Add(c.UtilisationInterval).After(now) {
 		return current
@@ -48,17 +49,17 @@ const (
 	decay     = 0.95
 )
 
-// Minimum updates the slot of the recommended minimum from the present replicas N:
+// Minimum updates the slot of the recommended minimum. N is the present number of replicas:
 //
-//	v   = ceil(N * MinFactor), or MinimumMinReplicas if that is less than MinimumMinReplicas
-//	old = the value of the slot, or trunc(0.95 * it) if the slot was untouched for 23 h
-//	max(v, old)
+//	v   = ceil(N * MinFactor), or MinimumMinReplicas if that is larger
+//	old = the value of the slot, or trunc(0.95 * value) if the slot was not updated for 23 h
+//	new = max(v, old)
 func (c Config) Minimum(s Slot, replicas int32, now time.Time) Slot {
 	return c.update(s, float64(replicas)*c.MinFactor, c.MinimumMinReplicas, now)
 }
 
-// Maximum does the same for the maximum, with MaxFactor. A v below MinimumMinReplicas becomes trunc(MinimumMinReplicas
-// * MaxFactor / MinFactor), which is 12 by default.
+// Maximum updates the slot of the recommended maximum in the same way, with MaxFactor. If v is below MinimumMinReplicas,
+// it becomes trunc(MinimumMinReplicas * MaxFactor / MinFactor), which is 12 by default.
 func (c Config) Maximum(s Slot, replicas int32, now time.Time) Slot {
 	return c.update(s, float64(replicas)*c.MaxFactor, int32(float64(c.MinimumMinReplicas)*c.MaxFactor/c.MinFactor), now)
 }
@@ -75,7 +76,7 @@ func (c Config) update(s Slot, factored float64, floor int32, now time.Time) Slo
 	return Slot{Value: max(v, old), Updated: now}
 }
 
-// Slots are the hourly slots of a week, from Sunday, or of a day.
+// Slots are the hourly slots of a week, from Sunday, or the hourly slots of a day.
 type Slots []Slot
 
 const hoursOfDay, hoursOfWeek = 24, 7 * 24
@@ -96,8 +97,8 @@ func (s Slots) At(local time.Time) *Slot {
 	return &s[local.Hour()]
 }
 
-// Filled reports whether every slot has a value. Bounds, utilisation and the requests of Horizontal resources are applied
-// only then.
+// Filled reports whether every slot has a value. Bounds, utilisation and the requests of Horizontal resources are not
+// applied before.
 func (s Slots) Filled() bool {
 	return !slices.ContainsFunc(s, func(v Slot) bool { return v.Value == 0 })
 }

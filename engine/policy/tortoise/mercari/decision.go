@@ -11,21 +11,21 @@ type Resource struct {
 	Container string
 	// Memory is true for memory, false for CPU.
 	Memory bool
-	// Horizontal is true if replicas add more of it; otherwise it is Vertical.
+	// Horizontal is true if replicas add more of the resource. Otherwise the resource is Vertical.
 	Horizontal bool
 	Request    int64
-	// Target and Upper are the VPA's; a zero Target means no recommendation yet.
+	// Target and Upper come from the VerticalPodAutoscaler. A zero Target means that there is no recommendation yet.
 	Target, Upper int64
 	Limits        Limits
-	// Utilisation is the target of the autoscaler's metric for it, in percent; zero: no metric yet. It counts for
-	// Horizontal only.
+	// Utilisation is the target of the autoscaler's metric for the resource, in percent; zero: no metric yet. It is used
+	// only for Horizontal resources.
 	Utilisation int32
 }
 
 // Seen is the input at an instant.
 type Seen struct {
 	Now time.Time
-	// Lost is true without metrics. Manual asks for an emergency in any case.
+	// Lost is true if there are no metrics. Manual is true if the spec asks for an emergency.
 	Lost, Manual bool
 	// Replicas is the number of replicas in the spec. Minimum is the minimum of the autoscaler.
 	Replicas, Minimum int32
@@ -36,10 +36,10 @@ type Seen struct {
 // Decision has the numbers to set.
 type Decision struct {
 	Mode Mode
-	// Sizes are the requests, in the order of the resources. RollOut is true if they are to be set now.
+	// Sizes are the requests, in the order of the resources. RollOut is true if the requests are to be set now.
 	Sizes   []Sized
 	RollOut bool
-	// Bound is true once every slot has a value, so that Bounds and Targets are to be set now.
+	// Bound is true once every slot has a value. Bounds and Targets are to be set only then.
 	Bound  bool
 	Bounds Bounds
 	// Targets are the target utilisations in percent, in the order of the resources; zero for a resource that is not
@@ -49,9 +49,9 @@ type Decision struct {
 
 // State is the state of the formulas, with a JSON form.
 type State struct {
-	// Low and Top are the slots of the recommended minimum and maximum.
+	// Low has the slots of the recommended minimum. Top has the slots of the recommended maximum.
 	Low, Top Slots
-	// Values are V by container and resource.
+	// Values has the value V of the formulas by container and resource.
 	Values map[string]int64
 	// Moved is the time of the last change of the utilisation. Rolled is the time of the last change of requests.
 	Moved, Rolled time.Time
@@ -73,9 +73,9 @@ func NewFormulas(c Config, zone *time.Location) *Formulas {
 	return &Formulas{Config: c, Zone: zone, State: State{Low: newSlots(c.Weekly), Top: newSlots(c.Weekly), Values: map[string]int64{}}}
 }
 
-// Decide returns the numbers to set at an instant. In an emergency, and on the way back from it, recommendations stay.
-// Before every slot has a value, an emergency sets no bounds, so no way back is needed: slots are filled as soon
-// as it is over.
+// Decide returns the numbers to set at an instant. In an emergency, and on the way back from it, recommendations do not
+// change. As long as some slot has no value, an emergency sets no bounds. Then there is no way back, and slots are filled
+// as soon as the emergency is over.
 func (f *Formulas) Decide(s Seen) Decision {
 	d := Decision{Targets: f.targets(s), Bound: f.Low.Filled()}
 	f.follow(s, d.Bound)
@@ -98,8 +98,8 @@ func (f *Formulas) Decide(s Seen) Decision {
 	return d
 }
 
-// follow enters and leaves an emergency. An emergency of the spec begins in every phase, an emergency for lack of
-// metrics only in the phase Working.
+// follow enters and leaves an emergency. If the spec asks for it, the emergency begins in every phase. If metrics are
+// lost, it begins only in the phase Working.
 func (f *Formulas) follow(s Seen, filled bool) {
 	switch {
 	case !s.Lost:
@@ -119,7 +119,7 @@ func (f *Formulas) follow(s Seen, filled bool) {
 	}
 }
 
-// PhaseOf returns the phase of a target outside of emergencies, by its resources.
+// PhaseOf returns the phase of a target outside of emergencies, from the phases of its resources.
 func PhaseOf(resources []Resource, filled bool) phase.Phase {
 	var all []phase.Phase
 	for _, r := range resources {
@@ -132,7 +132,7 @@ func PhaseOf(resources []Resource, filled bool) phase.Phase {
 	return TargetPhase(all)
 }
 
-// Key returns the name of the resource among those of a target.
+// Key returns the name of the resource among the resources of a target.
 func (r Resource) Key() string {
 	if r.Memory {
 		return r.Container + "/memory"
@@ -140,7 +140,7 @@ func (r Resource) Key() string {
 	return r.Container + "/cpu"
 }
 
-// size recommends requests.
+// size recommends the requests.
 func (f *Formulas) size(s Seen, d *Decision) {
 	horizontal := 0
 	for _, r := range s.Resources {
@@ -174,7 +174,8 @@ func (f *Formulas) size(s Seen, d *Decision) {
 	}
 }
 
-// target returns the present target utilisation of a Horizontal resource; a missing metric would begin with NewMetric.
+// target returns the present target utilisation of a Horizontal resource. Without a metric it is NewMetric, with which a
+// metric would begin.
 func (f *Formulas) target(r Resource) int32 {
 	if r.Utilisation == 0 {
 		return f.Config.NewMetric
@@ -193,7 +194,7 @@ func (f *Formulas) targets(s Seen) []int32 {
 	return all
 }
 
-// utilise moves the target utilisations of all Horizontal resources together.
+// utilise changes the target utilisations of all Horizontal resources together.
 func (f *Formulas) utilise(s Seen, d *Decision) {
 	moved := false
 	for i, r := range s.Resources {

@@ -1,40 +1,40 @@
-// Package mercari is the profile Tortoise. It has the formulas of mercari/tortoise, one function a formula, with their
-// rounding, branches, order and faults. Formulas applies them over time. Tuner feeds samples and observations to them
-// and turns their decision into a recommendation. Recommender replaces a VerticalPodAutoscaler. The other profiles are
-// in package tune.
+// Package mercari is the profile Tortoise. It has the formulas of mercari/tortoise, one function for each formula, with
+// their rounding, branches, order and faults. Formulas applies them over time. Tuner feeds samples and observations to
+// them and turns their decision into a recommendation. Recommender replaces a VerticalPodAutoscaler. The other profiles
+// are in package tune.
 //
-// Sizes of requests are int64 in thousandths of the resource's unit: milli-CPU, and thousandths of a byte. Utilisation
-// is in whole percent of the request. Instants are arguments; the package calls no clock.
+// Sizes of requests are int64 in thousandths of the resource's unit: milli-CPU, and thousandths of a byte. Utilisation is
+// in whole percent of the request. Instants are arguments; the package calls no clock.
 package mercari
 
 import "time"
 
-// Config has the parameters of the formulas. Default returns the original ones.
+// Config has the parameters of the formulas. Default returns the parameters of the original.
 type Config struct {
-	// Weekly is true for the slots of a week, false for those of a day; each is an hour.
+	// Weekly is true for slots of a week and false for slots of a day. Each slot is an hour.
 	Weekly bool
-	// MaxFactor and MinFactor times the replicas are the recommended maximum and minimum.
+	// MaxFactor and MinFactor are the factors by which the recommended maximum and minimum follow from the replicas.
 	MaxFactor, MinFactor float64
 	// MinimumMinReplicas and MaximumMinReplicas bound the recommended minimum.
 	MinimumMinReplicas, MaximumMinReplicas int32
-	// PreferredMaxReplicas is the number of replicas from which requests grow instead; MaximumMaxReplicas bounds the maximum.
+	// PreferredMaxReplicas is the number of replicas from which requests grow instead of replicas. MaximumMaxReplicas bounds
+	// the maximum.
 	PreferredMaxReplicas, MaximumMaxReplicas int32
-	// Reduction times the minimum is the next minimum on the way back from an emergency.
+	// Reduction is the factor from one minimum to the next on the way back from an emergency.
 	Reduction float64
-	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent; NewMetric is the first target of a
-	// metric.
+	// MinUtilisation and MaxUtilisation bound the target utilisation, in percent. NewMetric is the first target of a metric.
 	MinUtilisation, MaxUtilisation, NewMetric int32
-	// MaxIncrease is the largest growth of the target in a change, in percent points; UtilisationInterval is the time
+	// MaxIncrease is the largest increase of the target in one change, in percent points. UtilisationInterval is the time
 	// between two changes.
 	MaxIncrease         int32
 	UtilisationInterval time.Duration
 	// Buffer is the share by which vertical requests exceed the recommendation.
 	Buffer float64
-	// MaxStepDown is the smallest share of a request after one step.
+	// MaxStepDown is the smallest share of a request that is left after one step.
 	MaxStepDown float64
 	// MinCPU, MaxCPU, MinMemory and MaxMemory bound all requests, in thousandths.
 	MinCPU, MaxCPU, MinMemory, MaxMemory int64
-	// EmergencyAfter is the time without metrics until an emergency.
+	// EmergencyAfter is the time without metrics after which an emergency begins.
 	EmergencyAfter time.Duration
 	// RestartInterval is the time between two roll-outs if the later one only lowers requests.
 	RestartInterval time.Duration
@@ -58,22 +58,24 @@ func Default() Config {
 	}
 }
 
-// Limits bound one request, in thousandths: the policy's, where zero means none, and the general ones.
+// Limits bound one request, in thousandths. PolicyMin and PolicyMax are the bounds of the policy; zero: none. GlobalMin
+// and GlobalMax are the general bounds.
 type Limits struct {
 	PolicyMin, PolicyMax, GlobalMin, GlobalMax int64
 }
 
-// CPU returns the limits of a CPU request from the policy's, in milli-CPU.
+// CPU returns the limits of a CPU request. The arguments are the bounds of the policy in milli-CPU.
 func (c Config) CPU(policyMin, policyMax int64) Limits {
 	return Limits{policyMin, policyMax, c.MinCPU, c.MaxCPU}
 }
 
-// Memory returns the limits of a memory request from the policy's, in thousandths of a byte.
+// Memory returns the limits of a memory request. The arguments are the bounds of the policy in thousandths of a byte.
 func (c Config) Memory(policyMin, policyMax int64) Limits {
 	return Limits{policyMin, policyMax, c.MinMemory, c.MaxMemory}
 }
 
-// Stored returns the value V of the formulas: it stays while target < V < upper, and is the VPA's target otherwise.
+// Stored returns the value V of the formulas. V stays the same while target < V < upper. Otherwise it becomes the target
+// of the VerticalPodAutoscaler.
 func Stored(v, target, upper int64) int64 {
 	if target < v && v < upper {
 		return v
@@ -81,8 +83,8 @@ func Stored(v, target, upper int64) int64 {
 	return target
 }
 
-// Clamp bounds a size: lower is the largest of the minima and trunc(MaxStepDown * request), upper the smallest of the
-// maxima. If they contradict each other, upper wins.
+// Clamp bounds a size. The lower bound is the largest of the minima and trunc(MaxStepDown * request). The upper bound is
+// the smallest of the maxima. If the lower bound is above the upper bound, the upper bound wins.
 func (c Config) Clamp(request, size int64, l Limits) int64 {
 	lower := max(l.PolicyMin, l.GlobalMin, int64(float64(request)*c.MaxStepDown))
 	upper := l.GlobalMax
@@ -114,19 +116,20 @@ func (c Config) Vertical(request, stored int64, l Limits) Sized {
 	return Sized{request, "the step down is too small"}
 }
 
-// Pressure notes that the replicas reached the preferred number.
+// Pressure records that the replicas have reached the preferred number.
 type Pressure struct {
 	Noted bool
 	// Since is the last time when the pressure was noted, raised a request or was over.
 	Since time.Time
 }
 
-// pressureInterval is the time between two increases because of too many replicas.
+// pressureInterval is the time between two increases of requests because of too many replicas.
 const pressureInterval = 30 * time.Minute
 
-// Press reports whether the requests are to be raised because of too many replicas: N >= PreferredMaxReplicas, and the
-// autoscaler's minimum is below N. The first time it only notes the pressure. While the pressure lasts, it then returns
-// true every 30 minutes. Below PreferredMaxReplicas the note is dropped.
+// Press reports whether the requests are to be raised because of too many replicas. There are too many if N >=
+// PreferredMaxReplicas and the autoscaler's minimum is below N. The first call with too many replicas only notes the
+// pressure. While the pressure lasts, Press then returns true every 30 minutes. Below PreferredMaxReplicas the note is
+// dropped.
 func (c Config) Press(p Pressure, replicas, minimum int32, now time.Time) (next Pressure, raise bool) {
 	if replicas < c.PreferredMaxReplicas {
 		return Pressure{Since: now}, false
@@ -142,14 +145,15 @@ type Horizontal struct {
 	// Request R and Stored V are in thousandths.
 	Request, Stored int64
 	Limits          Limits
-	// Replicas N is the number in the spec, Minimum that of the autoscaler, Target its target utilisation in percent.
+	// Replicas N is the number in the spec. Minimum is the minimum of the autoscaler. Target is its target utilisation in
+	// percent.
 	Replicas, Minimum, Target int32
-	// Raise is the result of Press; Several is true if more than one resource of the target is Horizontal.
+	// Raise is the result of Press. Several is true if more than one resource of the target is Horizontal.
 	Raise, Several bool
 }
 
-// raised is the growth of a request because of too many replicas. near is the share of the preferred replicas above which
-// the request stays. farBelow is the share of the target utilisation below which the request shrinks.
+// raised is the factor by which a request grows because of too many replicas. near is the share of the preferred replicas
+// above which the request stays. farBelow is the share of the target utilisation below which the request shrinks.
 const (
 	raised       = 1.3
 	near         = 0.8

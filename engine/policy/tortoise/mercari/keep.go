@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// Kept is the state that survives a restart, with a JSON form.
+// Kept is the state that is kept across a restart, with a JSON form.
 type Kept struct {
 	State
 	// Zone is the name of the time zone of the slots.
@@ -24,8 +24,8 @@ func (t *Tuner) Keep() *Kept {
 	return &Kept{State: t.formulas.State, Zone: t.zone, Targets: t.targets, First: t.first, Newest: t.newest, VPA: t.vpa.Keep()}
 }
 
-// IsSound reports whether the numbers are possible ones: counts, sizes and shares that are not negative, and a known
-// mode.
+// IsSound reports whether the numbers are possible. Counts, sizes and shares must not be negative, and the mode must be
+// known.
 func (k *Kept) IsSound() bool {
 	const mostReplicas, mostPercent = 1_000_000, 1_000_000
 	sound := k.Mode >= Working && k.Mode <= BackToNormal

@@ -12,17 +12,17 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
-// Rules are the rules of a spec.
+// Rules are the rules in the spec that change the parameters of the formulas.
 type Rules struct {
-	// Min, Max and PreferredMax replicas; zero: the original's.
+	// Min, Max and PreferredMax are numbers of replicas; zero: the number of the original.
 	Min, Max, PreferredMax int
 	// StepDown is the largest share that one step takes from a request. Cooldown is the time between two roll-outs that only
 	// lower requests.
 	StepDown float64
 	Cooldown time.Duration
-	// Asked are the given ways of scaling by container; nil: none.
+	// Asked has the ways of scaling that the spec gives, by container; nil: it gives none.
 	Asked map[string]Scalings
-	// Least and Most are the given bounds of requests by container; zero: none.
+	// Least and Most are the bounds of requests that the spec gives, by container; zero: no bound.
 	Least, Most map[string]tune.Request
 }
 
@@ -34,7 +34,7 @@ type Tuner struct {
 	// zone is the name of the slots' time zone.
 	zone string
 	vpa  Recommender
-	// targets are the last set target utilisations, by resource.
+	// targets are the target utilisations that were last set, by resource.
 	targets map[string]int32
 	// first and newest are the instants of the first and the newest sample.
 	first, newest time.Time
@@ -64,16 +64,17 @@ func (t *Tuner) Observe(samples ...model.Sample) {
 // HistoryRange returns the instants of the first and of the newest sample, or zero times.
 func (t *Tuner) HistoryRange() (first, newest time.Time) { return t.first, t.newest }
 
-// Forget drops all samples. Slots are of decisions, and stay.
+// Forget drops all samples. The slots stay, because they come from decisions and not from samples.
 func (t *Tuner) Forget() { t.vpa, t.first, t.newest = Recommender{}, time.Time{}, time.Time{} }
 
 // MakeRoom drops the containers that the target does not have, if there is no room for another one.
 func (t *Tuner) MakeRoom(has func(container string) bool) { t.vpa.MakeRoom(has) }
 
-// lostSlack is the time without a sample after which metrics count as lost; five minutes later it is an emergency.
+// lostSlack is the time without a sample after which metrics count as lost. The emergency begins five minutes after their
+// loss.
 const lostSlack = 2 * time.Minute
 
-// config returns the parameters of the original, changed by the spec.
+// config returns the parameters of the original, with the changes by the spec.
 func (t *Tuner) config() Config {
 	c, r := Default(), t.Rules
 	if r.Min > 0 {
@@ -98,11 +99,11 @@ func (t *Tuner) config() Config {
 func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	t.enter(spec)
 	t.formulas.Config = t.config()
-	tune.NotAfter(o.Now, &t.newest, &t.formulas.Moved, &t.formulas.Rolled, &t.formulas.LostSince) // the clock was ahead
+	tune.NotAfter(o.Now, &t.newest, &t.formulas.Moved, &t.formulas.Rolled, &t.formulas.LostSince) // a clock may have been ahead
 	r := tune.Recommendation{Setting: o.Setting, Unbound: true}
 	r.Setting.Requests = maps.Clone(o.Setting.Requests)
 	if spec.Dry {
-		maps.Copy(r.Setting.Requests, o.Own) // a dry recommendation is not in place
+		maps.Copy(r.Setting.Requests, o.Own) // a recommendation that is not carried out is not in place
 	}
 	if o.Changed {
 		t.formulas.Rolled = o.Now
@@ -131,7 +132,8 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 	return r
 }
 
-// lost records whether metrics are lost. Their loss counts from the newest sample, or from the begin of measuring.
+// lost reports whether metrics are lost, and records the time of their loss. Missing samples count from the newest sample,
+// or from the begin of measuring if it is later.
 func (t *Tuner) lost(o tune.Observed) bool {
 	if t.newest.IsZero() {
 		return false
@@ -156,8 +158,8 @@ func (t *Tuner) lost(o tune.Observed) bool {
 	return true
 }
 
-// scalings returns the ways of scaling by container. A metric for whole pods counts for the scaled container. Without
-// an autoscaler, everything is sized by requests.
+// scalings returns the ways of scaling by container. A metric for whole pods counts as a metric of the scaled container.
+// Without an autoscaler, CPU that would be scaled by replicas is scaled by size.
 func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]Scalings {
 	var all []Container
 	for _, name := range slices.Sorted(maps.Keys(o.Own)) {
@@ -188,7 +190,7 @@ func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]Scalings {
 	return how
 }
 
-// resources returns the resources that are not Off, in the form of the formulas.
+// resources returns the resources that are not Off, as input of the formulas.
 func (t *Tuner) resources(how map[string]Scalings, spec tune.Spec, o tune.Observed, requests map[string]tune.Request) []Resource {
 	var all []Resource
 	c := t.formulas.Config
@@ -218,7 +220,7 @@ func (t *Tuner) resources(how map[string]Scalings, spec tune.Spec, o tune.Observ
 	return all
 }
 
-// aimed adds the target utilisation of a resource: the last set one, or the owner's.
+// aimed adds the target utilisation of a resource. This is the target utilisation that was last set, or the owner's.
 func (t *Tuner) aimed(r Resource, spec tune.Spec, o tune.Observed) Resource {
 	if !r.Horizontal {
 		return r
@@ -258,7 +260,7 @@ var whys = map[phase.Phase]string{
 	phase.BackToNormal:  "the minimum falls by a twentieth with each decision",
 }
 
-// apply puts a decision into the setting. The autoscaler is never made invalid: a minimum is at most the maximum.
+// apply puts a decision into the setting. The minimum is at most the maximum, so the autoscaler stays valid.
 func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []Resource, d Decision) {
 	for i, size := range d.Sizes {
 		if !d.RollOut && !spec.Dry {
@@ -324,7 +326,8 @@ func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []Reso
 	say("utilisation", "by V over the request, from %d %% to %d %%, at most %d more a day", c.MinUtilisation, c.MaxUtilisation, c.MaxIncrease)
 }
 
-// enter selects slots of the spec's time zone and season. Slots of another zone or season do not fit, and begin anew.
+// enter selects the slots for the spec's time zone and season. If the zone or the season has changed, the slots begin
+// anew.
 func (t *Tuner) enter(spec tune.Spec) {
 	f, zone := t.formulas, spec.Zone
 	if zone == nil {
@@ -336,8 +339,8 @@ func (t *Tuner) enter(spec tune.Spec) {
 	f.Zone, t.zone = zone, zone.String()
 }
 
-// Hours returns the minima of the next 24 hours, one an hour from the present one, or none before every slot has a
-// value.
+// Hours returns the minima of the next 24 hours, one for each hour from the present one. It returns nil as long as some
+// slot has no value.
 func (t *Tuner) Hours(spec tune.Spec, now time.Time, _ int64) []int {
 	f := t.formulas
 	if !f.Low.Filled() {

@@ -17,11 +17,12 @@ const (
 	Never      Scaling = "Off"
 )
 
-// Scalings are the ways for both resources of a container. Empty means unnamed.
+// Scalings are the ways of scaling for both resources of a container. Empty means that the spec does not name the
+// resource.
 type Scalings struct{ CPU, Memory Scaling }
 
-// Container is a container of a target: the resources that it requests, and those with a ContainerResource metric of
-// an attached autoscaler.
+// Container is a container of a target. CPU and Memory are true if it requests the resource. CPUMetric and MemoryMetric
+// are true if an attached autoscaler has a ContainerResource metric for the resource.
 type Container struct {
 	Name                    string
 	CPU, Memory             bool
@@ -86,7 +87,7 @@ func ResourcePhase(s Scaling, recommended, filled bool) phase.Phase {
 	return phase.GatheringData
 }
 
-// TargetPhase returns the phase of a target from those of its resources, without those that are Off.
+// TargetPhase returns the phase of a target from the phases of its resources. Resources that are Off do not count.
 func TargetPhase(resources []phase.Phase) phase.Phase {
 	gathering, working := slices.Contains(resources, phase.GatheringData), slices.Contains(resources, phase.Working)
 	switch {

@@ -9,21 +9,23 @@ import (
 )
 
 const (
-	// quantile of the usage gives the target, and upperQuantile the upper bound. Both are multiplied by margin.
+	// quantile is the quantile of the usage for the target. upperQuantile is the quantile for the upper bound. Both values
+	// are multiplied by margin.
 	quantile, upperQuantile, margin = 0.9, 0.95, 1.15
 	// halfLife is the half-life of the samples of CPU and of the peaks of memory.
 	halfLife = 24 * time.Hour
-	// killBump is the assumed need of a killed container as a factor of its limit. leastBump is the least addition to the
+	// killBump is the factor from a killed container's limit to its assumed need. The need is at least leastBump above the
 	// limit, in MiB.
 	killBump, leastBump = 1.2, 100
 	day                 = 24 * time.Hour
 	mebi                = 1 << 20
 )
 
-// Recommender computes the recommendation of a VerticalPodAutoscaler from the same samples: for CPU a quantile of usage
-// in which each pod counts the same, for memory a quantile of daily peaks, both with less weight for older samples and
-// with a margin. The profile needs these numbers if no VerticalPodAutoscaler is installed. They are within a bucket of
-// the real ones, which a test has on record: buckets differ, and a day begins at midnight. The zero value is empty.
+// Recommender computes the recommendation of a VerticalPodAutoscaler from the same samples. For CPU it is a quantile of
+// the usage, in which each pod has the same weight. For memory it is a quantile of the daily peaks. Older samples have
+// less weight, and a margin is added. The profile needs these numbers if no VerticalPodAutoscaler is installed. They
+// differ from the real numbers by at most one bucket, as a test with recorded numbers shows: the buckets differ, and a day
+// begins at midnight. The zero value is empty.
 //
 // Source: VerticalPodAutoscaler, pkg/recommender/logic/recommender.go and pkg/recommender/model.
 type Recommender struct {
@@ -33,7 +35,7 @@ type Recommender struct {
 
 type container struct {
 	cpu, memory model.Histogram
-	// peak is the largest memory in MiB of the day that began at since.
+	// peak is the largest memory usage, in MiB, on the day that began at since.
 	peak  float64
 	since time.Time
 }
@@ -68,7 +70,7 @@ func (r *Recommender) Observe(s model.Sample) {
 	}
 }
 
-// peaks returns the peaks of all days, with today's at the weight of its end.
+// peaks returns the peaks of all days. The peak of the present day has the weight that it will have at the end of the day.
 func (c *container) peaks() model.Histogram {
 	h := c.memory
 	if c.peak > 0 {
@@ -84,7 +86,8 @@ func (r *Recommender) MakeRoom(has func(container string) bool) {
 	}
 }
 
-// CPU returns target and upper bound of a container in milli-CPU, or zeros. The upper bound is wider with less history.
+// CPU returns the target and the upper bound of a container in milli-CPU, or zeros if it is unknown. With less history the
+// upper bound is higher.
 func (r *Recommender) CPU(name string, now time.Time) (target, upper float64) {
 	c := r.containers[name]
 	if c == nil {
@@ -93,7 +96,7 @@ func (r *Recommender) CPU(name string, now time.Time) (target, upper float64) {
 	return c.cpu.Quantile(quantile) * margin, c.cpu.Quantile(upperQuantile) * margin * r.doubt(now)
 }
 
-// Memory returns target and upper bound of a container in bytes, or zeros.
+// Memory returns the target and the upper bound of a container in bytes, or zeros if it is unknown.
 func (r *Recommender) Memory(name string, now time.Time) (target, upper float64) {
 	c := r.containers[name]
 	if c == nil {
@@ -103,7 +106,7 @@ func (r *Recommender) Memory(name string, now time.Time) (target, upper float64)
 	return h.Quantile(quantile) * margin * mebi, h.Quantile(upperQuantile) * margin * mebi * r.doubt(now)
 }
 
-// doubt returns the factor of an upper bound for lack of history.
+// doubt returns the factor by which an upper bound is raised for lack of history.
 func (r *Recommender) doubt(now time.Time) float64 {
 	return 1 + 1/max(now.Sub(r.first).Hours()/24, 1.0/(24*60))
 }

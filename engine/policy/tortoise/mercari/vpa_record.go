@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Command vpa_record feeds a recorded usage of a container to the recommender of the VerticalPodAutoscaler itself, and
-// prints its target and upper bound at the end of each day as testdata/vpa.csv. Flyball does not depend on that module,
-// so the command runs in a module of its own:
+// Command vpa_record feeds the usage of a container to the real recommender of the VerticalPodAutoscaler. It prints the
+// target and the upper bound at the end of each day; testdata/vpa.csv is such an output. Flyball does not depend on the
+// module of the recommender, so the command runs in a module of its own:
 //
 //	cd $(mktemp -d) && go mod init record && go get k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/logic@v1.8.1
 //	cp .../engine/policy/tortoise/mercari/vpa_record.go . && go run vpa_record.go
@@ -18,7 +18,7 @@ import (
 
 const mebi = 1 << 20
 
-// defaults are those of the recommender's flags.
+// defaults are the defaults of the recommender's flags.
 var defaults = logic.RecommendationConfig{
 	SafetyMarginFraction: 0.15, TargetCPUPercentile: 0.9, LowerBoundCPUPercentile: 0.5, UpperBoundCPUPercentile: 0.95,
 	ConfidenceIntervalCPU:  24 * time.Hour,
@@ -58,7 +58,7 @@ func main() {
 	}
 }
 
-// used returns the usage of each of some pods at a minute. The test has the same.
+// used returns the usage of each pod in a minute, and the number of pods. The test has the same function.
 func used(minute int) (replicas int, milli, mebis float64) {
 	day, hour := minute/(24*60), minute/60%24
 	replicas, milli, mebis = 2, 100+float64(hour), 300
