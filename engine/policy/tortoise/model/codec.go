@@ -7,14 +7,14 @@ import (
 	"math"
 )
 
-// version is the first byte of Marshal's result. An unknown version is refused, and the history begins anew.
+// version is the first byte of Marshal's result. A history with another version is refused and begins anew.
 const version = 4
 
-// MaxBytes is the largest result of Marshal for a target of two containers.
+// MaxBytes is the maximum size of Marshal's result for a target of two containers.
 const MaxBytes = 64 << 10
 
-// Marshal returns the learnt usage: version, instants, then each container. Histograms are sparse; series keep their
-// form, with runs of unknown points as one number.
+// Marshal returns the encoded usage: the version, the instants, and then each container. Only buckets with a weight are
+// encoded. A series is encoded point by point, and a run of unknown points by its length.
 func (t *Target) Marshal() []byte {
 	w := writer{version}
 	w.int(t.first, t.last, int64(len(t.names)))
@@ -58,8 +58,8 @@ func (w *writer) histogram(h *Histogram) {
 	}
 }
 
-// series writes the known points from the oldest to the newest. No known point is zero, so a zero marks a run of
-// unknown points and is followed by its length.
+// series writes the known points from the oldest to the newest. A known point is never zero. So a zero marks a run of
+// unknown points, and the length of the run follows it.
 func (w *writer) series(s *Series) {
 	w.int(s.last, int64(s.count))
 	w.float(s.sum)
@@ -88,7 +88,7 @@ func (w *writer) gap(n int64) {
 	}
 }
 
-// mostSteps is the largest number of a step, far from overflow.
+// mostSteps is the largest accepted number of a step. It is far from overflow.
 const mostSteps = 1 << 40
 
 var errShort = errors.New("it is cut off or damaged")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Buckets of histograms grow by about a tenth: bucket i holds values from ratio^i to ratio^(i+1), of milli-CPU or MiB.
+// Buckets of histograms grow by 12 percent: bucket i holds values from ratio^i to ratio^(i+1), in milli-CPU or MiB.
 const (
 	buckets = 120
 	ratio   = 1.12
@@ -17,7 +17,8 @@ const (
 
 var logRatio = math.Log(ratio)
 
-// bucket returns the bucket of a value. The first has everything below 1, and the last everything beyond.
+// bucket returns the bucket of a value. The first bucket also has all smaller values, and the last bucket has all larger
+// values.
 func bucket(v float64) int {
 	return int(min(math.Log(max(v, 1))/logRatio, buckets-1))
 }
@@ -25,11 +26,11 @@ func bucket(v float64) int {
 // edge returns the lower edge of a bucket.
 func edge(i int) float64 { return math.Pow(ratio, float64(i)) }
 
-// Histogram has all values, with less weight for older ones: a value weighs half as much as a value one half-life
-// younger.
+// Histogram has the weights of all values, with less weight for older values. After each half-life a value weighs half as
+// much.
 type Histogram struct {
 	weights [buckets]float32
-	// since is the instant of weight 1, in Unix seconds.
+	// since is the instant at which an added value has the weight 1, in Unix seconds.
 	since int64
 }
 
@@ -39,7 +40,7 @@ func (h *Histogram) Add(v, weight float64, now time.Time, halfLife time.Duration
 	h.weights[bucket(v)] += float32(weight)
 }
 
-// decay moves the instant of weight 1 to now, in whole hours. Time that runs backwards decays nothing.
+// decay moves the instant of weight 1 to now, in whole hours. If time runs backwards, nothing decays.
 func (h *Histogram) decay(now time.Time, halfLife time.Duration) {
 	hours := (now.Unix() - h.since) / 3600
 	switch {
@@ -54,8 +55,8 @@ func (h *Histogram) decay(now time.Time, halfLife time.Duration) {
 	}
 }
 
-// Quantile returns the value that a share q of the weight does not exceed, interpolated within its bucket; zero for an
-// empty histogram.
+// Quantile returns the value that the share q of the weight does not exceed. It is interpolated within its bucket, and
+// zero for an empty histogram.
 func (h *Histogram) Quantile(q float64) float64 {
 	total := 0.0
 	for _, weight := range h.weights {

@@ -2,7 +2,8 @@ package model
 
 import "math"
 
-// line has the weighted sums for a line through points: of 1, x, y, x squared and x times y, as of an hour.
+// line has the weighted sums for a line through points: the sums of 1, x, y, x squared and x times y. hour is the hour of
+// Unix time for which the weights hold.
 type line struct {
 	n, x, y, xx, xy float64
 	hour            int64
@@ -21,11 +22,11 @@ func (l *line) add(x, y float64, unix int64) {
 	l.n, l.x, l.y, l.xx, l.xy = l.n+1, l.x+x, l.y+y, l.xx+x*x, l.xy+x*y
 }
 
-// mostX keeps sums finite, and enough is the number of points for a line.
+// mostX is the largest value of x and y, so that the sums stay finite. enough is the number of points needed for a line.
 const mostX, enough = 1e12, 60.0
 
-// slope returns the rise of y with x; 0 if it does not rise, or with too few points. A line that would begin below 0
-// begins there.
+// slope returns the increase of y with x. It is 0 if y does not increase or if there are too few points. A line that would
+// begin below 0 is replaced by one that begins at 0.
 func (l *line) slope() float64 {
 	spread := l.n*l.xx - l.x*l.x
 	if l.n < enough || spread <= 1e-9*l.n*l.xx {

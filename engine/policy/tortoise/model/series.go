@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Step is the length of a point of a Series, and Points the number of kept points: ten days.
+// Step is the time between two points of a Series. Points is the number of kept points, which cover ten days.
 const (
 	Step   = time.Minute
 	Points = int(10 * 24 * time.Hour / Step)
 )
 
-// Point is a step of the demand of a whole target, in milli-CPU, if Known.
+// Point is the mean demand of a whole target in one step, in milli-CPU. It has no meaning unless Known is true.
 type Point struct {
 	Mean  float64
 	Known bool
@@ -28,18 +28,18 @@ func pack(v float64) packed {
 
 func unpack(code packed) float64 { return math.Expm1(float64(code-1) / precision) }
 
-// Series is the mean demand of a target by the minute, a ring of the last ten days.
+// Series is the mean demand of a target by the minute. It is a ring with the last ten days.
 type Series struct {
 	ring ring
-	// last is the number of the newest step that has begun, in steps of Unix time; zero: none.
+	// last is the number of the newest step, in steps of Unix time; zero: no step has begun.
 	last int64
-	// sum and count belong to the newest step.
+	// sum and count are the sum and the number of the demands in the newest step. latest is the last added demand.
 	sum, latest float64
 	count       int
 }
 
-// ring has a place for each kept step. Its three blocks fill size classes of the allocator to 99 %, one block would fill
-// its class to 88 %.
+// ring has a place for each kept step. It consists of three blocks, which fill 99 % of their size class in the allocator.
+// A single block would fill 88 % of its size class.
 type ring [3]*[Points / 3]packed
 
 func newRing() (r ring) {
@@ -56,18 +56,18 @@ func (r *ring) at(step int64) *packed {
 	return &r[i/block][i%block]
 }
 
-// oldest returns the first kept step if newest is the newest. Steps before 1970 do not exist, and zero means none.
+// oldest returns the first kept step, given the newest step. It is at least 1, because zero means no step.
 func oldest(newest int64) int64 { return max(newest-int64(Points)+1, 1) }
 
-// stepOf returns the number of an instant's step.
+// stepOf returns the number of the step that contains an instant.
 func stepOf(at time.Time) int64 { return at.Unix() / int64(Step/time.Second) }
 
-// ahead is the number of steps by which the newest step may be ahead of the clock: an hour. A later step was written by
-// a wrong clock.
+// ahead is the number of steps by which the newest step may be ahead of the clock: those of an hour. A newest step further
+// ahead was written with a wrong clock.
 const ahead = int64(time.Hour / Step)
 
-// Add adds the demand at an instant, in milli-CPU. Skipped steps stay unknown. A demand older than the newest step is
-// dropped, unless the newest step is too far ahead: then the later steps are dropped.
+// Add adds the demand at an instant, in milli-CPU. Skipped steps stay unknown. A demand that is older than the newest step
+// is dropped. But if the newest step is too far ahead, the steps after the demand are dropped instead.
 func (s *Series) Add(demand float64, at time.Time) {
 	n := stepOf(at)
 	if n < 1 || math.IsNaN(demand) {
@@ -94,7 +94,7 @@ func (s *Series) Add(demand float64, at time.Time) {
 	s.count++
 }
 
-// rewind drops all steps after one.
+// rewind drops all steps after the given one.
 func (s *Series) rewind(to int64) {
 	for n := max(to+1, oldest(s.last)); n <= s.last; n++ {
 		*s.ring.at(n) = 0
@@ -109,7 +109,7 @@ func (s *Series) flush() {
 	}
 }
 
-// Last returns the number of the newest step, in steps of Unix time, or zero.
+// Last returns the number of the newest step, in steps of Unix time; zero: there is none.
 func (s *Series) Last() int64 { return s.last }
 
 // At returns the point of a step.

@@ -7,27 +7,29 @@ import "time"
 type Sample struct {
 	At        time.Time
 	Container string
-	// CPU is the mean usage of a pod in milli-CPU, Memory the largest of a pod in bytes. Negative or NaN: unknown.
+	// CPU is the mean usage of a pod in milli-CPU. Memory is the largest usage of a pod in bytes. Negative or NaN: unknown.
 	CPU, Memory float64
-	// Replicas is the number of ready pods. Without any there is nothing to learn.
+	// Replicas is the number of ready pods. A sample without ready pods has no usage to learn.
 	Replicas int
-	// Throttled is the share of the CPU demand that limits did not serve, 0 to 1.
+	// Throttled is the share of the CPU demand that was not served because of limits, from 0 to 1.
 	Throttled float64
-	// OOMKills since the last sample, and the memory limit in bytes at which they happened.
+	// OOMKills is the number of kills since the last sample. MemoryLimit is the memory limit in bytes at which they
+	// happened.
 	OOMKills    int
 	MemoryLimit float64
-	// Starting is true if pods are younger than the time they need to settle: their usage is no measure of demand.
+	// Starting is true if pods are younger than the time they need to settle. Their usage then says nothing about demand.
 	Starting bool
 }
 
 const (
 	mebi = 1 << 20
-	// halfLife of the histogram of memory.
+	// halfLife is the half-life of values in the histogram of memory, and of points of the line.
 	halfLife = 4 * 24 * time.Hour
-	// maxThrottled is the share beyond which a correction is a guess: demand is at most four times the usage.
+	// maxThrottled is the largest throttled share that is used to correct usage. So the demand is at most four times the
+	// usage.
 	maxThrottled = 0.75
-	// oomBump is the assumed need of a killed container as a factor of its limit, and oomWeight the number of samples
-	// that a kill counts as.
+	// oomBump is the factor from a killed container's limit to its assumed need. oomWeight is the number of samples as which
+	// a kill counts.
 	oomBump, oomWeight = 1.2, 400
 )
 
@@ -39,7 +41,7 @@ type container struct {
 	line   line
 }
 
-// kill is the largest memory need in bytes from a kill, at an instant in Unix seconds.
+// kill is the largest memory need in bytes that follows from a kill, and the instant of the kill in Unix seconds.
 type kill struct {
 	wanted float64
 	at     int64
@@ -48,7 +50,7 @@ type kill struct {
 // remembered is the time for which a kill counts, in seconds: two half-lives.
 const remembered = int64(2 * halfLife / time.Second)
 
-// then returns the kill that counts after a later one.
+// then returns the kill that counts after a later kill: the larger one, or the later one if the first is too old.
 func (k kill) then(later kill) kill {
 	if later.wanted >= k.wanted || later.at-k.at >= remembered {
 		return later
@@ -79,7 +81,7 @@ func (t *Target) Add(s Sample) {
 		t.first = now
 	}
 	if t.last = max(t.last, now); t.last-now > ahead*int64(Step/time.Second) {
-		t.first, t.last = min(t.first, now), now // the clock was wrong
+		t.first, t.last = min(t.first, now), now // the clock was wrong before
 	}
 	if s.OOMKills > 0 {
 		wanted := s.MemoryLimit * oomBump
@@ -101,13 +103,13 @@ func (t *Target) Add(s Sample) {
 	}
 }
 
-// Finite returns a sample in which meaningless numbers (negative, huge, NaN) are unknown.
+// Finite returns the sample with its meaningless numbers (negative, huge, NaN) replaced by unknown ones.
 func (s Sample) Finite() Sample {
 	s.CPU, s.Memory, s.MemoryLimit = finite(s.CPU), finite(s.Memory), max(finite(s.MemoryLimit), 0)
 	return s
 }
 
-// most is above every usage: a million cores in milli-CPU, or a million TiB in bytes.
+// most is a number above every possible usage: a million cores in milli-CPU, or a million TiB in bytes.
 const most = 1 << 60
 
 // finite returns -1 for a meaningless number.
@@ -118,7 +120,8 @@ func finite(v float64) float64 {
 	return -1
 }
 
-// named returns the learnt usage of a container, or nil.
+// named returns the learnt usage of a container; nil: it is not learnt. If add is true, a container that is not learnt is
+// added if there is room.
 func (t *Target) named(name string, add bool) *container {
 	for i, n := range t.names {
 		if n == name {
@@ -169,7 +172,8 @@ func (t *Target) Newest() time.Time {
 // Containers returns the names of the learnt containers, in the order in which they were seen.
 func (t *Target) Containers() []string { return t.names }
 
-// Memory returns a quantile of the largest usage of a pod in bytes. The need from a remembered kill is a lower bound.
+// Memory returns a quantile of the largest memory usage of a pod, in bytes. It is at least the need that follows from a
+// remembered kill.
 func (t *Target) Memory(name string, q float64) float64 {
 	c := t.named(name, false)
 	if c == nil {
