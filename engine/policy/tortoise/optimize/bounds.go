@@ -1,6 +1,6 @@
-// Package optimize chooses request, target utilisation and minimum together. It replays the learnt demand through the
-// rules of the autoscaler for many settings, and returns the setting of the lowest cost, with a price on violations.
-// Each number comes with its reason.
+// Package optimize chooses the request, the target utilisation and the minimum together. It replays the learnt demand with
+// the rules of the autoscaler for many settings. It returns the setting with the lowest cost, in which violations have a
+// price. Each number comes with its reason.
 //
 // CPU is in milli-CPU, memory in bytes, utilisation in whole percent.
 package optimize
@@ -15,14 +15,15 @@ type Profile struct {
 	Name string
 	// Headroom is the share of the ready capacity that demand should not exceed.
 	Headroom float64
-	// Violation is the price of the share of time when demand is above the headroom, in shares of the cost of the
-	// owner's setting.
+	// Violation is the price of demand above the headroom. A share of time with such demand costs this share times Violation
+	// times the cost of the owner's setting.
 	Violation float64
 	// Memory is the price of a GiB of memory in milli-CPU.
 	Memory float64
-	// MemoryQuantile and MemoryMargin determine the memory request.
+	// MemoryQuantile is the quantile of usage for the memory request. MemoryMargin is the factor from this usage to the
+	// request.
 	MemoryQuantile, MemoryMargin float64
-	// Share is the quantile for the CPU of other containers beside the scaled one.
+	// Share is the quantile of CPU usage for the containers besides the scaled one.
 	Share float64
 }
 
@@ -35,12 +36,12 @@ var Profiles = map[string]Profile{
 
 // Bounds limit a choice.
 type Bounds struct {
-	// Min, Max and PreferredMax are replicas.
+	// Min, Max and PreferredMax are numbers of replicas.
 	Min, Max, PreferredMax int
-	// Reach is the total request of the owner's maximum in milli-CPU: Max grows as a request shrinks, so the total
-	// stays within reach. Zero: Max stays.
+	// Reach is the total request at the owner's maximum, in milli-CPU. The allowed maximum grows as the request shrinks, so
+	// that this total stays within reach. Zero: the maximum is always Max.
 	Reach int64
-	// MinRequest and MaxRequest are milli-CPU of the scaled container.
+	// MinRequest and MaxRequest bound the request of the scaled container, in milli-CPU.
 	MinRequest, MaxRequest int64
 	// MaxBy is the origin of MaxRequest, in words.
 	MaxBy string
@@ -61,7 +62,7 @@ func (b Bounds) MaxFor(request int64) int {
 	return max(b.Max, int(reach))
 }
 
-// Reason is the reason for a number.
+// Reason is the reason for a number. Of is the subject and Text the reason.
 type Reason struct{ Of, Text string }
 
 // String returns the line that explain prints.
@@ -75,11 +76,11 @@ type Guard struct {
 	Worth float64
 }
 
-// DefaultGuard takes at most a fifth away and at most doubles.
+// DefaultGuard returns a guard with which one step takes at most a fifth away and adds at most as much again.
 func DefaultGuard() Guard { return Guard{Down: 0.2, Up: 1, Worth: 0.03} }
 
-// Step returns the next request on the way to a wanted one, or false if the change would be too small. A needed step up
-// is always worth it.
+// Step returns the next request on the way to a wanted one. It returns false if the change would be too small. A needed
+// step up is never too small.
 func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
 	if !needed && math.Abs(float64(wanted)-float64(current)) < g.Worth*float64(current) {
 		return current, false

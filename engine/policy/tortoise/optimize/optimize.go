@@ -13,38 +13,39 @@ type Aim struct {
 	// autoscaler.
 	Request int64
 	Target  int
-	// Floor is the capacity of the minimum at all times, in milli-CPU. Share is the part of an hour's usual peak that
-	// the minimum of that hour covers; 0: the same minimum at all hours.
+	// Floor is the capacity of the minimum at all times, in milli-CPU. Share is the share of an hour's usual peak that the
+	// minimum of the hour covers; 0: the minimum is the same at all hours.
 	Floor, Share float64
 }
 
-// IsSound reports whether the numbers can have been chosen.
+// IsSound reports whether the numbers are possible results of a choice.
 func (a Aim) IsSound() bool {
 	const most = 1 << 50
 	return a.Request >= 0 && a.Request <= most && a.Target >= 0 && a.Target <= mostTarget && a.Floor >= 0 && a.Floor <= most*mostReplicas &&
 		a.Share >= 0 && a.Share <= 100
 }
 
-// mostTarget is the largest target, in percent: owners may ask for more than the request.
+// mostTarget is the largest target in percent. Owners may set a target above 100 % of the request.
 const mostTarget = 1_000_000
 
-// Minimum returns the minimum for pods of a request in an hour with a usual peak, in milli-CPU.
+// Minimum returns the minimum in an hour with a usual peak, for pods with a request. The peak and the request are in
+// milli-CPU.
 func (a Aim) Minimum(peak float64, request int64, b Bounds) int {
 	return b.replicas(max(a.Floor, a.Share*peak)/float64(max(request, 1)), request)
 }
 
-// Replicas returns the number of pods that keep a demand within the headroom, within the bounds.
+// Replicas returns the number of pods that is needed to keep a demand within the headroom, limited by the bounds.
 func Replicas(demand float64, request int64, p Profile, b Bounds) int {
 	return b.replicas(demand/(p.Headroom*float64(request)), request)
 }
 
-// replicas rounds a number of pods up, within the bounds.
+// replicas rounds a number of pods up and limits it to the bounds.
 func (b Bounds) replicas(n float64, request int64) int {
 	most := b.MaxFor(request)
 	if math.IsNaN(n) {
-		return most // the demand is no number, so nothing is known
+		return most // with a demand that is not a number, nothing is known
 	}
-	// A thousandth is no pod, because the precision of the learnt demand is half of that.
+	// A thousandth above a whole number adds no pod. The precision of the learnt demand is half a thousandth.
 	return int(min(max(math.Ceil(n*0.999), float64(b.Min)), float64(most)))
 }
 
@@ -56,16 +57,17 @@ type Input struct {
 	// Load is the replayed demand. Peaks has the usual peak of each hour of Load; 0: unknown.
 	Load  simulation.Load
 	Peaks []float64
-	// Owner is the owner's setting, and Now the present aim.
+	// Owner is the owner's setting. Now is the present aim.
 	Owner, Now Aim
-	// Resizing is the share of the cost that a different request must save, because all pods change for it; 0: it may not
-	// change.
+	// Resizing is the share of the cost that a different request must save at least, because it changes all pods. With 0,
+	// the request does not change.
 	Resizing float64
-	// Beside is the CPU of other containers for each milli-CPU of the request. PerPod is the other cost of a pod with
-	// the request Known, and PerCPU its growth with each additional milli-CPU, all in milli-CPU.
+	// Beside is the CPU of other containers for each milli-CPU of the request. PerPod is the other cost of a pod with the
+	// request Known. PerCPU is the growth of this cost with each additional milli-CPU. Costs are in milli-CPU.
 	Beside, PerPod, PerCPU float64
 	Known                  int64
-	// Tolerance of the autoscaler, which does nothing while utilisation is within it of the target.
+	// Tolerance is the tolerance of the autoscaler. It does nothing while the utilisation is within the tolerance around the
+	// target.
 	Tolerance float64
 }
 
@@ -74,30 +76,32 @@ type Result struct {
 	// Cost is the mean cost in milli-CPU. Minutes is the number of minutes with demand above the headroom. Known is the
 	// number of minutes with known demand.
 	Cost, Minutes, Known float64
-	// score is the cost with the price of the violations.
+	// score is the cost including the price of the violations.
 	score float64
 }
 
 // Choice is a chosen aim.
 type Choice struct {
 	Aim Aim
-	// Owner, Before and After are the results of the owner's setting, the present aim and the chosen aim.
+	// Owner is the result of the owner's setting, Before is the result of the present aim, and After is the result of the
+	// chosen aim.
 	Owner, Before, After Result
 }
 
 const (
-	// worth is the share of the cost that a change of target and minimum must save.
+	// worth is the share of the cost that a change of the target and the minimum must save.
 	worth = 0.02
-	// spare is the number of minutes of violations in a week by which a setting may exceed the owner's.
+	// spare is the number of minutes per week by which the violations of a setting may exceed those of the owner's setting
+	// without an extra price.
 	spare = 1.0
 	week  = 7 * 24 * 60.0
-	// beyond is the price of violations beyond the owner's.
+	// beyond is the price of violations that exceed those of the owner's setting by more.
 	beyond = 1000
-	// over is the price of each pod above the preferred number, as a share of its cost.
+	// over is the additional price of each pod above the preferred number, as a share of the pod's cost.
 	over = 1.0
 )
 
-// Choose returns the aim of the lowest cost in the replay, or the present aim if no other is better by the margin.
+// Choose returns the aim with the lowest cost in the replay. It returns the present aim if no other aim saves enough.
 func Choose(in Input) Choice {
 	s := search{in: in, seen: map[played]Result{}}
 	s.owner = s.play(in.Owner)
@@ -115,14 +119,14 @@ func Choose(in Input) Choice {
 	return c
 }
 
-// search keeps the results of aims.
+// search has the results of the aims that were replayed.
 type search struct {
 	in    Input
 	owner Result
 	seen  map[played]Result
 }
 
-// played is all of an aim that its replay depends on: several aims may come to the same minimum.
+// played is the part of an aim on which its replay depends. Several aims may have the same minimum.
 type played struct {
 	simulation.Setting
 	share float64
@@ -132,20 +136,21 @@ func (s *search) setting(a Aim) simulation.Setting {
 	return simulation.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds), Max: s.in.Bounds.MaxFor(a.Request)}
 }
 
-// shares are the tried minima by hour, as shares of the hour's peak. floors are the tried constant minima, as shares of the
-// owner's minimum.
+// shares are the tried values of Aim.Share: the minimum of an hour as a share of the hour's peak. floors are the tried
+// values of Aim.Floor, as shares of the owner's floor.
 var (
 	shares = []float64{0, 0.5, 0.7, 0.85, 1, 1.15, 1.3}
 	floors = []float64{0, 0.5, 1}
-	// targets are the tried targets, besides the highest one at which the autoscaler acts before the headroom is used
-	// up.
+	// targets are the tried target utilisations. The highest target at which the autoscaler acts before the headroom is used
+	// up is tried too.
 	targets = []int{50, 55, 60, 65, 70, 75}
 	// factors are the tried factors of the request.
 	factors = []float64{0.5, 0.71, 0.84, 1.19, 1.41, 2}
 )
 
-// best returns the best aim with the request times one of the factors. Fewer violations at a lower target pay for
-// smaller pods, and smaller pods for a lower floor, so these are tried together; then minima by hour with all targets.
+// best returns the best aim whose request is the present request times one of the factors. Smaller pods can pay for the
+// fewer violations of a lower target, and a lower floor for smaller pods. So requests, targets and floors are tried
+// together. After that, minima by hour are tried with all targets.
 func (s *search) best(from Aim, factors []float64) Aim {
 	best := from
 	try := func(a Aim) {
@@ -171,7 +176,7 @@ func (s *search) best(from Aim, factors []float64) Aim {
 	return best
 }
 
-// targets returns the tried targets: without an autoscaler only 0.
+// targets returns the tried target utilisations. Without an autoscaler, only 0 is tried.
 func (s *search) targets(now int) []int {
 	if now == 0 {
 		return []int{0}
@@ -186,7 +191,7 @@ func (s *search) targets(now int) []int {
 	return all
 }
 
-// result returns the result of an aim, with its price.
+// result returns the result of an aim, with its score.
 func (s *search) result(a Aim) Result {
 	as := played{s.setting(a), a.Share}
 	r, known := s.seen[as]
@@ -216,7 +221,7 @@ func (s *search) play(a Aim) Result {
 	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * simulation.Step.Minutes()}
 }
 
-// cost is that of so many pods of an aim on average, in milli-CPU.
+// cost returns the cost of an aim with this mean number of pods, in milli-CPU.
 func (s *search) cost(a Aim, pods float64) float64 {
 	pod := float64(a.Request)*(1+s.in.Beside) + max(s.in.PerPod+s.in.PerCPU*float64(a.Request-s.in.Known), 0)
 	if most := float64(s.in.Bounds.PreferredMax); most > 0 {
@@ -225,8 +230,8 @@ func (s *search) cost(a Aim, pods float64) float64 {
 	return pod * pods
 }
 
-// least is about the least that an aim costs: with the pods at which its autoscaler starts no more, at once. It tells without a
-// replay that an aim is dearer than another one.
+// least returns a lower estimate of the cost of an aim. It assumes that the number of pods follows the demand at once, and
+// is just enough for the autoscaler to start no more. So an aim can be rejected as too expensive without a replay.
 func (s *search) least(a Aim) float64 {
 	set, sum, known := s.setting(a), 0.0, 0.0
 	served := float64(set.Request) * float64(set.Target) / 100 * (1 + s.in.Tolerance)
@@ -243,8 +248,8 @@ func (s *search) least(a Aim) float64 {
 	return s.cost(a, sum/max(known, 1))
 }
 
-// Utilisation returns the highest target at which the autoscaler acts before the headroom is used up, tolerance
-// included.
+// Utilisation returns the highest target at which the autoscaler still acts before the headroom is used up. It allows for
+// the tolerance.
 func Utilisation(in Input) int {
 	u := int(math.Floor(in.Profile.Headroom / (1 + in.Tolerance) * 100))
 	return min(max(u, in.Bounds.MinUtilisation), in.Bounds.MaxUtilisation)
