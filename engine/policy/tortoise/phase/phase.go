@@ -13,7 +13,7 @@ const (
 	Initializing Phase = "Initializing"
 	// GatheringData: too few samples.
 	GatheringData Phase = "GatheringData"
-	// PartlyWorking: requests are tuned, and bounds with wide margins; less than a season was seen.
+	// PartlyWorking: less than a season was seen. Requests are tuned, and bounds are tuned with wide margins.
 	PartlyWorking Phase = "PartlyWorking"
 	// Working: everything is tuned.
 	Working Phase = "Working"
@@ -30,7 +30,7 @@ var All = []Phase{Initializing, GatheringData, PartlyWorking, Working, Emergency
 type Seen struct {
 	// Manual is true if the spec asks for Emergency.
 	Manual bool
-	// Span is the time covered by samples. Zero: none.
+	// Span is the time covered by samples; zero: there are no samples.
 	Span time.Duration
 	// Silent is the time without samples. Stuck is the time for which the autoscaler cannot read its metrics. Steady is the
 	// time for which both samples and metrics have been present.
@@ -41,11 +41,11 @@ type Seen struct {
 
 // Durations of the table.
 const (
-	// LostAfter is the longest time without samples or the autoscaler's metrics.
+	// LostAfter is the time after which metrics count as lost: without samples, or without metrics for the autoscaler.
 	LostAfter = 5 * time.Minute
-	// SteadyFor is the time for which both must be well before an emergency ends.
+	// SteadyFor is the time for which samples and metrics must be present before an emergency ends.
 	SteadyFor = 10 * time.Minute
-	// LevelAfter is the time for which both must be well before capacity may fall: gaps of metrics move no bounds.
+	// LevelAfter is the time for which both must be present before capacity may fall. So gaps of metrics move no bounds.
 	LevelAfter = 30 * time.Minute
 	// EnoughAfter is the time with samples before anything is tuned.
 	EnoughAfter = 30 * time.Minute
@@ -54,7 +54,7 @@ const (
 // Lost reports whether metrics are lost.
 func (s Seen) Lost() bool { return s.Silent >= LostAfter || s.Stuck >= LostAfter }
 
-// rule is a transition from some phases to another.
+// rule is a transition from each of some phases to another phase.
 type rule struct {
 	from []Phase
 	to   Phase
@@ -64,7 +64,7 @@ type rule struct {
 
 var tuned = []Phase{PartlyWorking, Working, BackToNormal}
 
-// table has the rules: the first match counts, and without a match the phase stays.
+// table has the rules in order. The first rule that matches counts. If no rule matches, the phase stays.
 var table = []rule{
 	{All, Emergency, "the spec asks for it", func(s Seen) bool { return s.Manual }},
 	{tuned, Emergency, "metrics are lost", Seen.Lost},
@@ -83,7 +83,7 @@ var table = []rule{
 	{[]Phase{Working}, PartlyWorking, "the history was reset", func(s Seen) bool { return !s.Seasonal }},
 }
 
-// Next returns the next phase and the reason, or the same phase and no reason.
+// Next returns the next phase and the reason for it. If the phase stays, it returns the same phase and no reason.
 func Next(p Phase, s Seen) (next Phase, why string) {
 	if p == "" {
 		p = Initializing
@@ -103,9 +103,10 @@ func Next(p Phase, s Seen) (next Phase, why string) {
 
 // May are the allowed actions of a phase.
 type May struct {
-	// Lower bounds and requests, raise them, and change requests or utilisation at all.
+	// Lower and Raise are true if bounds and requests may be lowered and raised. Tune is true if requests and utilisation
+	// may be changed at all.
 	Lower, Raise, Tune bool
-	// Seasons is true if bounds follow the choice.
+	// Seasons is true if bounds follow the choice from a whole season.
 	Seasons bool
 }
 
