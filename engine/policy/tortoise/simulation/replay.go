@@ -1,6 +1,6 @@
-// Package simulation plays a demand through the rules of an autoscaler. It returns the cost of a setting, and the time for
-// which demand would have been above the headroom of the ready pods. Pods are counts and not objects, so that ten days
-// take a few milliseconds, and hundreds of settings can be compared. The package is pure: no client, no clock.
+// Package simulation replays a demand with the rules of an autoscaler. It returns the cost of a setting, and the time for
+// which demand would have been above the headroom of the ready pods. Pods are counts and not objects. So ten days take a
+// few milliseconds, and hundreds of settings can be compared. The package is pure: it uses no client and no clock.
 //
 // A Load is the demand by the minute. Play replays it for one Setting and returns an Outcome:
 //
@@ -17,7 +17,7 @@ import (
 
 // Load is the demand of a workload by the minute.
 type Load struct {
-	// First is the minute of Unix time of the first value. Hours and days are counted from there.
+	// First is the number of the first minute, in minutes of Unix time. Hours and days are counted from this minute.
 	First int64
 	// Demand is the demand of all pods together in a minute, in milli-CPU; negative: unknown.
 	Demand []float32
@@ -27,9 +27,9 @@ type Load struct {
 type Setting struct {
 	// Request is the CPU request of the scaled container in milli-CPU.
 	Request int64
-	// Target is the target utilisation in percent; 0: no autoscaler, always Min pods.
+	// Target is the target utilisation in percent; 0: there is no autoscaler, and the number of pods is always Min.
 	Target int
-	// Min and Max bound the pods.
+	// Min and Max bound the number of pods.
 	Min, Max int
 }
 
@@ -41,7 +41,7 @@ type System struct {
 	Headroom float64
 }
 
-// Default returns a system without any measurements.
+// Default returns the system that is assumed without measurements.
 func Default() System { return System{Lag: 45 * time.Second, Start: time.Minute, Headroom: 0.85} }
 
 // Outcome is the outcome of a setting over some steps.
@@ -57,7 +57,7 @@ func (o Outcome) Pods() float64 { return float64(o.PodSteps) / float64(max(o.Ste
 // Minutes returns the minutes with demand above the headroom.
 func (o Outcome) Minutes() float64 { return float64(o.Violations) * Step.Minutes() }
 
-// Step is the time between two looks at the pods; the autoscaler decides at each SyncPeriod of it.
+// Step is the time between two looks at the pods. Within a step, the autoscaler decides once every SyncPeriod.
 const Step = 30 * time.Second
 
 const (
@@ -65,13 +65,12 @@ const (
 	minutesPerHour = 60
 )
 
-// Early returns the time by which the minimum of an hour is set ahead, in whole minutes, so pods are ready when
-// the hour begins.
+// Early returns how long before an hour its minimum is set, in whole minutes. So the pods are ready when the hour begins.
 func (s System) Early() time.Duration { return (s.Start + 2*time.Minute - 1).Truncate(time.Minute) }
 
-// Play replays a load. minima are the minima by hour of the load, or nil.
-// Each counts if it is above the setting's minimum, from Early before its hour. The replay begins with the pods for the
-// first known demand.
+// Play replays a load. minima are the minima for each hour of the load, or nil. The minimum of an hour counts if it is
+// above the setting's minimum. It counts already before the hour, for the time Early. The replay begins with enough pods
+// for the first known demand.
 func Play(l Load, sys System, s Setting, minima []int) (o Outcome) {
 	var c *Cluster
 	now, early := s, int(sys.Early().Minutes())
@@ -92,7 +91,7 @@ func Play(l Load, sys System, s Setting, minima []int) (o Outcome) {
 	return o
 }
 
-// start returns the number of pods that serve a demand at the target.
+// start returns the number of pods with which a demand is served at the target utilisation.
 func (s Setting) start(demand float64) int {
 	if s.Target == 0 {
 		return s.Min
@@ -100,18 +99,19 @@ func (s Setting) start(demand float64) int {
 	return int(min(max(math.Ceil(demand*100/(float64(s.Request)*float64(s.Target))), float64(s.Min)), float64(s.Max)))
 }
 
-// slots is the largest number of steps until a pod is ready, and by which metrics may be late.
+// slots is one more than the largest number of steps until a pod is ready. The same limit holds for the age of metrics.
 const slots = 64
 
-// Cluster is a workload with its autoscaler: the number of ready pods, and of those that become ready in later steps.
+// Cluster is a workload with its autoscaler: the number of ready pods, and the numbers of pods that become ready in later
+// steps.
 type Cluster struct {
 	system     System
 	scaler     autoscaler.Scaler
 	lag, start int
 	now        int
 	ready, all int
-	// due has the number of pods that become ready in a step. seen has the metrics of a step. The index is the step modulo
-	// slots.
+	// due has the number of pods that become ready in a step. seen has the metrics of a step. The index of both is the step
+	// modulo slots.
 	due  [slots]int
 	seen [slots]autoscaler.Reading
 }
@@ -122,11 +122,11 @@ func NewCluster(s System, pods int) *Cluster {
 	return &Cluster{system: s, lag: steps(s.Lag), start: steps(s.Start), ready: pods, all: pods}
 }
 
-// Pods returns the number of all pods and of the ready ones.
+// Pods returns the number of all pods and the number of ready pods.
 func (c *Cluster) Pods() (all, ready int) { return c.all, c.ready }
 
-// Next plays one step: the autoscaler decides by its metrics, and the pods serve a demand in milli-CPU. A negative
-// demand is unknown: it has no metrics, and does not count.
+// Next plays one step. The autoscaler decides by its metrics, and the pods serve a demand in milli-CPU. A negative demand
+// is unknown. A step with unknown demand has no metrics and does not count.
 func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
 	slot := c.now & (slots - 1)
 	c.ready += c.due[slot]
@@ -145,7 +145,7 @@ func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
 	c.now++
 }
 
-// scale sets the number of pods that the autoscaler asks for.
+// scale sets the number of pods to the number that the autoscaler wants.
 func (c *Cluster) scale(s Setting) {
 	if s.Target == 0 {
 		c.resize(s.Min)
@@ -160,12 +160,12 @@ func (c *Cluster) scale(s Setting) {
 		r.Unready = max(c.all-r.Ready, 0)
 		before, now := c.all, time.Duration(c.now)*Step+at
 		if c.resize(c.scaler.Sync(now, c.all, to, r)); c.all == before && !c.scaler.Forgets(now+autoscaler.SyncPeriod) {
-			return // the next decision sees the same
+			return // the next decision would have the same input
 		}
 	}
 }
 
-// resize starts pods, or removes the newest.
+// resize starts new pods, or removes the newest pods.
 func (c *Cluster) resize(to int) {
 	if to > c.all && c.start > 0 {
 		c.due[(c.now+c.start)&(slots-1)] += to - c.all
