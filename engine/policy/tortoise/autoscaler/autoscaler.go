@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Defaults of the controller: the time between two syncs, the stabilisation window for scaling down, and the tolerance around a target.
+// Defaults of the controller: the time between two syncs, the stabilisation window for scaling down, and the tolerance
+// around the target.
 const (
 	SyncPeriod = 15 * time.Second
 	Window     = 5 * time.Minute
@@ -18,8 +19,9 @@ const (
 
 // Scaler is the state of the controller for one autoscaler. The zero value has not synced yet.
 //
-// The rules: whole percents of utilisation, a tolerance of 10 %, pods that are not ready count as idle when scaling up, doubling
-// or four more pods a sync, and down to the largest recommendation of the stabilisation window.
+// The rules are these. Utilisation is in whole percents, with a tolerance of 10 %. Pods that are not ready count as idle
+// in a scale-up. One sync at most doubles the pods or adds four, whichever is more. A scale-down stops at the largest
+// recommendation in the stabilisation window.
 //
 // Source: pkg/controller/podautoscaler of Kubernetes, replica_calculator.go and horizontal.go.
 type Scaler struct {
@@ -27,7 +29,8 @@ type Scaler struct {
 	Window time.Duration
 
 	started bool
-	// recent are recommendations of the window, oldest first, without those that a later and larger one hides.
+	// recent are the recommendations in the window, oldest first. Recommendations with a later one that is at least as large
+	// are left out.
 	recent []recommendation
 }
 
@@ -36,19 +39,20 @@ type recommendation struct {
 	replicas int
 }
 
-// Setting is the spec of the autoscaler: bounds of replicas, and the target utilisation in percent of the request.
+// Setting is the spec of the autoscaler: the bounds of the replicas, and the target utilisation in percent of the request.
 type Setting struct{ Min, Max, Target int }
 
-// Reading is what the metrics API and the pods show at a sync.
+// Reading has the metrics and the pods that the controller sees at a sync.
 type Reading struct {
-	// OK is false without metrics.
+	// OK is false if there are no metrics.
 	OK bool
 	// Usage is the mean CPU usage of the ready pods. Request is the CPU request of each pod. Both are in milli-CPU.
 	Usage, Request float64
 	Ready, Unready int
 }
 
-// Sync returns the replicas that the controller asks for at an instant, from the current number. Instants never go back.
+// Sync returns the number of replicas that the controller sets at an instant, given the current number. Instants never go
+// back.
 func (s *Scaler) Sync(now time.Duration, current int, to Setting, r Reading) int {
 	if !s.started {
 		s.started = true
@@ -68,7 +72,8 @@ func (s *Scaler) Sync(now time.Duration, current int, to Setting, r Reading) int
 	return min(max(min(wanted, max(2*current, current+4)), to.Min), to.Max)
 }
 
-// Replicas returns the replicas that the metric alone asks for, before stabilisation and bounds. The reading must be OK, with a ready pod.
+// Replicas returns the number of replicas by the metric alone, before stabilisation and bounds. The reading must be OK and
+// have a ready pod.
 func Replicas(current, target int, r Reading) int {
 	ratio := math.Trunc(r.Usage*100/r.Request) / float64(target)
 	if r.Unready == 0 || ratio < 1 {
@@ -88,8 +93,8 @@ func Replicas(current, target int, r Reading) int {
 // tolerated reports whether a ratio of usage to the target is too close to 1 for the controller to scale.
 func tolerated(ratio float64) bool { return 1-Tolerance <= ratio && ratio <= 1+Tolerance }
 
-// stabilise returns the wanted replicas where those are not fewer than the current ones, and otherwise the largest recommendation of the
-// window, up to the current number.
+// stabilise returns the wanted replicas if they are not fewer than the current replicas. Otherwise it returns the largest
+// recommendation in the window, but no more than the current number.
 func (s *Scaler) stabilise(now time.Duration, current, wanted int) int {
 	expired := 0
 	for expired < len(s.recent) && s.recent[expired].at <= now-s.window() {
@@ -104,12 +109,13 @@ func (s *Scaler) stabilise(now time.Duration, current, wanted int) int {
 
 func (s *Scaler) window() time.Duration { return cmp.Or(s.Window, Window) }
 
-// Forgets reports whether a recommendation of the window is too old at an instant.
+// Forgets reports whether a recommendation leaves the window by an instant.
 func (s *Scaler) Forgets(now time.Duration) bool {
 	return len(s.recent) > 0 && s.recent[0].at <= now-s.window()
 }
 
-// recommend adds a recommendation. Earlier ones that are not larger will never count again.
+// recommend adds a recommendation. It drops earlier recommendations that are not larger, because they will never count
+// again.
 func (s *Scaler) recommend(now time.Duration, replicas int) {
 	kept := len(s.recent)
 	for kept > 0 && s.recent[kept-1].replicas <= replicas {
