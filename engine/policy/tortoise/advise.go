@@ -17,8 +17,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// advise turns a setting into advice for the target and its autoscaler. It returns nil if too little was seen: then
-// earlier values stay.
+// advise turns a setting into advice for the target and its autoscaler. It returns nil if there is too little history.
+// Earlier values then stay.
 func (m *learner) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice {
 	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
 		return nil
@@ -50,8 +50,9 @@ func (m *learner) advise(seen policy.Seen, r tune.Recommendation) *workload.Advi
 	return a
 }
 
-// inPlace reports whether pods are changed rather than the template. After the template was changed because of an
-// infeasible pod, it stays in use: a restore would be a roll-out back to the old requests.
+// inPlace reports whether the pods themselves are changed, and not the template. Once the template was changed because of
+// an infeasible pod, later changes go into the template too. To restore the template would be a roll-out back to the old
+// requests.
 func (m *learner) inPlace(pods policy.SeenPods) bool {
 	m.Template = m.rules.apply == v1alpha1.ApplyInPlaceOrRollOut && !m.Off && (m.Template || pods.InTemplate || pods.Refused)
 	return pods.Able && m.rules.apply != v1alpha1.ApplyRollOut && m.rules.apply != v1alpha1.ApplyOnCreate && !m.Template
@@ -80,7 +81,7 @@ func (m *learner) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, tar
 	}
 }
 
-// leavesMin reports whether the minimum of an autoscaler is left alone, because its owner lets it go to zero.
+// leavesMin reports whether the minimum of an autoscaler is not changed, because its owner lets the autoscaler go to zero.
 func leavesMin(g *policy.SeenGovernor) bool {
 	return g != nil && g.Bounds.Min != nil && *g.Bounds.Min <= 0
 }
@@ -123,8 +124,8 @@ func (m *learner) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation
 	return st
 }
 
-// newPods returns the settings of runtimes for the containers of created pods, or nil. Their requests come from the
-// merged plan of all policies.
+// newPods returns the settings of runtimes for the containers of created pods, or nil. The requests of these containers
+// come from the merged plan of all policies.
 func (m *learner) newPods() *v1alpha1.NewPods {
 	if m.rules.runtime == (v1alpha1.TunedRuntime{}) || isOff(m.rules.mode) {
 		return nil
@@ -136,7 +137,7 @@ func (m *learner) newPods() *v1alpha1.NewPods {
 	return n
 }
 
-// maxReasons is the largest number of lines in a Recommendation.
+// maxReasons is the maximum number of reasons in a Recommendation.
 const maxReasons = 64
 
 func (m *learner) reportContainer(name string) v1alpha1.RecommendedContainer {
@@ -214,7 +215,7 @@ func milli(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, res
 
 func inBytes(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }
 
-// saved returns the owner's requests less the recommended ones, over all pods.
+// saved returns the owner's requests minus the recommended requests, over all pods.
 func (m *learner) saved(seen policy.Seen) workload.Requests {
 	var s workload.Requests
 	for name, own := range m.Own {

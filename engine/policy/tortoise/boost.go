@@ -15,13 +15,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// The schema has the same patterns.
+// The schema has the same patterns for these fields.
 var (
 	boostCPU   = regexp.MustCompile(`^(([2-9]|[1-9][0-9])([.][0-9])?x|1[.][1-9]x|[1-9][0-9]*m?)$`)
 	boostUntil = regexp.MustCompile(`^(Ready|[1-9][0-9]{0,3}s|[1-9][0-9]?m)$`)
 )
 
-// longestBoost is the longest text of a boost.
+// longestBoost is the maximum length of a boost's text.
 const longestBoost = 8
 
 func (r *rules) compileBoost(in *v1alpha1.StartupBoost, at *field.Path) (errs field.ErrorList) {
@@ -40,7 +40,7 @@ func (r *rules) compileBoost(in *v1alpha1.StartupBoost, at *field.Path) (errs fi
 	return errs
 }
 
-// withBoost adds the boost of created pods.
+// withBoost adds the boost of created pods to the settings for new pods.
 func (m *learner) withBoost(n *v1alpha1.NewPods, seen policy.Seen) *v1alpha1.NewPods {
 	if m.rules.boost == nil || isOff(m.rules.mode) || !seen.Pods.Able || seen.Pods.Unable != "" {
 		return n

@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// Demand is the mean CPU demand of all pods of a target in milli-CPU, from an instant on, for usage.Step.
+// Demand is the mean CPU demand of all pods of a target in milli-CPU. It begins at the instant At and lasts for
+// model.Step.
 type Demand struct {
 	At  time.Time
 	CPU float64

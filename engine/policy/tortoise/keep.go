@@ -21,10 +21,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// maxKept is the largest checkpoint of a target in bytes.
+// maxKept is the maximum size of a target's checkpoint in bytes.
 const maxKept = 64 << 10
 
-// keptVersion is the version of the checkpoint's form. Another version is refused, and the history begins anew.
+// keptVersion is the version of the checkpoint's format. A checkpoint of another version is refused, and the history
+// begins anew.
 const keptVersion = 2
 
 // kept is the content of a checkpoint.
@@ -70,8 +71,8 @@ func (m *memory) last() *workload.Advice {
 	return &workload.Advice{Amounts: mapped(m.Asked.Amounts), Min: m.Asked.Min, Max: m.Asked.Max, Targets: mapped(m.Asked.Targets)}
 }
 
-// Keep implements policy.Learner. If the learnt state is too large, containers that are not scaled are left out, the last
-// first.
+// Keep implements policy.Learner. If the learnt state is too large, it leaves out containers that are not scaled, the last
+// container first.
 func (m *learner) Keep() []byte {
 	if t, ok := m.tuner.(*mercari.Tuner); ok {
 		return pack(kept{Version: keptVersion, Memory: m.memory, Original: t.Keep()})
@@ -98,10 +99,10 @@ func (m *learner) Keep() []byte {
 func pack(k kept) []byte {
 	text, err := json.Marshal(k)
 	if err != nil {
-		return nil // an infinite or invalid number: none of it is worth keeping
+		return nil // the learnt state has an infinite or invalid number, so none of it is kept
 	}
 	var out bytes.Buffer
-	w, _ := flate.NewWriter(&out, flate.BestCompression) // the level exists
+	w, _ := flate.NewWriter(&out, flate.BestCompression) // no error, because the level exists
 	_, _ = w.Write(text)                                 // a write to memory does not fail
 	_ = w.Close()
 	return out.Bytes()
@@ -109,7 +110,7 @@ func pack(k kept) []byte {
 
 // unpack decodes a checkpoint.
 func unpack(from []byte) (k kept, err error) {
-	const most = 16 << 20 // no manager has written more than that
+	const most = 16 << 20 // no manager has written more than this
 	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(from)), most))
 	if err != nil {
 		return k, fmt.Errorf("unpack what was learnt: %w", err)
@@ -123,7 +124,7 @@ func unpack(from []byte) (k kept, err error) {
 	return k, nil
 }
 
-// newLearner returns a learner from a checkpoint, or an empty learner.
+// newLearner returns a learner with the state of a checkpoint, or an empty learner.
 func newLearner(r *rules, from []byte) (*learner, error) {
 	m := &learner{rules: r, tuner: newTuner(r)}
 	if len(from) == 0 {
@@ -149,8 +150,8 @@ func newLearner(r *rules, from []byte) (*learner, error) {
 	return m, nil
 }
 
-// isSound reports whether all numbers are within possible limits. A checkpoint with impossible numbers is refused: an
-// account with only the right to write checkpoints must not control targets.
+// isSound reports whether all numbers are within possible limits. A checkpoint with other numbers is refused: an account
+// that may only write checkpoints must not be able to control targets.
 func (k *kept) isSound() bool {
 	set, s := k.Memory.Setting, k.State
 	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 &&
@@ -172,13 +173,14 @@ func (k *kept) isSound() bool {
 	return sound
 }
 
-// maxReason is the longest accepted reason in bytes.
+// maxReason is the maximum size of a reason in bytes.
 const maxReason = 4 << 10
 
-// maxUtilisation is the largest target utilisation, in percent: owners may ask for more than the request.
+// maxUtilisation is the largest accepted target utilisation in percent. Owners may set a target above 100 % of the
+// request.
 const maxUtilisation = 1_000_000
 
-// bound limits the recommended numbers to the spec, or to the owner's.
+// bound limits the recommended numbers to the bounds in the spec, or to the owner's numbers.
 func (m *learner) bound() {
 	for name, r := range m.Setting.Requests {
 		l, own := m.rules.of(name).limits, m.Own[name]
@@ -229,7 +231,8 @@ func (t *tortoise) ActsOnTargets() bool { return !isOff(t.rules.mode) }
 // NewLearner implements policy.Tuner.
 func (t *tortoise) NewLearner(from []byte) (policy.Learner, error) { return newLearner(&t.rules, from) }
 
-// Adopt implements policy.Tuner. The learnt state of the profile Tortoise does not fit the others, and begins anew.
+// Adopt implements policy.Tuner. The profile Tortoise and the other profiles cannot use the learnt state of each other.
+// After such a change of the profile, the learner begins anew.
 func (t *tortoise) Adopt(old policy.Learner) policy.Learner {
 	m, ok := old.(*learner)
 	if !ok {

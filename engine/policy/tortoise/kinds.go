@@ -21,8 +21,9 @@ func Kinds() []policy.Kind {
 		}))
 }
 
-// parts returns the kinds and the rights of a policy; whether it is valid can depend on its kinds. A policy that only
-// recommends takes no right. A policy that acts takes the right to patch the selected kinds and their autoscalers.
+// parts returns the parts of a policy that the engine uses. The kinds are among them, because the validity of the policy
+// can depend on them. A policy that only recommends needs no right to patch. Any other policy needs the right to patch the
+// selected kinds and their autoscalers.
 func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, status *v1alpha1.TortoiseStatus) policy.Meta {
 	return policy.Meta{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(refs), Rights: func() []policy.Right {
 		all := verticalRights(target, rules.History)
@@ -40,8 +41,8 @@ func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, st
 // verticalKind is the kind of VerticalPodAutoscalers.
 var verticalKind = schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}
 
-// verticalRights returns the rights to create and delete VerticalPodAutoscalers. These only recommend, so they are
-// created in every mode.
+// verticalRights returns the rights to create and delete VerticalPodAutoscalers. The created VerticalPodAutoscalers only
+// recommend, so they are created in every mode.
 func verticalRights(target any, history v1alpha1.TunedHistory) (all []policy.Right) {
 	if !history.Create {
 		return nil
@@ -52,7 +53,7 @@ func verticalRights(target any, history v1alpha1.TunedHistory) (all []policy.Rig
 	return all
 }
 
-// madeRights returns the rights of a Tortoise to create, keep and delete an autoscaler.
+// madeRights returns the rights of a Tortoise to create, change and delete an autoscaler.
 func madeRights(t *v1alpha1.Tortoise) []policy.Right {
 	if t.Spec.Autoscaler == nil || isOff(t.Spec.Mode) {
 		return nil

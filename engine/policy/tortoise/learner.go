@@ -19,7 +19,7 @@ import (
 // tuner learns from a target, and decides by a profile.
 type tuner interface {
 	Observe(samples ...model.Sample)
-	// HistoryRange returns the instants of the first and of the newest sample. Forget drops all samples, and nothing else.
+	// HistoryRange returns the instants of the first and of the newest sample. Forget drops only the samples.
 	HistoryRange() (first, newest time.Time)
 	Forget()
 	// MakeRoom drops the containers that the target does not have, if there is no room for another one.
@@ -35,35 +35,35 @@ type learner struct {
 	tuner tuner
 	// edited is true if the owner has changed a request since the last decision.
 	edited bool
-	// others are the VerticalPodAutoscalers that change requests themselves, by the request.
+	// others has the name of the VerticalPodAutoscaler that changes a request itself, by request.
 	others map[workload.Amount]string
 	memory
 }
 
-// anyStep is a step up from any request to any other.
+// anyStep is a step that is large enough to get from any request to any other.
 const anyStep = 1e6
 
-// memory is the state of a learner besides the tuner's.
+// memory is the state of a learner besides the state of its tuner.
 type memory struct {
-	// Own are the owner's requests at the last look, Setting is the last recommendation.
+	// Own are the owner's requests at the last decision. Setting is the last recommendation.
 	Own     map[string]tune.Request
 	Setting tune.Setting
 	// Off is true if the recommendation was not carried out.
 	Off bool
 	// Scaled is the container whose CPU is scaled by replicas.
 	Scaled string
-	// AmountsSince and BoundsSince are the times since which the requests, and the numbers of the autoscaler, have been
-	// unchanged.
+	// AmountsSince is the time since which the requests have not changed. BoundsSince is the time since which the numbers of
+	// the autoscaler have not changed.
 	AmountsSince, BoundsSince time.Time
-	// Template is true once requests go into the template because a pod could not be changed in place.
+	// Template is true once requests are written to the template because a pod could not be changed in place.
 	Template bool
 	// Asked is the last advice.
 	Asked asked
-	// Reasons are the newest reasons, by their subject.
+	// Reasons are the newest reasons by subject.
 	Reasons map[string]string
 	// Limited has the owner's limits of containers; zero: none.
 	Limited map[string]tune.Request
-	// Proven are the requests of all pods when the target had last settled; nil: never seen.
+	// Proven are the requests that all pods had when the target last settled; nil: not seen yet.
 	Proven map[string]tune.Request
 	// Refused are the roll-outs that were taken back.
 	Refused []refused
@@ -71,8 +71,8 @@ type memory struct {
 
 var _ policy.Learner = (*learner)(nil)
 
-// Observe implements policy.Learner. Among samples of one instant, those of the target's containers come first, because
-// there may be no room for others.
+// Observe implements policy.Learner. Among samples of one instant, it takes the samples of the target's containers first.
+// There may be no room for other containers.
 func (m *learner) Observe(samples ...policy.Sample) {
 	for len(samples) > 0 {
 		at := samples[0].At
@@ -115,7 +115,7 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 	spec := m.spec(seen)
 	ready, requested := seen.Ready, seen.Requested[m.Scaled]
 	if m.Off {
-		ready, requested = max(ready, m.Setting.Min), 0 // replicas as they would be
+		ready, requested = max(ready, m.Setting.Min), 0 // as if the recommendation were in place
 	}
 	if t, ok := m.tuner.(*mercari.Tuner); ok {
 		t.Rules = m.original()
@@ -127,7 +127,7 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 		Vertical: m.vertical(seen), Busy: seen.Busy,
 	})
 	m.edited = false
-	delete(m.Reasons, "max") // a value of the spec needs no reason
+	delete(m.Reasons, "max") // if the spec sets the maximum, no reason is needed
 	for _, why := range r.Reasons {
 		m.Reasons[why.Of] = why.Text
 	}
@@ -141,7 +141,7 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 	return found
 }
 
-// follow stores the owner's requests. If they have changed, recommendations begin again from them.
+// follow stores the owner's requests. If a request has changed, its recommendation begins again from the owner's value.
 func (m *learner) follow(seen policy.Seen) {
 	if m.Reasons == nil {
 		m.Reasons = map[string]string{}
@@ -157,7 +157,7 @@ func (m *learner) follow(seen policy.Seen) {
 		m.Setting.Requests = map[string]tune.Request{}
 	}
 	if off := isOff(m.rules.mode); off != m.Off {
-		// A recommendation that was not carried out is not there: steps begin from the present values.
+		// A recommendation that was not carried out is not in place, so steps begin from the present values.
 		m.Off, m.Own, m.BoundsSince = off, nil, time.Time{}
 	}
 	var anew []string
@@ -170,13 +170,13 @@ func (m *learner) follow(seen policy.Seen) {
 	}
 	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
 	if !maps.Equal(m.Own, own) || !maps.Equal(m.Limited, limited) {
-		m.Proven, m.Refused = nil, nil // it belonged to another template
+		m.Proven, m.Refused = nil, nil // they belonged to another template
 	}
 	m.Own, m.Limited = own, limited
 	m.tuner.MakeRoom(m.has)
 	m.Scaled = m.scaledAmong(seen)
 	m.forgetReasons(anew)
-	// A clock was ahead: a time in the future would make the present requests count as news until then.
+	// If a clock was ahead, a stored time is in the future. The present requests would count as new until this time.
 	tune.NotAfter(seen.Now, &m.AmountsSince, &m.BoundsSince)
 	m.others = m.othersAmong(seen)
 	if g := seen.Governor; g == nil {
@@ -187,7 +187,8 @@ func (m *learner) follow(seen policy.Seen) {
 	}
 }
 
-// forgetReasons drops the reasons of missing containers, and of requests that begin again from the owner's.
+// forgetReasons drops the reasons of missing containers. It also replaces the reasons of requests that begin again from
+// the owner's value.
 func (m *learner) forgetReasons(anew []string) {
 	known := map[string]bool{"phase": true, "request": true, "min": true, "max": true, "utilisation": true, "lead": true}
 	for name := range m.Own {
@@ -203,8 +204,8 @@ func (m *learner) forgetReasons(anew []string) {
 	}
 }
 
-// isBehind reports whether some pod requests more than the last recommendation, among tuned requests. If only created
-// pods change, running pods keep their requests, and nothing waits for them.
+// isBehind reports whether some pod requests more than the last recommendation. Only tuned requests count. If requests are
+// changed on creation only, it is false: running pods keep their requests, and nothing waits for them.
 func (m *learner) isBehind(largest map[string]workload.Requests) bool {
 	if m.Off || m.rules.apply == v1alpha1.ApplyOnCreate {
 		return false
@@ -218,8 +219,8 @@ func (m *learner) isBehind(largest map[string]workload.Requests) bool {
 	return false
 }
 
-// scaledAmong returns the container that is scaled by replicas: the container of the spec, of the autoscaler, of the
-// last decision, or with the largest request.
+// scaledAmong returns the container that is scaled by replicas. It is the container in the spec, or else in the
+// autoscaler, or else in the last decision, or else the one with the largest request.
 func (m *learner) scaledAmong(seen policy.Seen) string {
 	for _, c := range m.rules.containers {
 		if c.cpu == v1alpha1.ScaleHorizontal && c.name != allContainers && m.Own[c.name].CPU > 0 {
@@ -257,7 +258,7 @@ func (m *learner) spec(seen policy.Seen) tune.Spec {
 	spec := tune.Defaults(r.profile, m.Scaled)
 	spec.Guard, spec.Cooldown, spec.Manual, spec.Dry = r.guard, r.cooldown, r.mode == v1alpha1.TortoiseEmergency, m.Off
 	if m.Off {
-		spec.Guard.Down, spec.Guard.Up = 1, anyStep // a recommendation shows its final value
+		spec.Guard.Down, spec.Guard.Up = 1, anyStep // a recommendation that is not carried out shows its final value
 	}
 	if m.horizontal(seen) {
 		least, greatest := ownBounds(seen.Governor, seen.Replicas)
@@ -290,8 +291,9 @@ func (m *learner) spec(seen policy.Seen) tune.Spec {
 	return spec
 }
 
-// keepReach keeps the owner's largest total request within reach: the maximum grows as the request shrinks. If the spec
-// sets the maximum, or bounds stay, the request does not shrink below that total.
+// keepReach keeps the owner's largest total request within reach. The maximum of the autoscaler grows as the request
+// shrinks. If the spec sets the maximum, or the bounds do not change, the request does not shrink below the value that
+// this total needs.
 func (m *learner) keepReach(seen policy.Seen, spec *tune.Spec) {
 	g := seen.Governor
 	if g == nil {
@@ -301,7 +303,7 @@ func (m *learner) keepReach(seen policy.Seen, spec *tune.Spec) {
 	own := m.Own[m.Scaled].CPU
 	reach, floor := own*int64(greatest), int64(0)
 	switch {
-	case greatest > maxReplicas: // its owner wants none
+	case greatest > maxReplicas: // the owner wants no maximum
 	case m.horizontal(seen) && m.rules.max == nil:
 		spec.Bounds.Reach = reach
 	case m.horizontal(seen):
@@ -319,7 +321,7 @@ func (m *learner) keepReach(seen policy.Seen, spec *tune.Spec) {
 // mebi is the unit to which memory requests are rounded up.
 const mebi = 1 << 20
 
-// pin resets untuned values to the owner's, and rounds the rest.
+// pin resets requests that are not tuned to the owner's values, and rounds the others.
 func (m *learner) pin(s *tune.Setting, own workload.Allocations) {
 	for _, a := range own {
 		r, known := s.Requests[a.Component]
@@ -338,7 +340,7 @@ func (m *learner) pin(s *tune.Setting, own workload.Allocations) {
 	}
 }
 
-// tunes reports whether a request is tuned: its owner has one, the spec does not say Off, and no VerticalPodAutoscaler
+// tunes reports whether a request is tuned: the owner sets it, the spec does not say Off, and no VerticalPodAutoscaler
 // changes it.
 func (m *learner) tunes(name string, of workload.Resource) bool {
 	rule, own := m.rules.of(name), m.Own[name]
@@ -351,10 +353,11 @@ func (m *learner) tunes(name string, of workload.Resource) bool {
 	return own.Memory > 0 && rule.memory != "Off"
 }
 
-// mostReplicas is the largest bound of an autoscaler. Owners set such a maximum if they want none.
+// mostReplicas is the largest bound of an autoscaler. Owners who want no maximum set this one.
 const mostReplicas = math.MaxInt32
 
-// ownBounds returns the owner's bounds of an autoscaler for a target with the given replicas.
+// ownBounds returns the bounds that the owner gave an autoscaler. Missing bounds are those of a target with the given
+// replicas.
 func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
 	least, greatest = 1, max(replicas, 1)
 	if g.Bounds.Min != nil {
@@ -378,7 +381,8 @@ func targetsOf(g *policy.SeenGovernor) []tune.Target {
 	return all
 }
 
-// utilisationOf returns the target for the CPU of a container, or of whole pods, or 0.
+// utilisationOf returns the target utilisation for the CPU of a container, or of whole pods; 0: the autoscaler has
+// neither.
 func utilisationOf(g *policy.SeenGovernor, container string) int {
 	for _, u := range g.Utilisation {
 		if u.Resource == workload.CPU && (u.Container == container || u.Container == "") {
@@ -388,7 +392,7 @@ func utilisationOf(g *policy.SeenGovernor, container string) int {
 	return 0
 }
 
-// trouble returns the parts of the spec that do not fit the target.
+// trouble returns the first part of the spec that does not fit the target, as text; empty: everything fits.
 func (m *learner) trouble(seen policy.Seen) string {
 	for _, c := range m.rules.containers {
 		has := slices.ContainsFunc(seen.Own, func(a workload.Allocation) bool { return a.Component == c.name })

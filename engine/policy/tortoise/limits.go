@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// limitsOf returns the bounds of a container's requests. A request that is Off is held where it is, because other
-// requests would wait for a change that is dropped.
+// limitsOf returns the bounds of a container's requests. For a request that is not tuned, both bounds are the owner's
+// value. Otherwise other requests would wait for a change that is dropped.
 func (m *learner) limitsOf(name string) tune.Limits {
 	own, rule := m.Own[name], m.rules.of(name)
 	l := rule.limits
@@ -23,7 +23,7 @@ func (m *learner) limitsOf(name string) tune.Limits {
 	return m.narrowed(name, l)
 }
 
-// limitText describes the limit beside a tuned request, or returns "" if the container has none.
+// limitText returns a text about the limit beside a tuned request; empty: the container has no such limit.
 func (m *learner) limitText(name string, of workload.Resource) string {
 	limit := m.Limited[name].CPU
 	text := milli(limit)

@@ -12,12 +12,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// autoscalerKind is the kind of created autoscalers; newUtilisation is their first target, in percent of the request.
+// autoscalerKind is the kind of created autoscalers. newUtilisation is the target utilisation with which they are created,
+// in percent of the request.
 var autoscalerKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}
 
 const newUtilisation = 70
 
-// made compiles the wanted autoscaler: its first form, and whether it stays. With mode Off none is created.
+// made compiles the autoscaler that the policy creates: its manifest at creation, and whether it is deleted with the
+// policy. With mode Off no autoscaler is created.
 func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) field.ErrorList {
 	in := of.Spec.Autoscaler
 	if in == nil {
@@ -46,7 +48,7 @@ func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) fiel
 		errs = append(errs, field.Invalid(at, gk.String(), "has no count that an autoscaler could set"))
 	}
 	if !known || governed.Version == "" || len(errs) > 0 {
-		return errs // this is compiled again once its adapter is ready
+		return errs // this is compiled again once the adapter of the kind is ready
 	}
 	name := in.Name
 	if name == "" {
@@ -62,7 +64,7 @@ func (t *tortoise) made(of *v1alpha1.Tortoise, ctx Context, at *field.Path) fiel
 	return nil
 }
 
-// manifest returns the first form of the autoscaler.
+// manifest returns the manifest with which the autoscaler is created.
 func (t *tortoise) manifest(namespace, name string, governed schema.GroupVersionKind, target string) map[string]any {
 	least := min(defaultMin, *t.rules.max)
 	if t.rules.min != nil {

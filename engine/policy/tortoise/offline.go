@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// RulesOf returns a copy of the rules of a policy of this package, and false for all others.
+// RulesOf returns a copy of the rules of a Tortoise or ClusterTortoise. It returns false for any other object.
 func RulesOf(obj policy.Object) (v1alpha1.TortoiseRules, bool) {
 	switch t := obj.(type) {
 	case *v1alpha1.Tortoise:
@@ -18,7 +18,7 @@ func RulesOf(obj policy.Object) (v1alpha1.TortoiseRules, bool) {
 	return v1alpha1.TortoiseRules{}, false
 }
 
-// NewTuner compiles rules alone, for a target without a policy that selects it.
+// NewTuner compiles rules without an object, for a target that no policy selects.
 func NewTuner(rules v1alpha1.TortoiseRules) (policy.Tuner, field.ErrorList) {
 	r, errs := compileRules(rules, field.NewPath("spec"))
 	return &tortoise{rules: r}, errs

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Defaults of an object that its schema has not completed.
+// Defaults for an object without the defaults of the schema.
 const (
 	defaultMin, defaultPreferred = 3, 30
 	defaultCooldown              = time.Hour
@@ -51,7 +51,8 @@ type rules struct {
 	maxDisruption int
 	containers    []containerRule
 	source        policy.Source
-	// zone is the zone in whose days and weeks demand repeats. daily is true if demand repeats by the day alone.
+	// zone is the time zone in which demand repeats by the day and the week. daily is true if demand repeats only by the
+	// day.
 	zone  *time.Location
 	daily bool
 	// min, max and preferredMax are nil if the spec omits them.
@@ -64,7 +65,7 @@ type containerRule struct {
 	cpu    v1alpha1.ScalingPolicy
 	memory v1alpha1.MemoryPolicy
 	limits tune.Limits
-	// given are the given bounds; zero: omitted.
+	// given are the bounds that the spec gives; zero: not given.
 	given tune.Limits
 }
 
@@ -91,7 +92,7 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	}
 	out.formulas = name == v1alpha1.ProfileTortoise
 	if out.formulas {
-		name = v1alpha1.ProfileBalanced // the object is refused for the profile alone
+		name = v1alpha1.ProfileBalanced // only the profile is the reason to refuse the object
 	}
 	profile, ok := optimize.Profiles[string(name)]
 	if !ok {
@@ -111,7 +112,7 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	return out, errs
 }
 
-// The least and the largest window of a history. No more than the latter is kept.
+// leastWindow is the shortest window of a history. mostWindow is the longest. No older samples are kept.
 const leastWindow, mostWindow = time.Hour, 28 * 24 * time.Hour
 
 func (r *rules) compileHistory(in v1alpha1.TunedHistory, at *field.Path) field.ErrorList {
@@ -169,7 +170,8 @@ func (r *rules) compileReplicas(in v1alpha1.TunedReplicas, at *field.Path) field
 	return errs
 }
 
-// replicaBounds returns the bounds for the bounds of an autoscaler, given the owner's.
+// replicaBounds returns the bounds for the minimum and the maximum of an autoscaler, and the preferred maximum, given the
+// owner's bounds.
 func (r *rules) replicaBounds(ownMin, ownMax int) (least, greatest, preferred int) {
 	least, greatest, preferred = min(defaultMin, ownMin), ownMax, defaultPreferred
 	if r.min != nil {
@@ -225,7 +227,7 @@ func (r *rules) compileLimitRule(in v1alpha1.TunedVertical, at *field.Path) fiel
 	return errs
 }
 
-// percent parses a share from 1% to a largest one.
+// percent parses a share from 1 % to most percent.
 func percent(text v1alpha1.Percentage, most int, at *field.Path) (int, field.ErrorList) {
 	n, err := strconv.Atoi(strings.TrimSuffix(string(text), "%"))
 	if err != nil || n < 1 || n > most || !strings.HasSuffix(string(text), "%") {
@@ -296,7 +298,7 @@ func (r *containerRule) compileLimits(c v1alpha1.TunedResources, at *field.Path)
 	return errs
 }
 
-// most is the largest request: a million cores, or a pebibyte.
+// most is the largest accepted request: a million cores, or a pebibyte.
 const most = 1 << 50
 
 func positive(q *resource.Quantity, at *field.Path) field.ErrorList {

@@ -23,12 +23,13 @@ type refused struct {
 	Why         string
 }
 
-// mostRefused is the number of remembered roll-outs that were taken back. More than one in each direction is rare,
-// because a refused request is a bound.
+// mostRefused is the maximum number of roll-outs that are remembered after they were taken back. More than one in each
+// direction is rare, because a refused request becomes a bound.
 const mostRefused = 8
 
-// takeBack replaces requests whose roll-out does not become ready by the last requests that all pods had. If those are
-// unknown or refused as well, it returns to the owner's. It reports whether it takes the roll-out back.
+// takeBack acts if the roll-out of the last requests does not become ready. It returns to the last requests that all pods
+// had. If these are unknown or were refused too, it returns to the owner's requests. It reports whether it takes the
+// roll-out back.
 func (m *learner) takeBack(seen policy.Seen) bool {
 	if m.Off {
 		return false
@@ -47,7 +48,7 @@ func (m *learner) takeBack(seen policy.Seen) bool {
 	m.Refused = append(m.Refused, refused{At: seen.Now, Tried: m.Setting.Requests, Back: maps.Clone(back), Why: seen.Pods.Stuck})
 	m.Refused = m.Refused[max(len(m.Refused)-mostRefused, 0):]
 	m.Setting.Requests = maps.Clone(back)
-	m.edited = true // a cooldown begins
+	m.edited = true // as after an edit by the owner, a cooldown begins
 	return true
 }
 
@@ -62,13 +63,13 @@ func (m *learner) haveAll(seen policy.Seen) bool {
 	return len(seen.Least) > 0
 }
 
-// isBack reports whether the requests are those to which the last roll-out was taken back.
+// isBack reports whether the requests are the requests to which the last roll-out was taken back.
 func (m *learner) isBack() bool {
 	n := len(m.Refused)
 	return n > 0 && maps.Equal(m.Refused[n-1].Back, m.Setting.Requests)
 }
 
-// narrowed narrows the bounds of requests: by limits that stay, and by roll-outs that were taken back, so no
+// narrowed narrows the bounds of requests by limits that stay the same, and by roll-outs that were taken back. So no
 // refused request is tried again.
 func (m *learner) narrowed(name string, l tune.Limits) tune.Limits {
 	for _, of := range []struct {
@@ -119,7 +120,8 @@ func (m *learner) takenBack() *v1alpha1.TakenBack {
 	return t
 }
 
-// takenBackText describes the roll-out that was taken back and the condition for another try, or returns "".
+// takenBackText describes the last roll-out that was taken back and the condition for another try. It is empty if there is
+// none.
 func (m *learner) takenBackText() string {
 	t := m.takenBack()
 	if t == nil {

@@ -1,7 +1,7 @@
-// Package tortoise compiles a Tortoise or ClusterTortoise. Such a policy tunes the requests of its targets, and the
-// bounds and target utilisation of their autoscalers, from the usage of their pods. The packages below it decide. Their
-// result for a target reaches the pipeline as advice, and the pipeline only turns advice into claims for the target and
-// its autoscaler.
+// Package tortoise compiles a Tortoise or ClusterTortoise. Such a policy tunes the requests of its targets, and the bounds
+// and target utilisation of their autoscalers, from the usage of their pods. The decisions are made in the packages below
+// this one. The result for a target reaches the pipeline as advice. The pipeline only turns the advice into claims for the
+// target and its autoscaler.
 //
 // Decisions (docs/decisions): 0037, 0045.
 package tortoise
@@ -47,7 +47,7 @@ func CompileCluster(t *v1alpha1.ClusterTortoise, ctx Context) (*policy.Policy, f
 	return compile(id, selector, errs, t.Spec.TortoiseRules, nil, ctx)
 }
 
-// compile compiles rules. of is the object in a namespace with these rules, nil for a cluster object.
+// compile compiles rules. of is the Tortoise with these rules; nil: the rules are of a ClusterTortoise.
 func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules v1alpha1.TortoiseRules, of *v1alpha1.Tortoise,
 	ctx Context) (*policy.Policy, field.ErrorList) {
 	at := field.NewPath("spec")
@@ -83,7 +83,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 type tortoise struct {
 	id    workload.Policy
 	rules rules
-	// template is the autoscaler to create; nil: none. deletesMade is true if it is deleted with the policy.
+	// template is the autoscaler to create; nil: none. deletesMade is true if the autoscaler is deleted with the policy.
 	template    *policy.Template
 	deletesMade bool
 }
@@ -104,8 +104,8 @@ func (t *tortoise) mode(f *pipeline.Frame) error {
 	return nil
 }
 
-// known ends the pipeline if no result can be carried out yet: then earlier values stay, on the target and its
-// autoscaler. If a different policy tunes the target, this policy claims nothing.
+// known ends the pipeline if no result can be carried out yet. The earlier values then stay, on the target and its
+// autoscaler. If another policy tunes the target, this policy claims nothing.
 func (t *tortoise) known(f *pipeline.Frame) error {
 	keep := []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForGovernors: true}}
 	switch a := f.Input.Advice; {
@@ -150,8 +150,8 @@ func (t *tortoise) requests(f *pipeline.Frame) error {
 	return nil
 }
 
-// autoscaler claims the recommended numbers of the target's autoscaler. They are enforced, so that nobody reduces
-// capacity unseen in an emergency.
+// autoscaler claims the recommended numbers of the target's autoscaler. They are enforced, so that in an emergency nobody
+// can reduce the capacity unnoticed.
 func (t *tortoise) autoscaler(f *pipeline.Frame) error {
 	a := f.Input.Advice
 	if a.Min == nil && a.Max == nil && len(a.Targets) == 0 {

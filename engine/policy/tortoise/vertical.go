@@ -10,8 +10,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// othersAmong returns the requests that a VerticalPodAutoscaler changes itself. They are left to it, because two
-// writers would take turns. In mode Off there is nothing to leave.
+// othersAmong returns the requests that a VerticalPodAutoscaler changes itself, each with the name of the
+// VerticalPodAutoscaler. Flyball does not tune these requests, because two writers would overwrite each other. In mode Off
+// it returns nothing, because Flyball changes no request.
 func (m *learner) othersAmong(seen policy.Seen) map[workload.Amount]string {
 	if isOff(m.rules.mode) {
 		return nil
@@ -29,7 +30,8 @@ func (m *learner) othersAmong(seen policy.Seen) map[workload.Amount]string {
 	return others
 }
 
-// recommender returns the used VerticalPodAutoscaler: the first by name with a recommendation, else the first.
+// recommender returns the VerticalPodAutoscaler whose recommendation is used. It is the first by name with a
+// recommendation. If none recommends anything, it is the first by name.
 func recommender(all []policy.SeenVertical) *policy.SeenVertical {
 	for i := range all {
 		if len(all[i].Recommended) > 0 {
@@ -60,7 +62,8 @@ func requestOf(r workload.Requests) tune.Request {
 	return tune.Request{CPU: r.MilliCPU, Memory: r.MemoryBytes}
 }
 
-// verticalTrouble names the acting VerticalPodAutoscalers, or the reason why none recommends anything.
+// verticalTrouble returns the VerticalPodAutoscalers that change requests themselves, and the reason if none recommends
+// anything; empty: no trouble.
 func (m *learner) verticalTrouble(seen policy.Seen) string {
 	var all []string
 	for _, v := range seen.Verticals {
@@ -82,7 +85,8 @@ func (m *learner) verticalTrouble(seen policy.Seen) string {
 	return strings.Join(all, "; ")
 }
 
-// withoutVertical returns the reason for requests that stay without a recommendation.
+// withoutVertical returns the reason why requests stay because no VerticalPodAutoscaler recommends anything; empty: there
+// is no such reason.
 func (m *learner) withoutVertical(seen policy.Seen) string {
 	v := recommender(seen.Verticals)
 	switch {
