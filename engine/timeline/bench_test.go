@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// benchmarkTimelines are the typical timelines whose questions must cost microseconds at most and no allocation.
+// benchmarkTimelines are typical timelines. A question to them must cost a few microseconds at most, and no allocation.
 func benchmarkTimelines(tb testing.TB) map[string]timeline.Timeline {
 	tb.Helper()
 	const zone = "Europe/Skopje"

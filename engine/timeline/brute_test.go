@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A world is the ground truth for one zone over some months: every real minute with the reading of the zone's clock.
-// Everything is found by walking minutes, nothing by calculating with offsets.
+// A world has the true readings of one zone's clock over some months: one reading for every real minute. Everything is
+// found by walking minutes, nothing by calculating with offsets.
 type world struct {
 	loc   *time.Location
 	start time.Time // the first minute
@@ -43,8 +43,9 @@ func civilMinute(y int, m time.Month, d, hour, minute int) int64 {
 	return time.Date(y, m, d, hour, minute, 0, 0, time.UTC).Unix() / 60
 }
 
-// when returns the real minute at which the edge named by the civil minute happens: the first at which it is shown, and
-// if a gap skips it, the first at which the next civil minute that is shown is.
+// when returns the real minute of the edge at a civil minute. This is the first real minute that shows the civil
+// minute. If a gap skips the civil minute, it is the first real minute that shows the next civil minute outside the
+// gap.
 func (w *world) when(civil int64) int {
 	for c := max(civil-w.civil, 0); c < int64(len(w.shown)); c++ {
 		if w.shown[c] >= 0 {
@@ -62,7 +63,7 @@ type track struct {
 	valid int
 }
 
-// cron opens a window of so many minutes at every firing.
+// cron opens a window for length minutes at every firing.
 func (w *world) cron(expr string, length int) track {
 	matches := cronMatcher(expr)
 	fires := make([]bool, len(w.clock)+1)
@@ -87,7 +88,8 @@ func (w *world) cron(expr string, length int) track {
 	return t
 }
 
-// pair turns on at each firing of up and off at each firing of down; on the same civil minute down is last.
+// pair turns on at each firing of up and off at each firing of down. If both fire in the same civil minute, the state
+// is off.
 func (w *world) pair(up, down string) track {
 	ups, downs := cronMatcher(up), cronMatcher(down)
 	turn := make([]int, len(w.clock)+1) // 0 nothing, 1 on, 2 off
@@ -114,7 +116,7 @@ func (w *world) pair(up, down string) track {
 	return t
 }
 
-// days opens a window from one minute of the day to another, on each civil day that holds.
+// days opens a window from one minute of the day to another, on each civil day for which holds returns true.
 func (w *world) days(holds func(time.Time) bool, from, to int) track {
 	t := track{on: make([]bool, len(w.clock)), valid: 2 * 24 * 60}
 	if to <= from {
@@ -159,8 +161,8 @@ func (t track) changes() []int {
 	return list
 }
 
-// cronMatcher reads a cron expression value by value, with the rule that a day matches either of two restricted day
-// fields. A field is restricted unless it is "*".
+// cronMatcher reads a cron expression value by value. If both day fields are restricted, a day needs to match only one
+// of them. A field is restricted unless it is "*".
 func cronMatcher(expr string) func(civil int64) bool {
 	f := strings.Fields(expr)
 	minute, hour := fieldValues(f[0], 0, 59), fieldValues(f[1], 0, 23)
@@ -206,7 +208,7 @@ func dateMatches(field string, date time.Time) bool {
 	return false
 }
 
-// nearestWorkday looks at the days around a date, the nearest first, and the earlier of two equally near ones first.
+// nearestWorkday returns the nearest day from Monday to Friday. Of two equally near days, it returns the earlier one.
 func nearestWorkday(to time.Time) time.Time {
 	for _, by := range []int{0, -1, 1, -2, 2} {
 		near := to.AddDate(0, 0, by)
@@ -237,7 +239,7 @@ func weekdayMatches(field string, date time.Time) bool {
 	return false
 }
 
-// placeInMonth counts the days of the same weekday up to the date, placeFromEnd from it on.
+// placeInMonth counts the same weekdays of the month up to the date. placeFromEnd counts them from the date on.
 func placeInMonth(date time.Time) int {
 	n := 0
 	for d := date; d.Month() == date.Month(); d = d.AddDate(0, 0, -7) {

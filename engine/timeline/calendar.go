@@ -10,7 +10,8 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// CalendarSpec is a set of days in a zone of its own, and of events, which may have other zones and times.
+// CalendarSpec describes a calendar: a set of days in the calendar's own zone, and events, which may have other zones
+// and times.
 type CalendarSpec struct {
 	// TimeZone is an IANA name. Empty: UTC.
 	TimeZone string
@@ -18,11 +19,11 @@ type CalendarSpec struct {
 	Dates []DateSpec
 	// Yearly are days that come back every year.
 	Yearly []face.Yearly
-	// Days are days that were found out elsewhere, such as the holidays of a country.
+	// Days are days that the caller has computed, such as the holidays of a country.
 	Days []NamedDays
-	// Events are those of a calendar file.
+	// Events are the events of a calendar file.
 	Events []Event
-	// Include are other calendars, on during which this one is on too.
+	// Include are other calendars. The calendar is on while one of them is on.
 	Include []Timeline
 }
 
@@ -40,9 +41,8 @@ type DateSpec struct {
 }
 
 // ParseCalendar returns the timeline that is on during the calendar's days, each from midnight to midnight of the
-// calendar's own zone, and during its events. A state's name is "name: entry", or the name alone for an entry without
-// one. Errors name the
-// fields of CalendarSpec in lower case under fldPath.
+// calendar's own zone, and during its events. A state's name is "name: entry", or "name" if the entry has no name.
+// Errors name the fields of CalendarSpec in lower case under fldPath.
 func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timeline, field.ErrorList) {
 	var errs field.ErrorList
 	loc, err := LoadZone(spec.TimeZone)
@@ -111,13 +111,13 @@ func parseDate(d DateSpec, path *field.Path) (span, field.ErrorList) {
 	return span{from: first, to: last + daySeconds}, nil
 }
 
-// span is one stretch of time or of the wall clock, half-open.
+// span is one half-open range of time or of the wall clock.
 type span struct {
 	from, to int64
 	label    string
 }
 
-// mergeSpans returns the ranges in order, with those that touch or overlap made one.
+// mergeSpans returns the ranges in order. Ranges that touch or overlap become one range.
 func mergeSpans(spans []span) []span {
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b span) int { return cmp.Compare(a.from, b.from) })
@@ -132,10 +132,10 @@ func mergeSpans(spans []span) []span {
 	return merged
 }
 
-// stretches is the rule of stretches of time or of the wall clock, such as a calendar's dates.
+// stretches is a rule that is on during some ranges of time or of the wall clock, such as a calendar's dates.
 type stretches struct {
 	merged []span // ascending, neither touching nor overlapping
-	named  []span // as written; those that several windows are joined to have none
+	named  []span // as written; empty if the ranges of several windows were joined
 }
 
 func (r *stretches) state(at int64) (bool, string) {
@@ -151,7 +151,7 @@ func (r *stretches) state(at int64) (bool, string) {
 }
 
 func (r *stretches) look(at int64, d direction) (bool, int64) {
-	// The first stretch that ends after the instant holds it or follows it.
+	// The first range that ends after the instant contains the instant or follows it.
 	i, _ := slices.BinarySearchFunc(r.merged, at+1, func(s span, end int64) int { return cmp.Compare(s.to, end) })
 	on := i < len(r.merged) && r.merged[i].from <= at
 	switch {
@@ -168,9 +168,9 @@ func (r *stretches) look(at int64, d direction) (bool, int64) {
 	}
 }
 
-// yearlyDays is the clock-face rule of the days that come back every year.
+// yearlyDays is the clock-face rule of days that repeat every year.
 type yearlyDays struct {
-	// set holds the days of all entries, others all other days.
+	// set holds the days of all entries. others holds all other days.
 	set, others face.Set
 	named       []NamedDays // as written, with the names of states
 }
@@ -205,7 +205,7 @@ func (y *yearlyDays) look(reading int64, d direction) (bool, int64) {
 		return false, d.farthest()
 	}
 	on, _ := y.state(reading)
-	turns := y.set // the days that are in the other state
+	turns := y.set // turns are the days in the other state
 	if on {
 		turns = y.others
 	}
@@ -215,7 +215,7 @@ func (y *yearlyDays) look(reading int64, d direction) (bool, int64) {
 		day, ok = face.From(turns, day)
 	} else {
 		day, ok = face.UpTo(turns, day)
-		day++ // the run begins on the day after
+		day++ // the run begins on the day after the last day in the other state
 	}
 	if !ok {
 		return on, d.farthest()

@@ -1,6 +1,6 @@
 package timeline
 
-// clip is a node between two instants, and off outside of them.
+// clip is on while its node is on, but only between the instants from and to.
 type clip struct {
 	node
 	from, to int64
@@ -34,7 +34,8 @@ func (n *clip) look(at int64, d direction) (bool, int64) {
 	}
 }
 
-// entry returns the edge of the first run that is met from the outside, given the instant inside at which the search begins.
+// entry returns the nearest edge inside the clip, seen from an instant outside. The search begins at the instant at,
+// which is inside.
 func (n *clip) entry(at int64, d direction) int64 {
 	on, edge := n.node.look(at, d)
 	switch {

@@ -9,7 +9,8 @@ type Run struct {
 	Name        string
 }
 
-// Coming lists the days on which the timeline is on for a while, from a midnight on for so many days: at most so many runs.
+// Coming lists the days on which the timeline is on at some time, from a midnight on. days is the number of days to
+// look at. most is the largest number of returned runs.
 func (t Timeline) Coming(midnight time.Time, days, most int) (runs []Run) {
 	for range days {
 		tomorrow := midnight.AddDate(0, 0, 1)
@@ -28,7 +29,7 @@ func (t Timeline) Coming(midnight time.Time, days, most int) (runs []Run) {
 	return runs
 }
 
-// maxNames is how many names of one day are listed.
+// maxNames is the largest number of listed names of one day.
 const maxNames = 4
 
 // names returns the names of the states in which the timeline is on between two instants.

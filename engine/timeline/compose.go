@@ -7,9 +7,9 @@ func Not(t Timeline) Timeline {
 	return Timeline{root: &not{t.node()}, text: "not (" + t.String() + ")"}
 }
 
-// Union returns the timeline that is on whenever one of the given is. If several are on, the first gives its name.
-// Windows of weekdays in one zone are merged on the clock face, and so are those from a start to an end: any number of
-// them costs no more than one.
+// Union returns the timeline that is on whenever one of the given timelines is on. If several are on, the first one
+// gives the name. Windows of weekdays in one zone are merged into one window on the clock face, and so are windows with
+// a start and an end: many of them cost no more than one.
 func Union(ts ...Timeline) Timeline {
 	u := Any(ts...)
 	if joined, ok := u.root.(*union); ok {
@@ -18,8 +18,8 @@ func Union(ts ...Timeline) Timeline {
 	return u
 }
 
-// Any is a Union for a caller with many timelines and few questions. It is made without a search for the begin of the
-// last run; instead each question about that run needs one.
+// Any is a Union for a caller with many timelines and few questions. Any does not search for the begin of the last run.
+// Instead, each question about the last run needs a search.
 func Any(ts ...Timeline) Timeline {
 	if len(ts) == 0 {
 		return Timeline{}
@@ -40,8 +40,8 @@ type Effect struct {
 	Active bool
 }
 
-// Override returns base with effects laid over it: while an effect's timeline is on, its state rules. Where effects
-// contradict each other Active wins, whatever their order, as more capacity wins everywhere.
+// Override returns base with effects laid over it: while an effect's timeline is on, the effect's state rules. If
+// effects contradict each other, Active wins, whatever their order: the larger capacity wins, as everywhere in Flyball.
 func Override(base Timeline, effects ...Effect) Timeline {
 	text := base.String()
 	var on, off []node
@@ -78,9 +78,9 @@ func (n *not) look(at int64, d direction) (bool, int64) {
 	return !on, edge
 }
 
-// union is on whenever one of its parts is.
+// union is on whenever one of its parts is on.
 type union struct {
-	parts []node // merged where possible
+	parts []node // the sources of states; merged where possible
 	named []node // the sources of names, in order of preference
 }
 
@@ -117,13 +117,14 @@ func (n *union) look(at int64, d direction) (bool, int64) {
 	return false, nearest
 }
 
-// maxLooks bounds how many runs of its parts a union joins into one before it takes the result for endless: more than two years
-// of two runs a day. Only parts whose own runs are short and which cover each other's every gap, such as weekdays by the wall clock
+// maxLooks is the number of runs that a union joins into one before it takes the joined run for endless. It covers more
+// than two years with two runs a day. A union comes near it only if all runs of its parts are short and the parts cover
+// each other's gaps, such as weekdays by the wall clock together with nights by elapsed hours.
 // and nights by elapsed hours, come near it.
 const maxLooks = 1 << 11
 
-// extend moves the edge of a run outwards for as long as another part is on beyond it. Once every part had its turn, a run that
-// goes on over all kinds of years (seasonsSeconds) is endless.
+// extend moves the edge of a run outwards for as long as another part is on beyond the edge. Every part is tried at
+// least once. After that, a run that is longer than seasonsSeconds, and so covers all kinds of years, is endless.
 func (n *union) extend(edge int64, d direction) int64 {
 	first := edge
 	for looks := 0; looks < maxLooks; looks += len(n.parts) {
@@ -132,7 +133,7 @@ func (n *union) extend(edge int64, d direction) int64 {
 			if !isInstant(edge) {
 				return d.farthest()
 			}
-			if on, _ := part.state(d.beyond(edge)); on { // of a part that is off, its next edge need not be known
+			if on, _ := part.state(d.beyond(edge)); on { // the next edge of a part that is off is not needed
 				_, edge = part.look(d.beyond(edge), d)
 			}
 		}
@@ -146,14 +147,15 @@ func (n *union) extend(edge int64, d direction) int64 {
 	return d.farthest()
 }
 
-// joined is the union of several windows of one zone on the clock face, or, without a zone, of several windows as
-// instants.
+// joined has the windows of one zone on the clock face, or, without a zone, the windows given as instants. They become
+// one window.
 type joined struct {
 	week   []weekSpan
 	ranges []span
 }
 
-// mergeFaces replaces the weekly windows of each zone by one, and those from a start to an end too.
+// mergeFaces replaces all weekly windows of a zone by one window, and all windows with a start and an end by one
+// window.
 func mergeFaces(nodes []node) []node {
 	faces := map[*zone]*joined{}
 	var zones []*zone // in order of appearance
@@ -197,17 +199,17 @@ const (
 	// steady is an instant after which every zone follows yearly rules: 2100-01-01T00:00:00Z. The last tabulated
 	// transition of the zone database is in 2087 (Africa/Casablanca).
 	steady = int64(4102444800)
-	// gregorianSeconds is the length of the Gregorian cycle, after which everything that follows rules repeats.
+	// gregorianSeconds is the length of the Gregorian cycle. After it, everything that follows yearly rules repeats.
 	gregorianSeconds = 146097 * daySeconds
 )
 
-// settled is a node whose last run never ends. It remembers where that run begins, so that later questions need no search.
+// settled is a node whose last run never ends. It remembers the begin of that run, so later questions need no search.
 type settled struct {
 	node
-	from int64 // always: the node has never been off
+	from int64 // the begin of the last run; always: the node has never been off
 }
 
-// settle finds out whether the node ends in a run without end.
+// settle returns the node as a settled node if its last run never ends, else the node itself.
 func settle(n node) node {
 	on, end := n.look(steady, forward)
 	if !on || end < latest {

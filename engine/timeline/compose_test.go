@@ -43,7 +43,7 @@ func TestCalendar(t *testing.T) {
 	})
 }
 
-// TestDatesThatHoldOthers, or overlap them, are one stretch of days: also the first of them, and however they are written.
+// TestDatesThatHoldOthers: dates that contain or overlap others become one run of days, in any order of the dates.
 func TestDatesThatHoldOthers(t *testing.T) {
 	january, early := timeline.DateSpec{Start: "2026-01-01", End: "2026-01-31", Name: "january"},
 		timeline.DateSpec{Date: "2026-01-05", Name: "early"}
@@ -62,7 +62,7 @@ func TestDatesThatHoldOthers(t *testing.T) {
 	})
 }
 
-// TestAUnionOfOne is that one.
+// TestAUnionOfOne: a union of one timeline equals the timeline.
 func TestAUnionOfOne(t *testing.T) {
 	day := mustWindow(t, timeline.WindowSpec{Name: "day", From: "08:00", To: "20:00"}, "Europe/Berlin")
 	check(t, timeline.Union(day), []moment{

@@ -2,12 +2,14 @@ package timeline
 
 import "flyball.dev/flyball/engine/timeline/face"
 
-// dayTimes is the clock-face rule of a window that opens at the same time of each day of a set and stays open for at most a day.
+// dayTimes is the clock-face rule of a window that opens at the same time on each day of a set and stays open for at
+// most a day.
 type dayTimes struct {
 	days face.Set
 	// others are all other days.
 	others face.Set
-	// from is the opening in seconds after midnight, length how long the window is open.
+	// from is the time of the opening in seconds after midnight. length is the time in seconds for which the window is
+	// open.
 	from, length int64
 	label        string
 }
@@ -37,7 +39,8 @@ func (n *dayTimes) look(reading int64, d direction) (bool, int64) {
 	}
 }
 
-// row returns the end or the beginning of the days in a row that hold the day: open all day, they are one run.
+// row returns an edge of the run of neighbouring days that contains the day: its end or its beginning. It is used for
+// windows that are open all day, which form one run.
 func (n *dayTimes) row(day int64, d direction) int64 {
 	if d == forward {
 		after, ok := face.From(n.others, day)
@@ -49,7 +52,8 @@ func (n *dayTimes) row(day int64, d direction) int64 {
 
 func (n *dayTimes) opening(day int64) int64 { return day*daySeconds + n.from }
 
-// candidate returns the one day whose window can be open at the reading, and whether it is: no window is longer than a day.
+// candidate returns the only day whose window can be open at the reading, and whether that window is open. Only one day
+// is possible, because no window is longer than a day.
 func (n *dayTimes) candidate(reading int64) (on bool, day int64) {
 	day = face.FloorDiv(reading-n.from, daySeconds)
 	return reading-n.opening(day) < n.length && face.Has(n.days, day), day

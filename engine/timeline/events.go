@@ -6,24 +6,25 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// Event is an event of a calendar file, once or on each of a set of days.
+// Event is an event of a calendar file. It happens once, or on each day of a set.
 type Event struct {
-	// Name says what the event is, for messages.
+	// Name is the name of the event in messages.
 	Name string
-	// Zone is the zone of its times. Nil: the calendar's own.
+	// Zone is the zone of the event's times. Nil: the calendar's own zone.
 	Zone *time.Location
-	// Start and End are readings of the zone's clock, in seconds, End excluded. For a recurring event they belong to the first occurrence.
+	// Start and End are readings of the zone's clock, in seconds; End is excluded. For a recurring event they are the times of
+	// the first occurrence.
 	Start, End int64
-	// Days are the days of a recurring event, before Start too; nil: the event happens once.
+	// Days are the days on which a recurring event begins, including days before Start; nil: the event happens once.
 	Days face.Set
-	// Last is the last of the days; 0: no last day.
+	// Last is the last day of Days that counts; 0: there is no last day.
 	Last int64
 }
 
-// MaxRecurringDays is the largest number of days touched by an occurrence of a recurring event.
+// MaxRecurringDays is the largest number of days that one occurrence of a recurring event may touch.
 const MaxRecurringDays = face.MaxShift + 1
 
-// eventNodes returns the nodes of events. All single events of a zone are a node, so that their number costs little.
+// eventNodes returns the nodes of events. All single events of a zone share one node, so many of them cost little.
 func eventNodes(calendar string, events []Event, own *time.Location) (nodes []node) {
 	once := map[*time.Location]*stretches{}
 	for _, e := range events {
@@ -49,7 +50,8 @@ func eventNodes(calendar string, events []Event, own *time.Location) (nodes []no
 	return nodes
 }
 
-// recurring returns the node of a recurring event. A long event is cut into days, and the union joins the days again.
+// recurring returns the node of a recurring event. An event over several days is cut into days, and the union joins
+// them again.
 func (e Event) recurring(z *zone, label string) node {
 	first := face.FloorDiv(e.Start, daySeconds)
 	from, length := e.Start-first*daySeconds, e.End-e.Start

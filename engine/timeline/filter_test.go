@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// holds reads a filter for one date, field by field.
+// holds reports whether a date passes a filter, which it reads field by field.
 func holds(days []string, f face.Filter, date time.Time) bool {
 	weekday := date.Weekday().String()[:3]
 	if len(days) > 0 && !slices.Contains(days, weekday) {
@@ -62,7 +62,7 @@ func filterSubject(days []string, f face.Filter, from, to int) subject {
 	}
 }
 
-// filterSubjects are the windows that people ask for.
+// filterSubjects are windows that users often ask for.
 func filterSubjects() []subject {
 	const day = 24 * 60
 	return []subject{
@@ -132,7 +132,7 @@ func randomFilter(t *rapid.T) ([]string, face.Filter) {
 	return days, f
 }
 
-// TestRandomFiltersAgainstAWalkOverEveryMinute lays a validity over a random window, and a second window beside it.
+// TestRandomFiltersAgainstAWalkOverEveryMinute bounds a random window by a validity, and joins it with a second window.
 func TestRandomFiltersAgainstAWalkOverEveryMinute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zone, w := randomWorld(t)
@@ -162,7 +162,7 @@ func TestRandomFiltersAgainstAWalkOverEveryMinute(t *testing.T) {
 	})
 }
 
-// valid keeps the part between the bounds of a window: from a date on, and until an instant.
+// valid keeps the part of a track between the bounds of a window: from a date on, and until an instant.
 func (w *world) valid(t track, spec timeline.WindowSpec) track {
 	from, to := 0, len(t.on)
 	if date, err := time.Parse(time.DateOnly, spec.ValidFrom); err == nil {

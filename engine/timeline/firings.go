@@ -11,7 +11,7 @@ import (
 // Firings are the instants of a cron in a zone.
 type Firings struct{ repeat *repeat }
 
-// ParseFirings returns the firings of a cron: five fields or a descriptor. An error names fldPath.
+// ParseFirings returns the firings of a cron in five fields or of a descriptor. Errors name fldPath.
 func ParseFirings(expr string, loc *time.Location, fldPath *field.Path) (Firings, field.ErrorList) {
 	c, err := face.ParseCron(expr)
 	if err != nil {
@@ -20,7 +20,8 @@ func ParseFirings(expr string, loc *time.Location, fldPath *field.Path) (Firings
 	return Firings{&repeat{zone: zoneOf(loc), cron: c}}, nil
 }
 
-// Around returns the last firing at or before the instant, and the first after it, or a zero time.
+// Around returns the last firing at or before the instant, and the first firing after it. A missing firing is a zero
+// time.
 func (f Firings) Around(at time.Time) (last, next time.Time) {
 	u := toSeconds(at)
 	return toTime(f.repeat.previous(u)), toTime(f.repeat.next(u))

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// TestFormsOfCron holds pairs of expressions that mean the same: their changes over a year are equal.
+// TestFormsOfCron has pairs of expressions with the same meaning: their changes over a year are equal.
 func TestFormsOfCron(t *testing.T) {
 	tests := []struct{ form, same string }{
 		{"0 8 * * 7", "0 8 * * 0"},
@@ -61,7 +61,7 @@ func TestParseDuration(t *testing.T) {
 	tests := []struct {
 		text string
 		want time.Duration
-		err  string // a part of it; every error names the text
+		err  string // a part of the error; every error names the text
 	}{
 		{"1d", day, ""},
 		{"1w", 7 * day, ""},

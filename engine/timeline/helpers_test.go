@@ -62,7 +62,7 @@ func mustCalendar(t fataler, name string, spec timeline.CalendarSpec) timeline.T
 	return c
 }
 
-// utc reads an RFC 3339 instant; the empty text is the zero time.
+// utc parses an RFC 3339 instant; an empty text gives the zero time.
 func utc(t fataler, text string) time.Time {
 	t.Helper()
 	if text == "" {

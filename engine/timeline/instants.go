@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// Earliest returns the earlier of two instants; a zero instant does not count.
+// Earliest returns the earlier of two instants. A zero instant is ignored.
 func Earliest(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b

@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// TestTheEarlierOfTwoInstants is that of those that there are; the later one is the later one.
+// TestTheEarlierOfTwoInstants: Earliest ignores zero instants, and Later returns the later instant.
 func TestTheEarlierOfTwoInstants(t *testing.T) {
 	never, first := time.Time{}, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	second := first.Add(1)
@@ -28,7 +28,8 @@ func TestTheEarlierOfTwoInstants(t *testing.T) {
 	}
 }
 
-// TestAroundAnHourThatIsRepeated: a cron of every hour fires in it twice, and the firing before is that of the first time.
+// TestAroundAnHourThatIsRepeated: a cron of every hour fires twice in the repeated hour, and the window before the
+// second firing is the window of the first firing.
 func TestAroundAnHourThatIsRepeated(t *testing.T) {
 	hourly := mustWindow(t, timeline.WindowSpec{Name: "hourly", Cron: "30 * * * *", Duration: 10 * time.Minute}, "Europe/Berlin")
 	check(t, hourly, []moment{

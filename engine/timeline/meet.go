@@ -2,8 +2,9 @@ package timeline
 
 import "time"
 
-// Apart reports whether two timelines are certainly never on at the same time from one instant until another. It looks
-// at parts of unions at most that many times, and is not certain beyond that. It returns the remaining number of looks.
+// Apart reports whether two timelines are certainly never on at the same time from one instant until another. looks
+// bounds the number of looks at parts of unions; if more are needed, Apart returns false. left is the number of
+// remaining looks.
 func Apart(a, b Timeline, from, until time.Time, looks int) (apart bool, left int) {
 	aParts, bParts := partsOf(a.node()), partsOf(b.node())
 	for at, end := toSeconds(from), toSeconds(until); at < end; {
@@ -26,7 +27,7 @@ func Apart(a, b Timeline, from, until time.Time, looks int) (apart bool, left in
 	return true, looks
 }
 
-// partsOf returns the nodes of which one is on whenever the node is.
+// partsOf returns the parts of a node: the node is on whenever one of them is on.
 func partsOf(n node) []node {
 	if outer, ok := n.(*not); ok {
 		if inner, ok := outer.inner.(*not); ok {
@@ -43,7 +44,8 @@ func partsOf(n node) []node {
 	return []node{n}
 }
 
-// firstOn reports whether one of the nodes is on at the instant, and if not, when the first of them will be.
+// firstOn reports whether one of the nodes is on at the instant. If not, edge is the first instant at which one of them
+// will be on.
 func firstOn(nodes []node, at int64) (on bool, edge int64) {
 	edge = forever
 	for _, n := range nodes {

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// Names of the two edges of a pair, as State.Name gives them.
+// Names of the two edges of a pair, as in State.Name.
 const (
 	Upscale   = "upscale"
 	Downscale = "downscale"
@@ -37,23 +37,24 @@ func Pair(upscale, downscale string, loc *time.Location, fldPath *field.Path) (T
 	}, nil
 }
 
-// pair is the wall-clock set of a cron pair.
+// pair is the clock-face rule of a cron pair.
 type pair struct {
 	up, down *face.Cron
-	// winning holds the firings of up, less whole days on which all of them tie with down.
+	// winning holds the firings of up without the days on which every firing of up ties with a firing of down.
 	winning *face.Cron
 	// ties is true if winning may still hold single firings that tie.
 	ties bool
 	// off is true if every firing of up ties: the pair is never on.
 	off bool
-	// onLabel and offLabel are responsible for the states.
+	// onLabel and offLabel are the labels of the two states.
 	onLabel, offLabel string
 }
 
 func newPair(up, down *face.Cron, onLabel, offLabel string) *pair {
 	p := &pair{up: up, down: down, winning: up, ties: true, onLabel: onLabel, offLabel: offLabel}
 	if up.ClockWithin(down) {
-		// On a day of both, every firing of up ties; on a day of up alone none does.
+		// On a day with firings of both crons, every firing of up ties. On a day with firings of up only, no firing
+		// ties.
 		var ok bool
 		p.winning, ok = up.NeverOnDaysOf(down)
 		p.ties, p.off = false, !ok
@@ -77,11 +78,11 @@ func (p *pair) look(reading int64, d direction) (bool, int64) {
 	var ok bool
 	switch {
 	case on && d == forward:
-		edge, ok = p.down.From(reading) // where down fires the state is off
+		edge, ok = p.down.From(reading) // the run ends at the next firing of down
 	case on:
-		edge, ok = p.up.From(lastDown + 1) // nothing ties between the last downscale and now
+		edge, ok = p.up.From(lastDown + 1) // no firing of up ties between the last firing of down and the reading
 	case d == forward:
-		edge, ok = p.winFrom(reading) // where up wins the state is on
+		edge, ok = p.winFrom(reading) // the run ends at the next winning firing of up
 	default:
 		edge, ok = p.winUpTo(reading)
 		if ok {
@@ -102,8 +103,8 @@ func (p *pair) last(reading int64) (on bool, lastDown int64) {
 	return up > down, down
 }
 
-// winFrom returns the first firing of up at or after the reading that does not tie. A day of up that reaches the loop
-// has at least one, so the loop stays within two such days.
+// winFrom returns the first firing of up at or after the reading that does not tie. If the loop is reached, every day
+// of winning has at least one such firing, so the loop covers at most two of these days.
 func (p *pair) winFrom(reading int64) (int64, bool) {
 	w, ok := p.winning.From(reading)
 	for ok && p.ties && p.down.Fires(w) {

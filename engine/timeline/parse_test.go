@@ -34,7 +34,7 @@ func TestLoadZone(t *testing.T) {
 	}
 }
 
-// problems writes errors as "field: type", and the details of the only one apart.
+// problems returns errors in the form "field: type". If there is only one error, detail is its detail.
 func problems(errs field.ErrorList) (list []string, detail string) {
 	for _, err := range errs {
 		list = append(list, err.Field+": "+string(err.Type))

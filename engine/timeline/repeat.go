@@ -6,21 +6,21 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// repeat is a window that opens at every firing of a cron and stays open for a length of elapsed time. Openings that
-// come while it is open, or at the moment it would close, prolong it.
+// repeat is a window that opens at every firing of a cron and stays open for a length of elapsed time. A firing while
+// the window is open, or at the moment when it would close, keeps it open for the length again.
 type repeat struct {
 	zone   *zone
 	cron   *face.Cron
 	length int64 // seconds
 	label  string
 
-	// hourly: the cron names every hour, so it also fires in the repeated hour of a fold.
+	// hourly is true if the cron names every hour. Such a cron also fires in an hour that a fall-back repeats.
 	hourly  bool
 	stretch stretch
 }
 
-// stretch is the rule for the openings of a repeat that are known to form one run: in a stretch, neighbouring openings are
-// never further apart than the window is long. So only the first and the last opening of a stretch are looked at.
+// stretch is the rule by which openings are known to belong to one run. In a stretch, neighbouring openings are never
+// further apart than the length of the window. So only the first and the last opening of a stretch are looked at.
 type stretch uint8
 
 const (
@@ -38,7 +38,7 @@ func newRepeat(loc *time.Location, c *face.Cron, length time.Duration, label str
 	switch overnight := c.WidestOvernight(); {
 	case c.WidestWithinDay()*minuteSeconds > r.length:
 		return r
-	case overnight+2*maxOffset <= r.length: // whatever the zone's clock does meanwhile
+	case overnight+2*maxOffset <= r.length: // this holds whatever the zone's clock does overnight
 		return &settled{node: r, from: always}
 	case overnight <= r.length:
 		r.stretch = oneOffset
@@ -57,7 +57,7 @@ func (r *repeat) state(at int64) (bool, string) {
 }
 
 func (r *repeat) look(at int64, d direction) (bool, int64) {
-	opened := r.previous(at) // an earlier opening would have closed earlier
+	opened := r.previous(at) // the window of an earlier opening would have closed earlier
 	on := at-opened < r.length
 	switch {
 	case on && d == forward:
@@ -71,7 +71,7 @@ func (r *repeat) look(at int64, d direction) (bool, int64) {
 	}
 }
 
-// end returns the end of the run that the opening is part of.
+// end returns the end of the run that contains the opening.
 func (r *repeat) end(opening int64) int64 {
 	cycle := int64(gregorianSeconds)
 	if r.stretch == oneOffset && r.length < yearSeconds {
@@ -92,13 +92,13 @@ func (r *repeat) end(opening int64) int64 {
 
 const (
 	yearSeconds = 365 * daySeconds
-	// seasonsSeconds is the time after which a run never ends, if the window is shorter than a year. By then the changes of the
-	// zone's clock have met every kind of year, followed by every kind of year that can follow it: kinds of years repeat
-	// after 28 years, until a century without a leap day.
+	// seasonsSeconds is the length after which a run is known to be endless, if the window is shorter than a year.
+	// Within this time, the changes of the zone's clock have met every kind of year, followed by every kind of year
+	// that can follow it: kinds of years repeat after 28 years, except around a century without a leap day.
 	seasonsSeconds = 64 * 366 * daySeconds
 )
 
-// start returns the start of the run that the opening is part of.
+// start returns the start of the run that contains the opening.
 func (r *repeat) start(opening int64) int64 {
 	for opening > earliest {
 		first := r.firstOfStretch(opening)
@@ -113,7 +113,7 @@ func (r *repeat) start(opening int64) int64 {
 	return always
 }
 
-// lastOfStretch returns the last opening of the stretch that the opening is part of.
+// lastOfStretch returns the last opening of the stretch that contains the opening.
 func (r *repeat) lastOfStretch(opening int64) int64 {
 	if r.stretch == oneOpening {
 		return opening
@@ -124,13 +124,13 @@ func (r *repeat) lastOfStretch(opening int64) int64 {
 		return forever
 	case r.stretch == oneOffset:
 		return r.previous(end - 1)
-	case !r.cron.Fires(opening + offset): // a gap has moved it here, perhaps from another day
+	case !r.cron.Fires(opening + offset): // a gap has moved the opening here, perhaps from another day
 		return opening
 	}
 	return r.previous(min(midnight(opening+offset)+daySeconds-offset, end) - 1)
 }
 
-// firstOfStretch returns the first opening of the stretch that the opening is part of.
+// firstOfStretch returns the first opening of the stretch that contains the opening.
 func (r *repeat) firstOfStretch(opening int64) int64 {
 	if r.stretch == oneOpening {
 		return opening
@@ -141,17 +141,17 @@ func (r *repeat) firstOfStretch(opening int64) int64 {
 		return always
 	case r.stretch == oneOffset:
 		return r.next(begin - 1)
-	case !r.cron.Fires(opening + offset): // a gap has moved it here, perhaps from another day
+	case !r.cron.Fires(opening + offset): // a gap has moved the opening here, perhaps from another day
 		return opening
 	}
 	first := r.next(max(midnight(opening+offset)-offset, begin) - 1)
-	if !r.cron.Fires(first + offset) { // the same, with the first of the day
+	if !r.cron.Fires(first + offset) { // a gap has moved the first opening of the day here
 		return r.next(first)
 	}
 	return first
 }
 
-// midnight returns the reading at which the day of the reading begins.
+// midnight returns the reading of the midnight at which the reading's day begins.
 func midnight(reading int64) int64 { return face.FloorDiv(reading, daySeconds) * daySeconds }
 
 // next returns the first opening strictly after the instant.
@@ -180,8 +180,9 @@ func (r *repeat) previous(at int64) int64 {
 	return opening
 }
 
-// nextHourly is next for a cron that fires again in a repeated hour: it looks for the reading in the period of one
-// offset after the other. A reading skipped between two periods fires at the start of the second.
+// nextHourly does the work of next for a cron that fires again in a repeated hour. It looks for the reading in one
+// period of equal offset after the other. A reading that is skipped between two periods fires at the start of the
+// second period.
 func (r *repeat) nextHourly(at int64) int64 {
 	offset, _, end := r.zone.period(at)
 	start := at + 1
@@ -201,7 +202,7 @@ func (r *repeat) nextHourly(at int64) int64 {
 	}
 }
 
-// previousHourly is previous for a cron that fires again in a repeated hour.
+// previousHourly does the work of previous for a cron that fires again in a repeated hour.
 func (r *repeat) previousHourly(at int64) int64 {
 	offset, start, _ := r.zone.period(at)
 	highest := at + offset
@@ -215,7 +216,7 @@ func (r *repeat) previousHourly(at int64) int64 {
 		}
 		last := start - 1
 		before, beforeStart, _ := r.zone.period(last)
-		if reading > last+before { // skipped by the gap between the two periods
+		if reading > last+before { // the gap between the two periods skips the reading
 			return start
 		}
 		offset, start, highest = before, beforeStart, last+before

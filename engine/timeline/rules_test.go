@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// moment is a question and its answer; empty instants are those of an unbounded state.
+// moment is an instant with the expected state. An empty begin or end means that the state has none.
 type moment struct {
 	at     string
 	active bool
@@ -214,7 +214,7 @@ func TestWindow(t *testing.T) {
 			moments: []moment{{"2018-02-18T01:45:00Z", false, "2018-02-12T01:30:00Z", "2018-02-18T03:00:00Z", ""}},
 		},
 		{
-			// at 20:00, 00:00 and then 12:00
+			// The openings are at 20:00, 00:00 and then 12:00.
 			reason: "openings of the day that Apia skipped are one, as the next day begins, and not of that day's own",
 			spec:   timeline.WindowSpec{Name: "a", Cron: "0 12,20 * * *", Duration: 8 * hour}, zone: "Pacific/Apia",
 			moments: []moment{

@@ -14,7 +14,7 @@ var (
 )
 
 // ParseDuration parses a positive duration of numbers with the units w, d, h, m, s and ms, such as 1d12h. A day is 24
-// hours and a week 7 days of elapsed time, whatever clocks show.
+// hours of elapsed time and a week is 7 such days, even if clocks change.
 func ParseDuration(text string) (time.Duration, error) {
 	total, err := ParseDurationOrZero(text)
 	if err == nil && total == 0 {
@@ -23,7 +23,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total, err
 }
 
-// ParseDurationOrZero reads a duration as ParseDuration does, or zero with a unit, such as 0s.
+// ParseDurationOrZero parses a duration like ParseDuration, but also accepts zero with a unit, such as 0s.
 func ParseDurationOrZero(text string) (time.Duration, error) {
 	if !durationForm.MatchString(text) {
 		return 0, fmt.Errorf("duration %q must be positive numbers with the units w, d, h, m, s or ms, such as 1d12h", text)
@@ -49,7 +49,7 @@ func ParseDurationOrZero(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// durationText writes a duration without the zeros at its end: 4h, 1h30m.
+// durationText returns a duration as text without zero units at its end: 4h, 1h30m.
 func durationText(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -1,9 +1,9 @@
-// Package timeline answers every question about when. A Timeline is a function from instants to on or off, built from
-// windows, cron pairs and calendars. It returns the state at an instant with its begin and end, and the next change.
-// Answers are computed from the rules themselves (cron fields, the Gregorian calendar, the zone's transitions), never
-// by walking a bounded look-back, so a yearly pair or a 29 February window is as exact as a daily one. A change is a
-// change of the merged result: windows that touch or overlap have no edge between them. Intervals are half-open,
-// [start, end). The package has no clock: the instant is always an argument.
+// Package timeline evaluates times: windows, cron pairs and calendars. A Timeline is a function from instants to on or
+// off. It returns the state at an instant with the begin and end of the state, and the next change. Answers are
+// computed from the rules themselves (cron fields, the Gregorian calendar, the zone's transitions), never by walking
+// back over a limited time, so a yearly pair or a 29 February window is as exact as a daily one. A change is a change
+// of the merged result: windows that touch or overlap have no edge between them. Intervals are half-open, [start, end).
+// The package has no clock: the instant is always an argument.
 //
 // Local wall-clock rules. An edge named by a wall-clock reading happens at the first instant when the zone's clock
 // shows that reading or a later one. So an edge inside a spring-forward gap happens at the end of the gap, and an edge
@@ -27,12 +27,13 @@ type Timeline struct {
 type State struct {
 	// Active reports whether the timeline is on.
 	Active bool
-	// Since is the instant of the last change, at or before the instant asked for. Zero: since forever.
+	// Since is the instant of the last change, at or before the given instant. Zero: the state has always been the
+	// same.
 	Since time.Time
-	// Until is the instant of the next change, after the instant asked for. Zero: for ever.
+	// Until is the instant of the next change, after the given instant. Zero: the state never changes.
 	Until time.Time
-	// Name is the window, calendar entry or pair edge ("upscale", "downscale") responsible for the state; empty without
-	// one, as between windows.
+	// Name is the window, calendar entry or pair edge ("upscale", "downscale") that causes the state. It is empty if
+	// there is no such cause, as between windows.
 	Name string
 }
 
@@ -68,13 +69,13 @@ func (t Timeline) node() node {
 	return t.root
 }
 
-// node is a rule of a timeline. Instants are seconds since the Unix epoch. A rule of the clock face, which a wall turns
-// into one of instants, takes wall-clock readings in their place.
+// node is a rule of a timeline. Instants are seconds since the Unix epoch. A rule of the clock face takes wall-clock
+// readings instead of instants; a wall turns it into a rule of instants.
 type node interface {
 	// state returns whether the rule is on at the instant, and the responsible label.
 	state(at int64) (on bool, label string)
-	// look returns the state at the instant together with the edge of its run in the given direction: forward the
-	// first instant after it with the other state, backward the first instant of the run itself.
+	// look returns the state at the instant, and an edge of the state's run. With forward, the edge is the first
+	// instant after the run. With backward, it is the first instant of the run.
 	look(at int64, d direction) (on bool, edge int64)
 }
 
@@ -90,9 +91,9 @@ const (
 	backward
 )
 
-// forever and always mark edges that do not exist. Time begins at the Unix epoch, which spares policies the local mean
-// times of the nineteenth century, and ends with the year 9999, the last that RFC 3339 can write: edges outside count as
-// not existing, and instants outside as the nearest inside.
+// forever and always stand for edges that do not exist. Time begins at the Unix epoch, which spares policies the local
+// mean times of the nineteenth century. Time ends with the year 9999, the last year that RFC 3339 can write. Edges
+// outside this time count as missing, and instants outside as the nearest instant inside.
 const (
 	forever = int64(1)<<62 - 1
 	always  = -forever
@@ -115,7 +116,8 @@ func (d direction) nearer(a, b int64) int64 {
 	return max(a, b)
 }
 
-// beyond returns the last instant on the far side of an edge that is still next to it.
+// beyond returns the instant directly outside an edge, in the direction. A backward edge is the first instant of a run,
+// so the instant before it is outside.
 func (d direction) beyond(edge int64) int64 {
 	if d == forward {
 		return edge

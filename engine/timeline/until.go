@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// localInstants are the forms of a local date and time.
+// localInstants are the accepted forms of a local date and time.
 var localInstants = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
 
-// ParseUntil returns the end of a period: an RFC 3339 instant, a local date and time in the zone, or a local date,
-// which is included as in a window. It returns a zero time for an empty text.
+// ParseUntil parses the end of a period: an RFC 3339 instant, a local date and time in the zone, or a local date. A
+// date is included in the period, as in a window. It returns a zero time for an empty text.
 func ParseUntil(text string, loc *time.Location) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -1,10 +1,10 @@
 package timeline
 
-// wall is a set of wall-clock readings seen from a zone. An edge happens when zone.high reaches it, so the state at an
-// instant is the set's state at the highest reading shown so far.
+// wall is a clock-face rule in a zone. An edge happens when zone.high reaches the edge's reading. So the state at an
+// instant is the state of the rule at the highest reading shown so far.
 type wall struct {
 	zone *zone
-	set  node // of readings
+	set  node // its instants are readings
 }
 
 func (n *wall) state(at int64) (bool, string) { return n.set.state(n.zone.high(at)) }
@@ -17,7 +17,7 @@ func (n *wall) look(at int64, d direction) (bool, int64) {
 	return on, n.start(on, edge)
 }
 
-// end turns the end of a run on the clock face into an instant. Runs that a gap swallows do not count.
+// end returns the instant at which a run on the clock face ends. Runs that lie inside a gap are skipped.
 func (n *wall) end(on bool, edge int64) int64 {
 	for edge < latest {
 		at, exact := n.zone.instant(edge)
@@ -33,8 +33,8 @@ func (n *wall) end(on bool, edge int64) int64 {
 	return forever
 }
 
-// start turns the start of a run on the clock face into an instant. If a gap swallowed the time before the run, the run
-// goes on beyond the gap.
+// start returns the instant at which a run on the clock face starts. If the time directly before the run lies inside a
+// gap, the run is joined with the run before the gap if that has the same state.
 func (n *wall) start(on bool, edge int64) int64 {
 	for edge > earliest {
 		at, _ := n.zone.instant(edge)

@@ -7,18 +7,18 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// weekSpan is one stretch of the week, in seconds after Monday midnight. to may run into the next week.
+// weekSpan is one range of the week, in seconds after Monday midnight. to may be in the next week.
 type weekSpan struct{ from, to int64 }
 
-// weekly is a pattern that repeats every week: the instants of the week at which the state changes.
+// weekly is a pattern that repeats every week. It has the times of the week at which the state changes.
 type weekly struct {
 	spans []weekSpan
 	edges []int64 // ascending, in [0, a week); the state toggles at each
-	first bool    // the state before the first edge, which is also the state after the last
+	first bool    // the state before the first edge; it is also the state after the last edge
 	label string
 }
 
-// newWeekly merges the spans: those that touch or overlap, also around the end of the week, have no edge between them.
+// newWeekly merges the spans. Spans that touch or overlap have no edge between them, even around the end of the week.
 func newWeekly(label string, spans []weekSpan) *weekly {
 	w := &weekly{spans: spans, label: label}
 	var parts []weekSpan
@@ -41,7 +41,8 @@ func newWeekly(label string, spans []weekSpan) *weekly {
 	return w.joinEnds()
 }
 
-// joinEnds makes the end of the week and its beginning the same point.
+// joinEnds moves an edge at the end of the week to the beginning of the week, which is the same point. If there is an edge
+// at the beginning too, the two cancel out, and both are removed.
 func (w *weekly) joinEnds() *weekly {
 	last := len(w.edges) - 1
 	if len(w.edges) == 0 || w.edges[last] != weekSeconds {
@@ -81,7 +82,8 @@ func (w *weekly) look(reading int64, d direction) (bool, int64) {
 	}
 }
 
-// locate returns the reading of the Monday midnight before, the state, and the index of the first edge after.
+// locate returns the reading of the last Monday midnight, the state at the reading, and the index of the first edge
+// after the reading.
 func (w *weekly) locate(reading int64) (monday int64, on bool, next int) {
 	const firstMonday = 4 * daySeconds // 1970-01-05
 	offset := face.FloorMod(reading-firstMonday, weekSeconds)

@@ -11,32 +11,33 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// WindowSpec describes a window in exactly one of three forms: days and the times From and To, Cron with Duration or Until, or Start and
-// End.
+// WindowSpec describes a window in exactly one of three forms: Days with the times From and To; Cron with Duration or
+// Until; or Start and End.
 type WindowSpec struct {
-	// Name is for messages; it may be empty.
+	// Name is the name in messages; it may be empty.
 	Name string
 	// Days are the weekdays on which the window starts: Mon, Tue, Wed, Thu, Fri, Sat, Sun. Empty: every day.
 	Days []string
-	// Filter takes some of these days.
+	// Filter selects some of these days.
 	Filter face.Filter
-	// From and To are wall-clock times, 15:04 or 15:04:05. A To that is not after From is a time of the next day.
-	// To may be 24:00. Without both, with some days given, the window is open on the whole of them.
+	// From and To are wall-clock times, 15:04 or 15:04:05. If To is not after From, it is a time of the next day. To
+	// may be 24:00. If both are empty and days are given, the window is open on these whole days.
 	From, To string
 	// Cron opens the window at each firing: five fields or a descriptor.
 	Cron string
-	// Duration is the elapsed time for which a firing keeps the window open: whole seconds.
+	// Duration is the elapsed time, in whole seconds, for which a firing keeps the window open.
 	Duration time.Duration
-	// Until closes the window at each firing: five fields or a descriptor. If both fire in the same minute, the window is closed.
+	// Until closes the window at each firing: five fields or a descriptor. If Cron and Until fire in the same minute,
+	// the window is closed.
 	Until string
 	// Start and End are two dates (2006-01-02, End included) or two RFC 3339 instants (End excluded).
 	Start, End string
-	// ValidFrom and ValidUntil bound the window, as Start and End do; either may be empty.
+	// ValidFrom and ValidUntil bound the window, in the form of Start and End. Each may be empty.
 	ValidFrom, ValidUntil string
 }
 
-// ParseWindow returns the timeline that is on while the window is open. Without a name, a short description is the name of its
-// states. Errors name the fields of WindowSpec in lower case under fldPath.
+// ParseWindow returns the timeline that is on while the window is open. If the window has no name, its states are named
+// by a short description. Errors name the fields of WindowSpec in lower case under fldPath.
 func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
 	forms, parse := spec.forms()
 	if len(forms) == 0 {
@@ -61,8 +62,8 @@ func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Time
 // builder makes the node of a window in a zone, under a label.
 type builder func(loc *time.Location, label string) node
 
-// forms returns the forms with a set field. parse parses the last of them: it returns a description of the window and
-// its builder.
+// forms returns the names of the forms of which a field is set. parse parses the last of these forms: it returns a
+// description of the window and its builder.
 func (s WindowSpec) forms() (forms []string, parse func(*field.Path) (string, builder, field.ErrorList)) {
 	filters := s.Filter.Fields()
 	if len(s.Days) > 0 || filters != "" || s.From != "" || s.To != "" {
@@ -103,8 +104,8 @@ func (s WindowSpec) parseDays(path *field.Path) (string, builder, field.ErrorLis
 	}, nil
 }
 
-// parseTimes parses the times of the day, in seconds: the opening of the window and its length. Without times it is the
-// whole day.
+// parseTimes parses the times of the day. It returns the opening of the window and its length, both in seconds. Without
+// times, the window is open all day.
 func (s WindowSpec) parseTimes(path *field.Path) (from, length int64, errs field.ErrorList) {
 	if s.From == "" && s.To == "" {
 		return 0, daySeconds, nil
@@ -149,7 +150,8 @@ func (s WindowSpec) parseCron(path *field.Path) (string, builder, field.ErrorLis
 	return fmt.Sprintf("%s for %s", s.Cron, durationText(s.Duration)), build, nil
 }
 
-// parseUntil reads the end of a window that opens with a cron. It is a pair, which is on between the two.
+// parseUntil parses the end of a window that a cron opens. The window becomes a pair, which is on from a firing of
+// opens until a firing of Until.
 func (s WindowSpec) parseUntil(opens *face.Cron, errs field.ErrorList, path *field.Path) (string, builder, field.ErrorList) {
 	closes, err := face.ParseCron(s.Until)
 	if err != nil {
@@ -168,7 +170,8 @@ func (s WindowSpec) parseUntil(opens *face.Cron, errs field.ErrorList, path *fie
 	return fmt.Sprintf("%s until %s", s.Cron, s.Until), build, nil
 }
 
-// parseValidity parses the bounds of the window. It returns a description and the function that cuts a node to them.
+// parseValidity parses the bounds of the window. It returns a description, and the function that limits a node to the
+// bounds.
 func (s WindowSpec) parseValidity(path *field.Path) (text string, cut func(*time.Location, node) node, errs field.ErrorList) {
 	if s.ValidFrom == "" && s.ValidUntil == "" {
 		return "", func(_ *time.Location, n node) node { return n }, nil
@@ -241,7 +244,7 @@ func (s WindowSpec) parseRange(path *field.Path) (string, builder, field.ErrorLi
 	return fmt.Sprintf("%s to %s", s.Start, s.End), build, nil
 }
 
-// parseBound reads a date, as the reading of its midnight, or an RFC 3339 instant.
+// parseBound parses a date or an RFC 3339 instant. A date is returned as the reading of its midnight.
 func parseBound(text string, path *field.Path) (seconds int64, isDate bool, errs field.ErrorList) {
 	if t, err := time.Parse(time.DateOnly, text); err == nil {
 		return t.Unix(), true, nil
@@ -257,7 +260,7 @@ func parseBound(text string, path *field.Path) (seconds int64, isDate bool, errs
 	return t.Unix(), false, nil
 }
 
-// parseClock reads a wall-clock time as seconds after midnight.
+// parseClock parses a wall-clock time into seconds after midnight.
 func parseClock(text string, midnightAsEnd bool, path *field.Path) (int64, field.ErrorList) {
 	if text == "" {
 		return 0, field.ErrorList{field.Required(path, "a time such as 08:00")}

@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// counted counts how often a node is looked at.
+// counted is a node that counts the looks at it.
 type counted struct {
 	node
 	looks *int
@@ -53,8 +53,8 @@ func TestEndlessWindowsAreNotSearched(t *testing.T) {
 	}
 }
 
-// The ends of many unions, and of timelines below calendars, are searched only on demand: a policy may have as many as
-// windows, each with as many looks.
+// TestWhatIsAskedRarelyIsNotSearched: the ends of unions made by Any, and of timelines below calendars, are searched
+// only on demand. A policy may have as many of these timelines as windows, and each search may need many looks.
 func TestWhatIsAskedRarelyIsNotSearched(t *testing.T) {
 	looks := 0
 	part := func(on ...string) Timeline {
@@ -80,7 +80,7 @@ func TestWhatIsAskedRarelyIsNotSearched(t *testing.T) {
 	}
 }
 
-// TestManyWindowsInARow are joined in whatever order they are, and end where the last one does.
+// TestManyWindowsInARow: windows that touch are joined in any order, and end where the last window ends.
 func TestManyWindowsInARow(t *testing.T) {
 	var all []Timeline
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -13,13 +13,14 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// worldKey names the ground truth of a zone in a year.
+// worldKey identifies the world of a zone in a year.
 type worldKey struct {
 	zone string
 	year int
 }
 
-// worldCache holds the worlds already walked (worldKey -> func() *world): a walk takes longer than most comparisons.
+// worldCache holds the worlds that exist already (worldKey -> func() *world), because making a world takes longer than
+// most comparisons.
 var worldCache sync.Map
 
 // worldOf returns the year with two months before and after it.
@@ -33,8 +34,8 @@ func worldOf(t fataler, zone string, year int) *world {
 	return build.(func() *world)()
 }
 
-// compare checks a timeline against its track: every interval of the world, and the three questions at the minutes
-// given.
+// compare checks a timeline against its track: every interval of the world, and the answers of the timeline at the
+// given minutes.
 func compare(t fataler, w *world, line timeline.Timeline, want track, minutes []int) {
 	t.Helper()
 	if want.valid >= len(want.on) {
@@ -102,7 +103,7 @@ func firstInstants(w *world, minutes []int) string {
 	return fmt.Sprintf("%d:%s", len(minutes), text)
 }
 
-// everyNth returns minutes across the world together with the neighbourhood of each change.
+// everyNth returns every n-th minute of the world, and the minutes around each change.
 func everyNth(n int, want track) []int {
 	var minutes []int
 	for m := 0; m < len(want.on); m += n {
@@ -118,7 +119,7 @@ func weekdays(days ...time.Weekday) func(time.Time) bool {
 	return func(date time.Time) bool { return slices.Contains(days, date.Weekday()) }
 }
 
-// subject is a timeline with the way to find its truth.
+// subject is a timeline with a function that finds its true states.
 type subject struct {
 	name  string
 	build func(fataler, string) timeline.Timeline
@@ -215,12 +216,13 @@ func betweenDates(date time.Time, first, last string) bool {
 	return text >= first && text <= last
 }
 
-// yearZones differ in their rules: Europe, America, half an hour, a gap at midnight, none.
+// yearZones have different rules: a European zone, an American zone, a clock change of half an hour, a gap at midnight,
+// and no clock change.
 func yearZones() []string {
 	return []string{"Europe/Skopje", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"}
 }
 
-// chosen says whether a subject is looked at in a world: everywhere, or with -short (make mutate) in one of five.
+// chosen reports whether a subject is checked in a world: always, or with -short (make mutate) in one of five worlds.
 func chosen(world, subject int) bool { return !testing.Short() || (world+subject)%5 == 0 }
 
 func TestWholeYearsAgainstAWalkOverEveryMinute(t *testing.T) {
@@ -240,7 +242,7 @@ func TestWholeYearsAgainstAWalkOverEveryMinute(t *testing.T) {
 
 func TestWorldsWithOddGaps(t *testing.T) {
 	for i, place := range []worldKey{
-		{"Pacific/Apia", 2011},      // 30 December 2011 never was
+		{"Pacific/Apia", 2011},      // 30 December 2011 did not exist there
 		{"Africa/Cairo", 2026},      // the gap is at midnight, of a Friday
 		{"Asia/Beirut", 2026},       // the gap is at midnight
 		{"Africa/Casablanca", 2026}, // a fold and a gap around Ramadan
@@ -281,7 +283,7 @@ func TestARestartAtAnyMinuteFindsTheStateOfRunningThrough(t *testing.T) {
 	}
 }
 
-// The fields of random crons are chosen to fall into gaps and folds, to touch and to overlap.
+// randomCron draws a cron whose firings often fall into gaps and folds, touch and overlap.
 func randomCron(t *rapid.T, label string) string {
 	minute := rapid.SampledFrom([]string{"0", "30", "*/15", "*/7", "5,35", "*", "0-20", "59"})
 	hour := rapid.SampledFrom([]string{"*", "2", "0-5", "8-17", "*/3", "23", "0", "1,3", "1-2"})

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// easters are Easter Sundays of the worlds that are walked, and the earliest and the latest there can be.
+// easters has the Easter Sundays of the tested years, and the earliest and the latest possible Easter Sunday.
 var easters = map[int]string{1970: "03-29", 1981: "04-19", 2010: "04-04", 2011: "04-24", 2012: "04-08", 2025: "04-20", 2026: "04-05",
 	2027: "03-28", 2038: "04-25",
 	2049: "04-18", 2076: "04-19", 2103: "03-25", 2104: "04-13", 2105: "04-05", 2285: "03-22"}
@@ -37,7 +37,7 @@ func TestEaster(t *testing.T) {
 	}
 }
 
-// movedTo is where a date goes that does not stay at the weekend.
+// movedTo returns the day to which a date at the weekend is moved.
 func movedTo(date time.Time) time.Time {
 	for date.Weekday() == time.Saturday || date.Weekday() == time.Sunday {
 		date = date.AddDate(0, 0, 1)
@@ -45,7 +45,7 @@ func movedTo(date time.Time) time.Time {
 	return date
 }
 
-// yearlyOf are the days of an entry in the years around one, counted day by day.
+// yearlyOf returns the days of an entry in the years around a given year, found day by day.
 func yearlyOf(t fataler, y face.Yearly, around int) map[time.Time]bool {
 	days := map[time.Time]bool{}
 	for year := around - 1; year <= around+1; year++ {
@@ -67,7 +67,7 @@ func yearlyOf(t fataler, y face.Yearly, around int) map[time.Time]bool {
 					break
 				}
 			}
-		case int(at(y.Month, y.Day).Month()) == y.Month: // not 29 February of other years
+		case int(at(y.Month, y.Day).Month()) == y.Month: // the month has the day: 29 February exists in leap years only
 			all = append(all, at(y.Month, y.Day))
 		}
 		for _, d := range all {

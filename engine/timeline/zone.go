@@ -17,13 +17,13 @@ const (
 	daySeconds    = face.DaySeconds
 	weekSeconds   = 7 * daySeconds
 
-	// maxOffset bounds a zone's distance from UTC. The widest in use is 15 h 13 min.
+	// maxOffset is larger than the distance of any zone from UTC. The largest distance in use is 15 h 13 min.
 	maxOffset = 26 * 60 * minuteSeconds
 )
 
-// LoadZone returns the IANA time zone of that name; the empty name is UTC. Names that mean something else on every
-// machine ("Local" and its like) and unknown names are errors. A zone is loaded once and shared: windows of the same
-// *time.Location are merged on the clock face.
+// LoadZone returns the IANA time zone of that name; the empty name is UTC. Unknown names are errors, and so are names
+// such as "Local" that depend on the machine. A zone is loaded once and shared: windows of the same *time.Location are
+// merged on the clock face.
 func LoadZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
@@ -36,7 +36,7 @@ func LoadZone(name string) (*time.Location, error) {
 	if loc, ok := locations.Load(name); ok {
 		return loc.(*time.Location), nil
 	}
-	if path.Clean(name) != name { // one of endless other spellings, which a machine's own database may accept
+	if path.Clean(name) != name { // one of many spellings that a machine's own database may accept
 		return nil, fmt.Errorf("time zone %q is no IANA name, such as Europe/Skopje", name)
 	}
 	loc, err := time.LoadLocation(name)
@@ -47,7 +47,8 @@ func LoadZone(name string) (*time.Location, error) {
 	return shared.(*time.Location), nil
 }
 
-// locations are the zones loaded so far, by name. Package time loads a zone again each time, and one takes kilobytes. There are no more
+// locations are the zones loaded so far, by name. Without it, package time would load a zone anew for each call, at
+// kilobytes each. The zone database bounds its size.
 // than the database has.
 var locations sync.Map
 
@@ -55,15 +56,17 @@ var locations sync.Map
 // the same date and time.
 type zone struct {
 	loc *time.Location
-	// starts are the instants when the offset from UTC changes, ascending; the first is always. offsets are those from then on.
+	// starts are the instants when the offset from UTC changes, ascending; the first one is always. offsets has the
+	// offset from each start on.
 	starts  []int64
 	offsets []int32
-	// repeats is true if the clock still changes after steady, and so for ever, in the Gregorian cycle.
+	// repeats is true if the clock still changes after steady. Its changes then repeat with the Gregorian cycle for
+	// ever.
 	repeats bool
 }
 
-// zones are the tables of the zones in use, by location. Package time follows the yearly rules of a zone anew for each question, which
-// takes a microsecond; a table takes 13 kB.
+// zones are the tables of the zones in use, by location. Without a table, package time evaluates the yearly rules of a
+// zone for each question, which takes a microsecond. A table takes 13 kB.
 var zones sync.Map
 
 func zoneOf(loc *time.Location) *zone {
@@ -75,9 +78,11 @@ func zoneOf(loc *time.Location) *zone {
 }
 
 const (
-	// tableFrom is where the tables of zones begin, 1950-01-01T00:00:00Z: a window that is open in 1970 may have opened ten years before.
+	// tableFrom is the begin of the tables, 1950-01-01T00:00:00Z. It is before 1970, because a window that is open in
+	// 1970 may have opened ten years before.
 	tableFrom = int64(-631152000)
-	// tableTo is where they end: with a Gregorian cycle after steady, and the first change of the clock after that.
+	// tableTo is the end of the tables: a Gregorian cycle after steady, and then the time until the first change of the
+	// clock.
 	tableTo = steady + gregorianSeconds + 2*366*daySeconds
 )
 
@@ -96,8 +101,8 @@ func newZone(loc *time.Location) *zone {
 	return z
 }
 
-// periodIn returns the offset from UTC in force at the instant, and an instant after it until which it stays in force.
-// The offset may go on after end, but not change before.
+// periodIn returns the offset from UTC in force at the instant, and the end of the time for which it stays in force.
+// The offset may stay the same after end, but does not change before.
 func periodIn(loc *time.Location, at int64) (offset int32, end int64) {
 	t := time.Unix(at, 0).In(loc)
 	_, seconds := t.Zone()
@@ -107,14 +112,15 @@ func periodIn(loc *time.Location, at int64) (offset int32, end int64) {
 	}
 	end = bound.Unix()
 	if end <= at {
-		// Where a zone follows yearly rules, package time ends the last period of a year after 365 days, and so too
-		// early for the last day of a leap year.
+		// In a zone with yearly rules, package time ends the last period of a year after 365 days. In a leap year that
+		// is too early by one day.
 		end += daySeconds
 	}
 	return int32(seconds), end
 }
 
-// period returns the offset from UTC in force at the instant, the instant since which it is, and the one until which it stays so.
+// period returns the offset from UTC in force at the instant. start is the instant from which it is in force, and end
+// the instant until which it is.
 func (z *zone) period(at int64) (offset, start, end int64) {
 	shift := int64(0)
 	if z.repeats && at >= steady+gregorianSeconds {
@@ -132,12 +138,12 @@ func (z *zone) period(at int64) (offset, start, end int64) {
 }
 
 // high returns the highest reading that the zone's clock has shown up to and including the instant. It is the wall
-// clock itself, except that it stands still while a fall-back repeats readings; so it never runs backwards, and an edge
-// at reading w has happened exactly if high >= w.
+// clock itself, except that it stands still while a fall-back repeats readings. So high never runs backwards, and an
+// edge at reading w has happened exactly if high >= w.
 func (z *zone) high(at int64) int64 {
 	offset, start, _ := z.period(at)
 	reading := at + offset
-	for start > at-2*maxOffset { // a reading from before cannot exceed today's
+	for start > at-2*maxOffset { // a reading from longer ago cannot exceed the present reading
 		last := start - 1
 		offset, start, _ = z.period(last)
 		reading = max(reading, last+offset)
@@ -148,7 +154,7 @@ func (z *zone) high(at int64) int64 {
 // instant returns the first instant when the zone's clock shows the reading or a later one. It is the inverse of
 // high. exact is false if the clock never shows the reading because a gap skips it.
 func (z *zone) instant(reading int64) (at int64, exact bool) {
-	from := reading - maxOffset // too early to show the reading in any zone
+	from := reading - maxOffset // no zone shows the reading so early
 	for {
 		offset, _, end := z.period(from)
 		at = max(reading-offset, from)

@@ -59,7 +59,7 @@ func (z *zone) offsetAt(at int64) int64 {
 	return int64(offset)
 }
 
-// randomInstant favours the hours around changes of the zone's offset.
+// randomInstant draws an instant, often from the hours around changes of the zone's offset.
 func randomInstant(t *rapid.T, z *zone) int64 {
 	from := tableFrom
 	to := time.Date(2950, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
@@ -106,8 +106,8 @@ func TestPeriodsHaveOneOffset(t *testing.T) {
 	})
 }
 
-// In the year in which yearly rules come into force package time names starts of periods from before they did, and on
-// the last day of a leap year ends that have passed.
+// TestPeriodsWherePackageTimeIsWrong: in the year in which yearly rules come into force, package time returns starts of
+// periods from before the rules. On the last day of a leap year, it returns ends of periods that have passed.
 func TestPeriodsWherePackageTimeIsWrong(t *testing.T) {
 	turning := zoneOf(turningZone(t))
 	move := time.Date(2086, 9, 1, 0, 0, 0, 0, time.UTC).Unix()

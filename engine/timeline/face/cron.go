@@ -27,10 +27,10 @@ const (
 	dayMinutes = 24 * hourMinute
 )
 
-// ParseCron reads a standard cron expression of five fields, or a descriptor such as @daily. Zones inside the
-// expression, @every and dates that never come (30 February) are refused. Fields and the rule that a day matches either
-// of two restricted day fields are those of Kubernetes CronJob, whose parser this is; in addition Sunday may be 7, and days may be named by
-// their place in the month (takePlaces).
+// ParseCron parses a standard cron expression of five fields, or a descriptor such as @daily. Zones inside the
+// expression, @every and dates that never come (30 February) are refused. The fields have the meaning that they have in
+// a Kubernetes CronJob, and its parser is used. If both day fields are restricted, a day needs to match only one of
+// them. In addition, Sunday may be 7, and days may be given by their place in the month (takePlaces).
 func ParseCron(expr string) (*Cron, error) {
 	switch {
 	case strings.TrimSpace(expr) == "":
@@ -83,8 +83,8 @@ func ParseCron(expr string) (*Cron, error) {
 	return c, nil
 }
 
-// sundayAsZero rewrites the day 7 of a day-of-week field as 0, the only Sunday that the parser knows. A range that ends
-// with 7 becomes a list. What is no valid field stays as it is, for the parser to refuse.
+// sundayAsZero rewrites the day 7 of a day-of-week field as 0, because the parser knows Sunday only as 0. A range that
+// ends with 7 becomes a list. An invalid field stays as it is, so the parser refuses it.
 func sundayAsZero(field string) string {
 	parts := strings.Split(field, ",")
 	for i, part := range parts {
@@ -150,7 +150,8 @@ func (c *Cron) Fires(reading int64) bool {
 	return ok && w == reading
 }
 
-// minuteFrom returns the first minute of the day, counted from midnight, that fires and is not before the given one.
+// minuteFrom returns the first firing minute of the day that is not before the given minute. Minutes are counted from
+// midnight.
 func (c *Cron) minuteFrom(minute int) (int, bool) {
 	hour := minute / hourMinute
 	if c.hours>>hour&1 == 1 {
@@ -165,7 +166,7 @@ func (c *Cron) minuteFrom(minute int) (int, bool) {
 	return bits.TrailingZeros32(later)*hourMinute + bits.TrailingZeros64(c.minutes), true
 }
 
-// minuteUpTo returns the last minute of the day that fires and is not after the given one.
+// minuteUpTo returns the last firing minute of the day that is not after the given minute.
 func (c *Cron) minuteUpTo(minute int) (int, bool) {
 	hour := minute / hourMinute
 	if c.hours>>hour&1 == 1 {
@@ -188,7 +189,7 @@ func (c *Cron) lastMinute() int {
 	return (bits.Len32(c.hours)-1)*hourMinute + bits.Len64(c.minutes) - 1
 }
 
-// ClockWithin reports whether every time of day of c is also one of other.
+// ClockWithin reports whether every time of day of c is also a time of day of other.
 func (c *Cron) ClockWithin(other *Cron) bool {
 	return c.hours&^other.hours == 0 && c.minutes&^other.minutes == 0
 }
@@ -205,7 +206,8 @@ func (c *Cron) WidestWithinDay() int64 {
 	}
 }
 
-// WidestOvernight returns the longest time from the last firing of a day to the first of the next day that has one, in seconds.
+// WidestOvernight returns, in seconds, the longest time from the last firing of a day to the first firing of the next
+// day with a firing.
 func (c *Cron) WidestOvernight() int64 {
 	return widestGap(c.days)*DaySeconds - int64(c.lastMinute()-c.firstMinute())*MinuteSeconds
 }
@@ -213,7 +215,7 @@ func (c *Cron) WidestOvernight() int64 {
 // HasEveryHour reports whether the expression names every hour of the day.
 func (c *Cron) HasEveryHour() bool { return c.hours == everyHour }
 
-// NeverOnDaysOf returns the firings on the days on which another expression has none, and false if there are no such days.
+// NeverOnDaysOf returns c without the days on which other fires. It returns false if no day is left.
 func (c *Cron) NeverOnDaysOf(other *Cron) (*Cron, bool) {
 	rest := &Cron{minutes: c.minutes, hours: c.hours, days: daysWithout{set: c.days, other: other.days}}
 	_, ok := From(rest.days, 0)

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// takePlaces takes the places in the month out of the day fields of a cron expression (L, L-2, LW and 15W of the day of the
-// month, 5L and 5#2 of the weekday), which the parser does not know. A field of nothing else becomes any value; only says that
-// this value does not count. Without a place, it returns nil.
+// takePlaces removes the places in the month from the day fields of a cron expression, because the parser does not know
+// them: L, L-2, LW and 15W in the day of the month, 5L and 5#2 in the weekday. A field that has only places is set to
+// any valid value, and onlyDom or onlyDow reports that this value does not count. If no field has a place, it returns
+// nil.
 func takePlaces(domField, dowField *string) (places *monthPlaces, onlyDom, onlyDow bool, err error) {
 	p := &monthPlaces{}
 	dates, dom, err := splitPlaces(*domField, p.takeDate)
@@ -31,7 +32,8 @@ func takePlaces(domField, dowField *string) (places *monthPlaces, onlyDom, onlyD
 	return p, onlyDom, onlyDow, nil
 }
 
-// splitPlaces gives each part of a field to take, and returns how many were taken and the rest of the field.
+// splitPlaces passes each part of a field to take. It returns the number of parts that were taken, and the other parts
+// as a field.
 func splitPlaces(field string, take func(part string) (bool, error)) (taken int, rest string, err error) {
 	var left []string
 	for _, part := range strings.Split(field, ",") {
@@ -48,8 +50,8 @@ func splitPlaces(field string, take func(part string) (bool, error)) (taken int,
 	return taken, strings.Join(left, ","), nil
 }
 
-// takeDate takes L (the last day of the month), L-2 (two days before it), LW (the last from Monday to Friday) and 15W (the
-// nearest to the 15th).
+// takeDate takes L (the last day of the month), L-2 (two days before the last day), LW (the last day from Monday to
+// Friday) and 15W (the day from Monday to Friday that is nearest to the 15th).
 func (p *monthPlaces) takeDate(part string) (bool, error) {
 	switch {
 	case part == "L":
@@ -76,7 +78,7 @@ func (p *monthPlaces) takeDate(part string) (bool, error) {
 	return false, nil
 }
 
-// takeWeekday takes 5L (the last Friday of the month) and 5#2 (the second).
+// takeWeekday takes 5L (the last Friday of the month) and 5#2 (the second Friday).
 func (p *monthPlaces) takeWeekday(part string) (bool, error) {
 	if part == "L" {
 		return false, fmt.Errorf("weekday L: put the weekday before it, such as 5L for the last Friday of the month")

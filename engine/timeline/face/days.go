@@ -1,6 +1,7 @@
-// Package face knows the clock face: the readings of wall clocks that crons name, and the days of the Gregorian calendar. Sets of days and
-// crons are searched by bits of their fields, so the distance to the next one does not matter. It knows neither zones nor instants: a
-// reading is the number of seconds that UTC would need to show the same date and time.
+// Package face has the rules of the clock face: the wall-clock readings at which crons fire, and the days of the
+// Gregorian calendar. Sets of days and crons are searched by bits of their fields, so the distance to the next day or
+// firing does not matter. The package knows neither zones nor instants: a reading is the number of seconds that UTC
+// would need to show the same date and time.
 package face
 
 import (
@@ -14,12 +15,12 @@ import (
 type month struct {
 	year   int
 	number int   // 1 to 12
-	first  int64 // the day number of its first day
+	first  int64 // the number of its first day
 	length int   // in days
 }
 
-// gregorianMonths is the length of the Gregorian cycle of 400 years, after which dates and weekdays repeat. A search
-// over a whole cycle that finds nothing has proved that there is nothing.
+// gregorianMonths is the length of the Gregorian cycle of 400 years, after which dates and weekdays repeat. If a search
+// over a whole cycle finds nothing, nothing exists.
 const (
 	gregorianMonths = 400 * 12
 	gregorianDays   = 146097
@@ -85,7 +86,7 @@ func Has(s Set, day int64) bool {
 	return s.mask(m)>>dom&1 == 1
 }
 
-// From returns the first day of the set that is not before the given one.
+// From returns the first day of the set that is not before the given day.
 func From(s Set, day int64) (int64, bool) {
 	m, dom := monthOf(day)
 	mask := s.mask(m) >> dom << dom
@@ -99,7 +100,7 @@ func From(s Set, day int64) (int64, bool) {
 	return 0, false
 }
 
-// UpTo returns the last day of the set that is not after the given one.
+// UpTo returns the last day of the set that is not after the given day.
 func UpTo(s Set, day int64) (int64, bool) {
 	m, dom := monthOf(day)
 	mask := s.mask(m) & (1<<(dom+1) - 1)
@@ -113,8 +114,8 @@ func UpTo(s Set, day int64) (int64, bool) {
 	return 0, false
 }
 
-// widestGap returns the longest distance between two neighbouring days of a set that has some. It looks at each month of the
-// Gregorian cycle once, after which everything repeats.
+// widestGap returns the longest distance between two neighbouring days of a set that is not empty. It looks at each
+// month of the Gregorian cycle once, because everything repeats after the cycle.
 func widestGap(s Set) (widest int64) {
 	m, _ := monthOf(0)
 	first, last := int64(-1), int64(0)
@@ -131,10 +132,10 @@ func widestGap(s Set) (widest int64) {
 	return max(widest, first+gregorianDays-last)
 }
 
-// weeksDays are the days of every so many weeks. Weeks begin on Monday.
+// weeksDays are the days of one week in every so many weeks. Weeks begin on Monday.
 type weeksDays struct {
-	// every is the number of weeks from the beginning of one that counts to that of the next, phase the number of the week that counts among
-	// the first of them; the week of day 4, 1970-01-05, is week 0.
+	// every is the distance in weeks between two counted weeks. phase is the number of the first counted week; the week
+	// of day 4, 1970-01-05, is week 0.
 	every, phase int64
 }
 
@@ -144,7 +145,8 @@ func (w weeksDays) mask(m month) (mask uint32) {
 		if FloorMod(week-w.phase, w.every) != 0 {
 			continue
 		}
-		// The week may have begun in the month before: its days are moved by one more than their distance from the first of the month.
+		// The week may have begun in the previous month. So its days are shifted left by one more than the distance of
+		// its Monday from the first of the month, plus 7, and then right by 7.
 		mask |= uint32(uint64(allWeekdays) << (week*7 + firstMonday - m.first + 8) >> 7)
 	}
 	return mask & m.all()

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Filter selects some days of a window's weekdays: the days that match everything given.
+// Filter selects some days of a window's weekdays: the days that match all set fields.
 type Filter struct {
-	// Months are 1 to 12.
+	// Months are months from 1 to 12.
 	Months []int
-	// DayOfMonth are days of the month, 1 to 31, or counted from its end, -1 (the last) to -31.
+	// DayOfMonth are days of the month: 1 to 31, or -1 (the last day) to -31, counted from the end of the month.
 	DayOfMonth []int
 	// Nth are weekdays by their place in the month.
 	Nth []Nth
-	// Weeks takes one of several weeks.
+	// Weeks selects one of every so many weeks.
 	Weeks Weeks
 }
 
@@ -28,15 +28,16 @@ type Nth struct {
 	Day  string
 }
 
-// Weeks takes the week, from Monday to Sunday, of a date, and every so many weeks before and after. The zero Weeks takes every week.
+// Weeks selects the week, from Monday to Sunday, of a date, and the weeks at a multiple of Every weeks before and after
+// it. The zero Weeks selects every week.
 type Weeks struct {
-	// Every is 2 to 12.
+	// Every is the distance of the selected weeks: 2 to 12 weeks.
 	Every int
-	// Starting is a date of a week that counts.
+	// Starting is a date in a selected week.
 	Starting string
 }
 
-// Fields lists the fields of which something is set, each with a comma before it.
+// Fields returns the names of the fields that are set, each with a comma before it.
 func (f Filter) Fields() string {
 	text := ""
 	for _, part := range []struct {
@@ -53,7 +54,8 @@ func (f Filter) Fields() string {
 	return text
 }
 
-// Parse returns the days of the weekdays (Monday first) that pass the filter, in words and as a set. A filter of nothing returns no set.
+// Parse returns the days of the weekdays (Monday first) that pass the filter, in words and as a set. An empty filter
+// gives no set.
 func (f Filter) Parse(weekdays [7]bool, path *field.Path) (text string, days Set, errs field.ErrorList) {
 	if f.Fields() == "" {
 		return weekdaysText(weekdays), nil, nil
@@ -149,8 +151,9 @@ func (p *monthPlaces) addNth(n Nth, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// maxWeeks is how far apart the weeks of a Weeks are at most. One of them comes in each month within a few years, so the search for it is
-// short; every 52 weeks, none comes in some months for 270 years.
+// maxWeeks is the largest distance of weeks in a Weeks. With it, each month of the year has a selected week within a
+// few years, so a search for such a week is short. With 52 weeks, some months would have no selected week for 270
+// years.
 const maxWeeks = 12
 
 func (f Filter) parseWeeks(path *field.Path) (Set, field.ErrorList) {
@@ -187,7 +190,8 @@ func weekdaysMask(days [7]bool) (mask uint8) {
 	return mask
 }
 
-// words writes the days in the order in which people say them: "Fri every 2 weeks from 2026-01-05", "last Fri in Jan,Feb", "day 1,-1".
+// words returns the days in the order in which people say them: "Fri every 2 weeks from 2026-01-05", "last Fri in
+// Jan,Feb", "day 1,-1".
 func (f Filter) words(weekdays [7]bool) string {
 	var parts []string
 	if text := weekdaysText(weekdays); text != "daily" || len(f.Nth)+len(f.DayOfMonth) == 0 {
@@ -216,7 +220,7 @@ func joined[T any](list []T, text func(T) string) string {
 	return strings.Join(parts, ",")
 }
 
-// placeText writes a place in the month: "1st", "last", "2nd last".
+// placeText returns a place in the month as text: "1st", "last", "2nd last".
 func placeText(n int) string {
 	ordinals := []string{"1st", "2nd", "3rd", "4th", "5th"}
 	switch {
@@ -231,7 +235,7 @@ func placeText(n int) string {
 	}
 }
 
-// ParseDay gives the reading of the day's midnight.
+// ParseDay returns the reading of the day's midnight.
 func ParseDay(text string, path *field.Path) (int64, field.ErrorList) {
 	if text == "" {
 		return 0, field.ErrorList{field.Required(path, "a date such as 2026-12-24")}

@@ -26,7 +26,7 @@ func (l Listed) mask(m month) (mask uint32) {
 // Without returns the days of a set without the days of the second set.
 func Without(set, other Set) Set { return daysWithout{set, other} }
 
-// MaxShift is the largest number of days for Later: a day less than the shortest month.
+// MaxShift is the largest number of days for Later. It is one day less than the shortest month.
 const MaxShift = 27
 
 // Later moves the days of a set by a number of days, at most MaxShift.
@@ -45,7 +45,7 @@ type laterDays struct {
 func (d laterDays) mask(m month) uint32 {
 	before := m.previous()
 	moved := uint64(d.set.mask(m)) << d.by
-	// Bit 1 of this month is bit length+1 of the month before.
+	// The day length+1 of the month before is day 1 of this month.
 	moved |= uint64(d.set.mask(before)) << d.by >> before.length
 	return uint32(moved) & m.all()
 }

@@ -54,14 +54,14 @@ func (m month) weekdays(dow uint8) uint32 {
 // monthPlaces are days by their place in the month.
 type monthPlaces struct {
 	last     uint32   // bits 1 to 31: days counted from the end, of which 1 is the last
-	near     uint32   // bits 1 to 31: the day from Monday to Friday that is nearest to that day and in the same month
-	nearLast bool     // the same, nearest to the last day
+	near     uint32   // bits 1 to 31: the day from Monday to Friday that is nearest to the day of the bit, in the same month
+	nearLast bool     // the day from Monday to Friday that is nearest to the last day
 	nth      [5]uint8 // weekdays as in cronDays.dow: the first of the month, the second, and so on
 	nthLast  [5]uint8 // the last of the month, the last but one, and so on
 }
 
 func (p *monthPlaces) dates(m month) uint32 {
-	// Bit k becomes bit length+1-k.
+	// Bit k becomes bit length+1-k, because places are counted from the end.
 	mask := uint32(uint64(bits.Reverse32(p.last)) << 1 >> (31 - m.length))
 	for near := p.near & m.all(); near != 0; near &= near - 1 {
 		mask |= 1 << m.workdayNear(bits.TrailingZeros32(near))

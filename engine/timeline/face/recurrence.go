@@ -18,26 +18,29 @@ const (
 	Annual
 )
 
-// Place is a weekday (0 for Sunday), and where Nth is not 0 its place in the month or the year, from the end if negative.
+// Place is a weekday (0 for Sunday). If Nth is not 0, it is the weekday's place in the month or the year, counted from
+// the end if negative.
 type Place struct{ Weekday, Nth int }
 
-// Recurrence is a recurrence rule of RFC 5545, section 3.3.10: the days on which an event begins. UNTIL and COUNT are left to the caller.
+// Recurrence is a recurrence rule of RFC 5545, section 3.3.10: the days on which an event begins. The caller handles
+// UNTIL and COUNT.
 type Recurrence struct {
 	Frequency Frequency
 	// Interval is the distance between two counted periods; 0: 1.
 	Interval int
 	// Start is the day, by number, of the first period.
 	Start int64
-	// WeekStart is the weekday on which weeks begin, 0 for Sunday.
+	// WeekStart is the weekday on which weeks begin; 0 is Sunday.
 	WeekStart int
-	// Months, MonthDays (from the end if negative) and Weekdays take some of the days of a period. None of them: the day of Start.
+	// Months, MonthDays and Weekdays select some of the days of a period. Negative MonthDays count from the end of the
+	// month. If all are empty, the days follow from the day of Start.
 	Months, MonthDays []int
 	Weekdays          []Place
-	// Positions take some of the remaining days of a month, from the end if negative.
+	// Positions select some of the remaining days of a month by their number, counted from the end if negative.
 	Positions []int
 }
 
-// Parse returns the days of the rule, before its start too.
+// Parse returns the days of the rule, including the days before its start.
 func (r Recurrence) Parse() (Set, error) {
 	r.Interval = max(r.Interval, 1)
 	placed := slices.ContainsFunc(r.Weekdays, func(p Place) bool { return p.Nth != 0 })
@@ -79,10 +82,11 @@ func (r Recurrence) Parse() (Set, error) {
 	return days, nil
 }
 
-// maxInterval keeps the searches for the next day of a rule short.
+// maxInterval bounds Interval, so that searches for the next day of a rule stay short.
 const maxInterval = 366
 
-// Count returns the last of the first so many days of a set from a day on, and false if there are not so many before the year 10000.
+// Count returns the last of the first count days of a set from a day on. It returns false if the set has fewer days
+// before the year 10000.
 func Count(s Set, from int64, count int) (last int64, ok bool) {
 	m, dom := monthOf(from)
 	mask := s.mask(m) >> dom << dom
@@ -182,7 +186,7 @@ func dayOfYear(m month, dom int) int {
 	return dom
 }
 
-// positions takes the days at the rule's positions.
+// positions returns the days of a mask that are at the rule's positions.
 func (d *recurringDays) positions(mask uint32) (taken uint32) {
 	if len(d.rule.Positions) == 0 {
 		return mask

@@ -9,7 +9,7 @@ import (
 
 func weekdayNames() []string { return []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"} }
 
-// ParseWeekdays returns the set of weekdays, Monday first. None named means all.
+// ParseWeekdays returns the set of weekdays, Monday first. An empty list means all days.
 func ParseWeekdays(names []string, path *field.Path) (days [7]bool, errs field.ErrorList) {
 	for i, name := range names {
 		day := slices.Index(weekdayNames(), name)
@@ -28,7 +28,8 @@ func ParseWeekdays(names []string, path *field.Path) (days [7]bool, errs field.E
 	return days, errs
 }
 
-// weekdaysText writes a set of weekdays with runs of three or more shortened: "Mon-Fri", "Sat,Sun", "daily".
+// weekdaysText returns a set of weekdays as text, with runs of three or more days shortened: "Mon-Fri", "Sat,Sun",
+// "daily".
 func weekdaysText(days [7]bool) string {
 	names := weekdayNames()
 	var parts []string

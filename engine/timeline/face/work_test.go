@@ -2,7 +2,7 @@ package face
 
 import "testing"
 
-// TestWidestGap compares the gaps found by months with those found day by day.
+// TestWidestGap compares the gaps found month by month with the gaps found day by day.
 func TestWidestGap(t *testing.T) {
 	for _, expr := range []string{"0 0 * * *", "0 0 1 1 *", "0 0 29 2 *", "0 0 1-30 * 1", "0 0 31 * *", "0 0 * 2 3", "0 0 29 2 1",
 		"0 0 1-7 1,7 *", "0 0 * * 6,0"} {
@@ -22,14 +22,14 @@ func TestWidestGap(t *testing.T) {
 	}
 }
 
-// TestWeeksComeInEachMonth: the search for one of the weeks that are taken is short, whichever month it has to be in.
+// TestWeeksComeInEachMonth: the search for a selected week in a given month of the year is short, for every month.
 func TestWeeksComeInEachMonth(t *testing.T) {
 	for every := int64(2); every <= maxWeeks; every++ {
 		for number := 1; number <= 12; number++ {
 			m, _ := monthOf(0)
 			days := bothDays{&cronDays{dom: allDates, dow: 1, months: 1 << number}, weeksDays{every: every}}
 			gap := 0
-			for range 2 * gregorianMonths { // the weeks wander through the month, and pass through all of their phases
+			for range 2 * gregorianMonths { // the selected weeks take every possible position in the month
 				if gap++; days.mask(m) != 0 {
 					gap = 0
 				}

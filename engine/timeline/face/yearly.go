@@ -8,18 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Yearly is a day of every year, or a range of days, in exactly one of three forms: Month and Day, with Until or without; Month and Nth; or
-// Easter. 29 February comes in leap years only.
+// Yearly is a day of every year, or a range of days. It has exactly one of three forms: Month and Day, with or without
+// Until; Month and Nth; or Easter. 29 February exists in leap years only.
 type Yearly struct {
-	// Month is 1 to 12, Day 1 to 31.
+	// Month is the month, 1 to 12. Day is the day of the month, 1 to 31.
 	Month, Day int
-	// Until is the last day of a range, which may be in the next year. Nil: the day alone.
+	// Until is the last day of a range, which may be in the next year. Nil: the entry is a single day.
 	Until *MonthDay
 	// Nth is a weekday by its place in the month.
 	Nth *Nth
-	// Easter counts days from Easter Sunday, as churches of the West have it: -60 to 60.
+	// Easter is the distance in days, -60 to 60, from the Easter Sunday of the Western churches.
 	Easter *int
-	// InLieu moves a day that falls on a Saturday or Sunday to the Monday after.
+	// InLieu moves a day that falls on a Saturday or Sunday to the next Monday.
 	InLieu bool
 	// Name describes the day in messages.
 	Name string
@@ -114,13 +114,13 @@ func (y *yearDays) add(other *yearDays) {
 	}
 }
 
-// addRange adds the days from one to another, over the end of the year where the other comes before it.
+// addRange adds the days from one day to another. If to comes before from, the range goes over the end of the year.
 func (y *yearDays) addRange(from, to MonthDay) {
 	for d := from; d != to; {
 		if d.Day++; d.Day > 31 {
 			d = MonthDay{d.Month%12 + 1, 1}
 		}
-		y[d.Month] |= 1 << d.Day // of a month that is shorter, mask drops the rest
+		y[d.Month] |= 1 << d.Day // mask drops days that the month does not have
 	}
 }
 
@@ -165,7 +165,7 @@ func easter(year int) int64 {
 	return time.Date(year, time.Month(number), dom, 0, 0, 0, 0, time.UTC).Unix() / DaySeconds
 }
 
-// movedDays are the days of a set, of which those on a Saturday or Sunday move to the Monday after.
+// movedDays are the days of a set, with days on a Saturday or Sunday moved to the next Monday.
 type movedDays struct{ set Set }
 
 func (d movedDays) mask(m month) uint32 {
@@ -173,8 +173,8 @@ func (d movedDays) mask(m month) uint32 {
 	before := m.previous()
 	all := d.set.mask(m)
 	atWeekend := all & m.weekdays(weekend)
-	// The last two days of the month before, as bits 0 and 1, and those of this month from bit 2 on: a Sunday is one day before its
-	// Monday, and a Saturday two.
+	// Bits 0 and 1 of moving are the last two days of the month before; from bit 2 on, the bits are the days of this
+	// month. A Sunday is one day before its Monday, and a Saturday two days.
 	moving := uint64(atWeekend)<<1 | uint64(d.set.mask(before)&before.weekdays(weekend))>>(before.length-1)
 	moved := (moving<<1 | moving<<2) & (uint64(m.weekdays(monday)) << 1)
 	return (all&^atWeekend | uint32(moved>>1)) & m.all()
@@ -190,7 +190,8 @@ func (a anyDays) mask(m month) (mask uint32) {
 	return mask
 }
 
-// Any returns the days of any of several sets. Sets of one form are joined, so that any number of them costs no more than a few.
+// Any returns the days of any of several sets. Sets of the same form are joined, so a large number of sets costs no
+// more than a few.
 func Any(sets ...Set) Set {
 	dates, nth, easters, listed := &yearDays{}, &nthDays{}, easterDays{}, Listed{}
 	var all anyDays

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestAnyJoinsSetsOfOneForm: a calendar may have a day of every form for each day of the year, and all of them together are the
-// days of each.
+// TestAnyJoinsSetsOfOneForm: a calendar may have entries of every form for each day of the year. Their joined set has
+// the days of all entries.
 func TestAnyJoinsSetsOfOneForm(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var sets []Set

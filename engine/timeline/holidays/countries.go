@@ -41,13 +41,13 @@ import (
 
 // country are the holidays of a country in the library.
 type country struct {
-	// national are the holidays of the whole country; none: only subdivisions have holidays.
+	// national are the holidays of the whole country; empty: only subdivisions have holidays.
 	national []*cal.Holiday
-	// subdivisions are all holidays of a part of the country, by the second part of its code in ISO 3166-2.
+	// subdivisions has all holidays of each subdivision. The key is the second part of its code in ISO 3166-2.
 	subdivisions map[string][]*cal.Holiday
 }
 
-// countries are by their codes in ISO 3166-1.
+// countries has the countries by their codes in ISO 3166-1.
 var countries = map[string]country{
 	"AR": {national: ar.Holidays},
 	"AT": {national: at.Holidays},

@@ -1,5 +1,5 @@
-// Package holidays knows the public holidays of countries and of their subdivisions, as days of the calendar. The rules are those
-// of github.com/rickar/cal.
+// Package holidays has the public holidays of countries and of their subdivisions, as days of the calendar. It uses the
+// rules of github.com/rickar/cal.
 //
 // Decisions (docs/decisions): 0051.
 package holidays
@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	cal.DefaultLoc = time.UTC // a midnight that the machine's own zone skips would be another day
+	cal.DefaultLoc = time.UTC // in the machine's zone a midnight may be skipped, which would give another day
 }
 
 // The known years. The library's rules are right for today's laws, not for the laws of later centuries.
@@ -28,13 +28,13 @@ const (
 	LastYear  = 2199
 )
 
-// Spec takes some holidays of a country.
+// Spec selects some holidays of a country.
 type Spec struct {
-	// Country is a code of ISO 3166-1, Subdivisions the second parts of codes of ISO 3166-2: DE and BY. Without subdivisions: the
-	// holidays of the whole country.
+	// Country is a code of ISO 3166-1, such as DE. Subdivisions are second parts of codes of ISO 3166-2, such as BY.
+	// Without subdivisions, Spec selects the holidays of the whole country.
 	Country      string
 	Subdivisions []string
-	// Only takes the holidays of these names, Except all others.
+	// Only selects only the holidays with these names. Except selects all holidays but those with these names.
 	Only, Except []string
 }
 
@@ -52,8 +52,8 @@ func Subdivisions(country string) []string {
 	return slices.Sorted(maps.Keys(countries[country].subdivisions))
 }
 
-// Parse returns the holidays in the order of the library. A day in lieu of a holiday counts besides the holiday. Errors name the
-// fields of Spec in lower case under path.
+// Parse returns the holidays in the order of the library. If a holiday has a day in lieu, both days count. Errors name
+// the fields of Spec in lower case under path.
 func Parse(spec Spec, path *field.Path) ([]Holiday, field.ErrorList) {
 	all, errs := find(spec, path)
 	if len(errs) > 0 {

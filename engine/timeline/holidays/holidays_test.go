@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/holidays"
 )
 
-// of2037 lists the holidays of 2037 as "01-06 Heilige Drei Könige".
+// of2037 returns the holidays of 2037 in the form "01-06 Heilige Drei Könige".
 func of2037(t *testing.T, spec holidays.Spec) (days []string) {
 	t.Helper()
 	all, errs := holidays.Parse(spec, field.NewPath("h"))
@@ -29,7 +29,8 @@ func of2037(t *testing.T, spec holidays.Spec) (days []string) {
 	return days
 }
 
-// The dates are those of Bavaria's law on holidays, article 1, less Assumption Day, which holds in some of its places only.
+// The dates are those of Bavaria's law on holidays, article 1, without Assumption Day, which is a holiday in some
+// places of Bavaria only.
 func TestBavaria(t *testing.T) {
 	want := []string{"01-01 Neujahrstag", "01-06 Heilige Drei Könige", "04-03 Karfreitag", "04-06 Ostermontag", "05-01 Tag der Arbeit",
 		"05-14 Christi Himmelfahrt",
@@ -50,7 +51,7 @@ func TestBavaria(t *testing.T) {
 	}
 }
 
-// A holiday at the weekend counts, and so does the day on which it is kept: the 4th of July 2037 is a Saturday.
+// A holiday at the weekend counts, and so does its day in lieu: the 4th of July 2037 is a Saturday.
 func TestDaysInLieu(t *testing.T) {
 	got := of2037(t, holidays.Spec{Country: "US", Only: []string{"Independence Day"}})
 	if want := []string{"07-03 Independence Day", "07-04 Independence Day"}; !slices.Equal(got, want) {
@@ -58,7 +59,7 @@ func TestDaysInLieu(t *testing.T) {
 	}
 }
 
-// Each country and each subdivision has some holidays in each of these years, and no holiday has an empty name.
+// Each country and each subdivision has at least one holiday in each of these years, and every holiday has a name.
 func TestEveryCountry(t *testing.T) {
 	for _, country := range holidays.Countries() {
 		for _, sub := range append(holidays.Subdivisions(country), "") {

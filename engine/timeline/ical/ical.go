@@ -1,6 +1,6 @@
-// Package ical reads calendar files (RFC 5545) as events of a timeline. A recurring event is a rule in closed form and never a
-// list, so that an endless event costs no more than ten occurrences. An unreadable event is named with its line, and the rest
-// holds.
+// Package ical reads calendar files (RFC 5545) as events of a timeline. A recurring event is kept as a rule and never
+// as a list of occurrences, so an endless event costs no more than an event with ten occurrences. An unreadable event
+// is reported with its line, and the other events are still used.
 //
 // Decisions (docs/decisions): 0051.
 package ical
@@ -34,8 +34,8 @@ type file struct {
 	rules int
 }
 
-// Parse returns the events of a file. own is the zone of times without a zone. problems names each ignored event with its line.
-// The error means a file without a calendar.
+// Parse returns the events of a file. own is the zone of times without a zone. problems names each ignored event with
+// its line. An error means that the file is not a calendar.
 func Parse(text string, own *time.Location) (events []timeline.Event, problems []string, err error) {
 	if len(text) > MaxBytes {
 		return nil, nil, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxBytes)
@@ -88,7 +88,7 @@ func (f *file) list() (all []*component) {
 	return all
 }
 
-// events returns the event of a component: several if it has RDATEs, none if it is cancelled.
+// events returns the events of a component: several events if it has RDATEs, no event if it is cancelled.
 func (f *file) events(c *component) ([]timeline.Event, error) {
 	if c.broken != nil {
 		return nil, c.broken
@@ -130,7 +130,7 @@ func (f *file) events(c *component) ([]timeline.Event, error) {
 	return append(all, e), nil
 }
 
-// single reads when an event happens, without its recurrence.
+// single returns the event of a component without its recurrence.
 func (f *file) single(c *component) (e timeline.Event, err error) {
 	start, ok := c.first("DTSTART")
 	if !ok {
@@ -165,7 +165,7 @@ func (f *file) single(c *component) (e timeline.Event, err error) {
 	return e, nil
 }
 
-// maxTitle is the length of names in messages, as that of the entries of a Calendar.
+// maxTitle is the largest length of names in messages. The entries of a Calendar have the same limit.
 const maxTitle = 63
 
 var unescape = strings.NewReplacer(`\\`, `\`, `\n`, " ", `\N`, " ", `\;`, ";", `\,`, ",")

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/ical"
 )
 
-// calendarOf is a file of events, each a list of lines with a semicolon for each end of a line.
+// calendarOf returns a calendar file with events. In the text of an event, a semicolon stands for the end of a line.
 func calendarOf(zones string, events ...string) string {
 	text := "BEGIN:VCALENDAR\r\n" + zones
 	for _, e := range events {
@@ -20,7 +20,7 @@ func calendarOf(zones string, events ...string) string {
 	return text + "END:VCALENDAR\r\n"
 }
 
-// runsOf lists when the events are on in 2037, in Berlin.
+// runsOf returns the times in 2037 at which the events are on, in Berlin's zone.
 func runsOf(t *testing.T, text string, from, to time.Time) (runs, problems []string) {
 	t.Helper()
 	berlin, err := time.LoadLocation("Europe/Berlin")
@@ -94,7 +94,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// An event that cannot be read is named with its line, and the others hold.
+// An unreadable event is reported with its line, and the other events are still used.
 func TestProblems(t *testing.T) {
 	fine := "SUMMARY:fine | DTSTART;VALUE=DATE:20370511"
 	timed := "SUMMARY:bad | DTSTART:20370601T100000 | DURATION:PT1H | "
@@ -135,7 +135,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Files are bounded: in events, in events that recur, and in what is said of the others.
+// The number of events of a file is bounded, and so are the number of recurring events and the number of reported
+// problems.
 func TestBounds(t *testing.T) {
 	var many []string
 	for i := range ical.MaxEvents + 50 {
@@ -153,7 +154,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A file has few time zones, and a long name is cut between letters.
+// The number of time zones of a file is bounded, and a long name is cut between characters.
 func TestZonesAndNamesAreBounded(t *testing.T) {
 	zones, events := "", []string{}
 	for i := range 40 {
@@ -172,7 +173,7 @@ func TestZonesAndNamesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzParse: no file makes the reader fail in another way than by an error.
+// FuzzParse: for any file, Parse returns events or an error and does not panic.
 func FuzzParse(f *testing.F) {
 	f.Add(calendarOf("", "SUMMARY;A=\"b\":a | DTSTART;VALUE=DATE:20370511 | RRULE:FREQ=MONTHLY;BYDAY=-1FR;BYSETPOS=1 | EXDATE:20370512",
 		"DTSTART;TZID=x:20370511T000000"))

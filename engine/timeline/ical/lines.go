@@ -10,7 +10,7 @@ import (
 type property struct {
 	name, value string
 	params      map[string]string
-	line        int // where it begins, from 1
+	line        int // the number of its first line, from 1
 }
 
 // component is the content between a BEGIN and its END.
@@ -37,7 +37,7 @@ func (c *component) text(name string) string {
 	return p.value
 }
 
-// maxDepth is how deep components lie in each other: VCALENDAR, VTIMEZONE, STANDARD.
+// maxDepth is the largest depth of nested components. VCALENDAR, VTIMEZONE and STANDARD need a depth of three.
 const maxDepth = 8
 
 // read returns the components of a file, usually a VCALENDAR. An unreadable line breaks its component.
@@ -82,10 +82,10 @@ type line struct {
 	number int
 }
 
-// unfold joins broken lines: a line with a leading space or tabulator continues the line before.
+// unfold joins folded lines: a line that begins with a space or tabulator continues the line before it.
 func unfold(text string) (lines []line) {
 	number := 0
-	var long []string // a line in pieces, joined once
+	var long []string // the pieces of a folded line, which are joined only once
 	flush := func() {
 		if len(long) > 1 {
 			lines[len(lines)-1].text = strings.Join(long, "")

@@ -49,7 +49,7 @@ func (f *file) recurring(c *component, rule property, e timeline.Event) (timelin
 	if e.Days, err = f.without(days, c, e.Zone); err != nil {
 		return e, err
 	}
-	// What the set has outside of the first and the last occurrence must not show in them.
+	// Only the days from the first to the last occurrence may count, although the set has more days.
 	first, found := face.From(e.Days, first)
 	if last != noLast {
 		last, _ = face.UpTo(e.Days, last)
@@ -64,7 +64,7 @@ func (f *file) recurring(c *component, rule property, e timeline.Event) (timelin
 	return e, nil
 }
 
-// without returns the days without excluded, moved and cancelled occurrences.
+// without returns the days of a set without the excluded, moved and cancelled occurrences.
 func (f *file) without(days face.Set, c *component, zone *time.Location) (face.Set, error) {
 	left, err := f.moments(c, "EXDATE")
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *file) without(days face.Set, c *component, zone *time.Location) (face.S
 	return face.Without(days, face.NewListed(out...)), nil
 }
 
-// options reads the rule and refuses parts below a day.
+// options parses the rule. It refuses periods and parts that are shorter than a day.
 func options(c *component, rule property, from int64) (*rrule.ROption, error) {
 	rules := 0
 	for _, p := range c.props {
@@ -114,7 +114,7 @@ func options(c *component, rule property, from int64) (*rrule.ROption, error) {
 	case opt.Count < 0:
 		return nil, errors.New("COUNT must be positive")
 	}
-	if _, err := rrule.NewRRule(*opt); err != nil { // it checks the bounds of the numbers
+	if _, err := rrule.NewRRule(*opt); err != nil { // rrule checks the bounds of the numbers
 		return nil, err
 	}
 	return opt, nil

@@ -16,10 +16,11 @@ import (
 
 const day = 24 * time.Hour
 
-// world is every quarter of an hour of some months in a zone, with the highest reading that the zone's clock has shown until then.
+// world has every quarter of an hour of some months in a zone, with the highest reading that the zone's clock has shown
+// until then.
 type world struct {
 	at   []time.Time
-	high []time.Time // as if the clock were one of UTC
+	high []time.Time // readings, written as times in UTC
 }
 
 func worldOf(t *testing.T, zone string) world {
@@ -40,7 +41,7 @@ func worldOf(t *testing.T, zone string) world {
 	return w
 }
 
-// on reports for each instant whether an occurrence holds it.
+// on reports for each instant whether it lies in an occurrence.
 func (w world) on(starts []time.Time, length time.Duration) []bool {
 	on := make([]bool, len(w.at))
 	for _, s := range starts {
@@ -52,8 +53,8 @@ func (w world) on(starts []time.Time, length time.Duration) []bool {
 	return on
 }
 
-// TestRulesAgainstAnotherLibrary draws rules and compares the timeline of the event, over both changes of the clock, with the
-// occurrences that rrule-go lists.
+// TestRulesAgainstAnotherLibrary draws rules and compares the timeline of the event, over both clock changes of a year,
+// with the occurrences that rrule-go lists.
 func TestRulesAgainstAnotherLibrary(t *testing.T) {
 	zones := []string{"Europe/Berlin", "America/Santiago", "Africa/Cairo", "UTC"}
 	worlds := map[string]world{}
@@ -89,7 +90,7 @@ func TestRulesAgainstAnotherLibrary(t *testing.T) {
 		events, problems, err := ical.Parse(text, time.UTC)
 		if err != nil || len(problems) > 0 {
 			if len(starts) == 0 || len(problems) == 1 && strings.Contains(problems[0], "end before it begins again") {
-				return // no day is like that, or events overlap
+				return // the rule has no day, or its events overlap
 			}
 			t.Fatal(rule, problems, err)
 		}
@@ -118,8 +119,8 @@ func TestRulesAgainstAnotherLibrary(t *testing.T) {
 	})
 }
 
-// drawRule draws a rule of the sort that people make. Of BYDAY with and without numbers, and of weeks of the year, rrule-go has
-// other opinions than RFC 5545.
+// drawRule draws a rule of a common form. It avoids BYDAY with numbered and unnumbered days together, and weeks of the
+// year, because rrule-go differs from RFC 5545 there.
 func drawRule(t *rapid.T, start time.Time) string {
 	numbers := func(low, high int) string {
 		var parts []string

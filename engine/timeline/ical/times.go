@@ -10,19 +10,19 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// moment is a date, or a date and a time of a clock.
+// moment is a date, or a date with a wall-clock time.
 type moment struct {
 	// reading is in seconds, as in package timeline.
 	reading int64
-	// zone is where the clock is; nil: the calendar's own.
+	// zone is the zone of the time; nil: the calendar's own zone.
 	zone   *time.Location
 	isDate bool
 }
 
 func (m moment) day() int64 { return face.FloorDiv(m.reading, face.DaySeconds) }
 
-// in returns the reading of a different zone's clock at the moment. Dates and moments of the same clock keep their own. own is
-// the zone of the calendar.
+// in returns the moment as a reading of another zone's clock. A date keeps its reading, and so does a moment in the
+// same zone. own is the zone of the calendar.
 func (m moment) in(zone, own *time.Location) int64 {
 	if zone == nil {
 		zone = own
@@ -88,7 +88,7 @@ func (f *file) moments(c *component, name string) (all []moment, err error) {
 
 var durationForm = regexp.MustCompile(`^\+?P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?$`)
 
-// durationOf reads a DURATION in seconds of the clock: a day has 24 hours.
+// durationOf parses a DURATION into seconds of the wall clock: a day has 24 hours.
 func durationOf(p property) (seconds int64, err error) {
 	parts := durationForm.FindStringSubmatch(p.value)
 	if parts == nil {

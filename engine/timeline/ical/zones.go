@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// maxZones bounds the time zones of a file: package timeline keeps a table of each.
+// maxZones bounds the time zones of a file, because package timeline keeps a table of each zone.
 const maxZones = 32
 
 // zone returns the time zone of a TZID: the IANA zone of the same name, or the zone of the file's VTIMEZONE.
@@ -86,7 +86,7 @@ func posix(c *component) (string, error) {
 	return text + summer + "," + begins + "," + ends, err
 }
 
-// offsetOf returns a name and an offset, west of UTC as POSIX counts.
+// offsetOf returns a zone name with its offset. As in POSIX, offsets west of UTC are positive.
 func offsetOf(name string, rule *component) (string, error) {
 	text := rule.text("TZOFFSETTO")
 	hours, err := strconv.Atoi(text[min(1, len(text)):min(3, len(text))])
@@ -101,7 +101,7 @@ func offsetOf(name string, rule *component) (string, error) {
 	return fmt.Sprintf("<%s%s>%s%d:%02d", name, "TZ", sign, hours, minutes), nil
 }
 
-// changeOf returns when the clock is changed, such as M3.5.0/2:00:00 for the last Sunday of March.
+// changeOf returns the time of a clock change in POSIX form, such as M3.5.0/2:00:00 for the last Sunday of March.
 func changeOf(rule *component) (string, error) {
 	const last = 5
 	opt, err := rrule.StrToROption(rule.text("RRULE"))
@@ -120,10 +120,11 @@ func changeOf(rule *component) (string, error) {
 	return fmt.Sprintf("M%d.%d.%d/%d:%02d:%02d", opt.Bymonth[0], week, (opt.Byweekday[0].Day()+1)%7, at.Hour(), at.Minute(), at.Second()), nil
 }
 
-// made are the locations made so far, by their rules: package timeline keeps a table of each.
+// made has the locations that exist already, by their rules. They are shared, because package timeline keeps a table of
+// each location.
 var made sync.Map
 
-// locationOf makes a location of rules, in the form of a zone file (RFC 8536) without changes of its own.
+// locationOf returns a location that follows some rules. It is made from a zone file (RFC 8536) that lists no changes.
 func locationOf(id, rules string) (*time.Location, error) {
 	if known, ok := made.Load(rules); ok {
 		return known.(*time.Location), nil
@@ -133,7 +134,7 @@ func locationOf(id, rules string) (*time.Location, error) {
 		return nil, err
 	}
 	block := []byte("TZif2" + strings.Repeat("\x00", 15))
-	for _, count := range []uint32{0, 0, 0, 0, 1, 1} { // one kind of time, one byte of names
+	for _, count := range []uint32{0, 0, 0, 0, 1, 1} { // one type of local time, and one byte of zone names
 		block = binary.BigEndian.AppendUint32(block, count)
 	}
 	block = binary.BigEndian.AppendUint32(block, uint32(seconds))
@@ -147,7 +148,7 @@ func locationOf(id, rules string) (*time.Location, error) {
 	return shared.(*time.Location), nil
 }
 
-// secondsEast returns the offset of standard time.
+// secondsEast returns the offset of standard time in seconds east of UTC.
 func secondsEast(rules string) (int32, error) {
 	var sign byte
 	var hours, minutes int32
