@@ -16,21 +16,21 @@ type Keys struct {
 	Match []string
 	// Set are the keys that policies write to the adapter's places for annotations.
 	Set []string
-	// Amounts is true if policies use requests and utilisations. Otherwise those in lists are not kept.
+	// Amounts is true if policies use requests and utilisations. Otherwise requests and utilisations in lists are not kept.
 	Amounts bool
-	// Ready is true where policies wait until objects have settled. Else the fields of the ready predicates are kept of no object, unless
-	// Amounts asks for them.
+	// Ready is true if policies wait until objects have settled. The fields of the ready predicates are kept only if Ready
+	// or Amounts is true.
 	Ready bool
 }
 
-// Adapter is a compiled v1alpha1.AdapterSpec. It is immutable and safe for concurrent use. Every Adapter with the same
-// ProjectionID can read objects of the others' Project, and no other Adapter can.
+// Adapter is a compiled v1alpha1.AdapterSpec. It is immutable and safe for concurrent use. Adapters with the same
+// ProjectionID can read each other's projected objects. An Adapter with a different ProjectionID cannot read them.
 type Adapter struct {
 	name       string
 	gk         schema.GroupKind
 	versions   []string
 	components []component
-	// runsToCompletion is that of the spec.
+	// runsToCompletion is the field of the spec.
 	runsToCompletion bool
 	suspend          []variant
 	hold             []variant
@@ -48,7 +48,7 @@ type Adapter struct {
 	keepsReady bool
 	// blind are the predicates of autoscalers that cannot read their metrics.
 	blind []predicate
-	// annotate are the places for annotations, by key; annotations is their map.
+	// annotate has the places for annotations, by key. annotations is the pointer of the map with these places.
 	annotate    map[string]*slot
 	annotations path.Pointer
 	pods        v1alpha1.Pods
@@ -60,7 +60,7 @@ type Adapter struct {
 	// projection.
 	lifecycle    []predicate
 	subresources []string
-	// sizesPods is true if requests are those of containers in the pod template.
+	// sizesPods is true if the adapter's requests are the requests of the containers in the pod template.
 	sizesPods  bool
 	uses       []Use
 	projection *projection
@@ -88,7 +88,8 @@ type component struct {
 type variant struct {
 	when []predicate
 	set  []write
-	// already are the predicates of objects that their owner has set that way; empty: every field of set has its value.
+	// already are the predicates of objects that their owner has suspended or held. If it is empty, such an object has the
+	// value of every write in set.
 	already []predicate
 	// rollout is true if the writes restart pods.
 	rollout bool
@@ -124,7 +125,8 @@ type Use struct {
 	Write bool
 	// Types are the JSON types that the adapter expects at the path; empty: any.
 	Types []path.Type
-	// Judged is true for the paths of `changes`: a field that the schema lacks cannot change, and needs no judging.
+	// Judged is true for the paths of `changes`. The schema may lack such a path: a missing field cannot change, and its
+	// changes need no verdict.
 	Judged bool
 	// Values are the JSON texts that the adapter writes at the path, or compares with; empty: any.
 	Values []string
@@ -178,8 +180,8 @@ func (a *Adapter) Pods() v1alpha1.Pods { return a.pods }
 // CanGovern reports whether objects of the kind own the replicas of other objects.
 func (a *Adapter) CanGovern() bool { return a.governs != nil }
 
-// SizesPods reports whether requests of the kind's objects are those of the containers in their pod template, so that
-// their pods can be changed in place as well.
+// SizesPods reports whether the requests of the kind's objects are the requests of the containers in their pod template.
+// Then the pods of an object can be changed in place as well.
 func (a *Adapter) SizesPods() bool { return a.sizesPods }
 
 // KeepsAmounts reports whether requests and target utilisations are kept of objects. They are kept on demand, so a new
@@ -189,5 +191,5 @@ func (a *Adapter) KeepsAmounts() bool { return a.keepsAmounts }
 // ProjectionID changes exactly when the form of Project's objects changes: a watch restarts on it.
 func (a *Adapter) ProjectionID() string { return a.projection.id }
 
-// Uses returns every path of the adapter; those of one part of the spec are together.
+// Uses returns every path that the adapter uses. The paths of one part of the spec are next to each other.
 func (a *Adapter) Uses() []Use { return slices.Clone(a.uses) }

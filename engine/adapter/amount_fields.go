@@ -14,18 +14,18 @@ import (
 type amountField struct {
 	part *amount
 	key  workload.Amount
-	// element is its index in Object.Elements; -1 for a plain field.
+	// element is the index of the amount in Object.Elements; -1 for a plain field.
 	element int
 	// original is the owner's JSON text; empty if the amount is absent and the default counts.
 	original string
 	// value is the meaning of original.
 	value int64
-	// entry is the ledger entry on it, if any.
+	// entry is the ledger entry of the amount; nil: none.
 	entry *ledgerField
 }
 
-// amounts returns the requests, limits and utilisations of the object. fault describes the first that cannot be read or
-// identified: they are all usable, or none is.
+// amounts returns the requests, limits and utilisations of the object. fault describes the first amount that cannot be
+// read or identified. With a fault, no amount of the object is usable.
 func (v *view) amounts() (all []amountField, fault string) {
 	if fault = v.crowdFault(isAmount); fault != "" {
 		return nil, fault
@@ -121,8 +121,8 @@ func (v *view) raisesMemory(d *decision) bool {
 	return ok && okAfter && after > before
 }
 
-// observeAmounts returns the owner's requests of components and targets of an autoscaler. A limit without a request is
-// also the request, as in the API server.
+// observeAmounts returns the owner's requests and limits of components, and the target utilisations of an autoscaler. A
+// limit without a request counts as the request too, as in the API server.
 func (v *view) observeAmounts() (allocations workload.Allocations, targets []workload.Utilisation) {
 	if !v.a.keepsAmounts {
 		return nil, nil
@@ -199,7 +199,7 @@ func (v *view) addAmounts(w *wants, amounts map[workload.Amount]workload.Claim[i
 	}
 }
 
-// ofObjects returns the amounts for the object, without those for its pods.
+// ofObjects returns the amounts for the object, without the amounts for its pods.
 func ofObjects(amounts map[workload.Amount]workload.Claim[int64]) map[workload.Amount]workload.Claim[int64] {
 	isOfPods := func(key workload.Amount) bool {
 		return key.Kind == workload.AmountInPlace || key.Kind == workload.AmountOnCreate
@@ -247,7 +247,7 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 				w.kept = append(w.kept, func(at location) bool { return at == limit.entry.location })
 			}
 			return
-		default: // it is overwritten, and the original stays
+		default: // the different writer's request is overwritten, and the original stays
 			own = limit.value
 			if was, ok := f.part.read(l.entry.Was); ok && l.entry.Was != "" {
 				own = was
@@ -272,8 +272,8 @@ func (v *view) addLimit(w *wants, all []amountField, f *amountField, request *wa
 	w.add(n)
 }
 
-// InTemplate returns the requests and limits of a template's containers, from the claims for it and the owner's
-// allocations.
+// InTemplate returns the requests and limits of the containers in a template, from the claims for the template and the
+// owner's allocations.
 func InTemplate(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) workload.Allocations {
 	all := slices.Clone(own)
 	for i := range all {
@@ -282,8 +282,8 @@ func InTemplate(amounts map[workload.Amount]workload.Claim[int64], own workload.
 	return all
 }
 
-// InPlace returns the requests and limits of each container, from the claims for pods and the owner's allocations. Zero
-// keeps a value.
+// InPlace returns the requests and limits of each container, from the claims for pods and the owner's allocations. A
+// zero means that the present value stays.
 func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.Allocations) map[string]workload.Allocation {
 	all := map[string]workload.Allocation{}
 	for _, a := range own {
@@ -295,8 +295,8 @@ func InPlace(amounts map[workload.Amount]workload.Claim[int64], own workload.All
 	return all
 }
 
-// allocate sets the requests that claims of a kind ask for, and the limits beside them. It reports whether any claim
-// does.
+// allocate sets the requests in the claims of one kind, and the limits beside these requests. It reports whether it has
+// set a request.
 func allocate(to *workload.Allocation, amounts map[workload.Amount]workload.Claim[int64], kind workload.AmountKind,
 	own workload.Allocation) (any bool) {
 	for _, of := range []workload.Resource{workload.CPU, workload.Memory} {

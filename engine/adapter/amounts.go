@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// amountElements is the Element.Component of the first amount, above those of scale and below those of ranges.
+// amountElements is the Element.Component of the first amount in lists. Smaller numbers belong to counts in lists, and
+// the numbers from lowEnds on to the ends of ranges.
 const amountElements = 32
 
 // amount is a number besides counts and bounds that a policy can set, or one per element if each is set: a request,
@@ -20,7 +21,8 @@ const amountElements = 32
 type amount struct {
 	kind  workload.AmountKind
 	limit bool
-	// name is the name of the component, or the resource of a utilisation; empty with each, if elements have names.
+	// name is the name of the component, or the resource of a utilisation. With each it is empty, because the elements have
+	// names.
 	name string
 	// resource is the requested or limited resource; for a utilisation, name has it.
 	resource workload.Resource
@@ -28,19 +30,21 @@ type amount struct {
 	slot     *slot      // nil with each
 	each     *path.Path // the absolute path of the amounts
 	absent   string     // the meaning of an absent amount, as JSON text; empty: it stays absent
-	// whole is true if a request is a JSON number of whole cores or bytes; text, if a utilisation is in a JSON string.
+	// whole is true if a request is a JSON number of whole cores or bytes. text is true if a utilisation is in a JSON
+	// string.
 	whole, text bool
 }
 
 // place is the base of the relative paths in one part of a spec.
 type place struct {
 	at   *field.Path
-	each *path.Path // nil: the object
+	each *path.Path // nil: paths begin at the object
 	// names are the absolute paths that name an element.
 	names []path.Path
 }
 
-// resources compiles the requests for CPU and memory: those of the spec, or else of the containers in the pod template.
+// resources compiles the requests and limits for CPU and memory, from the spec, or else from the containers in the pod
+// template.
 func (c *compiler) resources(at *field.Path, spec v1alpha1.AdapterSpec) {
 	if len(spec.Resources) == 0 {
 		c.containerAmounts(spec.Pods)
@@ -159,7 +163,8 @@ func (c *compiler) utilisation(at *field.Path, specs []v1alpha1.Utilisation) {
 	}
 }
 
-// place compiles each and the paths that name its elements, in the order of their fields. One of them is required.
+// place compiles each, and the paths to the names of its elements, in alphabetical order of their fields. With each, the
+// field named required must be set.
 func (c *compiler) place(at *field.Path, each v1alpha1.Path, required string, from map[string]v1alpha1.Path) (place, bool) {
 	p, ok := place{at: at}, true
 	if each != "" {
@@ -238,7 +243,7 @@ func (x *amount) read(raw string) (int64, bool) {
 		}
 		return natural(raw)
 	}
-	const most = 1 << 53 // cores or bytes: in thousandths they still fit
+	const most = 1 << 53 // cores or bytes: this number of cores, in thousandths, still fits into an int64
 	q, ok := quantity(raw)
 	if !ok || q.Sign() < 0 || q.CmpInt64(most) > 0 {
 		return 0, false

@@ -12,9 +12,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// writers are the managed fields of an object, sorted by their evidence. A manager owns the fields that its last write
-// has left; a writer of a different value takes the field from all others. So a field with a different owner was written after
-// Flyball's own write of it, which the ledger proves.
+// writers are the managed fields of an object, grouped by what they prove. A manager owns the fields of its last write,
+// until another manager writes a different value. The ledger proves that Flyball wrote a field. So if another manager
+// owns this field, it wrote the field after Flyball.
 type writers struct {
 	// places are the looked-up places, by pointer.
 	places map[path.Pointer]*ownedPlace
@@ -23,10 +23,11 @@ type writers struct {
 // ownedPlace is the value of the document, and its managed fields, at one pointer.
 type ownedPlace struct {
 	value gjson.Result
-	// ours are Flyball's fields; others those of managers whose word counts; unsure those with unknown authors or
-	// times.
+	// ours are Flyball's fields. others are the fields of managers that prove a change. unsure are the fields of managers
+	// that prove nothing, because the author or the time of the value is unknown.
 	ours, others, unsure claims
-	// members are those of an object by key, elements those of a list. They are read when a place inside is looked up.
+	// members has the members of an object, by key. elements has the elements of a list. They are read when a place inside
+	// is looked up.
 	members  map[string]gjson.Result
 	elements []gjson.Result
 	isRead   bool
@@ -36,10 +37,11 @@ type ownedPlace struct {
 
 // claims are the managed fields of some managers at a place.
 type claims struct {
-	// nodes are the fields that name the place itself, and inside those in it, by key.
+	// nodes are the fields of the place itself, one for each manager. inside has, for each node, the fields inside the
+	// place, by key.
 	nodes  []gjson.Result
 	inside []map[string]gjson.Result
-	// whole is true if one of the managers has written everything around the place.
+	// whole is true if one of the managers has written a whole container around the place.
 	whole bool
 }
 
@@ -105,7 +107,8 @@ func memberOf(object gjson.Result, key string) (found gjson.Result) {
 	return found
 }
 
-// author returns the known author of the entry with a field at a pointer of the document.
+// author returns the known facts about the author of an entry. pointer is the place of the entry's field in the
+// document.
 func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Author {
 	var a workload.Author
 	if isScalar(e.Set) {
@@ -128,7 +131,7 @@ func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Autho
 	return a
 }
 
-// at returns a place. It keeps the places on the way, because entries share most of theirs.
+// at returns the place at a pointer. It keeps all places on the way, because most pointers of entries begin alike.
 func (w *writers) at(pointer path.Pointer) *ownedPlace {
 	if p, ok := w.places[pointer]; ok {
 		return p
@@ -192,8 +195,8 @@ func byKey(object gjson.Result) map[string]gjson.Result {
 	return all
 }
 
-// areAlone reports whether Flyball has written everything in a container, and no other manager anything. If isKnown is
-// true, the member named known counts as written by Flyball.
+// areAlone reports whether Flyball has written everything in a container, and no other manager has written anything in
+// it. If isKnown is true, the member named known counts as written by Flyball.
 func (w *writers) areAlone(container path.Pointer, known string, isKnown bool) bool {
 	p := w.at(container)
 	if p.isAlone == nil {
@@ -206,8 +209,9 @@ func (w *writers) areAlone(container path.Pointer, known string, isKnown bool) b
 // maxOwnedDepth is the depth to which containers are searched. No real object nests deeper.
 const maxOwnedDepth = 64
 
-// ownEverything reports whether the managed fields of one place name everything in it, down to a depth. A field without
-// an owner may not have come with Flyball's write, because managed fields can be removed. The known member is left out.
+// ownEverything reports whether the managed fields of one place cover everything in it, down to a depth. A field that no
+// manager owns may be older than Flyball's write, because managed fields can be removed. If isKnown is true, the member
+// named known is not checked.
 func ownEverything(nodes []gjson.Result, value gjson.Result, known string, isKnown bool, depth int) bool {
 	if len(nodes) == 0 || !value.IsObject() || slices.ContainsFunc(nodes, isEmpty) {
 		return len(nodes) > 0
@@ -230,7 +234,7 @@ func ownEverything(nodes []gjson.Result, value gjson.Result, known string, isKno
 	return all
 }
 
-// isScalar reports whether the owner of a JSON value owns all of it.
+// isScalar reports whether a JSON value is no container. The owner of such a value owns all of it.
 func isScalar(raw string) bool {
 	return raw != "" && raw[0] != '{' && raw[0] != '['
 }

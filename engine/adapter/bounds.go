@@ -19,10 +19,10 @@ func (a *Adapter) Floors() (low, high *int64) {
 	return low, high
 }
 
-// IsBound reports whether a pointer is that of one of the kind's bounds.
+// IsBound reports whether a pointer is the pointer of one of the kind's bounds.
 func (a *Adapter) IsBound(pointer string) bool { return a.BoundAt(pointer) != "" }
 
-// BoundAt returns the kind's bound at a pointer: min, max or, for none, "".
+// BoundAt returns the name of the kind's bound at a pointer: min or max; "" if no bound is there.
 func (a *Adapter) BoundAt(pointer string) string {
 	switch {
 	case a.min != nil && a.min.slot.pointer == pointer:

@@ -57,7 +57,7 @@ func isWithdrawn(before, after string, rules []*rule) bool {
 	return true
 }
 
-// maxRequests is the number of requests of a list that are compared with each other. No controller has as many at once.
+// maxRequests is the largest number of requests in a list that isWithdrawn compares. No controller has as many at once.
 const maxRequests = 256
 
 func (c *compiler) requests(at *field.Path, paths []v1alpha1.Path) {
@@ -78,7 +78,7 @@ func (c *compiler) requests(at *field.Path, paths []v1alpha1.Path) {
 	}
 }
 
-// subresources compiles those of the spec. Status is one of them if one of its fields is listed.
+// subresources compiles the subresources of the spec. Status is one of them if one of its fields is listed.
 func (c *compiler) subresources(at *field.Path, names []string) {
 	for i, name := range names {
 		here := at.Index(i)

@@ -13,9 +13,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Classify returns the set of actions of a change of an object; the empty set means no change. An empty before means a
-// creation, an empty after a deletion. Classify compares texts first and parses only the differences. The order of keys
-// and the spelling of numbers make no difference, and null equals absence.
+// Classify returns the set of actions of a change of an object; the empty set means no change. If before is empty, the
+// change is a creation. If after is empty, the change is a deletion. Classify compares texts first and parses only the
+// differences. The order of keys and the spelling of numbers make no difference, and null equals absence.
 func (a *Adapter) Classify(before, after []byte) workload.Change {
 	switch {
 	case len(before) == 0 && len(after) == 0:
@@ -31,9 +31,9 @@ func (a *Adapter) Classify(before, after []byte) workload.Change {
 // ledgerPath is the gjson path of the ledger.
 var ledgerPath = "metadata.annotations." + strings.ReplaceAll(v1alpha1.AnnotationLedger, ".", `\.`)
 
-// LedgerEditMeans returns the set of actions of a different writer's edit of the ledger: its author orders Flyball to
-// restore values, in any field that the adapter sets. The empty set: the ledger is unchanged, or removed, and nothing
-// is restored.
+// LedgerEditMeans returns the set of actions of an edit of the ledger by a different writer. With such an edit the
+// writer can make Flyball restore values in any field that the adapter sets. If the ledger is unchanged or removed,
+// nothing is restored, and the set is empty.
 func LedgerEditMeans(before, after []byte) workload.Change {
 	if !bytes.Contains(after, []byte(v1alpha1.AnnotationLedger)) {
 		return 0
@@ -44,7 +44,7 @@ func LedgerEditMeans(before, after []byte) workload.Change {
 	return workload.ChangeRollOut | workload.ChangeScale
 }
 
-// value returns the JSON text of a result; empty for none and for null.
+// value returns the JSON text of a result; empty if the result is absent or null.
 func value(r gjson.Result) string {
 	if r.Type == gjson.Null {
 		return ""
@@ -52,8 +52,8 @@ func value(r gjson.Result) string {
 	return r.Raw
 }
 
-// differ returns the actions of the difference of two values. rules are those for the value, the most specific first;
-// inherited is the action of the deepest rule above.
+// differ returns the actions of the difference of two values. rules are the rules for the value, the most specific
+// first. inherited is the action of the deepest rule above the value.
 func differ(before, after string, rules []*rule, inherited workload.Change) workload.Change {
 	if before == after || isWithdrawn(before, after, rules) || inherited == 0 &&
 		!slices.ContainsFunc(rules, func(r *rule) bool { return !r.isLeaf() }) {
@@ -112,7 +112,7 @@ func differAsWhole(before, after string, rules []*rule, inherited workload.Chang
 
 type pair struct{ key, value string }
 
-// members are those of an object, or the elements of a list, in their order.
+// members are the members of an object, or the elements of a list, in order.
 type members struct {
 	list []pair
 	// sorted are the indexes in order of their keys; nil until they are needed.
@@ -128,8 +128,8 @@ func membersOf(raw string) members {
 	return m
 }
 
-// differAsObject compares members; an absent object has none. An empty object that is added or removed is a difference
-// itself.
+// differAsObject compares the members of two objects. An absent object has no members. If an empty object is added or
+// removed, this is a difference too.
 func differAsObject(before, after string, inner []*rule, inherited workload.Change) workload.Change {
 	olds, news := membersOf(before), membersOf(after)
 	var all workload.Change
@@ -148,7 +148,7 @@ func differAsObject(before, after string, inner []*rule, inherited workload.Chan
 	return all
 }
 
-// few is the number of members up to which they are searched one by one.
+// few is the largest number of members that find searches one by one.
 const few = 16
 
 // find returns the value of a key, which is likely at index i. Of repeated keys it finds the first. Users determine the
@@ -191,7 +191,8 @@ func differMember(key, before, after string, inner []*rule, inherited workload.C
 	return differPart(before, after, rules, inner, inherited)
 }
 
-// differPart compares a member or an element with rules of its own. Rules for every member or element come after them.
+// differPart compares a member or an element. named are the rules for this member or element. The rules of inner for
+// every member or element come after them.
 func differPart(before, after string, named, inner []*rule, inherited workload.Change) workload.Change {
 	for _, r := range inner {
 		if r.wild != nil {
@@ -211,7 +212,7 @@ func actionOf(rules []*rule, inherited workload.Change) workload.Change {
 	return inherited
 }
 
-// differAsList compares elements by index. A list of another length is a difference itself.
+// differAsList compares elements by index. A different length of the list is a difference too.
 func differAsList(before, after string, inner []*rule, inherited workload.Change) workload.Change {
 	olds, news := membersOf(before).list, membersOf(after).list
 	var all workload.Change

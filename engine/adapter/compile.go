@@ -40,7 +40,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	c.blind(at.Child("blind"), spec)
 	c.governs(at, spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
-	c.resources(at.Child("resources"), spec) // after all others, because its default leaves their fields alone
+	c.resources(at.Child("resources"), spec) // after all others, because the default does not touch their fields
 	c.ready(at.Child("ready"), spec)
 	c.changes(at.Child("changes"), spec.Changes)
 	c.separate()
@@ -252,7 +252,7 @@ func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []stri
 	}
 	c.written = append(c.written, writtenPath{at.Child("path"), facetAnnotate, annotations})
 	c.use(at.Child("path"), annotations, true, path.Object)
-	c.a.annotations, _ = annotations.Pointer() // it names one place
+	c.a.annotations, _ = annotations.Pointer() // without an error, because the path is plain
 	for _, key := range keys {
 		if key != v1alpha1.AnnotationLedger {
 			c.a.annotate[key] = c.d.write(annotations.Field(key))
@@ -260,8 +260,9 @@ func (c *compiler) annotate(at *field.Path, spec *v1alpha1.Annotate, keys []stri
 	}
 }
 
-// separate refuses writes inside other writes, because the original of one would be the work of the other. Variants of
-// one facet are left out, because only one of them is in force and the next waits until that is restored.
+// separate refuses two writes if the field of one contains the field of the other: the original of one field could then
+// have a value that Flyball wrote to the other. Two variants of suspend, or of hold, may write the same fields: only one
+// variant is in force, and the next one waits until these fields are restored.
 func (c *compiler) separate() {
 	for i, w := range c.written {
 		for _, v := range c.written[:i] {
@@ -279,7 +280,7 @@ func (c *compiler) mayMeet(v, w writtenPath) bool {
 	case !path.Overlap(v.path, w.path):
 		return true
 	case w.facet == facetAnnotate:
-		return !path.Covers(v.path, w.path) // its keys are siblings of single annotations that others write
+		return !path.Covers(v.path, w.path) // others may write single annotations, which are siblings of the keys of policies
 	case v.facet == w.facet:
 		return v.facet == facetSuspend || v.facet == facetHold
 	default:
@@ -294,9 +295,9 @@ func (c *compiler) isScaled(p path.Path) bool {
 	})
 }
 
-// finish seals the collected parts.
+// finish completes the adapter from the collected parts.
 func (c *compiler) finish(match []string) {
-	// elements of lazy ones are written only beside a ledger
+	// A lazy list does not count: its elements are written only to objects that have a ledger already.
 	a, listed := c.a, slices.ContainsFunc(c.each, func(e eachPaths) bool { return !e.lazy })
 	for _, s := range c.d {
 		s.rollout = s.rollout || s.written && !s.declared && a.template.Len() > 0 && path.Covers(a.template, s.path)

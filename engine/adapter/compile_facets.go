@@ -43,7 +43,7 @@ func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
 	}
 }
 
-// zeroMeans checks that no size asks for a count of 0 if 0 means more.
+// zeroMeans checks that no size asks for a count of 0 if the kind takes 0 for a higher count.
 func (c *compiler) zeroMeans(at *field.Path, spec v1alpha1.ScaleComponent) {
 	switch {
 	case *spec.ZeroMeans < 1:
@@ -132,7 +132,7 @@ func (c *compiler) variants(at *field.Path, f facet, specs []v1alpha1.Variant) [
 	return all
 }
 
-// write compiles one write of a variant; c.written[first:] are the earlier ones of the same variant.
+// write compiles one write of a variant. c.written[first:] are the earlier writes of the same variant.
 func (c *compiler) write(at *field.Path, f facet, first int, spec v1alpha1.Write) (write, bool) {
 	siblings := c.written[first:]
 	p, ok := c.writable(at.Child("path"), f, spec.Path)
@@ -166,7 +166,7 @@ func (c *compiler) write(at *field.Path, f facet, first int, spec v1alpha1.Write
 	return write{slot: c.d.write(p), value: value}, true
 }
 
-// hasInnerNull reports whether an object in the value, arrays left aside, has a null member.
+// hasInnerNull reports whether the value is an object with a null member, at any depth. It does not look into arrays.
 func hasInnerNull(value string) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(value), &members) != nil {
@@ -238,7 +238,8 @@ type predicate struct {
 	value  string
 	list   []json.RawMessage
 	from   *slot
-	// when are the conditions for objects that are tested; empty: all objects.
+	// when are the conditions of the test: an object that does not match them passes without a test. Empty: every object is
+	// tested.
 	when []predicate
 }
 
@@ -317,7 +318,8 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) 
 	return q, true
 }
 
-// constants returns the values that a predicate compares its field with; none if another field, or any value, will do.
+// constants returns the constants with which a predicate compares its field. It returns none if the predicate compares
+// with another field, or accepts any value.
 func (p *predicate) constants() []string {
 	switch p.op {
 	case v1alpha1.OpEq:

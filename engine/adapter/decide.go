@@ -20,19 +20,19 @@ type decision struct {
 	write  bool
 	value  string
 	toNull bool
-	// made and alone are set for an original that is written: the Made of its entry and the Alone of the entry's
+	// made and alone are set if an original is written. made is the Made of the entry. alone is the Alone of the entry's
 	// author.
 	made, alone uint8
 	// viaScale is true if the write goes through /scale.
 	viaScale bool
-	// overridden is true if a different writer's value is respected; corrected, if it is overwritten.
+	// overridden is true if a different writer's value is respected. corrected is true if such a value is overwritten.
 	overridden, corrected bool
 	direction             workload.Direction
 }
 
-// decide looks the situation of a field up in the decision table and carries the outcome out. A claimed field has w, a
-// field with a ledger entry has l; the other one is nil. within are the bounds in which an original is restored, if
-// any.
+// decide finds the situation of a field in the decision table and carries the outcome out. w is the claim on the field;
+// nil: no claim. l is the ledger entry of the field; nil: no entry. within are the bounds for a restored original; nil:
+// no bounds.
 func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bounds) decision {
 	if l == nil && w.once == "" && w.field.Exists() {
 		if was, _ := v.newOriginal(w); was == "" {
@@ -79,8 +79,9 @@ func decisionAbout(w *want, l *ledgerField) decision {
 	return d
 }
 
-// keep leaves the field and its entry unchanged. The entry of a list element follows it, unless another entry is
-// unclear: that stays at its old place in the ledger, and no other must move there.
+// keep leaves the field and its entry unchanged. If the list element of the entry has moved, the pointer of the entry
+// moves too. But while any entry is unclear, no pointer moves: the unclear entry stays at its old place in the ledger,
+// and no other entry must move there.
 func (v *view) keep(l *ledgerField) decision {
 	d := decisionAbout(nil, l)
 	d.after = &l.entry
@@ -90,8 +91,8 @@ func (v *view) keep(l *ledgerField) decision {
 	return d
 }
 
-// passedOn leaves the field, and gives its entry to the policy that claims it now. The entry takes over a later
-// beginning of the claim; otherwise a later edit would count as older than the claim.
+// passedOn leaves the field, and gives its entry to the policy that claims it now. If the claim began after the time in
+// the entry, the entry gets this later time. Otherwise the claim would count as newer than a later edit.
 func passedOn(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.settled()
@@ -151,7 +152,7 @@ func (v *view) restored(w *want, l *ledgerField, within *workload.Bounds) decisi
 		d.value = v.clampedOriginal(l, within)
 	}
 	if same(l.field.Raw, d.value) {
-		return d // it is inside the bounds already
+		return d // the field has this value already
 	}
 	d.toNull = l.entry.WasNull && d.value == ""
 	d.write, d.direction = true, workload.DirectionUp
@@ -176,9 +177,9 @@ func (v *view) clampedOriginal(l *ledgerField, within *workload.Bounds) string {
 	return l.entry.Was
 }
 
-// respected leaves a different writer's value until the next transition. The entry goes to the policy that claims the field
-// now, because the finalizer of the old one waits for that. If managed fields cannot prove the other writer, the entry
-// records it.
+// respected leaves a different writer's value until the next transition. The entry goes to the policy that claims the
+// field now, because the finalizer of the former policy waits until no entry names that policy. If managed fields cannot
+// prove the other writer, the entry records it.
 func respected(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.entry
@@ -199,8 +200,9 @@ func corrected(w *want, l *ledgerField) decision {
 	return d
 }
 
-// finished repeats the takeover of a count whose write to /scale was lost, or restored the count. If the count is still
-// the original, the new entry keeps the parts of the earlier entry with the same subject.
+// finished takes a count over again after its write to /scale was lost, or after that write restored the count. If the
+// count is still the original, the new entry keeps Made of the earlier entry, and keeps Since if the set value is the
+// same.
 func (v *view) finished(w *want, l *ledgerField) decision {
 	d := v.takenOver(w)
 	if same(l.entry.Was, w.field.Raw) {
@@ -212,8 +214,8 @@ func (v *view) finished(w *want, l *ledgerField) decision {
 	return d
 }
 
-// setOnce writes the size of a new claim, unless the field has it already, and records the claim. Until a write to
-// /scale is complete, it also keeps the original of a lasting value.
+// setOnce writes the size of a new claim, unless the field has this size already, and records the claim. Until a write
+// to /scale is complete, the entry also keeps the original of a lasting value.
 func (v *view) setOnce(w *want, l *ledgerField) decision {
 	d := v.takenOver(w)
 	d.after.Once = w.once

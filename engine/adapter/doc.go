@@ -16,8 +16,8 @@
 // # The author of a field
 //
 // A field with the value that Flyball has set is Flyball's, unless managed fields or the entry's Adopted mark prove a
-// later write by a different manager (authors.go): then that is the owner's last word. Managed fields also prove whether a
-// container that Flyball made has content of others. For a restored object they prove nothing.
+// later write by a different manager (authors.go). Then the value is the owner's. Managed fields also prove whether a
+// container that Flyball made has content of other writers. For a restored object they prove nothing.
 //
 // # List elements
 //
@@ -29,7 +29,7 @@
 //
 // A size for an object with an autoscaler is set when the claim begins and then left alone. Its entry has Once, the
 // claimed value (Set is the value inside the autoscaler's bounds), and no original: on release it is dropped without a
-// write. It records the claims for which it was set before other policies came in between.
+// write. The entry also records earlier claims whose size was set before other policies came in between.
 //
 // # A count behind /scale
 //
@@ -47,8 +47,9 @@
 //
 // # A count that must not change
 //
-// A component of scale is fixed if its `when` does not hold for the owner's object: no size is a claim on it. An
-// existing entry is released. If a size would change nothing else, the object is unable to take it.
+// A component of scale is fixed if its `when` does not hold for the owner's object: a size does not claim its count. An
+// existing entry is released. If all counts are fixed, and a size would change one of them, the object is unable to take
+// the size.
 //
 // Decisions (docs/decisions): 0008, 0018, 0021, 0029, 0030, 0041.
 package adapter

@@ -12,9 +12,10 @@ import (
 // place among the elements that `each` yields.
 type elementIndex struct {
 	obj *workload.Object
-	// lists are the lists of components.
+	// lists has the index of the list by Element.Component.
 	lists map[uint8]int
-	// inside has the elements that `each` yields, and outside those that it leaves out, as indices of Object.Elements.
+	// inside has the elements that `each` yields. outside has the elements that `each` leaves out. Both hold indices of
+	// Object.Elements.
 	inside, outside map[elementName][]int
 	// places are the places of elements without a name, by index of Object.Elements: "2 of 3".
 	places map[int]string
@@ -93,7 +94,7 @@ type heldValue struct {
 }
 
 // forget marks unclear elements as gone if no other element has their value: no value of Flyball is left there, so
-// nothing can be restored. at and lists are the locations of the ledger's entries and their lists.
+// nothing can be restored. at has the location of each ledger entry. lists has the index of its list.
 func (x *elementIndex) forget(at []location, lists []int) {
 	if !slices.ContainsFunc(at, func(l location) bool { return l.kind == unclear }) {
 		return
@@ -119,8 +120,8 @@ func (x *elementIndex) forget(at []location, lists []int) {
 	}
 }
 
-// comparableText returns a text that is equal for equal values: "0", 0 and 0.0 have one text. Different values rarely
-// share one, and then too much counts as equal.
+// comparableText returns a text that is equal for equal values: "0", 0 and 0.0 have one text. In rare cases different
+// values have one text and count as equal.
 func comparableText(raw string) string {
 	if q, ok := quantity(raw); ok {
 		return strconv.FormatFloat(q.AsApproximateFloat64(), 'g', -1, 64)
@@ -137,7 +138,7 @@ func (x *elementIndex) fault(k int) string {
 	return ""
 }
 
-// mayHold reports whether a pointer is that of a value in the list, whatever the filters match.
+// mayHold reports whether a pointer can belong to a value in the list, without regard to filters.
 func (e *eachPaths) mayHold(tokens []string) bool { return fits(e.value.Steps(), tokens) }
 
 // isAmount reports whether an element is a request, a limit or a utilisation.
@@ -159,8 +160,8 @@ func elementLabel(e *workload.Element) string {
 	return fmt.Sprintf("[%d]", e.Index)
 }
 
-// maxElements is the largest number of counts in all lists of an object, of amounts, and of bounds: their originals
-// must fit into the annotation.
+// maxElements is the largest number of counts in all lists of an object. The same number limits the amounts, and the
+// bounds. The originals must fit into the ledger annotation.
 const maxElements = 1024
 
 // crowdFault returns a sentence if an object has too many elements of a kind. Elements that filters leave out do not

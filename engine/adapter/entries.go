@@ -21,7 +21,7 @@ type locationKind uint8
 const (
 	inSlot      locationKind = iota // one of the adapter's own fields
 	inElement                       // one of Object.Elements
-	inUnwritten                     // a field that the adapter does not write (any more), kept behind its own
+	inUnwritten                     // a field that the adapter does not write (any more), kept behind the adapter's own fields
 	nowhere                         // a list element that is gone
 	unclear                         // a list element that does not occur exactly once
 )
@@ -45,7 +45,8 @@ func (a *Adapter) locate(obj *workload.Object) []location {
 	return at
 }
 
-// locateField returns the location of one entry. If the field is in a list, it returns the list, and -1 otherwise.
+// locateField returns the location of one entry. If the field is in a list, list is the index of the list; otherwise it
+// is -1.
 func (a *Adapter) locateField(e *workload.Entry) (at location, list int) {
 	if !e.IsInList() {
 		if s := a.projection.byPointer[e.Pointer]; s != nil && s.written {
@@ -77,7 +78,7 @@ func fits(steps []path.Step, tokens []string) bool {
 
 // ledgerField is a ledger entry with its field.
 type ledgerField struct {
-	entry workload.Entry // its Pointer is the present one
+	entry workload.Entry // Pointer is the present pointer of the field
 	// stored is the entry in the ledger.
 	stored   *workload.Entry
 	author   workload.Author
@@ -90,7 +91,8 @@ type ledgerField struct {
 	state  fieldState
 }
 
-// settled returns the entry without its second write to /scale, as if a lost write had never been planned.
+// settled returns the entry without its pending write to /scale. If that write was lost, the result is the entry before
+// the write was planned.
 func (l *ledgerField) settled() workload.Entry {
 	e := l.entry
 	if l.isBehind() {
@@ -107,7 +109,7 @@ type view struct {
 	entries []ledgerField
 	// originals are the JSON texts by slot with Flyball's changes undone; nil without a ledger.
 	originals []string
-	// elementOriginals are the same by element; nil without a ledger.
+	// elementOriginals are the JSON texts by element with Flyball's changes undone; nil without a ledger.
 	elementOriginals []string
 	// elements is the index of the object's list elements; nil until it is needed.
 	elements *elementIndex
@@ -149,7 +151,7 @@ func (a *Adapter) view(obj *workload.Object) *view {
 	return v
 }
 
-// isUnclear reports whether some entry's field is uncertain.
+// isUnclear reports whether the field of some entry is unclear.
 func (v *view) isUnclear() bool {
 	for i := range v.entries {
 		if v.entries[i].state == fieldUnclear {
@@ -208,8 +210,8 @@ func (v *view) undoElements() []string {
 	return originals
 }
 
-// undoAll returns the value of every slot without Flyball's changes: those of the field itself, of a container around
-// it, and of fields inside it.
+// undoAll returns the value of every slot without Flyball's changes of the field itself, of containers around it, and of
+// fields inside it.
 func (v *view) undoAll() []string {
 	originals := make([]string, len(v.a.projection.slots))
 	for i, s := range v.a.projection.slots {
@@ -237,7 +239,7 @@ func undo(raw string, s *slot, l *ledgerField) string {
 	case mine == theirs:
 		return e.Was
 	case l.isAround(s.tokens):
-		return "" // it came with a container of Flyball
+		return "" // the value came with a container of Flyball
 	case theirs.IsPrefixOf(mine):
 		found, err := path.Probe([]byte(e.Was), mine[len(theirs):])
 		if err != nil || found.Value.Type() == path.Null {
@@ -254,15 +256,15 @@ func undo(raw string, s *slot, l *ledgerField) string {
 	return raw
 }
 
-// isAround reports whether a place is in a container, or is one, that came with the entry's field and has no content of
-// foreign writers.
+// isAround reports whether a place is a container, or lies in a container, that came with the entry's field and has no
+// content of foreign writers.
 func (l *ledgerField) isAround(tokens []string) bool {
 	alone := int(l.author.Alone)
 	return alone > 0 && commonTokens(tokens, path.Pointer(l.entry.Pointer).Tokens()) >= alone
 }
 
-// splice returns the text of the container at tokens[:depth] with the original of the entry's field. Containers that
-// the entry made are removed if that empties them.
+// splice returns the text of the container at tokens[:depth] with the original of the entry's field. A container that
+// was made for the entry is removed if it becomes empty.
 func splice(raw string, tokens []string, depth int, e *workload.Entry) string {
 	if depth == len(tokens) {
 		return e.Was
@@ -286,8 +288,9 @@ func splice(raw string, tokens []string, depth int, e *workload.Entry) string {
 	return string(text)
 }
 
-// sameNumber compares two JSON texts. A number and a text of one quantity are equal, because a writer that reads an
-// object and writes it back may turn 0 into "0". Two texts are no numbers: 1.10 can be a version.
+// sameNumber compares two JSON texts. A number and a string with the same quantity are equal, because a writer that
+// reads an object and writes it back may turn 0 into "0". Two strings are not compared as quantities, because "1.10" can
+// be a version.
 func sameNumber(a, b string) bool { return sameValue(a, b, false) }
 
 // sameValue compares two JSON texts as the API server does: amounts by their quantity, others like sameNumber.

@@ -7,9 +7,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Rescaled returns the objects whose size a change of an autoscaler decides anew: its targets before and after, each
-// once. It returns none if the kind governs nothing, or if nothing changes. No object before is a creation, none after
-// a deletion. The objects may not exist. It returns an error if one of the texts is not an object.
+// Rescaled returns the objects whose size can be different after a change of an autoscaler: its targets before and after
+// the change, each once. It returns none if the kind governs nothing, or if nothing changes. If before is empty, the
+// change is a creation; if after is empty, it is a deletion. The objects may not exist. It returns an error if one of
+// the texts is not an object.
 func (a *Adapter) Rescaled(before, after []byte) ([]workload.Ref, error) {
 	if a.governs == nil || a.Classify(before, after) == 0 {
 		return nil, nil

@@ -23,7 +23,7 @@ type member struct {
 	index int
 }
 
-// take keeps a match of the path at a place in eachPaths.paths.
+// take keeps a match of the path with index i in eachPaths.paths.
 func (l *list) take(r *reading, i int, m path.Match) {
 	if i == 0 {
 		l.values = append(l.values, r.member(m))
@@ -48,8 +48,8 @@ func (r *reading) member(m path.Match) member {
 }
 
 // addElements joins the values and names of each list. An element without a name of its own is identified by its key in
-// a map, or else by its place. If the ledger has entries for elements, those that filters leave out follow, and those
-// of lazy lists.
+// a map, or else by its place. If the ledger has entries for elements, the elements of lazy lists are added too, and at
+// the end the elements that filters leave out.
 func (r *reading) addElements(raw []byte) error {
 	ledger := slices.ContainsFunc(r.Object.Ledger, func(e workload.Entry) bool { return e.IsInList() })
 	for i := range r.lists {
@@ -74,12 +74,12 @@ func (r *reading) addElements(raw []byte) error {
 			}
 		}
 	}
-	r.Object.Elements = slices.Clone(r.Object.Elements) // no longer than needed
+	r.Object.Elements = slices.Clone(r.Object.Elements) // without unused capacity
 	return nil
 }
 
-// addList adds the elements of one list to the object. If outside is true, it adds those that `each` does not yield,
-// without duplicates.
+// addList adds the elements of one list to the object. If outside is true, it adds the elements that `each` does not
+// yield, without duplicates.
 func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) error {
 	met := map[string]bool{}
 	for i := range r.Object.Elements {
@@ -112,8 +112,8 @@ func (r *reading) addList(raw []byte, each *eachPaths, l *list, outside bool) er
 	return err
 }
 
-// nameElement sets the name of an element. at is the position in the names, which have the same order as the values,
-// and is advanced.
+// nameElement sets the name of an element. at has the current position in each list of names. The names have the same
+// order as the values, so the positions only move forward.
 func (r *reading) nameElement(e *workload.Element, each *eachPaths, l *list, at []int) {
 	element := leading(e.Pointer, each.elements)
 	var parts []string

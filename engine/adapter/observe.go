@@ -14,8 +14,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Observe returns the owner's wishes: counts, bounds and switches with Flyball's own changes undone. A value of an
-// unexpected type, and an absent one without a default, omit the facet. The caller, who knows the other objects, sets
+// Observe returns the owner's wishes: counts, bounds and switches with Flyball's own changes undone. A facet is omitted
+// if its value has an unexpected type, or is absent without a default. The caller, who knows the other objects, sets
 // Governed.
 func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	v := a.view(obj)
@@ -83,17 +83,17 @@ func (a *Adapter) Governs(obj *workload.Object) (workload.Ref, bool) {
 // count is one replica count of an object.
 type count struct {
 	part *component
-	// element is its index in Object.Elements; -1 for a plain field.
+	// element is the index of the count in Object.Elements; -1 for a plain field.
 	element int
 	// original is the owner's JSON text; empty if the count is absent and the default counts.
 	original string
-	// entry is the ledger entry on it, if any.
+	// entry is the ledger entry of the count; nil: none.
 	entry *ledgerField
 	workload.Component
 }
 
-// counts returns the replica counts of the object. fault describes the first that cannot be read or identified: a size
-// changes all counts or none.
+// counts returns the replica counts of the object. fault describes the first count that cannot be read or identified.
+// With a fault, a size changes no count.
 func (v *view) counts() (all []count, fault string) {
 	if fault = v.crowdFault(isCount); fault != "" {
 		return nil, fault
@@ -123,8 +123,8 @@ func (v *view) counts() (all []count, fault string) {
 	return all, fault
 }
 
-// appendCount adds one readable and writable count. It adds none for a part that the object lacks, or if the meaning of
-// an absent count is unknown. For any other count it sets the first fault.
+// appendCount adds one readable and writable count. It ignores a count of a part that the object lacks, and an absent
+// count without a known meaning. For any other count it sets fault, unless fault is set already.
 func (v *view) appendCount(all []count, fault string, c count, f workload.Field, pointer, name string) ([]count, string) {
 	n, ok := c.part.read(c.original)
 	switch {
@@ -140,8 +140,8 @@ func (v *view) appendCount(all []count, fault string, c count, f workload.Field,
 }
 
 // hasParent reports whether the owner has the object around an absent count. An object that Flyball has made is not the
-// owner's; otherwise a count set in it would remove its own parent. An object in which the owner has set a field is the
-// owner's.
+// owner's: a count in it would be set and restored in turns, without end. An object in which the owner has set a field
+// is the owner's.
 func (v *view) hasParent(f workload.Field, pointer string) bool {
 	parent := path.Pointer(pointer[:strings.LastIndexByte(pointer, '/')])
 	depth, made := len(parent.Tokens()), false
@@ -155,7 +155,7 @@ func (v *view) hasParent(f workload.Field, pointer string) bool {
 	return int(f.Depth) >= depth && !made
 }
 
-// isOwners reports whether the owner has a value in the field of an entry: the original, or a later one.
+// isOwners reports whether the owner has a value in the field of an entry: the original, or a later value.
 func (l *ledgerField) isOwners() bool {
 	switch l.state {
 	case fieldSet:
@@ -166,13 +166,13 @@ func (l *ledgerField) isOwners() bool {
 	return false
 }
 
-// hasMade reports whether a container, with a pointer of depth tokens, came with the field of an entry. If managed
-// fields have authors, a container with a different writer's content is the owner's.
+// hasMade reports whether a container, with a pointer of depth tokens, came with the field of an entry. If the authors
+// of the entries are known, a container with a different writer's content is the owner's.
 func (v *view) hasMade(l *ledgerField, container path.Pointer, depth int) bool {
 	if len(v.obj.Notes().Authors) > 0 {
 		return l.state == fieldSet && l.author.Alone > 0 && l.isAround(container.Tokens())
 	}
-	// Fields beside the entry's did not come with it.
+	// Without known authors, only a container around the entry's field counts as made with it.
 	return l.entry.Made > 0 && depth >= int(l.entry.Made) && container.IsPrefixOf(path.Pointer(l.entry.Pointer))
 }
 
@@ -214,12 +214,12 @@ func quantity(raw string) (resource.Quantity, bool) {
 		text = raw
 	}
 	if !strings.ContainsAny(text[:min(len(text), 1)], "+-.0123456789") {
-		return resource.Quantity{}, false // not worth the error
+		return resource.Quantity{}, false // saves the cost of an error
 	}
 	return workload.ParseQuantity(text)
 }
 
-// bound returns an end of the range, nil if the object has none, and whether it can be written.
+// bound returns an end of the range, and whether it can be written. The end is nil if the object has none.
 func (v *view) bound(b *bound) (*int64, bool) {
 	if v.current(b.slot).Depth == blocked {
 		return nil, false
@@ -304,8 +304,8 @@ func (v *view) isWritable(x *variant) bool {
 	return true
 }
 
-// isSet reports whether the owner has set the variant's values: by the variant's own predicates, or else by every
-// field.
+// isSet reports whether the owner has set the variant's values. If the variant has predicates for this, they decide.
+// Otherwise every field must have its value.
 func (v *view) isSet(x *variant) bool {
 	if len(x.already) > 0 {
 		return v.all(x.already, v.original)

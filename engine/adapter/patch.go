@@ -17,13 +17,13 @@ type edit struct {
 	tokens []string
 	value  string
 	field  workload.Field
-	// made is the number of tokens of the outermost container that Flyball made for the field; alone, of the outermost
-	// such container without content of foreign writers. 0: none.
+	// made is the number of tokens of the outermost container that Flyball made for the field. alone is the number of
+	// tokens of the outermost such container without content of foreign writers. 0: there is no such container.
 	made  uint8
 	alone int
-	// listed is true if the way goes through a list, which a merge patch would replace as a whole.
+	// listed is true if the place is inside a list, which a merge patch would replace as a whole.
 	listed bool
-	// element is the list element on the way, or nil.
+	// element is the list element that contains the place, or nil.
 	element *workload.Element
 }
 
@@ -50,7 +50,7 @@ func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 	return p, err
 }
 
-// edits returns the writes to the object itself, and the one to /scale.
+// edits returns the writes to the object itself, and the decision that is written to /scale; nil: none.
 func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 	for i := range decisions {
 		d := &decisions[i]
@@ -78,12 +78,12 @@ func (v *view) edits(decisions []decision) (edits []edit, scale *decision) {
 	return edits, scale
 }
 
-// ledgerMap is the place of the annotations, among which the ledger is.
+// ledgerMap is the pointer of the map of annotations, which contains the ledger.
 const ledgerMap = "/metadata/annotations"
 
-// widenRemovalsIn edits the edits: the removal of a field becomes the removal of the outermost container around it that
-// Flyball made and that has neither content of foreign writers nor remaining values of Flyball. The rest of its content
-// came with Flyball's write: defaults of the schema, or additions of a webhook.
+// widenRemovalsIn changes the edits: the removal of a field becomes the removal of a container around it. This is the
+// outermost container that Flyball made and that has neither content of foreign writers nor remaining values of Flyball.
+// The rest of its content came with Flyball's write: defaults of the schema, or additions of a webhook.
 func widenRemovalsIn(edits []edit, decisions []decision) {
 	stays := staying(edits, decisions)
 	for i := range edits {
@@ -97,14 +97,14 @@ func widenRemovalsIn(edits []edit, decisions []decision) {
 	}
 }
 
-// widenTo turns the removal of a field into that of the container around it with that many tokens.
+// widenTo replaces the removal of a field by the removal of the container around it whose pointer has depth tokens.
 func (e *edit) widenTo(depth int) {
 	e.tokens, e.field = e.tokens[:depth], workload.Field{Raw: "{}", Depth: small(depth)}
 }
 
-// staying returns the containers into which a value is written, or that keep a value that Flyball has set, or that a
-// policy leaves to the owner.
-// The map of annotations always is one: the ledger in it has a write of its own. The API server drops it once it is empty.
+// staying returns the containers that must stay. A value is written into such a container, or it keeps a value that
+// Flyball has set, or a value that a policy leaves to the owner. The map of annotations always stays, because the ledger
+// in it has a write of its own. The API server drops the map once it is empty.
 func staying(edits []edit, decisions []decision) map[path.Pointer]bool {
 	stays := map[path.Pointer]bool{ledgerMap: true}
 	for i := range edits {
@@ -130,7 +130,7 @@ func addContainers(all map[path.Pointer]bool, p path.Pointer) {
 // pointer returns the pointer of the place.
 func (e *edit) pointer() path.Pointer { return path.Pointer(pointerOf(e.tokens)) }
 
-// outermost removes the edits inside other edits, and all but the first of one place.
+// outermost removes the edits inside other edits. For each place it keeps only the first edit.
 func outermost(edits []edit) []edit {
 	places := map[path.Pointer]bool{}
 	for i := range edits {
@@ -157,7 +157,7 @@ func outermost(edits []edit) []edit {
 func (v *view) removeEmptied(edits []edit) []edit {
 	for widened := true; widened; {
 		edits = outermost(edits)
-		// removed counts the removed members of a container; touched are the containers with other writes.
+		// removed has the number of removed members by container. touched has the containers with other writes.
 		removed, touched := map[path.Pointer]int{}, map[path.Pointer]bool{ledgerMap: true}
 		for i := range edits {
 			p := edits[i].pointer()
@@ -249,7 +249,8 @@ func putInto(root map[string]any, tokens []string, value any) {
 	root[tokens[len(tokens)-1]] = value
 }
 
-// merge returns the merge patch from a value to another: a merge patch keeps members that it does not name.
+// merge returns the merge patch that turns one value into another. It names the members to remove, because a merge patch
+// keeps all members that it does not name.
 func merge(from, to string) any {
 	var old, next map[string]json.RawMessage
 	if json.Unmarshal([]byte(from), &old) != nil || json.Unmarshal([]byte(to), &next) != nil {
@@ -278,7 +279,7 @@ type operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// steps are those of a JSON patch.
+// steps are the steps of a JSON patch.
 type steps struct {
 	list []operation
 	// made are the pointers of the containers that the patch makes.
@@ -309,7 +310,7 @@ func (v *view) jsonPatch(edits []edit, ledger *string) ([]byte, error) {
 	return text, nil
 }
 
-// add adds a step; an empty value adds a step without one.
+// add adds a step. If the value is empty, the step has no value.
 func (s *steps) add(op, pointer, value string) {
 	s.list = append(s.list, operation{op, pointer, json.RawMessage(value)})
 }

@@ -76,7 +76,7 @@ func (v *view) failing(predicates []predicate, read func(*slot) string) *predica
 	return nil
 }
 
-// finding describes the value of a predicate for messages.
+// finding describes, for messages, the value that a predicate has found in its field.
 func (p *predicate) finding(read func(*slot) string) string {
 	raw := read(p.slot)
 	switch {
@@ -88,8 +88,8 @@ func (p *predicate) finding(read func(*slot) string) string {
 	return p.slot.path.String() + " is " + brief(raw)
 }
 
-// holds compares. A comparison with an absent field is false, Ne included. A predicate whose conditions do not match
-// the object holds.
+// holds reports whether the predicate holds on the values of read. A comparison with an absent field is false, also with
+// the operator Ne. A predicate holds for every object that does not match its conditions.
 func (p *predicate) holds(read func(*slot) string) bool {
 	for i := range p.when {
 		if !p.when[i].holds(read) {
@@ -123,7 +123,7 @@ func (p *predicate) holds(read func(*slot) string) bool {
 	return ok && matches(p.op, order)
 }
 
-// isListed reports whether the value is in the list, which is the compiled one or that of a field.
+// isListed reports whether the value is in the list of the predicate, or in the list that another field holds.
 func (p *predicate) isListed(raw, operand string) bool {
 	if p.from != nil {
 		found := false

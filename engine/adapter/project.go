@@ -77,7 +77,7 @@ type reading struct {
 	pr *projection
 	in *workload.Interner
 
-	origin  workload.Origin // the object to which the ledger belongs by its own word
+	origin  workload.Origin // the object to which the ledger says that it belongs
 	parents []byte          // first byte of each parent's text; 0 if absent
 	lists   []list
 }
@@ -130,13 +130,15 @@ func readLedger(m path.Match) (l workload.Ledger, on workload.Origin, err error)
 // policies set.
 const maxEntries = 2 * maxElements
 
-// maxTokens is the longest pointer of a ledger: in a list, the path of the elements and that of the value are joined.
+// maxTokens is the largest number of tokens in a pointer of a ledger. In a list, the path of the elements and the path
+// of the value are joined.
 const maxTokens = 2 * maxSteps
 
-// dropLedgerOfAnother drops a ledger of a different object. An object of the same kind with the values that Flyball had set
-// on the other one is a copy, and gets LedgerNotes.CopyOf. An object of a different kind is none, because controllers copy
-// annotations to the objects that they create. On an object that a controller has created, only its own UID counts: any
-// ledger can come out of a template, and the template's author does not know that UID.
+// dropLedgerOfAnother drops a ledger that belongs to a different object. If that object has the same kind, and this
+// object has the values that Flyball set on it, this object is a copy and gets LedgerNotes.CopyOf. An object of a
+// different kind is no copy, because controllers copy annotations to the objects that they create. An object with a
+// controller keeps only a ledger with its own UID: any ledger can come from a template, but the author of the template
+// does not know the UID of a later object.
 func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	obj, on := r.Object, r.origin
 	isOther := on.UID != "" && on.Namespace != obj.Namespace
@@ -259,8 +261,8 @@ func (a *Adapter) addUnwritten(raw []byte, obj *workload.Object) error {
 	return nil
 }
 
-// addMembers counts the members of the containers that were made for the ledger's entries: a restore removes those that
-// it empties.
+// addMembers counts the members of the containers that were made for the ledger's entries. A restore removes such a
+// container if it becomes empty.
 func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
 	if !slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.Made > 0 }) {
 		return nil
@@ -298,8 +300,8 @@ func (a *Adapter) addMembers(raw []byte, obj *workload.Object) error {
 	return nil
 }
 
-// addAuthors adds the authors of the ledger's entries from managed fields. Those of a restored object prove nothing,
-// because its fields were written in another way.
+// addAuthors adds the authors of the ledger's entries from managed fields. The managed fields of an object that was
+// restored from a backup prove nothing, because the restore has written its fields.
 func (a *Adapter) addAuthors(raw []byte, obj *workload.Object) {
 	if uid := obj.Notes().UID; len(obj.Ledger) > maxAuthors || uid == "" || uid != obj.UID {
 		return
@@ -343,5 +345,5 @@ func fieldOf(f *path.Found) workload.Field {
 	}
 }
 
-// mayEqual reports whether a JSON text is short enough to equal a different value, with any escaping.
+// mayEqual reports whether a JSON text is short enough to equal another text, even if all its characters are escaped.
 func mayEqual(text []byte, other string) bool { return len(text) <= 6*len(other)+64 }

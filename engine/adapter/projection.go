@@ -63,7 +63,8 @@ type projection struct {
 	// template is the place of a pod's requests; empty: none.
 	template path.Path
 	set      *path.Set
-	// metadataPaths is the number of paths of the metadata, which come first in the set; takers keep the matches of the others.
+	// metadataPaths is the number of paths of the metadata, which come first in the set. takers keep the matches of all
+	// other paths.
 	metadataPaths int
 	takers        []func(*reading, path.Match)
 	id            string
@@ -72,19 +73,19 @@ type projection struct {
 // eachPaths are the absolute paths read under `each`.
 type eachPaths struct {
 	component int
-	// list is the index of the first of the adapter's eachPaths that may yield the same values: components with other
-	// filters read one list.
+	// list is the index of the first of the adapter's eachPaths that may yield the same values. Components with different
+	// filters can read the same list.
 	list int
-	// elements is the length of the pointer of an element.
+	// elements is the number of tokens in the pointer of an element.
 	elements int
 	// value is the path of the value read of each element: a count, an amount or a bound.
 	value path.Path
 	// names are the fields that together name an element; empty: its key or its place identifies it.
 	names []path.Path
-	// lazy is true if elements are kept only of objects with ledger entries for elements; own reads them then.
+	// lazy is true if elements are kept only of objects with ledger entries for elements. own then reads these elements.
 	lazy bool
 	own  *path.Set
-	// all reads the paths without filters; nil without any.
+	// all reads the paths with a wildcard in place of each filter; nil if value has no filter.
 	all *path.Set
 }
 

@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// The ends of ranges in list elements are elements of components of their own, after those of scale.
+// The ends of ranges in lists are elements too. These are their numbers in Element.Component, above the numbers of
+// counts and amounts.
 const (
 	lowEnds  = 254
 	highEnds = 255
@@ -74,8 +75,8 @@ func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1al
 // ends are the two ends of the range of one list element, as indexes in Object.Elements; -1 for a missing end.
 type ends struct{ low, high int }
 
-// ranges returns the ranges of the object's list elements. fault describes the first that cannot be read or identified:
-// bounds change all ranges or none.
+// ranges returns the ranges of the object's list elements. fault describes the first end that cannot be read or
+// identified. With a fault, bounds change no range.
 func (v *view) ranges() (all []ends, fault string) {
 	if fault = v.crowdFault(isEnd); fault != "" {
 		return nil, fault
@@ -146,7 +147,8 @@ func boundIn(b *eachBound) *bound {
 	return &b.bound
 }
 
-// endOfElement returns one end of the range of a list element with its bound at k, or none for -1.
+// endOfElement returns one end of the range of a list element. k is the index of the end in Object.Elements; -1: the
+// element lacks this end.
 func (v *view) endOfElement(k int, c *workload.Claim[int64]) end {
 	if k < 0 {
 		return end{}

@@ -55,7 +55,7 @@ type Result struct {
 
 // Edit is a field that a patch writes.
 type Edit struct {
-	// Pointer is the JSON pointer of the field, and Label its name in messages.
+	// Pointer is the JSON pointer of the field. Label is the name of the field in messages.
 	Pointer, Label string
 	// From and To are JSON texts; empty for an absent field.
 	From, To string
@@ -76,7 +76,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 		return result, nil
 	}
 	if of := obj.Notes().CopyOf; of != "" {
-		// Nothing is written: a ledger of its own would replace the only record of the originals.
+		// Nothing is written: a new ledger would replace the only record of the originals.
 		result.Failure = fmt.Sprintf("this is a copy of %s, made while Flyball had changed that: what was there before is known of that one "+
 			"only. "+
 			"Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
@@ -146,7 +146,7 @@ func (w *wants) has(at location) bool {
 	return slices.ContainsFunc(w.list, func(n want) bool { return n.location == at })
 }
 
-// touchesAny reports whether a field lies inside a different field that is written or stays in the ledger, or around it.
+// touchesAny reports whether a field is inside, or contains, a different field that is written or stays in the ledger.
 func touchesAny(pointer string, decisions []decision) bool {
 	for i := range decisions {
 		d := &decisions[i]
@@ -172,8 +172,8 @@ func (v *view) ignored() []string {
 	return pointers
 }
 
-// summary describes the writes of the decisions and the policy that they are counted for: without a write it is first,
-// or else the policy in the ledger.
+// summary describes the writes of the decisions, and the policy that they are counted for. Without a write this is the
+// policy first, or, if first is empty, the policy of the first ledger entry.
 func (v *view) summary(first workload.Policy, decisions []decision) Result {
 	r := Result{By: first, Impact: v1alpha1.ImpactNone}
 	charged := false
@@ -225,7 +225,8 @@ func (v *view) restartsPods(d *decision) bool {
 	return false
 }
 
-// slotRestartsPods asks the variant that fits the object, if a variant declares the effect of the field.
+// slotRestartsPods reports whether a write of the field restarts pods. If a variant declares this, the variant that fits
+// the object decides.
 func (v *view) slotRestartsPods(s *slot) bool {
 	for _, all := range [][]variant{v.a.suspend, v.a.hold} {
 		if !s.declared {
@@ -261,12 +262,12 @@ func (v *view) state(w *wants, decisions []decision, plan workload.Plan) workloa
 	return v.stateKept(decisions)
 }
 
-// leavesSize reports whether the size is the owner's already.
+// leavesSize reports whether the owner's size is already the wanted size.
 func (w *wants) leavesSize() bool {
 	return !slices.ContainsFunc(w.list, func(n want) bool { return n.sized && !same(n.value, n.original) })
 }
 
-// stateKept returns the state of an object without a claim that stays as a policy left it.
+// stateKept returns the state of an object without a claim, from the ledger entries that stay.
 func (v *view) stateKept(decisions []decision) workload.State {
 	state := workload.StateAwake
 	for i := range decisions {
@@ -348,7 +349,7 @@ func (v *view) ledgerText(decisions []decision) (*string, error) {
 			after = append(after, *e)
 		}
 	}
-	// Of two with one pointer the first counts.
+	// Of two entries with the same pointer, the first counts.
 	slices.SortStableFunc(after, func(a, b workload.Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	after = slices.CompactFunc(after, func(a, b workload.Entry) bool { return a.Pointer == b.Pointer })
 	same := func(a, b workload.Entry) bool {
@@ -368,7 +369,7 @@ func (v *view) ledgerText(decisions []decision) (*string, error) {
 	return &text, err
 }
 
-// origin returns the identity of the object that the ledger was begun on. An existing ledger keeps its own.
+// origin returns the identity of the object that the ledger was begun on. An existing ledger keeps its UID.
 func (v *view) origin() workload.Origin {
 	on := workload.Origin{Of: workload.LedgerOf(v.a.gk.Kind, v.obj.Name), Namespace: v.obj.Namespace, UID: v.obj.UID}
 	if len(v.obj.Ledger) > 0 {

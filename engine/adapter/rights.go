@@ -24,8 +24,8 @@ func (a *Adapter) AnnotationMeans(key string) workload.Change {
 	return a.changes.actionsAt(a.annotations.Append(key).Tokens(), a.changes.action)
 }
 
-// judgedByRights are the groups whose objects the API server, or Flyball, judges by the rights of their author. Flyball
-// would lend its own rights to the author of a policy.
+// judgedByRights are the groups whose objects the API server, or Flyball, judges by the rights of their author. If
+// Flyball wrote such an object, its own rights would count instead of the rights of the policy's author.
 var judgedByRights = map[string]string{
 	v1alpha1.GroupVersion.Group: "who writes a policy must hold the rights that it takes, and Flyball holds them all",
 	"rbac.authorization.k8s.io": "nobody may grant more than they hold, and Flyball holds a lot",

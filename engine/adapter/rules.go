@@ -127,7 +127,7 @@ func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 		}
 	}
 	c.requests(at.Child("requests"), spec.Requests)
-	// it is evaluated on whole objects, so no watch keeps its fields
+	// createDeleteWhen is evaluated on whole objects, so its fields are not kept
 	c.a.lifecycle = c.predicates(at.Child("createDeleteWhen"), spec.CreateDeleteWhen, drafts{})
 	for i := first; i < len(c.a.uses); i++ {
 		c.a.uses[i].Judged = true
@@ -208,8 +208,8 @@ func (c *compiler) compileRules(template path.Path) *rule {
 	return root
 }
 
-// actionsOf returns the actions of a write, by the rules of Classify, as far as the object is not needed. Suspending
-// or holding only stops work; their restore can let a waiting roll-out go.
+// actionsOf returns the actions of a write, by those rules of Classify that do not need the object. To suspend or to
+// hold only stops work. To undo this can start a waiting roll-out.
 func (v *view) actionsOf(d *decision) workload.Change {
 	all := v.a.changes.actionsAt(path.Pointer(d.pointer).Tokens(), v.a.changes.action)
 	switch {

@@ -8,8 +8,8 @@ type situation struct {
 	claim  claimKind
 	state  fieldState
 	wanted wanted
-	// renewed: the claim is a new transition or another wish; enforced: it corrects others; honoured: a size that is
-	// set once has been set for this claim already.
+	// renewed is yes if the claim is a new transition, or wants another value. enforced is yes if the claim corrects other
+	// writers. honoured is yes if a size that is set once has been set for this claim already.
 	renewed, enforced, honoured answer
 }
 
@@ -87,7 +87,8 @@ var decisionTable = []row{
 	{claim: claimNone, state: fieldUnclear, outcome: keepEntry},
 	{claim: claimNone, state: ^(fieldSet | fieldUnclear), outcome: dropEntry},
 
-	// A lasting claim. The owner has the value already, or it is written and the owner's is the original.
+	// A lasting claim. If the owner has the value already, nothing is written. Otherwise the value is written, and the
+	// owner's value becomes the original.
 	{claim: claimLasting, state: fieldUntouched | fieldSetOnce, wanted: wantedCurrent, outcome: dropEntry},
 	{claim: claimLasting, state: fieldUntouched | fieldSetOnce, wanted: wantedChange, outcome: takeOver},
 	// Flyball has set the field.
@@ -132,8 +133,8 @@ func outcomeOf(s situation) outcome {
 	panic("the decision table has no row for a situation") // a test walks all of them
 }
 
-// releasedSituation returns the situation of a field with an entry and without a claim. kept is true if its entry
-// stays, unless its policy leaves its value to the owner.
+// releasedSituation returns the situation of a field with an entry and without a claim. kept is true if the entry is to
+// stay. It does not stay if its policy leaves the value to the owner.
 func releasedSituation(l *ledgerField, plan workload.Plan, kept bool) situation {
 	s := situation{claim: claimNone, state: l.state, renewed: no, enforced: no, honoured: no}
 	switch by := workload.ParsePolicy(l.entry.By); {

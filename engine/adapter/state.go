@@ -7,10 +7,10 @@ type fieldState uint16
 
 const (
 	fieldUntouched fieldState = 1 << iota // there is no entry, and the value is the owner's
-	// Flyball's value, or the one before it if the write to /scale was lost; an original is to be restored
+	// Flyball's value, or its earlier value if the write to /scale was lost; an original is to be restored
 	fieldSet
 	fieldSetOnce    // it was set once and left to others; nothing is to be restored
-	fieldUnfinished // none of these, while a write to /scale may be incomplete
+	fieldUnfinished // a different value, while a write to /scale may be incomplete
 	fieldChanged    // another writer has changed Flyball's value
 	fieldAdopted    // Flyball's value, written again by another writer since
 	fieldUnclear    // its list element may be any of several, or its new place is unknown
@@ -25,7 +25,8 @@ type evidence struct {
 	place   fieldPlace
 	content content
 	writer  lastWriter
-	// once: the entry only records that the field was set once; pending: a write to /scale may be incomplete.
+	// once is yes if the entry only records that the field was set once. pending is yes if a write to /scale may be
+	// incomplete.
 	once, pending answer
 }
 
@@ -33,7 +34,7 @@ type evidence struct {
 type fieldPlace uint8
 
 const (
-	placeKnown      fieldPlace = 1 << iota // it is, and it can
+	placeKnown      fieldPlace = 1 << iota // it is found and can be written
 	placeGone                              // its list element is gone
 	placeUnclear                           // its list element may be any of several, or its new place is unknown
 	placeUnwritable                        // it cannot be written
@@ -43,7 +44,7 @@ const (
 type content uint8
 
 const (
-	contentPrior content = 1 << iota // Flyball's value before: the write to /scale was lost
+	contentPrior content = 1 << iota // Flyball's earlier value: the write to /scale was lost
 	contentSet                       // Flyball's value
 	contentOther                     // neither
 )
@@ -124,9 +125,9 @@ func (l *ledgerField) place() fieldPlace {
 	return placeKnown
 }
 
-// isMissing reports whether a field that the adapter does not write (any more) is gone, and with it the place of an
-// original. Its owner may have removed it, but a new version of the kind may also have moved it. Metadata does not
-// move.
+// isMissing reports whether the field is gone, for a field that the adapter does not write (any more). Then the place
+// for its original is unknown: its owner may have removed the field, but a new version of the kind may also have moved
+// it. Metadata does not move.
 func (l *ledgerField) isMissing() bool {
 	e := &l.entry
 	return l.location.kind == inUnwritten && !l.isForeign() && l.field.Text() == "" && e.Set != "" && e.Original() != "" && e.Once == "" &&
@@ -150,7 +151,8 @@ func (l *ledgerField) isBehind() bool {
 	return l.entry.Pending && l.entry.Prior != "" && same(l.field.Raw, l.entry.Prior)
 }
 
-// isLost reports whether the write to /scale of a size that is set once was lost: the field has the value before.
+// isLost reports whether the write to /scale of a size that is set once was lost: the field has the value from before
+// this write.
 func (l *ledgerField) isLost() bool {
 	return l.isBehind() || l.entry.Pending && same(l.field.Raw, l.entry.Was) && !same(l.entry.Was, l.entry.Set)
 }

@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// unclearFault returns a sentence about the first entry with an unclear field, with the command that drops the entry,
-// or "".
+// unclearFault returns a sentence about the first entry with an unclear field, and the command that drops the entry; ""
+// if no entry is unclear.
 func (v *view) unclearFault() string {
 	for i := range v.entries {
 		l := &v.entries[i]

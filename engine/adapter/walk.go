@@ -5,8 +5,8 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// compileWalk makes the set of paths for reading a whole object: those of the metadata, then the others, each with the
-// function for its matches.
+// compileWalk makes the set of paths for reading a whole object: first the paths of the metadata, then all other paths.
+// Each of the other paths has a function that takes its matches.
 func (pr *projection) compileWalk() {
 	paths := pr.metadata.Paths()
 	pr.metadataPaths = len(paths)

@@ -27,7 +27,7 @@ type want struct {
 	// sized is true for fields of the size.
 	sized bool
 
-	// value is the wanted JSON text; empty: none. original is the owner's.
+	// value is the wanted JSON text; empty: none. original is the owner's JSON text.
 	value, original string
 	// valueForWas is the wanted value if the original is the entry's Was. It differs from value if a different writer has
 	// changed the original since.
@@ -36,8 +36,8 @@ type want struct {
 	by      workload.Policy
 	since   time.Time
 	enforce bool
-	// once is, for a value to be set once, the JSON text of the claim before bounds; resumed is true if it has been
-	// set.
+	// once is the JSON text of a claim to set the value once, before bounds; empty: the claim is lasting. resumed is true
+	// if the value has been set already.
 	once    string
 	resumed bool
 }
@@ -47,20 +47,20 @@ type wants struct {
 	list []want
 	// values are the wanted values by facet, for status.
 	values map[string]string
-	// asksSize is true if a size is claimed, canSize if the object can take it; the others are the same for all other
-	// facets.
+	// asksSize is true if a size is claimed. canSize is true if the object can take a size. asksOther and canOther are the
+	// same for all other facets.
 	asksSize, canSize   bool
 	asksOther, canOther bool
 	// first is the first claimant: of the size, else of the first other facet.
 	first workload.Policy
 	// kept selects fields without a claim whose entries stay, because the claimed change cannot be made now.
 	kept []func(location) bool
-	// fixed has the reasons of counts that must not change; reasons, those of other omitted changes.
+	// fixed has the reasons why counts must not change. reasons has the reasons for all other omitted changes.
 	fixed, reasons []string
 }
 
-// wantsOf turns a plan into values of fields. If two facets want the same field, the first has it: size, hold, bounds,
-// amounts, annotations.
+// wantsOf turns a plan into values of fields. If two facets want the same field, the first of them in this order gets
+// it: size, hold, bounds, amounts, annotations.
 func (v *view) wantsOf(plan workload.Plan) (wants, error) {
 	var w wants
 	v.addSize(&w, plan)
@@ -86,7 +86,7 @@ func (w *wants) setValue(facet, value string) {
 	w.values[facet] = value
 }
 
-// keepEntries keeps the entries of the fields that at selects, for a reason in status.
+// keepEntries keeps the entries of the fields that the function at selects. why is the reason in status.
 func (w *wants) keepEntries(why string, at func(location) bool) {
 	w.kept, w.reasons = append(w.kept, at), append(w.reasons, why)
 }
@@ -214,8 +214,8 @@ func (v *view) wantCount(c *count, size workload.Size) want {
 	return n
 }
 
-// text returns the JSON text of the count after a size: the owner's own text if the size changes nothing, or if that is
-// no count.
+// text returns the JSON text of the count after a size. It is the owner's own text if the size changes nothing, or if
+// that text is no count.
 func (c *component) text(size workload.Size, own string) string {
 	n, ok := c.read(own)
 	if !ok {
@@ -228,8 +228,8 @@ func (c *component) text(size workload.Size, own string) string {
 	return integer(want)
 }
 
-// addBounds adds the two ends of a range. The lower end stays at or below the upper one: an end without a claim is the
-// owner's and limits the other.
+// addBounds adds the two ends of a range, with the lower end at or below the upper end. An end without a claim keeps the
+// owner's value, which limits the other end.
 func (v *view) addBounds(w *wants, plan workload.Plan) {
 	lo, hi := v.endOfObject(v.a.min, plan.Min), v.endOfObject(v.a.max, plan.Max)
 	for _, c := range []*workload.Claim[int64]{plan.Min, plan.Max} {
@@ -259,7 +259,7 @@ func inOrder(lo, hi end, low, high *bound) (end, end) {
 		if lo.known || lo.claimed {
 			least = max(least, lo.value)
 		}
-		hi.value = max(hi.value, least) // a small number that would be read as no limit
+		hi.value = max(hi.value, least) // the claimed number would mean no limit
 	}
 	return lo, hi
 }
