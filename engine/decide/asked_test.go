@@ -133,7 +133,7 @@ func TestWakingDoesNotTakeTargetsOutOfAFreeze(t *testing.T) {
 	}
 }
 
-// opened is a world in which a batch of a policy has been open since an instant.
+// opened is a world in which a policy's batch was opened at a given instant.
 type opened struct {
 	decide.Sandbox
 	at time.Time

@@ -282,7 +282,7 @@ func TestAFreezeSelectsNamespacesByLabels(t *testing.T) {
 	}
 }
 
-// remembering is a World that knows the policies of a ledger from before it became unreadable.
+// remembering is a World that knows the policies of a ledger that has become unreadable.
 type remembering struct{ *small }
 
 func (remembering) LastKnown(workload.Ref) []workload.Policy {

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// gate returns the gate of a verdict's patch; an open gate lets the patch through.
+// gate returns the gate of a verdict's patch. A patch with an open gate may be written now.
 func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if k.Blocked != "" && !k.Releasing {
 		return Gate{Kind: GateBlocked, Reason: k.Blocked}
@@ -34,12 +34,13 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 }
 
 // freezeGate checks a patch against the freezes, because Flyball's own webhook does not judge Flyball's writes. The
-// rules for other writers apply, with an exception: a patch that only scales is never delayed, so that schedules put
+// rules for other writers apply, with one exception: a patch that only scales is never delayed, so that schedules put
 // targets to sleep and wake them during a freeze.
 //
-// The exception does not apply to a ledger begun on another object (a copy, or a forgery by another writer), nor to an
-// object that follows its owner: the owner's controller may copy annotations to it. A patch of labels or annotations is
-// judged too: it could take the object out of a freeze.
+// The exception does not apply to a ledger begun on another object, because it may be a copy or a forgery by another
+// writer. It does not apply to an object that follows its owner either, because the owner's controller may copy
+// annotations to the object. A patch of labels or annotations is judged too, because it could take the object out of
+// a freeze.
 func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	actions := v.Result.Actions
 	if len(obj.Ledger) == 0 || obj.Notes().UID == obj.UID && !d.followsOwner(obj) {
@@ -66,8 +67,8 @@ func (d decider) freezeGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	return d.judged(k, obj, actions, before, after, what)
 }
 
-// judged returns the gate for actions on an object with the facts before and after. The text what describes the actions
-// for the reason.
+// judged returns the gate for actions on an object. before and after hold the facts of the object before and after
+// the actions. what describes the actions, for the reason of the gate.
 func (d decider) judged(k *Kind, obj *workload.Object, actions workload.Change, before, after *freeze.Facts, what string) Gate {
 	set := d.w.Freezes()
 	if set == nil {
@@ -98,7 +99,7 @@ func relabels(edits []adapter.Edit) bool {
 	})
 }
 
-// edited returns the labels or annotations (by field name) after the edits.
+// edited returns the labels or annotations of an object after the edits. field is "labels" or "annotations".
 func edited(pairs workload.Pairs, field string, edits []adapter.Edit) workload.Pairs {
 	all := make(map[string]string, len(pairs))
 	for _, p := range pairs {

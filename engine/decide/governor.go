@@ -13,13 +13,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// An autoscaler (in code: governor) and the object it scales (in code: governed) are two targets with dependent
-// decisions. This file holds the whole dependency, in both directions: claims of the autoscaler's policies for the
+// An autoscaler (in code: governor) and the object it scales (in code: governed) are two targets, and the decision
+// about each depends on the other. This file holds the whole dependency: claims of the autoscaler's policies for the
 // scaled object, and claims on the autoscaler because of the scaled object's size.
 
-// passedOn returns the claims of the autoscalers' policies for the scaled object itself, and the earliest time of a
-// change. Without a /scale subresource the object gets no such claims: the author of an autoscaler must not gain more
-// reach than the autoscaler has.
+// passedOn returns the claims for the scaled object from policies of its autoscalers, and the earliest time at which
+// the claims change. An object without a /scale subresource gets no such claims, because a policy must not reach
+// further than the autoscaler.
 func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
 	if k.NoScale || k.Releasing || obj.Deleting || d.followsOwner(obj) {
 		return nil, time.Time{}
@@ -37,18 +37,18 @@ func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Int
 	return intents, wake
 }
 
-// deleteForOthers removes claims for related objects (the scaled object or its autoscalers) from a list, in place.
+// deleteForOthers removes the claims for other objects (the scaled object or its autoscalers) from a list, in place.
 func deleteForOthers(intents []workload.Intent) []workload.Intent {
 	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors })
 }
 
-// deleteAllButLasting removes claims for related objects and sizes set once from a list, in place.
+// deleteAllButLasting removes the claims for other objects, and the sizes set once, from a list, in place.
 func deleteAllButLasting(intents []workload.Intent) []workload.Intent {
 	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors || in.Once })
 }
 
-// fromGoverned returns the claims of the scaled object's policies for the autoscaler, and the earliest time of
-// a change.
+// fromGoverned returns the claims for an autoscaler from policies of its scaled object, and the earliest time at
+// which the claims change.
 func (d decider) fromGoverned(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
 	if k.Releasing || obj.Deleting {
 		return nil, wake
@@ -67,8 +67,8 @@ func (d decider) fromGoverned(k *Kind, obj *workload.Object) (intents []workload
 	return intents, a.wake
 }
 
-// eachGovernor yields the autoscalers of an object, in order. Autoscalers of unused kinds or being deleted are
-// left out.
+// eachGovernor yields the autoscalers of an object, in order. It leaves out autoscalers of kinds not in use and
+// autoscalers being deleted.
 func (d decider) eachGovernor(ref workload.Ref, yield func(*Kind, *workload.Object)) {
 	for _, g := range d.w.Governors(ref) {
 		k := d.w.Kind(g.GroupKind)
@@ -96,9 +96,9 @@ func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Objec
 	return tk, d.w.Object(target)
 }
 
-// boundsByGovernors returns the bounds of the object's autoscalers as they will be once the object is awake and all
-// policies are applied. If several contradict each other, the minimum wins. It returns nil if the plan needs no bounds
-// or no autoscaler has bounds.
+// boundsByGovernors returns the bounds that the object's autoscalers will have after the object is awake and all
+// policies are applied. If several autoscalers contradict each other, the minimum wins. It returns nil if the plan
+// needs no bounds, or if no autoscaler has bounds.
 func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.Plan) *workload.Bounds {
 	setOnce := plan.Size != nil && plan.Size.Once
 	givenBack := plan.Size == nil && len(obj.Ledger) > 0
@@ -128,9 +128,9 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 }
 
 // onBehalf returns the claims on an autoscaler because its target sleeps. Before the target goes to zero, the
-// autoscaler is held, so it does not wake the target. At a lower size above zero, the bounds are set to that size,
-// but only after the size is in the target's ledger: a faster autoscaler would scale the target itself, and no ledger
-// would keep the original. Both claims last until the target is restored or has a different size.
+// autoscaler is held, so it does not wake the target. For a lower size above zero, the bounds are set to this size,
+// but only after the size is in the target's ledger. Otherwise a fast autoscaler would scale the target itself, and
+// no ledger would keep the original. All these claims last until the target is restored or has a different size.
 func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
 	if k.Releasing || obj.Deleting {
 		return nil, wake
@@ -152,9 +152,9 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 	return nil, a.wake
 }
 
-// sleepers returns the policies with entries for the object's size, and the policies with bounds of the autoscaler
-// because of the size. The two groups differ only during a takeover between policies. Tuning policies are left out:
-// their bounds have other reasons.
+// sleepers returns the policies with ledger entries for the object's size, and the policies that set bounds of the
+// autoscaler because of the size. Both are the same policies, except during a takeover between policies. Tuning
+// policies are left out, because they set bounds for other reasons.
 func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor *workload.Object) []workload.Policy {
 	all, _ := k.Adapter.SetBy(governed)
 	labels := d.namespace(governor.Namespace).Labels
@@ -170,8 +170,8 @@ func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor
 	return all
 }
 
-// untilAwake returns claims to leave an autoscaler unchanged until its target is awake. The policies by put
-// the target to sleep.
+// untilAwake returns claims to leave an autoscaler unchanged until its target is awake. by lists the policies that
+// put the target to sleep.
 func untilAwake(by []workload.Policy) []workload.Intent {
 	hold := workload.Intent{By: by[0], Class: workload.ClassSet, Override: true, Hold: true, Enforce: true}
 	return append([]workload.Intent{hold}, keepFor(by)...)
@@ -186,9 +186,9 @@ func keepFor(by []workload.Policy) []workload.Intent {
 	return intents
 }
 
-// whileAsleep returns the claims on an autoscaler whose target sleeps at the claimed size. The policies by put the
-// target to sleep. While pending, the target does not have the claimed size yet, so the autoscaler keeps its values and
-// is at most held.
+// whileAsleep returns the claims on an autoscaler whose target sleeps at the claimed size. by lists the policies that
+// put the target to sleep. pending means that the target does not have the claimed size yet. The autoscaler then
+// keeps its values, and may only be held.
 func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], by []workload.Policy,
 	pending bool) (intents []workload.Intent) {
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
@@ -208,9 +208,9 @@ func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workl
 	return append([]workload.Intent{in}, intents...)
 }
 
-// dropBoundsFromPlan removes the bounds from an autoscaler's plan while the autoscaler is held because its target
-// sleeps: a higher minimum would wake the target. It also removes bounds while the current bounds hold the target at a
-// size about to change. Ledger entries for bounds of active policies stay.
+// dropBoundsFromPlan removes the bounds from an autoscaler's plan in two cases. In the first case the autoscaler is
+// held because its target sleeps, and a higher minimum would wake the target. In the second case the autoscaler must
+// keep its current bounds until the target's size is written. Ledger entries for bounds of existing policies stay.
 func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.Object, onBehalf []workload.Intent) {
 	kept := slices.ContainsFunc(onBehalf, func(in workload.Intent) bool { return in.Class == workload.ClassKeep && isBoundBy(k, obj, in.By) })
 	held := slices.ContainsFunc(onBehalf, func(in workload.Intent) bool { return in.Hold }) && k.Adapter.Observe(obj).CanHold
@@ -232,7 +232,8 @@ func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.
 	}
 }
 
-// governorFirst returns an autoscaler to be written before the object: it must be held before the object goes to zero.
+// governorFirst returns an autoscaler that must be written before the object, because it must be held before the
+// object goes to zero. It returns false if there is none.
 func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
 	toZero := v.Result.Direction == workload.DirectionDown && v.Plan.Asleep() && k.Adapter.Observe(obj).Capacity(v.Plan.Size.Value) == 0
 	if !toZero {
@@ -251,9 +252,9 @@ func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 	return first, found
 }
 
-// governedFirst returns the scaled object if its size, set once, must be written before the autoscaler's bounds. With
-// the bounds written first, the autoscaler of a target outside of them would scale at the same time, from the old
-// count, and overwrite the size. Just before the size is written, the bounds are opened (Openings).
+// governedFirst returns the scaled object if a size set once must be written to it before the autoscaler's bounds.
+// Otherwise an autoscaler whose new bounds exclude the current count would scale at the same time, from the old
+// count, and overwrite the size. Openings extends the bounds just before the size is written.
 func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
 	if !slices.ContainsFunc(v.Result.Changed, k.Adapter.IsBound) {
 		return workload.Ref{}, false
@@ -273,8 +274,8 @@ func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 	return tk.Ref(governed), err == nil && next.Sized
 }
 
-// onceSizes returns, by policy, the sizes set once and still in place, on an object and on its autoscaler's target. A
-// size is no longer in place once the autoscaler has scaled further or a different policy has set the size.
+// onceSizes returns, by policy, the sizes set once that are still in place, on an object and on its scale target. A
+// size is no longer in place after the autoscaler has scaled further or a different policy has set the size.
 func (d decider) onceSizes(k *Kind, obj *workload.Object) map[workload.Policy]string {
 	sizes := addOnceSizes(nil, k, obj)
 	if tk, governed := d.governed(k, obj); governed != nil {

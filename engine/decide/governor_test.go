@@ -25,12 +25,12 @@ var (
 	hpa = workload.Ref{GroupKind: schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, Namespace: "shop", Name: "hpa"}
 )
 
-// ledgerOf is the metadata of an object with a ledger; entries are JSON with plain quotes.
+// ledgerOf returns the metadata of an object with a ledger. The entries are JSON without escapes.
 func ledgerOf(of string, entries string) string {
 	return fmt.Sprintf(`,"annotations":{"flyball.dev/ledger":%q}`, "{"+entries+`,"of":"`+of+`"}`)
 }
 
-// entry is a ledger entry of a policy, since eight in the evening.
+// entry returns a ledger entry of a policy. It dates from eight in the evening.
 func entry(field, was, set string, by workload.Policy) string {
 	return fmt.Sprintf(`"/spec/%s":{"was":%s,"set":%s,"by":%q,"since":"2026-03-02T20:00:00Z"}`, field, was, set, by)
 }
@@ -43,7 +43,7 @@ func webAt(replicas int, entries ...string) string {
 	return worldtest.Deployment("web", replicas, ledgerOf("Deployment/web", strings.Join(entries, ",")))
 }
 
-// naming returns the autoscaler with another kind in its target reference.
+// naming returns the manifest of an autoscaler with another kind in its target reference.
 func naming(kind, hpa string) string {
 	return strings.Replace(hpa, `"kind":"Deployment"`, `"kind":"`+kind+`"`, 1)
 }
@@ -118,7 +118,7 @@ func TestRestoredSizesAreClampedToAutoscalerBounds(t *testing.T) {
 	}
 }
 
-// The test looks at the autoscaler of a Deployment.
+// The verdicts are about the autoscaler of a Deployment.
 func TestAutoscalersFollowTheSleepOfTheirTarget(t *testing.T) {
 	held := `"selectPolicy":"Disabled"`
 	asleep, halved := entry("replicas", "6", "0", nights), entry("replicas", "6", "3", nights)
@@ -231,8 +231,8 @@ func TestBoundsAreNotRaisedWhileTheTargetSleeps(t *testing.T) {
 	}
 }
 
-// Under an autoscaler, a size set once is written before a minimum above it, and stays until another writer
-// changes the size.
+// A size set once is written before the autoscaler gets a minimum above the old count. The size stays until another
+// writer changes it.
 func TestSizeSetOnceUnderAnAutoscaler(t *testing.T) {
 	both := peakAt(v1alpha1.TriggerValues{Min: new(int64(6)), Replicas: new(int64(7))})
 	bounds := hpaOf(6, 9, strings.Replace(entry("minReplicas", "1", "6", peak), "20:00", "18:00", 1))

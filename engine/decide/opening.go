@@ -9,9 +9,9 @@ import (
 )
 
 // Openings returns the writes to the object's autoscalers that must come directly before the write of a verdict. They
-// are needed if the write takes the object out of the bounds: to a sleeping size above zero, back from such a size, or
-// to a size set once. Otherwise the autoscaler could undo the write in between. Each opening extends the bounds to the
-// new count and changes nothing else; the other claims on the autoscaler follow once the object has its count.
+// are needed if the write takes the object out of the bounds: to a sleeping size above zero, back from such a size,
+// or to a size set once. Otherwise the autoscaler could undo the write. Each opening extends the bounds to the new
+// count and changes nothing else. The other claims on the autoscaler are written after the object has its count.
 // Autoscalers with a closed gate are left out.
 func Openings(w World, v *Verdict, now time.Time) []Verdict {
 	if v.Kind == nil || v.Err != nil || !v.Result.Sized {
@@ -25,7 +25,7 @@ func Openings(w World, v *Verdict, now time.Time) []Verdict {
 	var all []Verdict
 	d.eachGovernor(v.Kind.Ref(v.Object), func(gk *Kind, governor *workload.Object) {
 		if gk.Releasing {
-			return // everything is being restored; a later write could stay for ever
+			return // everything is being restored, and a new value might stay for ever
 		}
 		by := v.Result.By
 		if !v.Plan.Asleep() {
@@ -50,8 +50,8 @@ func Openings(w World, v *Verdict, now time.Time) []Verdict {
 	return all
 }
 
-// opening returns the claim to extend an autoscaler's bounds to a count. The claim is empty if the bounds include the
-// count already.
+// opening returns the claim to extend an autoscaler's bounds to a count. If the bounds already include the count, the
+// claim has no bounds.
 func opening(k *Kind, governor *workload.Object, by workload.Policy, count int64) workload.Intent {
 	in := workload.Intent{By: by, Class: workload.ClassSet, Override: true, Enforce: true}
 	if b := boundsInForce(k, governor); b.Min != nil && count < *b.Min {
@@ -64,7 +64,7 @@ func opening(k *Kind, governor *workload.Object, by workload.Policy, count int64
 
 // countAfter returns the replicas of an object after its size is written according to its plan.
 func countAfter(v *Verdict) int64 {
-	// Observe looks through the ledger: these are the counts of the owner.
+	// Observe replaces values set by policies by the originals in the ledger, so its counts are those of the owner.
 	observed := v.Kind.Adapter.Observe(v.Object)
 	if v.Plan.Size != nil {
 		size := v.Plan.Size.Value
@@ -83,7 +83,7 @@ func countAfter(v *Verdict) int64 {
 	return own
 }
 
-// boundsInForce returns the current bounds of an autoscaler, ledger values included.
+// boundsInForce returns the current bounds of an autoscaler, including bounds set by policies.
 func boundsInForce(k *Kind, governor *workload.Object) workload.Bounds {
 	bare := *governor
 	bare.Ledger = nil

@@ -22,11 +22,11 @@ import (
 	"flyball.dev/flyball/test/worldtest"
 )
 
-// scaled is a Deployment with its autoscaler, and the first state of both.
+// scaled is a Deployment with its autoscaler.
 type scaled struct {
 	name             string
 	low, high, count int
-	// objects are the current manifests, first the original ones.
+	// objects has the current manifests of both, and first has their original manifests.
 	objects, first [2][]byte
 }
 
@@ -101,8 +101,8 @@ func TestCountsStayInsideBoundsAcrossRestartsAndEdits(t *testing.T) {
 	}
 }
 
-// follow makes the writes of a world until an instant, or until the manager is killed, and checks each pair
-// after every write.
+// follow makes the writes of a world until an instant, and checks each pair after every write. It stops early if the
+// manager is killed.
 func follow(t *testing.T, m *world.Memory, all []*scaled, from, to time.Time, kill int) (told []string) {
 	t.Helper()
 	for write, err := range decide.Writes(m, from, to) {

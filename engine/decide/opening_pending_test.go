@@ -48,8 +48,8 @@ func TestAutoscalerKeepsBoundsUntilTheCountIsWritten(t *testing.T) {
 		now      time.Time
 		policies []policy.Object
 		objects  []string
-		// web and hpa are the patches of each object in its own turn; opened is the autoscaler's patch right
-		// before web.
+		// web is the patch of the Deployment, and hpa is the patch of the autoscaler, each decided by itself. opened is the
+		// autoscaler's patch directly before the patch web.
 		web, hpa, opened string
 	}{
 		{"edited to more", later, []policy.Object{leaving("nights", 80)}, asleep, "replicas 3 -> 5", "", "maxReplicas 3 -> 5"},
@@ -111,7 +111,7 @@ func (w releasedAutoscalers) Kind(gk schema.GroupKind) *decide.Kind {
 	return &released
 }
 
-// A write at that time might stay for ever, or be restored again and again.
+// An opening while the autoscaler's adapter is being deleted might stay for ever, or be restored again and again.
 func TestNoOpeningWhileTheAutoscalerAdapterIsDeleted(t *testing.T) {
 	w := releasedAutoscalers{memory(t, []policy.Object{half()}, webAt(6), hpaOf(4, 9))}
 	later := evening.Add(time.Hour)
@@ -138,7 +138,7 @@ func TestSizesDoNotWaitForRollOuts(t *testing.T) {
 		tuning *v1alpha1.Tortoise
 		web    string
 		hpa    string
-		// want is the patch, up the direction, and opened the autoscaler's patch before it.
+		// want is the patch of the Deployment. opened is the autoscaler's patch before it. up is true if the target wakes.
 		want, opened string
 		up           bool
 	}{

@@ -8,54 +8,60 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// An order (policy.Order) has the writes of a policy's targets wait for each other. The wave that is open follows from the objects: it is
-// the first that is not finished. Only the instant since when others wait for it is kept beside them (Waits), for its timeout.
+// An order (policy.Order) makes the targets of a policy wait for each other, in waves. The open wave is the first
+// wave that is not finished, and the objects show which one it is. The objects do not show since when targets wait
+// for the wave. Waits keeps this instant, for the timeout of the wave.
 
 // Standing is the wave for which the targets of a policy wait, in one direction.
 type Standing struct {
-	// Place is the place of the wave in the order.
+	// Place is the index of the wave in the order.
 	Place int
-	// Since is the instant since when others wait for it; zero: they do not.
+	// Since is the instant from which other targets wait for the wave. It is zero if no target waits.
 	Since time.Time
-	// Last is the object that was found unfinished last, and Rest begins with it and has the objects of the wave that come after it: so a
-	// wave of many objects is looked through about once, and not after each change of one.
+	// Last is the last object that was found unfinished. Rest has this object and the objects of the wave after it. The
+	// next search begins there, so each object of a large wave is looked at about once, and not again after each change
+	// of another.
 	Last workload.Ref
 	Rest []workload.Ref
-	// Recorded names an unfinished object, by the policy's status; empty: the objects alone tell. A World may lack some of them.
+	// Recorded names an unfinished object, from the policy's status. It is for a World that may lack objects, and empty
+	// otherwise.
 	Recorded string
 }
 
-// isOver reports whether the standing counts no more at an instant, for an order with a number of waves. An instant to come, as after a
-// clock was set back, would never be waited out, and a place may be from an order that had more waves.
+// isOver reports whether the standing is out of date at the instant now. edge is the last transition of the policy,
+// and waves is the number of waves in its order. A Since in the future, as after a clock was set back, would never
+// reach its timeout. A place beyond the last wave is from an earlier order with more waves.
 func (s *Standing) isOver(edge, now time.Time, waves int) bool {
 	return s.Since.IsZero() || s.Since.Before(edge) || s.Since.After(now) || s.Place < 0 || s.Place >= waves
 }
 
-// Standings is a World that keeps the standings of policies. In another World every wait begins at the instant of the decision.
+// Standings keeps the standings of policies. Without it, every wait begins at the instant of the decision.
 type Standings interface {
 	Standing(workload.Policy, workload.Direction) Standing
 }
 
-// Hold is the wave that has to change before a target, or the wave of the target if none has to.
+// Hold is the wave for which a target waits. If the target need not wait, it is the target's own wave, and Why is
+// empty.
 type Hold struct {
 	Policy    workload.Policy
 	Direction workload.Direction
 	Standing
-	// Edge is the last transition of the policy. A standing from before it is over.
+	// Edge is the last transition of the policy. A standing from before this transition is out of date.
 	Edge time.Time
 	// Waves is the number of waves in the order.
 	Waves int
 	// Title is the name and the place of the wave.
 	Title string
-	// Why names the object that is not finished, and what it lacks.
+	// Why names the unfinished object and the reason why it is not finished.
 	Why string
-	// Stopped is true after the timeout of a wave whose followers wait on.
+	// Stopped is true if later waves still wait although the wave has reached its timeout, because its onTimeout is
+	// Stop.
 	Stopped bool
 }
 
-// orderGate returns the gate of the orders of all policies that ask for a patch. Values of triggers and tortoises, and the values
-// of deleted policies, do not wait. An autoscaler that is to be held before its target sleeps waits with the target: it would not
-// scale until then.
+// orderGate returns the gate of the orders of all policies that ask for a patch. Values of triggers and tortoises,
+// and the values of deleted policies, do not wait. An autoscaler that must be held before its target sleeps waits as
+// long as the target does. Otherwise it would not scale during the wait.
 func (d decider) orderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if gate := d.ownOrderGate(k, obj, v); gate.Kind != GateOpen {
 		return gate
@@ -91,7 +97,8 @@ func (d decider) ownOrderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	return Gate{}
 }
 
-// moves reports whether the policy wants its targets to change in a direction: to sleep, or to be as their owners have them.
+// moves reports whether the policy asks for a change of the target in a direction: down to sleep, or up to the state
+// that the target's owner asks for.
 func (o *Opinion) moves(d workload.Direction) bool {
 	switch {
 	case o.OnBehalf || o.Left || o.Alone != "" || o.Err != nil:
@@ -104,8 +111,8 @@ func (o *Opinion) moves(d workload.Direction) bool {
 	return false
 }
 
-// hold returns the first wave that a target has to wait for, or its own wave without a Why. Waves before the one that was waited for last
-// are over.
+// hold returns the first unfinished wave for which a target must wait, or the target's own wave with an empty Why. It
+// does not look at waves before the wave of the current standing, because they are finished.
 func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Direction) *Hold {
 	own := d.place(p, k, obj)
 	before := p.Order.After(own, dir)
@@ -113,7 +120,7 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 	if i := slices.Index(before, at.Place); i >= 0 && !at.Since.IsZero() {
 		before = before[i:]
 	} else if !at.Since.IsZero() {
-		before = nil // the wave of the target is open, or over
+		before = nil // the target's wave is open or finished
 	}
 	h := &Hold{Policy: p.ID, Direction: dir, Edge: p.State(d.now).Since, Waves: len(p.Order.Waves)}
 	for _, place := range before {
@@ -134,7 +141,7 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 	return h
 }
 
-// standing returns the standing of a policy; zero: none that counts.
+// standing returns the standing of a policy, or the zero Standing if there is none or it is out of date.
 func (d decider) standing(p *Policy, dir workload.Direction) Standing {
 	if d.waits == nil {
 		return Standing{}
@@ -158,7 +165,7 @@ func (h *Hold) gate(p *Policy) Gate {
 	return g
 }
 
-// place returns the place of the wave of an object. An autoscaler belongs to the wave of its target.
+// place returns the index of an object's wave. An autoscaler belongs to the wave of its target.
 func (d decider) place(p *Policy, k *Kind, obj *workload.Object) int {
 	if tk, governed := d.governed(k, obj); governed != nil && p.Selects(tk, governed, d.namespace(governed.Namespace).Labels) {
 		k, obj = tk, governed
@@ -166,7 +173,8 @@ func (d decider) place(p *Policy, k *Kind, obj *workload.Object) int {
 	return p.Order.Place(k.GroupKind, obj)
 }
 
-// WaveOf returns the name and the place of an object's wave in the order of a policy; empty: the policy has none.
+// WaveOf returns the name and the number of an object's wave in the order of a policy, or "" if the policy has no
+// order.
 func WaveOf(w World, p *Policy, k *Kind, obj *workload.Object) string {
 	if p.Order == nil {
 		return ""
@@ -174,8 +182,9 @@ func WaveOf(w World, p *Policy, k *Kind, obj *workload.Object) string {
 	return p.Order.Title(decider{w: w}.place(p, k, obj))
 }
 
-// unfinished sets the first object of a wave that is not finished, and what it lacks; Why stays empty if all are finished. The objects
-// that were left to look at come first, and then all, because any of them may have changed.
+// unfinished looks for the first unfinished object of the wave in h, and sets Last, Rest and Why for it. If all
+// objects are finished, Why stays empty. It looks at the objects in Rest first, and then at all objects, because any
+// of them may have changed.
 func (d decider) unfinished(p *Policy, dir workload.Direction, h *Hold) {
 	look := func(refs []workload.Ref) bool {
 		for i, ref := range refs {
@@ -209,7 +218,8 @@ func (d decider) unfinished(p *Policy, dir workload.Direction, h *Hold) {
 	}
 }
 
-// lacks returns why an object of a wave is not finished; empty: it is, or it is not to change with the wave.
+// lacks returns the reason why an object of a wave is not finished. It returns "" if the object is finished or does
+// not change with the wave.
 func (d decider) lacks(p *Policy, place int, dir workload.Direction, k *Kind, obj *workload.Object) string {
 	settled, why := true, ""
 	if p.Order.Waves[place].Ready && !d.settles {
@@ -226,9 +236,9 @@ func (d decider) lacks(p *Policy, place int, dir workload.Direction, k *Kind, ob
 	if i < 0 || !v.Opinions[i].moves(dir) {
 		return ""
 	}
-	changes := !v.Plan.Asleep() // by another policy
+	changes := !v.Plan.Asleep() // false if another policy keeps the object asleep
 	if dir == workload.DirectionDown {
-		narrowed := v.Plan.Min != nil || v.Plan.Max != nil // a hold or an annotation takes nothing away
+		narrowed := v.Plan.Min != nil || v.Plan.Max != nil // a hold or an annotation does not reduce the object
 		changes = v.Result.State == workload.StateAsleep || v.Result.State == workload.StateSet && narrowed
 	}
 	switch {

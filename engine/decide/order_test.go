@@ -23,7 +23,7 @@ import (
 
 var morning = evening.Add(12 * time.Hour)
 
-// inOrder is a Schedule with the databases (label tier: db) before the caches before the rest.
+// inOrder is a Schedule with an order: first the databases (label tier: db), then the caches, then all other targets.
 func inOrder(change func(*v1alpha1.Schedule)) *v1alpha1.Schedule {
 	s := nightly(0)
 	tier := func(name string) *metav1.LabelSelector {
@@ -36,7 +36,7 @@ func inOrder(change func(*v1alpha1.Schedule)) *v1alpha1.Schedule {
 	return s
 }
 
-// tiered returns the manifest of a Deployment of a tier. It has settled if ready is its number of replicas.
+// tiered returns the manifest of a Deployment of a tier. The Deployment has settled if ready equals replicas.
 func tiered(name, tier string, replicas, ready int, ledger string) string {
 	text := worldtest.Deployment(name, replicas, fmt.Sprintf(`,"labels":{"tier":%q}%s`, tier, ledger))
 	return text[:len(text)-1] + fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":%d,"updatedReplicas":%d,"availableReplicas":%d}}`,
@@ -80,7 +80,8 @@ func TestOrder(t *testing.T) {
 		objects []string
 		of      string
 		now     time.Time
-		// waits is the reason and what is lacking; empty: the write goes through.
+		// waits is the reason for waiting and the reason why the object is not finished. Empty means that the write goes
+		// through.
 		waits string
 		until time.Time
 	}{
@@ -174,7 +175,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// An autoscaler wakes with its target, whatever wave would select it by itself.
+// An autoscaler wakes with its target, even if its own labels match another wave.
 func TestAutoscalersAreInTheWaveOfTheirTargets(t *testing.T) {
 	scaler := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"db","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"scaleTargetRef":{"name":"db"}}}`
 	m := memory(t, []policy.Object{inOrder(nil)}, tiered("db", "db", 1, 1, ""), scaler, tiered("web", "", 3, 3, ""))
@@ -185,7 +186,8 @@ func TestAutoscalersAreInTheWaveOfTheirTargets(t *testing.T) {
 	}
 }
 
-// An autoscaler that the policy does not select is not held while its target waits: it would not scale for that time.
+// While a target waits, its autoscaler is not held, because a held autoscaler would not scale during the wait. The
+// policy does not select the autoscaler.
 func TestAutoscalersAreHeldOnceTheirTargetsMaySleep(t *testing.T) {
 	scaler := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"db","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"scaleTargetRef":{"name":"db"}}}`
 	deployments := inOrder(func(s *v1alpha1.Schedule) {
@@ -200,7 +202,8 @@ func TestAutoscalersAreHeldOnceTheirTargetsMaySleep(t *testing.T) {
 	}
 }
 
-// A standing from the status that cannot be, as after a change of the order or of the clock, puts no timeout off for ever.
+// A standing in the status can be impossible, as after a change of the order or of the clock. It must not delay a
+// timeout for ever.
 func TestStandingsThatCannotBe(t *testing.T) {
 	for _, at := range []decide.Standing{{Place: 7, Since: morning}, {Place: -1, Since: morning}, {Since: morning.Add(24 * time.Hour)}} {
 		c := &crew{Memory: memory(t, []policy.Object{inOrder(nil)}, tiered("db", "db", 1, 0, ""), sleeping("web", "")), Waits: &decide.Waits{}}
@@ -217,7 +220,7 @@ func TestStandingsThatCannotBe(t *testing.T) {
 	}
 }
 
-// A plan has the waves in their order, and batches hold inside a wave.
+// A simulation writes the waves in their order, and limits batches inside a wave.
 func TestSimulateInOrder(t *testing.T) {
 	objects := []string{tiered("a-web", "", 3, 3, ""), tiered("b-db", "db", 1, 1, ""), tiered("c-redis", "cache", 1, 1, ""),
 		tiered("d-db", "db", 1, 1, "")}
@@ -240,7 +243,7 @@ func TestSimulateInOrder(t *testing.T) {
 		})
 		m := memory(t, []policy.Object{s}, objects...)
 		got := simulated(t, m, noon, morning.Add(6*time.Hour))
-		for i := range got { // which of two databases comes first does not matter
+		for i := range got { // the two databases may come in any order
 			got[i] = strings.NewReplacer("a-", "", "b-", "", "c-", "", "d-", "").Replace(got[i])
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -249,7 +252,7 @@ func TestSimulateInOrder(t *testing.T) {
 	}
 }
 
-// crew is a manager with its queue and its workers, beside controllers that make Deployments ready one by one.
+// crew is a manager with a queue and workers, and with controllers that make Deployments ready one by one.
 type crew struct {
 	*world.Memory
 	*decide.Waits
@@ -288,7 +291,7 @@ func (c *crew) work() {
 	c.queue = append(c.queue, ref)
 }
 
-// Standing hides that of the status.
+// Standing returns the standing of the crew's Waits instead of the standing in the status.
 func (c *crew) Standing(id workload.Policy, d workload.Direction) decide.Standing {
 	return c.Waits.Standing(id, d)
 }
@@ -305,8 +308,8 @@ func (c *crew) settle(ref workload.Ref) {
 	c.queue = append(c.queue, ref)
 }
 
-// However targets are queued, decided and become ready, and even if the manager forgets what it knew, no target wakes before the waves
-// before it are ready, and none sleeps on.
+// Targets are queued, decided and made ready in any order, and the manager restarts at random. No target wakes before
+// earlier waves are ready, and no target stays asleep.
 func TestEveryTargetWakesInItsOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tiers := rapid.SliceOfN(rapid.SampledFrom([]string{"db", "cache", "app"}), 1, 8).Draw(rt, "tiers")
@@ -351,7 +354,7 @@ func TestEveryTargetWakesInItsOrder(t *testing.T) {
 	})
 }
 
-// counted is a crew that counts the looks at all targets of a policy.
+// counted is a crew that counts how often it looks at all targets of a policy.
 type counted struct {
 	*crew
 	looks int
@@ -362,7 +365,8 @@ func (c *counted) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Ob
 	c.crew.EachOf(p, yield)
 }
 
-// A wave is not looked through anew after each change in it, nor by each target that follows: plans of thousands of targets would take minutes.
+// A wave is not searched again after each change in it, nor for each target of later waves. Otherwise plans of
+// thousands of targets would take minutes.
 func TestWavesAreNotLookedThroughAnew(t *testing.T) {
 	const each = 40
 	var manifests []string
@@ -396,7 +400,7 @@ func TestWavesAreNotLookedThroughAnew(t *testing.T) {
 	}
 }
 
-// checkWaves fails if a target has woken before the waves before it were ready.
+// checkWaves fails if a target has woken before earlier waves were ready.
 func checkWaves(t *rapid.T, tiers, woken []string, unready map[string]bool, name string) {
 	rank := map[string]int{"db": 0, "cache": 1, "app": 2}
 	mine := rank[strings.Split(name, "-")[0]]
@@ -408,7 +412,8 @@ func checkWaves(t *rapid.T, tiers, woken []string, unready map[string]bool, name
 	}
 }
 
-// Two orders that contradict each other wait for each other until the timeout, without having each other decided for ever.
+// Two orders that contradict each other wait for each other until the timeout. They do not queue each other's targets
+// for ever.
 func TestContradictingOrders(t *testing.T) {
 	other := inOrder(func(s *v1alpha1.Schedule) {
 		s.Name = "others"

@@ -18,9 +18,10 @@ type Sandbox interface {
 	World
 	// EachObject yields every object of every kind in use.
 	EachObject(yield func(workload.Ref))
-	// Apply changes an object as the API server would. It returns the objects to be decided again.
+	// Apply changes an object as the API server would. It returns the objects that must be decided again.
 	Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref, error)
-	// BatchOpened returns the time at which the last batch of a policy's rate limit was opened; zero: none was opened.
+	// BatchOpened returns the time at which the last batch of a policy's rate limit was opened, or zero if there was no
+	// batch.
 	BatchOpened(id workload.Policy, d workload.Direction) time.Time
 }
 
@@ -34,22 +35,22 @@ type Write struct {
 	Direction workload.Direction
 	// Message describes the change, e.g. "replicas 3 -> 0".
 	Message string
-	// Edits are the written fields; empty if only the ledger changes.
+	// Edits are the changes of fields. They are empty if the write only changes the ledger.
 	Edits []adapter.Edit
-	// Wave is the name of the target's wave in the order of the policy; empty: the policy has no order. Place is the number of
-	// waves before it.
+	// Wave is the name of the target's wave in the order of the policy. It is empty if the policy has no order. Place is
+	// the number of waves before this wave.
 	Wave  string
 	Place int
 }
 
-// ErrRestless is wrapped by the error about a target with endless writes at an instant.
+// ErrRestless is wrapped by the error about a target that is written again and again at one instant.
 var ErrRestless = errors.New("the policies do not come to rest")
 
-// maxWritesAtOnce is the limit of writes to a target at an instant. A higher count means two decisions that
-// undo each other.
+// maxWritesAtOnce is the maximum number of writes to a target at one instant. With more writes, two decisions
+// probably undo each other.
 const maxWritesAtOnce = 16
 
-// Simulate returns the writes between two instants, both included; see Writes.
+// Simulate returns the writes between two instants, both included. See Writes.
 func Simulate(w Sandbox, from, to time.Time) ([]Write, error) {
 	var all []Write
 	for write, err := range Writes(w, from, to) {
@@ -61,9 +62,9 @@ func Simulate(w Sandbox, from, to time.Time) ([]Write, error) {
 	return all, nil
 }
 
-// Writes yields the writes of a world's policies between two instants, both included, each after it is applied to the
-// world. It steps from one instant with a possible change to the next. Nothing else changes the objects in between: no
-// autoscaler acts and no user deploys. An error is yielded last and alone.
+// Writes yields the writes of a world's policies between two instants, both included. It applies each write to the
+// world before it yields the write. It steps from one instant with a possible change to the next. Nothing else
+// changes the objects: no autoscaler acts and no user deploys. An error comes last, without a write.
 func Writes(w Sandbox, from, to time.Time) iter.Seq2[Write, error] {
 	return func(yield func(Write, error) bool) {
 		s := &simulation{w: w, wakes: map[workload.Ref]time.Time{}, batches: map[batchKey]*batch{}, yield: yield}
@@ -110,7 +111,8 @@ type batch struct {
 	used   int
 }
 
-// advance makes the targets with the next wake time due, and returns that time; zero: nothing changes any more.
+// advance makes the targets with the next wake time due, and returns this time, or zero if there is no wake time
+// after now.
 func (s *simulation) advance(now time.Time) time.Time {
 	var next time.Time
 	for _, at := range s.wakes {
@@ -130,8 +132,8 @@ func (s *simulation) advance(now time.Time) time.Time {
 	return next
 }
 
-// settle decides about all due targets, and about targets affected by the writes, until nothing is left to write at
-// this instant.
+// settle decides about all due targets, and about the targets affected by the writes. It returns when nothing is left
+// to write at this instant.
 func (s *simulation) settle(now time.Time) error {
 	written := map[workload.Ref]int{}
 	slices.SortFunc(s.due, workload.Ref.Compare)
@@ -159,7 +161,7 @@ func (s *simulation) settle(now time.Time) error {
 	return nil
 }
 
-// decide decides about a target and applies the write.
+// decide decides about a target and applies the write, if any.
 func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err error) {
 	v := s.verdict(ref, now)
 	s.setWake(ref, v.Wake)
@@ -186,7 +188,7 @@ func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err er
 	return true, nil
 }
 
-// verdict decides about a target. Every object settles as soon as it is written.
+// verdict decides about a target. In a simulation every object settles as soon as it is written.
 func (s *simulation) verdict(ref workload.Ref, now time.Time) Verdict {
 	k, obj := s.w.Kind(ref.GroupKind), s.w.Object(ref)
 	if k == nil || obj == nil {
@@ -219,8 +221,8 @@ func (s *simulation) setWake(ref workload.Ref, at time.Time) {
 	s.wakes[ref] = at
 }
 
-// takePlace takes a place in the batch of a change's policy. If the batch is full, it returns the time at
-// which to ask again.
+// takePlace takes a place in the batch of the policy behind a change. If the batch is full, it returns the time for
+// another attempt. Otherwise it returns zero.
 func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	limit := LimitOf(s.w, v)
 	if limit.Batch == 0 {
@@ -228,7 +230,7 @@ func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	}
 	key := batchKey{v.Result.By, v.Result.Direction}
 	b := s.batches[key]
-	if b == nil { // an open batch counts as used up, as it does for a restarted manager
+	if b == nil { // a batch from before the simulation counts as full, as for a restarted manager
 		if opened := s.w.BatchOpened(key.policy, key.direction); !opened.IsZero() && !opened.After(now) {
 			b = &batch{opened: opened, used: limit.Batch}
 			s.batches[key] = b
@@ -246,7 +248,7 @@ func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 }
 
 // LimitOf returns the rate limit for the write of a verdict. A write to an autoscaler because of its target has no
-// limit, because the accompanied write of the target is limited. Restoring for a deleted policy has no limit either.
+// limit, because the write to the target has one. A restore for a deleted policy has no limit either.
 func LimitOf(w World, v *Verdict) policy.Limit {
 	_, governs := v.Kind.Adapter.Governs(v.Object)
 	selects := func(o Opinion) bool { return o.Policy.ID == v.Result.By && !o.OnBehalf && !o.Left }

@@ -42,9 +42,10 @@ func (d decider) target(k *Kind, obj *workload.Object, story *Story) Verdict {
 type decider struct {
 	w   World
 	now time.Time
-	// waits keeps the standings of orders; nil: none are known.
+	// waits keeps the standings of orders. nil means that no standings are known.
 	waits Standings
-	// settles is true where every object settles as soon as it is written, because no controller acts.
+	// settles means that every object settles as soon as it is written. It is true in simulations, where no controller
+	// acts.
 	settles bool
 }
 
@@ -61,9 +62,10 @@ func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
 	return v
 }
 
-// sizeFirst splits a write of a size together with a pod restart: the size is written now, the restart with the next
-// write. The restart waits for freezes, disruption budgets and other targets, and sleep and wake must not wait with it.
-// Nor may the size be charged to the policy that changes requests, because tuning policies have no rate limit.
+// sizeFirst splits a write that sets a size and also restarts pods. The size is written now, and the restart follows
+// with the next write. The restart may wait for freezes, disruption budgets and other targets, and sleep and wake
+// must not wait for them. The size also must not be charged to the policy that changes requests, because tuning
+// policies have no rate limit.
 func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
 	size, others := k.Adapter.SetBy(obj)
 	plan := v.Plan
@@ -84,8 +86,8 @@ func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
 	}
 }
 
-// merge collects the claims of all policies on an object (for itself, its autoscalers and its autoscaler's target) and
-// merges them.
+// merge collects the claims of all policies on an object, and merges them. They include the claims because of its
+// autoscalers and its scale target.
 func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	a := d.ask(k, obj, story)
 	v := Verdict{Opinions: a.opinions, Wake: a.wake}
@@ -160,13 +162,13 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	return a
 }
 
-// Selects reports whether the policy selects an object in a namespace with the given labels, and the kind has
-// a needed capability.
+// Selects reports whether the policy selects an object and the kind has a capability that the policy needs. namespace
+// has the labels of the object's namespace.
 func (p *Policy) Selects(k *Kind, obj *workload.Object, namespace workload.Pairs) bool {
 	return !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, namespace)
 }
 
-// EachAsked yields every policy asked about an object.
+// EachAsked yields every policy that is asked about an object.
 func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 	d := decider{w: w}
 	ns := d.namespace(obj.Namespace)
@@ -189,13 +191,13 @@ func (d decider) leavesAlone(k *Kind, obj *workload.Object) bool {
 	return k.Releasing || obj.Deleting || d.followsOwner(obj) || d.namespace(obj.Namespace).Terminating || d.runsFlyball(k, obj) != ""
 }
 
-// Host is a World with the objects in which Flyball itself runs: the Pod and the Pod's controllers.
+// Host is a World that knows the objects in which Flyball itself runs: the Pod and the Pod's controllers.
 type Host interface {
 	RunsFlyball(workload.Ref) bool
 }
 
-// runsFlyball returns the reason why no policy acts on an object in which Flyball runs, or on its autoscaler: nothing
-// would wake Flyball again. The result is "" for all other objects.
+// runsFlyball returns the reason why no policy acts on an object in which Flyball runs, or on its autoscaler: if
+// Flyball slept, nothing would wake it. The result is "" for all other objects.
 func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
 	host, ok := d.w.(Host)
 	if !ok {
@@ -211,7 +213,7 @@ func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
 	return ""
 }
 
-// input returns the input of the pipelines about an object.
+// input returns the input of the pipelines for an object.
 func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Input {
 	in := pipeline.Input{Now: d.now, Target: k.Adapter.Observe(obj), NamespaceAwakeUntil: ns.AwakeUntil}
 	in.Target.Ref = k.Ref(obj)
@@ -225,7 +227,7 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 	return in
 }
 
-// askPolicy runs a policy's pipeline and adds the answer.
+// askPolicy runs a policy's pipeline and adds its claims and its opinion to the answers.
 func (a *answers) askPolicy(p *Policy, in pipeline.Input, story *Story) {
 	o := Opinion{Policy: p, Class: workload.ClassKeep}
 	trace := story.newTrace()
@@ -233,7 +235,7 @@ func (a *answers) askPolicy(p *Policy, in pipeline.Input, story *Story) {
 	o.Err, o.Ignored = err, strings.Join(d.Ignored, "; ")
 	story.answered(p.ID, trace, o.Err)
 	if o.Err != nil {
-		// A policy without a decision keeps its values, without changes or restores.
+		// The policy could not decide, so its values stay: they are neither changed nor restored.
 		d.Intents = []workload.Intent{{By: p.ID, Class: workload.ClassKeep}}
 	}
 	o.Silent = len(d.Intents) == 0
@@ -257,14 +259,15 @@ func keepEverything(obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// followsOwner reports whether the object's controller is of an adapted kind with its own lever. The owner is put to
-// sleep instead, because its controller would undo writes to this object. The owner's adapter need not be in use: it
-// may be soon.
+// followsOwner reports whether the object's controller is an object of an adapted kind with its own lever. Policies
+// put this owner to sleep instead of the object, because the owner's controller would undo writes to the object. The
+// owner's adapter need not be in use yet.
 func (d decider) followsOwner(obj *workload.Object) bool {
 	return obj.Owner != nil && d.w.Adapts(obj.Owner.GroupKind)
 }
 
-// claimants returns claims to keep the values of policies that are broken, or deleted with orphaned targets.
+// claimants returns claims to keep the values of policies that are broken, and of deleted policies that leave their
+// values in place.
 func (d decider) claimants(k *Kind, obj *workload.Object) []workload.Intent {
 	if k.Releasing {
 		return nil
@@ -283,7 +286,8 @@ func (d decider) claimants(k *Kind, obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// opinionsOnBehalf returns an opinion for each policy with claims on the object only because of the object it scales.
+// opinionsOnBehalf returns an opinion for each policy that has claims on an autoscaler only because of the scale
+// target.
 func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []Opinion {
 	var out []Opinion
 	for i := range intents {
@@ -294,8 +298,8 @@ func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []O
 	return out
 }
 
-// opinionsOfFormerPolicies returns an opinion for each policy with changes on an object no longer selected. The policy
-// counts the object until the restore.
+// opinionsOfFormerPolicies returns an opinion for each policy that no longer selects an object but has still
+// something to restore on it. The policy counts the object until the restore.
 func (d decider) opinionsOfFormerPolicies(k *Kind, obj *workload.Object, have []Opinion) []Opinion {
 	var out []Opinion
 	for _, id := range d.changedBy(k, obj) {
@@ -306,8 +310,8 @@ func (d decider) opinionsOfFormerPolicies(k *Kind, obj *workload.Object, have []
 	return out
 }
 
-// changedBy returns the policies with something to restore on an object. For an unreadable ledger, it returns the
-// policies last read from it.
+// changedBy returns the policies with something to restore on an object. If the ledger is unreadable, it also returns
+// the policies of the last readable ledger.
 func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
 	if obj.Deleting {
 		return nil
@@ -324,12 +328,12 @@ func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
 	return ids
 }
 
-// Recaller is a World with the last known policies of unreadable ledgers.
+// Recaller is a World that knows which policies an unreadable ledger named when it was last readable.
 type Recaller interface {
 	LastKnown(workload.Ref) []workload.Policy
 }
 
-// Adviser is a World with tuning advice for targets, from the usage of their pods.
+// Adviser is a World that has tuning advice for targets, from the usage of their pods.
 type Adviser interface {
 	Advice(workload.Ref) *workload.Advice
 }

@@ -11,52 +11,53 @@ import (
 // Opinion is the answer of a policy about a target.
 type Opinion struct {
 	Policy *Policy
-	// Class is the class of the policy's claims; ClassKeep if the policy could not decide.
+	// Class is the class of the policy's claims. It is ClassKeep if the policy could not decide.
 	Class workload.Class
 	// Silent is true if the policy has no claims.
 	Silent bool
 	// Err is the reason why the policy could not decide.
 	Err error
-	// Ignored lists unreadable annotations, ignored by the policy; empty: none.
+	// Ignored lists the unreadable annotations that the policy ignores. Empty means none.
 	Ignored string
-	// Alone is the reason why the policy is not asked although it selects the object: Flyball itself runs in it. Empty:
-	// the policy is asked.
+	// Alone is the reason why the policy is not asked although it selects the object: Flyball itself runs in the object.
+	// Empty means that the policy is asked.
 	Alone string
-	// PassedOn is the size claimed by the policy for the autoscaler's target; nil: none.
+	// PassedOn is the size that the policy claims for the autoscaler's target. nil means that it claims no such size.
 	PassedOn *workload.Size
-	// OnBehalf is true if the policy selects only the autoscaler's target and not the autoscaler. The autoscaler is no
-	// target of the policy then.
+	// OnBehalf is true if the policy selects only the autoscaler's target and not the autoscaler itself. The autoscaler
+	// then does not count as a target of the policy.
 	OnBehalf bool
-	// Left is true if the policy no longer selects the object but has still something to restore on it.
+	// Left is true if the policy no longer selects the object but still has something to restore on it.
 	Left bool
 }
 
-// GateKind is the kind of a write's obstacle.
+// GateKind is the kind of an obstacle to a write.
 type GateKind uint8
 
 // Kinds of gates.
 const (
-	// GateOpen: the write need not wait.
+	// GateOpen means that the write need not wait.
 	GateOpen GateKind = iota
-	// GateBlocked: the adapter of the kind is unusable.
+	// GateBlocked means that the adapter of the kind is unusable.
 	GateBlocked
-	// GateOther: another object must be written first: an autoscaler before its target, or the target before
+	// GateOther means that another object must be written first: an autoscaler before its target, or the target before
 	// its autoscaler.
 	GateOther
-	// GateFreeze: a freeze refuses the write.
+	// GateFreeze means that a freeze refuses the write.
 	GateFreeze
-	// GateOrder: the order of a policy has other objects change first.
+	// GateOrder means that other objects must change first because of a policy's order.
 	GateOrder
 )
 
-// Gate is the obstacle of a write, if any.
+// Gate is the obstacle to a write. The zero Gate is open.
 type Gate struct {
 	Kind GateKind
 	// Reason explains the gate to users.
 	Reason string
-	// First is the object to be written first, for GateOther.
+	// First is the object that must be written first, for GateOther.
 	First workload.Ref
-	// Until is the time at which the freeze, or the order, lets the write through; zero: not before policies or objects change.
+	// Until is the time at which the freeze or the order lets the write through. Zero means not before policies or
+	// objects change.
 	Until time.Time
 	// Order is the wave that must change first, for GateOrder.
 	Order *Hold
@@ -64,7 +65,7 @@ type Gate struct {
 
 // Verdict is the answer of all policies about a target, with the resulting patch.
 type Verdict struct {
-	// Kind and Object are the target's; both are nil if the object does not exist.
+	// Kind and Object are the kind and the object of the target. Both are nil if the object does not exist.
 	Kind   *Kind
 	Object *workload.Object
 	// Opinions has one element for each policy involved with the object.
@@ -72,15 +73,15 @@ type Verdict struct {
 	Plan     workload.Plan
 	// Conflicts lists the losing claims.
 	Conflicts []pipeline.Conflict
-	// Wake is the earliest instant at which the answer can change without an event; zero: never.
+	// Wake is the earliest instant at which the answer can change without an event. Zero means never.
 	Wake time.Time
 	// Result is the patch and the state of the object after it.
 	Result adapter.Result
-	// OnceSizes are, by policy, the sizes set once and still in place, here or on the autoscaler's target.
+	// OnceSizes has, by policy, the sizes set once that are still in place, on this object or on its scale target.
 	OnceSizes map[workload.Policy]string
-	// Gate is the obstacle of the patch.
+	// Gate is the obstacle to writing the patch.
 	Gate Gate
-	// Passed are the waves of the target in the orders by which it waits for no other one.
+	// Passed has the target's own wave for each order in which it need not wait.
 	Passed []*Hold
 	// Err is the reason why rendering failed. Only a change of the object can help.
 	Err error
@@ -101,7 +102,7 @@ type PolicyStory struct {
 	Err    error
 }
 
-// newTrace returns a trace for one policy; nil for a nil story.
+// newTrace returns a trace for one policy, or nil for a nil story.
 func (s *Story) newTrace() *pipeline.Trace {
 	if s == nil {
 		return nil
@@ -116,7 +117,7 @@ func (s *Story) answered(id workload.Policy, trace *pipeline.Trace, err error) {
 	}
 }
 
-// add adds a line about a step after the policies' answers; an empty text adds none.
+// add adds a line about a step after the policies' answers. It ignores an empty text.
 func (s *Story) add(step, text string) {
 	if s != nil && text != "" {
 		s.Lines = append(s.Lines, pipeline.Line{Step: step, Text: text})

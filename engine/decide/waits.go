@@ -7,11 +7,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Waits keeps, for every policy with an order, the targets that are still to change and the wave that they wait for. Everything in it can
-// be found again from the objects, except for the instant since when they wait, which is in the policy's status. The zero Waits is empty.
+// Waits keeps, for every policy with an order, the targets that still have to change and the wave for which they
+// wait. All of it can be found again from the objects, except the instant from which targets wait. This instant is
+// also in the policy's status. The zero Waits is empty.
 //
-// A target that waits is decided again if the object changes that was found unfinished. One target stands for all: the others follow once
-// it waits no longer.
+// If the unfinished object changes, one of the waiting targets is decided again. The other targets are decided again
+// when this target need not wait any more.
 type Waits struct {
 	rooms map[waitKey]*room
 }
@@ -21,12 +22,12 @@ type waitKey struct {
 	direction workload.Direction
 }
 
-// room has the targets of a policy that are still to change in a direction.
+// room has the targets of a policy that still have to change in one direction, and the wave for which they wait.
 type room struct {
 	Standing
-	// members are true if they wait for the order.
+	// members has the targets. The value is true if the target waits for the order.
 	members map[workload.Ref]bool
-	// hold is what the member said that was decided last.
+	// hold is the Hold of the waiting target that was decided last.
 	hold Hold
 }
 
@@ -38,7 +39,7 @@ func (w *Waits) Standing(id workload.Policy, d workload.Direction) Standing {
 	return Standing{}
 }
 
-// Resume takes over a standing from the status of a policy. A standing that is known already stays.
+// Resume sets the standing from the status of a policy, unless a standing is known already.
 func (w *Waits) Resume(id workload.Policy, d workload.Direction, at Standing) {
 	if key := (waitKey{id, d}); w.rooms[key] == nil {
 		w.room(key).Standing = at
@@ -55,7 +56,7 @@ func (w *Waits) room(key waitKey) *room {
 	return w.rooms[key]
 }
 
-// Looked takes the verdict about a target, and returns the targets to be decided again.
+// Looked records the verdict about a target, and returns the targets that must be decided again.
 func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []workload.Ref) {
 	moving := map[waitKey]bool{}
 	if v.Err == nil && v.Result.Patch != nil {
@@ -76,10 +77,10 @@ func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []wor
 	return slices.Compact(again)
 }
 
-// Gone takes a target that is not there any more, and returns the targets to be decided again.
+// Gone removes a target that does not exist any more, and returns the targets that must be decided again.
 func (w *Waits) Gone(ref workload.Ref) []workload.Ref { return w.look(ref, nil, false) }
 
-// enter has a target in a room, with the wave that it waits for; nil: none.
+// enter adds a target to a room, with the wave for which it waits. hold is nil if the target does not wait.
 func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) (again []workload.Ref) {
 	r := w.room(key)
 	waited := r.members[ref]
@@ -92,20 +93,21 @@ func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) 
 		return again
 	}
 	if !waited || r.Last != hold.Last {
-		again = append(again, hold.Last) // it may have changed since it was looked at
+		again = append(again, hold.Last) // this object may have changed since the verdict
 	}
 	switch {
 	case r.isOver(hold.Edge, now, hold.Waves) || r.isBefore(hold):
 		r.Standing = Standing{Place: hold.Place, Since: now}
 	case r.Place != hold.Place:
-		return again // the verdict is older than the standing, which has the target decided again
+		return again // the verdict is older than the standing, and the target will be decided again
 	}
 	r.Last, r.Rest, r.hold = hold.Last, hold.Rest, *hold
 	r.hold.Standing = r.Standing
 	return again
 }
 
-// pass has the wave of a target that waits for none be the open one: no other target looks at the waves before it again.
+// pass makes the wave of a target that need not wait the open wave. So other targets do not look at earlier waves
+// again.
 func (w *Waits) pass(own *Hold, now time.Time) {
 	r := w.rooms[waitKey{own.Policy, own.Direction}]
 	if r != nil && (r.isOver(own.Edge, now, own.Waves) || r.isBefore(own)) {
@@ -113,7 +115,7 @@ func (w *Waits) pass(own *Hold, now time.Time) {
 	}
 }
 
-// isBefore reports whether the wave of a hold comes after the wave waited for so far.
+// isBefore reports whether the current wave of the room comes before the wave of a hold.
 func (r *room) isBefore(hold *Hold) bool {
 	if hold.Direction == workload.DirectionUp {
 		return r.Place < hold.Place
@@ -121,8 +123,9 @@ func (r *room) isBefore(hold *Hold) bool {
 	return r.Place > hold.Place
 }
 
-// look has a target leave every room in which it is not moving, and returns the targets that may have waited for it. They still do if it
-// waits itself: two orders may contradict each other.
+// look removes a target from every room in which it need not change any more. It returns the targets that may have
+// waited for it. If the target itself waits for an order, they continue to wait, because two orders may contradict
+// each other.
 func (w *Waits) look(ref workload.Ref, moving map[waitKey]bool, waits bool) (again []workload.Ref) {
 	for key, r := range w.rooms {
 		waited, in := r.members[ref]
@@ -142,7 +145,7 @@ func (w *Waits) look(ref workload.Ref, moving map[waitKey]bool, waits bool) (aga
 	return again
 }
 
-// release returns all members that wait.
+// release returns all members that wait, and marks them as not waiting.
 func (r *room) release() (all []workload.Ref) {
 	for ref, waits := range r.members {
 		if waits {
@@ -153,7 +156,7 @@ func (r *room) release() (all []workload.Ref) {
 	return all
 }
 
-// one returns one member that waits, the first by name; empty: none waits.
+// one returns the first waiting member by name, or an empty list if no member waits.
 func (r *room) one() (first []workload.Ref) {
 	for ref, waits := range r.members {
 		if waits && (len(first) == 0 || ref.Compare(first[0]) < 0) {
@@ -163,13 +166,14 @@ func (r *room) one() (first []workload.Ref) {
 	return first
 }
 
-// Forget drops a policy.
+// Forget drops everything about a policy.
 func (w *Waits) Forget(id workload.Policy) {
 	delete(w.rooms, waitKey{id, workload.DirectionDown})
 	delete(w.rooms, waitKey{id, workload.DirectionUp})
 }
 
-// Open returns the wave that targets of a policy wait for, and how many do; zero: none.
+// Open returns the wave for which targets of a policy wait, and the number of these targets. It returns zero values
+// if no target waits.
 func (w *Waits) Open(id workload.Policy) (hold Hold, waiting int) {
 	for _, d := range []workload.Direction{workload.DirectionUp, workload.DirectionDown} {
 		r := w.rooms[waitKey{id, d}]

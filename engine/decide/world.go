@@ -19,28 +19,28 @@ import (
 
 // World is the input of all decisions. Its answers must not change during the decision about one target.
 type World interface {
-	// Kind returns an adapted kind in use; nil: not in use.
+	// Kind returns an adapted kind, or nil if the kind is not in use.
 	Kind(schema.GroupKind) *Kind
 	// Adapts reports whether any adapter, in use or not, can put a kind to sleep.
 	Adapts(schema.GroupKind) bool
-	// Object returns an object of a kind in use; nil: absent.
+	// Object returns an object of a kind in use, or nil if the object does not exist.
 	Object(workload.Ref) *workload.Object
-	// Referent resolves a reference of an autoscaler (workload.Names) and returns it with the kind's own name. A
-	// reference to a kind without an adapter is returned unchanged.
+	// Referent resolves a reference in an autoscaler (workload.Names), and returns it with the usual spelling of the
+	// kind. A reference to a kind without an adapter is returned unchanged.
 	Referent(workload.Ref) workload.Ref
-	// Governors returns the autoscalers of an object, in order of their names. It leaves out an autoscaler controlled
-	// by another of them.
+	// Governors returns the autoscalers of an object, in order of their names. It leaves out an autoscaler that is
+	// controlled by another autoscaler of the object.
 	Governors(workload.Ref) []workload.Ref
-	// EachPolicyFor yields the policies that may select an object of a kind in a namespace with some labels: all that do,
-	// and others.
+	// EachPolicyFor yields every policy that selects an object of a kind in a namespace with some labels. It may also
+	// yield other policies.
 	EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*Policy))
 	// EachOf yields the objects that a policy selects, in no order.
 	EachOf(p *Policy, yield func(*Kind, *workload.Object))
-	// Policy returns a policy by its name; nil: absent.
+	// Policy returns a policy by its name, or nil if it does not exist.
 	Policy(workload.Policy) *Policy
 	// Namespace returns the facts about a namespace.
 	Namespace(name string) Namespace
-	// Freezes returns the set of freezes; nil: not read yet.
+	// Freezes returns the set of freezes, or nil if they have not been read yet.
 	Freezes() *freeze.Set
 }
 
@@ -52,9 +52,9 @@ type Kind struct {
 	Resource schema.GroupVersionResource
 	// NoScale is true if the API server serves no /scale for the kind.
 	NoScale bool
-	// Blocked is the reason why nothing may be written for the kind; empty: writes are allowed.
+	// Blocked is the reason why nothing may be written for the kind. Empty means that writes are allowed.
 	Blocked string
-	// Releasing is true while the Adapter object is being deleted: everything is restored.
+	// Releasing is true while the Adapter object is being deleted. Everything is then restored.
 	Releasing bool
 	// Capabilities are the capabilities of the adapter.
 	Capabilities []v1alpha1.Capability
@@ -78,19 +78,20 @@ func (k *Kind) Ref(obj *workload.Object) workload.Ref {
 // Policy is a compiled policy with facts about its object.
 type Policy struct {
 	*policy.Policy
-	// Deleting is true once the object has a deletion timestamp. The policy has no claims any more.
+	// Deleting is true if the object has a deletion timestamp. The policy then has no claims.
 	Deleting bool
-	// Orphan is true if changed values stay when the policy is deleted.
+	// Orphan is true if the values set by the policy stay when the policy is deleted.
 	Orphan bool
 }
 
-// Namespace is the facts about a namespace used by decisions.
+// Namespace has the facts about a namespace that decisions use.
 type Namespace struct {
 	Labels workload.Pairs
-	// AwakeUntil is the value of the annotation awake-until; empty: absent.
+	// AwakeUntil is the value of the annotation awake-until. It is empty without this annotation.
 	AwakeUntil string
-	// Terminating is true while the namespace is being deleted: no policy applies in it any more.
+	// Terminating is true while the namespace is being deleted. No policy then applies in it.
 	Terminating bool
-	// Unknown is true if the namespace has not been read yet or is gone. The policies that reach it cannot be listed.
+	// Unknown is true if the namespace has not been read yet or is gone. It is then unknown which policies select its
+	// objects.
 	Unknown bool
 }
