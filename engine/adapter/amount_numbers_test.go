@@ -19,7 +19,7 @@ var (
 	withDefault = amount{kind: workload.AmountRequest, resource: workload.CPU, absent: `"2"`}
 )
 
-// TestReadAmounts: thousandths of a core, bytes or percent, in the spelling that the kind has.
+// TestReadAmounts checks that amounts are read in each encoding of a kind, as thousandths of a core, bytes or percent.
 func TestReadAmounts(t *testing.T) {
 	for _, tc := range []struct {
 		of   *amount
@@ -40,7 +40,8 @@ func TestReadAmounts(t *testing.T) {
 	}
 }
 
-// TestSpellAmounts: as the kind has it, in a known spelling where one means the same. Whole cores are rounded up.
+// TestSpellAmounts checks that an amount is written in the encoding of the kind, and in a known spelling if one has the
+// same meaning. Whole cores are rounded up.
 func TestSpellAmounts(t *testing.T) {
 	for _, tc := range []struct {
 		of    *amount
@@ -61,7 +62,8 @@ func TestSpellAmounts(t *testing.T) {
 	}
 }
 
-// TestLimitsFollowTheirRequests in the ratio that the owner gave them, which they never exceed by rounding, and are never below them.
+// TestLimitsFollowTheirRequests checks that limits keep the owner's ratio to requests. Rounding never puts a limit above
+// this ratio or below its request.
 func TestLimitsFollowTheirRequests(t *testing.T) {
 	for _, tc := range []struct{ request, ownRequest, ownLimit, want int64 }{
 		{100, 200, 400, 200}, {100, 200, 200, 100}, {100, 3, 4, 133}, {99, 3, 4, 132}, {100, 200, 100, 100}, {100, 0, 400, 400},
@@ -94,7 +96,7 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestWhichElementsAreAmounts: those between the components that are counted and the ends of ranges.
+// TestWhichElementsAreAmounts checks that the components between the counts and the ends of ranges are amounts.
 func TestWhichElementsAreAmounts(t *testing.T) {
 	for component, want := range map[uint8]bool{0: false, amountElements - 1: false, amountElements: true, lowEnds - 1: true, lowEnds: false,
 		highEnds: false} {
@@ -104,7 +106,7 @@ func TestWhichElementsAreAmounts(t *testing.T) {
 	}
 }
 
-// TestPointersThatCouldMatch: as many tokens as steps, the named ones the same.
+// TestPointersThatCouldMatch checks that a pointer fits a path with as many steps and the same names and indexes.
 func TestPointersThatCouldMatch(t *testing.T) {
 	p := path.MustParse(".spec.pools[2].name")
 	for pointer, want := range map[string]bool{"/spec/pools/2/name": true, "/spec/pools/3/name": false, "/spec/sets/2/name": false,

@@ -81,8 +81,8 @@ func TestInRatio(t *testing.T) {
 	}
 }
 
-// TestWhoseRequest respects a foreign writer's request, and the limit with it, until the next transition. The same
-// amount in another spelling is no foreign one.
+// TestWhoseRequest respects a foreign writer's request, and the limit beside it, until the next transition. Flyball's
+// amount in another spelling does not count as a foreign value.
 func TestWhoseRequest(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	const at = "/spec/template/spec/containers/0/resources/requests/cpu"
@@ -146,8 +146,8 @@ func TestACorrectedRequestKeepsTheOwnersRatio(t *testing.T) {
 	}
 }
 
-// TestAmountsAreKeptWhereTheyAreAskedFor keeps no containers if no policy sets requests, and restores all the same:
-// containers are then found by name.
+// TestAmountsAreKeptWhereTheyAreAskedFor checks that no containers are kept if no policy sets requests. A restore works
+// without them, because it finds containers by name.
 func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	asked, unasked := compiled(t, deploymentYAML, Keys{Amounts: true}), compiled(t, deploymentYAML, Keys{})
 	const before = `{"template":{"spec":{"containers":[{"name":"a","resources":{}},{"name":"web","resources":{"requests":{"cpu":"250m"}}}]}}}`
@@ -180,7 +180,8 @@ func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestBlindAutoscalers: one that cannot read its metrics is known where it is tuned, and nothing of that is kept elsewhere.
+// TestBlindAutoscalers checks that an autoscaler that cannot read its metrics is known if a policy tunes it. Otherwise
+// no conditions of autoscalers are kept.
 func TestBlindAutoscalers(t *testing.T) {
 	const condition = `.status.conditions[?(@.type=="ScalingActive")]`
 	adapter := hpaYAML + `
@@ -342,7 +343,8 @@ func TestSettledTargets(t *testing.T) {
 	}
 }
 
-// TestMoreMemory: a write that raises a request for memory says so, whatever else it does.
+// TestMoreMemory checks that the result of a write that raises a request for memory has MoreMemory, whatever else
+// changes.
 func TestMoreMemory(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	s := newServer(object(pod(`{"requests":{"cpu":"250m","memory":"1Gi"},"limits":{"memory":"2Gi"}}`)))

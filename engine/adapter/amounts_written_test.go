@@ -51,7 +51,8 @@ utilisation: [{resource: cpu, percent: .spec.target}]
 	}
 }
 
-// TestTwinsWithoutTheAmount do not matter: an amount of only one element is set there.
+// TestTwinsWithoutTheAmount checks that two elements of one name do no harm if neither has the amount that a policy
+// sets.
 func TestTwinsWithoutTheAmount(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Pool, versions: [v1]}
@@ -64,7 +65,8 @@ resources: [{each: ".spec.nodeSets[*]", nameFrom: .name, requests: {memory: {pat
 	}
 }
 
-// TestALimitThatSomebodyChanges is theirs, and status names it; the request beside it stays set.
+// TestALimitThatSomebodyChanges checks that a limit changed by a foreign writer stays and is reported, and that the
+// request beside it stays set.
 func TestALimitThatSomebodyChanges(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	const limit = "/spec/template/spec/containers/0/resources/limits/cpu"
@@ -80,8 +82,8 @@ func TestALimitThatSomebodyChanges(t *testing.T) {
 	}
 }
 
-// TestTheLimitOfAnAdoptedRequestStays: a foreign writer has written Flyball's request again, and may rely on the limit
-// beside it.
+// TestTheLimitOfAnAdoptedRequestStays checks that a limit stays if a foreign writer has written Flyball's request again:
+// the writer may rely on this limit.
 func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	request := entry("/spec/template/spec/containers/0/resources/requests/cpu", `"250m"`, `"1"`)
@@ -94,8 +96,8 @@ func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
 	}
 }
 
-// TestLimitsThatDoNotFollow: a limit that stays is the owner's and bounds the request, a removed limit comes back, and
-// a change of the rule takes effect.
+// TestLimitsThatDoNotFollow checks that a limit with the rule LimitsStay is the owner's and bounds the request, that a
+// removed limit comes back, and that a change of the rule takes effect.
 func TestLimitsThatDoNotFollow(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	own := pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m","memory":"1Gi"}}`)

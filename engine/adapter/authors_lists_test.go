@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestAContainerInAListElement is Flyball's alone where managed fields say so of everything in it, and not as soon as it owns a part.
+// TestAContainerInAListElement checks that a container counts as Flyball's alone only if managed fields say that Flyball
+// wrote everything in it.
 func TestAContainerInAListElement(t *testing.T) {
 	const doc = `{"metadata":{"managedFields":[{"manager":"flyball","apiVersion":"v1","fieldsV1":{
 		"f:metadata":{"f:annotations":{"f:flyball.dev/ledger":{}}},

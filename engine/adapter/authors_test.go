@@ -20,7 +20,7 @@ hold: [{set: [{path: .spec.power.fan.lock, value: true}]}]
 bounds: {min: {path: .spec.power.level}}
 `
 
-// partYAML is a kind with an optional part that has the count as well.
+// partYAML is a kind with an optional part that several facets write to, and that contains the count.
 const partYAML = `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{name: worker, replicas: .spec.worker.replicas, default: 1}]
@@ -133,7 +133,8 @@ suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on,
 	}
 }
 
-// TestMadeContainersGo restores a field in a made container that has defaults by now.
+// TestMadeContainersGo restores a field in a container that Flyball made and that has got defaults since. The container
+// goes with the field.
 func TestMadeContainersGo(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	const full = `{"kept":1,"power":{"on":false,"level":3,"fan":{"speed":2}}}`
@@ -163,7 +164,8 @@ func TestMadeContainersGo(t *testing.T) {
 	}
 }
 
-// TestAMadeContainerGoesFromOneThatStays takes away, with the field, the defaults of the inner one of two containers that were made.
+// TestAMadeContainerGoesFromOneThatStays checks that the inner one of two containers that Flyball made is removed, with
+// its defaults, while the outer one stays.
 func TestAMadeContainerGoesFromOneThatStays(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	s := newTrackingServer(object(`{}`), map[string]string{"/spec/power/fan": `{"speed":2}`})
@@ -179,7 +181,8 @@ func TestAMadeContainerGoesFromOneThatStays(t *testing.T) {
 	}
 }
 
-// TestAContainerThatIsTheOwnersNow is no longer made for any entry: the container of an orphaned value stays.
+// TestAContainerThatIsTheOwnersNow checks that a container with an orphaned value is the owner's: no remaining entry
+// counts it as made by Flyball.
 func TestAContainerThatIsTheOwnersNow(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	bounded := workload.Plan{Min: &workload.Claim[int64]{Value: 9, By: nights, Since: monday}}
@@ -203,7 +206,8 @@ func TestAContainerThatIsTheOwnersNow(t *testing.T) {
 	}
 }
 
-// TestADefaultThatIsClaimedStays although its container goes: a claim of the present value is a claim as well.
+// TestADefaultThatIsClaimedStays checks that a default stays if a policy claims its present value when the container
+// around it is to go.
 func TestADefaultThatIsClaimedStays(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	s := newTrackingServer(object(`{}`), worlds["Powered"].defaults)
@@ -218,7 +222,8 @@ func TestADefaultThatIsClaimedStays(t *testing.T) {
 	}
 }
 
-// TestAnOwnersValueStaysInAContainerThatWasMade: once Flyball has given it back, managed fields say that Flyball wrote it.
+// TestAnOwnersValueStaysInAContainerThatWasMade restores an owner's value in a container that Flyball made. Then managed
+// fields say that Flyball wrote the value, but it must stay.
 func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
 	a := compiled(t, allocatedYAML, Keys{Amounts: true})
 	asking := func(keys ...workload.Amount) workload.Plan {
@@ -275,7 +280,8 @@ func TestAnOwnersValueKeepsTheContainerItIsIn(t *testing.T) {
 	}
 }
 
-// TestTheLedgerGoesOnSayingWhereItWasBegun, or a restored object would pass for one that Flyball has written itself.
+// TestTheLedgerGoesOnSayingWhereItWasBegun checks that a changed ledger keeps the UID of the object that it was begun
+// on. Otherwise an object restored from a backup would count as written by Flyball.
 func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	for _, c := range []struct{ begun, uid, want string }{{"", "2", ""}, {"1", "2", "1"}, {"2", "2", "2"}} {
@@ -290,8 +296,8 @@ func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
 	}
 }
 
-// TestACountInAPartThatFlyballMade is none: its owner has no such part. Else the count, once set, would be without its parent, be
-// given back, be there again, and so on for ever.
+// TestACountInAPartThatFlyballMade checks that a count in a part that Flyball made is no count of the owner, who has no
+// such part. Otherwise Flyball would set and restore the count in turns, without end.
 func TestACountInAPartThatFlyballMade(t *testing.T) {
 	a := compiled(t, partYAML, Keys{})
 	listed := compiled(t, `
@@ -339,7 +345,8 @@ bounds: {each: '.spec.pools[*]', nameFrom: .name, min: {path: .size.min}}
 	}
 }
 
-// TestWhatIsLeftToTheOwnerKeepsItsContainer: two policies end at once, and only one of them restores.
+// TestWhatIsLeftToTheOwnerKeepsItsContainer checks that a value that a policy leaves to the owner keeps its container.
+// Two policies end at once, and only one of them restores.
 func TestWhatIsLeftToTheOwnerKeepsItsContainer(t *testing.T) {
 	a := compiled(t, partYAML, Keys{})
 	for _, c := range []struct {

@@ -318,8 +318,7 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d drafts) 
 	return q, true
 }
 
-// constants returns the constants with which a predicate compares its field. It returns none if the predicate compares
-// with another field, or accepts any value.
+// constants returns the values for which an Eq or In predicate with a constant holds; none for any other predicate.
 func (p *predicate) constants() []string {
 	switch p.op {
 	case v1alpha1.OpEq:

@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestACopyIsNotWoken has objects with the ledger of another one, or of the template from which a controller created
-// them: the template's author can put any ledger there, and does not know the UID of a later object.
+// TestACopyIsNotWoken gives objects the ledger of another object, or of the template from which a controller created
+// them. The template's author can put any ledger there, and does not know the UID of a later object.
 func TestACopyIsNotWoken(t *testing.T) {
 	const owned = `,"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Shop","name":"a","uid":"9"}]`
 	controlled := strings.Replace(owned, `"uid"`, `"controller":true,"uid"`, 1)
@@ -67,7 +67,8 @@ func TestACopyIsNotWoken(t *testing.T) {
 	}
 }
 
-// TestACopyOfWhatWasTakenAway is a copy, too: the field is absent, or a null.
+// TestACopyOfWhatWasTakenAway checks that an object without a field, or with a null, is a copy of an object from which
+// Flyball removed this field.
 func TestACopyOfWhatWasTakenAway(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	text := must(workload.Ledger{entry("/spec/other", `{"a":1}`, "")}.Encode(workload.Origin{Of: "Deployment/api", Namespace: "shop",

@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestMade says how many leading tokens of a field's pointer its owner has, plus one, where parents are missing.
+// TestMade checks the Made of a new entry: the number of tokens of the outermost missing parent, or 0 if all parents
+// exist.
 func TestMade(t *testing.T) {
 	a := compiled(t, nestedYAML, Keys{})
 	earlier := func(pointer string, made uint8) []workload.Entry {
@@ -47,7 +48,7 @@ func TestMade(t *testing.T) {
 	}
 }
 
-// TestAnObjectOfAnotherProjection is observed as having nothing.
+// TestAnObjectOfAnotherProjection checks that an object of another projection has no facets and is never rendered.
 func TestAnObjectOfAnotherProjection(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	bare := &workload.Object{Name: "web", Ledger: workload.Ledger{entry("/spec/unknown", "1", "2"), entry("/spec/replicas", "3", "0")}}
@@ -66,7 +67,8 @@ func TestAnObjectOfAnotherProjection(t *testing.T) {
 	}
 }
 
-// TestOriginalsOfContainers has conditions on containers of fields that Flyball set: those that it made are not the owner's.
+// TestOriginalsOfContainers has conditions on containers of fields that Flyball set. A container that Flyball made is
+// not the owner's.
 func TestOriginalsOfContainers(t *testing.T) {
 	const kind = `
 target: {group: example.com, kind: Any, versions: [v1]}
@@ -150,7 +152,8 @@ func TestOneBound(t *testing.T) {
 	}
 }
 
-// TestImpactOfWhatIsGivenBack is that of the variant that wrote it, also where another one fits now.
+// TestImpactOfWhatIsGivenBack checks that a restore has the impact of the variant that wrote the field, also if another
+// variant fits now.
 func TestImpactOfWhatIsGivenBack(t *testing.T) {
 	for _, c := range []struct {
 		name, adapter, spec string
@@ -176,7 +179,7 @@ func TestImpactOfWhatIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestBothWaysIsDown has a write that reduces one value and restores another.
+// TestBothWaysIsDown checks the direction of a write that reduces one value and restores another: it is down.
 func TestBothWaysIsDown(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	r := rendered(t, a, withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), holding())
@@ -185,7 +188,7 @@ func TestBothWaysIsDown(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptOfMetadataMaps is no more than needed: where annotations are is kept only with lists.
+// TestWhatIsKeptOfMetadataMaps checks that the existence of the map of annotations is kept only for a kind with lists.
 func TestWhatIsKeptOfMetadataMaps(t *testing.T) {
 	keys := Keys{Set: []string{"a", "b"}}
 	if a := compiled(t, deploymentYAML, keys); a.annotationsMap != nil {
@@ -210,7 +213,8 @@ func TestTheLongestTextsInMessages(t *testing.T) {
 	}
 }
 
-// TestNullsInsideOriginals come back too: in an object that is nullable the API server keeps them, and a merge patch cannot write them.
+// TestNullsInsideOriginals checks that nulls inside of originals come back. The API server keeps them in a nullable
+// object, but a merge patch cannot write them.
 func TestNullsInsideOriginals(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Any, versions: [v1]}

@@ -99,7 +99,7 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestAStaleElement is refused by the server when the list has changed meanwhile.
+// TestAStaleElement checks that the server refuses a patch of an element if the list has changed since.
 func TestAStaleElement(t *testing.T) {
 	a := compiled(t, elasticYAML, Keys{})
 	s := newServer(object(`{"nodeSets":[{"name":"hot","count":3}]}`))
@@ -148,8 +148,8 @@ func TestPathsThroughLists(t *testing.T) {
 	}
 }
 
-// TestEditedLists edits lists while they sleep. Each case has the counts after the last claim, and whether a person is
-// needed. An original that is not restored stays in the ledger.
+// TestEditedLists edits lists while they sleep. Each case has the counts after the end of the claim, and whether a
+// person must resolve an entry. An original that is not restored stays in the ledger.
 func TestEditedLists(t *testing.T) {
 	const kind = `
 target: {group: example.com, kind: Any, versions: [v1]}
@@ -288,7 +288,7 @@ scale:
 	}
 }
 
-// TestUnclearEntriesNameTheCommandThatDropsThem checks the sentence about an original that can be given back to no field.
+// TestUnclearEntriesNameTheCommandThatDropsThem checks the sentence about an original whose field cannot be found.
 func TestUnclearEntriesNameTheCommandThatDropsThem(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
@@ -329,7 +329,7 @@ scale: [{name: w, each: '.spec.pools[*]', nameFrom: .name, replicas: .n}, {name:
 	}
 }
 
-// twoFiltersYAML is a kind in which two filters of one list may yield an element of one name each.
+// twoFiltersYAML is a kind with two filters on one list. An element of each filter may have the same name.
 const twoFiltersYAML = `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale:
@@ -337,7 +337,8 @@ scale:
 - {name: h, each: '.spec.pools[?(@.role=="head")]', nameFrom: .name, replicas: .n, minimum: 1}
 `
 
-// TestOneNameUnderTwoFiltersIsRefused: a value that could not be identified in the morning is not set.
+// TestOneNameUnderTwoFiltersIsRefused checks that a value is not set if its element could not be identified later for
+// the restore.
 func TestOneNameUnderTwoFiltersIsRefused(t *testing.T) {
 	a := compiled(t, twoFiltersYAML, Keys{})
 	doc := object(`{"pools":[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]}`)
@@ -347,7 +348,8 @@ func TestOneNameUnderTwoFiltersIsRefused(t *testing.T) {
 	}
 }
 
-// TestSidecarsAreNotTheElementOfTheirName: the other containers of a node set have its name, and `each` yields none of them.
+// TestSidecarsAreNotTheElementOfTheirName checks that only the database container of a node set is changed and restored.
+// The other containers have the same element name, but `each` does not yield them.
 func TestSidecarsAreNotTheElementOfTheirName(t *testing.T) {
 	const kind = `
 target: {group: example.com, kind: Any, versions: [v1]}
@@ -390,7 +392,8 @@ resources:
 	}
 }
 
-// TestAnAppliedManifestWithANewElementLeavesNothing: the owner's counts are back, and the new element has nothing to do with them.
+// TestAnAppliedManifestWithANewElementLeavesNothing applies a manifest with the owner's counts and a new element. No
+// entry is left afterwards, and the new element is unchanged.
 func TestAnAppliedManifestWithANewElementLeavesNothing(t *testing.T) {
 	a := compiled(t, elasticYAML, Keys{})
 	s := newServer(object(`{"nodeSets":[{"name":"hot","count":3}]}`))

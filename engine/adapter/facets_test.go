@@ -209,7 +209,7 @@ func TestAnAdapterEditedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestAForgedLedger does not lend Flyball's rights to editors of annotations.
+// TestAForgedLedger checks that a writer of annotations cannot use Flyball's rights by a forged ledger.
 func TestAForgedLedger(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	for _, pointer := range []string{"/spec", "/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1awake-until",
@@ -240,7 +240,7 @@ func TestAForgedLedger(t *testing.T) {
 	}
 }
 
-// TestOverlappingEntries takes two writes for fields one inside the other, which two adapters may have left.
+// TestOverlappingEntries has writes for two fields, one inside the other. Two adapters may have left such entries.
 func TestOverlappingEntries(t *testing.T) {
 	a := compiled(t, applicationYAML, Keys{})
 	doc := withLedger(t, `{"syncPolicy":{"automated":{"enabled":false,"prune":true}}}`,
@@ -359,7 +359,8 @@ hold:
 	}
 }
 
-// TestWhatAWriteDoes, as a freeze judges it: to hold stops something, and only giving that back lets something go.
+// TestWhatAWriteDoes checks the actions of writes by the rules of freezes: to hold only stops work, but to restore a
+// held object can let a roll-out go.
 func TestWhatAWriteDoes(t *testing.T) {
 	everything := workload.Plan{Size: sleep().Size, Hold: holding().Hold}
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// setYAML is a kind that loses data when its count falls, unless it is configured to keep it. It has a switch to sleep.
+// setYAML is a kind that loses data when its count falls, unless .spec.claims is Keep. It has a switch to sleep.
 const setYAML = `
 target: {group: example.com, kind: Set, versions: [v1]}
 scale:

@@ -149,7 +149,7 @@ func rendered(t testing.TB, a *Adapter, raw []byte, plan workload.Plan) Result {
 	return r
 }
 
-// object is a JSON object with identity and a spec.
+// object returns a JSON object with a name, a namespace and a spec. annotations are keys, each followed by its value.
 func object(spec string, annotations ...string) []byte {
 	notes := map[string]string{}
 	for i := 0; i < len(annotations); i += 2 {
@@ -166,7 +166,7 @@ func object(spec string, annotations ...string) []byte {
 	return doc
 }
 
-// asleep is an object with a ledger.
+// withLedger returns an object with a ledger.
 func withLedger(t testing.TB, spec string, entries ...workload.Entry) []byte {
 	t.Helper()
 	text, err := workload.Ledger(entries).Encode(workload.Origin{})
@@ -198,7 +198,7 @@ func number(n int64) *workload.Claim[int64] {
 	return &workload.Claim[int64]{Value: n, By: peaks, Since: monday}
 }
 
-// server is an API server that knows nothing but patches: it checks preconditions and drops empty metadata maps.
+// server is a small API server for patches: it checks preconditions and drops empty metadata maps.
 type server struct {
 	doc     []byte
 	version int
@@ -217,7 +217,7 @@ func newServer(doc []byte) *server {
 	return s
 }
 
-// apply carries out one patch, without the one that follows it.
+// apply carries out one patch, without its Next.
 func (s *server) apply(p *workload.Patch) error {
 	var next []byte
 	var err error
@@ -295,7 +295,7 @@ func (s *server) stamp() {
 	s.doc = text
 }
 
-// edited is a merge patch that sets one field, or removes it if the value is empty.
+// edited returns a merge patch that sets one field, or removes it if the value is empty.
 func edited(pointer, value string) []byte {
 	if value == "" {
 		value = "null"
@@ -309,7 +309,7 @@ func edited(pointer, value string) []byte {
 	return text
 }
 
-// set is a change by a foreign writer: it replaces or removes (empty value) the field at the pointer.
+// set makes a change as a foreign writer: it replaces the field at the pointer, or removes it if the value is empty.
 func (s *server) set(pointer, value string) {
 	var doc any
 	if err := json.Unmarshal(s.doc, &doc); err != nil {
@@ -355,7 +355,7 @@ func (s *server) spec() string {
 	return v.Raw()
 }
 
-// value is the JSON text at a pointer; empty if there is none.
+// value returns the JSON text at a pointer; empty if there is no value.
 func (s *server) value(pointer string) string {
 	found, err := path.Probe(s.doc, path.Pointer(pointer))
 	if err != nil {

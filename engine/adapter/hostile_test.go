@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestAHugeLedger on a huge list is not matched, which would take minutes: nothing is written, and nothing is lost.
+// TestAHugeLedger has a huge ledger on a huge list. Its entries are not matched by value, which would take minutes.
+// Nothing is written, and no original is lost.
 func TestAHugeLedger(t *testing.T) {
 	a := compiled(t, elasticYAML, Keys{})
 	var sets []string
@@ -36,8 +37,8 @@ func TestAHugeLedger(t *testing.T) {
 	}
 }
 
-// Very many members, of which one comes first that was not there, are compared in their order: looking for each among all would take
-// many minutes.
+// Very many members are compared in their order, even if a new member comes first. To search for each member among all
+// others would take many minutes.
 func TestVeryManyMembers(t *testing.T) {
 	a := compiled(t, knativeYAML, Keys{})
 	const size = 150_000
@@ -63,9 +64,9 @@ func TestVeryManyMembers(t *testing.T) {
 	}
 }
 
-// TestFilledObjects: a writer of an object may fill it, and its ledger. Reading and deciding it takes time in
-// proportion to its size, and not to entries times size, which would not end for some of these while other objects of
-// the kind wait.
+// TestFilledObjects: a writer may fill an object and its ledger. The time to read and decide the object must grow with
+// its size only, not with the number of entries times its size. Otherwise some of these objects would take for ever,
+// while other objects of the kind wait.
 func TestFilledObjects(t *testing.T) {
 	a := compiled(t, elasticYAML, Keys{})
 	text := strings.Repeat("x", 1<<20)
@@ -138,7 +139,8 @@ func TestFilledObjects(t *testing.T) {
 	}
 }
 
-// TestLedgersOfWhichNothingIsRead name the exceeded limit. Nothing larger than the object is kept.
+// TestLedgersOfWhichNothingIsRead checks that the error of a refused ledger names the exceeded limit, and that none of
+// its entries are kept.
 func TestLedgersOfWhichNothingIsRead(t *testing.T) {
 	a := compiled(t, elasticYAML, Keys{})
 	for _, c := range []struct {
@@ -170,7 +172,8 @@ func TestLedgersOfWhichNothingIsRead(t *testing.T) {
 	}
 }
 
-// TestElementsThatAFilterLeavesOut are projected while an object sleeps, and do not make it one with too many.
+// TestElementsThatAFilterLeavesOut checks that elements that a filter leaves out are kept while an object sleeps, and do
+// not count towards the limit of elements.
 func TestElementsThatAFilterLeavesOut(t *testing.T) {
 	a := compiled(t, twoFiltersYAML, Keys{})
 	list := func(n int) string {
@@ -196,12 +199,12 @@ func TestElementsThatAFilterLeavesOut(t *testing.T) {
 	}
 }
 
-// nested is a value inside so many objects.
+// nested returns a value inside the given number of objects.
 func nested(depth int, value string) string {
 	return strings.Repeat(`{"a":`, depth) + value + strings.Repeat("}", depth)
 }
 
-// sets are node sets, which are numbered.
+// sets returns a spec with n numbered node sets.
 func sets(n int, format string) string {
 	all := make([]string, n)
 	for i := range all {
@@ -210,7 +213,7 @@ func sets(n int, format string) string {
 	return `{"nodeSets":[` + strings.Join(all, ",") + `]}`
 }
 
-// filled is an object with so many members, which are numbered.
+// filled returns an object with the given number of numbered members.
 func filled(members int, format string) string {
 	all := make([]string, members)
 	for i := range all {
@@ -219,7 +222,7 @@ func filled(members int, format string) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// writtenByFlyball is an object with a ledger, of which managed fields say that Flyball has written everything.
+// writtenByFlyball returns an object with a ledger. By its managed fields Flyball has written everything in it.
 func writtenByFlyball(t *testing.T, spec string, ledger workload.Ledger) []byte {
 	t.Helper()
 	var tree map[string]any

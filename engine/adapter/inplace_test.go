@@ -8,7 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestAmountsOfPods: limits follow requests by the owner's ratio, and an object is not touched.
+// TestAmountsOfPods checks that requests for pods, and the limits by the owner's ratio, are kept apart from requests for
+// the object.
 func TestAmountsOfPods(t *testing.T) {
 	amounts := map[workload.Amount]workload.Claim[int64]{
 		{Kind: workload.AmountInPlace, Component: "main", Resource: workload.CPU}:    {Value: 400},

@@ -10,7 +10,7 @@ import (
 var incident, third = workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "incident"},
 	workload.Policy{Kind: "ClusterTrigger", Name: "third"}
 
-// resumed is a size of peaks that was set before, in a window that has been interrupted.
+// resumed is a size of the policy peaks that was set before, in a window that has been interrupted since.
 func resumed(n int64) workload.Plan {
 	p := once(n, time.Time{})
 	p.Size.Resumed = true
@@ -115,7 +115,8 @@ func TestSetOnceByTurns(t *testing.T) {
 	}
 }
 
-// TestInterruptedWritesThatWereLost has the write to /scale behind the ledger's lost while others take over.
+// TestInterruptedWritesThatWereLost loses the write to /scale that follows the write of the ledger, while other claims
+// take over.
 func TestInterruptedWritesThatWereLost(t *testing.T) {
 	a := compiled(t, scaledYAML, Keys{})
 	lose := func(s *server, p workload.Plan) {

@@ -12,8 +12,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestTheMapOfTheLedgerIsNotRemoved: where Flyball has made the map of annotations, the way back removes its keys and not the map, in which
-// the ledger is. The API server would refuse a patch that removes the ledger after the map, and would lose a ledger that still has entries.
+// TestTheMapOfTheLedgerIsNotRemoved checks that a restore removes keys from a map of annotations that Flyball made, but
+// never the map, because the ledger is in it. The API server would refuse a patch that removes the map and then the
+// ledger. A ledger that still has entries would be lost with the map.
 func TestTheMapOfTheLedgerIsNotRemoved(t *testing.T) {
 	var spec v1alpha1.AdapterSpec
 	if err := yaml.UnmarshalStrict([]byte(`
@@ -58,7 +59,7 @@ hold: [{set: [{path: .spec.paused, value: true}]}]
 	}
 }
 
-// afterPlan is the object after the patch of a plan.
+// afterPlan returns the object after the patch of a plan.
 func afterPlan(t *testing.T, a *Adapter, doc []byte, plan workload.Plan) []byte {
 	t.Helper()
 	obj, err := a.Project(doc)

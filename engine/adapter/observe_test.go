@@ -108,7 +108,7 @@ func TestObserveIdentity(t *testing.T) {
 	}
 }
 
-// TestOriginalsOfNeighbours reads fields around and inside those that Flyball changed.
+// TestOriginalsOfNeighbours reads fields around and inside the fields that Flyball changed.
 func TestOriginalsOfNeighbours(t *testing.T) {
 	const text = `
 target: {group: example.com, kind: Around, versions: [v1]}
@@ -296,7 +296,7 @@ governsKind: {group: apps, kind: Deployment}
 	}
 }
 
-// zeroYAML is a kind that takes 0 for 3.
+// zeroYAML is a kind that takes a count of 0 for 3.
 const zeroYAML = `
 target: {group: example.com, kind: Zero, versions: [v1]}
 scale: [{name: main, replicas: .spec.n, default: 1, zeroMeans: 3, minimum: 1}]
@@ -326,7 +326,8 @@ func TestZeroMeansMore(t *testing.T) {
 	}
 }
 
-// TestACountBesideWhatFlyballMadeSettles: its part is the owner's and is restored unchanged.
+// TestACountBesideWhatFlyballMadeSettles has a count in a part of the owner, inside a container that Flyball made. The
+// count is set, and the part is restored unchanged.
 func TestACountBesideWhatFlyballMadeSettles(t *testing.T) {
 	a := compiled(t, nestedYAML, Keys{})
 	for _, part := range []string{`{"x":1}`, `{}`, `{"count":null}`} {
@@ -347,7 +348,8 @@ func TestACountBesideWhatFlyballMadeSettles(t *testing.T) {
 	}
 }
 
-// TestACountStaysAsleepWhenItsOwnerSetsAnother: his field in a part that Flyball made is his before and after he has set it.
+// TestACountStaysAsleepWhenItsOwnerSetsAnother checks that the owner's field in a part that Flyball made stays the
+// owner's after Flyball has set it.
 func TestACountStaysAsleepWhenItsOwnerSetsAnother(t *testing.T) {
 	const kind = `
 target: {group: example.com, kind: Any, versions: [v1]}

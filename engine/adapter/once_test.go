@@ -138,7 +138,7 @@ func TestSetOnceIsSeenAsTheOwners(t *testing.T) {
 	}
 }
 
-// TestSetOnceSurvivesALostWrite loses the write to /scale behind the ledger's.
+// TestSetOnceSurvivesALostWrite loses the write to /scale that follows the write of the ledger.
 func TestSetOnceSurvivesALostWrite(t *testing.T) {
 	a := compiled(t, scaledYAML, Keys{})
 	s := newServer(object(`{"replicas":3}`))
@@ -193,7 +193,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsWithoutALimit: the kind's value for no limit is no limit, from the owner or from a policy.
+// TestBoundsWithoutALimit checks that the kind's number for no limit means no limit, whether the owner or a policy has
+// set it.
 func TestBoundsWithoutALimit(t *testing.T) {
 	a := compiled(t, knativeYAML, Keys{})
 	for text, want := range map[string]*int64{"0": nil, "5": ptr(5)} {
@@ -205,7 +206,7 @@ func TestBoundsWithoutALimit(t *testing.T) {
 	}
 }
 
-// TestHoldComesBeforeBounds has a kind with its lower bound as the switch to hold it.
+// TestHoldComesBeforeBounds has a kind that is held by its lower bound. A hold wins over a claim for this bound.
 func TestHoldComesBeforeBounds(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Bounded, versions: [v1]}
@@ -233,7 +234,8 @@ hold: [{set: [{path: .spec.min, value: 0}]}]
 	}
 }
 
-// TestHoldGoesByTheBoundsInForce: an autoscaler that may go to zero by a policy is held like one that may by its owner.
+// TestHoldGoesByTheBoundsInForce checks that an autoscaler can be held whether its owner or a policy allows it to go to
+// zero.
 func TestHoldGoesByTheBoundsInForce(t *testing.T) {
 	a := compiled(t, hpaYAML+`
 hold:
@@ -264,7 +266,7 @@ hold:
 	}
 }
 
-// TestAClaimIsHonouredOnce walks through the memory of an entry and the outcome of its write to /scale.
+// TestAClaimIsHonouredOnce combines the claims in an entry with the outcome of the entry's write to /scale.
 func TestAClaimIsHonouredOnce(t *testing.T) {
 	claim := workload.Once{By: peaks.String(), Since: monday, Asked: "6"}
 	other := workload.Once{By: nights.String(), Since: monday, Asked: "9"}

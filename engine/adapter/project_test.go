@@ -103,7 +103,7 @@ func TestProjectErrors(t *testing.T) {
 	}
 }
 
-// TestProjectForeignLedger ignores a ledger that a controller has copied from the object it belongs to.
+// TestProjectForeignLedger ignores a ledger that a controller has copied from another object.
 func TestProjectForeignLedger(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	for of, want := range map[string]int{"": 1, "Deployment/web": 1, "Deployment/other": 0, "ReplicaSet/web": 0} {
@@ -160,7 +160,8 @@ func TestProjectConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// TestMembersAreCountedWhereGivingBackAsks: of the containers that Flyball made, and of no others.
+// TestMembersAreCountedWhereGivingBackAsks checks that only members of containers that Flyball made are counted: a
+// restore needs these numbers.
 func TestMembersAreCountedWhereGivingBackAsks(t *testing.T) {
 	a := compiled(t, nestedYAML, Keys{})
 	const spec = `{"mode":"x","power":{"lock":{"by":"flyball"},"main":{}}}`
@@ -178,7 +179,7 @@ func TestMembersAreCountedWhereGivingBackAsks(t *testing.T) {
 	}
 }
 
-// TestFieldsAt returns the value of a field, the depth of existing containers around it, and whether they could hold
+// TestFieldsAt checks the value of a field, the depth of the existing containers around it, and whether they could hold
 // it.
 func TestFieldsAt(t *testing.T) {
 	raw := []byte(`{"spec":{"a":{"x":1,"n":null},"t":"text","z":null,"l":[{"x":1},null]}}`)
@@ -201,7 +202,7 @@ func TestFieldsAt(t *testing.T) {
 	}
 }
 
-// TestVeryDeepFields are not taken for such that cannot be written.
+// TestVeryDeepFields checks that the depth of a very deep field is not stored as the mark of a blocked field.
 func TestVeryDeepFields(t *testing.T) {
 	for depth, want := range map[int]uint8{3: 3, blocked - 1: blocked - 1, blocked: blocked - 1, 1000: blocked - 1} {
 		if got := small(depth); got != want {

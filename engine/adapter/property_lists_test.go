@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// nodeSet draws an element of the list, with values that differ from Flyball's elsewhere.
+// nodeSet draws an element of the list. Its count differs from all counts that Flyball has set in the ledger.
 func (x *trial) nodeSet() map[string]any {
 	x.fresh++
 	set := map[string]any{"role": "data"}
@@ -30,8 +30,8 @@ func (x *trial) isSetSomewhere(raw string) bool {
 		func(e workload.Entry) bool { return sameValue(e.Set, raw, len(x.w.amounts) > 0) })
 }
 
-// editList is an owner's change of the list as a whole. Elements without names, and those without one at Flyball's
-// write, change places only when one leaves: only their places identify them.
+// editList is an owner's change of the list as a whole. Elements without a name, now or at Flyball's write, are
+// identified by place, so they change places only if an element leaves.
 func (x *trial) editList() {
 	op := rapid.SampledFrom([]string{"reverse", "remove", "add", "count", "rename", "repeat"}).Draw(x.T, "op")
 	element, added, n := rapid.IntRange(0, 3).Draw(x.T, "element"), x.nodeSet(), rapid.IntRange(0, 6).Draw(x.T, "n")
@@ -88,8 +88,8 @@ func (x *trial) applyWhole(whole bool) {
 	x.real.set("/spec/nodeSets", x.shadow.value("/spec/nodeSets"))
 }
 
-// isOneTooMany reports whether the list was changed before, since Flyball's write, and names do not identify the
-// elements. Two such changes can leave the same list as an owner who has set a count.
+// isOneTooMany reports whether an operation would be the second change of the list since Flyball's write, while names do
+// not identify the elements. After two such changes the list can look as if an owner had set a count.
 func (x *trial) isOneTooMany(op string) bool {
 	obj, names := x.object(x.real), map[string]bool{}
 	if !slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.IsInList() }) {
@@ -112,7 +112,7 @@ func (x *trial) isOneTooMany(op string) bool {
 // isUnclear reports whether the real object waits for a person to identify its list elements.
 func (x *trial) isUnclear() bool { return x.a.view(x.object(x.real)).unclearFault() != "" }
 
-// compareUnclear checks that of every count that is not its owner's the original is in the ledger still.
+// compareUnclear checks that the ledger still has the original of every count that differs from the owner's.
 func (x *trial) compareUnclear() {
 	sets := func(s *server) []map[string]any {
 		var doc struct {

@@ -318,7 +318,7 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 	}
 }
 
-// edit is an owner's change of the object as he finds it.
+// edit makes an owner's change of the object in its present state.
 func (x *trial) edit() {
 	x.edited = true
 	if x.w.lists && rapid.Bool().Draw(x.T, "list") {
@@ -362,7 +362,7 @@ func (x *trial) compareObserved() {
 	}
 }
 
-// compare checks that the object is the shadow: exactly, or, where its owner edited beside Flyball, up to empty parents.
+// compare checks that the object equals the shadow. If the owner has edited the object, empty parents may differ.
 func (x *trial) compare() {
 	var got, want map[string]any
 	for _, v := range []struct {

@@ -63,7 +63,7 @@ bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, defau
 	}
 }
 
-// TestOneEndOfRanges has kinds with elements with one end of a range: a claim for the other end is ignored.
+// TestOneEndOfRanges has kinds with only one end of the range in each element. A claim for the other end is ignored.
 func TestOneEndOfRanges(t *testing.T) {
 	const own = `{"groups":[{"name":"a","n":2},{"name":"b","n":3}]}`
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ func wasNull(e workload.Entry) workload.Entry {
 	return e
 }
 
-// rendering is a Result, and the object after it.
+// rendering has the fields of a Result to compare, and the object after the writes.
 type rendering struct {
 	Writes     int
 	Spec       string

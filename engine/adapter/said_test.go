@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhoseRequestsAreThoseOfPods: of a kind with a pod template, unless its adapter says where else they are.
+// TestWhoseRequestsAreThoseOfPods checks that the requests of a kind with a pod template are the requests of its pods,
+// unless the adapter lists other requests.
 func TestWhoseRequestsAreThoseOfPods(t *testing.T) {
 	for yaml, want := range map[string]bool{deploymentYAML: true, knativeYAML: true, allocatedYAML: false, cronJobYAML: false} {
 		for _, keep := range []bool{true, false} {
@@ -21,7 +22,8 @@ func TestWhoseRequestsAreThoseOfPods(t *testing.T) {
 	}
 }
 
-// TestWhatKeepsAmountsFromBeingRead: the fault names its cause, and a readable object has none.
+// TestWhatKeepsAmountsFromBeingRead checks that the fault of an unreadable amount names its cause, and that a readable
+// object has no fault.
 func TestWhatKeepsAmountsFromBeingRead(t *testing.T) {
 	for _, tc := range []struct{ adapter, spec, want string }{
 		{deploymentYAML, pod(`{"requests":{"cpu":"100m"}}`), ""},
@@ -39,8 +41,8 @@ func TestWhatKeepsAmountsFromBeingRead(t *testing.T) {
 	}
 }
 
-// TestWhoHasSetTheSize: policies of the size and of other fields are separate, each once. A size that was set once does
-// not count.
+// TestWhoHasSetTheSize checks that the policies of the size and the policies of other fields are listed separately, each
+// once. A size that was set once does not count.
 func TestWhoHasSetTheSize(t *testing.T) {
 	entry := func(pointer, was, set string, by workload.Policy) workload.Entry {
 		return workload.Entry{Pointer: pointer, Was: was, Set: set, By: by.String(), Since: monday}

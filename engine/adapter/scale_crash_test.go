@@ -11,8 +11,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// play carries out a plan like the engine, but at most a number of writes, counting each of the two behind one patch:
-// then the process is gone. It returns the number of writes, and calls after with each.
+// play carries out a plan like the engine, and stops after a number of writes, as if the process ended. The write to
+// /scale behind a patch counts as a write of its own. play returns the number of writes. It calls the function after once
+// for each write.
 func (s *server) play(t testing.TB, a *Adapter, plan workload.Plan, writes int, after func()) (made int) {
 	t.Helper()
 	for range 8 {
@@ -35,13 +36,13 @@ func (s *server) play(t testing.TB, a *Adapter, plan workload.Plan, writes int, 
 	return made
 }
 
-// everything is more writes than any plan takes.
+// everything is a number of writes that no plan exceeds.
 const everything = 99
 
 func unwatched() {}
 
-// TestACrashBetweenTheWrites begins a change of a count behind /scale, loses it at every point, and has the manager come
-// back to the claim it left, to the one before that, to another one and to none.
+// TestACrashBetweenTheWrites begins a change of a count behind /scale, and loses it after every number of writes. Then
+// the manager continues with the same claim, the one before, another one, or none.
 func TestACrashBetweenTheWrites(t *testing.T) {
 	const awake = "awake"
 	later := monday.Add(time.Hour)
@@ -80,7 +81,8 @@ func TestACrashBetweenTheWrites(t *testing.T) {
 	}
 }
 
-// expect settles a plan and checks its count from three replicas, and that no change counts as a foreign one.
+// expect settles a plan for an object with three replicas of its owner. It checks the count, and that no change counts
+// as a foreign one.
 func (s *server) expect(t *testing.T, a *Adapter, plan workload.Plan) {
 	t.Helper()
 	if c := a.Observe(projected(t, a, s.doc)).Components; len(c) != 1 || c[0].Replicas != 3 {
@@ -130,8 +132,8 @@ func TestAManualChangeBetweenTheWrites(t *testing.T) {
 	}
 }
 
-// TestSetOnceKeepsAnOriginalUntilItIsThrough: a size that is set once takes over from sleep, and the window is over before
-// the manager is back.
+// TestSetOnceKeepsAnOriginalUntilItIsThrough ends the manager while a size that is set once takes over from sleep. The
+// window is over when the manager is back.
 func TestSetOnceKeepsAnOriginalUntilItIsThrough(t *testing.T) {
 	a := compiled(t, scaledYAML, Keys{})
 	for lost, wakesTo := range []string{`{"replicas":3}`, `{"replicas":3}`, `{"replicas":6}`, `{"replicas":6}`} {
@@ -152,9 +154,9 @@ func TestSetOnceKeepsAnOriginalUntilItIsThrough(t *testing.T) {
 	}
 }
 
-// TestScaleModel runs claims, crashes at any write and manual changes over a count behind /scale, beside a count that only
-// its owner changes. Policies see the owner's count at all times; without a manual change nothing is ever taken for one; and
-// when no claim is left the count is the owner's.
+// TestScaleModel runs claims, crashes at any write and manual changes over a count behind /scale, beside a count that
+// only its owner changes. Policies always see the owner's count. Without a manual change, no value counts as a manual
+// change. When no claim is left, the count is the owner's.
 func TestScaleModel(t *testing.T) {
 	a := compiled(t, scaledYAML, Keys{})
 	rapid.Check(t, func(r *rapid.T) {
@@ -235,8 +237,8 @@ func (m *scaleModel) claim() {
 	}
 }
 
-// run lets the manager make a number of writes. A size that is set once is the owner's from then on, and so is a count
-// restored inside bounds.
+// run lets the manager make a number of writes. After that, a size that is set once counts as the owner's, and so does a
+// count that was restored inside bounds.
 func (m *scaleModel) run(writes int) {
 	m.server.play(m.tb, m.a, m.plan, writes, func() {
 		switch now := m.count(); {

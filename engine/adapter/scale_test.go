@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// wire is a patch as it is sent.
+// wire has the parts of a patch as they are sent.
 type wire struct {
 	Subresource, Body string
 	Next              *wire
@@ -28,7 +28,7 @@ func pending(pointer, was, set string) workload.Entry {
 	return e
 }
 
-// resized is an entry while /scale takes the count from one value set to another.
+// resized is an entry while a write to /scale replaces one value of Flyball by another.
 func resized(pointer, was, prior, set string) workload.Entry {
 	e := pending(pointer, was, set)
 	e.Prior = prior
@@ -128,7 +128,7 @@ func TestScaleWrites(t *testing.T) {
 	}
 }
 
-// TestScaleSurvivesACrashAnywhere loses each write in turn: the count is asleep and awake again all the same.
+// TestScaleSurvivesACrashAnywhere loses each write in turn. The count is put to sleep and restored all the same.
 func TestScaleSurvivesACrashAnywhere(t *testing.T) {
 	a := compiled(t, scaledYAML, Keys{})
 	for lost := range 7 {

@@ -91,7 +91,7 @@ func TestStateTableHasOneRowForEveryEvidence(t *testing.T) {
 	}
 }
 
-// TestDecisionTableKeepsItsPromises states the rules for every situation.
+// TestDecisionTableKeepsItsPromises checks rules about the outcome in every situation.
 func TestDecisionTableKeepsItsPromises(t *testing.T) {
 	writes := []outcome{takeOver, replace, restore, correct, finish, setOnce}
 	forgets := []outcome{dropEntry, takeOver, rememberOnce}
@@ -180,7 +180,7 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// TestFieldStates walks through every combination of a place, an entry, a value and the knowledge of its author.
+// TestFieldStates checks every combination of a place, an entry, a value and the known author.
 func TestFieldStates(t *testing.T) {
 	places := map[string]location{"slot": {kind: inSlot}, "element": {kind: inElement}, "unwritten": {kind: inUnwritten},
 		"foreign": {kind: inUnwritten},
@@ -212,7 +212,8 @@ func TestFieldStates(t *testing.T) {
 	}
 }
 
-// stateByHand is stateOf for an entry of 3 that was set to 2 or removed.
+// stateByHand returns the expected result of stateOf for an entry whose original is 3, and whose field was set to 2 or
+// removed.
 func stateByHand(place string, l *ledgerField) fieldState {
 	holds, e := l.field.Raw, &l.entry
 	behind := e.Pending && e.Prior != "" && holds == e.Prior
@@ -240,8 +241,8 @@ func stateByHand(place string, l *ledgerField) fieldState {
 	return fieldChanged
 }
 
-// TestEveryCombinationOnAnObject plays every ledger entry with every value in the object under every kind of claim, and
-// checks the count then, and after the end of the claim.
+// TestEveryCombinationOnAnObject combines every ledger entry, every value in the object and every kind of claim. It
+// checks the count under the claim, and after the end of the claim.
 func TestEveryCombinationOnAnObject(t *testing.T) {
 	counts := []string{"", "0", "1", "2", "3", "4"}
 	plans := []struct {
@@ -287,7 +288,7 @@ func TestEveryCombinationOnAnObject(t *testing.T) {
 	}
 }
 
-// combination is a count behind a ledger entry, and a plan.
+// combination is a case: a count with a ledger entry, and a plan.
 type combination struct {
 	a     *Adapter
 	entry workload.Entry

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// newTrackingServer is a server that keeps managed fields and fills in defaults.
+// newTrackingServer returns a server that keeps managed fields and fills in defaults.
 func newTrackingServer(doc []byte, defaults map[string]string) *server {
 	s := &server{doc: must(jsonpatch.MergePatch(doc, []byte(`{"metadata":{"uid":"1"}}`))), version: 7, scalePath: "/spec/replicas",
 		tracked: map[string]map[string]bool{}, defaults: defaults}
@@ -20,7 +20,7 @@ func newTrackingServer(doc []byte, defaults map[string]string) *server {
 	return s
 }
 
-// written fills in defaults and records the authors of changes since a document.
+// written fills in defaults, and records the manager as the author of all changes since the document before.
 func (s *server) written(manager string, before []byte) {
 	if s.tracked != nil {
 		for range 2 { // one default may ask for another
@@ -58,7 +58,7 @@ func decoded(doc []byte) (v any) {
 	return v
 }
 
-// leaves returns the values of a document that are no objects, by pointer, without the server's defaults.
+// leaves returns the values of a document that are no objects, by pointer, without the metadata that the server sets.
 func leaves(doc []byte) map[string]string {
 	all := map[string]string{}
 	var add func(pointer path.Pointer, v any)
@@ -99,7 +99,7 @@ func (s *server) managedFields() []any {
 	return all
 }
 
-// madeParent is the outermost parent that an entry's writing made, if any.
+// madeParent returns the pointer of the outermost parent that was made for an entry; "" if no parent was made.
 func madeParent(e workload.Entry) string {
 	if e.Made == 0 {
 		return ""
@@ -111,7 +111,7 @@ func madeParent(e workload.Entry) string {
 	return string(parent)
 }
 
-// isHollow says whether there is nothing in a value but objects.
+// isHollow reports whether a value is absent, or has only objects in it.
 func isHollow(raw string) bool {
 	var fields map[string]json.RawMessage
 	if raw == "" {
@@ -128,16 +128,16 @@ func isHollow(raw string) bool {
 	return true
 }
 
-// holds says whether an entry is in the ledger with the same values, and in force.
+// holds reports whether the ledger has an entry with the same values whose field still has the set value.
 func (v *view) holds(e workload.Entry) bool {
 	return slices.ContainsFunc(v.entries, func(l ledgerField) bool {
 		return l.state == fieldSet && l.entry.Pointer == e.Pointer && l.entry.Was == e.Was && l.entry.WasNull == e.WasNull && l.entry.Set == e.Set
 	})
 }
 
-// dropMade removes the container that Flyball made for an entry from the shadow, unless it has fields of its owner, the
-// author of the given ones, or the ledger has an entry in it. A server without managed fields does not know the owner's
-// other fields.
+// dropMade removes from the shadow the container that Flyball made for an entry. It keeps the container if the owner has
+// fields in it (owners has the pointers of these fields), or if the ledger has an entry with an original in it. A server
+// without managed fields knows no other fields of the owner.
 func (x *trial) dropMade(e workload.Entry, owners []string) {
 	parent := madeParent(e)
 	if parent == "" || slices.ContainsFunc(owners, func(p string) bool { return strings.HasPrefix(p, parent+"/") }) ||
@@ -152,8 +152,8 @@ func (x *trial) dropMade(e workload.Entry, owners []string) {
 	}
 }
 
-// dropUndone removes a container that Flyball made from the shadow once its owner has removed his last field in it:
-// nothing proves that he ever set one.
+// dropUndone removes from the shadow a container that Flyball made, once the owner has removed the last field of his own
+// in it: then nothing proves that he ever set one.
 func (x *trial) dropUndone(pointer, value string) {
 	if value != "" {
 		return

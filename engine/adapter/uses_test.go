@@ -16,7 +16,8 @@ func usesOf(t *testing.T, text string) map[string]Use {
 	return all
 }
 
-// TestValuesThatAreUsed: written and compared values; another compared field is no value.
+// TestValuesThatAreUsed checks that written values and compared values are listed. The value of another field that is
+// compared is not listed.
 func TestValuesThatAreUsed(t *testing.T) {
 	uses := usesOf(t, `
 target: {group: example.com, kind: Shop, versions: [v1]}
@@ -38,7 +39,7 @@ ready:
 	}
 }
 
-// TestListsThatAreUsedByPosition are lists of elements without names.
+// TestListsThatAreUsedByPosition checks that a list whose elements have no names is used by position.
 func TestListsThatAreUsedByPosition(t *testing.T) {
 	for facet, each := range map[string]string{
 		"scale: [{each: '.spec.pools[*]', %s replicas: .size}]":                       ".spec.pools[*]",
@@ -53,7 +54,8 @@ func TestListsThatAreUsedByPosition(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedOfComponents: the required end of each, and the range of zeroMeans.
+// TestWhatIsRefusedOfComponents checks that each must end in a wildcard or filter, and that zeroMeans must be in its
+// range.
 func TestWhatIsRefusedOfComponents(t *testing.T) {
 	head := "target: {group: example.com, kind: Shop, versions: [v1]}\n"
 	for text, want := range map[string]string{
@@ -77,7 +79,7 @@ func TestWhatIsRefusedOfComponents(t *testing.T) {
 	}
 }
 
-// TestReferences: a manifest with its target, one without, and a text that is no object.
+// TestReferences has a manifest with its target, a manifest without a target, and a text that is no object.
 func TestReferences(t *testing.T) {
 	a := compiled(t, hpaYAML, Keys{})
 	for spec, want := range map[string]bool{
