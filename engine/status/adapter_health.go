@@ -62,8 +62,8 @@ func (h *AdapterHealth) list() []Ailment {
 	return out
 }
 
-// unready returns why, because of an adapter, a policy's objects are not changed or changes are not judged; empty: no
-// reason. listing names the kinds being listed for the first time.
+// unready returns the reason, in an adapter, why a policy's objects are not changed or changes are not judged; empty:
+// no reason. listing names the kinds that are being listed for the first time.
 func (h *AdapterHealth) unready(s *world.Snapshot, p *world.Policy) (why, listing string) {
 	var missed, underWay []string
 	ailments := h.list()
@@ -83,7 +83,8 @@ func (h *AdapterHealth) unready(s *world.Snapshot, p *world.Policy) (why, listin
 	return strings.Join(missed, "; "), listing
 }
 
-// unreadyListed returns why a kind listed by a policy cannot be changed or is not judged.
+// unreadyListed returns the reason why objects of a kind that the policy lists cannot be changed or judged; empty: no
+// reason.
 func unreadyListed(s *world.Snapshot, p *world.Policy, underWay []string) string {
 	for _, gk := range p.Target.Kinds() {
 		k := s.InUse(gk)
@@ -111,8 +112,8 @@ func notAdapted(gk schema.GroupKind) string {
 	return fmt.Sprintf("no adapter for %s is ready; see kubectl get adapters.flyball.dev", gk)
 }
 
-// misses reports whether a policy without listed kinds is affected by an adapter's fault. For a kind not in use this is
-// unknown, because its objects cannot be seen.
+// misses reports whether an adapter's fault affects a policy without listed kinds. For a kind that is not in use, the
+// objects are unknown, so misses returns whether the policy could act on the kind.
 func misses(s *world.Snapshot, p *policy.Policy, a Ailment) bool {
 	if !p.Target.MatchesKind(a.Kind) {
 		return false

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// They affect the cluster-scoped policies that list the kind, and no others.
+// The faults of cluster-scoped kinds affect only the cluster-scoped policies that list the kind.
 func TestAilmentsOfClusterScopedKinds(t *testing.T) {
 	pools := schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"}
 	w := world.New(selector.Scope{ClusterScoped: func(gk schema.GroupKind) bool { return gk == pools }})

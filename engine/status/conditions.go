@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// maxNamed is the number of targets named in a list of the status; few is the number named in a message.
+// maxNamed is the number of targets named in a list of the status. few is the number of targets named in a message.
 const (
 	maxNamed = 10
 	few      = 3
@@ -36,14 +36,14 @@ type view struct {
 	unready string
 	// listing names the kinds being listed for the first time; empty: none.
 	listing string
-	// judges is true if changes are judged by the policy. unenforced is the reason why denied changes may pass, valid
-	// if known is true.
+	// judges is true if the policy judges changes. unenforced is the reason why denied changes may pass; empty: no
+	// reason. It is valid only if known is true.
 	judges, known bool
 	unenforced    string
 	// shut are the texts about the maintenance windows that are never open together with the policy.
 	shut []string
-	// unmeasured is the reason why the usage of the targets' pods is unknown, and unmeasuredReason the condition's
-	// reason; empty: usage is known or not needed.
+	// unmeasured is the reason why the usage of the targets' pods is unknown. unmeasuredReason is the reason for the
+	// condition. Both are empty if usage is known or not needed.
 	unmeasured, unmeasuredReason string
 	// unmatched are the terms of the selection that match nothing.
 	unmatched []selector.Unmatched
@@ -70,7 +70,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 	return v
 }
 
-// prove adds whether denied changes are in fact denied.
+// prove records whether denied changes are in fact denied.
 func (v *view) prove(e Enforcement) {
 	if _, v.judges = v.policy.Extras.(policy.Judge); !v.judges || e == nil {
 		v.judges = false
@@ -148,7 +148,7 @@ func (v *view) ignored() string {
 	return firstFew(slices.Compact(slices.Sorted(maps.Values(v.counts.ignored))))
 }
 
-// firstFew returns the first few texts as one, and the number of the others.
+// firstFew joins the first few texts, and adds the number of the other texts.
 func firstFew(texts []string) string {
 	if more := len(texts) - few; more > 0 {
 		texts = append(texts[:few:few], fmt.Sprintf("and %d more", more))
@@ -159,7 +159,7 @@ func firstFew(texts []string) string {
 // stateMessage returns the message about the state of the policy, qualified if the state is not enforced.
 func (v *view) stateMessage() string { return v.qualified(v.state.Message) }
 
-// qualified adds to a state's message that the state is not enforced, if so.
+// qualified returns the message of a state. If the state is not enforced, the message says so.
 func (v *view) qualified(message string) string {
 	if v.unenforced != "" && !v.policy.Deleting {
 		return join(message, "not enforced: "+v.unenforced)
@@ -179,7 +179,7 @@ func (v *view) ready() (ok bool, reason, message string) {
 		return false, "FinalizerRefused", v.policy.Refused
 	case v.policy.IsBroken():
 		return false, "InvalidSpec", v.state.Message
-	case v.unmeasured != "": // which targets may have failed for
+	case v.unmeasured != "": // the missing usage may be why targets have failed
 		return false, v.unmeasuredReason, join(v.unmeasured, v.failed())
 	case failed > 0:
 		return false, "TargetsFailed", v.failed()
@@ -249,7 +249,8 @@ func (v *view) summary() string {
 	return message
 }
 
-// restore sets the message about the deletion of the policy: the objects still to be restored, or another delay.
+// restore sets the message about the deletion of the policy: it names the objects still to be restored, or the reason
+// for a delay.
 func (v *view) restore(remaining []workload.Ref) {
 	t, n := &v.counts, len(remaining)
 	if n == 0 {

@@ -49,7 +49,7 @@ func (v *view) transition(old, cur *v1alpha1.PolicyStatus, activeBefore string) 
 	case old.State != cur.State && cur.State != "":
 		return &announcement{cur.State, cmp.Or(v.state.Message, cur.State)}
 	case old.State == cur.State && activeBefore != "" && v.state.Active != "" && activeBefore != v.state.Active:
-		// One alternative takes over from another and the policy's state stays the same.
+		// One alternative takes over from another, but the policy's state stays the same.
 		return &announcement{"HandedOver", "from " + activeBefore + " to " + v.state.Message}
 	}
 	return nil
@@ -70,8 +70,8 @@ func (t *counts) counted() string {
 	return text + ": " + strings.Join(parts, ", ")
 }
 
-// announceTransition sends the event about a transition once every target was decided. A transition followed by another
-// one is announced with its incomplete counts.
+// announceTransition sends the event about a transition once every target was decided. If another transition follows
+// before that, the event is sent at once, with incomplete counts.
 func (s *Writer) announceTransition(obj policy.Object, v *view, next *announcement) {
 	id := v.policy.ID
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (s *Writer) announceTransition(obj policy.Object, v *view, next *announceme
 	}
 }
 
-// looked reports whether every known target was decided, and for a freeze whether its enforcement was checked.
+// looked reports whether every known target was decided, and whether the enforcement of a freeze was checked.
 func (v *view) looked() bool {
 	return v.policy.Deleting || v.counts.unseen == 0 && v.listing == "" && (!v.judges || v.known)
 }
@@ -131,8 +131,8 @@ func (s *Writer) announce(obj policy.Object, v *view, old, cur *v1alpha1.PolicyS
 	}
 }
 
-// AnnounceDropped sends events about ledger entries dropped without a restore: for the object and for each
-// policy involved.
+// AnnounceDropped sends events about ledger entries that were dropped without a restore. One event is about the object,
+// and one is about each policy involved.
 func (s *Writer) AnnounceDropped(v *decide.Verdict) {
 	if s.recorder == nil || len(v.Result.Ignored) == 0 {
 		return
@@ -148,7 +148,8 @@ func (s *Writer) AnnounceDropped(v *decide.Verdict) {
 	snapshot := s.world.Snapshot()
 	for _, o := range v.Opinions {
 		if p := snapshot.Find(o.Policy.ID); p != nil {
-			// Related to the object: events that differ only in the note would count as repetitions.
+			// The event is related to the object. Otherwise events that differ only in the note would count as
+			// repetitions.
 			s.recorder.Eventf(p.Object, on, corev1.EventTypeWarning, "LedgerEntryDropped", "Decide", "%s", message)
 		}
 	}

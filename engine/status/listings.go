@@ -22,7 +22,8 @@ type Listings struct {
 type listing struct {
 	// err is the error of the last list; nil: it succeeded.
 	err error
-	// required is true if this replica must not serve before the kind was listed once; listed is true after that.
+	// required is true if this replica must not serve before the kind was listed once. listed is true after the first
+	// list.
 	required, listed bool
 }
 

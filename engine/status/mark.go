@@ -66,7 +66,7 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) TargetResult {
 func markOfPods(v *decide.Verdict, o decide.Opinion) TargetResult {
 	m := TargetResult{Policy: o.Policy.ID, State: Set}
 	if v.Plan.DeletionCosts == nil {
-		m.State = Awake // it is suspended
+		m.State = Awake // no deletion costs are in the plan, because the policy is suspended
 	}
 	m.noteConflicts(v)
 	if o.Err != nil {
@@ -75,8 +75,8 @@ func markOfPods(v *decide.Verdict, o decide.Opinion) TargetResult {
 	return m
 }
 
-// noteConflicts adds the conflicts won and lost by a policy, decisions by priority apart from tie breaks. For a policy
-// with both, the loss counts.
+// noteConflicts adds the conflicts that a policy has won or lost. It separates decisions by priority from decisions by
+// a tie break. If the policy has won and lost, its state is Overridden.
 func (m *TargetResult) noteConflicts(v *decide.Verdict) {
 	var lost []string
 	said := map[bool][]string{}
@@ -116,7 +116,7 @@ func settled(v *decide.Verdict, o decide.Opinion) State {
 		return Set
 	}
 	switch v.Result.State {
-	case workload.StateAsleep, workload.StateSet: // held, annotated or bounded is asleep too
+	case workload.StateAsleep, workload.StateSet: // a target that is held, annotated or bounded counts as asleep
 		return Asleep
 	case workload.StateUnable:
 		return Unable
@@ -142,7 +142,8 @@ func kept(v *decide.Verdict, o decide.Opinion) State {
 	return Asleep
 }
 
-// appliedBy returns the values of a policy in place on a target: the values that won, once nothing is left to write.
+// appliedBy returns the values of a policy that are in place on a target: the values that won, once nothing is left to
+// write.
 func appliedBy(v *decide.Verdict, o decide.Opinion, out Outcome) Applied {
 	if !o.Policy.SetsValues() || o.OnBehalf || v.Result.Patch != nil || out.Failure != "" {
 		return Applied{}

@@ -16,7 +16,7 @@ import (
 type Metrics struct {
 	edgeLag prometheus.Histogram
 	batches *prometheus.CounterVec
-	// These have the labels policy_kind and policy, and some a third label.
+	// All of them have the labels policy_kind and policy. Some have a third label.
 	targets, state, ready, condition, next, conflict, took, trigger, frozen, enforced *prometheus.GaugeVec
 }
 

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// The reason is in the status, and in an event if a user must act.
+// The reason of a delayed deletion is in the status, and in an event if a user must act.
 func TestADelayedDeletionStatesTheReason(t *testing.T) {
 	web, api := object("web"), object("api")
 	for _, test := range []struct {

@@ -27,7 +27,7 @@ func unmatched(s *world.Snapshot, p *world.Policy, t *counts, known bool) []sele
 	if !known {
 		return found
 	}
-	if len(found) == 0 { // several targets may share one name, so their number proves nothing
+	if len(found) == 0 { // a name may have several objects, so the number of targets proves nothing
 		found = selection.UnknownNames(s.Inventory())
 	}
 	if len(found) == 0 && t.total() == 0 && !judges {
@@ -36,8 +36,8 @@ func unmatched(s *world.Snapshot, p *world.Policy, t *counts, known bool) []sele
 	return found
 }
 
-// fillSelecting sets the condition Selecting. A freeze also selects future objects, so it selects nothing only if all
-// its names, kinds or namespaces are missing.
+// fillSelecting sets the condition Selecting. A freeze also selects future objects, so its condition is false only if
+// all its names, kinds or namespaces are missing.
 func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionSelecting, Status: metav1.ConditionTrue, Reason: "Selected",
 		Message:            "every term of the target matches something",

@@ -20,7 +20,7 @@ const (
 	Awake
 	Asleep
 	AlreadyAsleep
-	// Pending: the target is still to be decided or changed.
+	// Pending: the target has still to be decided or changed.
 	Pending
 	Overridden
 	Failed
@@ -37,9 +37,10 @@ type TargetResult struct {
 	Policy workload.Policy
 	State  State
 	// Failure is the error. Waiting is the obstacle. Contested is the other writer that resets the value. Conflict is
-	// the policy with a different claim of equal rank; Overruled is the same if a priority decides. Unable is the
-	// impossible part of the claim. Override is the reason why the policy lost. Ignored lists unreadable annotations.
-	// Of Failure, Waiting, Unable and Override a Book keeps the text that belongs to State.
+	// the policy with a different claim of equal rank. Overruled is the policy with a different claim if a priority
+	// decides. Unable is the impossible part of the claim. Override is the reason why the policy lost. Ignored lists
+	// unreadable annotations. A Tracker keeps only one of Failure, Waiting, Unable and Override: the text that belongs
+	// to State.
 	Failure, Waiting, Contested, Conflict, Overruled, Unable, Override, Ignored string
 	// Applied are the values in place.
 	Applied Applied
@@ -65,7 +66,8 @@ type record struct {
 	unseen bool
 }
 
-// NewTracker returns an empty Book. dirty is called with a policy whose status data has changed; it must not call back.
+// NewTracker returns an empty Tracker. dirty is called with a policy whose status data has changed; it must not call
+// the Tracker.
 func NewTracker(dirty func(workload.Policy)) *Tracker {
 	return &Tracker{tallies: map[workload.Policy]*counts{}, records: map[workload.Ref][]record{}, dirty: dirty}
 }
@@ -97,8 +99,8 @@ func (b *Tracker) Count(ref workload.Ref, marks []TargetResult) {
 	b.records[ref] = next
 }
 
-// Await counts targets as pending under all their policies until the next Count: after a transition most of them need a
-// change. A failed target stays failed until a newer result is known.
+// Await counts targets as pending under all their policies until the next Count, because after a transition most
+// targets need a change. A failed target stays failed until a newer result is known.
 func (b *Tracker) Await(refs []workload.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -152,7 +154,7 @@ func (b *Tracker) Delay(id workload.Policy, why string) {
 	}
 }
 
-// read calls a function with the counts of a policy. The counts does not change during the call.
+// read calls a function with the counts of a policy. The counts do not change during the call.
 func (b *Tracker) read(id workload.Policy, fn func(*counts)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,7 +200,7 @@ func newCounts() *counts {
 	}
 }
 
-// copy returns a copy of the counts, safe to read while the counts changes.
+// copy returns a copy of the counts that can be read while the counts change.
 func (t *counts) copy() counts {
 	c := *t
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
@@ -217,7 +219,8 @@ func (t *counts) total() (n int32) {
 	return n
 }
 
-// inState returns the mark without texts of other states, so the lists of targets agree with the counts.
+// inState returns the mark without the texts that belong to other states, so the lists of targets agree with the
+// counts.
 func (m TargetResult) inState() TargetResult {
 	for _, said := range []struct {
 		text *string

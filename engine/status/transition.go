@@ -31,7 +31,7 @@ func (s *Writer) Began(id workload.Policy) {
 		return
 	}
 	if before != nil {
-		s.settle(id, before) // the former transition never settled
+		s.settle(id, before) // a new transition ends the former one
 	}
 	s.transitioned[id] = &transition{at: at}
 }
@@ -54,7 +54,7 @@ func (s *Writer) observeTransition(id workload.Policy, state policy.State, pendi
 	defer s.mu.Unlock()
 	t := s.transitioned[id]
 	switch {
-	case t == nil || state.Since.Before(t.at): // the state is older than the transition, which has just begun
+	case t == nil || state.Since.Before(t.at): // the state is from before the transition, which has just begun
 	case state.Since.After(t.at):
 		t.settled = true
 	case pending == 0:

@@ -52,8 +52,8 @@ type Tuned interface {
 
 // Enforcement checks whether changes denied by policies are in fact denied.
 type Enforcement interface {
-	// Unenforced returns why denied changes may pass; empty: none may. known is false while this has not been checked.
-	// concerned is false for a policy that denies nothing any more.
+	// Unenforced returns the reason why denied changes may pass; empty: no reason. known is false while this has not
+	// been checked. concerned is false for a policy that denies nothing any more.
 	Unenforced(p *world.Policy) (why string, known, concerned bool)
 	// NeverOpen returns the texts about the maintenance windows that are never open together with a policy.
 	NeverOpen(workload.Policy) []string
@@ -61,7 +61,8 @@ type Enforcement interface {
 
 // Orders returns the waves that targets of policies wait for.
 type Orders interface {
-	// Open returns the wave that targets of a policy wait for, and how many do; zero: none.
+	// Open returns the wave that targets of a policy wait for, and the number of waiting targets; zero: no target
+	// waits.
 	Open(workload.Policy) (hold decide.Hold, waiting int)
 }
 
@@ -102,12 +103,12 @@ type Writer struct {
 	// writing holds the policies with a status write in flight.
 	writing      map[workload.Policy]bool
 	transitioned map[workload.Policy]*transition
-	// wrote holds policies as of their last status write, until the cache has caught up.
+	// wrote holds each policy as of its last status write, until the cache has caught up.
 	wrote map[workload.Policy]client.Object
 	// owed holds the transition events that wait until every target was decided.
 	owed map[workload.Policy]*announcement
-	// unmatched holds the policies with terms that match nothing; looking is true while a new check of them is
-	// scheduled.
+	// unmatched holds the policies with terms that match nothing. looking is true while a new check of these policies
+	// is scheduled.
 	unmatched map[workload.Policy]bool
 	looking   bool
 	signal    chan struct{}
@@ -145,7 +146,7 @@ func (s *Writer) FollowTuned(t Tuned) { s.tuned = t }
 // FollowOrders sets the source of waits for waves. It must be called before Run.
 func (s *Writer) FollowOrders(o Orders) { s.orders = o }
 
-// Dirty schedules a policy's status for another look.
+// Dirty schedules a check of a policy's status.
 func (s *Writer) Dirty(id workload.Policy) {
 	s.mu.Lock()
 	s.dirty[id] = true
@@ -249,7 +250,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 		s.transitions.SetTransition(id, p.State(now).Next)
 	}
 	if !p.Secured && p.Refused == "" {
-		return nil // the finalizer's write follows in a moment and replaces this status
+		return nil // the write of the finalizer follows in a moment and triggers another status write
 	}
 	obj := s.freshest(id, p.Object)
 	before := obj.DeepCopyObject().(client.Object)
