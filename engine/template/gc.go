@@ -13,7 +13,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// makerOf returns the policy that controls an object and so has created it, or false.
+// makerOf returns the policy that controls an object, and so has created it. It returns false if no policy controls the
+// object.
 func makerOf(obj *workload.Object) (workload.Policy, bool) {
 	if obj.Owner == nil || obj.Owner.Group != v1alpha1.GroupVersion.Group {
 		return workload.Policy{}, false
@@ -41,8 +42,8 @@ func madeFor(s *world.Snapshot, id workload.Policy) []workload.Ref {
 }
 
 // RemoveAll deletes the objects of a policy that is being deleted. The garbage collector would delete them too. So an
-// object that Flyball may not delete, because of a freeze or missing rights, is left to the garbage collector, and the
-// policy goes all the same.
+// object that Flyball may not delete, because of a freeze or missing rights, is left to the garbage collector, and does
+// not delay the deletion of the policy.
 func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 	snapshot := k.World.Snapshot()
 	for _, ref := range madeFor(snapshot, p.ID) {
@@ -52,7 +53,7 @@ func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 		}
 		_, err := k.remove(ctx, kind, ref, p)
 		switch {
-		case apierrors.IsForbidden(err), apierrors.IsInvalid(err): // an admission policy may answer with either
+		case apierrors.IsForbidden(err), apierrors.IsInvalid(err): // an admission policy may answer with either error
 			k.leave(p, ref, err)
 		case err != nil:
 			return err
@@ -70,8 +71,8 @@ func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
 	}
 }
 
-// removeUnwanted deletes an object if its policy's template is gone or names another object or kind. A policy that
-// cannot be read deletes nothing.
+// removeUnwanted deletes an object if its policy has no template any more, or if the template names another object or
+// kind. Objects of a policy that cannot be read stay.
 func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *world.Kind, obj *workload.Object) (removed bool, err error) {
 	if obj == nil || obj.Deleting {
 		return false, nil

@@ -36,12 +36,12 @@ type Keeper struct {
 	Counter  Counter
 	Recorder events.EventRecorder
 	Log      logr.Logger
-	// Soon is the error that asks for another try in a moment.
+	// Soon is the error by which the Keeper asks for another try in a moment.
 	Soon error
 }
 
-// NewKeeper returns a Keeper. recorder receives events and may be nil; soon is the error that asks for another try in a
-// moment.
+// NewKeeper returns a Keeper. recorder receives events and may be nil. soon is the error by which the Keeper asks for
+// another try in a moment.
 func NewKeeper(w *world.World, client *apply.Templates, counter Counter, recorder events.EventRecorder, log logr.Logger,
 	soon error) *Keeper {
 	return &Keeper{register: newRegister(), World: w, Client: client, Counter: counter, Recorder: recorder, Log: log, Soon: soon}
@@ -52,12 +52,13 @@ func (k *Keeper) Follow(c world.PolicyChange) []workload.Ref {
 	return append(k.set(c.ID, c.New), madeFor(k.World.Snapshot(), c.ID)...)
 }
 
-// OfKind returns the wanted objects of a kind. No watch has the missing objects.
+// OfKind returns the wanted objects of a kind. It includes missing objects, which no watch delivers.
 func (k *Keeper) OfKind(kind *world.Kind) []workload.Ref { return k.ofKind(kind.GroupKind) }
 
 // Keep creates a missing object of a template, keeps the template's fields in place, and removes an object that no
-// template asks for any more. It reports whether it has changed the object; the watch then brings the change. With an
-// error and a missing object, the caller has nothing to decide.
+// template asks for any more. changed reports whether it has changed the object; the watch then brings the change.
+// missing reports whether the object was missing. If a missing object could not be created, the caller has nothing to
+// decide.
 func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error) {
 	snapshot := k.World.Snapshot()
 	kind := snapshot.InUse(ref.GroupKind)
@@ -85,7 +86,8 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 	return changed, obj == nil, err
 }
 
-// makeGovernors creates the missing autoscalers of an object, because an earlier autoscaler may have gone.
+// makeGovernors creates the missing autoscalers of an object, because another autoscaler of the object may have been
+// removed.
 func (k *Keeper) makeGovernors(ctx context.Context, s *world.Snapshot, ref workload.Ref) {
 	for _, governor := range k.toGovern(ref) {
 		if s.Object(governor) != nil || ref == governor {
@@ -102,7 +104,7 @@ func isGoverned(s *world.Snapshot, t *policy.Template) bool {
 	return t.Governs != (workload.Ref{}) && (len(s.Governors(t.Governs)) > 0 || s.Object(t.Governs) == nil)
 }
 
-// apply reads a changed or missing object and applies its template unless the object fits.
+// apply reads a changed or missing object, and applies its template unless the object has all fields of the template.
 func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, wanted []*world.Policy, done agreed) (bool, error) {
 	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
 	if err != nil {
@@ -117,7 +119,7 @@ func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, 
 	case live == nil:
 		owner = wanted[0]
 	case owner == nil || live.GetDeletionTimestamp() != nil:
-		// An object of a different owner is used as it is.
+		// An object that belongs to no such policy is used as it is.
 		t := wanted[0].Template()
 		k.agree(ref, agreed{template: t, form: visible(seen, t)})
 		return false, nil

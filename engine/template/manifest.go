@@ -22,12 +22,12 @@ import (
 // claimed is a field that the template does not decide.
 type claimed struct {
 	pointer path.Pointer
-	// element is the name of the list element in the pointer; empty: none.
+	// element is the name of the list element that the pointer leads through; empty: the pointer leads through no list.
 	element string
 }
 
-// manifest returns a template in the form in which its owner applies it. Claimed fields have the live object's value,
-// so that applying neither changes nor gives them up. live is nil for a missing object.
+// manifest returns a template in the form in which its owner applies it. Claimed fields get the live object's value, so
+// applying the template neither changes them nor gives up their ownership. live is nil for a missing object.
 func manifest(t *policy.Template, owner *world.Policy, live *unstructured.Unstructured, claims []claimed) (*unstructured.Unstructured,
 	error) {
 	obj := &unstructured.Unstructured{}
@@ -54,8 +54,8 @@ func sameTemplate(a, b *policy.Template) bool {
 	return a == b || a != nil && b != nil && a.Ref() == b.Ref() && bytes.Equal(a.Manifest, b.Manifest)
 }
 
-// visible returns a fingerprint of the parts of a watched object that a template can set: while it is the same, nothing
-// in the template's reach has changed. Status does not count, nor labels and annotations of foreign writers. For a kind
+// visible returns a fingerprint of the parts of a watched object that a template can set: while it is the same, none of
+// these parts has changed. The status is left out, and so are labels and annotations of foreign writers. For a kind
 // without generations, and for a template that sets other metadata, every version has its own fingerprint.
 func visible(obj *workload.Object, t *policy.Template) string {
 	var b strings.Builder
@@ -78,13 +78,13 @@ func visible(obj *workload.Object, t *policy.Template) string {
 	return b.String()
 }
 
-// answerOf returns the API server's spelling of an applied template, as far as the object shows it. Labels and
-// annotations are spelled as they were sent, and may have additions of foreign writers. Claimed fields have the
+// answerOf returns an applied template in the API server's spelling, as far as the object shows it. Labels and
+// annotations are spelled as they were sent, because foreign writers may have added others. Claimed fields have the
 // template's value.
 func answerOf(got, sent *unstructured.Unstructured, t *policy.Template, claims []claimed) map[string]any {
 	answer := runtime.DeepCopyJSON(got.Object)
 	plain := &unstructured.Unstructured{}
-	if err := plain.UnmarshalJSON(t.Manifest); err == nil { // the manifest was parsed before
+	if err := plain.UnmarshalJSON(t.Manifest); err == nil { // this cannot fail: the manifest was parsed before
 		for _, c := range claims {
 			keepLive(answer, plain.Object, c.pointer.Tokens(), c.element)
 		}
@@ -116,7 +116,7 @@ func (a *agreed) holds(live *unstructured.Unstructured, claims []claimed) bool {
 	return covers(live.Object, answer)
 }
 
-// keepLive gives a field of the template the value of the live object. Fields that the template omits stay omitted.
+// keepLive sets a field of the template to the value of the live object. Fields that the template omits stay omitted.
 func keepLive(template, live any, tokens []string, element string) {
 	switch t := template.(type) {
 	case map[string]any:
@@ -146,7 +146,8 @@ func keepLive(template, live any, tokens []string, element string) {
 	}
 }
 
-// calls reports whether a list element has a name, in any key. A name of several fields has its parts between slashes.
+// calls reports whether a list element has a name, in any of its key fields. A name of several fields has its parts
+// between slashes.
 func calls(element any, name string) bool {
 	if name == "" {
 		return false

@@ -127,7 +127,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestAnswerOfAnAppliedTemplate has a template that spells an amount in another way than the API server.
+// TestAnswerOfAnAppliedTemplate uses a template that spells an amount differently from the API server.
 func TestAnswerOfAnAppliedTemplate(t *testing.T) {
 	object := func(metadata, spec string) *unstructured.Unstructured {
 		t.Helper()
@@ -144,7 +144,7 @@ func TestAnswerOfAnAppliedTemplate(t *testing.T) {
 	const live = `{"name":"web","uid":"u","resourceVersion":"9","labels":{"a":"1000m","b":"2"}}`
 	tests := []struct {
 		reason string
-		// claims are those when it was applied; later those of the moment.
+		// claims are the claims when the template was applied. later are the claims at the time of the check.
 		claims, later  []claimed
 		metadata, spec string
 		want           bool
@@ -178,7 +178,7 @@ func TestAnswerOfAnAppliedTemplate(t *testing.T) {
 	}
 }
 
-// TestVisibleChanges: a look is taken only where something that the template says may have changed.
+// TestVisibleChanges: an object is read only if a field of the template may have changed.
 func TestVisibleChanges(t *testing.T) {
 	template := &policy.Template{Labels: []string{"a"}, Annotations: []string{"n"}}
 	opaque := &policy.Template{Opaque: true}

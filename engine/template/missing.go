@@ -18,8 +18,8 @@ import (
 )
 
 // PutBack returns the edits that a Keeper will make on an existing object, and the edited object. Without edits, the
-// object fits its template, or belongs to a different owner. Only the API server knows whether fields that left a template
-// go.
+// object fits its template, or belongs to a different owner. Fields that are no longer in a template are not part of
+// the edits, because only the API server knows whether they will be removed.
 func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
 	t := owner.Template()
 	live := &unstructured.Unstructured{}
@@ -58,7 +58,7 @@ func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byt
 // putting collects edits.
 type putting struct{ edits []adapter.Edit }
 
-// put returns a value of a live object with the template's values in it. It edits the given value.
+// put returns a live value with the template's values set in it. It edits the live value.
 func (p *putting) put(at []string, live, template any) any {
 	switch t := template.(type) {
 	case map[string]any:

@@ -21,14 +21,14 @@ import (
 const wished = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"labels":{"team":"back"}},"spec":{"minReplicas":2,"maxReplicas":4,` +
 	`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"metrics":[{"type":"Pods","pods":{"target":{"type":"AverageValue","averageValue":"1"}}}]}}`
 
-// live is the object that the template asks for, with metadata besides, as the API server has it.
+// live is the object of the template as the API server returns it, with additional metadata.
 func live(apiVersion, metadata, spec string) string {
 	return fmt.Sprintf(
 		`{"apiVersion":%q,"kind":"HorizontalPodAutoscaler","metadata":{"namespace":"shop","name":"web","uid":"7","resourceVersion":"3",%s},"spec":{%s,`+
 			`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"behavior":{},"metrics":[{"type":"Pods","pods":{"target":{"type":"AverageValue","averageValue":"1000m"}}}]}}`, apiVersion, metadata, spec)
 }
 
-// TestPutBack returns the keeper's later edits: the differences from the template, without fields that others decide.
+// TestPutBack: the edits are the differences from the template, without fields that policies or autoscalers decide.
 func TestPutBack(t *testing.T) {
 	const ours = `"labels":{"team":"back","more":"x"},"ownerReferences":[{"apiVersion":"flyball.dev/v1alpha1","kind":"Trigger","name":"peaks","uid":"11","controller":true}]`
 	const ledger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":4,\"set\":20,\"by\":\"Trigger/shop/peaks\"},\"of\":\"HorizontalPodAutoscaler/web\",\"namespace\":\"shop\",\"uid\":\"7\"}"}`

@@ -16,20 +16,20 @@ type register struct {
 	mu sync.Mutex
 	of map[workload.Ref][]*world.Policy
 	by map[workload.Policy]workload.Ref
-	// below has the wanted autoscalers by the object that they scale.
+	// below has the wanted autoscalers of each object that they scale.
 	below map[workload.Ref][]workload.Ref
-	// done has, by object, the last state in which it fitted its template.
+	// done has, for each object, the last state in which it fitted its template.
 	done map[workload.Ref]agreed
 	// failed has the reasons why objects could not be created or kept.
 	failed map[workload.Ref]string
 }
 
-// agreed is the state of an object that fitted its template.
+// agreed is the state of an object that fits its template.
 type agreed struct {
 	template *policy.Template
 	// form is the fingerprint of the watched object; see visible.
 	form string
-	// answer is the API server's spelling of the applied template. It is nil for an object of a different owner.
+	// answer is the applied template in the API server's spelling. It is nil for an object of a different owner.
 	answer map[string]any
 }
 
@@ -40,8 +40,8 @@ func newRegister() *register {
 	}
 }
 
-// set stores the template of a policy; nil means the policy is gone. A policy without a template, in deletion or
-// broken wants nothing. It returns the objects to reconcile.
+// set stores the template of a policy; a nil policy is gone. A policy wants no object if it has no template, is being
+// deleted or cannot be read. set returns the objects to reconcile.
 func (r *register) set(id workload.Policy, p *world.Policy) []workload.Ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()

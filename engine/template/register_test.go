@@ -10,12 +10,12 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// maker is the extra of a policy that wants an object to exist.
+// maker is the Extras value of a policy with a template.
 type maker struct{ template *policy.Template }
 
 func (m maker) Template() *policy.Template { return m.template }
 
-// wanting is a policy that wants an object to exist; nil: none.
+// wanting is a policy with a template; a nil template means that the policy wants no object.
 func wanting(name string, t *policy.Template) *world.Policy {
 	p := &world.Policy{}
 	p.Policy.Policy = &policy.Policy{ID: workload.Policy{Name: name}, Extras: maker{t}}
@@ -58,7 +58,7 @@ func TestTemplatesGoWithTheirPolicies(t *testing.T) {
 	}
 }
 
-// TestAPolicyOnItsWayOutWantsNothing has policies that are being deleted, or cannot be read any more.
+// TestAPolicyOnItsWayOutWantsNothing: a policy that is being deleted, or can no longer be read, wants no object.
 func TestAPolicyOnItsWayOutWantsNothing(t *testing.T) {
 	want := &policy.Template{Namespace: "shop", Name: "web"}
 	id := workload.Policy{Name: "a"}
