@@ -28,9 +28,9 @@ type Rule struct {
 // parallelReviews bounds the concurrent access reviews.
 const parallelReviews = 8
 
-// Authorize asks for each verb of each rule whether Flyball holds it in all namespaces, and returns the smallest rules
-// that would add the missing ones; none: nothing is missing. The check needs no rights, because every user may ask
-// about their own.
+// Authorize checks for each verb of each rule whether Flyball holds the right in all namespaces. It returns the
+// smallest rules that would add the missing rights, or none if no right is missing. The check itself needs no right,
+// because all users may ask about their own rights.
 func (c *Inspector) Authorize(ctx context.Context, rules []Rule) (missing []rbacv1.PolicyRule, err error) {
 	var mu sync.Mutex
 	var lacking []grant
@@ -78,8 +78,8 @@ func (c *Inspector) allowed(ctx context.Context, rule Rule, verb string) (bool, 
 	return answer.Status.Allowed, nil
 }
 
-// RulesOf returns the rights that Flyball needs for an adapter of a served kind: to watch the kind, to read one object
-// when a different writer has to be named, to write the object, and to write its /scale if the adapter uses it.
+// RulesOf returns the rights that Flyball needs for an adapter of a served kind: to watch the kind, to read an object
+// for the name of its other writers, to write the object, and to write its /scale if the adapter uses it.
 func RulesOf(a *adapter.Adapter, served Served) []Rule {
 	group, resource := served.GVR.Group, served.GVR.Resource
 	rules := []Rule{{Group: group, Resource: resource, Verbs: []string{"get", "list", "watch", "patch"}}}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrHidden is the error for a kind not served although its CustomResourceDefinition says so: the API server
-// has just started.
+// ErrHidden is the error for a kind that is not served although its CustomResourceDefinition is established and serves
+// a version. The API server has just started.
 var ErrHidden = errors.New("the API server does not serve it yet, though its CustomResourceDefinition says so")
 
 // definitionLister lists CustomResourceDefinitions. Flyball holds the right to list, not to get.
@@ -20,9 +20,9 @@ type definitionLister interface {
 	List(ctx context.Context, options metav1.ListOptions) (*apiextensionsv1.CustomResourceDefinitionList, error)
 }
 
-// ServeDefined is Serve for callers that drop missing kinds. A starting API server answers before it serves every
-// custom kind. So if Serve reports a kind as gone, ServeDefined looks for its CustomResourceDefinition by name,
-// <plural>.<group>. The error is ErrHidden if the kind should be served according to it.
+// ServeDefined is Serve for callers that drop missing kinds. A starting API server answers requests before it serves
+// every custom kind. So if Serve reports a kind as gone, ServeDefined looks for its CustomResourceDefinition by name,
+// <plural>.<group>. The error is ErrHidden if the kind should be served according to that CustomResourceDefinition.
 func (c *Inspector) ServeDefined(ctx context.Context, definition, group, kind string, versions []string) (Served, error) {
 	served, err := c.Serve(ctx, group, kind, versions)
 	if err != nil || !served.Absence.IsGone() {
@@ -38,7 +38,7 @@ func (c *Inspector) ServeDefined(ctx context.Context, definition, group, kind st
 	return unserved(&found.Items[0], kind)
 }
 
-// unserved returns why a kind, possibly defined by a CustomResourceDefinition, is not served.
+// unserved returns the reason why a kind is not served, although a CustomResourceDefinition of the given name exists.
 func unserved(crd *apiextensionsv1.CustomResourceDefinition, kind string) (Served, error) {
 	if kind != crd.Spec.Names.Kind && kind != crd.Status.AcceptedNames.Kind {
 		return Served{Absence: KindNotServed, Message: fmt.Sprintf("%s are of the kind %s, not %s", crd.Name, crd.Spec.Names.Kind, kind)}, nil
@@ -55,7 +55,7 @@ func unserved(crd *apiextensionsv1.CustomResourceDefinition, kind string) (Serve
 	return Served{}, fmt.Errorf("%s: %w", crd.Name, ErrHidden)
 }
 
-// notEstablished returns why the API server does not serve the defined kind; empty: it does.
+// notEstablished returns the reason why the API server does not serve the defined kind; empty: it serves the kind.
 func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
 	why := "its conditions say why"
 	for _, c := range crd.Status.Conditions {

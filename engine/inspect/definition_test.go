@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/inspect"
 )
 
-// define installs widgets of a group, with a changed definition.
+// define creates a CustomResourceDefinition of widgets in a group. change edits it before.
 func define(t *testing.T, group string, change func(*apiextensionsv1.CustomResourceDefinition)) string {
 	t.Helper()
 	crd := readCRD(t, group)

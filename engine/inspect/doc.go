@@ -2,10 +2,10 @@
 // whether each of its paths exists with the right type in the published OpenAPI schema (MatchSchema), and whether
 // Flyball holds the needed rights (Authorize).
 //
-// Each fault is data with the adapter's field and the remedy; an error means the server could not be asked. A
-// request touches only its own API group, so a broken aggregated API elsewhere does not matter. Answers are kept only
-// as long as the server vouches for them. A Watcher reports possible changes of answers after a
-// CustomResourceDefinition or an APIService was created, changed or deleted.
+// A fault of an adapter is returned as data, with the field of the adapter and the remedy. An error means that the
+// server could not be asked. A request touches only its own API group, so a broken aggregated API elsewhere does not
+// matter. An answer is kept only while the hash in the server's index stays the same. A Watcher reports possible
+// changes of answers after a CustomResourceDefinition or an APIService was created, changed or deleted.
 //
 // Decisions (docs/decisions): 0043.
 package inspect

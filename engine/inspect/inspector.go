@@ -22,9 +22,11 @@ type Inspector struct {
 	reviews     authorizationclient.SelfSubjectAccessReviewInterface
 
 	mu sync.Mutex
-	// reports has the last report on each kind, valid for the schema's URL, which contains the hash.
+	// reports has the last report on each kind. A report is valid for a URL of the schema, which contains the schema's
+	// hash.
 	reports map[schema.GroupVersionKind]cachedReport
-	// documents lets adapters of one group version share a schema still in memory, without keeping it there.
+	// documents lets adapters of one group version share a schema that is still in memory. It does not keep the schema
+	// in memory.
 	documents map[string]weak.Pointer[document]
 }
 

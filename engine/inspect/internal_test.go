@@ -44,7 +44,7 @@ func TestMinimalRules(t *testing.T) {
 	}
 }
 
-// Rules on one line are the same rules, for a terminal, a condition and a paste.
+// Rules on one line are the same rules. The line is for a terminal, a condition or a copy into a ClusterRole.
 func TestRulesLine(t *testing.T) {
 	want := minimalRules([]grant{{"apps", "deployments", "patch"}, {"apps", "deployments/scale", "get"}, {"", "pods", "list"}})
 	line := RulesLine(want)
@@ -88,7 +88,8 @@ func TestMinimalRulesAreExact(t *testing.T) {
 	})
 }
 
-// The watcher makes one callback for all events of a group within a moment, and one more a while after each.
+// The watcher makes one callback for all events of a group within a moment, and repeats each callback once, a while
+// later.
 func TestWatcherGathersEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -100,7 +101,7 @@ func TestWatcherGathersEvents(t *testing.T) {
 			group string
 		}{
 			{0, "apps"}, {100 * time.Millisecond, "batch"},
-			{190 * time.Millisecond, "apps"}, // neither delays nor repeats the callback
+			{190 * time.Millisecond, "apps"}, // this event neither delays nor repeats the callback
 			{4900 * time.Millisecond, "batch"},
 		} {
 			time.Sleep(event.at - time.Since(start))

@@ -85,7 +85,7 @@ func install(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	})
 	inspector := newInspector(t, api.Config())
 	eventually(t, "the schema of "+crd.Name, func() error {
-		for _, v := range crd.Spec.Versions { // each is published by itself
+		for _, v := range crd.Spec.Versions { // each version is published separately
 			served, err := inspector.Serve(t.Context(), crd.Spec.Group, crd.Spec.Names.Kind, []string{v.Name})
 			if err != nil || v.Served && !served.Found {
 				return fmt.Errorf("%s %w", served.Message, err)

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// pumps is the OpenAPI document of a kind, cut to the parts used here.
+// pumps is the OpenAPI document of a kind, reduced to the parts that the test needs.
 const pumps = `{"components":{"schemas":{"com.example.v1.Pump":{
 "type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"Pump"}],
 "properties":{"metadata":{"type":"object","properties":{"annotations":{"type":"object","additionalProperties":{"type":"string"}}}},"spec":{"type":"object","properties":{
@@ -21,7 +21,7 @@ const pumps = `{"components":{"schemas":{"com.example.v1.Pump":{
 	"parts":{"type":"array","items":{"type":"object","properties":{"n":{"anyOf":[{"type":"integer"},{"type":"string"}],"x-kubernetes-int-or-string":true}}}}
 }}}}}}}`
 
-// The schema restricts values, list indexes, and fields of judged changes.
+// The schema restricts values, indexes of lists, and the fields of judged changes.
 func TestMatch(t *testing.T) {
 	const head = "target: {group: example.com, kind: Pump, versions: [v1]}\n"
 	for _, c := range []struct {

@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// A reference names a kind exactly if client-go's mapper, used by autoscalers, resolves it to the kind's resource.
+// Autoscalers use client-go's RESTMapper. A reference names a kind exactly if that mapper resolves the reference to the
+// kind's resource.
 func TestNamesEqualsTheRESTMapper(t *testing.T) {
 	mapper := restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{{
 		Group: metav1.APIGroup{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "apps/v1", Version: "v1"}}},

@@ -7,18 +7,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// node is one place in a schema, flattened: the schema itself with its references and combinations.
+// node is one place in a schema, in flat form: the schema itself, its references and its combinations (allOf).
 type node []part
 
 // part is a JSON object of a node.
 type part struct {
 	gjson.Result
-	// referred is true for a part reached by reference. Schemas of CustomResourceDefinitions are written out in full;
-	// references lead to the server's own types, where an object without fields (RawExtension, FieldsV1) is open.
+	// referred is true for a part that is reached by a reference. Schemas of CustomResourceDefinitions have no
+	// references. A reference leads to a type of the server itself, and there an object without fields (RawExtension,
+	// FieldsV1) is open.
 	referred bool
 }
 
-// node returns a flattened schema: references are followed, and the parts of allOf added.
+// node returns a schema in flat form: with the schemas that it refers to, and with the parts of allOf.
 func (w walker) node(raw string) node {
 	var n node
 	budget := maxReferences
@@ -87,7 +88,8 @@ func (n node) items() (raw string, ok bool) {
 	return "", false
 }
 
-// mapKeys returns the keys by which the API server identifies the elements of a list; empty: by index.
+// mapKeys returns the keys by which the API server identifies the elements of a list; empty: it identifies them by
+// index.
 func (n node) mapKeys() string {
 	for _, p := range n {
 		if p.Get("x-kubernetes-list-type").String() != "map" {
@@ -102,7 +104,7 @@ func (n node) mapKeys() string {
 	return ""
 }
 
-// enum returns the allowed JSON texts; none: any.
+// enum returns the allowed JSON texts; none: any text is allowed.
 func (n node) enum() []string {
 	var values []string
 	for _, p := range n {
@@ -138,7 +140,7 @@ func (n node) isOpen() bool {
 // is reports whether the schema names the type.
 func (n node) is(t string) bool { return slices.Contains(n.types(), t) }
 
-// types returns the allowed JSON types, each once; none: not specified.
+// types returns the allowed JSON types, each once; none: the schema specifies no type.
 func (n node) types() []string {
 	var types []string
 	add := func(t string) {

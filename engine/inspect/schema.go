@@ -21,9 +21,9 @@ type Finding struct {
 	Field string
 	// Path is the adapter's path in canonical form.
 	Path string
-	// Why is the fault: ".spec.replcias is not in the schema of apps/v1 Deployment".
+	// Why describes the fault: ".spec.replcias is not in the schema of apps/v1 Deployment".
 	Why string
-	// Suggestion is the probably intended path; empty: none is close.
+	// Suggestion is the path that was probably meant; empty: no path is similar.
 	Suggestion string
 }
 
@@ -40,18 +40,19 @@ func (f Finding) String() string {
 type SchemaReport struct {
 	// Missing lists the unusable paths.
 	Missing []Finding
-	// Idle lists harmless paths without effect: paths of changes missing from the schema, and comparisons with
-	// impossible values.
+	// Idle lists paths that have no effect but do no harm: paths of changes that are missing from the schema, and
+	// comparisons with impossible values.
 	Idle []Finding
-	// Unknown lists paths in a part of the schema that leaves its fields or their types open, each once.
+	// Unknown lists paths that lead into a part of the schema with open fields or types. Each path is listed once.
 	Unknown []string
 }
 
 // Matched reports whether no path is missing; unknown paths do not matter.
 func (r SchemaReport) Matched() bool { return len(r.Missing) == 0 }
 
-// ErrNotPublished is the error for a kind without a schema in the OpenAPI document (yet): after the creation of a
-// CustomResourceDefinition, the schema is published a second or so after the kind is served. Ask again later.
+// ErrNotPublished is the error for a kind without a schema in the OpenAPI document. After the creation of a
+// CustomResourceDefinition, the schema is published about a second after the kind is served. The caller should ask
+// again later.
 var ErrNotPublished = errors.New("the OpenAPI schema of the kind is not published yet")
 
 // document is one group version's OpenAPI v3 document, as JSON text.
@@ -59,14 +60,14 @@ type document struct{ text string }
 
 // cachedReport is a report with its inputs.
 type cachedReport struct {
-	// url is the URL of the schema, with its hash; uses is the text of the uses.
+	// url is the URL of the schema, with its hash. uses is the text of the uses.
 	url, uses string
 	report    SchemaReport
 }
 
-// MatchSchema looks each path up in the published schema of the kind. A written path must not be under .status if that
-// is a subresource. It fetches only the document of the kind's group version, and only if the document's hash in the
-// OpenAPI index or the uses have changed since the last call.
+// MatchSchema looks each path up in the published schema of the kind. A written path must not be under .status if
+// status is a subresource. MatchSchema fetches only the document of the kind's group version, and only if the hash of
+// the document in the OpenAPI index has changed since the last call, or the uses have changed.
 func (c *Inspector) MatchSchema(ctx context.Context, gvk schema.GroupVersionKind, uses []adapter.Use) (SchemaReport, error) {
 	published, err := c.published(ctx, gvk)
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *Inspector) cached(gvk schema.GroupVersionKind, url, uses string) (Schem
 	return known.report.clone(), true
 }
 
-// document fetches the schema, unless a schema with the same hash is still in memory after its use by another adapter.
+// document fetches the schema, unless a schema with the same hash is still in memory because another adapter has used
+// it.
 func (c *Inspector) document(ctx context.Context, gv schema.GroupVersion, from openapi.GroupVersionWithContext) (*document, error) {
 	url := from.ServerRelativeURL()
 	c.mu.Lock()

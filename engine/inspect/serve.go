@@ -25,8 +25,8 @@ const (
 	GroupNotServed Absence = "GroupNotServed"
 	// KindNotServed: the group is served, but no version of it has the kind.
 	KindNotServed Absence = "KindNotServed"
-	// NothingServed: the kind has a CustomResourceDefinition, but is served in no version. Its objects are kept. Only
-	// ServeDefined returns this.
+	// NothingServed: the kind has a CustomResourceDefinition, but is served in no version. Its objects still exist.
+	// Only ServeDefined returns this reason.
 	NothingServed Absence = "NothingServed"
 	// VersionNotServed: the kind is served, but in none of the given versions.
 	VersionNotServed Absence = "VersionNotServed"
@@ -36,7 +36,7 @@ const (
 type Served struct {
 	// Found is true if one of the given versions is served; otherwise Absence and Message have the reason.
 	Found bool
-	// GVK is the kind in the first served version among the given ones.
+	// GVK is the kind in the first of the given versions that is served.
 	GVK schema.GroupVersionKind
 	// GVR is the resource, with the plural name as in RBAC rules. It is also set for VersionNotServed and
 	// NothingServed, but without a version, because the plural name is the same in every version.
@@ -49,9 +49,9 @@ type Served struct {
 	Message string
 }
 
-// Serve returns the first of the versions in which the kind is served. An unserved kind is an answer, not an error; an
-// error means the server could not be asked. Nothing is cached: an answer costs one request for each version up to
-// the first served one.
+// Serve returns the first of the given versions in which the kind is served. If the kind is not served, that is a
+// normal answer; an error means that the server could not be asked. Nothing is cached: Serve sends one request for each
+// version up to the first served version.
 func (c *Inspector) Serve(ctx context.Context, group, kind string, versions []string) (Served, error) {
 	for _, version := range versions {
 		served, err := c.servedAs(ctx, schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
@@ -68,7 +68,7 @@ func (c *Inspector) Resource(ctx context.Context, kind schema.GroupKind) (plural
 	return served.GVR.Resource, err
 }
 
-// servedAs looks in one version. A missing version serves nothing.
+// servedAs checks one version. A version that does not exist serves no kind.
 func (c *Inspector) servedAs(ctx context.Context, gvk schema.GroupVersionKind) (Served, error) {
 	list, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
@@ -139,12 +139,13 @@ func groupName(group string) string {
 	return "the group " + group
 }
 
-// groupGetter returns the served versions of one group, the preferred version first; none: not served.
+// groupGetter returns the served versions of one group, the preferred version first; no version: the group is not
+// served.
 type groupGetter interface {
 	versions(ctx context.Context, group string) ([]string, error)
 }
 
-// restGroups asks only for the document of the group.
+// restGroups requests only the document of the group.
 type restGroups struct{ client rest.Interface }
 
 func (g restGroups) versions(ctx context.Context, group string) ([]string, error) {

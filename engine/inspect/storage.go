@@ -15,18 +15,18 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// maxLost is the number of lost fields to name.
+// maxLost is the largest number of lost fields in a message.
 const maxLost = 10
 
 // Lossless returns the version in which an adapter reads and writes a served kind, and the fields that its writes lose;
-// empty: none.
+// empty: no field is lost.
 //
-// If a CustomResourceDefinition does not convert objects, the API server removes from each written object all fields
-// missing in the schema of the request's version, written or not. So if fields would be lost, the version is the stored
-// version, provided the API server serves it with all paths of the adapter. A conversion webhook has to keep such
-// fields itself.
+// If a CustomResourceDefinition has no conversion webhook, the API server removes, at each write, all fields that are
+// missing in the schema of the request's version, even fields that the write does not change. So if fields would be
+// lost, Lossless returns the stored version, provided that the API server serves it with all paths of the adapter. A
+// conversion webhook has to keep such fields itself.
 func (c *Inspector) Lossless(ctx context.Context, served Served, a *adapter.Adapter) (best Served, loses string, err error) {
-	if !strings.Contains(served.GVK.Group, ".") { // no CustomResourceDefinition defines it
+	if !strings.Contains(served.GVK.Group, ".") { // built-in kinds have no CustomResourceDefinition
 		return served, "", nil
 	}
 	name := served.GVR.GroupResource().String()
@@ -103,7 +103,8 @@ func lostBy(crd *apiextensionsv1.CustomResourceDefinition, version string) (stor
 	return stored, missingFrom(*spoken, *storage, path.Path{})
 }
 
-// missingFrom returns the fields of the schema stored that the schema spoken, at the same path, does not keep.
+// missingFrom returns the fields of the schema stored that the schema spoken does not keep. at is the path of both
+// schemas.
 func missingFrom(spoken, stored apiextensionsv1.JSONSchemaProps, at path.Path) (lost []string) {
 	open := spoken.XPreserveUnknownFields != nil && *spoken.XPreserveUnknownFields
 	if !open && stored.XPreserveUnknownFields != nil && *stored.XPreserveUnknownFields {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The spoken version is v1, the stored version v2.
+// The adapter uses the version v1, and the stored version is v2.
 func TestLostBy(t *testing.T) {
 	for _, tc := range []struct{ reason, v1, v2, conversion, want string }{
 		{"the same", `{spec: {type: object, properties: {a: {type: string}}}}`, `{spec: {type: object, properties: {a: {type: string}}}}`, "",

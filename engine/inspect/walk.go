@@ -29,7 +29,8 @@ const componentPrefix = "#/components/schemas/"
 // maxReferences bounds the chain of references and combinations at one node, against circular documents.
 const maxReferences = 32
 
-// readComponents returns the schemas of a document by name, and the name of the kind's schema; both alias the text.
+// readComponents returns the schemas of a document by name, and the schema of the kind as root. Both share the memory
+// of text.
 func readComponents(text string, gvk schema.GroupVersionKind) (components map[string]string, root string) {
 	components = map[string]string{}
 	gjson.Get(text, "components.schemas").ForEach(func(name, value gjson.Result) bool {
@@ -45,7 +46,7 @@ func readComponents(text string, gvk schema.GroupVersionKind) (components map[st
 	return components, root
 }
 
-// hasStatus reports whether the document describes a status subresource of the kind.
+// hasStatus reports whether the document has a status subresource of the kind.
 func hasStatus(text string, gvk schema.GroupVersionKind) bool {
 	found := false
 	gjson.Get(text, "paths").ForEach(func(url, operations gjson.Result) bool {
@@ -64,7 +65,7 @@ type walker struct {
 	components map[string]string
 	root       string
 	kind       string // "apps/v1 Deployment"
-	// hasStatus is true if the kind has a status subresource: then a write of the object does not change its status.
+	// hasStatus is true if the kind has a status subresource. Then a write of the object does not change its status.
 	hasStatus bool
 }
 
@@ -116,8 +117,8 @@ func (w walker) check(use adapter.Use) (Finding, presence) {
 	return finding, found
 }
 
-// excluded finds the first value that the schema does not allow at a place. It returns the allowed values and the
-// probably intended one.
+// excluded finds the first value of a use that the schema does not allow at a place. It returns the reason with the
+// allowed values, and the value that was probably meant.
 func (w walker) excluded(at node, use adapter.Use) (why, suggestion string) {
 	allowed := at.enum()
 	if len(allowed) == 0 {
@@ -136,8 +137,8 @@ func (w walker) excluded(at node, use adapter.Use) (why, suggestion string) {
 	return "", ""
 }
 
-// step goes down by one step. It returns the node below, or the reason why there is none, or neither if the schema
-// leaves fields open.
+// step goes down by one step. It returns the node below, or the reason why that node does not exist. It returns neither
+// if the schema leaves fields open.
 func (w walker) step(at node, walked path.Path, step path.Step) (below node, why, suggestion string) {
 	switch step.Kind {
 	case path.Field:
@@ -161,7 +162,7 @@ func (w walker) step(at node, walked path.Path, step path.Step) (below node, why
 	return w.filtered(below, join(walked, step), step.Filter.Key)
 }
 
-// filtered checks the key of a filter in the filtered elements.
+// filtered checks that the elements of a list have the key of a filter.
 func (w walker) filtered(element node, walked, key path.Path) (below node, why, suggestion string) {
 	at, keyWalked := element, walked
 	for _, step := range key.Steps() {
@@ -177,7 +178,7 @@ func (w walker) filtered(element node, walked, key path.Path) (below node, why, 
 	return element, "", ""
 }
 
-// field goes down into a member of an object.
+// field goes down to a field of an object.
 func (w walker) field(at node, walked path.Path, name string) (below node, why, suggestion string) {
 	if raw, ok := at.property(name); ok {
 		return w.node(raw), "", ""
@@ -210,7 +211,8 @@ func join(p path.Path, step path.Step) path.Path {
 	return p.Join(path.MustParse(step.String()))
 }
 
-// accepts reports whether a schema's type is among the needed types. Integers are a type of their own in schemas.
+// accepts reports whether a schema's type is among the needed types. A schema has the type integer, which counts as a
+// number.
 func accepts(needed []path.Type, t string) bool {
 	if t == "integer" {
 		return slices.Contains(needed, path.Number)

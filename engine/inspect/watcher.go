@@ -45,7 +45,8 @@ type WatcherOptions struct {
 
 // Watcher reports possible changes of the served kinds. It watches the metadata of CustomResourceDefinitions and
 // APIServices and keeps only the name and the resource version. Without the right to watch, it logs a line and calls
-// back for all groups at a slow pace. It retries, so that a right granted later is used without a restart.
+// back for all groups at a slow pace. It tries to watch again, so a right that is granted later is used without a
+// restart.
 type Watcher struct {
 	options WatcherOptions
 	changed func(group string)
@@ -60,9 +61,9 @@ type call struct {
 	repeats time.Time
 }
 
-// NewWatcher returns a Watcher. It calls changed with an API group after a possible change of its kinds
-// (empty: the core group), and with AllGroups once both watches are in sync, at each re-check, and when a watch has recovered. The calls
-// come one at a time, from Start.
+// NewWatcher returns a Watcher. After a possible change of an API group's kinds, it calls changed with the group
+// (empty: the core group). It calls changed with AllGroups once both watches are in sync, at each re-check, and when a
+// watch has recovered. The calls are made one at a time, once Start runs.
 func NewWatcher(config *rest.Config, options WatcherOptions, changed func(group string)) (*Watcher, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -94,7 +95,7 @@ func (w *Watcher) Degraded() error {
 	return errors.Join(errs...)
 }
 
-// Start watches until the context ends. It returns an error only if it cannot begin.
+// Start watches until the context ends. It returns an error only if a watch cannot be set up.
 func (w *Watcher) Start(ctx context.Context) error {
 	synced := make([]cache.InformerSynced, 0, len(w.sources))
 	for _, s := range w.sources {
@@ -118,7 +119,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// note schedules the callback for a group. Events before the callback need no other one.
+// note schedules the callback for a group. Further events before the callback need no additional callback.
 func (w *Watcher) note(group string) { w.calls.AddAfter(call{group: group}, gather) }
 
 // run makes callbacks until the context ends.
@@ -144,7 +145,8 @@ type source struct {
 	log      logr.Logger
 	// failure is the error of the last attempt to watch; nil for a working watch.
 	failure atomic.Pointer[error]
-	// recovered is called when the watch works again: others may have failed meanwhile, too.
+	// recovered is called when the watch works again. Other requests may have failed during the same fault, so all
+	// groups are checked.
 	recovered func()
 }
 

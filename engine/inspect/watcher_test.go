@@ -25,7 +25,7 @@ var watcherRules = []inspect.Rule{
 	{Group: "apiregistration.k8s.io", Resource: "apiservices", Verbs: []string{"list", "watch"}},
 }
 
-// watchGroups starts a Watcher for the length of the test; the channel gets its calls.
+// watchGroups starts a Watcher for the length of the test. The channel receives the groups of its calls.
 func watchGroups(t *testing.T, config *rest.Config, options inspect.WatcherOptions) (*inspect.Watcher, <-chan string) {
 	t.Helper()
 	calls := make(chan string, 1000)
@@ -102,7 +102,7 @@ func published(t *testing.T, inspector *inspect.Inspector, group string) bool {
 	return err == nil
 }
 
-// gate ends and forbids requests while it is shut.
+// gate is a transport that ends and refuses requests while it is shut.
 type gate struct {
 	shut   atomic.Bool
 	bodies sync.Map
@@ -126,12 +126,13 @@ func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 func (g *gate) close() {
 	g.shut.Store(true)
 	g.bodies.Range(func(body, _ any) bool {
-		_ = body.(io.Closer).Close() // it may have ended
+		_ = body.(io.Closer).Close() // the body may have ended already
 		return true
 	})
 }
 
-// Whatever could not be read meanwhile is checked again once a watch works again, even if nothing has changed.
+// When a watch works again, all groups are checked, even if nothing has changed: other requests may have failed
+// meanwhile.
 func TestWatcherCallsAfterRecovery(t *testing.T) {
 	g, config := &gate{}, rest.CopyConfig(api.Config())
 	config.Wrap(g.wrap)
