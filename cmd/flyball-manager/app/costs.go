@@ -40,7 +40,7 @@ func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log lo
 	}, nil
 }
 
-// newMembers returns the tracker of member pods, and the budgets that say which of them may be restarted.
+// newMembers returns the tracker of member pods, and the budgets that decide which pods may be restarted.
 func newMembers(o pods.Options, metadatas metadata.Interface, loop *target.Loop) (*pods.Members, *disruption.Budgets) {
 	belonging := pods.New(o)
 	budgets := disruption.New(disruption.Options{Watches: o.Watches, Members: belonging, Pods: metadatas, Again: loop.Queue, Log: o.Log})
@@ -68,7 +68,7 @@ type owners struct {
 	inspector *inspect.Inspector
 }
 
-// OwnerOf implements pods.Cluster. Kinds in use are watched anyway.
+// OwnerOf implements pods.Cluster. Kinds in use have a watch already.
 func (o owners) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool) {
 	k := o.world.Snapshot().InUse(ref.GroupKind)
 	if k == nil {
@@ -80,8 +80,7 @@ func (o owners) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool) 
 	return owner, true
 }
 
-// Ends implements pods.Cluster. A controller that ignores deletion costs ends the search for owners, and so does a
-// Node.
+// Ends implements pods.Cluster. The search for owners ends at a controller that ignores deletion costs, and at a Node.
 func (o owners) Ends(gk schema.GroupKind) bool {
 	if gk.Group == "" && gk.Kind == "Node" {
 		return true

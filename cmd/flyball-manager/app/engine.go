@@ -42,7 +42,7 @@ type engine struct {
 }
 
 // Start works on targets until the context ends, and returns after the writes in flight have finished. It loads the
-// whole world before the first target: a target whose policy has not been loaded would be woken.
+// whole world before the first target. Otherwise a target would be woken if its policy had not been loaded yet.
 func (e *engine) Start(ctx context.Context) error {
 	defer e.adapters.Close()
 	defer e.loop.Stop()
@@ -129,8 +129,8 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	return mgr.Add(&engine{world: w, adapters: adapters, loop: loop, costs: costs, resized: resized, tuned: tuned, own: own, log: log})
 }
 
-// addControllers adds the feed of Flyball's own kinds into the world, and the controllers of their statuses and
-// finalizers.
+// addControllers adds the feed that puts objects of Flyball's own kinds into the world, and the controllers of their
+// statuses and finalizers.
 func addControllers(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, policies *policies.Controllers,
 	adapters *adapters.Controller, loop *target.Loop) error {
 	log, cached := opts.Log.WithName("engine"), mgr.GetClient()

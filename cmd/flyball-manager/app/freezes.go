@@ -32,8 +32,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// addUnhook deletes, on the leader, the webhook configurations of an earlier manager with a webhook. API servers would
-// go on calling the webhook otherwise.
+// addUnhook deletes, on the leader, the webhook configurations of an earlier manager that served a webhook. Otherwise
+// API servers would go on calling that webhook.
 func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -113,7 +113,7 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 		}
 	}
 	for _, kind := range g.Kinds() {
-		kind.Validator = onceLoaded(j.world, kind.Validator) // without the calendars a freeze by its days would not be guarded
+		kind.Validator = onceLoaded(j.world, kind.Validator) // without the calendars, a freeze that uses their days would not be guarded
 		kinds = append(kinds, kind)
 	}
 	return kinds
@@ -130,12 +130,13 @@ func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) 
 		"CustomResourceDefinition", admit.FreezeResources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
 }
 
-// scope returns the scope of the webhook configuration of freezes, its rules aside.
+// scope returns the scope of the webhook configuration of freezes, without its rules.
 func (j *judging) scope() registration.FreezeScope {
 	return registration.FreezeScope{Exempt: j.exempt(), Account: j.account, FieldManager: apply.FieldManager}
 }
 
-// author returns the author of the webhook configurations: this release, identified by the configurations it produces.
+// author returns the author of the webhook configurations. It stands for this release, and is identified by the
+// configurations that the release produces.
 func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.ValidatingWebhookConfiguration) (registration.Author,
 	error) {
 	release, err := registration.ReleaseOf(own, j.scope())

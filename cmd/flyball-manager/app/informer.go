@@ -19,10 +19,11 @@ import (
 	"flyball.dev/flyball/engine/status"
 )
 
-// informers makes the informers of Flyball's own kinds. Informers of client-go wait up to a minute between attempts
-// while the API server is away, and in part ignore their context. After an outage the manager would see edits of
-// policies late, and it could not stop in time. These informers retry at a steady pace until the context ends. They
-// also record the outcome of each list, because a single object that cannot be decoded makes the whole kind unusable.
+// informers makes the informers of Flyball's own kinds. The informers of client-go wait up to a minute between attempts
+// while the API server is away, and parts of them ignore their context. With them, the manager would see edits of
+// policies late after an outage, and could not stop in time. The informers made here retry at a steady pace until the
+// context ends. They also record the outcome of each list, because a single object that cannot be decoded makes the
+// whole kind unusable.
 type informers struct{ listings *status.Listings }
 
 func (i informers) make(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
@@ -55,8 +56,8 @@ type plainLists struct{}
 // IsWatchListSemanticsUnSupported implements the check of client-go's reflectors.
 func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// note records the outcome of a list or a watch. An expired resourceVersion is not a failure, since a new list follows.
-// An unreachable API server is not a failure of the kind.
+// note records the outcome of a list or a watch. An expired resourceVersion is not recorded as a failure, because a new
+// list follows. An unreachable API server is not recorded as a failure of the kind.
 func (i informers) note(ctx context.Context, kind string, err error) {
 	if unreachable := (*url.Error)(nil); ctx.Err() != nil || errors.As(err, &unreachable) || apierrors.IsResourceExpired(err) ||
 		apierrors.IsGone(err) {

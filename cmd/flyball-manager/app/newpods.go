@@ -45,7 +45,7 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, o pods.Opt
 	return nil
 }
 
-// addNoNewPods deletes the webhook configuration of pods.
+// addNoNewPods deletes the webhook configuration of pods. It is used if this manager does not serve that webhook.
 func addNoNewPods(mgr ctrl.Manager, clients *kubernetes.Clientset, opts Options) error {
 	err := mgr.Add(&controller.Cleanup{
 		Delete: clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, Names: []string{registration.PodsConfigurationName},

@@ -101,15 +101,16 @@ type WebhookOptions struct {
 	URL string
 	// Secret is the name of the Secret with the certificates that the manager issues.
 	Secret string
-	// Owner is the name of the ClusterRole that owns the webhook configuration of freezes, so that uninstalling Flyball
-	// leaves no configuration that blocks changes. Empty means the CRD of ClusterChangeFreeze is the owner.
+	// Owner is the name of the ClusterRole that owns the webhook configuration of freezes. So an uninstallation of
+	// Flyball leaves no configuration that blocks changes. Empty means that the CRD of ClusterChangeFreeze is the
+	// owner.
 	Owner string
 	// Pods sets the recommended requests of pods as they are created.
 	Pods bool
 	// Evaluate configures the evaluate API, served on the same port.
 	Evaluate EvaluateOptions
-	// Drain is how long the manager, no longer ready, goes on serving after it was asked to stop, so no admission
-	// request is lost.
+	// Drain is the time for which the manager goes on serving after it was asked to stop. It reports itself as not
+	// ready meanwhile, so no admission request is lost.
 	Drain time.Duration
 }
 

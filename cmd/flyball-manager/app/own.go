@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// own finds the objects that control the manager's own Pod, and excludes them from all policies. A manager that had put
-// itself to sleep could wake nothing any more, itself included.
+// own finds the objects that control the manager's own Pod, and excludes them from all policies. If the manager put
+// itself to sleep, it could wake nothing any more, not even itself.
 type own struct {
 	objects        client.Reader
 	world          *world.World
@@ -25,8 +25,8 @@ type own struct {
 	log            logr.Logger
 }
 
-// exclude sets these objects in the world. It retries until the API server answers, because no target may be worked on
-// before. Outside a cluster it does nothing.
+// exclude passes these objects to the world. It retries until the API server answers, because no target may be worked
+// on before. Outside a cluster it does nothing.
 func (o own) exclude(ctx context.Context) {
 	if o.pod == "" {
 		return
@@ -69,7 +69,7 @@ func (o own) find(ctx context.Context) ([]workload.Ref, error) {
 		}
 		ref := workload.Ref{GroupKind: kind.GroupKind(), Namespace: o.namespace, Name: name}
 		if err == nil {
-			ref.Namespace = obj.Namespace // none if the kind is cluster-scoped
+			ref.Namespace = obj.Namespace // empty if the kind is cluster-scoped
 		}
 		refs = append(refs, ref)
 		owner := metav1.GetControllerOf(obj)

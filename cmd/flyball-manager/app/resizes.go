@@ -53,7 +53,7 @@ func newResizes(belonging *pods.Members, config *rest.Config, opts Options, w *w
 // container.
 var lowersMemoryLimits = version.MajorMinor(1, 34)
 
-// askedFor is how long the API server's answer about itself is valid. The server may be upgraded meanwhile.
+// askedFor is the time for which the API server's answer about its version is used. The server may be upgraded later.
 const askedFor = 10 * time.Minute
 
 // resizing caches which fields of a pod the API server can change in place.

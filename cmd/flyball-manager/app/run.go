@@ -34,8 +34,9 @@ var scheme = sync.OnceValue(func() *runtime.Scheme {
 })
 
 // CacheOptions returns the options of the cache of Flyball's own objects. The cache drops managedFields: the manager
-// reads none, and they are larger than the rest of the object. Patches made from cached objects do not mention
-// managedFields, and an update without any leaves them as they are. listings records the outcome of lists.
+// does not read them, and they are larger than the rest of the object. A patch made from a cached object does not
+// mention managedFields, and an update without managedFields leaves them as they are. listings records the outcome of
+// lists.
 func CacheOptions(listings *status.Listings) cache.Options {
 	return cache.Options{NewInformer: informers{listings}.make, DefaultTransform: cache.TransformStripManagedFields()}
 }

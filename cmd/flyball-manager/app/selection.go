@@ -20,8 +20,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// These limits bound the reads behind warnings about names: the number of lists, the objects per list, and the total
-// time. Beyond them no warning is given.
+// These limits bound the lists that the warnings about names need: the number of lists, the objects per list, and the
+// total time. If a limit is exceeded, no warning is given.
 const (
 	warnLists   = 20
 	warnObjects = 500
@@ -82,8 +82,8 @@ func (s selectionWarnings) warnings(ctx context.Context, kind policy.Kind, obj p
 	return all
 }
 
-// listed is the inventory for selectors, with objects listed from the API server, because replicas that do not lead
-// watch none.
+// listed is an inventory for selectors. It lists objects from the API server, because replicas that do not lead watch
+// no objects.
 type listed struct {
 	selector.Inventory
 	world   *world.World

@@ -116,7 +116,7 @@ func compileContext(w *world.World) policy.Context {
 	}
 }
 
-// askAuthors checks that the authors of policies have the rights that their policies use.
+// askAuthors adds to validators the check that the authors of policies have the rights that their policies use.
 func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
 	for i := range list {
 		if row, ok := kinds.Find(list[i].Kind); ok && row.ActsOnTargets() {
@@ -126,8 +126,8 @@ func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
 	return list
 }
 
-// ownKinds returns Flyball's own kinds, except freezes, with the validators for rules beyond schema and CEL. The guard
-// validates freezes.
+// ownKinds returns Flyball's own kinds except freezes, with the validators for rules that schema and CEL cannot
+// express. The guard validates freezes.
 func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []admit.Kind {
 	list := []admit.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
@@ -149,7 +149,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []adm
 }
 
 // onceLoaded returns a validator that waits until the adapters have been loaded, because adapters define the accepted
-// fields of a kind. The end of the context refuses the request.
+// fields of a kind. If the context ends before, the request is refused.
 func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
 	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		select {
@@ -161,7 +161,7 @@ func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
 	})
 }
 
-// check returns a validator from a pure function over one type.
+// check returns a validator that calls a pure function with objects of one type.
 func check[T runtime.Object](validate func(T) field.ErrorList) admit.Validator {
 	return admit.ValidatorFunc(func(_ context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		obj, ok := req.New.(T)
