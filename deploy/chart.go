@@ -16,13 +16,13 @@ import (
 // ChartFile is the chart's description. Its annotations below chartMark are generated.
 const ChartFile = "deploy/helm/flyball/Chart.yaml"
 
-// chartMark separates the written part of ChartFile from the generated part.
+// chartMark is the line between the handwritten part of ChartFile and the generated part.
 const chartMark = "  # Generated from crds/, samples/ and CHANGELOG.md: make generate.\n"
 
 // DevelopmentImage is the image in the repository's manifests. A release replaces it.
 const DevelopmentImage = "flyball:dev"
 
-// crdEntry is a kind as Artifact Hub lists it.
+// crdEntry is the description of a kind in the form of Artifact Hub.
 type crdEntry struct {
 	Kind        string `json:"kind"`
 	Version     string `json:"version"`
@@ -137,7 +137,7 @@ func crdExamples(root string, kinds []crdEntry) ([]map[string]any, error) {
 		_, group, _ := strings.Cut(k.Name, ".")
 		text, found := shortest[group+"/"+k.Version+"/"+k.Kind]
 		if !found {
-			continue // no person writes objects of the kind
+			continue // users do not write objects of the kind
 		}
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
@@ -151,7 +151,8 @@ func crdExamples(root string, kinds []crdEntry) ([]map[string]any, error) {
 	return all, nil
 }
 
-// changes returns the points of the first section of a changelog as plain text. Points without a heading are additions.
+// changes returns the list items of the first section of a changelog as plain text. Items without a heading are
+// additions.
 func changes(changelog string) []changeEntry {
 	_, section, _ := strings.Cut(changelog, "\n## ")
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -175,7 +176,7 @@ func changes(changelog string) []changeEntry {
 	return all
 }
 
-// plain returns Markdown without its marks: a link in brackets goes, and other links leave their text.
+// plain returns Markdown as plain text. A link in brackets is removed, and other links are replaced by their text.
 func plain(text string) string {
 	text = regexp.MustCompile(` \(\[[^\]]*\]\([^)]*\)\)`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(text, "$1")

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/deploy"
 )
 
-// categories are those of Artifact Hub.
+// categories are the categories of Artifact Hub.
 var categories = []string{"ai-machine-learning", "database", "integration-delivery", "monitoring-logging", "networking", "security",
 	"storage", "streaming-messaging"}
 
@@ -69,8 +69,8 @@ func decode(t *testing.T, d description, name string, into any) {
 	}
 }
 
-// TestArtifactHubListsTheKinds checks the generated annotations: each CRD, an example of each kind that people write, the image, and the
-// changes as plain text.
+// TestArtifactHubListsTheKinds checks the generated annotations: each CRD, an example of each kind that users write,
+// the image, and the changes as plain text.
 func TestArtifactHubListsTheKinds(t *testing.T) {
 	d := readChart(t)
 	var kinds []struct{ Kind, Version, Name, DisplayName, Description string }
@@ -97,7 +97,7 @@ func TestArtifactHubListsTheKinds(t *testing.T) {
 			t.Errorf("the kind is incomplete: %+v", k)
 		}
 		written := k.Kind != "Recommendation" && k.Kind != "UsageCheckpoint" // Flyball writes these itself
-		// A Cluster kind looks like its namesake.
+		// A Cluster kind has the same fields as the kind without Cluster in its name, so one sample is enough.
 		if got := shown[k.Kind] || shown[strings.TrimPrefix(k.Kind, "Cluster")]; got != written {
 			t.Errorf("the chart has an example of %s: %v, want %v", k.Kind, got, written)
 		}

@@ -1,6 +1,7 @@
-// Package deploy keeps the copies that the Helm chart needs, since Helm reads no file outside a chart: the CRDs, the adapter
-// library, the alerts, the dashboard and the values, the names of the policy kinds, and the annotations of the chart. It promises that each
-// copy is the same text as its original, and that none is left of an original that is gone.
+// Package deploy makes the copies that the Helm chart needs, because Helm reads no file outside a chart: the CRDs, the
+// adapter library, the alerts, the dashboard and the values. It also makes the names of the policy kinds and the
+// annotations of the chart. Each copy has the same text as its original, and a copy is removed when its original is
+// gone.
 package deploy
 
 import (
@@ -13,7 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// copies are the patterns of originals and of their copies, below the repository's root. The star of a copy is the name of its original.
+// copies are the path patterns of originals and of their copies, below the repository's root. The star in the path of a
+// copy stands for the name of its original.
 var copies = []struct{ from, to string }{
 	{"crds/*.yaml", "deploy/helm/flyball/crds/*.yaml"},
 	{"adapters/*/*/adapter.yaml", "deploy/helm/flyball/files/adapters/*.yaml"},
@@ -22,7 +24,7 @@ var copies = []struct{ from, to string }{
 	{"deploy/helm/flyball/values.yaml", "deploy/helm/flyball/files/defaults.yaml"},
 }
 
-// Copied are the patterns, below the repository's root, of all files that Files makes.
+// Copied returns the path patterns, below the repository's root, of all files that Files returns.
 func Copied() []string {
 	patterns := []string{kindsFile, ChartFile}
 	for _, c := range copies {
@@ -31,7 +33,7 @@ func Copied() []string {
 	return patterns
 }
 
-// Files gives the content of every copied file, by its path below the repository's root.
+// Files returns the content of every copied file, by its path below the repository's root.
 func Files(root string) (map[string][]byte, error) {
 	chart, err := chartFile(root)
 	if err != nil {
@@ -58,7 +60,8 @@ func Files(root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// nameOf is the name of a file without its ending; of an adapter it is metadata.name, since all their files are called the same.
+// nameOf returns the name of a file without its ending. For an adapter it returns metadata.name, because the files of
+// all adapters have the same name.
 func nameOf(file string, text []byte) (string, error) {
 	if filepath.Base(file) != "adapter.yaml" {
 		return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), nil

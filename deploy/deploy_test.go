@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/deploy"
 )
 
-// TestCopiesAreUpToDate compares the copies with their originals; make generate writes them.
+// TestCopiesAreUpToDate compares the copies with their originals. make generate writes the copies.
 func TestCopiesAreUpToDate(t *testing.T) {
 	want, err := deploy.Files("..")
 	if err != nil {

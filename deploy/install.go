@@ -15,8 +15,8 @@ var (
 	notInName    = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// Install returns install.yaml, the whole installation in one file for kubectl apply -f: the CRDs, the kustomize base with an image of the
-// version, and a Job that applies the adapters.
+// Install returns install.yaml, the whole installation in one file for kubectl apply -f: the CRDs, the kustomize base
+// with the image of the version, and a Job that applies the adapters.
 func Install(root, image, version string) ([]byte, error) {
 	files, err := filepath.Glob(filepath.Join(root, "crds", "*.yaml"))
 	if err != nil || len(files) == 0 {

@@ -9,10 +9,10 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// kindsFile is the chart's helper that names the kinds of policies.
+// kindsFile is the helper file of the chart that lists the kinds of policies.
 const kindsFile = "deploy/helm/flyball/templates/_kinds.tpl"
 
-// kindLists are the lists of resources that the chart's templates take from the table of policy kinds.
+// kindLists are the lists of resources that the chart's templates use. They are made from the table of policy kinds.
 var kindLists = []struct {
 	name, comment string
 	has           func(policy.Kind) bool
@@ -30,7 +30,7 @@ var kindLists = []struct {
 
 func guarded(k policy.Kind) bool { return k.Restricts && k.ActsOnTargets() }
 
-// kindsTemplate is the text of kindsFile.
+// kindsTemplate returns the text of kindsFile.
 func kindsTemplate() []byte {
 	text := []byte("{{/* The resources of Flyball's policies, as in RBAC rules. Generated from the table of policy kinds. */}}\n")
 	for _, list := range kindLists {

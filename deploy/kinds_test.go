@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// TestTemplatesNameNoPolicyKind: a list of kinds that somebody wrote is one that the next kind is missing from. The templates
-// take their lists from the generated file.
+// TestTemplatesNameNoPolicyKind: the templates take their lists of kinds from the generated file. A handwritten list
+// would lack the next new kind.
 func TestTemplatesNameNoPolicyKind(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("helm", "flyball", "templates", "[^N]*")) // NOTES.txt is prose
 	if err != nil || len(files) < 10 {

@@ -1,5 +1,5 @@
-// Command generate writes the JSON Schemas of Flyball's kinds and the files that the Helm chart copies; run it from the root of
-// the repository.
+// Command generate writes the JSON Schemas of Flyball's kinds and the files that the Helm chart copies. Run it from the
+// root of the repository.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	}
 }
 
-// run writes the files below the root, and removes those of which there is no original any more.
+// run writes the files below the root, and removes files whose original is gone.
 func run(root string) error {
 	files, err := deploy.Files(root)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Adopt waits until no Adapter is being deleted any more and each of those that the installation brings is there. It changes nothing:
-// the manager gives back what the adapters have changed, lets them go and makes them again.
+// Adopt waits until no Adapter is being deleted any more and each Adapter of the installation exists. It changes
+// nothing: the manager restores the changes made through the old adapters, lets these adapters go and creates them
+// again.
 func Adopt(ctx context.Context, config *rest.Config, adapters []string, say func(line string)) error {
 	err := await(ctx, config, say, func(ctx context.Context, c client.Client) (string, error) {
 		var list v1alpha1.AdapterList
@@ -28,7 +29,8 @@ func Adopt(ctx context.Context, config *rest.Config, adapters []string, say func
 	return err
 }
 
-// unsettled says which adapters are being deleted, and which of the named ones are not there; empty if none.
+// unsettled returns the adapters that are being deleted, and the named adapters that do not exist, as text. Empty:
+// there are no such adapters.
 func unsettled(found []v1alpha1.Adapter, names []string) string {
 	var waits []string
 	for i := range found {

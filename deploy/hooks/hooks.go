@@ -1,6 +1,7 @@
-// Package hooks is what the chart has jobs do beside the manager. Uninstall gives everything back before Flyball goes; Adopt waits
-// until what an earlier installation has left behind is settled; Install applies the adapters of install.yaml. The first two leave the work
-// to the manager. All say what they wait for, and fail rather than to pass over it.
+// Package hooks has the work of the chart's jobs, which run beside the manager. Uninstall restores all targets before
+// Flyball is removed. Adopt waits until the adapters of an earlier installation are settled. Install applies the
+// adapters of install.yaml. Uninstall and Adopt leave the work to the manager. Each hook prints the adapters or
+// policies that it waits for, and fails if the work is not done in time.
 package hooks
 
 import (
@@ -16,11 +17,11 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// interval is how often it is looked at what is left.
+// interval is the time between two checks of the remaining work.
 const interval = time.Second
 
-// await takes a step again and again until nothing is left to wait for, and says what that is whenever it changes. Where the context
-// ends before, the error names it.
+// await repeats a step until it returns no remaining work. It reports the remaining work whenever it changes. If the
+// context ends before, the error names the remaining work.
 func await(ctx context.Context, config *rest.Config, say func(string),
 	step func(context.Context, client.Client) (left string, err error)) error {
 	scheme := runtime.NewScheme()
@@ -55,7 +56,7 @@ func await(ctx context.Context, config *rest.Config, say func(string),
 	}
 }
 
-// reason is what the manager says of an adapter that is being deleted.
+// reason returns the manager's message about an adapter that is being deleted.
 func reason(a *v1alpha1.Adapter) string {
 	c := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil || c.Reason != "Restoring" {

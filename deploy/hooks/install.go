@@ -17,8 +17,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Install applies the library's Adapters of the given names, because kubectl cannot create a CRD and objects of its kind in one command.
-// A refused request is repeated: the API server may not serve the kind yet, nor the manager its webhook.
+// Install applies the library's Adapters of the given names. It exists because kubectl cannot create a CRD and objects
+// of its kind in one command. A refused request is repeated, because the API server may not serve the kind yet, or the
+// manager may not serve its webhook yet.
 func Install(ctx context.Context, config *rest.Config, adapters []string, say func(line string)) error {
 	all, err := library.All()
 	if err != nil {

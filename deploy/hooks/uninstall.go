@@ -16,9 +16,9 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// Uninstall deletes every Adapter, which makes the manager that still runs undo all that it has changed on the kind, and waits until
-// all are gone. Then it takes Flyball's finalizer off the policies, so that they, and their namespaces, can be deleted once no manager
-// runs. Policies, and CRDs, stay.
+// Uninstall deletes every Adapter and waits until all are gone. The manager, which still runs, restores everything that
+// it has changed through an Adapter before that Adapter goes. Then Uninstall removes Flyball's finalizer from the
+// policies, so that they and their namespaces can be deleted without a manager. Policies and CRDs stay.
 func Uninstall(ctx context.Context, config *rest.Config, say func(line string)) error {
 	err := await(ctx, config, say, func(ctx context.Context, c client.Client) (string, error) {
 		if left, err := dismiss(ctx, c, say); err != nil || left != "" {
@@ -32,7 +32,8 @@ func Uninstall(ctx context.Context, config *rest.Config, say func(line string)) 
 	return err
 }
 
-// dismiss deletes the adapters that are not being deleted yet and says what the others wait for; empty if none is left.
+// dismiss deletes the adapters that are not being deleted yet. left names all remaining adapters, with the reasons of
+// the manager; empty: no adapter is left.
 func dismiss(ctx context.Context, c client.Client, say func(string)) (left string, err error) {
 	var list v1alpha1.AdapterList
 	if err := c.List(ctx, &list); err != nil {
@@ -59,8 +60,9 @@ func dismiss(ctx context.Context, c client.Client, say func(string)) (left strin
 	return strings.Join(waits, "; "), errors.Join(errs...)
 }
 
-// free takes the finalizer off policies and says of which; empty if none has one. A manager that has not heard yet that the last adapter
-// is gone may put it on again, so a look at which nothing is left to do has to follow.
+// free removes the finalizer from policies. freed names these policies; empty: no policy had the finalizer. A manager
+// that does not know yet that the last adapter is gone may add the finalizer again, so the caller must repeat the call
+// until it has nothing to do.
 func free(ctx context.Context, c client.Client, say func(string)) (freed string, err error) {
 	var names []string
 	for _, kind := range kinds.Acting() {

@@ -17,8 +17,8 @@ type entry struct {
 	text []byte
 }
 
-// pack returns the entries as a gzipped tar archive. The bytes depend on the entries and the time alone: entries are sorted, belong to no
-// user, and were all changed at that time.
+// pack returns the entries as a gzipped tar archive. The bytes depend only on the entries and the time: entries are
+// sorted, belong to no user, and have the given time as their time of change.
 func pack(entries []entry, at time.Time) ([]byte, error) {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })

@@ -19,7 +19,8 @@ func (o Options) build(pkg string, p Platform) ([]byte, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	name := filepath.Base(pkg)
 	program := filepath.Join(dir, name)
-	// The state of a checkout is no part of the program: -X has the commit, and a source archive gives the same bytes.
+	// The state of the checkout is not part of the program: -X sets the commit, and a build from a source archive gives
+	// the same bytes.
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
 		fmt.Sprintf("-s -w -X %[1]s.Version=%[2]s -X %[1]s.Revision=%[3]s", versionPackage, o.Version, o.Revision), "-o", program, pkg)
 	cmd.Dir = o.Root

@@ -56,13 +56,13 @@ func (o Options) Chart() ([]byte, error) {
 // developmentDownloads is the address of the archives in the template of the Krew manifest.
 const developmentDownloads = "https://flyball.dev/releases"
 
-// krew returns the Krew manifest, with the sums of the archives by their names.
+// krew returns the Krew manifest. sums has the checksums of the archives by the names of the archives.
 func (o Options) krew(sums map[string]string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(o.Root, "deploy/krew/flyball.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("read the template of the Krew manifest: %w", err)
 	}
-	_, body, _ := strings.Cut(string(text), "apiVersion:") // the comment is about the template
+	_, body, _ := strings.Cut(string(text), "apiVersion:") // the comment before it is about the template only
 	fill := func(address, tag string) (string, error) {
 		address = strings.NewReplacer(developmentDownloads, o.Downloads, "{{ .TagName }}", tag).Replace(address)
 		of, found := sums[path.Base(address)]

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// imageDir is the directory of the image's OCI layout, below that of the release.
+// imageDir is the directory of the image's OCI layout, below the directory of the release.
 const imageDir = "image"
 
 const (
@@ -20,10 +20,10 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// programs are the packages whose programs are in the image, at its root.
+// programs are the packages whose programs are in the root directory of the image.
 var programs = []string{"./cmd/flyball-manager", "./deploy/hooks/flyball-hook"}
 
-// descriptor names a blob of the layout.
+// descriptor identifies a blob of the layout.
 type descriptor struct {
 	MediaType string            `json:"mediaType"`
 	Digest    string            `json:"digest"`
@@ -31,7 +31,7 @@ type descriptor struct {
 	Platform  map[string]string `json:"platform,omitempty"`
 }
 
-// manifest is an image of one platform, or the index of all.
+// manifest is the manifest of the image for one platform, or the index of the images for all platforms.
 type manifest struct {
 	SchemaVersion int               `json:"schemaVersion"`
 	MediaType     string            `json:"mediaType"`
@@ -41,7 +41,8 @@ type manifest struct {
 	Annotations   map[string]string `json:"annotations,omitempty"`
 }
 
-// runConfig is the part of an image's configuration that says how it runs; deploy/docker/Dockerfile has the same.
+// runConfig is the part of an image's configuration that a container runtime uses to run it. deploy/docker/Dockerfile
+// has the same settings.
 type runConfig struct {
 	User       string            `json:"User"`
 	Entrypoint []string          `json:"Entrypoint"`

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestKrewManifest fills the template in as a release does, and looks for the fields that Krew requires of a plugin.
+// TestKrewManifest fills in the template like a release, and checks that the fields required by Krew are there.
 func TestKrewManifest(t *testing.T) {
 	o := options(t)
 	sums := map[string]string{}

@@ -1,6 +1,7 @@
-// Package release makes the files of a release from the repository: an archive of kubectl-flyball for each platform, the image as an OCI
-// layout, the packaged chart, install.yaml, the Krew manifest, bills of materials and checksums. It promises the same bytes for the same
-// commit, version and Go toolchain, in whatever directory and at whatever time it runs. It publishes nothing.
+// Package release makes the files of a release from the repository: an archive of kubectl-flyball for each platform,
+// the image as an OCI layout, the packaged chart, install.yaml, the Krew manifest, bills of materials and checksums.
+// For the same commit, version and Go toolchain it makes the same bytes, in any directory and at any time. It publishes
+// nothing.
 package release
 
 import (
@@ -17,12 +18,12 @@ import (
 	"flyball.dev/flyball/deploy"
 )
 
-// Platform is an operating system and an architecture, in Go's words.
+// Platform is an operating system and an architecture, as GOOS and GOARCH.
 type Platform struct{ OS, Arch string }
 
 func (p Platform) String() string { return p.OS + "_" + p.Arch }
 
-// Platforms are those of kubectl-flyball; ImagePlatforms are those of the image.
+// Platforms are the platforms of kubectl-flyball. ImagePlatforms are the platforms of the image.
 var (
 	Platforms      = []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}
 	ImagePlatforms = []Platform{{"linux", "amd64"}, {"linux", "arm64"}}
@@ -30,15 +31,15 @@ var (
 
 // Options describe a release.
 type Options struct {
-	// Root is the repository, and Dir an empty directory for the files.
+	// Root is the directory of the repository. Dir is an empty directory for the files.
 	Root, Dir string
-	// Version has the form v1.2.3 or v1.2.3-rc.1, and Revision is the commit.
+	// Version has the form v1.2.3 or v1.2.3-rc.1. Revision is the commit.
 	Version, Revision string
 	// Image is the repository of the image, with the registry's host.
 	Image string
-	// Downloads is the address below which the archives will be: <Downloads>/<Version>/<archive>.
+	// Downloads is the address below which the archives will be published: <Downloads>/<Version>/<archive>.
 	Downloads string
-	// Time is the time of the commit, given to all files in archives and images.
+	// Time is the time of the commit. All files in archives and images get this time.
 	Time time.Time
 	// Inventory is the program cyclonedx-gomod. Without it there are no bills of materials.
 	Inventory string
@@ -48,7 +49,7 @@ type Options struct {
 
 var versionRE = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// Validate reports options with which no release can be made.
+// Validate returns an error if no release can be made with the options.
 func (o Options) Validate() error {
 	if !versionRE.MatchString(o.Version) {
 		return fmt.Errorf("the version %q has not the form v1.2.3", o.Version)
@@ -97,7 +98,8 @@ func (o Options) Make() error {
 	return o.checksums()
 }
 
-// checkChangelog checks that the newest section of the changelog is that of the version, with a date. Pre-releases need none.
+// checkChangelog checks that the newest section of the changelog is the section of the version, with a date. A
+// pre-release needs no section.
 func (o Options) checkChangelog() error {
 	if strings.Contains(o.Version, "-") {
 		return nil
@@ -149,7 +151,7 @@ func (o Options) checksums() error {
 		}
 		if entry.IsDir() {
 			if name == imageDir {
-				return fs.SkipDir // addressed by its own digests
+				return fs.SkipDir // the files of the image are named by their digests
 			}
 			return nil
 		}

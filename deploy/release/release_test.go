@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// options are those of a release of this repository.
+// options returns the options of a release of this repository.
 func options(t *testing.T) Options {
 	return Options{Root: "../..", Dir: t.TempDir(), Version: "v1.2.3", Revision: "4ee1d5ed0c", Image: "registry.example.com/team/flyball",
 		Downloads: "https://downloads.example.com", Time: time.Unix(1800000000, 0), Say: func(step string) { t.Log(step) }}
@@ -52,8 +52,8 @@ func unpack(t *testing.T, text []byte, at time.Time) map[string]*tar.Header {
 	}
 }
 
-// sources returns a small repository with a program of the CLI's name that prints its version. It builds in seconds, and
-// make release-dry-run builds the CLI itself.
+// sources returns a small repository with a program that has the name of the CLI and prints its version. It builds in
+// seconds. make release-dry-run builds the real CLI.
 func sources(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -82,8 +82,8 @@ func sources(t *testing.T) string {
 	return root
 }
 
-// TestArchiveIsReproducible builds an archive from the same sources at two places, the second under version control, and compares the
-// bytes.
+// TestArchiveIsReproducible builds an archive from the same sources in two directories, the second under version
+// control, and compares the bytes.
 func TestArchiveIsReproducible(t *testing.T) {
 	here, there := options(t), options(t)
 	here.Root, there.Root = sources(t), sources(t)
@@ -130,7 +130,8 @@ func TestArchiveIsReproducible(t *testing.T) {
 	}
 }
 
-// TestImageRunsAsTheDockerfileSays reads the layout back by its digests, and compares its configuration with that of the Dockerfile.
+// TestImageRunsAsTheDockerfileSays reads the layout by its digests, and compares the configuration of the image with
+// the Dockerfile.
 func TestImageRunsAsTheDockerfileSays(t *testing.T) {
 	o := options(t)
 	files := []entry{{"flyball-manager", 0o755, []byte("manager")}, {"flyball-hook", 0o755, []byte("hook")}}
@@ -185,7 +186,8 @@ func (o Options) blobOf(t *testing.T, d descriptor, into any) []byte {
 	return text
 }
 
-// dockerfile returns the configuration of deploy/docker/Dockerfile's last stage, with its two arguments as a release gives them.
+// dockerfile returns the configuration of the last stage of deploy/docker/Dockerfile, with the values that a release
+// gives to its two arguments.
 func dockerfile(t *testing.T) runConfig {
 	t.Helper()
 	text, err := os.ReadFile("../docker/Dockerfile")
@@ -209,7 +211,7 @@ func dockerfile(t *testing.T) runConfig {
 	return c
 }
 
-// TestChartHasTheVersionAndTheImage unpacks the chart; test/deploy lints and renders it.
+// TestChartHasTheVersionAndTheImage unpacks the chart. The tests in test/deploy lint and render it.
 func TestChartHasTheVersionAndTheImage(t *testing.T) {
 	o := options(t)
 	first, err := o.Chart()

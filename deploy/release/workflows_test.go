@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// workflow is the part of a GitHub workflow that says which rights it has and which programs it runs.
+// workflow has the rights of a GitHub workflow and the programs that it runs.
 type workflow struct {
 	Permissions map[string]string
 	Jobs        map[string]struct {
@@ -24,8 +24,9 @@ type workflow struct {
 	}
 }
 
-// TestWorkflowsHaveFewRights checks each workflow: no right to write at its top, actions pinned by commit with their version beside it,
-// a time limit for each job, programs and make targets that exist, and no text of others inside a script. .ci/lint checks their syntax.
+// TestWorkflowsHaveFewRights checks each workflow: it has no right to write at its top level, its actions are pinned by
+// commit with their version in a comment, each job has a time limit, its programs and make targets exist, and no script
+// contains text from other users. .ci/lint checks the syntax.
 func TestWorkflowsHaveFewRights(t *testing.T) {
 	files, err := filepath.Glob("../../.github/workflows/*")
 	if err != nil || len(files) < 2 {
@@ -68,7 +69,7 @@ func TestWorkflowsHaveFewRights(t *testing.T) {
 	}
 }
 
-// checkPins checks that each action is pinned by a commit, and by the same one everywhere.
+// checkPins checks that each action is pinned by a commit, and by the same commit in all workflows.
 func checkPins(t *testing.T, file, text string, pins map[string]string) {
 	t.Helper()
 	pinned := regexp.MustCompile(`^([\w./-]+)@([0-9a-f]{40} # v\d+\.\d+\.\d+)$`)
@@ -90,7 +91,8 @@ func checkPins(t *testing.T, file, text string, pins map[string]string) {
 	}
 }
 
-// checkScript checks the programs of this repository in a step's script. Expressions belong into variables, where a shell reads no code.
+// checkScript checks the programs of this repository in a step's script. Expressions must be passed in variables,
+// because a shell does not run the text of a variable as code.
 func checkScript(t *testing.T, file, script, makefile string) {
 	t.Helper()
 	if strings.Contains(script, "${{") {

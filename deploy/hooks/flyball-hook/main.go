@@ -1,5 +1,6 @@
-// Command flyball-hook is the program of the installation's jobs: "uninstall" before Flyball goes, "adopt" after it has come to adapters
-// that an earlier installation has left behind, and "install" for the adapters of install.yaml.
+// Command flyball-hook is the program of the installation's jobs. "uninstall" runs before Flyball is removed. "adopt"
+// runs after an installation that finds adapters of an earlier installation. "install" applies the adapters of
+// install.yaml.
 package main
 
 import (
@@ -50,7 +51,7 @@ func run(args []string) error {
 	return hook(ctx, config, func(line string) { fmt.Println(line) })
 }
 
-// hookOf is what the one argument asks for.
+// hookOf returns the hook that the single argument names.
 func hookOf(args, adapters []string) (func(context.Context, *rest.Config, func(string)) error, error) {
 	if len(args) == 1 && args[0] == "uninstall" {
 		return hooks.Uninstall, nil

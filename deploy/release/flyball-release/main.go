@@ -1,4 +1,5 @@
-// Command flyball-release writes the files of a release into a directory and publishes none of them; make release calls it.
+// Command flyball-release writes the files of a release into a directory. It publishes none of them. make release runs
+// it.
 package main
 
 import (
