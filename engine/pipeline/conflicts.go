@@ -38,7 +38,8 @@ func facets(in *workload.Intent) []string {
 	return append(all, slices.Sorted(maps.Keys(in.Annotations))...)
 }
 
-// heardSleep is a claim to sleep that wins on one facet against every claim to stay awake.
+// heardSleep is a claim to sleep that no claim to stay awake overrules. It wins its facet against all claims that set a
+// value.
 type heardSleep struct {
 	facet string
 	in    *workload.Intent

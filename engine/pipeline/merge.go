@@ -192,7 +192,8 @@ func byAnnotation(key string) order {
 }
 
 // byIdentity makes the order total. The name that sorts first wins, so that readers can predict the winner. One policy
-// may have two claims (overlapping windows): then the older transition wins, and an enforcing or setting claim wins.
+// may have two claims, from overlapping windows. Then the older transition wins, then a claim that enforces, then a
+// claim that is not resumed.
 func byIdentity(a, b *workload.Intent) int {
 	return cmp.Or(b.By.Compare(a.By), b.Since.Compare(a.Since), cmp.Compare(bit(a.Enforce), bit(b.Enforce)),
 		cmp.Compare(bit(b.Resumed), bit(a.Resumed)))
