@@ -188,7 +188,7 @@ func (a *Adapter) SizesPods() bool { return a.sizesPods }
 // reader has to wait for them.
 func (a *Adapter) KeepsAmounts() bool { return a.keepsAmounts }
 
-// ProjectionID changes exactly when the form of Project's objects changes: a watch restarts on it.
+// ProjectionID identifies the form of Project's objects. If it changes, a watch must restart.
 func (a *Adapter) ProjectionID() string { return a.projection.id }
 
 // Uses returns every path that the adapter uses. The paths of one part of the spec are next to each other.

@@ -249,7 +249,7 @@ func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
 }
 
 // TestAnOwnersValueKeepsTheContainerItIsIn lets Flyball set and restore an owner's value in a container that Flyball
-// made. Flyball has then written the value last, and it is the owner's all the same.
+// made. Then Flyball has written the value last, but the value is still the owner's.
 func TestAnOwnersValueKeepsTheContainerItIsIn(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	held, both := holding(), workload.Plan{Hold: holding().Hold, Min: number(9)}

@@ -15,8 +15,8 @@ import (
 // its edits.
 func (a *Adapter) Subresources() []string { return slices.Clone(a.subresources) }
 
-// lifecycleAction returns the action of a creation or deletion, or none if the adapter excludes the object because it
-// comes and goes with others.
+// lifecycleAction returns the action of a creation or deletion. It returns none if the adapter excludes the object,
+// because such an object is created and deleted together with others.
 func (a *Adapter) lifecycleAction(object []byte, action workload.Change) workload.Change {
 	read := func(s *slot) string {
 		found, err := s.path.Get(object)

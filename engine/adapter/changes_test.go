@@ -15,7 +15,7 @@ const (
 	deleted = workload.ChangeDelete
 )
 
-// guestYAML is a kind with objects that come and go with their hosts, if they have one.
+// guestYAML is a kind whose objects, if they have a host, are created and deleted together with the host.
 const guestYAML = `
 target: {group: example.com, kind: Guest, versions: [v1]}
 changes:

@@ -72,7 +72,7 @@ type compiler struct {
 	errs    field.ErrorList
 	written []writtenPath
 	each    []eachPaths
-	// overrides are the lists of spec.changes.
+	// overrides are the paths of spec.changes, with their actions.
 	overrides []*override
 }
 
@@ -134,7 +134,7 @@ func (c *compiler) parse(at *field.Path, text v1alpha1.Path) (path.Path, bool) {
 	return p, false
 }
 
-// plain compiles a path of one place.
+// plain compiles a path that names exactly one place.
 func (c *compiler) plain(at *field.Path, text v1alpha1.Path) (path.Path, bool) {
 	p, ok := c.parse(at, text)
 	if ok && !p.IsPlain() {

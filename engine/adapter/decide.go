@@ -310,7 +310,7 @@ func towards(from, to string) workload.Direction {
 }
 
 // outermostMade returns the Made of a new entry: the number of tokens of the outermost missing parent; 0: none is
-// missing. Parents that exist only because of an earlier entry count as missing, so the last entry to go removes
+// missing. Parents that exist only because of an earlier entry count as missing, so that the last restored entry removes
 // them. A parent with other content is its owner's, unless managed fields prove that the content came with Flyball's
 // write.
 func (v *view) outermostMade(pointer string, f workload.Field) uint8 {

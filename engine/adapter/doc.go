@@ -10,8 +10,8 @@
 // Every field that a plan claims or that the ledger lists is decided on its own. The state table (state.go) classifies
 // the value of the field against its entry. claimedSituation and releasedSituation add the claim and the wanted value,
 // and the decision table (situation.go) has one row for every situation. Each outcome of the table is one function
-// (decide.go). The last step covers several fields: the containers that count as made (disclaimContainersIn) and those
-// that are removed (patch.go).
+// (decide.go). The last step covers several fields: it decides which containers still count as made by Flyball
+// (disclaimContainersIn), and which containers are removed (patch.go).
 //
 // # The author of a field
 //
@@ -40,8 +40,8 @@
 //	another value  ledger{was, set, prior, pending}  then  /scale := set     prior: the value set before
 //	release        ledger{was, set, pending}         then  /scale := was
 //
-// A crash, or a changed claim, may come before, between and after the two. At every point the ledger holds the original
-// for as long as the object may hold anything else, and no count that Flyball may have left is taken for another
+// A crash, or a changed claim, may come before, between or after the two writes. At every point the ledger holds the
+// original if the object may hold any other value. A count that Flyball may have left is never taken for another
 // writer's. A count that was absent cannot be restored through /scale: a patch of the object removes it together with
 // the entry. A size that is set once keeps the original of a lasting value until its own write is complete.
 //

@@ -223,7 +223,7 @@ func (v *view) undoAll() []string {
 		for k := range v.entries {
 			l := &v.entries[k]
 			if l.state != fieldSet || own && l.entry.Pointer != s.pointer && l.isAround(s.tokens) {
-				continue // its own entry has the owner's value, whoever made the container
+				continue // the slot's own entry has the owner's value, whoever made the container
 			}
 			originals[i] = undo(originals[i], s, l)
 		}

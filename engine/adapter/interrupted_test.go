@@ -146,7 +146,7 @@ func TestInterruptedWritesThatWereLost(t *testing.T) {
 	})
 }
 
-// TestManyInterruptionsStaySmall bounds the memory of an entry.
+// TestManyInterruptionsStaySmall checks that many interruptions do not make an entry large.
 func TestManyInterruptionsStaySmall(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	s := newServer(object(`{"replicas":3}`))

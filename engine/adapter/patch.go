@@ -27,8 +27,8 @@ type edit struct {
 	element *workload.Element
 }
 
-// patch returns the write that carries out the decisions, and the write to /scale after it. The API server refuses each
-// write if the object has changed since; only a /scale write after another write cannot carry a version.
+// patch returns the write that carries out the decisions, and the write to /scale after it. The API server refuses a
+// write if the object has changed since. Only a write to /scale that follows another write is not checked in this way.
 func (v *view) patch(decisions []decision) (*workload.Patch, error) {
 	edits, scale := v.edits(decisions)
 	ledger, err := v.ledgerText(decisions)

@@ -194,7 +194,8 @@ func (r *reading) takeField(slot *slot, m path.Match) {
 	}
 }
 
-// measure sets Depth, and a Raw that only marks the presence of a value. An explicit null counts as absent.
+// measure returns a field with its Depth, and with a Raw that only marks the presence of a value. An explicit null
+// counts as absent.
 func (r *reading) measure(m path.Match) workload.Field {
 	if m.Type() == path.Null {
 		return workload.Field{Depth: small(max(m.Depth-1, 0)), IsNull: true}

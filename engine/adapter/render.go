@@ -33,8 +33,8 @@ type Result struct {
 	Changed []string
 	// Edits are the fields written with their values, in the order of Changed.
 	Edits []Edit
-	// Actions are the actions of the patch by the rules of freezes. Suspending or holding only stops work, so only
-	// their restore counts.
+	// Actions are the actions of the patch by the rules of freezes. To suspend or to hold only stops work, so only the
+	// restore of these fields counts.
 	Actions workload.Change
 	// Sized is true if the size is written: a count, or a switch of suspend.
 	Sized bool

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// rule is a node in the tree of actions. A field belongs to the deepest rule on its way that has an action.
+// rule is a node in the tree of actions. A field belongs to the deepest rule with an action on the path to the field.
 type rule struct {
 	action workload.Change
 	set    bool

@@ -12,8 +12,8 @@ import (
 )
 
 // play carries out a plan like the engine, and stops after a number of writes, as if the process ended. The write to
-// /scale behind a patch counts as a write of its own. play returns the number of writes. It calls the function after once
-// for each write.
+// /scale behind a patch counts as a write of its own. play returns the number of writes, and calls after() following
+// each write.
 func (s *server) play(t testing.TB, a *Adapter, plan workload.Plan, writes int, after func()) (made int) {
 	t.Helper()
 	for range 8 {

@@ -25,7 +25,7 @@ const (
 	claimOnce     // a policy, which sets the field once and then leaves it to others
 )
 
-// wanted compares the wanted value with the known ones. Without a claim, the original is wanted.
+// wanted compares the wanted value with the known values. Without a claim, the original is wanted.
 type wanted uint8
 
 const (
@@ -177,7 +177,7 @@ func compareWanted(value, current string, l *ledgerField) wanted {
 }
 
 // isHonoured reports whether a size that is set once was set for this claim before. If the entry's write to /scale was
-// lost, the entry's own policy has not had its size yet; the other policies in the entry have.
+// lost, the size of the entry's own policy is not set yet, but the sizes of the earlier policies in the entry were.
 func (w *want) isHonoured(l *ledgerField) bool {
 	claim := w.onceClaim()
 	return w.resumed || l.entry.WasSet(claim) && (!l.isLost() || l.entry.By != claim.By)

@@ -20,7 +20,8 @@ func (v *view) isSuspend(at location) bool {
 	})
 }
 
-// SetBy returns the policies in an object's ledger, each once: those with a lasting size, and those with other fields.
+// SetBy returns the policies in an object's ledger, each once. size has the policies that set a lasting size. others has
+// the policies that set other fields.
 func (a *Adapter) SetBy(obj *workload.Object) (size, others []workload.Policy) {
 	v := a.view(obj)
 	for i := range v.entries {

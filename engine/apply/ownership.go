@@ -114,8 +114,8 @@ func newPlace(tokens []string, element string) place {
 	return p
 }
 
-// keptFields returns the fields that Flyball still owns: those of the ledger, with the containers created for them, and
-// the ledger itself. A size that was set once is left to others.
+// keptFields returns the fields that Flyball still owns: the fields of the ledger, with the containers created for them,
+// and the ledger itself. A size that was set once is left to others.
 func keptFields(ledger string) ([]place, error) {
 	if ledger == "" {
 		return nil, nil

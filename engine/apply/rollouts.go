@@ -26,9 +26,9 @@ type Turn struct {
 	InPlace bool
 }
 
-// Rollouts limits the targets of a policy that restart pods at once. A target keeps its place until it has settled, or
-// for RolloutTime, and needs only one for both ways of restarting. No caller sleeps: a refused target is queued again
-// once a place is free.
+// Rollouts limits the targets of a policy that restart pods at once. A target needs one place for both ways of
+// restarting. It keeps the place until it has settled, at most for RolloutTime. No caller sleeps: a refused target is
+// queued again once a place is free.
 type Rollouts struct {
 	// again queues targets. It is called without the lock.
 	again func(refs ...workload.Ref)
@@ -146,7 +146,8 @@ func precedes(a Turn, x waiter, b Turn, y waiter) bool {
 	return !a.InPlace && b.InPlace
 }
 
-// Look records the state of a target. settled is called only if it matters.
+// Look records the state of a target. settled is called only if the target has a place, and version is newer than its
+// write.
 func (r *Rollouts) Look(t Turn, version string, settled func() bool, now time.Time) {
 	r.mu.Lock()
 	if w, waits := r.waiting[t]; waits {
@@ -201,7 +202,7 @@ func (r *Rollouts) Looked(t Turn) {
 	r.call(w.by)
 }
 
-// Return frees the place of a target whose write did not happen, or that needs none any more.
+// Return frees the place of a target whose write did not happen, or that no longer needs a place.
 func (r *Rollouts) Return(t Turn) {
 	r.mu.Lock()
 	x, runs := r.running[t]

@@ -43,8 +43,8 @@ func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResourc
 	return obj, nil
 }
 
-// Apply creates or updates the object with the given fields, and returns the result. With a resourceVersion it is Stale
-// if the object has changed since.
+// Apply creates or updates the object with the given fields, and returns the result. If the object has a resourceVersion
+// and has changed since, the outcome is Stale.
 func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResource,
 	obj *unstructured.Unstructured) (*unstructured.Unstructured, Outcome, error) {
 	got, err := t.client.Resource(resource).Namespace(obj.GetNamespace()).

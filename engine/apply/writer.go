@@ -1,4 +1,4 @@
-// Package apply sends patches to the API server, one write a change, and returns the outcome of each: applied, stale,
+// Package apply sends patches to the API server, one write for each change, and returns the outcome of each: applied, stale,
 // gone, refused or failed. It also keeps the batches of rate limits. It reads no objects and makes no decisions.
 //
 // Decisions (docs/decisions): 0042.
@@ -87,8 +87,9 @@ func NewWriter(config *rest.Config) (*Writer, error) {
 	return &Writer{client: client}, nil
 }
 
-// Apply sends the patch and its follow-ups. It stops at the first that is not accepted or is reverted. The ledger is
-// always in the first patch, so nothing is lost. The error is nil exactly when the outcome is Applied or Unchanged.
+// Apply sends the patch and its follow-ups. It stops at the first patch that is not accepted, or whose change is
+// reverted. The ledger is always in the first patch, so nothing is lost. The error is nil exactly when the outcome is
+// Applied or Unchanged.
 func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (Outcome,
 	error) {
 	version := ""

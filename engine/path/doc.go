@@ -15,7 +15,7 @@
 //     looks is answered with a *SyntaxError and no match at all. Subtrees that no path enters are checked for balance
 //     only. Nothing panics.
 //   - Where an object repeats a key, the first member counts, in every function of the package. (API servers never
-//     send such objects; which one wins only has to be the same everywhere.)
+//     send such objects, so the choice only has to be the same everywhere.)
 //   - Keys and strings are compared after their escapes are resolved, numbers by exact decimal value.
 //
 // The package has no state of its own and reads no clock; Path, Pointer, Value and *Set are safe for concurrent use.

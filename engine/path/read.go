@@ -2,8 +2,9 @@ package path
 
 import "fmt"
 
-// Get returns the value that the path selects, or an absent one. Of several matches it returns the first, in the order
-// of the document, that exists. A document that is not JSON where the walk looks is an error that wraps *SyntaxError.
+// Get returns the value that the path selects. Of several matches it returns the first existing one, in the order of the
+// document. Without a match it returns an absent value. A document that is not JSON where the walk looks is an error
+// that wraps *SyntaxError.
 func (p Path) Get(raw []byte) (Value, error) {
 	v := Value{at: p.String()}
 	err := p.All(raw, func(m Match) bool {

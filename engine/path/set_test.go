@@ -151,7 +151,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// Items behind the last one on a path are checked for balance only; the others are read.
+// Items behind the last item on a path are only checked for balanced brackets. All other items are read.
 func TestExtractLooksNoFurther(t *testing.T) {
 	tests := []struct {
 		paths []string
@@ -328,7 +328,7 @@ func TestConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// TestElementsOfObjects: a key may look like an index.
+// TestElementsOfObjects checks the elements of objects with keys that look like indexes.
 func TestElementsOfObjects(t *testing.T) {
 	set := NewSet(parseAll(".a[*].n", ".b.n")...)
 	for doc, want := range map[string]bool{`{"a":[{"n":1}]}`: false, `{"a":{"0":{"n":1}}}`: true, `{"b":{"n":1}}`: false} {

@@ -101,7 +101,7 @@ func (s stepFunc) Run(f *Frame) error { return s.run(f) }
 // Func returns a function as a Step.
 func Func(name string, run func(*Frame) error) Step { return stepFunc{name, run} }
 
-// Pipeline is a list of steps, run in order until one is done.
+// Pipeline is a list of steps. They run in order until a step sets Frame.Done.
 type Pipeline []Step
 
 // Run decides about one target. trace may be nil. An error names the step; the Decision is then empty, so a policy

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// streamStall is the longest silence of a server while it streams the initial objects. After that the server counts as
-// one without streamed lists: such a server never signals the end of the initial objects.
+// streamStall is the longest silence of a server while it streams the initial objects. After that the server is treated
+// as a server without streamed lists, which never signals the end of the initial objects.
 const streamStall = 20 * time.Second
 
 var (
@@ -141,8 +141,8 @@ func (c *client) setWatchdog(g *watchdog) {
 	}
 }
 
-// watchdog acts after too long a silence between begin and end. An end before the beginning counts too: a stream may be
-// over before its opener knows.
+// watchdog acts after too long a silence between begin and end. After end it never acts, even if begin comes later: a
+// stream may be over before its opener knows.
 type watchdog struct {
 	patience time.Duration
 

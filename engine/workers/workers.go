@@ -18,7 +18,7 @@ import (
 type Loop struct {
 	// Queue has the targets to work on.
 	Queue workqueue.TypedRateLimitingInterface[workload.Ref]
-	// Process works on a target. Its context is that of Run.
+	// Process works on a target. It gets the context of Run.
 	Process func(ctx context.Context, ref workload.Ref) error
 	// Settle handles the result and queues the target again if needed. Nil: an error is retried with pauses.
 	Settle func(ref workload.Ref, err error)

@@ -8,7 +8,7 @@ import (
 
 // OwnsField reports whether a FieldsV1 set has the field at a JSON pointer. The set has the key "f:name" for a field
 // "name". It identifies elements of lists by their keys and not by their index. So a field in a list counts as owned if
-// the set has any element of the list.
+// the set has any element of the list. A field in a value that the set has as a whole counts as owned too.
 func OwnsField(fields []byte, pointer string) bool {
 	cur := gjson.ParseBytes(fields)
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
