@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// advice holds the tuning advice of all targets. Like objects, it is shared by all snapshots and not part of them.
+// advice holds the tuning advice of all targets. All snapshots share one advice, as they share the objects.
 type advice struct{ by sync.Map } // workload.Ref to *workload.Advice
 
 var _ decide.Adviser = (*Snapshot)(nil)
@@ -26,7 +26,8 @@ func (s *Snapshot) Advice(ref workload.Ref) *workload.Advice {
 	return a
 }
 
-// Advise stores the tuning advice for a target; nil removes the advice. The caller must have the target decided again.
+// Advise stores the tuning advice for a target. nil removes the advice. Afterwards the caller must queue the target
+// for a decision.
 func (w *World) Advise(ref workload.Ref, a *workload.Advice) {
 	all := w.Snapshot().advice
 	if a == nil {
@@ -36,8 +37,8 @@ func (w *World) Advise(ref workload.Ref, a *workload.Advice) {
 	}
 }
 
-// looksAtAmounts reports whether a policy reads requests and target utilisations. A tuning policy does so even while
-// unreadable, because its values may have to be restored.
+// looksAtAmounts reports whether a policy reads requests and target utilisations. A tuning policy does so even if its
+// spec is unreadable, because its values may have to be restored.
 func looksAtAmounts(p *policy.Policy) bool {
 	return p.Tuner() != nil || p.Wants(v1alpha1.CapabilityResources) || p.Wants(v1alpha1.CapabilityUtilisation)
 }
@@ -45,13 +46,13 @@ func looksAtAmounts(p *policy.Policy) bool {
 // Leaving reports whether pods changed in place may still have to be restored although no tuning policy is left.
 func (s *Snapshot) Leaving() bool { return s.leaving }
 
-// LeavePods sets whether pods changed in place may still have to be restored. While true, the requests of pod templates
-// are read even without a policy for them. It becomes true when the last tuning policy is removed.
+// LeavePods sets the value returned by Leaving. While the value is true, the requests of pod templates are read even
+// without a policy for them. It also becomes true when the last tuning policy is removed.
 func (tx *Tx) LeavePods(leaving bool) { tx.next.leaving = leaving }
 
-// keepsAmounts reports whether a policy reads the requests or target utilisations of a kind's objects. A
-// tuning policy also reads the autoscalers of its targets, and restores pods from their templates even for
-// kinds that it no longer selects.
+// keepsAmounts reports whether a policy reads the requests or target utilisations of a kind's objects. A tuning
+// policy also reads the autoscalers of its targets. It also reads kinds that it no longer selects, because it
+// restores pods from the templates of their objects.
 func (s *Snapshot) keepsAmounts(gk schema.GroupKind, p *Policy) bool {
 	if !looksAtAmounts(p.Policy.Policy) {
 		return false

@@ -12,10 +12,10 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// SetCalendar stores a new or changed calendar and compiles again the including calendars and the policies of each. It returns the
-// errors of the calendar.
+// SetCalendar stores a new or changed calendar. It compiles the calendar, the calendars that include it, and the
+// policies that name one of them. It returns the errors of the calendar.
 func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
-	if !c.DeletionTimestamp.IsZero() { // a finalizer must not keep days at hand that their deleter can take away at any moment
+	if !c.DeletionTimestamp.IsZero() { // a user could remove its finalizer, and thus its days, at any moment
 		tx.RemoveCalendar(c.Name)
 		return nil
 	}
@@ -40,8 +40,8 @@ func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	}, at)...)
 }
 
-// Including returns the names of calendars, whether they exist or not, and of all calendars that include one of them, directly or
-// through others.
+// Including returns the given names of calendars, and the names of all calendars that include one of them, directly
+// or through other calendars. The given calendars need not exist.
 func (s *Snapshot) Including(names ...string) sets.Set[string] {
 	all := sets.New(names...)
 	for grown := true; grown; {
@@ -62,7 +62,7 @@ func (s *Snapshot) Days(name string) (timeline.Timeline, bool) {
 	return c.Days, known && len(c.Invalid) == 0
 }
 
-// IsUnreadable reports whether a calendar is there and cannot be read.
+// IsUnreadable reports whether a calendar exists and has errors.
 func (s *Snapshot) IsUnreadable(name string) bool { return len(s.calendars[name].Invalid) > 0 }
 
 // RemoveCalendar removes a deleted calendar.
@@ -74,7 +74,8 @@ func (tx *Tx) RemoveCalendar(name string) {
 	tx.compileCalendars(name)
 }
 
-// SetText stores the value of a key of a ConfigMap, or the reason of its absence, and compiles its calendars again.
+// SetText stores the value of a key of a ConfigMap, or the error of reading it. It compiles the calendars that name
+// the key.
 func (tx *Tx) SetText(key v1alpha1.ConfigMapKey, value string, err error) {
 	old, known := tx.next.texts[key]
 	if known && old.value == value && (err == nil) == (old.err == nil) && (err == nil || err.Error() == old.err.Error()) {
@@ -90,7 +91,7 @@ func (tx *Tx) SetText(key v1alpha1.ConfigMapKey, value string, err error) {
 	tx.compileCalendars(naming...)
 }
 
-// DropTexts forgets the texts without a calendar.
+// DropTexts drops the texts that no calendar names any more.
 func (tx *Tx) DropTexts() {
 	wanted := sets.New(tx.next.Texts()...)
 	for key := range tx.next.texts {
@@ -100,7 +101,8 @@ func (tx *Tx) DropTexts() {
 	}
 }
 
-// compileCalendars compiles calendars and all calendars with includes of them, in the order of includes, and then their policies.
+// compileCalendars compiles the given calendars and all calendars that include them. An included calendar is compiled
+// before the calendar that includes it. The policies that name one of them are compiled last.
 func (tx *Tx) compileCalendars(changed ...string) {
 	affected := tx.next.Including(changed...)
 	left := affected.Clone()

@@ -26,8 +26,8 @@ func onDaysOf(name string, effect v1alpha1.FreezeEffect) (*v1alpha1.ChangeFreeze
 	return f, workload.Policy{Kind: freeze.Kind, Namespace: "shop", Name: "days"}
 }
 
-// A calendar that is included, directly or through others, is guarded like the calendar that a freeze names, and so is one that
-// does not exist yet.
+// A freeze also guards the calendars that its calendar includes, directly or through other calendars, even if they do
+// not exist yet.
 func TestIncludedCalendarsAreGuarded(t *testing.T) {
 	w := world.New(selector.Scope{})
 	f, _ := onDaysOf("a", v1alpha1.EffectFrozen)
@@ -64,8 +64,8 @@ func TestIncludedCalendarsAreGuarded(t *testing.T) {
 	}
 }
 
-// A freeze holds while its calendar is there and cannot be read: after a broken include, a circle, or a file that is gone. It
-// also does after a restart.
+// A freeze stays active while its calendar exists and cannot be read: after a broken include, a circle, or a missing
+// file. It also stays active after a restart.
 func TestAnUnreadableCalendarOpensNoFreeze(t *testing.T) {
 	otherDay := time.Date(2026, 6, 3, 12, 0, 0, 0, time.UTC)
 	key := v1alpha1.ConfigMapKey{Namespace: "ops", Name: "company", Key: "calendar.ics"}
@@ -114,7 +114,8 @@ func TestAnUnreadableCalendarOpensNoFreeze(t *testing.T) {
 	}
 }
 
-// Includes of includes are bounded, because each is asked for its days as often as it is included.
+// The number of includes of includes is limited, because the days of a calendar are read once for each of its
+// includes.
 func TestIncludesAreBounded(t *testing.T) {
 	w := world.New(selector.Scope{})
 	at := time.Date(2026, 6, 3, 12, 0, 0, 0, time.UTC)
@@ -149,7 +150,8 @@ func TestIncludesAreBounded(t *testing.T) {
 	}
 }
 
-// A calendar that is being deleted counts as gone: what its deletion takes away, a finalizer must not keep for a better moment.
+// A calendar that is being deleted counts as deleted. A user could otherwise keep it by a finalizer and remove its
+// days at a chosen moment.
 func TestACalendarBeingDeletedIsGone(t *testing.T) {
 	w := world.New(selector.Scope{})
 	c := including("a", 1)

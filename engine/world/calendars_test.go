@@ -20,7 +20,7 @@ func including(name string, generation int64, names ...string) *v1alpha1.Calenda
 		Spec: v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2026-03-0" + string(rune('0'+len(name)))}}, Include: names}}
 }
 
-// validity lists the calendars with whether they are valid.
+// validity returns the names of calendars, each with its validity.
 func validity(w *world.World, names ...string) (list []string) {
 	for _, name := range names {
 		c, known := w.Snapshot().Calendar(name)
@@ -36,8 +36,8 @@ func validity(w *world.World, names ...string) (list []string) {
 	return list
 }
 
-// Calendars include others, in whatever order they come, change and go; while they include each other in a circle, none of them
-// is valid, and policies that name one of them are not either.
+// Calendars include other calendars and may be added, changed and removed in any order. If calendars include each
+// other in a circle, they are invalid, and so are the policies that name one of them.
 func TestCalendarsIncludeOthers(t *testing.T) {
 	a, bb, ccc := including("a", 1, "bb"), including("bb", 1, "ccc"), including("ccc", 1)
 	set := func(c *v1alpha1.Calendar) func(*world.Tx) { return func(tx *world.Tx) { tx.SetCalendar(c) } }
@@ -82,7 +82,7 @@ func TestCalendarsIncludeOthers(t *testing.T) {
 	}
 }
 
-// A file in a ConfigMap comes, changes and goes without a change of the calendar.
+// A file in a ConfigMap is created, changed and deleted without a change of its calendar.
 func TestFilesOfCalendars(t *testing.T) {
 	key := v1alpha1.ConfigMapKey{Namespace: "ops", Name: "company", Key: "calendar.ics"}
 	c := including("a", 1)

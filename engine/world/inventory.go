@@ -23,7 +23,7 @@ type inventory struct {
 	needs []v1alpha1.Capability
 }
 
-// Adapted implements target.Inventory, in order of the kinds' names.
+// Adapted implements selector.Inventory, in order of the kinds' names.
 func (i inventory) Adapted() []schema.GroupKind {
 	var all []schema.GroupKind
 	for _, a := range i.adapters {
@@ -35,14 +35,14 @@ func (i inventory) Adapted() []schema.GroupKind {
 	return all
 }
 
-// Namespaces implements target.Inventory.
+// Namespaces implements selector.Inventory.
 func (i inventory) Namespaces(yield func(string, workload.Pairs) bool) {
 	if i.namespaces != nil {
 		i.namespaces.Range(func(ns *workload.Object) bool { return yield(ns.Name, ns.Labels) })
 	}
 }
 
-// Objects implements target.Inventory.
+// Objects implements selector.Inventory.
 func (i inventory) Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool) {
 	k := i.kinds[gk]
 	switch {

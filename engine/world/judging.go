@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// judgeBy updates the admission rules of a policy. A policy that was readable once keeps its last readable rule while
-// its spec is the same: the kind it depends on may be unserved for a moment.
+// judgeBy updates the admission rules of a policy. If the policy has become unreadable without a change of its spec,
+// its last readable rule stays, because a kind in the spec may be unserved for a moment.
 func (tx *Tx) judgeBy(id workload.Policy, old, next *Policy, unreadable bool) {
 	if rule := freeze.RuleOf(next.Policy.Policy); rule != nil && !next.Deleting {
 		tx.rules[id] = rule
@@ -35,7 +35,7 @@ func (tx *Tx) stopJudgingBy(id workload.Policy) {
 	}
 }
 
-// commitSet updates the set of rules and exceptions.
+// commitSet updates the set of freezes and exceptions.
 func (tx *Tx) commitSet() {
 	if len(tx.gone)+len(tx.rules)+len(tx.exceptions) == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Objects are the objects of a kind, as a watch keeps them.
+// Objects are the objects of a kind in the memory of a watch.
 type Objects interface {
 	Get(namespace, name string) *workload.Object
 	Range(yield func(*workload.Object) bool)
@@ -23,17 +23,17 @@ type Objects interface {
 	Len() int
 }
 
-// Kind is a kind in use with its objects.
+// Kind is a kind in use, with its objects.
 type Kind struct {
 	*decide.Kind
 	Live *Live
 }
 
-// Live holds the objects of one watch and two indexes of them: objects with ledgers, and autoscalers by scale target. A
-// new watch of the kind gets a new Live, so late events of the old watch cannot be seen.
+// Live holds the objects of one watch and two indexes: the objects with ledgers, and the autoscalers by scale target.
+// A new watch of the kind gets a new Live, so late events of the old watch have no effect.
 //
-// Objects change too often for a transaction per change. So a Snapshot points to its Lives, and each Live has
-// its own lock.
+// Objects change too often for a transaction per change. So a Snapshot points to its Lives, and each Live has its own
+// lock.
 type Live struct {
 	Objects
 	gk schema.GroupKind
@@ -44,23 +44,23 @@ type Live struct {
 	governors governorIndex
 }
 
-// NewLive returns the Live of a watch about to start for an adapter.
+// NewLive returns the Live for a new watch of an adapter's kind.
 func NewLive(a *adapter.Adapter) *Live {
 	return &Live{gk: a.GroupKind(), adapter: a, ledgers: newLedgerIndex(), governors: newGovernorIndex()}
 }
 
 // Effects are the effects of an object's change on other parts.
 type Effects struct {
-	// Targets are the targets to be decided again: the object, and its old and new scale targets as the references name
-	// them (Snapshot.Referent).
+	// Targets are the targets that must be decided again: the object, and its old and new scale targets. A scale target
+	// is spelled as in the object's reference (see Snapshot.Referent).
 	Targets []workload.Ref
 	// Emptied lists the policies that have just lost their last ledger on objects of the kind.
 	Emptied []workload.Policy
-	// FirstOrLast is true if the kind has just got its first ledger or lost its last.
+	// FirstOrLast is true if the kind has just got its first ledger or lost its last ledger.
 	FirstOrLast bool
 }
 
-// Change applies a change of an object. For an addition old is nil, for a deletion cur is nil.
+// Change applies a change of an object. For a new object, old is nil. For a deleted object, cur is nil.
 func (l *Live) Change(old, cur *workload.Object) Effects {
 	obj := cmp.Or(cur, old)
 	ref := workload.Ref{GroupKind: l.gk, Namespace: obj.Namespace, Name: obj.Name}
@@ -72,7 +72,7 @@ func (l *Live) Change(old, cur *workload.Object) Effects {
 	return e
 }
 
-// target returns the scale target of an object; zero: none.
+// target returns the scale target of an object, or the zero Ref if the object has none.
 func (l *Live) target(obj *workload.Object) workload.Ref {
 	if obj == nil || !l.adapter.CanGovern() {
 		return workload.Ref{}
@@ -81,7 +81,7 @@ func (l *Live) target(obj *workload.Object) workload.Ref {
 	return target
 }
 
-// Adapt replaces the adapter for the same objects. Scale targets are read again with the new adapter.
+// Adapt replaces the adapter and keeps the objects. It reads their scale targets again with the new adapter.
 func (l *Live) Adapt(a *adapter.Adapter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +93,8 @@ func (l *Live) Adapt(a *adapter.Adapter) {
 	})
 }
 
-// inherit copies knowledge that only the predecessor has: the policies of ledgers that have become unreadable.
+// inherit copies from the predecessor the policies of ledgers that have become unreadable, because they cannot be
+// read again.
 func (l *Live) inherit(old *Live) {
 	old.mu.RLock()
 	known := maps.Clone(old.ledgers.by)
@@ -175,22 +176,22 @@ func (l *Live) governedBy(ref workload.Ref) workload.Ref {
 	return l.governors.what[ref]
 }
 
-// ledgerIndex maps objects with a ledger to the policies of its entries.
+// ledgerIndex has the policies in the ledger of each object, and the number of objects of each policy.
 type ledgerIndex struct {
 	by       map[workload.Ref][]string
 	byPolicy map[string]int
 }
 
-// unreadable stands for the policies of an unreadable ledger that was never readable before.
+// unreadable is the list of policies for a ledger that was never readable.
 var unreadable = []string{""}
 
 func newLedgerIndex() ledgerIndex {
 	return ledgerIndex{by: map[workload.Ref][]string{}, byPolicy: map[string]int{}}
 }
 
-// update applies the ledger of an object; nil is a deleted object. The ledger of an object being deleted does not
-// count, because nothing needs to be restored there, however long a finalizer keeps the object. An unreadable ledger
-// continues to count for the policies last read from it.
+// update applies the ledger of an object. nil means that the object was deleted. The ledger of an object being
+// deleted does not count, because nothing needs to be restored on it, even if a finalizer keeps the object for long.
+// An unreadable ledger counts for the policies that it named when it was last readable.
 func (x *ledgerIndex) update(ref workload.Ref, obj *workload.Object) (emptied []workload.Policy, firstOrLast bool) {
 	before := len(x.by)
 	switch {
@@ -237,7 +238,7 @@ func (x *ledgerIndex) set(ref workload.Ref, names []string) (emptied []workload.
 	return emptied
 }
 
-// governorIndex maps objects to their autoscalers.
+// governorIndex has the autoscalers of each object (of), and the scale target of each autoscaler (what).
 type governorIndex struct {
 	of   map[workload.Ref]map[workload.Ref]struct{}
 	what map[workload.Ref]workload.Ref
@@ -247,7 +248,8 @@ func newGovernorIndex() governorIndex {
 	return governorIndex{of: map[workload.Ref]map[workload.Ref]struct{}{}, what: map[workload.Ref]workload.Ref{}}
 }
 
-// update sets the scale target of an autoscaler; zero: none. It returns the old and the new scale target.
+// update sets the scale target of an autoscaler. The zero Ref means that it has none. It returns the old and the new
+// scale target.
 func (x *governorIndex) update(governor, target workload.Ref) (touched []workload.Ref) {
 	none := workload.Ref{}
 	before := x.what[governor]

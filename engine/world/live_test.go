@@ -56,7 +56,7 @@ func TestLedgerIndexIsIdempotentAndReportsEmptiedPolicies(t *testing.T) {
 	}
 }
 
-// A finalizer of the object's owner may keep it for ever, with a readable or an unreadable ledger.
+// A finalizer of another controller may keep a deleted object for ever. Its ledger does not count, readable or not.
 func TestLedgersOfDeletedObjectsDoNotCount(t *testing.T) {
 	for _, fault := range []string{"", "not JSON"} {
 		use, live := useKind(t, worldtest.Deployments, "")
@@ -74,7 +74,8 @@ func TestLedgersOfDeletedObjectsDoNotCount(t *testing.T) {
 	}
 }
 
-// The ledger counts for the policies last read from it, also under the next watch.
+// An unreadable ledger counts for the policies that it named when it was last readable, even after the watch was
+// replaced.
 func TestUnreadableLedgersCountForTheirLastKnownPolicies(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")
 	w := world.New(selector.Scope{})
@@ -167,7 +168,7 @@ func TestLateEventsOfAReplacedWatchAreIgnored(t *testing.T) {
 	}
 }
 
-// The new adapter no longer (or newly) reads scale targets of its kind.
+// The new adapter reads the scale targets of a kind that had none before, or no longer reads them.
 func TestAdaptRebuildsTheAutoscalerIndex(t *testing.T) {
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	use, live := useKind(t, worldtest.Autoscalers, "")
@@ -193,7 +194,7 @@ func TestAdaptRebuildsTheAutoscalerIndex(t *testing.T) {
 	}
 }
 
-// The kind is in use all the same.
+// The kind is in use before its watch is in sync.
 func TestAnUnsyncedWatchShowsNoObjects(t *testing.T) {
 	use, live := useKind(t, worldtest.Deployments, "")
 	w := world.New(selector.Scope{})

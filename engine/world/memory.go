@@ -23,11 +23,11 @@ import (
 
 // Lists is a cluster as plain lists.
 type Lists struct {
-	// Scope has the facts about the cluster needed to compile selections.
+	// Scope has facts about the cluster for the compilation of selections.
 	Scope     selector.Scope
 	Adapters  []*v1alpha1.Adapter
 	Calendars []*v1alpha1.Calendar
-	// Texts are the files of calendars that lie in ConfigMaps.
+	// Texts are the files of calendars in ConfigMaps.
 	Texts map[v1alpha1.ConfigMapKey]string
 	// Policies are objects of any policy kind. Their finalizers do not matter.
 	Policies   []policy.Object
@@ -36,20 +36,20 @@ type Lists struct {
 	Recommendations []*v1alpha1.Recommendation
 	// Objects are the targets, as JSON. Objects of kinds without an adapter are left out.
 	Objects [][]byte
-	// Blocked has, by adapter name, the reason why nothing may be written for the adapter's kind.
+	// Blocked has the reason why nothing may be written for a kind, by the name of its adapter.
 	Blocked map[string]string
 	// Own are the objects in which Flyball itself runs.
 	Own []workload.Ref
 }
 
-// Memory is a world in memory without other writers. It decides and simulates without an API server.
+// Memory is a world in memory. It decides and simulates without an API server, and nothing else writes its objects.
 type Memory struct {
 	*Snapshot
 	world *World
 	kinds map[schema.GroupKind]*memoryKind
 }
 
-// memoryKind are the objects of one kind with their JSON.
+// memoryKind has the objects of one kind, projected and as JSON.
 type memoryKind struct {
 	Store
 	adapter *adapter.Adapter
@@ -67,10 +67,10 @@ func newMemoryKind(a *adapter.Adapter, releasing bool) *memoryKind {
 
 var _ decide.Sandbox = (*Memory)(nil)
 
-// NewMemory returns a world of plain lists. The error names the unreadable object.
+// NewMemory returns a world with the objects of plain lists. An error names the unreadable object.
 func NewMemory(in Lists) (*Memory, error) {
 	w := New(in.Scope)
-	w.AuthorsAreAsked() // the API server of the cluster has checked these policies
+	w.AuthorsAreAsked() // the API server has checked the authors of these policies
 	m := &Memory{world: w, kinds: map[schema.GroupKind]*memoryKind{}}
 	var failed error
 	w.Update(func(tx *Tx) {
@@ -112,7 +112,7 @@ func NewMemory(in Lists) (*Memory, error) {
 // Advise stores the tuning advice for a target.
 func (m *Memory) Advise(ref workload.Ref, a *workload.Advice) { m.world.Advise(ref, a) }
 
-// addPolicy stores a policy as if its finalizer were set: deletion does not matter in memory.
+// addPolicy stores a policy and ignores whether it has the finalizer, because nothing deletes policies in memory.
 func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
 	name := obj.GetObjectKind().GroupVersionKind().Kind
 	kind, ok := kinds.Find(name)
@@ -125,7 +125,7 @@ func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
 	return nil
 }
 
-// addKinds puts every kind with an adapter to use, with its objects.
+// addKinds puts the kind of every adapter to use, with its objects.
 func (m *Memory) addKinds(w *World, in Lists) error {
 	for _, a := range in.Adapters {
 		gk := a.Spec.Target.GroupKind()
@@ -167,7 +167,7 @@ func (m *Memory) addObject(raw []byte) error {
 	if k == nil {
 		return nil
 	}
-	if !gjson.GetBytes(raw, "metadata.resourceVersion").Exists() { // a manifest has none, and patches are conditional on it
+	if !gjson.GetBytes(raw, "metadata.resourceVersion").Exists() { // patches need a resourceVersion
 		if raw, err = nextVersion(raw); err != nil {
 			return err
 		}
@@ -190,8 +190,8 @@ func (k *memoryKind) put(obj *workload.Object, raw []byte) {
 	k.live.Change(k.Put(obj), obj)
 }
 
-// Sandbox returns a copy of the world with the current form of the given objects. The copy is cheap, because compiled
-// policies are shared; changes in the copy do not reach the world.
+// Sandbox returns a copy of the world with only the given objects, in their current form. Changes in the copy do not
+// reach the world. The copy is cheap, because both share the compiled policies.
 func (m *Memory) Sandbox(refs []workload.Ref) *Memory {
 	next := *m.Snapshot
 	next.kinds = map[schema.GroupKind]*Kind{}
@@ -209,7 +209,7 @@ func (m *Memory) Sandbox(refs []workload.Ref) *Memory {
 	return c
 }
 
-// World returns the world used by admission: the freezes, adapters and namespaces of the lists.
+// World returns the world for admission, with the freezes, adapters and namespaces of the lists.
 func (m *Memory) World() *World { return m.world }
 
 // BatchOpened implements decide.Sandbox. It reads the policy's status.
@@ -260,7 +260,7 @@ func (m *Memory) EachObject(yield func(workload.Ref)) {
 	}
 }
 
-// Raw returns the current JSON of an object; nil: the object does not exist.
+// Raw returns the current JSON of an object, or nil if the object does not exist.
 func (m *Memory) Raw(ref workload.Ref) []byte {
 	if k := m.kinds[ref.GroupKind]; k != nil {
 		return k.raw[ref]
@@ -303,7 +303,7 @@ func (k *memoryKind) patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	return nextVersion(raw)
 }
 
-// Patched returns an object after one patch: a JSON patch if the patch's type says so, else a merge patch.
+// Patched returns an object after a patch. The patch is a merge patch unless its type is JSON patch.
 func Patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	if p.Type != types.JSONPatchType {
 		return jsonpatch.MergePatch(raw, p.Body)
@@ -335,7 +335,7 @@ func (k *memoryKind) scaled(raw []byte, p *workload.Patch) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
-// SetAt sets a field of an object and creates missing parent objects. It edits the given object and returns it.
+// SetAt sets a field of an object and creates missing parent objects. It changes the given object and returns it.
 func SetAt(obj any, tokens []string, value any) any {
 	if len(tokens) == 0 {
 		return value
@@ -348,8 +348,8 @@ func SetAt(obj any, tokens []string, value any) any {
 	return fields
 }
 
-// nextVersion increments the resourceVersion of an object, in place if possible: parsing the object again would take as
-// long as the patch.
+// nextVersion increments the resourceVersion of an object, in place if possible. Parsing the object again would take
+// as long as the patch.
 func nextVersion(raw []byte) ([]byte, error) {
 	found := gjson.GetBytes(raw, "metadata.resourceVersion")
 	version, _ := strconv.ParseInt(found.Str, 10, 64) // an unparsable version starts at zero again

@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// The objects come from manifests not yet applied, so they have no resourceVersion. One is changed by a merge patch,
-// one by a JSON patch conditional on the version that an API server would set.
+// The objects come from manifests that were not applied yet, so they have no resourceVersion. One object is changed
+// by a merge patch. The other is changed by a JSON patch that is conditional on a resourceVersion.
 func TestSimulationOfManifestsWithoutAResourceVersion(t *testing.T) {
 	m := nightly(t)
 	from := time.Date(2037, 5, 13, 12, 0, 0, 0, time.UTC)
@@ -65,7 +65,7 @@ func nightly(t *testing.T) *world.Memory {
 	return m
 }
 
-// The simulations run in copies of a world with one of its objects: the world and the other copy stay unchanged.
+// Each simulation runs in a copy of the world with one of its objects. The world and the other copy stay unchanged.
 func TestSandboxesAreIndependent(t *testing.T) {
 	m := nightly(t)
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}

@@ -37,11 +37,11 @@ func (f *follower) hear(before, now *world.Snapshot, c *world.Change, published 
 			f.told++
 		}
 	}
-	time.Sleep(10 * time.Microsecond) // so that the next transaction would catch up
+	time.Sleep(10 * time.Microsecond) // gives the next transaction time to overtake this notification
 }
 
-// Transactions come from several goroutines: the notification of a change never overtakes the notification of an
-// earlier change.
+// Transactions run in several goroutines. The notification of a change never overtakes the notification of an earlier
+// change.
 func TestObserversAreNotifiedInTransactionOrder(t *testing.T) {
 	w := world.New(selector.Scope{})
 	f := &follower{t: t}

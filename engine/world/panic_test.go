@@ -47,7 +47,7 @@ func TestAPanickingPolicyStopsNoOtherPolicy(t *testing.T) {
 	}
 }
 
-// A calendar or adapter whose reading panics counts as unreadable. The others are stored in the same transaction.
+// A calendar or adapter whose reading panics counts as unreadable. The other objects of the transaction are stored.
 func TestAPanickingCalendarOrAdapterStopsNoOther(t *testing.T) {
 	const bad, good = "ovens.bakery.example.com", "stoves.bakery.example.com"
 	w := world.New(selector.Scope{})

@@ -17,15 +17,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Policy is a policy object with its compiled form. It is immutable: a change makes a new one.
+// Policy is a policy object with its compiled form. It is immutable: each change creates a new Policy.
 type Policy struct {
 	decide.Policy
 	Kind   policy.Kind
 	Object policy.Object
-	// Secured is true if the object cannot be removed before everything is restored: it has the finalizer or needs
-	// none. A policy not secured keeps the values it has set and makes no other write.
+	// Secured is true if the object stays until everything is restored, because it has the finalizer or needs none. A
+	// policy that is not secured keeps the values it has set and makes no other write.
 	Secured bool
-	// Refused is the reason why the finalizer could not be added to the object; empty: no obstacle.
+	// Refused is the reason why the finalizer could not be added to the object. Empty means that no attempt has failed.
 	Refused string
 	// Calendars are the names of the calendars used by the object.
 	Calendars []string
@@ -39,8 +39,8 @@ func (p *Policy) mayTouch(gk schema.GroupKind) bool {
 	return p.Target.MatchesKind(gk)
 }
 
-// decidesAlike reports whether two forms of an object lead to the same decisions. They may differ in status,
-// for example.
+// decidesAlike reports whether two forms of an object lead to the same decisions. They may still differ, for example
+// in their status.
 func decidesAlike(a, b policy.Object, kind policy.Kind) bool {
 	return sameSpec(a, b) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && isSecured(kind, a) == isSecured(kind, b) &&
 		a.GetDeletionTimestamp().IsZero() == b.GetDeletionTimestamp().IsZero()
@@ -50,13 +50,13 @@ func sameSpec(a, b policy.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetGeneration() == b.GetGeneration()
 }
 
-// isSecured reports whether an object cannot be removed before everything is restored. An object being deleted counts
-// as secured: only its controller removes the finalizer.
+// isSecured reports whether an object stays until everything is restored. An object being deleted counts as secured,
+// because only its controller removes the finalizer.
 func isSecured(kind policy.Kind, obj policy.Object) bool {
 	return !obj.GetDeletionTimestamp().IsZero() || !kind.NeedsFinalizer(obj) || slices.Contains(obj.GetFinalizers(), v1alpha1.FinalizerRestore)
 }
 
-// withoutFinalizer returns a policy's form for an object without the finalizer. Like a broken policy, it keeps the
+// withoutFinalizer returns the form of a policy whose object lacks the finalizer. Like a broken policy, it keeps the
 // values it has set.
 func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 	broken := policy.Broken(p.ID, field.ErrorList{field.InternalError(field.NewPath("metadata", "finalizers"), errors.New(why))})
@@ -69,7 +69,7 @@ func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 type policyIndex struct {
 	all   map[workload.Policy]*Policy
 	index selector.Index[*Policy]
-	// keys counts, by annotation key, the policies that read or set the annotation.
+	// keys has the number of policies that read or set an annotation, by annotation key.
 	keys map[string]int
 }
 
@@ -77,7 +77,7 @@ func newPolicyIndex() policyIndex {
 	return policyIndex{all: map[workload.Policy]*Policy{}, keys: map[string]int{}}
 }
 
-// FiledUnder implements target.Filed.
+// FiledUnder implements selector.Filed.
 func (p *Policy) FiledUnder() []*selector.Selector {
 	if s := p.Selection(); s != p.Target {
 		return []*selector.Selector{p.Target, s}
@@ -85,16 +85,16 @@ func (p *Policy) FiledUnder() []*selector.Selector {
 	return []*selector.Selector{p.Target}
 }
 
-// FiledAs implements target.Filed.
+// FiledAs implements selector.Filed.
 func (p *Policy) FiledAs() workload.Policy { return p.ID }
 
-// FiledUntil implements target.Filed: no policy is over, because it has claims until it is gone.
+// FiledUntil implements selector.Filed. A policy never expires, because it has claims until it is deleted.
 func (p *Policy) FiledUntil() int64 { return math.MaxInt64 }
 
-// policyEditor changes a policyIndex not yet published. It copies each map before its first change.
+// policyEditor changes a policyIndex that is not published yet. It copies the maps before the first change.
 type policyEditor struct {
 	policyIndex
-	editor *selector.Editor[*Policy] // nil: nothing has changed
+	editor *selector.Editor[*Policy] // nil before the first change
 }
 
 func edit(x policyIndex) *policyEditor { return &policyEditor{policyIndex: x} }
@@ -132,14 +132,14 @@ func (e *policyEditor) done() policyIndex {
 	return e.policyIndex
 }
 
-// amountsKey stands for requests and target utilisations among the counted annotation keys. No annotation key
-// contains a space.
+// amountsKey is the entry for requests and target utilisations in policyIndex.keys. It has spaces, so it differs from
+// every annotation key.
 const amountsKey = "requests and utilisation"
 
-// readyKey stands for the fields by which objects have settled, likewise.
+// readyKey is the entry in policyIndex.keys for the fields that show whether an object has settled.
 const readyKey = "ready predicates"
 
-// count adds to the counts of a policy's annotation keys.
+// count adds by to the count of each annotation key of a policy.
 func (e *policyEditor) count(p *Policy, by int) {
 	all := [][]string{p.Target.AnnotationKeys(), p.Template().AnnotationKeys(), p.SetAnnotations}
 	if looksAtAmounts(p.Policy.Policy) {

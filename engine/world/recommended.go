@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// adviseBy stores the advice in a Recommendation. A Recommendation without numbers is ignored: nothing has
+// adviseBy stores the advice in a Recommendation. A Recommendation without numbers is ignored, because nothing has
 // been learnt yet.
 func (m *Memory) adviseBy(r *v1alpha1.Recommendation) {
 	st := &r.Status

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// A snapshot without references is collected, and with it every replaced form of a policy. Otherwise the manager's
+// A snapshot without references is collected, together with every replaced form of a policy. Otherwise the manager's
 // memory would grow with each edit.
 func TestOldSnapshotsAreCollected(t *testing.T) {
 	w := world.New(world.Scope("flyball-system", nil))

@@ -23,7 +23,7 @@ import (
 type Snapshot struct {
 	policies  policyIndex
 	calendars map[string]Calendar
-	// texts are the files of calendars that lie in ConfigMaps.
+	// texts are the files of calendars in ConfigMaps.
 	texts map[v1alpha1.ConfigMapKey]text
 	kinds map[schema.GroupKind]*Kind
 	// governing are the kinds in use whose objects can be autoscalers, in order of their names.
@@ -34,7 +34,7 @@ type Snapshot struct {
 	loaded     bool
 	// leaving is true while pods changed in place may still have to be restored although no tuning policy is left.
 	leaving bool
-	// advice is the tuning advice of targets; all snapshots share it.
+	// advice is the tuning advice of targets. All snapshots share it.
 	advice *advice
 	// own are the objects in which Flyball itself runs.
 	own sets.Set[workload.Ref]
@@ -43,23 +43,23 @@ type Snapshot struct {
 // Calendar is a Calendar object.
 type Calendar struct {
 	when.CompiledCalendar
-	// Generation is that of the spec.
+	// Generation is the generation of the compiled spec.
 	Generation int64
-	// Invalid are the errors of the spec and of what it names.
+	// Invalid are the errors of the spec, of included calendars and of the file.
 	Invalid field.ErrorList
 
 	object *v1alpha1.Calendar
-	// revision identifies the form of the object.
+	// revision changes with every edit of the spec, and with the recreation of the object.
 	revision string
 }
 
-// text is the value of a key of a ConfigMap, or why there is none.
+// text is the value of a key of a ConfigMap, or the error of reading it.
 type text struct {
 	value string
 	err   error
 }
 
-// Calendar returns a Calendar object; false: there is none.
+// Calendar returns a Calendar object, or false if it does not exist.
 func (s *Snapshot) Calendar(name string) (Calendar, bool) {
 	c, ok := s.calendars[name]
 	return c, ok
@@ -86,7 +86,7 @@ func (s *Snapshot) Texts() []v1alpha1.ConfigMapKey {
 	})
 }
 
-// Text returns the value of a key of a ConfigMap as it was read last; false: it has not been read.
+// Text returns the last known value of a key of a ConfigMap. known is false if the key has not been read.
 func (s *Snapshot) Text(key v1alpha1.ConfigMapKey) (value string, known bool) {
 	found, known := s.texts[key]
 	return found.value, known
@@ -102,28 +102,28 @@ func textOf(c *v1alpha1.Calendar) *v1alpha1.ConfigMapKey {
 // Adapter is an Adapter object, whether its kind is in use or not.
 type Adapter struct {
 	schema.GroupKind
-	// Compiled classifies changes. It is the last form that compiled; nil: none did.
+	// Compiled classifies changes. It is the last form that compiled, or nil if no form has compiled.
 	Compiled *adapter.Adapter
 	// Sleeps is true if objects of the kind can be put to sleep.
 	Sleeps bool
-	// Serving is the state of the kind on the API server.
+	// Serving says whether the API server serves the kind.
 	Serving Serving
 	// Deleting is true if the object is being deleted.
 	Deleting bool
-	// revision identifies the form of the object.
+	// revision changes with every edit of the spec, and with the recreation of the object.
 	revision string
 }
 
-// Serving is the state of an adapter's kind on the API server.
+// Serving says whether the API server serves an adapter's kind.
 type Serving uint8
 
-// States of serving.
+// Values of Serving.
 const (
-	// MayBeServed: the API server serves the kind, or its state is not known yet.
+	// MayBeServed means that the API server serves the kind, or that this is not known yet.
 	MayBeServed Serving = iota
-	// OtherVersions: the API server serves the kind, but in none of the adapter's versions.
+	// OtherVersions means that the API server serves the kind, but in none of the adapter's versions.
 	OtherVersions
-	// NotServed: the API server serves the kind in no version.
+	// NotServed means that the API server does not serve the kind in any version.
 	NotServed
 )
 
@@ -149,11 +149,11 @@ func (s *Snapshot) Kind(gk schema.GroupKind) *decide.Kind {
 	return nil
 }
 
-// InUse returns a kind in use with its objects; nil: not in use.
+// InUse returns a kind in use with its objects, or nil if the kind is not in use.
 func (s *Snapshot) InUse(gk schema.GroupKind) *Kind { return s.kinds[gk] }
 
-// IsSettled reports whether the objects of a kind to work on are known: all of them are read, or the kind has no
-// adapter. A kind with an adapter not in use is unsettled, because it may come into use soon.
+// IsSettled reports whether all objects of a kind are known, or the kind has no adapter. A kind that has an adapter
+// and is not in use is not settled, because it may come into use soon.
 func (s *Snapshot) IsSettled(gk schema.GroupKind) bool {
 	if k := s.InUse(gk); k != nil {
 		return k.Live.HasSynced()
@@ -162,7 +162,7 @@ func (s *Snapshot) IsSettled(gk schema.GroupKind) bool {
 	return !adapted
 }
 
-// Serves reports whether the snapshot uses this Live for its kind.
+// Serves reports whether the snapshot uses the given Live for its kind.
 func (s *Snapshot) Serves(l *Live) bool {
 	k := s.kinds[l.gk]
 	return k != nil && k.Live == l
@@ -198,7 +198,7 @@ func (s *Snapshot) Adapts(gk schema.GroupKind) bool {
 // Adapters returns the Adapter objects by resource. The caller must not change the map.
 func (s *Snapshot) Adapters() map[schema.GroupResource]*Adapter { return s.adapters }
 
-// AdaptedKind returns the properties of a kind by its adapter, in use or not.
+// AdaptedKind returns the properties of a kind from its adapter. The kind need not be in use.
 func (s *Snapshot) AdaptedKind(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 	for _, a := range s.adapters {
 		if a.GroupKind == gk && a.Compiled != nil {
@@ -252,9 +252,9 @@ func (s *Snapshot) Governors(ref workload.Ref) []workload.Ref {
 	return all
 }
 
-// deleteControlled removes from a list of autoscalers each autoscaler controlled by another of them, such as the
-// autoscaler generated by KEDA for a ScaledObject. Its owner would undo writes to it, so the owner is the lever. The
-// list is edited.
+// deleteControlled removes from a list of autoscalers each autoscaler that is controlled by another autoscaler of the
+// list, such as the autoscaler that KEDA generates for a ScaledObject. The controlling autoscaler would undo writes
+// to the other, so Flyball writes the controlling one. The list is edited in place.
 func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
 	before := slices.Clone(all)
 	return slices.DeleteFunc(all, func(g workload.Ref) bool {
@@ -272,8 +272,8 @@ func (s *Snapshot) EachPolicyFor(gk schema.GroupKind, obj *workload.Object, name
 	}
 }
 
-// EachPolicy yields the policies that can reach a namespace, in no order. For the empty namespace (cluster-scoped objects) it
-// yields all policies. It looks at every policy.
+// EachPolicy yields the policies that can reach a namespace, in no order. For the empty namespace (cluster-scoped
+// objects) it yields all policies. It takes time in proportion to the number of all policies.
 func (s *Snapshot) EachPolicy(namespace string, yield func(*decide.Policy)) {
 	for _, p := range s.policies.all {
 		if namespace == "" || p.Selection().MayReach(namespace) || p.Target.MayReach(namespace) {
@@ -290,7 +290,7 @@ func (s *Snapshot) Policy(id workload.Policy) *decide.Policy {
 	return nil
 }
 
-// Find returns a policy with its object; nil: no policy of this name.
+// Find returns a policy with its object, or nil if there is no policy of this name.
 func (s *Snapshot) Find(id workload.Policy) *Policy { return s.policies.all[id] }
 
 // Policies yields every policy, in no order.
@@ -298,7 +298,8 @@ func (s *Snapshot) Policies(yield func(*Policy) bool) {
 	maps.Values(s.policies.all)(yield)
 }
 
-// HasBroken reports whether an unreadable policy, accepted by the function of, may have claims in a namespace.
+// HasBroken reports whether a broken policy may have claims in a namespace. It counts only the policies for which the
+// function of returns true.
 func (s *Snapshot) HasBroken(namespace string, of func(*Policy) bool) bool {
 	for p := range s.Policies {
 		if p.IsBroken() && !p.Deleting && (p.ID.Namespace == "" || p.ID.Namespace == namespace) && of(p) {
@@ -358,7 +359,7 @@ func (s *Snapshot) EachLedgerOf(id workload.Policy, yield func(workload.Ref)) {
 	}
 }
 
-// EachTarget yields the objects that a policy selects or has changed. An object may come twice.
+// EachTarget yields the objects that a policy selects or has changed. It may yield an object twice.
 func (s *Snapshot) EachTarget(p *Policy, yield func(workload.Ref)) {
 	s.EachLedgerOf(p.ID, yield)
 	for _, k := range s.kinds {
@@ -378,7 +379,7 @@ func (s *Snapshot) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.O
 	}
 }
 
-// Selects reports whether a policy selects any object of a kind in use.
+// Selects reports whether a policy selects at least one object of a kind in use.
 func (s *Snapshot) Selects(p *policy.Policy, k *Kind) bool {
 	found := false
 	s.eachSelected(p, k, func(*workload.Object) { found = true })
@@ -419,8 +420,8 @@ func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	}
 }
 
-// Keys returns the annotation keys and amounts that policies read or set on objects of a kind, in addition to the
-// fields read by the adapter.
+// Keys returns the annotation keys that policies read or set on objects of a kind, and whether they read other
+// fields, such as requests. The watch must keep these in addition to the fields read by the adapter.
 func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 	var keys adapter.Keys
 	for _, p := range s.policies.all {

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Readers look while transactions add and remove two policies together.
+// Readers read snapshots while each transaction adds or removes two policies together.
 func TestReadersSeeWholeTransactions(t *testing.T) {
 	w := world.New(selector.Scope{})
 	a, b := nights(), nights()
@@ -73,7 +73,7 @@ func TestPolicyIndexEqualsAPlainMap(t *testing.T) {
 	spaces := []string{"shop", "bank", "post"}
 	rapid.Check(t, func(t *rapid.T) {
 		w := world.New(selector.Scope{})
-		model := map[workload.Policy][]string{} // the namespaces named by each policy; none: any
+		model := map[workload.Policy][]string{} // the namespaces named by each policy; no names mean every namespace
 		reached := func(s *world.Snapshot, namespace string) (names []string) {
 			s.EachPolicy(namespace, func(p *decide.Policy) { names = append(names, p.ID.String()) })
 			slices.Sort(names)

@@ -8,13 +8,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Store keeps objects of a kind in memory, for worlds without an API server. The zero Store is empty and in sync.
+// Store keeps objects of a kind in memory, for worlds without an API server. The zero Store is empty and counts as in
+// sync.
 type Store struct {
 	mu      sync.RWMutex
 	objects map[[2]string]*workload.Object
 }
 
-// Put adds or replaces an object and returns its former version; nil: absent.
+// Put adds or replaces an object. It returns the former version, or nil if there was none.
 func (s *Store) Put(obj *workload.Object) (old *workload.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +27,7 @@ func (s *Store) Put(obj *workload.Object) (old *workload.Object) {
 	return old
 }
 
-// Remove removes an object and returns it; nil: absent.
+// Remove removes an object and returns it, or nil if it did not exist.
 func (s *Store) Remove(namespace, name string) (old *workload.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +44,7 @@ func (s *Store) Get(namespace, name string) *workload.Object {
 	return s.objects[[2]string{namespace, name}]
 }
 
-// Range implements Objects. No lock is held while it yields.
+// Range implements Objects. It holds no lock while it yields.
 func (s *Store) Range(yield func(*workload.Object) bool) {
 	s.mu.RLock()
 	all := slices.Collect(maps.Values(s.objects))

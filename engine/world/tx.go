@@ -25,9 +25,9 @@ import (
 type Change struct {
 	// Policies has one element for each policy that was added, removed or changed.
 	Policies []PolicyChange
-	// Kinds lists the kinds newly in use and the kinds with a changed use: all their objects are affected.
+	// Kinds lists the kinds that are newly in use or in use in a different way. All their objects are affected.
 	Kinds []schema.GroupKind
-	// Dropped lists the kinds no longer in use, with their former objects.
+	// Dropped lists the kinds that are no longer in use, with their former objects.
 	Dropped []*Kind
 	// Calendars lists the calendars that were compiled, or that are used by more or fewer policies than before.
 	Calendars []string
@@ -37,13 +37,14 @@ type Change struct {
 	Keys bool
 }
 
-// PolicyChange is a policy before and after a transaction; nil if absent.
+// PolicyChange is a policy before and after a transaction. Old is nil for a new policy. New is nil for a removed
+// policy.
 type PolicyChange struct {
 	ID       workload.Policy
 	Old, New *Policy
 }
 
-// Tx is a transaction. It must not be used after Update has returned.
+// Tx is a transaction of World.Update. It must not be used after Update has returned.
 type Tx struct {
 	scope        selector.Scope
 	read         readers
@@ -52,11 +53,11 @@ type Tx struct {
 	next         Snapshot
 	policies     *policyEditor
 	change       Change
-	// touched holds the policies as they were before the transaction.
+	// touched holds the state of the touched policies before the transaction.
 	touched map[workload.Policy]*Policy
 	// compiled holds the names of the calendars that were compiled in this transaction.
 	compiled map[string]bool
-	// At the end of the transaction, rules and exceptions are added to the set and gone are removed.
+	// rules and exceptions are added to the set at the end of the transaction. The policies in gone are removed from it.
 	rules      map[workload.Policy]*freeze.Rule
 	exceptions map[workload.Policy]*freeze.Exception
 	gone       sets.Set[workload.Policy]
@@ -102,8 +103,8 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	}
 	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) || tx.before.leaving != tx.next.leaving ||
 		!slices.Equal(tx.before.set.AnnotationKeys(), tx.next.set.AnnotationKeys())
-	// The copies keep the transaction from being referenced: by its field before it would hold every earlier
-	// snapshot in memory.
+	// The result must not point into the transaction. Otherwise it would keep the field before, and thus every earlier
+	// snapshot, in memory.
 	next, change := tx.next, tx.change
 	return &next, &change
 }
@@ -124,8 +125,8 @@ func sameKeys(a, b map[string]int) bool {
 	return len(a) == len(b)
 }
 
-// SetPolicy stores a new or changed policy object. If nothing relevant to decisions has changed, the newer object
-// simply replaces the older.
+// SetPolicy stores a new or changed policy object. If nothing that matters for decisions has changed, it only
+// replaces the object.
 func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
 	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	old := tx.policies.all[id]
@@ -138,14 +139,14 @@ func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
 			return
 		}
 		if !isSecured(kind, obj) {
-			refused = old.Refused // the finalizer is not there yet
+			refused = old.Refused // the finalizer is still missing
 		}
 	}
 	tx.setPolicy(kind, obj, refused)
 }
 
-// RefuseFinalizer records why the finalizer could not be added to a policy object. The next form of the object
-// clears the record.
+// RefuseFinalizer records why the finalizer could not be added to a policy object. The next change of the object that
+// matters for decisions clears the record.
 func (tx *Tx) RefuseFinalizer(id workload.Policy, why string) {
 	if p := tx.policies.all[id]; p != nil && !isSecured(p.Kind, p.Object) {
 		tx.setPolicy(p.Kind, p.Object, fmt.Sprintf("nothing is changed while the finalizer %s cannot be put on this policy: %s",
@@ -153,8 +154,8 @@ func (tx *Tx) RefuseFinalizer(id workload.Policy, why string) {
 	}
 }
 
-// setPolicy compiles and stores a policy object. The text refused is the reason why the finalizer could not be added;
-// empty: no known reason.
+// setPolicy compiles and stores a policy object. refused is the reason why the finalizer could not be added. Empty
+// means that no reason is known.
 func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	old := tx.policies.all[id]
@@ -170,7 +171,7 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	}
 	tx.judgeBy(id, old, next, len(errs) > 0)
 	if !next.Secured && refused == "" && old != nil && old.Secured && old.Object.GetUID() == obj.GetUID() {
-		next.Secured = true // somebody removed the finalizer; the policy's controller adds it again or reports the failure
+		next.Secured = true // a user removed the finalizer; the policy's controller adds it again or reports the failure
 	}
 	if !next.Secured && !compiled.IsBroken() {
 		next.Policy.Policy = withoutFinalizer(compiled, cmp.Or(refused, "the finalizer is about to be put on this policy"))
@@ -178,7 +179,7 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 	tx.policies.put(next)
 }
 
-// compileSafely compiles an object. A panic makes this policy unreadable and does not stop other policies.
+// compileSafely compiles a policy object. After a panic only this policy is unreadable.
 func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx policy.Context) (compiled *policy.Policy,
 	errs field.ErrorList) {
 	if fault := safely(func() { compiled, errs = kind.Compile(obj, ctx) }); fault != nil {
@@ -188,7 +189,7 @@ func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx 
 	return compiled, errs
 }
 
-// safely reads a spec. It returns a panic as a fault of that spec; nil: no panic.
+// safely calls a function that reads a spec. It returns a panic as a fault of the spec, or nil if there was no panic.
 func safely(read func()) (fault *field.Error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -206,18 +207,18 @@ func (tx *Tx) RemovePolicy(id workload.Policy) {
 	tx.stopJudgingBy(id)
 }
 
-// SetOwn stores the objects in which Flyball itself runs. Observers are not notified: the call comes before work on
-// targets begins.
+// SetOwn stores the objects in which Flyball itself runs. It is called before the work on targets begins, so
+// observers are not notified.
 func (tx *Tx) SetOwn(refs []workload.Ref) { tx.next.own = sets.New(refs...) }
 
-// touch remembers a policy's form from before the transaction.
+// touch stores the state of a policy before the transaction.
 func (tx *Tx) touch(id workload.Policy) {
 	if _, again := tx.touched[id]; !again {
 		tx.touched[id] = tx.policies.all[id]
 	}
 }
 
-// context returns the context of compilation: the state as changed by the transaction so far.
+// context returns the context for compilation, with all changes made by the transaction so far.
 func (tx *Tx) context() policy.Context {
 	return policy.Context{
 		Stored:    true,
@@ -234,7 +235,7 @@ func (tx *Tx) context() policy.Context {
 	}
 }
 
-// recompile compiles the picked policies again.
+// recompile compiles again the policies for which the function pick returns true.
 func (tx *Tx) recompile(pick func(*Policy) bool) {
 	var again []*Policy
 	for _, p := range tx.policies.all {
@@ -252,8 +253,8 @@ func revisionOf(uid types.UID, generation int64) string { return fmt.Sprintf("%s
 // SetNamespaces sets the store of namespaces.
 func (tx *Tx) SetNamespaces(objects Objects) { tx.next.namespaces = objects }
 
-// SetAdapter stores a new or changed Adapter object; serving is the state of the kind on the API server. Unreadable
-// policies are compiled again, because the kind may have been the missing part.
+// SetAdapter stores a new or changed Adapter object. serving says whether the API server serves its kind. Unreadable
+// policies are compiled again, because they may have lacked this adapter.
 func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, serving Serving) {
 	resource := schema.ParseGroupResource(a.Name)
 	next := &Adapter{GroupKind: a.Spec.Target.GroupKind(), Serving: serving,
@@ -271,7 +272,7 @@ func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, serving Serving) {
 		next.Compiled = compiled
 	}
 	next.Sleeps = len(a.Spec.Scale)+len(a.Spec.Suspend) > 0
-	tx.change.Judging = true // adapters classify changes for admission
+	tx.change.Judging = true // the adapter decides which changes admission judges
 	tx.next.adapters[resource] = next
 	tx.recompile(func(p *Policy) bool { return p.Secured && p.IsBroken() })
 }
@@ -282,7 +283,7 @@ func (tx *Tx) RemoveAdapter(name string) {
 	delete(tx.next.adapters, schema.ParseGroupResource(name))
 }
 
-// UseKind puts a kind to use and replaces its older form. Policies that depend on the kind are compiled again.
+// UseKind puts a kind to use, or replaces its current form. Policies that depend on the kind are compiled again.
 func (tx *Tx) UseKind(k *Kind) {
 	old := tx.next.kinds[k.GroupKind]
 	if old != nil && old.Live != k.Live {
@@ -294,7 +295,7 @@ func (tx *Tx) UseKind(k *Kind) {
 	})
 }
 
-// BlockKind stops new writes for a kind whose adapter has become unusable. Sleeping targets keep sleeping and keep
+// BlockKind stops new writes for a kind whose adapter has become unusable. Sleeping targets stay asleep and keep
 // their ledgers.
 func (tx *Tx) BlockKind(gk schema.GroupKind, adapterName, why string) {
 	if k := tx.kindOf(gk, adapterName); k != nil && k.Blocked != why {
@@ -304,7 +305,7 @@ func (tx *Tx) BlockKind(gk schema.GroupKind, adapterName, why string) {
 	}
 }
 
-// ReleaseKind restores everything on a kind whose Adapter object is being deleted.
+// ReleaseKind marks a kind whose Adapter object is being deleted, so that all its objects are restored.
 func (tx *Tx) ReleaseKind(gk schema.GroupKind, adapterName string) {
 	if k := tx.kindOf(gk, adapterName); k != nil && !k.Releasing {
 		next := *k.Kind
@@ -313,8 +314,8 @@ func (tx *Tx) ReleaseKind(gk schema.GroupKind, adapterName string) {
 	}
 }
 
-// kindOf returns the kind in use with an adapter of the given name; nil: no such kind, or another adapter now
-// serves the kind.
+// kindOf returns the kind in use with an adapter of the given name. It returns nil if the kind is not in use or has a
+// different adapter by now.
 func (tx *Tx) kindOf(gk schema.GroupKind, adapterName string) *Kind {
 	if k := tx.next.kinds[gk]; k != nil && k.Adapter.Name() == adapterName {
 		return k

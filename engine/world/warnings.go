@@ -10,8 +10,9 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// Warnings returns the parts of a policy that probably do not mean what its author wants, from an instant on. The
-// policy compiles except for its calendars. No warning is a reason for refusal: the missing object may be created soon.
+// Warnings returns texts about parts of a policy that probably do not have the intended effect, from an instant on.
+// The policy must compile apart from its calendars. A warning is no reason for a refusal, because a missing object
+// may be created soon.
 func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time) []string {
 	var all []string
 	rule := freeze.RuleOf(p)

@@ -1,9 +1,9 @@
 // Package world holds the live state used by decisions: policies, calendars, kinds in use, adapters, namespaces and
-// freezes. It is an immutable Snapshot behind one pointer.
+// freezes. The state is an immutable Snapshot behind one pointer.
 //
-// A change is a transaction: it compiles against the state about to be published, publishes all changes at once, and
-// returns the affected targets. One transaction runs at a time, and readers take no lock. The objects themselves stay
-// in the stores of their watches; see Live.
+// A change is a transaction. It compiles objects against the state that it is about to publish, publishes all changes
+// at once, and returns the affected targets. One transaction runs at a time, and readers take no lock. The objects
+// themselves stay in the stores of their watches (see Live).
 //
 // Decisions (docs/decisions): 0025.
 package world
@@ -27,8 +27,8 @@ import (
 // errNotLoaded is the reason why a replica returns no verdicts yet.
 var errNotLoaded = errors.New("the freeze policies have not been read yet")
 
-// Observer is notified of changes of a World. Calls come one at a time, in the order of the transactions. They must not
-// wait for the network and must not change the World.
+// Observer is notified of changes of a World. The calls come one at a time, in the order of the transactions. The
+// methods must not wait for the network and must not change the World.
 type Observer interface {
 	// AfterPublish is called after the change is published.
 	AfterPublish(now *Snapshot, c *Change)
@@ -47,26 +47,26 @@ type World struct {
 	current atomic.Pointer[Snapshot]
 	loaded  chan struct{}
 	read    readers
-	// authorsAsked is the field of this name in policy.Context.
+	// authorsAsked is the value of the same field in policy.Context.
 	authorsAsked bool
 
-	// writing serializes transactions; it guards the fields below.
+	// writing serializes transactions. It guards the fields below.
 	writing   sync.Mutex
 	observers []Observer
 	// listeners are notified after each change of an input of admission verdicts.
 	listeners []chan struct{}
 }
 
-// New returns an empty World. The scope has the facts about the cluster needed to compile selections; see the
-// function Scope.
+// New returns an empty World. scope has facts about the cluster for the compilation of selections (see the function
+// Scope).
 func New(scope selector.Scope) *World {
 	w := &World{scope: scope, loaded: make(chan struct{}), read: readers{calendar: when.Calendar, adapter: adapter.Compile}}
 	w.current.Store(emptySnapshot())
 	return w
 }
 
-// Scope returns the facts about the cluster needed to compile selections: the namespaces reached only by selectors
-// naming them (Flyball's own among them), and the cluster-scoped kinds.
+// Scope returns the facts about the cluster for the compilation of selections. They are the namespaces that only
+// selectors with their name reach, such as Flyball's own, and the cluster-scoped kinds.
 func Scope(namespace string, clusterScoped func(schema.GroupKind) bool) selector.Scope {
 	protected := sets.New("kube-system", "kube-public", "kube-node-lease")
 	if namespace != "" {
@@ -78,7 +78,7 @@ func Scope(namespace string, clusterScoped func(schema.GroupKind) bool) selector
 // Scope returns the scope given to New.
 func (w *World) Scope() selector.Scope { return w.scope }
 
-// AuthorsAreAsked records that the API server checks the rights of a policy's author. It must be called before the
+// AuthorsAreAsked records that the webhook checks the rights of the authors of policies. It must be called before the
 // first Update.
 func (w *World) AuthorsAreAsked() { w.authorsAsked = true }
 
@@ -92,7 +92,7 @@ func (w *World) Observe(o Observer) {
 	w.observers = append(w.observers, o)
 }
 
-// Update runs a transaction and publishes the result. It returns the differences.
+// Update runs a transaction, publishes the result and returns the differences.
 func (w *World) Update(run func(*Tx)) *Change {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -116,7 +116,7 @@ func (w *World) Update(run func(*Tx)) *Change {
 	return change
 }
 
-// MarkLoaded records that all objects existing at the start have been read: verdicts are given from now on.
+// MarkLoaded records that all objects that existed at the start have been read. From now on the world gives verdicts.
 func (w *World) MarkLoaded() {
 	w.Update(func(tx *Tx) { tx.next.loaded = true; tx.change.Judging = true })
 	close(w.loaded)
@@ -154,7 +154,8 @@ func (w *World) notifyListeners() {
 // Set returns the current freezes and exceptions.
 func (w *World) Set() *freeze.Set { return w.Snapshot().set }
 
-// Adapter returns the adapter that classifies the changes of a resource; nil: changes of the resource are not judged.
+// Adapter returns the adapter that classifies the changes of a resource, or nil if changes of the resource are not
+// judged.
 func (w *World) Adapter(resource schema.GroupResource) *adapter.Adapter {
 	if a := w.Snapshot().adapters[resource]; a != nil {
 		return a.Compiled
@@ -162,7 +163,7 @@ func (w *World) Adapter(resource schema.GroupResource) *adapter.Adapter {
 	return nil
 }
 
-// Resource returns the API server's resource for the kind of a reference; false: the kind has no adapter.
+// Resource returns the API server's resource for the kind of a reference, or false if the kind has no adapter.
 func (w *World) Resource(kind schema.GroupKind) (schema.GroupVersionResource, bool) {
 	s := w.Snapshot()
 	kind = s.Referent(workload.Ref{GroupKind: kind}).GroupKind
@@ -177,7 +178,8 @@ func (w *World) Resource(kind schema.GroupKind) (schema.GroupVersionResource, bo
 	return schema.GroupVersionResource{}, false
 }
 
-// EachAdapter yields every compiled adapter with its resource, served or not, in no order.
+// EachAdapter yields every compiled adapter with its resource, in no order. It includes adapters whose kind is not
+// served.
 func (w *World) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) bool) {
 	for resource, a := range w.Snapshot().adapters {
 		if a.Compiled != nil && !yield(resource, a.Compiled) {
@@ -186,8 +188,8 @@ func (w *World) EachAdapter(yield func(schema.GroupResource, *adapter.Adapter) b
 	}
 }
 
-// Namespace returns the label sets of a namespace and whether it is being deleted; known is false if the namespace has
-// not been read.
+// Namespace returns the label sets of a namespace and whether it is being deleted. known is false if the namespace
+// has not been read.
 func (w *World) Namespace(name string) (labels []workload.Pairs, terminating, known bool) {
 	ns := w.Snapshot().Namespace(name)
 	if ns.Unknown {

@@ -78,7 +78,8 @@ func useKind(t testing.TB, name, version string) (func(*world.Tx), *world.Live) 
 	return func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: live}) }, live
 }
 
-// permuted runs steps in every order, in one transaction and one after another, each in a World of its own.
+// permuted runs steps in every order. It runs each order once in a single transaction, and once with a transaction
+// for each step, each time in a new World.
 func permuted(t *testing.T, steps []func(*world.Tx), check func(t *testing.T, w *world.World)) {
 	var orders func(done, left []int)
 	orders = func(done, left []int) {
@@ -191,7 +192,7 @@ func TestPolicyAndAdapterMayArriveInAnyOrder(t *testing.T) {
 	permuted(t, []func(*world.Tx){set, func(tx *world.Tx) { old(tx); current(tx) }}, func(t *testing.T, w *world.World) { valid(t, w, id) })
 }
 
-// A policy and its calendar arrive at the same time, again and again.
+// A policy and its calendar are added at the same time, again and again.
 func TestConcurrentTransactions(t *testing.T) {
 	s := nights("holidays")
 	for range 200 {
