@@ -47,10 +47,10 @@ func TestWhatIsKeptOfATargetThatIsNotTunedAnyMore(t *testing.T) {
 	const before, learnt = "before", "learnt"
 	for _, tc := range []struct {
 		reason       string
-		adapter      string // there, going or gone
-		deleting     bool   // of the policy
+		adapter      string // the state of the adapter: there, going or gone
+		deleting     bool   // whether the policy is being deleted
 		kept         string
-		keptAtTheEnd string // after the adapter has gone, or come back if it has
+		keptAtTheEnd string // the kept checkpoint after the next change: a going adapter has gone, or a gone adapter has come back
 	}{
 		{"it is not selected any more", "there", false, "", ""},
 		{"its adapter is going", "going", false, learnt, learnt},

@@ -1,7 +1,7 @@
-// Package tuning feeds the usage of targets' pods to the policies that tune them. Every resolution it measures, passes
-// the samples to each target's learner, stores the learner's advice, and requeues the target if the advice is new.
-// Checkpoints in the cluster keep the learnt state across restarts. The package writes no target: the loop over targets
-// carries the advice out.
+// Package tuning feeds the usage of targets' pods to the policies that tune them. Once in each interval (the
+// resolution), it measures, passes the samples to each target's learner, stores the learner's advice, and requeues the
+// target if the advice is new. Checkpoints in the cluster keep the learnt state across restarts. The package writes no
+// target: the loop over targets carries the advice out.
 package tuning
 
 import (

@@ -85,8 +85,8 @@ func (w atomicCollector) Collect(out chan<- prometheus.Metric) {
 	w.Collector.Collect(out)
 }
 
-// publish rebuilds all series, so that those of removed targets and policies go. rollouts returns the number of a
-// policy's targets that roll out, wait, and are late.
+// publish rebuilds all series, so the series of removed targets and policies disappear. rollouts returns three numbers
+// of a policy's targets: targets that roll out, targets that wait, and targets that are late.
 func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts func(workload.Policy) (running, waiting, late int)) {
 	m.making.Lock()
 	defer m.making.Unlock()

@@ -47,7 +47,7 @@ func (s *tapes) History(_ context.Context, r recorded.Range) (all []policy.Sampl
 	return all, s.err
 }
 
-// pupil is a learner that remembers when its samples were.
+// pupil is a learner that records the times of its samples.
 type pupil struct{ at []time.Time }
 
 func (p *pupil) Observe(samples ...policy.Sample) {

@@ -147,8 +147,8 @@ func (h *State) isApplied(v *decide.Verdict, id workload.Policy, container strin
 	return len(h.pods) == 0 || v.Kind.Adapter.Observe(v.Object).Settled
 }
 
-// Behind returns the reason why pods do not have the written requests of a policy yet, or "" if they have them, or if
-// none are written.
+// Behind returns the reason why pods do not have the written requests of a policy yet. It returns "" if they have them,
+// or if no requests are written.
 func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) string {
 	if !inPlace(v) {
 		return ""

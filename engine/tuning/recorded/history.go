@@ -18,7 +18,7 @@ import (
 type Range struct {
 	// Namespace is the namespace of the target. Pods is a regular expression for the names of its pods.
 	Namespace, Pods string
-	// From is the instant of the first sample, and To the instant of the last sample. Step is the time between two
+	// From is the instant of the first sample. To is the instant of the last sample. Step is the time between two
 	// samples.
 	From, To time.Time
 	Step     time.Duration

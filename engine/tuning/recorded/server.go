@@ -131,8 +131,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("ask Prometheus at %s for %s with %s: %s", e.Host, e.Name, e.Query, e.Text)
 }
 
-// divisible reports whether half of a range may be answered after the whole failed: the answer was too long, took too
-// long, or was too much for the server.
+// divisible reports whether a server may answer half of a range after it failed to answer the whole range: the answer
+// was too long, took too long, or was too much for the server.
 func divisible(err error) bool {
 	var at *promapi.Error
 	return errors.Is(err, errTooLong) || errors.Is(err, context.DeadlineExceeded) ||

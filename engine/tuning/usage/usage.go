@@ -23,7 +23,7 @@ import (
 
 // Pod is the usage of the containers of a pod.
 type Pod struct {
-	// Stamp is the time of the measurement in the server's words. Another stamp is another measurement.
+	// Stamp is the time of the measurement in the server's words. A different stamp means a different measurement.
 	Stamp      string
 	Containers []Container
 }
