@@ -24,7 +24,7 @@ const maxNote = 1024
 // cut ends a shortened note.
 const cut = "... (the status has the rest)"
 
-// CutNotes returns a recorder that makes notes one printable line within the API server's limit.
+// CutNotes returns a recorder that turns each note into one printable line within the API server's limit.
 func CutNotes(r events.EventRecorder) events.EventRecorder { return cutter{r} }
 
 type cutter struct{ events.EventRecorder }

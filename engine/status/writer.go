@@ -167,7 +167,7 @@ func (s *Writer) Forget(id workload.Policy) {
 	s.metrics.forgetPolicy(id)
 }
 
-// Run writes statuses until the context ends, and then the remaining ones once.
+// Run writes statuses until the context ends. Then it writes the remaining statuses once.
 func (s *Writer) Run(ctx context.Context) {
 	for {
 		select {
