@@ -57,7 +57,8 @@ func (w *world) when(civil int64) int {
 
 func (w *world) at(minute int) time.Time { return w.start.Add(time.Duration(minute) * time.Minute) }
 
-// track is the state of a timeline at every real minute of a world, known from minute valid on.
+// track is the state of a timeline at every real minute of a world. valid is the first minute at which the state is
+// known.
 type track struct {
 	on    []bool
 	valid int

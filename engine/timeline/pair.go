@@ -15,9 +15,9 @@ const (
 	Downscale = "downscale"
 )
 
-// Pair returns the timeline of a cron pair in a zone: on from a firing of upscale until the next firing of downscale,
-// that is, the state of whichever fired last. If both fire on the same minute, downscale wins. Repeated firings of one
-// cron change nothing. Errors name fldPath.upscale and fldPath.downscale.
+// Pair returns the timeline of a cron pair in a zone: on from a firing of upscale until the next firing of downscale.
+// So the cron that fired last decides. If both fire in the same minute, downscale wins. Repeated firings of one cron
+// change nothing. Errors name fldPath.upscale and fldPath.downscale.
 func Pair(upscale, downscale string, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
 	var errs field.ErrorList
 	up, err := face.ParseCron(upscale)

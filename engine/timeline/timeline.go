@@ -8,8 +8,8 @@
 // Local wall-clock rules. An edge named by a wall-clock reading happens at the first instant when the zone's clock
 // shows that reading or a later one. So an edge inside a spring-forward gap happens at the end of the gap, and an edge
 // inside a fall-back fold happens once, at its first occurrence. Edges that the gap pushes to the same instant keep
-// their wall-clock order: the last of them decides. The one exception is a window whose cron names every hour of the
-// day: none of its hours can be meant only once, so it repeats with the repeated hour.
+// their wall-clock order: the last of them decides. The only exception is a window whose cron names every hour of the
+// day: it opens in both occurrences of a repeated hour, because its author cannot mean only one of them.
 //
 // Decisions (docs/decisions): 0006.
 package timeline

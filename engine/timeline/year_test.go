@@ -271,7 +271,7 @@ func TestARestartAtAnyMinuteFindsTheStateOfRunningThrough(t *testing.T) {
 	state, next := line.At(w.at(want.valid)).Active, time.Time{}
 	for m := want.valid; m < len(want.on); m++ {
 		at := w.at(m)
-		if next.IsZero() || !at.Before(next) { // running through: the state turns at each change
+		if next.IsZero() || !at.Before(next) { // without a restart, the state turns at each change
 			if !next.IsZero() {
 				state = !state
 			}

@@ -12,8 +12,8 @@ import (
 )
 
 // turningZone returns a zone that stands at UTC until 1 September 2086 and then moves to UTC+1 for good, with summer
-// time by yearly rules that would already have applied in that spring. Package time then names a start of the autumn
-// period from before the move.
+// time by yearly rules. By these rules, summer time would have begun already in the spring before the move. So package
+// time returns a start of the autumn period that is before the move.
 func turningZone(t *testing.T) *time.Location {
 	t.Helper()
 	const abbreviations = "UTC\x00CET\x00"

@@ -1,6 +1,6 @@
 // Package ical reads calendar files (RFC 5545) as events of a timeline. A recurring event is kept as a rule and never
-// as a list of occurrences, so an endless event costs no more than an event with ten occurrences. An unreadable event
-// is reported with its line, and the other events are still used.
+// as a list of occurrences, so an endless event costs no more than a rule with ten occurrences. An unreadable event is
+// reported with its line, and the other events are still used.
 //
 // Decisions (docs/decisions): 0051.
 package ical
