@@ -163,8 +163,8 @@ func readContainer(value gjson.Result) (c podContainer) {
 	return c
 }
 
-// markOperations notes the policy on the pod, so the pod can be restored to its template, and the requests after the boost,
-// if the pod has one.
+// markOperations notes the policy on the pod, so the pod can be restored to its template. If the pod has a boost, it
+// also notes the requests after the boost.
 func markOperations(pod gjson.Result, policy, boost string) []operation {
 	notes := map[string]string{v1alpha1.AnnotationTunedBy: policy}
 	if boost != "" {

@@ -31,7 +31,7 @@ func tuned(more string) string {
 	return strings.Replace(podOfMain(more), `"a":"b"`, `"a":"b","flyball.dev/tuned-by":"Tortoise/shop/web"`, 1)
 }
 
-// TestPatches: values that no one wants to change stay, and so do variables of the owner (fault 10).
+// TestPatches: requests for which NewPod has no value stay, and so do variables of the owner (fault 10).
 func TestPatches(t *testing.T) {
 	const owner = `,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"memory":"2Gi"}}`
 	const done = `,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"1Gi"}}`
