@@ -30,7 +30,7 @@ func NewOwners(opts Options) *Owners {
 // watched now. Watches started by the call end with the context.
 func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool) {
 	if ref.Group == "" && (ref.Kind == "Node" || ref.Kind == "Pod") {
-		return nil, true, true // never watch all nodes or pods because an owner reference names one
+		return nil, true, true // do not watch all nodes or pods because an owner reference names a node or a pod
 	}
 	k, ok := o.kinds.of(ctx, ref.GroupKind, false)
 	if !ok || !k.barred.IsZero() {

@@ -131,7 +131,8 @@ func (m *Members) DropContainers(ctx context.Context) error {
 	return m.ensurePods(ctx)
 }
 
-// drop ends all watches if there is no need for them, and reports whether there are none. The caller holds the lock.
+// drop ends all watches if pods are not needed any more. It reports whether no watch is left. The caller holds the
+// lock.
 func (m *Members) drop() bool {
 	if m.need == nil {
 		return true

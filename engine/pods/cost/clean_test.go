@@ -183,7 +183,8 @@ func TestCostsAreCheckedAfterAnAdapterIsDeleted(t *testing.T) {
 	}
 }
 
-// The cases say what a policy's deletion waits for, and which adapter must stay.
+// left is the reason for which a policy's deletion waits. deployment and set are the numbers of objects for which the
+// adapter of the kind must stay.
 func TestCostsStayWhileAClaimMayExist(t *testing.T) {
 	broken := func(d *v1alpha1.DeletionCost) { d.Spec.Algorithm = "Nonsense" }
 	release := func(s *scene, gk schema.GroupKind, adapter string) {

@@ -1,6 +1,6 @@
 // Package cost sets the deletion costs of pods as the merged policies ask. Workers take targets from a queue. For each
-// target they decide, let the winning policy plan, and write within the policy's budget. Flyball's costs outside of
-// every plan are removed. All durable state is on the pods.
+// target they decide, let the winning policy plan, and write within the policy's budget. A cost set by Flyball is
+// removed if no plan has it any more. All durable state is on the pods.
 //
 // Decisions (docs/decisions): 0035.
 package cost

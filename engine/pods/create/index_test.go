@@ -60,8 +60,8 @@ var deployment = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 
 const newPods = `,"newPods":{"containers":[{"name":"main","cpu":"250m","memory":"64Mi"},{"name":"side"}],"goMemLimit":true}`
 
-// policies adds policies to a world: in the namespace shop one in each mode, one cluster policy, and one that
-// does not tune.
+// policies adds policies to a world: one policy of each mode in the namespace shop, one cluster policy, and one policy
+// that does not tune.
 func policies(t *testing.T) *world.World {
 	t.Helper()
 	w := world.New(world.Scope("flyball-system", nil))

@@ -26,7 +26,8 @@ func (l *Loop) above(target workload.Ref) []workload.Ref {
 }
 
 // frozen returns the freeze that denies the scaling of one of the owners of some pods, and the time until the next
-// check. It returns "" if none does. The webhook checks the same objects when a different writer changes the pods.
+// check. It returns "" if no freeze denies it. The webhook checks the same objects when a different writer changes the
+// pods.
 func (l *Loop) frozen(above []workload.Ref) (why string, again time.Duration) {
 	snapshot, now := l.world.Snapshot(), l.opts.Clock.Now()
 	for _, ref := range above {

@@ -1,7 +1,7 @@
 // Package resize changes the pods of targets in place, so that their containers have the requests of the merged plan,
 // and restores them to their template once no policy claims requests any more. Workers take targets from a queue. For
-// each target a worker decides anew, plans, and writes within a budget, one write a pod. All state is on the pods: the
-// managedFields of the resize subresource show Flyball's changes.
+// each target a worker decides anew, plans, and writes within a budget, with one write for each pod. All state is on
+// the pods: the managedFields of the resize subresource show Flyball's changes.
 //
 // Decisions (docs/decisions): 0035.
 package resize

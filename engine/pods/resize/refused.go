@@ -61,7 +61,7 @@ func namesField(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "" })
 }
 
-// refuse records a permanently refused change, and drops old ones.
+// refuse records a permanently refused change, and drops old records.
 func (l *Loop) refuse(ref workload.Ref, c podplan.ResizeChange, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
