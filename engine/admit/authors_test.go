@@ -149,7 +149,8 @@ func TestRefusalsOfAuthorsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes: %v", len(err.Error()), err)
 	}
 	if want := "may not patch as.example.com, bs.example.com, cs.example.com, ds.example.com, es.example.com, " +
-		"fs.example.com, gs.example.com, hs.example.com, is.example.com, js.example.com, and 16 more in namespace shop"; !strings.Contains(err.Error(), want) {
+		"fs.example.com, gs.example.com, hs.example.com, is.example.com, js.example.com, and 16 more in namespace shop"; !strings.Contains(
+		err.Error(), want) {
 		t.Errorf("%v\nhas no %s", err, want)
 	}
 }

@@ -179,7 +179,7 @@ func recordUnder(records []record, id workload.Policy) record {
 	return record{}
 }
 
-// counts counts the targets of a policy by state and holds the messages about some of them. Status, metrics, events
+// counts holds the number of targets of a policy in each state, and the messages about some of them. Status, metrics, events
 // and messages are made from it.
 type counts struct {
 	counts [stateCount]int32

@@ -156,7 +156,8 @@ var _ = Describe("A browser", func() {
 	})
 
 	It("shows hostile texts as texts", func() {
-		apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: NS, name: evil, annotations: {flyball.dev/awake-until: "2026-03-09T00:00:00Z",
+		apply(
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: NS, name: evil, annotations: {flyball.dev/awake-until: "2026-03-09T00:00:00Z",
   flyball.dev/awake-reason: "</title><script>window.pwned=1</script>"}}, spec: {replicas: 1, selector: {matchLabels: {app: e}},
   template: {metadata: {labels: {app: e}}, spec: {containers: [{name: e, image: e}]}}}}`, ns)
 		v := visit("alice", "-n", ns)

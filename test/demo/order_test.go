@@ -12,7 +12,8 @@ import (
 func TestTheAppWakesOnceItsDatabaseIsReady(t *testing.T) {
 	said, err := os.CreateTemp(t.TempDir(), "")
 	must(t, err)
-	d := &demo{opts: options{plain: true, weekIn: time.Minute}, screen: newScreen(said, true), begin: monday(t), clock: simclock.New(monday(t))}
+	d := &demo{opts: options{plain: true, weekIn: time.Minute}, screen: newScreen(said, true), begin: monday(t),
+		clock: simclock.New(monday(t))}
 	must(t, d.openLog())
 	defer func() {
 		cleaned := d.cleanUp()

@@ -24,7 +24,7 @@ const fieldManager = "flyball"
 func (a *applied) countOwners(g Gomega) (names []string) {
 	for _, e := range a.get(g).GetManagedFields() {
 		var fields map[string]map[string]any
-		g.Expect(json.Unmarshal(e.FieldsV1.Raw, &fields)).To(Succeed())
+		g.Expect(json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields)).To(Succeed())
 		if _, owns := fields["f:spec"]["f:replicas"]; owns {
 			names = append(names, e.Manager)
 		}

@@ -75,13 +75,15 @@ func TestWebhooksInTheWay(t *testing.T) {
 		hook admissionregistrationv1.MutatingWebhook
 		want []string
 	}{
-		{"a kind", admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{rule("apps", "deployments", update)}},
+		{"a kind", admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{rule("apps", "deployments",
+			update)}},
 			[]string{guard, web}},
 		{"everything", admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{rule("*", "*/*", all)}},
 			[]string{report, guard, web, pods}},
 		{"pods", admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{rule("", "pods", create)}},
 			[]string{pods}},
-		{"evictions", admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{rule("", "pods/eviction", create)}}, nil},
+		{"evictions", admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{rule("", "pods/eviction",
+			create)}}, nil},
 		{"another operation", admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{
 			rule("apps", "*", create)}}, nil},
 		{"another group", admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{

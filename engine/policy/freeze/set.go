@@ -35,7 +35,8 @@ func (s *Set) WithExceptions(exceptions ...*Exception) *Set {
 
 // put adds policies to the known policies and their index, and returns both. next counts the annotations that the policies
 // read.
-func put[T selector.Filed](next *Set, known map[workload.Policy]T, x selector.Index[T], added []T) (map[workload.Policy]T, selector.Index[T]) {
+func put[T selector.Filed](next *Set, known map[workload.Policy]T, x selector.Index[T], added []T) (map[workload.Policy]T,
+	selector.Index[T]) {
 	all, edit := cloneOrMake(known), x.Edit()
 	for _, p := range added {
 		id := p.FiledAs()

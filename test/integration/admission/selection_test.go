@@ -107,7 +107,8 @@ var _ = It("A maintenance window that is never open together with another over t
 		}
 		return c
 	}
-	for name, other := range map[string]string{"tuesdays": "/thursdays selects the same objects", "thursdays": "/tuesdays selects the same objects"} {
+	for name, other := range map[string]string{"tuesdays": "/thursdays selects the same objects",
+		"thursdays": "/tuesdays selects the same objects"} {
 		Eventually(conflict).WithArguments(name).Should(And(HaveField("Reason", "NeverOpen"), HaveField("Status", metav1.ConditionTrue),
 			HaveField("Message", ContainSubstring(other))))
 	}

@@ -167,7 +167,8 @@ func TestSavingsHaveTheirWorth(t *testing.T) {
 			t.Fatal("the demo saves nothing")
 		}
 		cost, grams := fmt.Sprintf("%.2f", 9177*found.Week.Totals.CPUHoursSaved), fmt.Sprintf("%.0f", 9177*found.Week.Totals.CPUHoursSaved)
-		for _, want := range []string{`class="n">Cost EUR</th>`, `data-head="Cost EUR">` + cost + "</td>", `data-head="CO2 g">` + grams + "</td>"} {
+		for _, want := range []string{`class="n">Cost EUR</th>`, `data-head="Cost EUR">` + cost + "</td>", `data-head="CO2 g">` + grams +
+			"</td>"} {
 			if has := strings.Contains(text, want); has != (rates != "") {
 				t.Errorf("rates %q: the page has %q: %t", rates, want, has)
 			}

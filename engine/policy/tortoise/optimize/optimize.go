@@ -133,7 +133,8 @@ type played struct {
 }
 
 func (s *search) setting(a Aim) simulation.Setting {
-	return simulation.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds), Max: s.in.Bounds.MaxFor(a.Request)}
+	return simulation.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds),
+		Max: s.in.Bounds.MaxFor(a.Request)}
 }
 
 // shares are the tried values of Aim.Share: the minimum of an hour as a share of the hour's peak. floors are the tried

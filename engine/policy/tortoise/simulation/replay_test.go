@@ -41,13 +41,16 @@ func TestPlay(t *testing.T) {
 	}{
 		{"what the demand needs at the target", flat(120, 2000), simulation.Setting{Request: 500, Target: 50, Min: 1, Max: 20}, nil, 8, 0, 120},
 		{"no fewer than the minimum", flat(120, 2000), simulation.Setting{Request: 500, Target: 50, Min: 10, Max: 20}, nil, 10, 0, 120},
-		{"no more than the maximum, which is too little", flat(120, 2000), simulation.Setting{Request: 500, Target: 50, Min: 1, Max: 4}, nil, 4, 120,
+		{"no more than the maximum, which is too little", flat(120, 2000), simulation.Setting{Request: 500, Target: 50, Min: 1, Max: 4}, nil, 4,
+			120,
 			120},
 		{"a minimum of the second hour, two minutes early", flat(120, 2000), simulation.Setting{Request: 500, Target: 50, Min: 1, Max: 20},
 			[]int{0, 20}, 8 + 12*62./120, 0, 120},
-		{"a minimum by hour is there when the hour begins", step, simulation.Setting{Request: 500, Target: 80, Min: 1, Max: 20}, []int{0, 10}, 7.5, 0,
+		{"a minimum by hour is there when the hour begins", step, simulation.Setting{Request: 500, Target: 80, Min: 1, Max: 20}, []int{0, 10},
+			7.5, 0,
 			120},
-		{"a minimum by hour is no more than the maximum", flat(60, 2000), simulation.Setting{Request: 500, Target: 50, Min: 1, Max: 9}, []int{12}, 9,
+		{"a minimum by hour is no more than the maximum", flat(60, 2000), simulation.Setting{Request: 500, Target: 50, Min: 1, Max: 9}, []int{12},
+			9,
 			0, 60},
 		{"nothing scales", flat(60, 2000), simulation.Setting{Request: 500, Min: 5, Max: 20}, nil, 5, 0, 60},
 		// It doubles: the metrics are a step late, then a pod starts for two.
@@ -67,7 +70,8 @@ func TestPlay(t *testing.T) {
 func TestAgainstPods(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		sys := simulation.System{Lag: time.Duration(1+r.IntN(2)) * simulation.Step, Start: time.Duration(1+r.IntN(6)) * simulation.Step, Headroom: 0.85}
+		sys := simulation.System{Lag: time.Duration(1+r.IntN(2)) * simulation.Step, Start: time.Duration(1+r.IntN(6)) * simulation.Step,
+			Headroom: 0.85}
 		s := simulation.Setting{Request: 250 + r.Int64N(1000), Target: 50 + r.IntN(40), Min: 1 + r.IntN(4), Max: 10 + r.IntN(40)}
 		c, p := simulation.NewCluster(sys, s.Min), newPods(sys, s.Min)
 		var got simulation.Outcome
@@ -120,7 +124,8 @@ func (p *pods) next(s simulation.Setting, demand float64) {
 			r = p.readings[at-1-lag]
 		}
 		r.Unready = max(len(p.readyAt)-r.Ready, 0)
-		n := p.scaler.Sync(time.Duration(at)*simulation.Step+offset, len(p.readyAt), autoscaler.Setting{Min: s.Min, Max: s.Max, Target: s.Target}, r)
+		n := p.scaler.Sync(time.Duration(at)*simulation.Step+offset, len(p.readyAt), autoscaler.Setting{Min: s.Min, Max: s.Max, Target: s.Target},
+			r)
 		for len(p.readyAt) < n {
 			p.readyAt = append(p.readyAt, at+int(p.sys.Start/simulation.Step))
 		}
