@@ -9,11 +9,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// behindMin is the first pause after a write to an object changed or deleted since it was read. A working watch
-// delivers the current form within it.
+// behindMin is the first pause after a write failed because the object was changed or deleted since it was read. A
+// working watch delivers the current form within this time.
 const behindMin = 50 * time.Millisecond
 
-// backoff gives each target pauses that double with each retry up to a limit. A random part of up to a fifth is
+// backoff gives each target pauses that double with each retry, up to a limit. A random part of at most a fifth is
 // subtracted, so targets that failed together do not retry together.
 type backoff struct {
 	workqueue.TypedRateLimiter[workload.Ref]

@@ -11,18 +11,18 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// drift slows down corrections of a target that a different writer keeps changing back: the first correction is immediate,
-// the next wait longer and longer, at last one a minute.
+// drift slows down corrections of a target that another writer keeps changing back. The first correction is
+// immediate. Later corrections wait longer and longer, up to one minute each.
 type drift struct {
 	mu       sync.Mutex
 	contests map[workload.Ref]*contest
-	// wrote has the last write to each target while an equal write would count as a correction. Old writes are removed
-	// now and then.
+	// wrote has the last write to each target. An equal write within contestTimeout counts as a correction. Older
+	// entries are removed now and then.
 	wrote map[workload.Ref]written
 	swept time.Time
 }
 
-// written is the digest and time of a write.
+// written is the digest and the time of a write.
 type written struct {
 	sum uint64
 	at  time.Time
@@ -35,7 +35,7 @@ type contest struct {
 	writer string
 }
 
-// pauses are the pauses before the second and later corrections; the last pause repeats.
+// pauses are the pauses before the second and later corrections. The last pause repeats.
 var pauses = []time.Duration{2 * time.Second, 15 * time.Second, time.Minute}
 
 const (
@@ -53,13 +53,13 @@ func newDrift() *drift {
 func digest(r adapter.Result) uint64 {
 	h := fnv.New64a()
 	for _, text := range append([]string{r.By.String(), r.Message}, r.Changed...) {
-		_, _ = io.WriteString(h, text+"\x00") // a hash takes anything
+		_, _ = io.WriteString(h, text+"\x00") // a hash never fails
 	}
 	return h.Sum64()
 }
 
-// Repeated reports whether a write equals the last write to the target. Then a different writer has undone the last write
-// together with its ledger, so the object itself does not show the correction.
+// Repeated reports whether a write equals the last write to the target. In this case another writer has undone the
+// last write together with its ledger, so the object itself does not show that the write is a correction.
 func (c *drift) Repeated(ref workload.Ref, sum uint64, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,8 +94,8 @@ func (c *drift) NotBefore(ref workload.Ref, now time.Time, correction bool) time
 	return time.Time{}
 }
 
-// NeedsWriterName reports whether the next correction makes the target contested and the other writer is still unknown. The
-// other writer must be looked up before the correction, because the correction takes over the field.
+// NeedsWriterName reports whether the next correction makes the target contested and the name of the other writer is
+// still unknown. The name must be looked up before the correction, because the correction takes over the field.
 func (c *drift) NeedsWriterName(ref workload.Ref, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *drift) NeedsWriterName(ref workload.Ref, now time.Time) bool {
 	return f != nil && now.Sub(f.last) <= contestTimeout && f.rounds+1 >= contestedAfter && f.writer == ""
 }
 
-// Corrected counts a correction; writer is the other writer's name, if known.
+// Corrected counts a correction. writer is the name of the other writer, or empty if unknown.
 func (c *drift) Corrected(ref workload.Ref, now time.Time, writer string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +119,7 @@ func (c *drift) Corrected(ref workload.Ref, now time.Time, writer string) {
 	}
 }
 
-// admissionWebhook is the name of the other writer if a write succeeded without effect.
+// admissionWebhook is used as the name of the other writer if a write succeeded without effect.
 const admissionWebhook = "an admission webhook"
 
 // RecordReverted counts a write that succeeded without effect. The target becomes contested at once.
@@ -131,7 +131,8 @@ func (c *drift) RecordReverted(ref workload.Ref, now time.Time) {
 	f.rounds = max(f.rounds, contestedAfter)
 }
 
-// ContestUntil ends a contest after a while without overwrites. Otherwise it returns the time when to look again.
+// ContestUntil ends a contest that had no overwrite for contestTimeout. Otherwise it returns the time for another
+// look.
 func (c *drift) ContestUntil(ref workload.Ref, now time.Time) (again time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +147,7 @@ func (c *drift) ContestUntil(ref workload.Ref, now time.Time) (again time.Time) 
 	return time.Time{}
 }
 
-// Writer returns the name of the other writer of a contested target; empty: no contest.
+// Writer returns the name of the other writer of a contested target, or "" without a contest.
 func (c *drift) Writer(ref workload.Ref) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -60,7 +60,7 @@ func TestTargetsArePendingFromTheTransitionUntilDecided(t *testing.T) {
 	}
 	s.settleAs(1, status.Failed)
 	s.clock.Step(time.Hour)
-	// One less: a failed target stays failed until a newer result is known.
+	// A failed target is not pending, because it stays failed until a newer result is known.
 	if got := s.look(t, nights).Targets.Pending; got != size-1 {
 		t.Fatalf("%d targets are pending at the edge, want %d", got, size-1)
 	}
@@ -81,7 +81,7 @@ func TestTransitionLagEndsWithTheLastWrite(t *testing.T) {
 	s.clock.Step(time.Hour)
 	s.FireDue()
 	s.clock.Step(time.Minute)
-	s.status.Written(nights) // before any status write
+	s.status.Written(nights) // the write of a target, before any status write
 	s.settleAs(0, status.Asleep)
 	s.look(t, nights)
 	s.clock.Step(15 * time.Minute)
@@ -99,7 +99,7 @@ func TestTransitionLagEndsWithTheLastWrite(t *testing.T) {
 		t.Fatalf("%d lags of %s are observed, want one of 16 minutes", n, sum)
 	}
 
-	// A target put to sleep later that night has not waited since the transition.
+	// The late sleep of a target is no lag of the transition.
 	s.clock.Step(5 * time.Hour)
 	s.status.Written(nights)
 	s.look(t, nights)
@@ -113,7 +113,7 @@ func TestTransitionWithoutWritesHasNoLag(t *testing.T) {
 	s.clock.Step(time.Hour)
 	s.look(t, nights)
 	s.clock.Step(3 * time.Hour)
-	s.status.Written(nights) // a new target
+	s.status.Written(nights) // the write of a new target
 	s.look(t, nights)
 	if n, sum := s.lags(t); n != 0 {
 		t.Errorf("%d lags of %s are observed", n, sum)

@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/test/worldtest"
 )
 
-// writes is an API server that accepts every write, keeps its annotations, and reports each write.
+// writes is an API server that accepts every write, answers with the written annotations, and sends a text for each
+// write.
 type writes chan string
 
 func (c writes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +34,7 @@ func (c writes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c <- name
 }
 
-// A policy panics on one of two targets.
+// A policy panics for one of two targets.
 func TestAPanicAffectsOnlyItsTarget(t *testing.T) {
 	through := make(writes, 10)
 	s := newScene(t, through)

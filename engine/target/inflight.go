@@ -8,9 +8,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// inflight remembers writes that the watches may not have delivered yet. A write to an object is safe without it,
-// because the patch is conditional on the object's version. But a decision also depends on autoscalers and scale
-// targets, and their changes arrive by watches of their own.
+// inflight has the writes that the watches may not have delivered yet. A write to an object is safe without this
+// record, because the patch is conditional on the object's version. But a decision also depends on autoscalers and
+// scale targets, and other watches deliver their changes.
 type inflight struct {
 	mu    sync.Mutex
 	wrote map[workload.Ref]inflightWrite
@@ -19,13 +19,14 @@ type inflight struct {
 // inflightWrite is a write to one version of an object.
 type inflightWrite struct {
 	version string
-	// n is the number of concurrent writers: only one of them succeeds.
+	// n is the number of concurrent writers. Only one of them can succeed.
 	n int
 }
 
 func newInflight() *inflight { return &inflight{wrote: map[workload.Ref]inflightWrite{}} }
 
-// begin records a write to a version of an object before sending. The record is dropped once a different version is seen.
+// begin records a write to a version of an object before the write is sent. The record is dropped when a different
+// version is seen.
 func (u *inflight) begin(ref workload.Ref, version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -52,8 +53,8 @@ func (u *inflight) end(ref workload.Ref, version string) {
 	}
 }
 
-// see records the known version of an object. It reports whether the version is the one from before a write, so the
-// watch is behind.
+// see records the known version of an object. It reports whether a write to this version is recorded, which means
+// that the watch has not delivered the write yet.
 func (u *inflight) see(ref workload.Ref, version string) (behind bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -65,7 +66,8 @@ func (u *inflight) see(ref workload.Ref, version string) (behind bool) {
 	return wrote
 }
 
-// relative is an autoscaler or the scale target of a target, in its known version; empty: absent.
+// relative is an autoscaler or the scale target of a target. version is its known version, and empty if the object
+// does not exist.
 type relative struct {
 	ref     workload.Ref
 	version string
@@ -87,9 +89,9 @@ func relatives(s *world.Snapshot, ref workload.Ref) []relative {
 	return all
 }
 
-// begin records a write about to be sent. It returns false, and the write must not be sent, if a relative has changed
-// since the decision or is being written. Of two concurrent writes at least one waits, because each is recorded before
-// it looks for the other.
+// begin records a write that is about to be sent. It returns false if a relative has changed since the decision or is
+// being written. The write must then not be sent. Of two concurrent writes at least one must wait, because each is
+// recorded before it looks for the other.
 func (l *Loop) begin(ref workload.Ref, version string, known []relative) bool {
 	l.unseen.begin(ref, version)
 	now := relatives(l.world.Snapshot(), ref)

@@ -88,16 +88,16 @@ func halved(t *testing.T) (s *scene, api *storing, web, hpa workload.Ref) {
 	return s, api, web, hpa
 }
 
-// bring lets the watch of a kind deliver the API server's object.
+// bring delivers the API server's current object as the watch of a kind would.
 func (s *scene) bring(t *testing.T, api *storing, ref workload.Ref) {
 	t.Helper()
 	k := s.world.Snapshot().InUse(ref.GroupKind)
 	s.put(t, k, string(api.objects[k.Resource.Resource]))
 }
 
-// A Deployment was scaled to half and wakes before its watch has delivered the write. The autoscaler, whose watch was
-// faster, keeps the bounds of the night until then: the Deployment still has the count of the night and may have to
-// wait for its batch.
+// A Deployment was scaled to half, and wakes before its watch has delivered this write. The watch of its autoscaler
+// was faster. The autoscaler keeps the bounds of the night until the watch of the Deployment delivers the write. The
+// Deployment still has the count of the night and may have to wait for its batch.
 func TestAutoscalerWaitsForTheWatchOfItsTarget(t *testing.T) {
 	s, api, web, hpa := halved(t)
 	if err := s.process(t.Context(), web); err != nil {

@@ -50,7 +50,7 @@ func TestAutoscalersOfADroppedKindAreQueued(t *testing.T) {
 	}
 }
 
-// A freeze acts on no kind; its status covers the kinds it judges.
+// A freeze acts on no kind. Its status still depends on the kinds that it judges.
 func TestFreezeStatusFollowsTheListedKinds(t *testing.T) {
 	s := newScene(t, http.NotFoundHandler())
 	freeze := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "week", UID: "u", Generation: 1}}

@@ -1,6 +1,7 @@
-// Package target brings every target to the plan of its policies. Workers take targets from a queue, decide each from
-// the current state, and write at most one patch. Every event (an object, namespace, policy or adapter changes; an
-// instant comes) only queues targets. Package decide decides; this package executes.
+// Package target brings every target to the plan of its policies. Workers take targets from a queue, decide about
+// each from the current state, and write at most one patch. Every event only queues targets: a change of an object, a
+// namespace, a policy or an adapter, or an instant that has come. Package decide makes the decisions, and this
+// package executes them.
 //
 // Decisions (docs/decisions): 0026.
 package target
@@ -30,22 +31,22 @@ import (
 )
 
 var (
-	// ErrSoon requests another look in a moment.
+	// ErrSoon requests another look after a short pause.
 	ErrSoon = errors.New("look again in a moment")
-	// errBehind is the error for an object changed or deleted since it was read. The watch will deliver the
-	// current object.
+	// errBehind is the error for an object that was changed or deleted since it was read. The watch will deliver the
+	// change.
 	errBehind = errors.New("the watch is behind")
-	// errQueued is the error for a target already queued again.
+	// errQueued is the error for a target that is already queued again.
 	errQueued = errors.New("queued already")
 )
 
 // Templates keeps the objects created from policies' templates.
 type Templates interface {
-	// Keep creates a missing object of a template and keeps the template's fields. It reports whether the
-	// object was changed; the watch will deliver the change. On an error, and while the object is missing,
-	// there is nothing to decide.
+	// Keep creates a missing object of a template and keeps the template's fields. changed is true if the object was
+	// changed. The watch will deliver the change. missing is true if the object does not exist. With an error or a
+	// missing object, there is nothing to decide.
 	Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error)
-	// Failure returns why an object could not be created or kept for a policy; empty: no failure.
+	// Failure returns the reason why an object could not be created or kept for a policy, or "" without a failure.
 	Failure(ref workload.Ref, id workload.Policy) string
 	// WantedBy returns the policies with a template for an object.
 	WantedBy(ref workload.Ref) []*world.Policy
@@ -57,7 +58,7 @@ type Templates interface {
 
 // Pods orders the pods of targets for deletion.
 type Pods interface {
-	// Decided records a decided target; claimed is true if its pods are to get deletion costs.
+	// Decided records a decision about a target. claimed is true if the target's pods shall get deletion costs.
 	Decided(ref workload.Ref, claimed bool)
 	// Note returns the state of a target's pods.
 	Note(ref workload.Ref) cost.PodStatus
@@ -65,7 +66,7 @@ type Pods interface {
 
 // Resized changes the pods of targets in place.
 type Resized interface {
-	// Decided records a decided target.
+	// Decided records a decision about a target.
 	Decided(ref workload.Ref, v *decide.Verdict)
 	// Note returns the state of a target's pods.
 	Note(ref workload.Ref) resize.Note
@@ -75,9 +76,9 @@ type Resized interface {
 
 // Budgets are the PodDisruptionBudgets, LimitRanges and ResourceQuotas of the cluster.
 type Budgets interface {
-	// Ask returns the obstacle to restarting a target's pods now; empty: none. The target is queued when the obstacle
-	// may be gone. more is true if the target gets more memory. template has the requests and limits of replacement
-	// pods; nil: no replacement.
+	// Ask returns the obstacle to restarting a target's pods now, or "" if there is none. The target is queued when the
+	// obstacle may be gone. more is true if the target gets more memory. template has the requests and limits of the
+	// replacement pods. It is nil if pods are not replaced.
 	Ask(ctx context.Context, ref workload.Ref, more bool, template workload.Allocations) (waits string)
 	// Waits returns the obstacle found by the last Ask for a target.
 	Waits(ref workload.Ref) string
@@ -95,25 +96,25 @@ type Tuned interface {
 
 // Keeper protects adapters from deletion and checks their rights.
 type Keeper interface {
-	// PutFinalizer adds the finalizer to the adapter of a kind, so that it stays while something has to be
+	// PutFinalizer adds the finalizer to the adapter of a kind, so that the adapter stays while something has to be
 	// restored through it.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
-	// Forbidden has the rights of a kind's adapter checked again, after a forbidden write.
+	// Forbidden starts a new check of the adapter's rights after a forbidden write.
 	Forbidden(k *decide.Kind)
 }
 
 // Options configure a Loop. The zero value of a field means its default.
 type Options struct {
-	// Clock is the clock for decisions. Default: the machine's.
+	// Clock is the clock for decisions. The default is the machine's clock.
 	Clock clock.WithTicker
-	// Workers is the number of targets worked on at once. Default: 16.
+	// Workers is the number of targets that are processed at once. The default is 16.
 	Workers int
-	// RetryMin and RetryMax bound the pause before a failed write is retried. Defaults: 250 ms and 10 s, so that every
-	// target is right within half a minute after an obstacle is gone.
+	// RetryMin and RetryMax are the limits of the pause before a failed write is retried. The defaults are 250 ms and 10
+	// s, so every target is right within half a minute after an obstacle is gone.
 	RetryMin, RetryMax time.Duration
-	// Log gets structured lines. Default: none.
+	// Log receives structured lines. By default there is no log.
 	Log logr.Logger
-	// Savings records the savings of policies. Default: none.
+	// Savings records the savings of policies. By default they are not recorded.
 	Savings *savings.Book
 }
 
@@ -153,22 +154,22 @@ type Loop struct {
 	timer *timer
 	drift *drift
 	queue workqueue.TypedRateLimitingInterface[workload.Ref]
-	// lagging limits how long to wait for the watch to deliver an object's current form.
+	// lagging gives the pauses after errBehind, while the watch has not delivered an object's current form.
 	lagging   workqueue.TypedRateLimiter[workload.Ref]
 	obstacles *obstacles
 	unseen    *inflight
 	// orders keeps the targets that wait for waves.
 	orders *orders
-	// rollouts limits how many targets of a policy roll out tuned values at once.
+	// rollouts limits how many targets of a policy roll out tuned values at the same time.
 	rollouts *apply.Rollouts
-	// frozen are the targets (workload.Ref) that wait for the end of a freeze. They are decided again when
-	// policies change.
+	// frozen has the targets (workload.Ref) that wait for the end of a freeze. They are queued when an input of
+	// admission verdicts changes.
 	frozen sync.Map
-	// started is true once all targets were queued and the workers run.
+	// started becomes true when Run begins, after all targets were queued.
 	started atomic.Bool
 }
 
-// New returns a Loop. It observes changes of the world from now on, and works once it runs.
+// New returns a Loop. The Loop observes all later changes of the world. It processes targets only while Run runs.
 func New(w *world.World, writer *apply.Writer, batches *apply.Batches, st *status.Writer, templates Templates, keeper Keeper, m *Metrics,
 	opts Options) *Loop {
 	opts.setDefaults()
@@ -204,8 +205,8 @@ func (l *Loop) CountFault() { l.metrics.panics.Inc() }
 // Started reports whether the workers run and all targets were queued.
 func (l *Loop) Started() bool { return l.started.Load() }
 
-// Run works until the context ends and finishes writes in flight before it returns. Batches recorded by an earlier run
-// count as used up.
+// Run processes targets until the context ends. It finishes writes in flight before it returns. Batches recorded by
+// an earlier run count as full.
 func (l *Loop) Run(ctx context.Context) {
 	for p := range l.world.Snapshot().Policies {
 		l.resumeBatches(p)
@@ -217,7 +218,7 @@ func (l *Loop) Run(ctx context.Context) {
 	wg.Go(func() { l.followFreezes(ctx) })
 	workers.Loop{
 		Queue: l.queue, Settle: l.handleResult, Log: l.opts.Log,
-		// A write in flight is finished.
+		// The end of the context does not interrupt a write in flight.
 		Process: func(ctx context.Context, ref workload.Ref) error { return l.process(context.WithoutCancel(ctx), ref) },
 		Fault: func(ref workload.Ref, err error) {
 			l.CountFault()
@@ -227,7 +228,7 @@ func (l *Loop) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Stop drops the queue. It is for a Loop that does not run.
+// Stop shuts down the queue of a Loop whose Run is never called.
 func (l *Loop) Stop() { l.queue.ShutDown() }
 
 // Queue queues targets.
@@ -254,7 +255,7 @@ func (l *Loop) handleResult(ref workload.Ref, err error) {
 	}
 }
 
-// Retry queues every object of a kind without the pauses of earlier failures, because the API server is back.
+// Retry queues every object of a kind without the pauses of earlier failures, because the API server answers again.
 func (l *Loop) Retry(k *world.Kind) {
 	l.obstacles.ForgetKind(k.GroupKind)
 	k.Live.Range(func(obj *workload.Object) bool {
@@ -265,8 +266,9 @@ func (l *Loop) Retry(k *world.Kind) {
 	})
 }
 
-// fire queues the targets of due instants. Transitions begin first, before any consequence of them. Status is not
-// written in between, so it never counts a target as settled that is still to be decided.
+// fire handles due instants. It first records the transitions that have begun, then marks the due targets as pending
+// and queues them, and only then requests status writes. So no status counts a target as settled before the target is
+// decided.
 func (l *Loop) fire(due []key) {
 	targets := make([]workload.Ref, 0, len(due))
 	for _, k := range due {

@@ -36,7 +36,7 @@ func webs(i int) workload.Ref {
 	return workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: fmt.Sprint("web-", i)}
 }
 
-// scene is a Loop with a world of its own: the objects are in memory, and writes go to the test's server.
+// scene is a Loop with its own world. The objects are in memory, and writes go to a server of the test.
 type scene struct {
 	*Loop
 	clock    *clocktesting.FakeClock
@@ -46,7 +46,7 @@ type scene struct {
 	kind     *world.Kind
 }
 
-// noTemplates are the templates of policies that create nothing.
+// noTemplates is for policies that create no objects.
 type noTemplates struct{}
 
 func (noTemplates) Keep(context.Context, workload.Ref) (changed, missing bool, err error) {
@@ -99,7 +99,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	return s
 }
 
-// kindThat is the kind Schedule with another compile function.
+// kindThat returns the kind Schedule with a function that changes each compiled policy.
 func kindThat(t *testing.T, compile func(p *policy.Policy)) policy.Kind {
 	t.Helper()
 	k, ok := kinds.Find("Schedule")

@@ -44,8 +44,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// wrote counts a write. known is false if the policy no longer exists, or is only a name in a ledger, which users can
-// edit. Such a policy gets no series, because no event would ever remove the series.
+// wrote counts a write. known is false if the policy does not exist. It may have been deleted, or a user may have
+// invented its name in a ledger. Such a policy gets no series, because no event would ever remove the series.
 func (m *Metrics) wrote(v *decide.Verdict, known bool, result apply.Outcome, took time.Duration) {
 	verb, by := v.Result.Direction.String(), v.Result.By
 	m.sending.Observe(took.Seconds())

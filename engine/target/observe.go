@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// BeforePublish implements world.Foreseer. Targets of a changed policy count as pending before the policy's new form is
-// published, so that no status calls them settled. The same holds for newly selected targets.
+// BeforePublish implements world.Foreseer. It marks the targets of a changed policy as pending before the policy's
+// new form is published, so that no status counts them as settled. It does the same for newly selected targets.
 func (l *Loop) BeforePublish(before, next *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.Old != nil && p.New != nil && l.asksOtherwise(p.Old, p.New) {
@@ -36,7 +36,7 @@ func (l *Loop) BeforePublish(before, next *world.Snapshot, c *world.Change) {
 	}
 }
 
-// expect counts the objects selected by a policy as pending if they were not decided under the policy before.
+// expect marks the objects that a policy selects as pending, unless they were already decided under this policy.
 func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
 	if p.Deleting || !p.Kind.ActsOnTargets() {
 		return
@@ -48,7 +48,7 @@ func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
 	})
 }
 
-// Arrived counts a new object as pending under the policies that select it, until it is decided.
+// Arrived marks a new object as pending under the policies that select it.
 func (l *Loop) Arrived(ref workload.Ref) {
 	s := l.world.Snapshot()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
@@ -61,7 +61,7 @@ func (l *Loop) Arrived(ref workload.Ref) {
 	})
 }
 
-// asksOtherwise reports whether the new form of a policy may make other claims on its targets than the old form.
+// asksOtherwise reports whether the new form of a policy may make different claims on its targets.
 func (l *Loop) asksOtherwise(old, next *world.Policy) bool {
 	if old.Object.GetGeneration() != next.Object.GetGeneration() || len(old.Invalid) != len(next.Invalid) {
 		return true
@@ -106,7 +106,7 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 		l.metrics.forgetPolicy(c.ID)
 	} else {
 		if c.Old != nil && c.Old.Object.GetGeneration() != c.New.Object.GetGeneration() {
-			l.orders.forget(c.ID) // its waves may be others
+			l.orders.forget(c.ID) // the new form may have different waves
 		}
 		l.status.Dirty(c.ID)
 	}
@@ -120,7 +120,7 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 	}
 }
 
-// resumeBatches takes over the batches, and the wait for a wave, recorded by an earlier run.
+// resumeBatches restores from the status the batches, and the wave for which targets wait, of an earlier run.
 func (l *Loop) resumeBatches(p *world.Policy) {
 	if !p.Kind.ActsOnTargets() {
 		return
@@ -139,8 +139,8 @@ func (l *Loop) resumeBatches(p *world.Policy) {
 	}
 }
 
-// queueKind queues the objects of a kind with their autoscalers and scale targets, because claims on an object may come
-// from its relatives.
+// queueKind queues the objects of a kind, and their autoscalers and scale targets, because an object may have claims
+// on them.
 func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 	k.Live.Range(func(obj *workload.Object) bool {
 		now.Related(k.Ref(obj), l.queue.Add)
@@ -148,7 +148,7 @@ func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 	})
 }
 
-// dirtyPoliciesOf marks the status of policies involved with a kind for another look.
+// dirtyPoliciesOf schedules a new look at the status of the policies involved with a kind.
 func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 	for p := range now.Policies {
 		if p.SpeaksOf(k.GroupKind) {
@@ -161,7 +161,7 @@ func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 func (l *Loop) NamespaceChanged(name string) {
 	now := l.world.Snapshot()
 	l.status.Moved()
-	now.EachPolicy(name, func(p *decide.Policy) { l.status.Dirty(p.ID) }) // one of its terms may match nothing any more
+	now.EachPolicy(name, func(p *decide.Policy) { l.status.Dirty(p.ID) }) // a name in the policy may match nothing any more
 	if now.Namespace(name).Unknown {
 		l.opts.Savings.ForgetNamespace(name)
 	}
@@ -178,7 +178,7 @@ func (l *Loop) followFreezes(ctx context.Context) {
 	changed := l.world.Listen()
 	for {
 		l.frozen.Range(func(ref, _ any) bool {
-			l.frozen.Delete(ref) // first: what begins to wait meanwhile stays
+			l.frozen.Delete(ref) // delete before queueing, so a target that begins to wait again stays in the map
 			l.queue.Add(ref.(workload.Ref))
 			return true
 		})

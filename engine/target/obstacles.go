@@ -17,27 +17,28 @@ import (
 type obstacle struct {
 	kind      schema.GroupKind
 	namespace string
-	// reason is the kind of the API server's answer, or of the missing answer. It is empty for a lane: the writes that
-	// have met no obstacle.
+	// reason is the kind of the API server's error, or "no answer". It is empty for a lane, whose targets have met no
+	// obstacle.
 	reason string
 }
 
 const (
-	// probesPerSecond bounds the rate of probes over all obstacles.
+	// probesPerSecond is the maximum rate of probes, summed over all obstacles.
 	probesPerSecond = 10
-	// fewWrites and manyWrites bound the writes of a lane in flight: few at first, doubled with each success.
+	// fewWrites is the initial limit of a lane's writes in flight. The limit doubles with each success up to manyWrites.
 	fewWrites, manyWrites = 4, 16
-	// enoughFailures is the number of failed writes of a lane, without a success, after which untried targets
-	// wait as well.
+	// enoughFailures is the number of failed writes of a lane, without a success, after which its untried targets wait
+	// too.
 	enoughFailures = 50
-	// untriedPause is the longest pause between two tries of untried targets: each try may bring a new answer.
+	// untriedPause is the longest pause between two tries of untried targets. It is short, because each try may show
+	// another answer.
 	untriedPause = time.Second
 )
 
-// obstacles schedules writes so that failing or hanging writes do not hurt others: a waiting target holds no worker.
-// The targets of a kind in a namespace form a lane with few writes in flight until some succeed. Targets that
-// failed for the same reason share one probe: one of them is tried after growing pauses. When the probe succeeds, the
-// others return to the lane.
+// obstacles schedules writes so that failing or hanging writes do not delay others. A waiting target blocks no
+// worker. The targets of a kind in a namespace form a lane, which has few writes in flight until some succeed.
+// Targets that failed for the same reason form a group with one probe: only one of them is tried, after growing
+// pauses. When the probe succeeds, the other targets return to the lane.
 type obstacles struct {
 	shortest, longest time.Duration
 	// queueAfter queues a target after a pause.
@@ -49,21 +50,21 @@ type obstacles struct {
 	targets map[workload.Ref]*member
 }
 
-// group is the targets that meet one obstacle, or the targets of a lane.
+// group has the targets that meet one obstacle, or the targets of a lane.
 type group struct {
 	obstacle
-	// size is the number of targets, and trying the number of targets in flight. The others wait in order; some in the
-	// list may have left.
+	// size is the number of targets. trying is the number of targets in flight. waiting has the other targets, in order,
+	// and may still have targets that have left the group.
 	size, trying int
 	waiting      []*member
-	// width is the limit of a lane's writes in flight. credit is the number of failures left before the lane allows
-	// only a probe.
+	// width is the limit of a lane's writes in flight. credit is the number of failures after which the lane allows only
+	// a probe.
 	width, credit int
-	// probe is the target tried after the last pause.
+	// probe is the target that was let through after the last pause.
 	probe *member
 	pause time.Duration
-	// failures is the number of failed writes since the last success. why is the last error. logged is true once a
-	// failure was logged.
+	// failures is the number of failed writes since the last success. why is the last error. logged is true if a failure
+	// was logged.
 	failures int
 	why      string
 	logged   bool
@@ -78,8 +79,8 @@ type member struct {
 	// failures is the number of the target's consecutive failures. why is the last error.
 	failures int
 	why      string
-	// let is true while the target is in flight. counted is true once the target counts as failed. left is true once it has
-	// left the group.
+	// let is true while the target is in flight. counted is true if the target counts as failed. left is true if the
+	// target has left the group.
 	let, counted, left bool
 }
 
@@ -90,13 +91,13 @@ func newObstacles(shortest, longest time.Duration, queueAfter func(workload.Ref,
 	}
 }
 
-// Enter reports whether a target may be written now. If not, why is the obstacle, and failed is true if the wait counts
-// as a failure. A target that may be written is in flight until Passed, Failed or Leave.
+// Enter reports whether a target may be written now. If it may not, why is the obstacle, and failed is true if the
+// target counts as failed. A target that may be written counts as in flight until a call of Passed, Failed or Leave.
 func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := o.targets[ref]
-	if m != nil && m.sum != sum { // another change: it may be accepted
+	if m != nil && m.sum != sum { // a different change may be accepted
 		o.leave(m)
 		m = nil
 	}
@@ -116,7 +117,7 @@ func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok 
 	return fmt.Sprintf("not tried yet, because %d others failed: %s", g.failures, g.why), true, false
 }
 
-// Failing reports whether a target's last write counts as failed, and why it failed.
+// Failing reports whether a target counts as failed, and returns the last error.
 func (o *obstacles) Failing(ref workload.Ref) (why string, failing bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +127,7 @@ func (o *obstacles) Failing(ref workload.Ref) (why string, failing bool) {
 	return "", false
 }
 
-// answer returns the message for a failed target.
+// answer returns the message for users about a target whose write has failed.
 func (m *member) answer() string {
 	if m.counted {
 		return m.why
@@ -134,7 +135,7 @@ func (m *member) answer() string {
 	return "to be tried again: " + m.why
 }
 
-// enter adds a target to its lane. If there is room, the target is in flight at once.
+// enter adds a target to its lane. If the lane has room, the target is in flight at once.
 func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
 	lane := o.groupOf(obstacle{kind: ref.GroupKind, namespace: ref.Namespace})
 	m := &member{ref: ref, group: lane, sum: sum}
@@ -149,14 +150,14 @@ func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
 	return m
 }
 
-// Failed records a failed write and schedules the retry. The result counted is true if the failure counts: a refusal, or
-// not the first failure of the target or the obstacle. first is true for the first counted failure of the obstacle.
-// answer is the message for users.
+// Failed records a failed write and schedules the retry. counted is true if the target now counts as failed: after a
+// refusal, after its second failure, or after the second failure of the obstacle. first is true for the first counted
+// failure of the obstacle. answer is the message for users.
 func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why string, refusal bool) (answer string, counted, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m, to := o.targets[ref], o.groupOf(obstacle{ref.GroupKind, ref.Namespace, reason})
-	if m == nil { // its kind was forgotten meanwhile
+	if m == nil { // the kind was forgotten meanwhile
 		m = &member{ref: ref, group: to, sum: sum}
 		o.targets[ref] = m
 		to.size++
@@ -188,7 +189,8 @@ func (o *obstacles) queueUncounted(lane *group) {
 	}
 }
 
-// Passed records a write that did not fail. The target's former obstacle may be gone for others, too.
+// Passed records a write that did not fail. The other targets of its former obstacle return to the lane, because the
+// obstacle may be gone.
 func (o *obstacles) Passed(ref workload.Ref) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -215,7 +217,7 @@ func (o *obstacles) Passed(ref workload.Ref) {
 	o.next(lane)
 }
 
-// hurry probes two other groups at once that met the same obstacle elsewhere: it may be gone there, too.
+// hurry probes at once two groups with the same obstacle in other namespaces, because it may be gone there too.
 func (o *obstacles) hurry(gone obstacle) {
 	n := 2
 	for _, g := range o.groups {
@@ -259,7 +261,7 @@ func (o *obstacles) groupOf(at obstacle) *group {
 // hasRoom reports whether another target of a lane may be written without a pause.
 func (g *group) hasRoom() bool { return g.reason == "" && g.trying < min(g.width, g.credit) }
 
-// move moves a target from its group to the end of a different group.
+// move moves a target from its group to the end of another group.
 func (o *obstacles) move(m *member, to *group) {
 	m.group.size--
 	if m.let {
@@ -281,8 +283,9 @@ func (o *obstacles) leave(m *member) {
 	o.next(m.group)
 }
 
-// next lets the next targets of a group through: in a lane as many as there is room for, else one after a pause. An
-// empty group is removed.
+// next lets waiting targets of a group through. A lane lets through as many targets as it has room for. Any other
+// group, and a lane without room or targets in flight, lets one target through after a pause. An empty group is
+// removed.
 func (o *obstacles) next(g *group) {
 	if g.size == 0 {
 		delete(o.groups, g.obstacle)
@@ -307,7 +310,7 @@ func (o *obstacles) next(g *group) {
 	o.let(g.probe, pause)
 }
 
-// hasNext reports whether a target waits.
+// hasNext reports whether a target waits. It removes targets that have left from the head of the list.
 func (g *group) hasNext() bool {
 	for len(g.waiting) > 0 && g.waiting[0].left {
 		g.waiting = g.waiting[1:]
@@ -322,7 +325,7 @@ func (g *group) take() *member {
 	return m
 }
 
-// let lets a target through after a pause.
+// let marks a target as in flight and queues it after a pause.
 func (o *obstacles) let(m *member, pause time.Duration) {
 	m.let = true
 	m.group.trying++

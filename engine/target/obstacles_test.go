@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// soon is the time after the end of an obstacle within which every target must be right.
+// soon is the time after the end of an obstacle within which every target must be written.
 const soon = 30 * time.Second
 
 func TestManyRefusedTargetsShareOneProbe(t *testing.T) {
@@ -63,7 +63,7 @@ func TestManyObstaclesShareTheProbes(t *testing.T) {
 	})
 }
 
-// There are many more namespaces than probes within that time.
+// There are many more namespaces than probes within the time soon.
 func TestTheEndOfAnObstacleIsNoticedInAllNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refs := websIn(2000, 3)
@@ -142,12 +142,12 @@ func TestHangingWritesDoNotDelayOthers(t *testing.T) {
 			passed := 200 * (round + 1)
 			s.until(t, "all others go through", 2*time.Second, func() bool { return len(s.passed) == passed })
 			time.Sleep(5 * time.Minute)
-			most(2) // an untried target, and one that finds out whether the obstacle is gone
+			most(2) // an untried target, and the probe of the obstacle
 		}
 	})
 }
 
-// Targets of the obstacle that is gone do not wait for targets of the other.
+// After one of two obstacles is gone, its targets do not wait for the targets of the other obstacle.
 func TestTargetsDoNotWaitForAnotherObstacle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refs := manyWebs(200)
@@ -164,7 +164,7 @@ func TestTargetsDoNotWaitForAnotherObstacle(t *testing.T) {
 	})
 }
 
-// The probe comes back with another answer.
+// A probe fails for a different reason than before.
 func TestAChangedReasonLeavesNoTargetBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 1000
@@ -221,7 +221,7 @@ func TestRefusedTargetsDoNotDelayAcceptedTargets(t *testing.T) {
 	}
 }
 
-// An obstacle ends for all but a few targets.
+// An obstacle ends for all targets except a few.
 func TestAnObstacleThatEndsForMostTargets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refs := manyWebs(5000)
@@ -245,7 +245,7 @@ func TestAnObstacleThatEndsForMostTargets(t *testing.T) {
 	})
 }
 
-// asked is a queue that records the queued targets.
+// asked is a queue that keeps the queued targets.
 type asked struct{ refs []workload.Ref }
 
 func (a *asked) after(ref workload.Ref, _ time.Duration) { a.refs = append(a.refs, ref) }
@@ -256,7 +256,7 @@ func (a *asked) take() []workload.Ref {
 	return refs
 }
 
-// websIn are Deployments in several namespaces.
+// websIn returns Deployments in several namespaces.
 func websIn(namespaces, each int) []workload.Ref {
 	var refs []workload.Ref
 	for n := range namespaces {
@@ -271,7 +271,7 @@ func websIn(namespaces, each int) []workload.Ref {
 
 const reason = "403 Forbidden"
 
-// refuseThree has three targets refused; one of them is in flight.
+// refuseThree returns obstacles with three refused targets. The first target is in flight again.
 func refuseThree(t *testing.T) (*obstacles, *asked) {
 	t.Helper()
 	q := &asked{}
@@ -290,7 +290,7 @@ func refuseThree(t *testing.T) (*obstacles, *asked) {
 
 func TestALeavingTargetPassesItsTurnOn(t *testing.T) {
 	o, q := refuseThree(t)
-	o.Leave(webs(2)) // it was not its turn
+	o.Leave(webs(2)) // this target was not in flight
 	if got := q.take(); len(got) != 0 {
 		t.Fatalf("let through: %v, though another one is under way", got)
 	}
@@ -344,7 +344,7 @@ func TestAForgottenKindIsTriedAgain(t *testing.T) {
 		t.Errorf("another kind was forgotten as well")
 	}
 	o.ForgetKind(webs(0).GroupKind)
-	o.Failed(webs(0), reason, sum, "no", true) // a write that was in flight
+	o.Failed(webs(0), reason, sum, "no", true) // the write was in flight
 	if got := q.take(); len(got) != 1 || got[0] != webs(0) || len(o.targets) != 2 {
 		t.Errorf("let through: %v, want the one that failed; %d targets are known", got, len(o.targets))
 	}
@@ -365,8 +365,8 @@ func TestTheSecondFailureCounts(t *testing.T) {
 		told, first bool
 	}{
 		{0, "500", false, "to be tried again: no", false, false},
-		{0, "504", false, "no", true, true},                      // for another reason
-		{1, "500", false, "to be tried again: no", false, false}, // its obstacle differs from the first target's by now
+		{0, "504", false, "no", true, true},                      // the same target, for another reason
+		{1, "500", false, "to be tried again: no", false, false}, // target 0 now belongs to the other obstacle
 		{2, "500", false, "no", true, true},
 		{1, "500", false, "no", true, false},
 		{3, "403", true, "no", true, true},

@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// open extends the bounds of a target's autoscalers to its next count. If ok is false, the target is tried again.
+// open extends the bounds of a target's autoscalers to its next count. If ok is false, the target must not be written
+// now and is tried again.
 func (l *Loop) open(ctx context.Context, ref workload.Ref, v *decide.Verdict, s sent) (ok bool, err error) {
 	for _, g := range decide.Openings(l.world.Snapshot(), v, s.at) {
 		if ok, err := l.openOne(ctx, ref, v, &g, s); !ok {
@@ -22,7 +23,8 @@ func (l *Loop) open(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	return true, nil
 }
 
-// openOne writes one autoscaler. A contested autoscaler is left to its own turn, with pauses.
+// openOne extends the bounds of one autoscaler. It does not write a contested autoscaler whose pause is not over, and
+// returns true.
 func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdict, s sent) (ok bool, err error) {
 	governor, sum := g.Kind.Ref(g.Object), digest(g.Result)
 	corrected := g.Result.Corrected || l.drift.Repeated(governor, sum, s.at)
@@ -43,7 +45,7 @@ func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdi
 		if corrected {
 			l.drift.Corrected(governor, s.at, "")
 		}
-	case apply.Unchanged: // a webhook undoes it, and the target is written all the same
+	case apply.Unchanged: // a webhook undoes the write, but the target is written anyway
 		l.drift.Wrote(governor, sum, s.at)
 		l.drift.RecordReverted(governor, s.at)
 	case apply.Refused, apply.Failed:

@@ -21,8 +21,8 @@ import (
 	"flyball.dev/flyball/test/worldtest"
 )
 
-// A Deployment about to go below the minimum of its autoscaler is written after the minimum is lowered, and not if
-// lowering fails. Then its place in the batch is free again.
+// A Deployment is about to go below the minimum of its autoscaler. It is written after the minimum is lowered. If
+// lowering fails, it is not written, and its place in the batch is free again.
 func TestBoundsAreLoweredBeforeTheTarget(t *testing.T) {
 	for _, tc := range []struct {
 		answer  int
@@ -72,8 +72,8 @@ func TestBoundsAreLoweredBeforeTheTarget(t *testing.T) {
 	}
 }
 
-// halve adds a Deployment of six with an autoscaler from four, and a Schedule with batches of one that scales it to
-// half now. It returns the Deployment.
+// halve adds a Deployment with six replicas, and an autoscaler with a minimum of four. It also adds a Schedule that
+// now scales the Deployment to half, in batches of one. It returns the Deployment.
 func (s *scene) halve(t *testing.T) workload.Ref {
 	t.Helper()
 	k := worldtest.Kind(t, worldtest.Autoscalers)
@@ -99,7 +99,7 @@ func (s *scene) halve(t *testing.T) workload.Ref {
 	return s.kind.Ref(web)
 }
 
-// finalizers records the finalizers put on adapters, or fails with the given error.
+// finalizers records the kinds whose adapters get the finalizer. For autoscalers it returns err.
 type finalizers struct {
 	noTemplates
 	put []string
@@ -114,7 +114,8 @@ func (f *finalizers) PutFinalizer(_ context.Context, k *decide.Kind) error {
 	return nil
 }
 
-// answering answers writes: writes to one resource are forbidden, all others succeed. It lists them.
+// answering is an API server that forbids writes to one resource and accepts all others. It records the written
+// resources.
 type answering struct {
 	refused string
 	written []string
@@ -157,8 +158,8 @@ func TestOpeningPutsTheFinalizerOnTheAdapter(t *testing.T) {
 	}
 }
 
-// The Deployment is refused, and another writer resets the autoscaler each time. The autoscaler is opened after growing
-// pauses, and the Deployment is tried in between.
+// Writes to the Deployment are refused, and another writer resets the autoscaler each time. The autoscaler is opened
+// after growing pauses, and writes to the Deployment are tried in between.
 func TestContestedAutoscalersAreOpenedAfterPauses(t *testing.T) {
 	api := &answering{refused: "deployments"}
 	s := newScene(t, api)
@@ -166,7 +167,7 @@ func TestContestedAutoscalersAreOpenedAfterPauses(t *testing.T) {
 	tries := 60
 	for range tries { // ten minutes
 		s.obstacles.Leave(ref)
-		_ = s.process(t.Context(), ref) // refused
+		_ = s.process(t.Context(), ref) // the write is refused
 		s.clock.Step(10 * time.Second)
 	}
 	tried := len(api.written)

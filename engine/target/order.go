@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// orders are the waits of targets for the waves of their policies' orders, for many goroutines.
+// orders keeps the targets that wait for waves. Many goroutines may use it.
 type orders struct {
 	mu    sync.Mutex
 	waits decide.Waits
@@ -47,7 +47,7 @@ func (o *orders) forget(id workload.Policy) {
 	o.waits.Forget(id)
 }
 
-// resume takes over the standing in the status of a policy.
+// resume restores the standing of a policy from the policy's status.
 func (o *orders) resume(p *world.Policy) {
 	st := p.Kind.Status(p.Object).Order
 	if st == nil || p.Order == nil {
@@ -59,7 +59,7 @@ func (o *orders) resume(p *world.Policy) {
 	o.waits.Resume(p.ID, d, at)
 }
 
-// ordered is a snapshot with the waits of its targets.
+// ordered is a World: a snapshot, and the standings of the orders.
 type ordered struct {
 	*world.Snapshot
 	*orders

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// process works on a target. The target gives up its turn unless it waits for an obstacle.
+// process processes a target. Afterwards the target is no longer in flight, unless it waits for an obstacle.
 func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
 	defer func() {
 		if !errors.Is(err, errQueued) {
@@ -29,8 +29,8 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) (err error) {
 	return l.bring(ctx, ref)
 }
 
-// bring creates a missing target of a template and brings the target to its plan. It returns an error if the work must
-// be retried soon.
+// bring creates the missing object of a template and brings the target to its plan. After an error the caller must
+// retry soon.
 func (l *Loop) bring(ctx context.Context, ref workload.Ref) error {
 	changed, missing, err := l.templates.Keep(ctx, ref)
 	if apierrors.IsForbidden(err) {
@@ -80,7 +80,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	}
 	switch {
 	case v.Err != nil:
-		// A retry helps only after a change of the object, and the watch delivers the change.
+		// Only a change of the object can help, and the watch delivers the change.
 		l.requeueAt(ref, v.Wake)
 		l.count(ref, &v, status.Outcome{Failure: v.Err.Error()})
 	case v.Result.Patch == nil:
@@ -92,7 +92,7 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	return nil
 }
 
-// waitAtGate records the gate of a write and queues the target for the time at which the gate may be open.
+// waitAtGate records the gate of a write and queues the target for the time when the gate may open.
 func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	out := status.Outcome{Waiting: v.Gate.Reason}
 	switch v.Gate.Kind {
@@ -116,7 +116,7 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	l.count(ref, v, out)
 }
 
-// write sends a patch if the rate limits allow it. known are the relatives at the time of the decision.
+// write sends a patch if the rate limits and obstacles allow it. known has the relatives at the time of the decision.
 func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, known []relative, now time.Time) error {
 	sum := digest(v.Result)
 	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
@@ -159,7 +159,7 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, k
 	return l.send(ctx, ref, v, s)
 }
 
-// sent is the record of a write in flight.
+// sent has the facts about a write in flight.
 type sent struct {
 	sum       uint64
 	corrected bool
@@ -189,10 +189,10 @@ func (l *Loop) send(ctx context.Context, ref workload.Ref, v *decide.Verdict, s 
 	if result.IsFailure() {
 		return l.failed(ref, v, s, result, err)
 	}
-	return errBehind // the watch delivers the newer object or the deletion; if it has done so already, the retry sees it
+	return errBehind // the watch delivers the change; if it already has, the retry sees the change
 }
 
-// patch sends the patch of a verdict already recorded. The record of a write without effect is dropped.
+// patch sends the patch of a verdict. The write must be recorded in unseen. A write without effect is removed there.
 func (l *Loop) patch(ctx context.Context, ref workload.Ref, v *decide.Verdict) (apply.Outcome, error) {
 	sending := time.Now()
 	result, err := l.writer.Apply(ctx, v.Kind.Resource, v.Object, v.Result.Patch)
@@ -203,7 +203,8 @@ func (l *Loop) patch(ctx context.Context, ref workload.Ref, v *decide.Verdict) (
 	return result, err
 }
 
-// landed handles a successful write; other is the field manager that had overwritten the value before, if known.
+// landed handles a successful write. other is the field manager that had overwritten the value before, or empty if
+// unknown.
 func (l *Loop) landed(ref workload.Ref, v *decide.Verdict, s sent, other string) {
 	l.announce(ref, v)
 	l.status.AnnounceDropped(v)
@@ -214,7 +215,7 @@ func (l *Loop) landed(ref workload.Ref, v *decide.Verdict, s sent, other string)
 	l.obstacles.Passed(ref)
 }
 
-// undone handles a successful write without effect. No watch event follows, so the write is retried after the
+// undone handles a write that succeeded without effect. No watch event follows, so the write is retried after the
 // pauses of a contest.
 func (l *Loop) undone(ref workload.Ref, v *decide.Verdict, s sent) {
 	l.obstacles.Passed(ref)
@@ -224,7 +225,8 @@ func (l *Loop) undone(ref workload.Ref, v *decide.Verdict, s sent) {
 	l.count(ref, v, status.Outcome{Waiting: "an admission webhook undoes the change", Contested: l.drift.Writer(ref)})
 }
 
-// failed handles a refused or failed write: the target waits with all other targets of the same obstacle.
+// failed handles a refused or failed write. The target then waits together with all other targets of the same
+// obstacle.
 func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.Outcome, err error) error {
 	if apierrors.IsForbidden(err) {
 		l.keeper.Forbidden(v.Kind)
@@ -234,7 +236,7 @@ func (l *Loop) failed(ref workload.Ref, v *decide.Verdict, s sent, result apply.
 	answer, counted, first := l.obstacles.Failed(ref, reason, s.sum, why, result == apply.Refused)
 	l.count(ref, v, heldUp(answer, counted))
 	if counted && !before {
-		for _, r := range relatives(l.world.Snapshot(), ref) { // one of them may wait for this write
+		for _, r := range relatives(l.world.Snapshot(), ref) { // a relative may wait for this write
 			l.queue.Add(r.ref)
 		}
 	}
@@ -253,7 +255,7 @@ func heldUp(why string, failed bool) status.Outcome {
 	return status.Outcome{Waiting: why}
 }
 
-// reasonOf returns the kind of an error, without the parts that differ between objects.
+// reasonOf returns the kind of an error. Errors that differ only in their object have the same kind.
 func reasonOf(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
@@ -262,8 +264,8 @@ func reasonOf(err error) string {
 	return "no answer"
 }
 
-// takePlace takes a place in the batch of the change's policy, if there is a rate limit. If ok is false, the target
-// waits for a later batch or is retried as the error says.
+// takePlace takes a place in the batch of the policy behind a change. Without a rate limit it takes no place, and ok
+// is true. If ok is false, the target waits for a later batch, or is retried because of the error.
 func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) (place apply.Place, ok bool, err error) {
 	key := apply.BatchKey{Policy: v.Result.By, Direction: v.Result.Direction}
 	limit := decide.LimitOf(l.world.Snapshot(), v)
@@ -286,8 +288,8 @@ func (l *Loop) takePlace(ctx context.Context, ref workload.Ref, v *decide.Verdic
 	return place, true, nil
 }
 
-// refusal returns the message for a failed write. If the API server calls bounds invalid, the fields that ask
-// for them come first.
+// refusal returns the message for a failed write. If the API server refuses bounds as invalid, the message begins
+// with the fields of policies that claim these bounds.
 func refusal(v *decide.Verdict, now time.Time, err error) string {
 	if !apierrors.IsInvalid(err) {
 		return err.Error()
@@ -312,7 +314,7 @@ func refusal(v *decide.Verdict, now time.Time, err error) string {
 	return strings.Join(append(asked, err.Error()), ": ")
 }
 
-// announce logs a change and records the time of its policy's last change, for the lag of the transition.
+// announce logs a change and records its time as the last change of the policy, for the lag of the transition.
 func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 	if v.Result.Direction == workload.DirectionNone {
 		return
@@ -322,7 +324,7 @@ func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 	l.status.Written(v.Result.By)
 }
 
-// requeueAt queues a target for an instant; zero: not without an event.
+// requeueAt queues a target at an instant. Zero means only after an event.
 func (l *Loop) requeueAt(ref workload.Ref, at time.Time) {
 	l.timer.Set(key{target: ref}, timeline.Earliest(at, l.rollouts.Deadline(ref)))
 }
@@ -348,7 +350,7 @@ func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	l.status.Book.Count(ref, marks)
 }
 
-// countMissing counts an object under the policies that want it, after its creation has failed.
+// countMissing counts an object whose creation has failed, under the policies whose templates describe it.
 func (l *Loop) countMissing(ref workload.Ref) {
 	var v decide.Verdict
 	for _, p := range l.templates.WantedBy(ref) {
@@ -357,7 +359,7 @@ func (l *Loop) countMissing(ref workload.Ref) {
 	l.count(ref, &v, status.Outcome{})
 }
 
-// countAsFailed counts a target as failed under every policy that selects it, after a fault.
+// countAsFailed counts a target as failed under every policy that selects it, after a fault in Flyball.
 func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 	var marks []status.TargetResult
 	snapshot := l.world.Snapshot()
@@ -375,7 +377,7 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 	l.status.Book.Count(ref, marks)
 }
 
-// forget removes a deleted target from every count.
+// forget drops everything about a deleted target.
 func (l *Loop) forget(ref workload.Ref) {
 	l.rollouts.Return(apply.Turn{Ref: ref})
 	l.rollouts.Return(apply.Turn{Ref: ref, InPlace: true})

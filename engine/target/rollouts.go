@@ -17,12 +17,12 @@ import (
 // waitsForOthers is the message for a target that waits before it restarts pods.
 const waitsForOthers = "waits for other targets to roll out (spec.guard.maxDisruption)"
 
-// TakeRestart takes a roll-out place of the policy for a target about to restart pods by in-place changes. It returns
-// the obstacle; empty: none.
+// TakeRestart takes a roll-out place of the policy for a target that is about to restart pods by in-place changes. It
+// returns the obstacle, or "" if the target may restart pods.
 func (l *Loop) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string) {
 	p := l.world.Snapshot().Find(id)
 	if l.tuned == nil || p == nil || p.Tuner() == nil {
-		return "" // the policy's values are about to be restored
+		return "" // the policy tunes no more, and its values are restored
 	}
 	if waits := l.askBudgets(ctx, ref, p, need.Memory, nil); waits != "" {
 		return waits
@@ -34,26 +34,26 @@ func (l *Loop) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Po
 		return waitsForOthers
 	}
 	if took {
-		l.Queue(ref) // sets the instant at which the roll-out is late
+		l.Queue(ref) // the next decision sets the deadline of the roll-out
 	}
 	return ""
 }
 
-// LookRestart records the progress of a target that restarts pods by in-place changes. A target that has waited for a
-// place must ask again.
+// LookRestart records the progress of a target that restarts pods by in-place changes. A target that waited for a
+// place must call TakeRestart again.
 func (l *Loop) LookRestart(ref workload.Ref, settled bool) {
 	turn := apply.Turn{Ref: ref, InPlace: true}
 	l.rollouts.Look(turn, "", func() bool { return settled }, l.opts.Clock.Now())
 	l.rollouts.Looked(turn)
 }
 
-// limitOf returns the number of a policy's targets that may restart pods at once.
+// limitOf returns the number of a policy's targets that may restart pods at the same time.
 func (l *Loop) limitOf(p *world.Policy) int {
 	return max(1, l.tuned.Targets(p.ID)*p.Tuner().MaxDisruption()/100)
 }
 
 // takeRollout takes a roll-out place of the tuning policy for a target, if the write is a roll-out. waits is the
-// obstacle; empty: none.
+// obstacle, or "" if the write need not wait.
 func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) (took bool, waits string) {
 	id := v.Result.By
 	p := l.world.Snapshot().Find(id)
@@ -62,7 +62,8 @@ func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verd
 	}
 	limit := l.limitOf(p)
 	if a := l.world.Snapshot().Advice(ref); a != nil && a.By == id && a.Back {
-		// Budgets allow nothing while pods are missing, and the place of the roll-out that is taken back is its own.
+		// The write takes a failed roll-out back. Budgets would refuse it while pods are missing, so they are not asked,
+		// and the target keeps the place of this roll-out.
 		took, _ = l.rollouts.Take(id, apply.Turn{Ref: ref}, v.Object.ResourceVersion, apply.Need{}, math.MaxInt, now)
 		return took, ""
 	}
@@ -84,13 +85,13 @@ func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verd
 	return took, ""
 }
 
-// budgetRetry is the pause before budgets are asked again without a change of a budget: the pods or their labels may
-// have changed.
+// budgetRetry is the pause before budgets are asked again although no budget has changed. The pods or their labels
+// may have changed instead.
 const budgetRetry = time.Minute
 
 // askBudgets returns the PodDisruptionBudget, LimitRange or ResourceQuota that prevents a policy from restarting a
-// target's pods; empty: none. The template, if any, is for the replacement pods. Restoring for a policy that no longer
-// acts does not wait.
+// target's pods, or "" if there is none. template has the requests and limits of the replacement pods, or is nil. A
+// policy that no longer acts only restores, and this need not wait.
 func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool, template workload.Allocations) (waits string) {
 	if l.budgets == nil || !p.Tuner().ActsOnTargets() {
 		return ""
@@ -101,8 +102,8 @@ func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy
 	return waits
 }
 
-// unsettled returns the targets changed by a policy and not settled, and the targets whose pods are being restarted by
-// in-place changes. An earlier manager may have begun both.
+// unsettled returns the targets that a policy has changed and that have not settled yet, and the targets whose pods
+// are being restarted by in-place changes. An earlier manager may have begun these roll-outs.
 func (l *Loop) unsettled(p *world.Policy) (turns []apply.Turn) {
 	s := l.world.Snapshot()
 	s.EachTarget(p, func(ref workload.Ref) {
@@ -115,7 +116,7 @@ func (l *Loop) unsettled(p *world.Policy) (turns []apply.Turn) {
 		}
 		for i := range obj.Ledger {
 			if obj.Ledger[i].By == p.ID.String() {
-				// An autoscaler has no pods of its own to roll out.
+				// An autoscaler does not count, because it has no pods of its own to roll out.
 				if o := k.Adapter.Observe(obj); !o.Settled && len(o.Allocations) > 0 {
 					turns = append(turns, apply.Turn{Ref: ref})
 				}
@@ -132,7 +133,7 @@ func (l *Loop) look(ref workload.Ref, v *decide.Verdict, now time.Time) {
 	l.rollouts.Look(apply.Turn{Ref: ref}, v.Object.ResourceVersion, settled, now)
 }
 
-// giveBack returns the places of a write known to have had no effect.
+// giveBack returns the batch place and the roll-out place of a write that had no effect.
 func (l *Loop) giveBack(ref workload.Ref, s sent) {
 	l.batches.Return(s.place)
 	if s.rolls {
@@ -140,7 +141,7 @@ func (l *Loop) giveBack(ref workload.Ref, s sent) {
 	}
 }
 
-// markRollout marks a target with a late roll-out.
+// markRollout marks a target as failed if its roll-out takes too long.
 func (l *Loop) markRollout(marks []status.TargetResult, ref workload.Ref) {
 	by, late := l.rollouts.Late(ref)
 	if !late {
@@ -153,7 +154,7 @@ func (l *Loop) markRollout(marks []status.TargetResult, ref workload.Ref) {
 	}
 }
 
-// Waiting returns the known obstacle for tuned values of a target; empty: none.
+// Waiting returns the obstacle to writing tuned values to a target, or "" if none is known.
 func (l *Loop) Waiting(ref workload.Ref) string {
 	if l.rollouts.Waits(apply.Turn{Ref: ref}) {
 		return waitsForOthers
@@ -164,8 +165,8 @@ func (l *Loop) Waiting(ref workload.Ref) string {
 	return ""
 }
 
-// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that prevents tuned values of a target; empty:
-// none. The text is as in Waiting.
+// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that prevents writing tuned values to a target,
+// or "" if none does. The text is the same as in Waiting.
 func (l *Loop) Held(ref workload.Ref) string {
 	if l.budgets == nil {
 		return ""
@@ -173,7 +174,8 @@ func (l *Loop) Held(ref workload.Ref) string {
 	return l.budgets.Waits(ref)
 }
 
-// Rollouts returns how many targets of a policy restart pods for tuned values, wait for others, and are late.
+// Rollouts returns the number of a policy's targets that restart pods for tuned values, that wait for others, and
+// that are late.
 func (l *Loop) Rollouts(id workload.Policy) (running, waiting, late int) {
 	return l.rollouts.Counts(id)
 }

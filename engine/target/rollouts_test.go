@@ -24,7 +24,7 @@ import (
 
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
-// restartingPods are targets whose pods are restarted by in-place changes.
+// restartingPods has the names of targets whose pods are restarted by in-place changes.
 type restartingPods []string
 
 func (restartingPods) Decided(workload.Ref, *decide.Verdict) {}
@@ -60,13 +60,13 @@ func (s *scene) tune(t *testing.T) (deployments, autoscalers *world.Kind) {
 	return deployments, autoscalers
 }
 
-// tunedBy is the metadata of an object with a request or a bound set by the Tortoise.
+// tunedBy returns the metadata of an object with a ledger entry of the Tortoise.
 func tunedBy(kind, name, pointer string, id workload.Policy) string {
 	ledger := fmt.Sprintf(`{%q:{"was":"1","set":"2","by":%q,"since":"2037-05-11T18:00:00Z"},"of":"%s/%s"}`, pointer, id, kind, name)
 	return fmt.Sprintf(`,"annotations":{%q:%q}`, v1alpha1.AnnotationLedger, ledger)
 }
 
-// running is a Deployment with a request and the given number of updated pods, of three.
+// running returns a Deployment with a request and three pods, of which the given number is updated.
 func running(name, metadata string, updated int) string {
 	bare := strings.TrimSuffix(worldtest.Deployment(name, 3, metadata), "}")
 	return strings.Replace(bare, `"template":{`, `"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]},`,
@@ -74,8 +74,8 @@ func running(name, metadata string, updated int) string {
 		fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":3,"availableReplicas":3,"updatedReplicas":%d}}`, updated)
 }
 
-// The unsettled targets are the tuned targets not yet settled and the targets whose pods are restarted in place.
-// Autoscalers are written by the policy too and never count: they have no pods of their own.
+// The unsettled targets are the tuned targets that have not settled yet, and the targets whose pods are restarted in
+// place. The policy also writes autoscalers, but they never count, because they have no pods of their own.
 func TestUnsettledTargetsOfAnEarlierManager(t *testing.T) {
 	s := newScene(t, http.NotFoundHandler())
 	deployments, autoscalers := s.tune(t)
@@ -102,7 +102,7 @@ func TestUnsettledTargetsOfAnEarlierManager(t *testing.T) {
 	}
 }
 
-// budgets are the obstacles of targets, by name.
+// budgets has the obstacle of each target, by name.
 type budgets map[string]string
 
 func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool, _ workload.Allocations) string {
@@ -111,13 +111,14 @@ func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool, _ workload.All
 func (b budgets) Waits(ref workload.Ref) string { return b[ref.Name] }
 func (budgets) Forget(workload.Ref)             {}
 
-// ten reports ten tuned targets.
+// ten says that every policy tunes ten targets.
 type ten struct{}
 
 func (ten) Note(workload.Ref) (n tuning.Note) { return n }
 func (ten) Targets(workload.Policy) (n int)   { return 10 }
 
-// Other targets restart pods in the meantime, one at a time. Restoring for a policy that no longer acts asks no budget.
+// While a target waits for a budget, other targets restart pods, one at a time. A policy that no longer acts restores
+// without asking for budgets.
 func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 	s := newScene(t, http.NotFoundHandler())
 	s.tune(t)

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// refusing are templates that cannot be kept, and a keeper that counts checks of rights.
+// refusing is a component whose templates cannot be kept. It counts the checks of rights.
 type refusing struct {
 	noTemplates
 	err  error
@@ -25,7 +25,7 @@ func (r *refusing) Keep(context.Context, workload.Ref) (changed, missing bool, e
 }
 func (r *refusing) Forbidden(*decide.Kind) { r.asks++ }
 
-// The adapter must report missing rights for template writes as for all other writes.
+// A forbidden write for a template starts a check of rights, like any other forbidden write.
 func TestAForbiddenTemplateWriteChecksRights(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web-0", errors.New("no create"))
 	for _, test := range []struct {

@@ -12,17 +12,17 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// key identifies a target to decide again, or a policy if its Policy is set.
+// key is a policy if the field policy is set. Otherwise it is a target that must be decided again.
 type key struct {
 	target workload.Ref
 	policy workload.Policy
 }
 
-// timer is a heap of instants when an answer can next change, at most one for each key. A single timer waits for
-// the earliest instant, instead of cron jobs or polling.
+// timer is a heap of instants at which an answer can change, at most one for each key. A single timer waits for the
+// earliest instant. So neither cron jobs nor polling are needed.
 type timer struct {
 	clock clock.Clock
-	// firing is held while due keys are handed over.
+	// firing is held while due keys are passed to the function fire.
 	firing sync.Mutex
 
 	mu     sync.Mutex
@@ -37,15 +37,15 @@ type entry struct {
 	index int
 }
 
-// longestWait bounds the timer. The timer counts elapsed time instead of clock time: if the clock is set forward or the
-// machine was suspended, an instant comes before the timer ends.
+// longestWait is the longest wait of the timer. A timer measures elapsed time and not clock time. If the clock was
+// set forward or the machine was suspended, an instant comes before the timer ends.
 const longestWait = time.Minute
 
 func newTimer(c clock.Clock) *timer {
 	return &timer{clock: c, byKey: map[key]*entry{}, sooner: make(chan struct{}, 1)}
 }
 
-// Set replaces the instant of a key; a zero instant removes the key.
+// Set replaces the instant of a key. A zero instant removes the key.
 func (w *timer) Set(key key, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *timer) Run(ctx context.Context, fire func([]key)) {
 		if wait >= 0 {
 			timer = w.clock.NewTimer(min(wait, longestWait))
 			due = timer.C()
-			if w.isDue() { // the clock advanced before the timer existed
+			if w.isDue() { // the clock advanced before the timer was created
 				timer.Stop()
 				continue
 			}
@@ -100,8 +100,8 @@ func (w *timer) Run(ctx context.Context, fire func([]key)) {
 	}
 }
 
-// fireDue fires all due keys in the order of their instants. It returns the time until the next instant, negative if
-// there is none. On return all due keys have been handed over, also keys fired by a concurrent call.
+// fireDue calls fire with all due keys, in the order of their instants. It returns the time until the next instant,
+// or a negative duration if there is none. On its return, fire has also returned for keys taken by a concurrent call.
 func (w *timer) fireDue(fire func([]key)) time.Duration {
 	w.firing.Lock()
 	defer w.firing.Unlock()
@@ -121,8 +121,8 @@ func (w *timer) isDue() bool {
 	return len(w.items) > 0 && !w.items[0].at.After(w.clock.Now())
 }
 
-// take removes the due keys from the heap. If there is none, it returns the time until the next instant, negative for
-// an empty heap.
+// take removes the due keys from the heap. It also returns the time until the next instant, or a negative duration if
+// the heap is empty.
 func (w *timer) take(now time.Time) (due []key, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

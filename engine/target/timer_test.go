@@ -106,7 +106,7 @@ func TestTimerWakesForASoonerInstant(t *testing.T) {
 	}
 }
 
-// stepped is a clock that can be set: its timers continue to count elapsed time.
+// stepped is a clock that can be set. Its timers still measure elapsed time.
 type stepped struct {
 	*clocktesting.FakeClock
 	mu     sync.Mutex
@@ -162,7 +162,7 @@ func TestTimerNoticesThatTheClockWasSet(t *testing.T) {
 	if c.longest() > longestWait {
 		t.Fatalf("the timer runs for %s", c.longest())
 	}
-	c.set(8 * time.Hour) // a suspended machine: the timers do not notice
+	c.set(8 * time.Hour) // like a suspended machine, whose timers do not notice the time
 	c.Step(longestWait)
 	select {
 	case <-fired:

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// trial is a queue with workers that write to an API server which refuses some targets. It runs in simulated time.
+// trial is a queue whose workers write to an API server that refuses some targets. It runs in simulated time.
 type trial struct {
 	*obstacles
 	queue workqueue.TypedDelayingInterface[workload.Ref]
@@ -20,7 +20,7 @@ type trial struct {
 	over  chan struct{}
 
 	mu sync.Mutex
-	// refuses returns the reason why a target is refused; empty: accepted. Tests replace it.
+	// refuses returns the reason why a target is refused, or "" if it is accepted. Tests replace it.
 	refuses func(workload.Ref) string
 	// takes returns the API server's response time. Tests replace it.
 	takes func(workload.Ref) time.Duration
@@ -55,7 +55,7 @@ func newTrial(refuses func(workload.Ref) string) *trial {
 	return s
 }
 
-// stop waits until all workers have stopped.
+// stop ends the trial. It returns after all workers have stopped.
 func (s *trial) stop() {
 	s.queue.ShutDown()
 	<-s.over
@@ -98,7 +98,7 @@ func (s *trial) write(ref workload.Ref) {
 	s.mu.Unlock()
 }
 
-// start queues targets and waits until each was tried once.
+// start queues targets and returns after each was tried once.
 func (s *trial) start(t *testing.T, refs []workload.Ref) {
 	t.Helper()
 	for _, ref := range refs {
@@ -129,7 +129,7 @@ func (s *trial) change(refuses func(workload.Ref) string) {
 	s.refuses = refuses
 }
 
-// since returns the tries since the last call.
+// since returns the tries since the last call of since.
 func (s *trial) since() []try {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *trial) since() []try {
 	return all
 }
 
-// of returns the tries of one target since the last call.
+// of returns the tries of one target since the last call of since.
 func (s *trial) of(ref workload.Ref) []try {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func always(reason string) func(workload.Ref) string {
 	return func(workload.Ref) string { return reason }
 }
 
-// among returns the given reason for some targets and none for all others.
+// among returns a function that returns the given reason for some targets and "" for all others.
 func among(reason string, refs ...workload.Ref) func(workload.Ref) string {
 	bad := map[workload.Ref]bool{}
 	for _, ref := range refs {

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/test/worldtest"
 )
 
-// The server accepts every patch and changes nothing: only the time between the writes limits their number, whatever
-// else happens to the object.
+// The server accepts every patch and changes nothing. Only pauses limit the number of writes, even if the object is
+// edited in between.
 func TestWritesWithoutEffectAreNotRepeatedOnEveryEdit(t *testing.T) {
 	var patches atomic.Int32
 	s := newScene(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
