@@ -94,8 +94,8 @@ func objects(t *testing.T, dir string, visit func(file string, obj *unstructured
 	}
 }
 
-// TestSamplesAndAdaptersAreValid checks that every object in samples and adapters is valid, and that it is invalid with
-// an additional field that the CRD does not have.
+// TestSamplesAndAdaptersAreValid checks that every object in samples and adapters is valid, and that the same object is
+// invalid with an additional field that the CRD does not have.
 func TestSamplesAndAdaptersAreValid(t *testing.T) {
 	validators := load(t)
 	seen := 0

@@ -117,7 +117,8 @@ func claimedBy[T any](n want, c *workload.Claim[T]) want {
 	return n
 }
 
-// addSize adds the fields of a size: those of suspend if the target is to sleep and can be suspended, else the counts.
+// addSize adds the fields of a size: the fields of suspend if the target is to sleep and can be suspended, else the
+// counts.
 func (v *view) addSize(w *wants, plan workload.Plan) {
 	if plan.Size == nil || plan.Size.Value.Mode == workload.SizeOwn {
 		return

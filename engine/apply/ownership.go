@@ -23,8 +23,9 @@ import (
 const giveUpTries = 5
 
 // giveUp removes restored fields from Flyball's managed fields. The API server makes every writer of a field its owner,
-// also for a restore, and would refuse the next server-side apply of a different value. meta is the object after the write.
-// Without server-side appliers and Argo CD, nothing is written. Fields left by a failure go with the next write of a ledger.
+// also for a restore, and would refuse the next server-side apply of a different value. meta is the object after the
+// write. If neither a server-side applier nor Argo CD writes the object, giveUp writes nothing. After a failure, the
+// next write of a ledger removes the remaining fields.
 func (w *Writer) giveUp(ctx context.Context, resource schema.GroupVersionResource, meta *metav1.PartialObjectMetadata) error {
 	if resource.Group == "" && resource.Resource == "pods" {
 		return nil // Flyball's managed fields on pods show the pods to restore

@@ -146,8 +146,7 @@ func precedes(a Turn, x waiter, b Turn, y waiter) bool {
 	return !a.InPlace && b.InPlace
 }
 
-// Look records the state of a target. settled is called only if the target has a place, and version is newer than its
-// write.
+// Look records the state of a target. settled is called only if the target has a place, and the version shows its write.
 func (r *Rollouts) Look(t Turn, version string, settled func() bool, now time.Time) {
 	r.mu.Lock()
 	if w, waits := r.waiting[t]; waits {

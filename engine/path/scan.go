@@ -78,8 +78,8 @@ func specials(w uint64) uint64 {
 	return ((q-low)&^q | (s-low)&^s | (w-low*' ')&^w) & high
 }
 
-// skipValue returns the offset behind the value that starts at i. Scalars are checked by the JSON grammar (except for
-// the escapes in strings), containers for balanced brackets only.
+// skipValue returns the offset behind the value that starts at i. A scalar is checked by the JSON grammar, except for
+// the escapes in strings. A container is checked for balanced brackets only.
 func skipValue(doc []byte, i int) (int, error) {
 	switch at(doc, i) {
 	case '"':

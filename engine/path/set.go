@@ -117,8 +117,8 @@ func (m Match) innermost() int {
 	return 0
 }
 
-// Extract walks the document once and yields the matches of every path, with the path's position in the set. All
-// matches of one path come in the order of the document; those of different paths are interleaved.
+// Extract walks the document once and yields the matches of every path, with the path's position in the set. All matches
+// of one path come in the order of the document. Matches of different paths are interleaved.
 //
 // A plain path has exactly one match, which is absent if the document lacks the value. A path with wildcards or filters
 // has one match per selected element, and none if there is no element. A match is absent if its element lacks the value.

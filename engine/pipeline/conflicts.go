@@ -13,8 +13,8 @@ type Conflict struct {
 	Winner, Loser workload.Policy
 	// Facet is the disputed facet: size, min, max, hold, an amount (workload.Amount.String) or an annotation key.
 	Facet string
-	// Reason is the criterion of the winner: mandatory, awake-until, priority or capacity; for annotations also value,
-	// for deletion costs also name.
+	// Reason is the criterion of the winner: mandatory, awake-until, priority or capacity. For annotations it can also be
+	// value, and for deletion costs also name.
 	Reason string
 }
 

@@ -79,8 +79,8 @@ func TestTwoClaimsOnOneFacet(t *testing.T) {
 	}
 }
 
-// A maximum raised to a minimum is the claim of the minimum's policy; a maximum as high as the minimum stays the claim
-// of its own policy.
+// If a maximum is raised to the minimum, it is the claim of the minimum's policy. If it is as high as the minimum by
+// itself, it stays the claim of its own policy.
 func TestARaisedMaximumBelongsToTheMinimumsPolicy(t *testing.T) {
 	for by, high := range map[string]int64{"low": 2, "high": 3} {
 		plan, _ := pipeline.Merge(lowest("low", 0, 3), highest("high", 0, high))

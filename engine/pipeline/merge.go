@@ -21,7 +21,7 @@ func Merge(intents ...workload.Intent) (workload.Plan, []Conflict) {
 }
 
 // Agreement is the best claim so far of each facet. Add is commutative, associative and idempotent, because each facet
-// keeps the greatest claim under a total order; Plan resolves sleep against awake at the end.
+// keeps the greatest claim under a total order. Plan decides between sleep and awake at the end.
 type Agreement struct {
 	awake                            *workload.Intent
 	sleep, exactly                   *workload.Intent
@@ -192,8 +192,8 @@ func byAnnotation(key string) order {
 }
 
 // byIdentity makes the order total. The name that sorts first wins, so that readers can predict the winner. One policy
-// may have two claims, from overlapping windows. Then the older transition wins, then a claim that enforces, then a
-// claim that is not resumed.
+// may have two claims, from overlapping windows. The claim with the older transition wins. At the same transition, a
+// claim that enforces wins over a claim that does not. At last, a claim that is not resumed wins.
 func byIdentity(a, b *workload.Intent) int {
 	return cmp.Or(b.By.Compare(a.By), b.Since.Compare(a.Since), cmp.Compare(bit(a.Enforce), bit(b.Enforce)),
 		cmp.Compare(bit(b.Resumed), bit(a.Resumed)))

@@ -36,8 +36,9 @@ func (n *negotiator) Decoder(contentType string, _ map[string]string) (runtime.D
 	return document{n.projector}, nil
 }
 
-// StreamDecoder implements runtime.ClientNegotiator, for watches. The two decoders of a stream work together: the first
-// reads the frame, the second the object in the frame; the object's type depends on the frame's type.
+// StreamDecoder implements runtime.ClientNegotiator, for watches. The two decoders of a stream work together. The first
+// decoder reads the frame, and the second decoder reads the object in the frame. The object's type depends on the
+// frame's type.
 func (n *negotiator) StreamDecoder(contentType string, _ map[string]string) (
 	runtime.Decoder, runtime.Serializer, runtime.Framer, error,
 ) {

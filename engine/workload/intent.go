@@ -9,7 +9,7 @@ type SizeMode uint8
 const (
 	// SizeOwn is the owner's size: no reduction.
 	SizeOwn SizeMode = iota
-	// SizeSleep is suspended if the kind supports it, else every component at its minimum.
+	// SizeSleep is the lowest size: suspended if the kind supports it, else every component at its minimum.
 	SizeSleep
 	// SizeAtMost is Replicas for every component, but never above the owner's count.
 	SizeAtMost

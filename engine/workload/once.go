@@ -68,7 +68,7 @@ func (e Entry) HandOnce(c Once, through bool) Entry {
 	e.By, e.Since, e.Once, e.Interrupted = c.By, c.Since, c.Asked, ""
 	if len(all) > 0 {
 		text, err := json.Marshal(all)
-		if err == nil { // texts and times never fail
+		if err == nil { // texts and times can always be encoded
 			e.Interrupted = string(text)
 		}
 	}
