@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// The warnings name exactly the maintenance windows over the same objects of which one is always closed.
+// The warnings name exactly those maintenance windows over the same objects that are never open at the same time as the
+// given one.
 func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 	const window = "kind: MaintenanceWindow\nmetadata: {name: %s, namespace: shop}\nspec: {target: %s, windows: [%s], deny: [RollOut], " +
 		"enforcement: Deny}"

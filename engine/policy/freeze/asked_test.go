@@ -56,7 +56,7 @@ func TestInUseHasTheNamespacesOfTheRules(t *testing.T) {
 	}
 }
 
-// extras are the extras implemented by policies of these kinds.
+// extras has the methods of all extras that freezes, windows and exceptions implement.
 type extras interface {
 	policy.Reporter
 	policy.Judge
@@ -91,8 +91,8 @@ func TestAFreezeJudgesItsSelection(t *testing.T) {
 	}
 }
 
-// While a freeze denies, its status has the end; otherwise it has the next start. Without a further change it
-// has neither.
+// While a freeze denies, its status has the end. Otherwise the status has the next start. If no change follows, it has
+// neither.
 func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 	obj, p, e := compiled(t, freeze.ClusterKind, yearEnd)
 	state := func(now time.Time) policy.State { return p.State(now) }
@@ -117,10 +117,10 @@ func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 			t.Errorf("%s: next freeze %v, next open %v", tc.now, st.NextFreezeTime, st.NextOpenTime)
 		}
 	}
-	e.FillStatus(parse(t, fix).(policy.Object), state(at("2026-12-21T00:00:00Z")), nil) // an object of another kind has no such status
+	e.FillStatus(parse(t, fix).(policy.Object), state(at("2026-12-21T00:00:00Z")), nil) // an exception has no such status
 }
 
-// The accounts of the control plane are listed one by one; similar names do not count.
+// The accounts of the control plane are listed one by one. An account with a similar name is not one of them.
 func TestControlPlaneAccounts(t *testing.T) {
 	users := freeze.ControlPlaneUsers()
 	if len(users) < 15 || !slices.IsSorted(users) {

@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// fleet is n policies of all kinds as in a large organisation: most belong to a namespace, a team or an object, many
-// are over, and five apply to the request's object.
+// fleet returns a set of n policies of all kinds, as in a large organisation. Most of them select one namespace, the
+// namespaces of a team or one object. Many are over. Five policies apply to the object of the request.
 func fleet(tb testing.TB, n int) *freeze.Set {
 	tb.Helper()
 	period := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(at("2026-12-20T00:00:00Z")), EndTime: metav1.NewTime(at("2027-01-03T00:00:00Z"))}
@@ -62,7 +62,7 @@ func fleet(tb testing.TB, n int) *freeze.Set {
 
 var sizes = []int{10, 1_000, 10_000}
 
-// BenchmarkDecide judges a change to which five policies apply, among more and more others.
+// BenchmarkDecide judges a change to which five policies apply, among a growing number of others.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range sizes {
 		for _, test := range []struct {
@@ -97,8 +97,8 @@ func BenchmarkWith(b *testing.B) {
 	}
 }
 
-// A decision among 10,000 policies examines no more of them than among 10: the index leaves out all others. The time is
-// measured by make bench.
+// A decision among 10,000 policies examines no more of them than a decision among 10, because the index leaves out all
+// others. The time is measured by make bench.
 func TestDecisionExaminesOnlyRelevantPolicies(t *testing.T) {
 	req := change(workload.ChangeScale)
 	few, many := fleet(t, 10).Candidates(req), fleet(t, 10_000).Candidates(req)

@@ -148,7 +148,7 @@ func TestClassifyKubectlCommands(t *testing.T) {
 	}
 }
 
-// kubectl replace --force and kubectl apply with a generated name are a deletion and a creation.
+// kubectl replace --force is a deletion and a creation, and so is kubectl apply of an object with a new generated name.
 func TestClassifyReplaceAsDeletionAndCreation(t *testing.T) {
 	a := shipped(t, "jobs.batch")
 	if got := a.Classify(nil, toJSON(t, jobYAML)); got != create {

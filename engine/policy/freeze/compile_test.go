@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Rules beyond schema and CEL are refused with the name of the field.
+// Errors that neither the schema nor CEL finds are refused with the name of the field.
 func TestCompileErrors(t *testing.T) {
 	tests := []struct {
 		reason, object string
@@ -214,7 +214,8 @@ func TestGuardAhead(t *testing.T) {
 	}
 }
 
-// The labels of namespaces are guarded exactly while a freeze that selects by them is guarded; other labels are not.
+// The labels of namespaces are guarded exactly while a freeze that selects by them is guarded. Other labels are never
+// guarded.
 func TestGuardsNamespaces(t *testing.T) {
 	byLabel := edited(yearEnd, "enforcement: Deny", "enforcement: Deny\n  guardAhead: 1h")
 	named := edited(yearEnd, "year-end", "named", "namespaceSelector: {matchLabels: {env: prod}}", "namespaces: [shop]")
@@ -253,7 +254,7 @@ func TestGuardsNamespaces(t *testing.T) {
 	}
 }
 
-// An adapter is guarded by every guarded rule that judges by it or suspends its kind.
+// An adapter is guarded by every guarded rule that needs it for its verdicts or that suspends its kind.
 func TestAdaptersAreGuarded(t *testing.T) {
 	scaling := edited(named, "deny: [Scale]", "deny: [Scale], suspend: [{group: batch, kind: CronJob}]")
 	warning := edited(scaling, "deny: [Scale]", "deny: [Scale], enforcement: Warn")
@@ -351,7 +352,7 @@ func TestSetLookups(t *testing.T) {
 	}
 }
 
-// The stored window continues to deny: rules for new objects do not apply to stored ones.
+// The stored window continues to deny, because a rule for new objects does not apply to stored objects.
 func TestAStoredWindowWithRepeatedNamesStaysInForce(t *testing.T) {
 	const text = `
 kind: MaintenanceWindow

@@ -115,7 +115,7 @@ func TestVerdict(t *testing.T) {
 
 var excluded = labelled("tier", "front", v1alpha1.LabelExclude, "true")
 
-// plain is yearEnd without an exclude.
+// plain is the freeze yearEnd without its exclude.
 var plain = edited(yearEnd, `, exclude: {matchLabels: {flyball.dev/exclude: "true"}}`, "")
 
 const (
@@ -219,7 +219,7 @@ func TestExceptions(t *testing.T) {
 
 const local = `{kind: FreezeException, metadata: {name: local, namespace: shop}, spec: {activeFrom: 2026-12-20T10:00:00Z, activeTo: 2026-12-20T14:00:00Z, allow: [Create, Delete, RollOut, Scale], reason: a try}}`
 
-// The verdict has the lifted actions, warnings, audited denials, and the messages.
+// The verdict has the lifted actions, the warnings, the audited denials, and the messages.
 func TestWholeVerdict(t *testing.T) {
 	s := set(t, yearEnd, weekly,
 		edited(fix, "policies: [year-end]", "policies: [MaintenanceWindow/shop/weekly]"),
@@ -266,8 +266,8 @@ func TestRefusalNamesEveryPolicy(t *testing.T) {
 	}
 }
 
-// Windows of users must not keep the webhook busy: the search for an instant at which all are open ends after a while
-// and returns how far it went.
+// Odd policies must not keep the webhook busy. The search for an instant at which all windows are open ends after a
+// limited time and returns how far it went.
 func TestNextAllowedEndsItsSearch(t *testing.T) {
 	var policies []string
 	for p := range 24 {

@@ -13,7 +13,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// An exception that begins at the very instant of the request and lifts only a part does not shorten the wait.
+// An exception that begins exactly at the instant of the request and lifts only a part of the denial does not change the
+// next allowed instant.
 func TestNextAllowedAsAnExceptionBegins(t *testing.T) {
 	v := set(t, yearEnd, fix).Decide(change(rollOut|scale, now("2026-12-20T10:00:00Z")))
 	if v.Allowed || !v.NextAllowed.Equal(at("2027-01-03T00:00:00Z")) {
@@ -31,7 +32,7 @@ func TestActionsInWords(t *testing.T) {
 	}
 }
 
-// The label change of a namespace is reported as long as the exception can still hold.
+// An exception that a namespace enters by new labels is returned as long as the exception is not over.
 func TestEntersNamespace(t *testing.T) {
 	byLabels := edited(fix, "namespaces: [shop]", "namespaceSelector: {matchLabels: {fast: lane}}")
 	s := set(t, byLabels, local)
@@ -56,7 +57,7 @@ func TestEntersNamespace(t *testing.T) {
 	}
 }
 
-// All namespaces named by the rule are in the list, and no labels add others.
+// A rule is only in the given namespaces if they include all namespaces that it names, and no label can add others.
 func TestOnlyInComparesTheNamedNamespaces(t *testing.T) {
 	for _, test := range []struct {
 		reason, policy string
@@ -165,7 +166,7 @@ func list(prefix string, n int) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// A policy has at most 4096 keys. A policy beyond is examined for more objects, but selects the same.
+// A policy has at most 4096 index keys. A policy with more is examined for more objects, but selects the same objects.
 func TestIndexKeysAreBounded(t *testing.T) {
 	const two = "kinds: [{group: apps, kind: Deployment}, {group: batch, kind: CronJob}]"
 	for _, test := range []struct {
@@ -191,7 +192,7 @@ func TestIndexKeysAreBounded(t *testing.T) {
 	}
 }
 
-// A policy is not examined any more from the first second after its end.
+// From the first second after its end, a policy is no longer examined.
 func TestEndedPoliciesAreNotExamined(t *testing.T) {
 	s := set(t, yearEnd)
 	for text, want := range map[string]int{"2026-12-01T00:00:00Z": 1, "2027-01-02T23:59:59Z": 1, "2027-01-03T00:00:00Z": 0} {

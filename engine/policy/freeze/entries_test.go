@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/policy/freeze"
 )
 
-// exceptionOf compiles an exception of some policies, in the namespace shop or in the cluster.
+// exceptionOf compiles an exception that names some policies, either in the namespace shop or for the cluster.
 func exceptionOf(t testing.TB, inNamespace bool, policies ...string) *freeze.Exception {
 	t.Helper()
 	text := fix
@@ -80,8 +80,8 @@ func TestInvalidEntriesAreRefused(t *testing.T) {
 	}
 }
 
-// A policy created later is lifted only if the exception named it from the start: the right is checked for exactly the
-// policies that can be lifted.
+// An exception lifts a policy created later only if its text names this policy. So the author's right is checked for
+// exactly the policies that can be lifted.
 func TestExceptionsLiftOnlyNamedPolicies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objs, req := drawPolicies(t), drawRequest(t)

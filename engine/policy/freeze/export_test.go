@@ -6,5 +6,5 @@ func (s *Set) Candidates(req Request) int {
 	return len(s.denies.Find(&of.Query, req.Now.Unix()))
 }
 
-// DenialText returns the policy, the denied actions, and the reason in at most why bytes.
+// DenialText returns the policy, the denied actions and the reason. The reason takes at most why bytes.
 func DenialText(d Denial, why int) string { return denialText(&d, why) }

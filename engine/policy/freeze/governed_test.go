@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// onlyDeployments freezes the size of Deployments with a label, and no autoscaler.
+// onlyDeployments is a freeze of the size of Deployments with a label. It selects no autoscaler.
 const onlyDeployments = `
 kind: ChangeFreeze
 metadata: {name: sizes, namespace: shop}

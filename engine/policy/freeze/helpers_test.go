@@ -74,7 +74,8 @@ func at(text string) time.Time {
 	return t
 }
 
-// change is a change of the Deployment shop/web, labelled tier=front, at noon of the first day of the year-end freeze.
+// change returns a request about the Deployment shop/web with the label tier=front. Its instant is noon of the first day
+// of the year-end freeze.
 func change(actions workload.Change, edit ...func(*freeze.Request)) freeze.Request {
 	facts := labelled("tier", "front")
 	req := freeze.Request{

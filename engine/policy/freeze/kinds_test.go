@@ -50,7 +50,7 @@ func TestRowsCompileUnreadableObjectsAsBroken(t *testing.T) {
 	}
 }
 
-// Only objects with spec.suspend change targets, and exceptions act on none.
+// Only objects with spec.suspend change targets. Exceptions act on no target.
 func TestRowsReturnThePartsOfObjects(t *testing.T) {
 	suspends := edited(yearEnd, "enforcement: Deny", "suspend: [{group: batch, kind: CronJob}]")
 	for _, test := range []struct {

@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// For letFinish from each start of denying, and not a second longer, the actions that finish a roll-out pass, and no others.
+// For the time letFinish after each start of denying, and not a second longer, actions that finish a roll-out pass. No
+// other actions pass.
 func TestLetFinish(t *testing.T) {
 	frozen := edited(yearEnd, "enforcement: Deny", "letFinish: 30m")
 	start := at("2026-12-20T00:00:00Z")
@@ -63,7 +64,7 @@ func TestLetFinish(t *testing.T) {
 	}
 }
 
-// Each freeze lets finish by its own field, and the next allowed instant does not count on it.
+// Each freeze lets roll-outs finish only by its own field. The next allowed instant does not take letFinish into account.
 func TestLetFinishOfSeveralFreezes(t *testing.T) {
 	one, other := edited(yearEnd, "enforcement: Deny", "letFinish: 30m"), edited(yearEnd, "year-end}", "other}")
 	finishing := func(r *freeze.Request) { r.Now, r.Finishing = at("2026-12-20T00:10:00Z"), rollOut }
@@ -77,7 +78,7 @@ func TestLetFinishOfSeveralFreezes(t *testing.T) {
 	}
 }
 
-// More time to finish weakens a freeze, and the state names the end.
+// A longer time to finish roll-outs weakens a freeze. The state has the end of this time.
 func TestLetFinishIsGuardedAndTold(t *testing.T) {
 	short, long := edited(yearEnd, "enforcement: Deny", "letFinish: 30m"), edited(yearEnd, "enforcement: Deny", "letFinish: 1h")
 	for _, tc := range []struct {

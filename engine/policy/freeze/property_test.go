@@ -189,8 +189,8 @@ func compileAll(t *rapid.T, objs []any) *freeze.Set {
 
 var ignoreWords = cmpopts.IgnoreFields(freeze.Verdict{}, "Message", "Warnings")
 
-// The index finds the same policies as a search through all, the answer does not depend on the order of the policies,
-// and a removed policy leaves no trace.
+// The index finds the same policies as a search through all of them. The answer does not depend on the order of the
+// policies. A removed policy leaves no trace.
 func TestIndexEqualsAFullSearchInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objs, req := drawPolicies(t), drawRequest(t)
@@ -233,7 +233,7 @@ func TestIndexEqualsAFullSearchInAnyOrder(t *testing.T) {
 	})
 }
 
-// Over every minute of two days, the next allowed instant equals the first one found by brute force.
+// The next allowed instant equals the first allowed minute that a search through every minute of two days finds.
 func TestNextAllowedEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objs, req := drawPolicies(t), drawRequest(t)
@@ -270,7 +270,8 @@ func TestNextAllowedEqualsBruteForce(t *testing.T) {
 	})
 }
 
-// A second request gives the same verdict, dry or not, and more actions never lead to fewer denied actions.
+// The same request gives the same verdict again, with or without dry run. A request with more actions never has fewer
+// denied actions.
 func TestMoreActionsAreDeniedMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, req := compileAll(t, drawPolicies(t)), drawRequest(t)
@@ -301,7 +302,8 @@ func denied(v freeze.Verdict) workload.Change {
 	return all
 }
 
-// relabelled stands for an edit of labels that takes the object out of a rule that refuses this.
+// relabelled is an additional action in this test. It stands for an edit of labels that takes the object out of a rule
+// that refuses this.
 const relabelled = everyChange + 1
 
 const everyChange = create | remove | rollOut | scale
@@ -310,7 +312,7 @@ const everyChange = create | remove | rollOut | scale
 // lifts its actions from that rule.
 func reference(objs []any, req freeze.Request) workload.Change { return deniedBy(objs, req, false) }
 
-// refusedActions is reference for enforced rules only.
+// refusedActions is the same as reference, but for enforced rules only.
 func refusedActions(objs []any, req freeze.Request) workload.Change { return deniedBy(objs, req, true) }
 
 func deniedBy(objs []any, req freeze.Request, enforced bool) workload.Change {

@@ -17,11 +17,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// dayWindow is a window of the property with its meaning on the wall clock.
+// dayWindow is a window with its meaning on the wall clock, for the property test.
 type dayWindow struct {
 	spec     v1alpha1.Window
 	day      func(time.Time) bool
-	from, to int // minutes of the day; to may be on the next one
+	from, to int // minutes of the day; to may be on the next day
 }
 
 func (w dayWindow) covers(reading time.Time) bool {
@@ -58,8 +58,8 @@ func drawDayWindow(t *rapid.T) dayWindow {
 	return w
 }
 
-// A freeze with windows and calendars is compared with a walk over every five minutes around both changes of clocks, by the
-// readings of the zone's clock alone: in a repeated hour the state is that of the highest reading so far.
+// A freeze with windows and calendars is compared with a walk in steps of five minutes around both changes of clocks. The
+// walk uses only the readings of the zone's clock. In a repeated hour, the state is that of the highest reading so far.
 func TestRecurringFreezesEqualAWalkOverTheClock(t *testing.T) {
 	holidays := v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Month: 3, Day: 29}, {Month: 11, Day: 1},
 		{Month: 10, Day: 4, Until: &v1alpha1.CalendarDay{Month: 10, Day: 25}}}}
@@ -152,7 +152,7 @@ func TestRecurringFreezeStates(t *testing.T) {
 	}
 }
 
-// A freeze whose Calendar is gone still denies at its other times, and says so.
+// A freeze whose Calendar was deleted still denies at its other times. Its state says that the Calendar is missing.
 func TestAFreezeOutlivesItsCalendar(t *testing.T) {
 	ctx := testContext
 	ctx.Calendars = func(string) (timeline.Timeline, bool) { return timeline.Timeline{}, false }
@@ -280,7 +280,7 @@ func TestCalendarsAreGuarded(t *testing.T) {
 	}
 }
 
-// A policy that denies nothing only suspends.
+// A policy with an empty list of denied actions only suspends.
 func TestDenyNothing(t *testing.T) {
 	nothing := edited(month, "deny: [Scale]", "deny: []") + `
   windows: [{from: "00:00", to: "24:00"}]`

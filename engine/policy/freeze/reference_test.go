@@ -12,10 +12,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// holds reports whether a policy's time and target hold for a request: for one version of the object, or for all.
+// holds reports whether a policy's time and target fit a request. If all is true, every version of the object must fit;
+// otherwise one version is enough.
 type holds func(req freeze.Request, all bool) bool
 
-// anatomy reads a policy without the code under test.
+// anatomy returns the parts of a policy without the code under test.
 func anatomy(obj any) (rules v1alpha1.FreezeRules, hold holds, exception v1alpha1.ExceptionRules, isRule bool) {
 	during := func(from, to metav1.Time) func(time.Time) bool {
 		return func(now time.Time) bool { return !now.Before(from.Time) && now.Before(to.Time) }
@@ -95,7 +96,7 @@ func requiredBy(c *v1alpha1.ExceptionConstraints) map[string]string {
 	return c.RequireLabels
 }
 
-// closed returns when a daily window in UTC is closed.
+// closed returns a function that reports whether a daily window in UTC is closed at an instant.
 func closed(w v1alpha1.Window) func(time.Time) bool {
 	return func(now time.Time) bool {
 		t := now.UTC().Format("15:04")

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/policy/freeze"
 )
 
-// An edit needs rights if it changes the suspended kinds or their times; a change of denials needs none.
+// An edit needs rights if it changes the suspended kinds or their times. A change of the denied actions needs no right.
 func TestRightsOfFreezes(t *testing.T) {
 	const text = `
 kind: ClusterChangeFreeze

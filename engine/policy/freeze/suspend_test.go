@@ -24,7 +24,7 @@ import (
 
 var cronJobs = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 
-// suspending is a week's freeze that puts CronJobs to sleep.
+// suspending returns a freeze of a week that puts CronJobs to sleep.
 func suspending(t testing.TB, name, start, end string) *policy.Policy {
 	t.Helper()
 	obj := parse(t, `
@@ -72,7 +72,8 @@ func TestSuspendSelectsItsKinds(t *testing.T) {
 	}
 }
 
-// An entry of suspend has the objects of target that its names, labels and namespaces have too; each entry stands for itself.
+// An entry of suspend selects the objects of the target that also match the names, labels and namespaces of the entry.
+// Each entry is independent of the others.
 func TestSuspendEntriesNarrowTheTarget(t *testing.T) {
 	applications := schema.GroupKind{Group: "argoproj.io", Kind: "Application"}
 	const freezes = `
@@ -214,7 +215,7 @@ func TestStateOfOddWindows(t *testing.T) {
 	}
 }
 
-// The target sleeps, whatever other policies claim with any priority.
+// The target sleeps, whatever other policies claim and whatever their priority is.
 func TestNoPolicyWakesASuspendedTarget(t *testing.T) {
 	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
 	frozen := decide(t, p, at("2026-12-20T12:00:00Z")).Intents
@@ -246,8 +247,8 @@ func TestNoPolicyWakesASuspendedTarget(t *testing.T) {
 	})
 }
 
-// Two freezes overlap on one CronJob: it sleeps from the start of the first to the end of the last, and then has
-// exactly its owner's values.
+// Two freezes of one CronJob overlap. It sleeps from the start of the first freeze to the end of the last one, and then
+// has exactly its owner's values.
 func TestOverlappingFreezesSuspendUntilTheLastEnds(t *testing.T) {
 	for _, test := range []struct{ reason, owner string }{
 		{"suspend was absent", edited(mailing, "suspend: false, ", "")},
@@ -293,7 +294,7 @@ func contains(t testing.TB, doc []byte, part string) bool {
 	return jsonpatch.Equal(doc, merged)
 }
 
-// settle applies the policies' claims until no write is left.
+// settle applies the claims of the policies until no write is needed.
 func settle(t testing.TB, a *adapter.Adapter, doc []byte, policies []*policy.Policy, now time.Time) []byte {
 	t.Helper()
 	for range 4 {

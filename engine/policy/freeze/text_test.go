@@ -45,7 +45,7 @@ func TestExceptionTextsAreOneLine(t *testing.T) {
 	}
 }
 
-// The reason and its colon are left out.
+// Without room for the reason, both the reason and its colon are left out.
 func TestDenialWithoutRoomForItsReason(t *testing.T) {
 	d := freeze.Denial{Policy: workload.Policy{Kind: "ChangeFreeze", Namespace: "shop", Name: "f"}, Actions: workload.ChangeScale,
 		Reason: "year-end"}
