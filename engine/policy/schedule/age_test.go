@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// days are what a schedule asks for of a target in each hour from Monday 00:00 on, for so many days: S sleep, A awake, - nothing.
-// Each change is announced before.
+// ofAge returns the claims of a schedule on a target of a certain age: one letter for each hour from Monday 00:00. S is
+// sleep, A is awake, k is to keep, and - is nothing. It also checks that each change was announced before.
 func ofAge(t *testing.T, rules v1alpha1.ScheduleRules, made time.Time, runs bool, hours int) string {
 	t.Helper()
 	p, errs := compile(rules, nil)
@@ -64,7 +64,8 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// A night is a transition for a target past the age too: one that was woken by hand sleeps again then.
+// A night is a transition also for a target past the age. So such a target that was woken by hand sleeps again from the
+// begin of the night.
 func TestNightsBeginForOldTargetsToo(t *testing.T) {
 	p, _ := compile(v1alpha1.ScheduleRules{Age: &v1alpha1.AgeRule{AsleepAfter: "48h"},
 		Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}}, nil)
@@ -79,7 +80,8 @@ func TestNightsBeginForOldTargetsToo(t *testing.T) {
 	}
 }
 
-// What has just appeared is left alone: before the night and in it, and a Job until it is over or the night after.
+// A target that has just been created is not put to sleep, before the night or in it. A Job that was created in the night
+// may run until the next night.
 func TestGracePeriod(t *testing.T) {
 	rules := v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}, GracePeriod: "2h"}
 	at := func(h int) time.Time { return time.Date(2026, 3, 2, h, 0, 0, 0, time.UTC) }
@@ -96,7 +98,7 @@ func TestGracePeriod(t *testing.T) {
 		{"a Job, in the night", at(21), true, "------AAAAAAAAAAAAAA----"},
 	} {
 		got := ofAge(t, rules, tc.made, tc.job, 24)
-		if tc.made.After(at(0)) { // before it was made, there is nothing to say
+		if tc.made.After(at(0)) { // there is no answer for the time before it was created
 			got, tc.want = got[tc.made.Hour():], tc.want[tc.made.Hour():]
 		}
 		if got != tc.want {

@@ -22,7 +22,7 @@ func asleepAs(a *v1alpha1.AsleepAs) func(*v1alpha1.ScheduleRules) {
 	return func(r *v1alpha1.ScheduleRules) { r.AsleepAs = a }
 }
 
-// Each form of asleepAs has the needed capabilities and a description.
+// Each form of asleepAs gives the capabilities that it needs and a description.
 func TestFormsOfAsleepAs(t *testing.T) {
 	for _, test := range []struct {
 		reason string
@@ -112,7 +112,8 @@ func TestClusterSchedule(t *testing.T) {
 	}
 }
 
-// Crons that always fire together would leave the targets asleep for ever, and are refused. A schedule that says so by windows is not.
+// Crons that always fire together would leave the targets asleep for ever, so they are refused. A schedule with windows
+// that are always asleep is accepted.
 func TestPairsThatNeverWake(t *testing.T) {
 	for _, tc := range []struct {
 		up, down string
@@ -138,7 +139,8 @@ func TestPairsThatNeverWake(t *testing.T) {
 	}
 }
 
-// hours are what a schedule asks for in each hour of 3 March 2026, a holiday: S sleep, A awake, k to keep what it has set, - nothing.
+// hours returns the claims of a schedule, one letter for each hour of 3 March 2026, which is a holiday. S is sleep, A is
+// awake, k is to keep the values it has set, and - is nothing.
 func hours(t *testing.T, p *policy.Policy, made time.Time) string {
 	t.Helper()
 	text := ""
@@ -166,7 +168,7 @@ func hours(t *testing.T, p *policy.Policy, made time.Time) string {
 	return text
 }
 
-// Outside of its windows, a schedule asks for what otherwise says.
+// Outside of its windows, a schedule claims the state given by otherwise.
 func TestOtherwise(t *testing.T) {
 	lunch := []v1alpha1.Window{{Name: "lunch", From: "12:00", To: "14:00"}}
 	holidays := func(e v1alpha1.CalendarEffect) []v1alpha1.CalendarRef {
@@ -206,7 +208,8 @@ func TestOtherwise(t *testing.T) {
 	}
 }
 
-// A downscale alone puts to sleep at each firing. It says nothing before its first one, and of what was made since the last.
+// A downscale without an upscale puts targets to sleep at each firing. Before its first firing it only keeps its values.
+// The same holds for targets created since the last firing.
 func TestDownscaleAlone(t *testing.T) {
 	at := func(day, hour int) time.Time { return time.Date(2026, 3, day, hour, 0, 0, 0, time.UTC) }
 	for _, tc := range []struct {

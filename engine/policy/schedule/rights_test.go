@@ -76,7 +76,7 @@ func TestRights(t *testing.T) {
 	annotating := obj(func(s *v1alpha1.ScheduleSpec) {
 		s.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{"c": "1", "a": "2", "b": "3"}}
 	})
-	for range 20 { // whatever the order of the map
+	for range 20 { // to meet several orders of the map
 		if keys := row(t, schedule.Kind).RightsOf(annotating)[0].Annotations; !slices.Equal(keys, []string{"a", "b", "c"}) {
 			t.Fatalf("one that annotates sets %v", keys)
 		}
@@ -91,7 +91,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Without a check of authors' rights, keys of Kubernetes are refused for good; keys of Flyball are always refused.
+// If authors' rights are checked, keys of Kubernetes are accepted at first, and the author needs a right. Keys of Flyball
+// are always refused.
 func TestKeysOfKubernetesNeedTheAuthorsRights(t *testing.T) {
 	for _, tc := range []struct {
 		key     string
@@ -109,7 +110,7 @@ func TestKeysOfKubernetesNeedTheAuthorsRights(t *testing.T) {
 	}
 }
 
-// Changes of a schedule stay if its spec says so.
+// The changes made by a schedule stay after its deletion only if its spec says so.
 func TestOrphanFollowsTheSpec(t *testing.T) {
 	for deletion, want := range map[v1alpha1.DeletionPolicy]bool{"": false, v1alpha1.DeletionRestore: false, v1alpha1.DeletionOrphan: true} {
 		rules := v1alpha1.ScheduleRules{DeletionPolicy: deletion}
