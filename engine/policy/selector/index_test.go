@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// filed is a policy of the tests.
+// filed is a policy in the tests of the index.
 type filed struct {
 	name      string
 	selectors []*selector.Selector
@@ -24,7 +24,7 @@ func (f *filed) FiledUnder() []*selector.Selector { return f.selectors }
 func (f *filed) FiledAs() workload.Policy         { return workload.Policy{Kind: "Schedule", Name: f.name} }
 func (f *filed) FiledUntil() int64                { return math.MaxInt64 }
 
-// drawTarget draws a selection of few words, so that it often matches.
+// drawTarget draws a selection from a few words, so that it often matches.
 func drawTarget(t *rapid.T) v1alpha1.ClusterTargetSelector {
 	words := rapid.SampledFrom([]string{"dev-a", "dev-b", "a-dev", "dev-*", "*-dev", "d*a", "*", "*e*", "kube-system"})
 	list := func(label string) []string {
@@ -51,7 +51,8 @@ func drawTarget(t *rapid.T) v1alpha1.ClusterTargetSelector {
 	return spec
 }
 
-// The index is compared with a look at every policy, under random policies that come and go. Indexes kept from earlier must not change.
+// The index is compared with a search through every policy, while random policies are added and removed. An earlier index
+// must not change.
 func TestIndexEqualsALookAtEveryPolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x, kept selector.Index[*filed]
@@ -113,7 +114,7 @@ func compareWithAll(t *rapid.T, x *selector.Index[*filed], all map[string]*filed
 	}
 }
 
-// A look-up among 10,000 policies with globs finds no more of them than among 10.
+// A look-up among 10,000 policies with globs examines no more of them than a look-up among 10.
 func TestGlobsAreIndexed(t *testing.T) {
 	for _, test := range []struct {
 		reason string
