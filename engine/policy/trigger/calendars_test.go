@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// holidays is the 2nd of March, sales the 3rd.
+// calendarsOf returns two calendars: holidays is on 2 March and sales is on 3 March.
 func calendarsOf(t *testing.T) when.Calendars {
 	t.Helper()
 	all := map[string]timeline.Timeline{}
@@ -33,7 +33,8 @@ func using(tr v1alpha1.TimeTrigger, calendars ...v1alpha1.WindowCalendar) v1alph
 	return with(tr, func(tr *v1alpha1.TimeTrigger) { tr.Calendars = calendars })
 }
 
-// A trigger is open or closed on the days of its calendars, whatever its window says; with no window, a calendar opens it.
+// On the days of its calendars, a trigger is open or closed as they say, whatever its window says. Without a window, only
+// a calendar opens the trigger.
 func TestCalendarsOverruleTheWindow(t *testing.T) {
 	closed, open := v1alpha1.WindowCalendar{Name: "holidays", Effect: v1alpha1.EffectClosed},
 		v1alpha1.WindowCalendar{Name: "sales", Effect: v1alpha1.EffectOpen}
@@ -42,7 +43,7 @@ func TestCalendarsOverruleTheWindow(t *testing.T) {
 	for _, tc := range []struct {
 		reason  string
 		trigger v1alpha1.TimeTrigger
-		want    string // of three days, each at 10:00 and 15:00, joined by "|"
+		want    string // state on three days, each at 10:00 and 15:00; the days are joined by "|"
 	}{
 		{"no calendar", peak, "x.|x.|x."},
 		{"closed on holidays", using(peak, closed), "..|x.|x."},

@@ -15,13 +15,13 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// weeks are weeks with a change of the zone's clock, and one without.
+// weeks has weeks in which the zone's clock changes, and one week in which it does not.
 var weeks = []struct{ zone, sunday string }{
 	{"America/New_York", "2026-03-08"}, {"America/New_York", "2026-11-01"},
 	{"Europe/Berlin", "2026-03-29"}, {"Europe/Berlin", "2026-10-25"}, {"Europe/Berlin", "2026-06-14"},
 }
 
-// wanted is the regime of one minute.
+// wanted is the expected regime in one minute.
 type wanted struct {
 	shown              string
 	min, max, replicas int64 // -1: none
@@ -53,7 +53,7 @@ func TestAnswersDoNotDependOnEarlierCalls(t *testing.T) {
 		for now := sim.start; now.Before(sunday.AddDate(0, 0, 3)); now = now.Add(time.Minute) {
 			want := sim.step(now)
 			if now.Before(sunday.AddDate(0, 0, -4)) {
-				continue // by then every window has been seen once
+				continue // until then, some window may not have been open yet
 			}
 			r := closed.at(now)
 			got := wanted{strings.Trim(r.phase.String()+" "+r.active(), " "), number(r.min), number(r.max), number(r.replicas), r.since, r.begun}
@@ -67,7 +67,7 @@ func TestAnswersDoNotDependOnEarlierCalls(t *testing.T) {
 	})
 }
 
-// The next edge in the status is compared with every minute up to it.
+// The next edge in the status is compared with the regime in every minute until this edge.
 func TestNextIsTheNextChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawRules(t)
@@ -92,7 +92,7 @@ func TestNextIsTheNextChange(t *testing.T) {
 	})
 }
 
-// inForce is a state's message without its edges.
+// inForce returns the message of a state without its edges.
 func inForce(p *policy.Policy, at time.Time) string {
 	s := p.State(at)
 	head, rest, _ := strings.Cut(s.Message, " since ")
@@ -101,7 +101,7 @@ func inForce(p *policy.Policy, at time.Time) string {
 	return s.Name + head + rest
 }
 
-// The list of triggers is shuffled.
+// The answer is the same after the list of triggers was shuffled.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawRules(t)
@@ -166,8 +166,8 @@ type simulation struct {
 	open [][]bool
 	// last are the triggers whose after values hold once no window is open.
 	last []int
-	// decided are the triggers that have decided the size in their window; deciding are the current ones with their
-	// start (zero: resumed).
+	// decided has the triggers that have decided the size in their present window. deciding has the triggers that decide it
+	// now, with the start of this; zero: resumed.
 	decided  map[int]bool
 	deciding map[int]time.Time
 	before   wanted
@@ -199,7 +199,7 @@ func (s *simulation) minute(at time.Time) int {
 	return int(at.Sub(s.start.Add(-24*time.Hour)) / time.Minute)
 }
 
-// edge is the first minute in which the zone's clock shows the reading or a later one.
+// edge returns the first minute in which the zone's clock shows the reading or a later one.
 func edge(day time.Time, clock string, loc *time.Location) time.Time {
 	const layout = "2006-01-02 15:04"
 	reading := day.Format(time.DateOnly) + " " + clock

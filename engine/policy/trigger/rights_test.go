@@ -55,7 +55,7 @@ func TestRightsOfTriggers(t *testing.T) {
 	if got := rows[1].RightsOf(cluster); len(got) != 1 || got[0].Verb != "patch" {
 		t.Errorf("a cluster trigger takes %+v", got)
 	}
-	// Removing a suspended trigger changes nothing; resuming one does.
+	// The removal of a suspended trigger needs no new right. Its resumption does.
 	both, one := with("", peak, suspended), with("", peak)
 	if !equality.Semantic.DeepEqual(rows[0].RightsOf(both), rows[0].RightsOf(one)) {
 		t.Error("a suspended trigger asks for something")

@@ -122,7 +122,7 @@ func TestStateSaysSinceAndNext(t *testing.T) {
 		since, next time.Time
 	}{
 		{7, monday.Add(-11 * time.Hour), hour(8)},
-		{8, hour(8), hour(11)}, // the edges of lower ones are none
+		{8, hour(8), hour(11)}, // edges of triggers with a lower priority do not count
 		{10, hour(8), hour(11)},
 		{11, hour(11), hour(13)},
 		{13, hour(13), hour(32)},
@@ -190,8 +190,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// The size of a target with an autoscaler is followed through interruptions: a window sets it when it first comes into
-// force and not again after an interruption.
+// The size of a target with an autoscaler is followed through interruptions. A window sets the size when it first comes
+// into force, and not again after an interruption.
 func TestSizeIsSetOncePerWindow(t *testing.T) {
 	governed := workload.Observed{Governed: true, Components: []workload.Component{{Name: "main", Replicas: 3}}}
 	asked := func(replicas int64, since int) workload.Intent {
@@ -252,7 +252,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// A size after the window needs a count as well, bounds after it do not.
+// If the after values have a size, the kind must have a count. If they have only bounds, it need not.
 func TestNeedsOfAfterValues(t *testing.T) {
 	for _, tc := range []struct {
 		after v1alpha1.TriggerValues
@@ -269,7 +269,8 @@ func TestNeedsOfAfterValues(t *testing.T) {
 	}
 }
 
-// Either bound takes the place of the size; without bounds the size is the only claim.
+// If the kind has no count, a claim for bounds replaces the claim for the size. Without bounds, the claim for the size is
+// the only claim.
 func TestSizeOfAKindWithoutACount(t *testing.T) {
 	for _, tc := range []struct {
 		during v1alpha1.TriggerValues

@@ -48,10 +48,10 @@ func (g *governed) replicas() int64 {
 	return d.Spec.Replicas
 }
 
-// scale scales the Deployment like the autoscaler.
+// scale sets the replicas of the Deployment as an autoscaler does.
 func (g *governed) scale(n int64) { g.patch(fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)) }
 
-// decide decides for all policies at an instant and applies the plan. Only the object is kept between calls.
+// decide runs all policies at an instant and applies the plan. Only the object is kept between calls.
 func (g *governed) decide(now time.Time) (workload.Plan, time.Time) {
 	obj, err := g.adapter.Project(g.doc)
 	if err != nil {
@@ -83,7 +83,7 @@ func (g *governed) decide(now time.Time) (workload.Plan, time.Time) {
 	return plan, all.Wake
 }
 
-// honoured has each policy's last applied size; it is cleared when no policy claims a size.
+// honoured has the size that was last applied for each policy. It is cleared when no policy claims a size.
 type honoured map[workload.Policy]workload.Intent
 
 // expect returns the expected count after a plan is applied.
@@ -139,10 +139,10 @@ func deploymentAdapter(t *testing.T) *adapter.Adapter {
 	return a
 }
 
-// Three days of several policies on one target with an autoscaler are played twice: with a decision every half hour,
-// and with decisions only at the announced times and after changes of the target, as after restarts. Both give the same
-// counts at every moment. Each window of each policy sets its size once, when it first comes into force, and the
-// autoscaler's count is not changed at other times.
+// Several policies claim sizes of one target with an autoscaler for three days. The days are played twice. The first run
+// decides every half hour. The second run decides only at the announced times and after changes of the target, as after
+// restarts. Both runs give the same counts at every moment. Each window of each policy sets its size once, when it first
+// comes into force. At other times the autoscaler's count is not changed.
 func TestSizesOfSeveralPolicies(t *testing.T) {
 	a := deploymentAdapter(t)
 	rapid.Check(t, func(t *rapid.T) {

@@ -205,7 +205,7 @@ func TestTemplateAndAMinimumOfZero(t *testing.T) {
 	}
 	knowing := known()
 	kinds := knowing.Kinds
-	knowing.Kinds = func(gk schema.GroupKind) (policy.AdaptedKind, bool) { // as shipped: the kind alone does not refuse it
+	knowing.Kinds = func(gk schema.GroupKind) (policy.AdaptedKind, bool) { // as in the shipped adapter, the kind alone accepts 0
 		k, ok := kinds(gk)
 		k.Min = n(0)
 		return k, ok
@@ -257,7 +257,7 @@ func TestTemplateListsItsMetadata(t *testing.T) {
 	}
 }
 
-// metadata is a template with more metadata than its name.
+// metadata returns a template that has the given metadata besides its name.
 func metadata(more string) string {
 	return strings.Replace(wholeTemplate, `{"name":"web","labels":{"tier":"front"}}`, `{"name":"web",`+more+`}`, 1)
 }
