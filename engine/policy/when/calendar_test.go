@@ -15,7 +15,7 @@ import (
 const file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\n" +
 	"DTSTART;TZID=Europe/Berlin:20370512T220000\nDTEND;TZID=Europe/Berlin:20370513T040000\nEND:VEVENT\nEND:VCALENDAR\n"
 
-// A calendar is all of its parts: dates, the holidays of a country, a file, and other calendars.
+// A calendar is on whenever one of its parts is: dates, the holidays of a country, a file, or other calendars.
 func TestPartsOfACalendar(t *testing.T) {
 	others, _ := when.Calendar("other", v1alpha1.CalendarSpec{TimeZone: "Europe/Berlin",
 		Dates: []v1alpha1.CalendarDate{{Date: "2037-07-01", Name: "day off"}}}, when.Sources{}, at)

@@ -177,8 +177,8 @@ func TestCalendar(t *testing.T) {
 	var _ when.Calendars = func(string) (timeline.Timeline, bool) { return days, true }
 }
 
-// The number of windows with a cron is limited, because their check blocks other policies. Other windows are limited
-// only by the schema.
+// The number of windows with a cron is limited, because other policies wait while they are checked. The number of other
+// windows is limited only by the schema.
 func TestCronsAreLimited(t *testing.T) {
 	list := func(crons, others int) []v1alpha1.Window {
 		return append(slices.Repeat([]v1alpha1.Window{{Cron: "0 0 1-30 * 1", Duration: "520w"}}, crons),
@@ -193,7 +193,7 @@ func TestCronsAreLimited(t *testing.T) {
 	}
 }
 
-// Entries of a calendar that come back every year, in each of their forms.
+// The test covers all forms of calendar entries that are repeated every year.
 func TestYearly(t *testing.T) {
 	two := int32(-2)
 	compiled, errs := when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{
