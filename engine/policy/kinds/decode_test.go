@@ -58,7 +58,7 @@ func TestValuesAcceptedByTheSchemaDecode(t *testing.T) {
 	}
 }
 
-// field is one field of a kind's objects; a step of its path that ends in [] is a list.
+// field is one field of the objects of a kind. A step of its path that ends in [] is a list.
 type field struct {
 	path      []string
 	schema    *spec.Schema
@@ -70,7 +70,7 @@ func (f field) String() string { return strings.Join(f.path, ".") }
 // accepts reports whether the schema accepts a value at the field.
 func (f field) accepts(value any) bool { return f.validator.Validate(value).IsValid() }
 
-// object is an object with only this field. The rest does not matter to decoding.
+// object returns an object with only this field. Other fields do not matter to decoding.
 func (f field) object(value any) any {
 	for _, step := range slices.Backward(f.path) {
 		name, isList := strings.CutSuffix(step, "[]")
@@ -129,9 +129,8 @@ func below(path []string, s *spec.Schema) []field {
 	return all
 }
 
-// applyInstantRule adds the CEL rule of an instant, or of a list of conditions, to the schema, because CEL is not
-// evaluated here. A test with a real API server proves that the rule refuses the same. Without the rule, a list of
-// conditions becomes a text of a known format.
+// applyInstantRule adds the CEL rule of an instant, or of a list of conditions, to the schema in another form, because CEL
+// is not evaluated here. A test with a real API server proves that the rule refuses the same values.
 func applyInstantRule(s *spec.Schema) {
 	rules, _ := json.Marshal(s.Extensions["x-kubernetes-validations"])
 	isString := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
@@ -214,8 +213,8 @@ func isQuantity(s *spec.Schema) bool { return s.Extensions["x-kubernetes-int-or-
 // quantities draws texts similar to a quantity. An exponent has few digits: longer exponents take too long for a test.
 var quantities = rapid.StringMatching(`[-+]?([0-9]{0,3})([.][0-9]{0,3})?([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{0,2}([.][0-9]?)?)?`)
 
-// Quantities are compared digit by digit, so 1e-99999999 takes minutes to read, and 1e99999999 to compare: one object
-// would block its whole kind, and with it the manager.
+// Quantities are compared digit by digit. So it takes minutes to read 1e-99999999 or to compare 1e99999999. One object
+// with such a quantity would block its whole kind, and with it the manager.
 func TestQuantitiesHaveNoLongExponents(t *testing.T) {
 	found := 0
 	for _, resource := range []string{"adapters", "tortoises", "clustertortoises", "recommendations"} {

@@ -29,7 +29,7 @@ func crd(t *testing.T, resource string) apiextensionsv1.CustomResourceDefinition
 	return def
 }
 
-// Each row equals the scheme and the definition of its resource.
+// The names in each row are those of the scheme and of the definition of the resource.
 func TestRowsEqualTheAPI(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -105,7 +105,7 @@ func TestRowsReturnTheObjectsStatus(t *testing.T) {
 	}
 }
 
-// A kind of the API with a target, or with names of policies, is a policy.
+// Every kind of the API has a row, except the listed kinds that are no policies.
 func TestEveryPolicyOfTheAPIHasARow(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
