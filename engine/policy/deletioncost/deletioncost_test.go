@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 
-// heeding knows Deployments, whose controller uses costs, and StatefulSets, whose controller does not.
+// heeding knows Deployments, whose controller heeds deletion costs, and StatefulSets, whose controller does not.
 var heeding = policy.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 	return policy.AdaptedKind{HeedsCosts: gk.Kind == "Deployment"}, gk.Group == "apps"
 }}
@@ -115,7 +115,7 @@ func TestASuspendedPolicyMakesNoClaim(t *testing.T) {
 	}
 }
 
-// Of two policies with claims for different costs, the priority and then the name decides; the loser has a conflict.
+// If two policies claim different costs, the priority decides, and then the name. The other policy reports a conflict.
 func TestOneOfTwoPoliciesSetsTheCosts(t *testing.T) {
 	ask := func(name, spec string) workload.Intent {
 		in := intents(t, compile(t, spec))[0]
@@ -186,7 +186,7 @@ func TestStatus(t *testing.T) {
 
 func mustJSON(v any) string { text, _ := json.Marshal(v); return string(text) }
 
-// The author of any part of a policy needs the right to patch pods.
+// A user who changes any part of a policy needs the right to patch pods.
 func TestRights(t *testing.T) {
 	row := deletioncost.Kinds()[0]
 	rights := row.RightsOf(read(t, `{}`))

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
 )
 
-// The cases are the last values on each side of a limit.
+// The cases are the last allowed and the first refused value at each limit.
 func TestLimits(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{writesPerSecond: 1}`:       "",

@@ -41,7 +41,7 @@ func TestForeignCostsKeepTheirHeights(t *testing.T) {
 	}
 }
 
-// A pod with a cost keeps it, in preference to a pod without one, which would count as cost 0.
+// A pod with a written cost keeps it. A pod without a cost, which counts as cost 0, has to give way.
 func TestAPodWithACostKeepsIt(t *testing.T) {
 	at := nodes(1)[0]
 	older, younger := pod(0, "web", at), pod(1, "web", at)
@@ -53,7 +53,7 @@ func TestAPodWithACostKeepsIt(t *testing.T) {
 	}
 }
 
-// Of three pods in one zone and one in another, the two deleted first are in the larger zone.
+// There are three pods in one zone and one pod in another zone. The first two deleted pods are in the larger zone.
 func TestTheHighestLayerGoesFirst(t *testing.T) {
 	all := nodes(1, 1)
 	f := newFleet(pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[0]), pod(3, "web", all[1]))
@@ -65,7 +65,7 @@ func TestTheHighestLayerGoesFirst(t *testing.T) {
 	}
 }
 
-// The layers of Spread, as the only weighted algorithm, leave zones as even as Spread itself does.
+// If Spread is the only weighted algorithm, the zones are as even as with Spread itself.
 func TestWeightedSpreadEqualsSpread(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := nodes(1, 1, 1)

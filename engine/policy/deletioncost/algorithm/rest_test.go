@@ -13,7 +13,8 @@ import (
 
 var somewhere = &podplan.Node{Name: "node", Labels: map[string]string{"zone": "a"}}
 
-// podsOf returns pods on one node, the first the oldest. All nonzero costs are Flyball's.
+// podsOf returns pods with the given costs on one node. The first pod is the oldest. All costs except 0 were set by
+// Flyball.
 func podsOf(costs ...int32) []*podplan.Pod {
 	var pods []*podplan.Pod
 	for i, cost := range costs {
@@ -100,7 +101,7 @@ func TestCostsOfTiers(t *testing.T) {
 	}
 }
 
-// No larger set of pods could have kept their costs, as a search of all sets shows.
+// No larger set of pods could have kept their costs. A search through all sets shows this.
 func TestTheMostCostsAreKept(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(r, "pods")
@@ -155,7 +156,7 @@ func TestScaledTiersHaveEqualSteps(t *testing.T) {
 	}
 }
 
-// The interval is the shortest of the combined algorithms; without any there is none.
+// The interval is the shortest interval of the combined algorithms. It is zero if none of them has an interval.
 func TestWeightedRefreshIsTheShortestInterval(t *testing.T) {
 	for _, tc := range []struct {
 		names []string

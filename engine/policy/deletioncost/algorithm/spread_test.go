@@ -62,7 +62,7 @@ func spread(f *podplan.Fleet) []podplan.Change {
 	return algorithm.Make("Spread", f, zones, false, now).Changes
 }
 
-// drawFleet draws the pods of one group with any readiness, and with costs of an earlier plan or random costs.
+// drawFleet draws the pods of one group. They have any readiness, and costs from an earlier plan or random costs.
 func drawFleet(r *rapid.T, group string) []*podplan.Pod {
 	all := nodes(rapid.SliceOfN(rapid.IntRange(1, 4), 1, 11).Draw(r, "nodes in zones")...)
 	var pods []*podplan.Pod
@@ -128,7 +128,7 @@ func spreadOf(count map[string]int) int {
 	return slices.Max(all) - slices.Min(all)
 }
 
-// gone returns, for each number of deleted pods, the remaining spread under the controller's choice.
+// gone returns, for each number of deleted pods, the spread that remains if the controller chooses the pods.
 func gone(f *podplan.Fleet, label string, victims []*podplan.Pod) []int {
 	out := []int{f.Spread(label, nil)}
 	taken := map[*podplan.Pod]bool{}
@@ -277,17 +277,17 @@ func TestThePlanIncludesForeignCosts(t *testing.T) {
 	for i := range 12 {
 		pods = append(pods, pod(i, "web", all[i%3]))
 	}
-	for _, i := range []int{0, 3} { // two of zone a are to stay longest
+	for _, i := range []int{0, 3} { // the cost of two pods of zone a keeps them longest
 		pods[i].Cost, pods[i].Writer = 1000, "kubectl"
 	}
-	pods[1].Cost, pods[1].Writer = -1_000_000, "karpenter" // one of zone b is to go first
+	pods[1].Cost, pods[1].Writer = -1_000_000, "karpenter" // the cost of a pod of zone b makes it the first to go
 	f := newFleet(pods...)
 	carryOut(spread(f))
 	got := gone(f, zone, podplan.Victims(pods, pods, now.Unix()))
 	for n, spread := range got {
 		want := 1 + min(1, n%3)
 		if left := 12 - n; left <= 3 {
-			want = 2 // the two that stay are in one zone
+			want = 2 // the two remaining pods are in one zone
 		}
 		if spread > want {
 			t.Errorf("with %d gone the spread is %d: %v", n, spread, got)
@@ -295,8 +295,9 @@ func TestThePlanIncludesForeignCosts(t *testing.T) {
 	}
 }
 
-// With several labels, each zone is as even over its racks as possible for every number of remaining pods, and each
-// rack over its nodes, for any placement and any unready subset. The zones are no less even because of it.
+// With several labels, each zone is as even over its racks as possible, and each rack over its nodes. This holds for every
+// number of remaining pods, any placement and any unready subset. The zones themselves are as even as without further
+// labels.
 func TestSpreadOverFurtherLabelsIsOptimal(t *testing.T) {
 	const rack = "example.com/rack"
 	all := algorithm.Params{SpreadBy: []string{zone, rack, host}}
@@ -332,8 +333,8 @@ func TestSpreadOverFurtherLabelsIsOptimal(t *testing.T) {
 	})
 }
 
-// With nodes as a second label, a deleted pod and a new pod at the scheduler's place cost at most 3 writes
-// each at the median.
+// With nodes as a second label, a deleted pod costs at most 3 writes at the median, and so does a new pod that is placed
+// where the scheduler would place it.
 func TestAPodChangeCostsFewWritesWithNodes(t *testing.T) {
 	both := algorithm.Params{SpreadBy: []string{zone, host}}
 	all, dice := nodes(3, 5, 7), rand.New(rand.NewPCG(1, 2))

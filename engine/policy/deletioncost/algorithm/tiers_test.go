@@ -89,7 +89,7 @@ func TestWeightedAddsUp(t *testing.T) {
 	}
 }
 
-// A new pod is placed at its end of the order without other changes, also after many new pods.
+// A new pod is placed at its end of the order without changes of other pods. This still holds after many new pods.
 func TestANewPodCostsOneWriteWhenOrderedByAge(t *testing.T) {
 	for _, name := range []string{"Youngest", "Oldest"} {
 		all := nodes(2, 2)
@@ -155,7 +155,7 @@ func TestStartingPodsAreExpected(t *testing.T) {
 	}
 }
 
-// The controller deletes them first at any cost.
+// Such pods get no cost: the controller deletes them first, whatever their cost.
 func TestPodsWithoutANodeAreLeftAlone(t *testing.T) {
 	all := nodes(1)
 	unassigned, unknown := pod(0, "web", nil), pod(1, "web", nil)
