@@ -8,7 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatBoundsTheRequestThatIsScaled: max of the spec, else the largest node where that is known, and never less than its owner requests.
+// TestWhatBoundsTheRequestThatIsScaled checks the largest request of the scaled container. It is bounded by max in the
+// spec and by the largest node, if that is known. The node does not bound it below the owner's request.
 func TestWhatBoundsTheRequestThatIsScaled(t *testing.T) {
 	for _, tc := range []struct {
 		reason, spec string

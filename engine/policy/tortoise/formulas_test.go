@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestProfileTortoise: requests are advised as soon as anything was seen, and bounds and target once every hour of the week was.
+// TestProfileTortoise checks that requests are advised as soon as there are samples. Bounds and target utilisation are
+// advised only once every hour of the week was seen.
 func TestProfileTortoise(t *testing.T) {
 	p := compile(t, `{mode: Auto, profile: Tortoise}`)
 	m := learner(t, p)
@@ -47,7 +48,7 @@ func TestProfileTortoise(t *testing.T) {
 	}
 }
 
-// TestProfileTortoiseIsKept: a restart loses nothing, and another profile begins anew without an error.
+// TestProfileTortoiseIsKept checks that a restart loses nothing. Another profile begins anew, without an error.
 func TestProfileTortoiseIsKept(t *testing.T) {
 	p := compile(t, `{mode: Auto, profile: Tortoise}`)
 	m := learner(t, p)
@@ -82,7 +83,8 @@ func TestProfileTortoiseIsKept(t *testing.T) {
 	}
 }
 
-// TestProfileTortoiseFollowsTheSpec: limits, containers that are left alone, and no more than one step in mode Off.
+// TestProfileTortoiseFollowsTheSpec checks that limits hold, that unnamed containers are not changed, and that mode Off
+// recommends at most one step.
 func TestProfileTortoiseFollowsTheSpec(t *testing.T) {
 	found := live(t, learner(t, compile(t,
 		`{mode: Auto, profile: Tortoise, resources: [{container: app, memory: Vertical, min: {memory: 900Mi}}], vertical: {maxStepDown: 50%}}`)),

@@ -13,7 +13,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhereRequestsChange walks through states of pods, one after the other.
+// TestWhereRequestsChange walks through states of pods, one after the other. It checks whether requests change in the pods
+// or in the template.
 func TestWhereRequestsChange(t *testing.T) {
 	able, refused, written := policy.SeenPods{Able: true}, policy.SeenPods{Able: true, Refused: true},
 		policy.SeenPods{Able: true, InTemplate: true}
@@ -46,7 +47,8 @@ func TestWhereRequestsChange(t *testing.T) {
 	}
 }
 
-// TestWhereAdviceIsCarriedOut: in pods that run, in those that are created, or, where neither is said, in the template.
+// TestWhereAdviceIsCarriedOut checks the place of changes for each value of apply: in running pods, in created pods, or in
+// the template.
 func TestWhereAdviceIsCarriedOut(t *testing.T) {
 	for _, test := range []struct {
 		apply             v1alpha1.VerticalApply
@@ -84,7 +86,7 @@ func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestSettingsOfRuntimes: variables are set only on request (fault 10).
+// TestSettingsOfRuntimes checks that environment variables are set only if the spec asks for them (fault 10).
 func TestSettingsOfRuntimes(t *testing.T) {
 	m := &learner{rules: &rules{mode: v1alpha1.TortoiseAuto}, memory: memory{Own: map[string]tune.Request{"side": {}, "main": {}}}}
 	if got := m.newPods(); got != nil {

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
-// TestWhoWritesACheckpointDecidesNothing: impossible numbers are refused, and numbers beyond the spec and the owner's
-// are limited.
+// TestWhoWritesACheckpointDecidesNothing checks that a written checkpoint cannot control a target. Impossible numbers are
+// refused. Numbers beyond the bounds of the spec and the owner's numbers are limited.
 func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: app, min: {cpu: 500m, memory: 100Mi}, max: {cpu: "2", memory: 1Gi}}]}`)
 	m.Own = map[string]tune.Request{"app": {CPU: 3000, Memory: 64 << 20}}
@@ -68,7 +68,7 @@ func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
 	}
 }
 
-// TestNumbersAtTheirLimits are accepted; numbers beyond are refused.
+// TestNumbersAtTheirLimits checks that numbers exactly at their limits are accepted.
 func TestNumbersAtTheirLimits(t *testing.T) {
 	m := learnerOf(t, `{}`)
 	for what, edit := range map[string]func(*kept){
@@ -89,7 +89,8 @@ func TestNumbersAtTheirLimits(t *testing.T) {
 	}
 }
 
-// TestMindsOfOtherPolicies are left as they are.
+// TestMindsOfOtherPolicies checks that Adopt does not replace a learner of another type, and gives the new rules to its
+// own learner.
 func TestMindsOfOtherPolicies(t *testing.T) {
 	type other struct{ policy.Learner }
 	r, _ := rulesOf(t, `{}`)
@@ -103,7 +104,7 @@ func TestMindsOfOtherPolicies(t *testing.T) {
 	}
 }
 
-// TestWordsOfACheckpoint: impossible texts are not reported, however short.
+// TestWordsOfACheckpoint checks that reasons with an unknown subject or a text that is too long are dropped.
 func TestWordsOfACheckpoint(t *testing.T) {
 	m := learnerOf(t, `{}`)
 	k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}

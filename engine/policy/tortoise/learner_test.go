@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// learnerOf returns a learner of a target with three containers; the last has no requests.
+// learnerOf returns a learner of a target with three containers. The last container has no requests.
 func learnerOf(t *testing.T, text string) *learner {
 	t.Helper()
 	r, errs := rulesOf(t, text)
@@ -42,8 +42,8 @@ func cpuOf(container string, percent int64) workload.Utilisation {
 	return workload.Utilisation{Resource: workload.CPU, Container: container, Percent: percent}
 }
 
-// TestWhichIsScaled: the container of the spec, of the autoscaler, of the last decision, or with the largest request;
-// each only with a request for CPU.
+// TestWhichIsScaled checks the order of choice: the container of the spec, of the autoscaler, of the last decision, or the
+// one with the largest request. Only a container with a request for CPU is scaled.
 func TestWhichIsScaled(t *testing.T) {
 	horizontal := `{resources: [{container: %s, cpu: Horizontal}]}`
 	memory := workload.Utilisation{Resource: workload.Memory, Container: "app", Percent: 60}
@@ -76,7 +76,8 @@ func TestWhichIsScaled(t *testing.T) {
 	}
 }
 
-// TestWhenReplicasAreTuned: where something governs them, and the scaled container is not said to be scaled otherwise.
+// TestWhenReplicasAreTuned checks that replicas are tuned if the target has an autoscaler and the spec does not exclude
+// the scaled container.
 func TestWhenReplicasAreTuned(t *testing.T) {
 	for how, want := range map[string]bool{"": true, "cpu: Horizontal": true, "cpu: Vertical": false, `cpu: "Off"`: false} {
 		m := learnerOf(t, `{resources: [{container: app, `+how+`}]}`)
@@ -90,7 +91,7 @@ func TestWhenReplicasAreTuned(t *testing.T) {
 	}
 }
 
-// TestWhatIsTuned: requests that the owner has, and that are not Off.
+// TestWhatIsTuned checks that exactly the requests are tuned that the owner sets and that are not Off.
 func TestWhatIsTuned(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: big, cpu: "Off", memory: "Off"}]}`)
 	for name, want := range map[string]bool{"app": true, "big": false, "bare": false, "none": false} {
@@ -100,7 +101,8 @@ func TestWhatIsTuned(t *testing.T) {
 	}
 }
 
-// TestTheTargetOfAContainer: its own, or that of whole pods; that of memory is none.
+// TestTheTargetOfAContainer checks that a container has its own target for CPU, or the one of whole pods. A target for
+// memory does not count.
 func TestTheTargetOfAContainer(t *testing.T) {
 	g := governor(workload.Utilisation{Resource: workload.Memory, Percent: 60}, cpuOf("proxy", 40), cpuOf("app", 50))
 	for name, want := range map[string]int{"app": 50, "proxy": 40, "other": 0} {
@@ -113,7 +115,8 @@ func TestTheTargetOfAContainer(t *testing.T) {
 	}
 }
 
-// TestTroubles: a container that there is not, and more of them than are learnt of.
+// TestTroubles checks that two things are reported: a container in the spec that does not exist, and more containers than
+// can be learnt.
 func TestTroubles(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: app}, {cpu: Vertical}]}`)
 	seen := policy.Seen{Own: workload.Allocations{{Component: "app"}}}
@@ -132,7 +135,8 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-// TestSaved: the owner's requests less the recommended ones, times the replicas; larger requests count against it.
+// TestSaved checks that the saving is the owner's requests minus the recommended requests, times the replicas. Larger
+// recommended requests reduce the saving.
 func TestSaved(t *testing.T) {
 	if got := learnerOf(t, `{}`).saved(policy.Seen{Replicas: 3}); got != (workload.Requests{MilliCPU: 3 * (300 - 100),
 		MemoryBytes: 3 * (10 + 50)}) {
@@ -140,7 +144,8 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// TestWhatAnAutoscalerIsAsked: bounds, unless it may go to zero, and the targets of metrics that it has.
+// TestWhatAnAutoscalerIsAsked checks the advice for an autoscaler: its bounds, and the targets of the metrics that it has.
+// If it may go to zero, its minimum is not advised.
 func TestWhatAnAutoscalerIsAsked(t *testing.T) {
 	amount := func(container string, of workload.Resource) workload.Amount {
 		return workload.Amount{Kind: workload.AmountUtilisation, Component: container, Resource: of}
@@ -185,7 +190,7 @@ func TestWhatAnAutoscalerIsAsked(t *testing.T) {
 	}
 }
 
-// TestReasons: each number has its own, and there are so many lines at most.
+// TestReasons checks that each number has its own reason, and that the number of reasons is limited.
 func TestReasons(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: big, memory: "Off"}]}`)
 	m.Scaled = "app"
@@ -211,7 +216,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldOfAnAutoscaler: the reason for its maximum, and a target only with a metric for CPU.
+// TestWhatIsToldOfAnAutoscaler checks the report about an autoscaler. It has the reason for the maximum, and a target only
+// if there is a metric for CPU.
 func TestWhatIsToldOfAnAutoscaler(t *testing.T) {
 	for spec, want := range map[string]string{`{}`: "what the owner has", `{replicas: {max: 9}}`: "spec.replicas.max"} {
 		m := learnerOf(t, spec)
@@ -245,7 +251,8 @@ func TestBoundsStayWhereCPUIsNotHorizontal(t *testing.T) {
 	}
 }
 
-// TestHistoriesThatCannotBeRead are refused, and say why; one of another profile is left alone.
+// TestHistoriesThatCannotBeRead checks that unreadable histories are refused with the reason. A history of another profile
+// is no error and is not used.
 func TestHistoriesThatCannotBeRead(t *testing.T) {
 	r, _ := rulesOf(t, `{}`)
 	formulas, _ := rulesOf(t, `{profile: Tortoise}`)
@@ -266,7 +273,8 @@ func TestHistoriesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestTheFirstContainerIsLeftOutToo where it is not scaled and all that is kept is too much otherwise.
+// TestTheFirstContainerIsLeftOutToo checks that even the first container is left out of a checkpoint if it is not scaled
+// and the checkpoint would be too large.
 func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	m := learnerOf(t, `{}`)
 	m.Scaled = "app"
@@ -295,7 +303,8 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	}
 }
 
-// TestWhetherPodsAreBehind: some pod requests more than recommended, among tuned requests.
+// TestWhetherPodsAreBehind checks that pods are behind if some pod requests more than the recommendation. Only tuned
+// requests count.
 func TestWhetherPodsAreBehind(t *testing.T) {
 	set := workload.Requests{MilliCPU: 700, MemoryBytes: 90}
 	for _, tc := range []struct {
@@ -323,8 +332,8 @@ func TestWhetherPodsAreBehind(t *testing.T) {
 	}
 }
 
-// TestLimits: explicit limits count. A request that is Off, or changed by a VerticalPodAutoscaler, is held at the
-// owner's value. Only an explicit minimum is a floor for short requests.
+// TestLimits checks that explicit limits count. A request that is Off, or that a VerticalPodAutoscaler changes, stays at
+// the owner's value. Only an explicit minimum is a floor below which a request counts as too small.
 func TestLimits(t *testing.T) {
 	const mib = 1 << 20
 	given := `{resources: [{container: app, min: {cpu: 600m, memory: 512Mi}, max: {cpu: "2", memory: 2Gi}%s}]}`

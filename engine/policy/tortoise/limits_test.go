@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
-// TestNoLimitOfOurOwn: only a given maximum limits requests.
+// TestNoLimitOfOurOwn checks that requests have no maximum except the one that the spec gives.
 func TestNoLimitOfOurOwn(t *testing.T) {
 	const gib = 1 << 30
 	own := tune.Request{CPU: 20_000, Memory: 20 * gib}
@@ -26,7 +26,8 @@ func TestNoLimitOfOurOwn(t *testing.T) {
 	}
 }
 
-// TestLimitsOfTheOwnerThatStay bound requests, whichever profile decides, and reasons say so.
+// TestLimitsOfTheOwnerThatStay checks that limits bound requests if they stay the same, in every profile. The reasons say
+// so.
 func TestLimitsOfTheOwnerThatStay(t *testing.T) {
 	const gib = 1 << 30
 	for _, profile := range []string{"Balanced", "Tortoise"} {

@@ -12,14 +12,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// scaling knows Deployments in a version, and Services, which cannot be scaled.
+// scaling knows Deployments, which can be scaled, with a version. It also knows Services, which cannot be scaled.
 var scaling = tortoise.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 	return policy.AdaptedKind{Requests: true, Scales: gk.Kind == "Deployment", Version: "v1"}, true
 }}
 
 const oneTarget = `target: {kinds: [{group: apps, kind: Deployment}], names: [web]}`
 
-// TestMadeAutoscalers begin valid, look at the container that is scaled, and are asked for only in modes that carry something out.
+// TestMadeAutoscalers checks that a created autoscaler is valid and has a metric for the scaled container. Mode Off
+// creates none.
 func TestMadeAutoscalers(t *testing.T) {
 	for _, test := range []struct {
 		spec, name, container string
@@ -71,7 +72,7 @@ func TestMadeAutoscalers(t *testing.T) {
 	}
 }
 
-// TestAutoscalersThatCannotBeMade are refused, and the field is named.
+// TestAutoscalersThatCannotBeMade checks that such a spec is refused with the name of the field.
 func TestAutoscalersThatCannotBeMade(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{` + oneTarget +
@@ -91,8 +92,8 @@ func TestAutoscalersThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestRightsOfMakingAnAutoscaler: to make and keep it, and to delete it only where it goes with the Tortoise; none where nothing
-// is carried out.
+// TestRightsOfMakingAnAutoscaler checks the rights: to create and patch the autoscaler, and to delete it only if it is
+// deleted with the Tortoise. Mode Off needs no such rights.
 func TestRightsOfMakingAnAutoscaler(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{` + oneTarget + `, mode: Auto, replicas: {max: 20}}`:                                                    "",

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestOffAndLimits: requests that are Off, or that the owner does not set, stay, and limits hold.
+// TestOffAndLimits checks that requests stay if they are Off or the owner does not set them. Explicit limits hold.
 func TestOffAndLimits(t *testing.T) {
 	p := compile(t,
 		`{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, min: {memory: 700Mi, cpu: 800m}}]}`)
@@ -40,7 +40,7 @@ func TestOffAndLimits(t *testing.T) {
 	}
 }
 
-// TestWhatIsOffHoldsNothingUp: other changes do not wait for a change that is Off.
+// TestWhatIsOffHoldsNothingUp checks that no other change waits for a request that is Off.
 func TestWhatIsOffHoldsNothingUp(t *testing.T) {
 	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, memory: "Off"}]}`)
 	a := live(t, learner(t, p), own(), 3*24*time.Hour).Advice

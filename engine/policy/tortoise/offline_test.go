@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise"
 )
 
-// TestRulesOfAPolicy are a copy: an edit of it does not reach the object.
+// TestRulesOfAPolicy checks that the rules are a copy: an edit of the rules does not change the object.
 func TestRulesOfAPolicy(t *testing.T) {
 	one, all := read(t, `{mode: Auto, replicas: {max: 9}}`), &v1alpha1.ClusterTortoise{}
 	all.Spec.Mode = v1alpha1.TortoiseEmergency
@@ -26,7 +26,7 @@ func TestRulesOfAPolicy(t *testing.T) {
 	}
 }
 
-// TestATunerOfRulesAlone needs no policy, and refuses the same rules as a policy.
+// TestATunerOfRulesAlone checks that a tuner needs no policy object. It refuses the same rules as a policy.
 func TestATunerOfRulesAlone(t *testing.T) {
 	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto, Priority: 7})
 	if len(errs) > 0 || tuner.Mode() != v1alpha1.TortoiseAuto || tuner.Precedence() != 7 {

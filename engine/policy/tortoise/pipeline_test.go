@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestPipeline: advice becomes claims for the target and its autoscaler; Off claims nothing; without advice earlier
-// values stay.
+// TestPipeline checks that advice becomes claims for the target and its autoscaler. Mode Off claims nothing. Without
+// advice, earlier values stay.
 func TestPipeline(t *testing.T) {
 	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 	advice := &workload.Advice{By: id, Amounts: map[workload.Amount]int64{amountOf("app", workload.CPU): 300}, Min: ptr.To(int64(2)),
@@ -66,8 +66,8 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestRights: a recommending policy takes none; an acting one takes the right to patch its targets and their
-// autoscalers.
+// TestRights checks that a policy that only recommends needs no right. A policy that acts needs the right to patch its
+// targets and their autoscalers.
 func TestRights(t *testing.T) {
 	row := tortoise.Kinds()[0]
 	if rights := row.RightsOf(read(t, `{}`)); len(rights) > 0 {
@@ -79,7 +79,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestStatus: the totals over all targets.
+// TestStatus checks that the status has the totals over all targets.
 func TestStatus(t *testing.T) {
 	obj := read(t, `{mode: Auto}`)
 	p := compile(t, `{mode: Auto}`)
@@ -118,7 +118,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestTheClusterTwin has the same status, and says while it acts by which mode.
+// TestTheClusterTwin checks that a ClusterTortoise has the same status. While it acts, its active alternative is its mode.
 func TestTheClusterTwin(t *testing.T) {
 	obj := &v1alpha1.ClusterTortoise{}
 	obj.Name, obj.Spec.Mode, obj.Spec.Target.Namespaces = "tuned", v1alpha1.TortoiseAuto, []string{"shop"}

@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatTheOwnerAllowsStaysWithinReach: for any usage and spec, the largest number of replicas requests at least the
-// owner's total at each step. An explicit maximum, and the requests that it limits, are as given.
+// TestWhatTheOwnerAllowsStaysWithinReach checks, for any usage and spec, that at each step the largest number of replicas
+// requests at least the owner's total. If the spec gives a maximum, it is used as it is.
 func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		request, most := int64(rapid.IntRange(60, 8000).Draw(rt, "request")), int64(rapid.IntRange(1, 200).Draw(rt, "maximum"))

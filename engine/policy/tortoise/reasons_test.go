@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// TestReasonsAreOfWhatThereIs: the reasons of a container go with it, and a restarted request has no old reason.
+// TestReasonsAreOfWhatThereIs checks that the reasons of a container disappear with the container. A request that begins
+// again does not keep its old reason.
 func TestReasonsAreOfWhatThereIs(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
@@ -44,7 +45,7 @@ func TestReasonsAreOfWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestAMinimumOfZeroIsTold: one that is left alone is not recommended to be another one.
+// TestAMinimumOfZeroIsTold checks that a minimum of zero, which is not changed, is also the recommended minimum.
 func TestAMinimumOfZeroIsTold(t *testing.T) {
 	for _, mode := range []string{"Off", "Auto"} {
 		seen := own()
@@ -56,7 +57,7 @@ func TestAMinimumOfZeroIsTold(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasAhead: its times count as now.
+// TestAClockThatWasAhead checks that times from a clock that was ahead count as now.
 func TestAClockThatWasAhead(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
@@ -73,7 +74,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 	}
 }
 
-// TestNumbersBeyondMeasure: for any measurement, no reported number is negative.
+// TestNumbersBeyondMeasure checks that no reported number is negative, even with huge measurements.
 func TestNumbersBeyondMeasure(t *testing.T) {
 	m := learner(t, compile(t, `{}`))
 	seen := own()
@@ -93,8 +94,8 @@ func TestNumbersBeyondMeasure(t *testing.T) {
 	}
 }
 
-// TestAMaximumWithoutEnd: some owners write a maximum that limits nothing. It stays, and the learnt state survives a
-// restart.
+// TestAMaximumWithoutEnd uses the huge maxima with which some owners want no limit. Such a maximum stays, and the learnt
+// state survives a restart.
 func TestAMaximumWithoutEnd(t *testing.T) {
 	for most, want := range map[int64]int32{999_999: 999_999, math.MaxInt32: math.MaxInt32, math.MaxInt64: math.MaxInt32} {
 		p := compile(t, `{mode: Auto}`)

@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// TestWhatIsRecalledIsWhatWouldHaveBeenLearnt: a learner that saw a little and then a history is, byte for byte, one that saw the history.
+// TestWhatIsRecalledIsWhatWouldHaveBeenLearnt compares two learners. The first sees a few samples and is then filled with
+// a history. The second sees only the history. Their learnt states are equal, byte for byte.
 func TestWhatIsRecalledIsWhatWouldHaveBeenLearnt(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	var history []policy.Sample
@@ -37,7 +38,7 @@ func TestWhatIsRecalledIsWhatWouldHaveBeenLearnt(t *testing.T) {
 	}
 }
 
-// TestSources: where usage comes from, and from when on.
+// TestSources checks the source of usage and the length of its history.
 func TestSources(t *testing.T) {
 	for text, want := range map[string]policy.Source{
 		`{}`:                           {Window: 28 * 24 * time.Hour},

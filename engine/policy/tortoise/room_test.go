@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestContainersOfTheTargetHaveRoom: neither containers that were injected into its pods nor those that it had before keep it
-// from being learnt of.
+// TestContainersOfTheTargetHaveRoom checks that the containers of a target are always learnt. Neither containers that were
+// injected into its pods nor containers that it had before take their room.
 func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 	for _, profile := range []string{"Balanced", "Tortoise"} {
 		rules, errs := rulesOf(t, "{profile: "+profile+"}")

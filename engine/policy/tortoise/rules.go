@@ -92,7 +92,7 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	}
 	out.formulas = name == v1alpha1.ProfileTortoise
 	if out.formulas {
-		name = v1alpha1.ProfileBalanced // only the profile is the reason to refuse the object
+		name = v1alpha1.ProfileBalanced // the formulas do not use its numbers
 	}
 	profile, ok := optimize.Profiles[string(name)]
 	if !ok {

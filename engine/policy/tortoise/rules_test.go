@@ -22,7 +22,7 @@ func rulesOf(t *testing.T, text string) (rules, field.ErrorList) {
 	return compileRules(in, field.NewPath("spec"))
 }
 
-// TestEndsOfRanges: the ends themselves are allowed, values beyond are not.
+// TestEndsOfRanges checks that the ends of ranges are allowed and values beyond them are not.
 func TestEndsOfRanges(t *testing.T) {
 	for text, want := range map[string]string{
 		`{replicas: {min: 1, max: 100000}}`:                                             "",
@@ -71,7 +71,7 @@ func TestEndsOfRanges(t *testing.T) {
 	}
 }
 
-// TestWhatIsCompiled: percentages are shares, and explicit values differ from defaults.
+// TestWhatIsCompiled checks that percentages become shares. It also checks that explicit values are told from defaults.
 func TestWhatIsCompiled(t *testing.T) {
 	r, errs := rulesOf(t, `{mode: Auto, vertical: {maxStepDown: 25%, maxStepUp: 300%, cooldown: 90m}, replicas: {min: 2, max: 9},
   resources: [{container: a, min: {cpu: 1}}, {container: b, max: {cpu: 2}}, {container: c, max: {memory: 1Gi}}, {container: d, min: {memory: 1Mi}}]}`)

@@ -10,8 +10,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestRollOutsThatAreTakenBack walks through states of pods: requests return to those of all pods, else to the owner's,
-// and a refused request is a bound, also for the next manager, until the owner or the policy changes.
+// TestRollOutsThatAreTakenBack walks through states of pods. Requests return to the last requests that all pods had, or
+// else to the owner's. A refused request becomes a bound until the owner or the policy changes, also after a restart of
+// the manager.
 func TestRollOutsThatAreTakenBack(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	m := learnerOf(t, `{mode: Auto}`)

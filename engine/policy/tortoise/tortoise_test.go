@@ -21,12 +21,12 @@ import (
 
 var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// requesting knows Deployments, with requests, and Services, without.
+// requesting knows Deployments, which have requests, and Services, which have none.
 var requesting = tortoise.Context{Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 	return policy.AdaptedKind{Requests: gk.Kind == "Deployment"}, true
 }}
 
-// read makes a Tortoise of the YAML of its spec.
+// read returns a Tortoise with the given YAML as its spec.
 func read(t *testing.T, spec string) *v1alpha1.Tortoise {
 	t.Helper()
 	obj := &v1alpha1.Tortoise{}
@@ -46,7 +46,7 @@ func compile(t *testing.T, spec string) *policy.Policy {
 	return p
 }
 
-// TestWhatIsRefused names the field.
+// TestWhatIsRefused checks that the error names the field.
 func TestWhatIsRefused(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{}`:                          "",
@@ -97,7 +97,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// own returns the owner's setting of a target with an autoscaler.
+// own returns a target with an autoscaler, with the owner's numbers.
 func own() policy.Seen {
 	return policy.Seen{Replicas: 5, Ready: 5,
 		Own: workload.Allocations{
@@ -120,7 +120,7 @@ func observe(m policy.Learner, at time.Time) {
 		policy.Sample{At: at, Container: "proxy", CPU: 4 - 2*math.Cos(day), Memory: 30 << 20, Replicas: 5})
 }
 
-// live shows a learner some time, up to noon, and returns its last result.
+// live runs a learner for some time, until noon, and returns its last result.
 func live(t *testing.T, m policy.Learner, seen policy.Seen, long time.Duration) policy.Found {
 	t.Helper()
 	var found policy.Found
@@ -128,7 +128,7 @@ func live(t *testing.T, m policy.Learner, seen policy.Seen, long time.Duration) 
 		observe(m, at)
 		seen.Now, seen.Since = at, noon.Add(-long)
 		found = m.Decide(seen)
-		if a := found.Advice; a != nil && a.Min != nil { // an autoscaler has as many pods at least
+		if a := found.Advice; a != nil && a.Min != nil { // all pods of the minimum are ready at once
 			seen.Ready = max(seen.Ready, int(*a.Min))
 			seen.Replicas = seen.Ready
 		}
@@ -149,8 +149,8 @@ func amountOf(name string, of workload.Resource) workload.Amount {
 	return workload.Amount{Kind: workload.AmountRequest, Component: name, Resource: of}
 }
 
-// TestAdvice: while too little is known nothing is asked; later requests of the target, and bounds and utilisation of its
-// autoscaler. A target for memory stays.
+// TestAdvice checks that there is no advice while too little is known. Later there is advice for the requests of the
+// target, and for the bounds and the utilisation of its autoscaler. A target for memory stays the same.
 func TestAdvice(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
@@ -186,7 +186,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestARestartChangesNothing: a learner from a checkpoint has the same result.
+// TestARestartChangesNothing checks that a learner from a checkpoint has the same results.
 func TestARestartChangesNothing(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	kept := learner(t, p)
@@ -216,7 +216,7 @@ func TestARestartChangesNothing(t *testing.T) {
 	}
 }
 
-// TestManyContainersAreKeptWithinTheLimit: those that are not scaled are left out first.
+// TestManyContainersAreKeptWithinTheLimit checks that containers that are not scaled are left out of a checkpoint first.
 func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
@@ -248,7 +248,7 @@ func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 	}
 }
 
-// TestWithoutAnAutoscaler: replicas stay, and requests are for them.
+// TestWithoutAnAutoscaler checks that the replicas stay and that the requests are chosen for this number of replicas.
 func TestWithoutAnAutoscaler(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	seen := own()
@@ -266,7 +266,7 @@ func TestWithoutAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestFromOffToAuto: Off shows the final values, and Auto begins from the present ones, by steps.
+// TestFromOffToAuto checks that mode Off shows the final values. Mode Auto then begins from the present values, in steps.
 func TestFromOffToAuto(t *testing.T) {
 	off := compile(t, `{}`)
 	m := learner(t, off)
@@ -290,8 +290,8 @@ func TestFromOffToAuto(t *testing.T) {
 	}
 }
 
-// TestSilenceWhileNobodyLooksIsNoEmergency: not after a night at zero, nor after a restart. A real silence is an
-// emergency.
+// TestSilenceWhileNobodyLooksIsNoEmergency checks that missing samples begin no emergency after a night at zero replicas
+// or a restart. Missing samples while the target is measured begin one.
 func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
@@ -313,14 +313,14 @@ func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
 	}
 }
 
-// reaching returns the replicas of an advice that request that much together, in milli-CPU.
+// reaching returns the number of replicas that request a total of milli-CPU with the requests of an advice.
 func reaching(milli int64, a *workload.Advice) int64 {
 	request := a.Amounts[amountOf("app", workload.CPU)]
 	return (milli + request - 1) / request
 }
 
-// TestBoundsOfTheOwner: without bounds in the spec the maximum is raised just so far that as much is within reach with smaller
-// requests, and no minimum above 3; an autoscaler that may go to zero keeps its minimum. A maximum that is given is that.
+// TestBoundsOfTheOwner checks the bounds. If the spec gives none, the maximum grows just enough for smaller requests to
+// reach the same total. An autoscaler that may go to zero keeps its minimum. A maximum in the spec is used as it is.
 func TestBoundsOfTheOwner(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	seen := own()
@@ -338,8 +338,8 @@ func TestBoundsOfTheOwner(t *testing.T) {
 	}
 }
 
-// TestReplicasAreForWhatPodsHave: while pods request less than recommended, the minimum is for their present requests.
-// In mode Off, present requests do not count.
+// TestReplicasAreForWhatPodsHave checks that the minimum is computed for the present requests of pods while they request
+// less than recommended. In mode Off, present requests do not count.
 func TestReplicasAreForWhatPodsHave(t *testing.T) {
 	for mode, more := range map[string]bool{"Auto": true, `"Off"`: false} {
 		spec := fmt.Sprintf("{mode: %s}", mode)

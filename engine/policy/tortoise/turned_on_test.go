@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatWasOnlyRecommendedIsNotCarriedOut: with mode Off a recommendation shows its final values. Turned on, the
-// first step is an allowed one, and before it the present values stay.
+// TestWhatWasOnlyRecommendedIsNotCarriedOut checks the change from mode Off, which shows final values, to mode Auto. The
+// present values stay until the first decision, whose step is no larger than allowed.
 func TestWhatWasOnlyRecommendedIsNotCarriedOut(t *testing.T) {
 	off, auto := compile(t, `{}`), compile(t, `{mode: Auto}`)
 	m := learner(t, off)

@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// recommending returns a VerticalPodAutoscaler that recommends half of the memory requests of the app and its proxy,
-// and some CPU.
+// recommending returns a VerticalPodAutoscaler that recommends half of the memory requests of app and proxy, and 700m and
+// 30m of CPU.
 func recommending(mode string, edit ...func(*policy.SeenVertical)) policy.SeenVertical {
 	of := func(cpu, mib int64) policy.VerticalRequests {
 		return policy.VerticalRequests{Target: workload.Requests{MilliCPU: cpu, MemoryBytes: mib << 20},
@@ -25,7 +25,7 @@ func recommending(mode string, edit ...func(*policy.SeenVertical)) policy.SeenVe
 	return v
 }
 
-// found returns the result of a learner after two days beside VerticalPodAutoscalers.
+// found returns the result of a learner after two days on a target with the given VerticalPodAutoscalers.
 func found(t *testing.T, spec string, governed bool, all ...policy.SeenVertical) policy.Found {
 	t.Helper()
 	p, errs := tortoise.Compile(read(t, spec), requesting)
@@ -45,8 +45,8 @@ func asked(f policy.Found, container string, of workload.Resource) (int64, bool)
 	return n, ok
 }
 
-// TestRequestsFromAVertical: requests reach its recommendation, except for the CPU that is chosen together with
-// replicas.
+// TestRequestsFromAVertical checks that requests reach the recommendation. The CPU that is chosen together with replicas
+// is the exception.
 func TestRequestsFromAVertical(t *testing.T) {
 	const source = `{mode: Auto, history: {source: VerticalPodAutoscaler}}`
 	for _, governed := range []bool{true, false} {
@@ -67,18 +67,18 @@ func TestRequestsFromAVertical(t *testing.T) {
 			t.Errorf("a change is due at %s", f.Next)
 		}
 	}
-	// The same recommendation is not followed where it is not asked for.
+	// A recommendation is not followed if the spec does not ask for it.
 	if got, _ := asked(found(t, `{mode: Auto}`, true, recommending("Off")), "app", workload.Memory); got == 512<<20 {
 		t.Error("what is recommended is followed unasked")
 	}
-	// By the profile Tortoise it is V: memory 512 MiB with its margin.
+	// In the profile Tortoise the recommendation is V: memory is 512 MiB with its margin.
 	f := found(t, `{mode: Auto, profile: Tortoise, history: {source: VerticalPodAutoscaler}}`, true, recommending("Off"))
 	if why := f.Report.Containers[0].Memory.Reason; !strings.Contains(why, "V is 512 MiB") {
 		t.Errorf("V is not what is recommended: %s", why)
 	}
 }
 
-// TestWithoutARecommendation requests stay, and the reason is named.
+// TestWithoutARecommendation checks that requests stay and that the reason is reported.
 func TestWithoutARecommendation(t *testing.T) {
 	nothing := func(v *policy.SeenVertical) { v.Recommended = nil }
 	for want, all := range map[string][]policy.SeenVertical{
@@ -96,14 +96,15 @@ func TestWithoutARecommendation(t *testing.T) {
 			t.Errorf("%d and %d are asked for, and %q is told, want %q", app, proxy, f.Trouble, want)
 		}
 	}
-	// One that has recommended something is preferred to one that has not.
+	// A VerticalPodAutoscaler with a recommendation is preferred to one without.
 	empty := recommending("Off", nothing, func(v *policy.SeenVertical) { v.Name = "a" })
 	if f := found(t, `{mode: Auto, history: {source: VerticalPodAutoscaler}}`, false, empty, recommending("Off")); f.Trouble != "" {
 		t.Error(f.Trouble)
 	}
 }
 
-// TestAVerticalThatActs: its requests are left to it, and it is named. Everything else is tuned.
+// TestAVerticalThatActs checks that the requests that a VerticalPodAutoscaler changes itself are not tuned, and that it is
+// named. Everything else is tuned.
 func TestAVerticalThatActs(t *testing.T) {
 	memory := func(v *policy.SeenVertical) {
 		v.Containers = []policy.VerticalRule{{Container: "app", Resources: []workload.Resource{workload.Memory}}, {Container: "*", Off: true}}
@@ -132,14 +133,14 @@ func TestAVerticalThatActs(t *testing.T) {
 			t.Errorf("%s: beside one that changes everything %v is asked for, max %v", spec, whole.Advice.Amounts, whole.Advice.Max)
 		}
 	}
-	// Where nothing is carried out nothing is in the way.
+	// In mode Off no VerticalPodAutoscaler is reported, because nothing is changed beside it.
 	if f := found(t, `{mode: "Off"}`, true, recommending("Recreate")); f.Trouble != "" ||
 		f.Report.Containers[0].Memory.Recommended.Value() == 1<<30 {
 		t.Errorf("with mode Off: %q, %s", f.Trouble, f.Report.Containers[0].Memory.Recommended.String())
 	}
 }
 
-// TestRightsOfMakingAVertical: to create and delete them, in every mode, and none to read them.
+// TestRightsOfMakingAVertical checks the rights to create and delete VerticalPodAutoscalers, in every mode.
 func TestRightsOfMakingAVertical(t *testing.T) {
 	of := func(spec string) (verbs string) {
 		for _, r := range tortoise.Kinds()[0].RightsOf(read(t, spec)) {

@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
 )
 
-// TestSync follows the documented algorithm of the controller, one line a rule. The window is over at once, so that only the rule counts.
+// TestSync follows the documented algorithm of the controller, with one case for each rule. The stabilisation window is
+// already over, so only the rule of the case counts.
 func TestSync(t *testing.T) {
 	to := autoscaler.Setting{Min: 3, Max: 20, Target: 70}
 	for _, tc := range []struct {
@@ -46,7 +47,7 @@ func reading(usage float64, ready, unready int) autoscaler.Reading {
 	return autoscaler.Reading{OK: true, Usage: usage, Request: 1000, Ready: ready, Unready: unready}
 }
 
-// TestScalingDownWaits for the largest recommendation of five minutes.
+// TestScalingDownWaits checks that a scale-down stops at the largest recommendation of the last five minutes.
 func TestScalingDownWaits(t *testing.T) {
 	var s autoscaler.Scaler
 	to := autoscaler.Setting{Min: 1, Max: 20, Target: 70}

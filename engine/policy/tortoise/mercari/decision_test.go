@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// week is a tuner that has seen a week of ten replicas, so that every slot has a value.
+// week returns formulas that have seen a week of ten replicas, so every slot has a value.
 func week(t *testing.T) *Formulas {
 	t.Helper()
 	k := NewFormulas(c, time.UTC)
@@ -25,7 +25,8 @@ func cpu(request, target int64, horizontal bool) Resource {
 		Utilisation: 70}
 }
 
-// TestTunerAppliesTheFormulas: the result of each formula is set, in its modes.
+// TestTunerAppliesTheFormulas checks that a decision has the results of the formulas, and that changes wait for their
+// intervals.
 func TestTunerAppliesTheFormulas(t *testing.T) {
 	k := week(t)
 	memory := Resource{Container: "app", Memory: true, Request: 1 << 30 * thousandth, Target: 400 << 20 * thousandth,
@@ -55,7 +56,7 @@ func TestTunerAppliesTheFormulas(t *testing.T) {
 	}
 }
 
-// TestTunerKeepsWhatVSays: V stays between target and upper bound, by container and resource.
+// TestTunerKeepsWhatVSays checks that V stays the same between target and upper bound, for each container and resource.
 func TestTunerKeepsWhatVSays(t *testing.T) {
 	k := NewFormulas(c, time.UTC)
 	for _, step := range []struct{ target, want int64 }{{100, 100}, {90, 100}, {40, 40}, {60, 60}} {
@@ -71,7 +72,8 @@ func TestTunerKeepsWhatVSays(t *testing.T) {
 	}
 }
 
-// TestTunerInAnEmergency: five minutes without metrics; then the minimum is the maximum, and nothing is recommended until it is back.
+// TestTunerInAnEmergency checks that five minutes without metrics begin an emergency. The minimum is then the maximum, and
+// nothing is recommended until the way back has ended.
 func TestTunerInAnEmergency(t *testing.T) {
 	k := week(t)
 	see := func(after time.Duration, lost bool, minimum int32) Decision {
@@ -100,7 +102,8 @@ func TestTunerInAnEmergency(t *testing.T) {
 	}
 }
 
-// TestTunerRaisesRequestsOfManyReplicas, from the second time on, and counts Horizontal resources.
+// TestTunerRaisesRequestsOfManyReplicas checks that requests grow only when too many replicas are seen for the second
+// time. It also checks the case of several Horizontal resources.
 func TestTunerRaisesRequestsOfManyReplicas(t *testing.T) {
 	k := week(t)
 	see := func(after time.Duration, replicas int32, all ...Resource) Decision {
@@ -129,8 +132,8 @@ func TestTunerRaisesRequestsOfManyReplicas(t *testing.T) {
 	}
 }
 
-// TestTunerMovesEveryTarget: each Horizontal resource has a target of its own, a metric that there is not begins with 70 %, and they move
-// together, once a day.
+// TestTunerMovesEveryTarget checks that each Horizontal resource has its own target. A missing metric begins with 70 %.
+// All targets change together, once a day.
 func TestTunerMovesEveryTarget(t *testing.T) {
 	k := week(t)
 	memory := Resource{Container: "app", Memory: true, Horizontal: true, Request: 1000, Target: 850, Upper: 900,
@@ -153,7 +156,7 @@ func TestTunerMovesEveryTarget(t *testing.T) {
 	}
 }
 
-// TestTunerIsToldOfAnEmergency: by hand it begins at once, and ends as another one does.
+// TestTunerIsToldOfAnEmergency checks that an emergency by hand begins at once and ends like any other emergency.
 func TestTunerIsToldOfAnEmergency(t *testing.T) {
 	k := week(t)
 	if d := k.Decide(Seen{Now: now, Manual: true, Replicas: 10, Minimum: 5}); d.Mode != Emergency || d.Bounds.Min != 20 {

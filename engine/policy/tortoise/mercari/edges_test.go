@@ -2,8 +2,8 @@ package mercari
 
 import "testing"
 
-// TestAMaximumThatIsNotBelowTheLeastMinimumStays: with a factor of 1.5, two replicas make 3, which is not below 3, and one makes 2,
-// which becomes 3 * 1.5 / 0.5.
+// TestAMaximumThatIsNotBelowTheLeastMinimumStays uses a factor of 1.5. Two replicas give 3, which is not below the least
+// minimum of 3. One replica gives 2, which becomes 3 * 1.5 / 0.5 = 9.
 func TestAMaximumThatIsNotBelowTheLeastMinimumStays(t *testing.T) {
 	odd := Default()
 	odd.MaxFactor = 1.5
@@ -14,7 +14,8 @@ func TestAMaximumThatIsNotBelowTheLeastMinimumStays(t *testing.T) {
 	}
 }
 
-// TestARequestIsHeldAtExactlyTheStepDown: with a buffer of a quarter, 25 / 1.25 * 0.75 = 15 = 12 * 1.25.
+// TestARequestIsHeldAtExactlyTheStepDown uses a buffer of a quarter. At a request of 25 both sides are equal: 25 / 1.25 *
+// 0.75 = 15 = 12 * 1.25.
 func TestARequestIsHeldAtExactlyTheStepDown(t *testing.T) {
 	quarter := Default()
 	quarter.Buffer = 0.25

@@ -11,7 +11,7 @@ var (
 	now = time.Date(2037, 5, 13, 10, 30, 0, 0, time.UTC)
 )
 
-// wide are limits that bound nothing but the step down.
+// wide are limits that bound only the step down.
 var wide = Limits{GlobalMax: math.MaxInt64}
 
 func TestStored(t *testing.T) {

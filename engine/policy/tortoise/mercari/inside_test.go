@@ -19,7 +19,7 @@ var (
 	scaled = tune.Defaults(optimize.Profiles["Balanced"], "app")
 )
 
-// TestParameters: those of the original, overridden by the spec.
+// TestParameters checks that the parameters are those of the original, with the changes by the spec.
 func TestParameters(t *testing.T) {
 	if diff := cmp.Diff(Default(), New().config()); diff != "" {
 		t.Errorf("without rules: %s", diff)
@@ -34,8 +34,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestSinceWhenMetricsAreLost: from the newest sample, or from the begin of measuring; with a blind autoscaler, from
-// now.
+// TestSinceWhenMetricsAreLost checks the time of the loss: the newest sample, or the begin of measuring if that is later.
+// If only the autoscaler is blind, it is the present.
 func TestSinceWhenMetricsAreLost(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
@@ -62,7 +62,8 @@ func TestSinceWhenMetricsAreLost(t *testing.T) {
 	}
 }
 
-// TestWhileNobodyLooksNothingIsLost: metrics lost before and after a restart may have been there in between.
+// TestWhileNobodyLooksNothingIsLost checks that a loss before a restart does not count after it, because there may have
+// been metrics in between.
 func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
 	for since, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, 16 * time.Minute: 16 * time.Minute} {
 		k := New()
@@ -73,7 +74,8 @@ func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestWhatTheFormulasSee: existing requests, with the VPA's recommendation, memory in thousandths of a byte.
+// TestWhatTheFormulasSee checks the input of the formulas: only resources with a request, with the recommendation for
+// each. Memory is in thousandths of a byte.
 func TestWhatTheFormulasSee(t *testing.T) {
 	k := New()
 	k.formulas.Config = k.config()
@@ -100,8 +102,8 @@ func TestWhatTheFormulasSee(t *testing.T) {
 	}
 }
 
-// TestTheTargetThatAResourceHas: that which was set last, else that of its owner: its own, or that of whole pods for the
-// container that is scaled.
+// TestTheTargetThatAResourceHas checks that a resource has the target that was set last, or else the owner's. The owner's
+// target is the one of the container. The scaled container can also have the one of whole pods.
 func TestTheTargetThatAResourceHas(t *testing.T) {
 	app, side, memory := Resource{Container: "app", Horizontal: true}, Resource{Container: "side", Horizontal: true},
 		Resource{Container: "app", Memory: true, Horizontal: true}
@@ -129,7 +131,8 @@ func TestTheTargetThatAResourceHas(t *testing.T) {
 	}
 }
 
-// TestHowContainersAreScaled: a container that requests nothing is left alone; without an autoscaler a request is all there is.
+// TestHowContainersAreScaled checks that a container without requests is not scaled. Without an autoscaler, every resource
+// is scaled by size.
 func TestHowContainersAreScaled(t *testing.T) {
 	k := New()
 	own := map[string]tune.Request{"app": {CPU: 1, Memory: 1}, "bare": {}}
@@ -148,7 +151,7 @@ func TestHowContainersAreScaled(t *testing.T) {
 	}
 }
 
-// TestThePhaseOfATarget: by size a resource works once something is recommended.
+// TestThePhaseOfATarget checks that a resource that is scaled by size is Working once it has a recommendation.
 func TestThePhaseOfATarget(t *testing.T) {
 	k := New()
 	k.newest = at
@@ -159,7 +162,7 @@ func TestThePhaseOfATarget(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaid of each number: whether it stays or changes, and V.
+// TestWhatIsSaid checks the reason for each number: whether it stays or changes, and the value V.
 func TestWhatIsSaid(t *testing.T) {
 	k := New()
 	k.formulas.Values["app/memory"], k.formulas.Values["app/cpu"] = 1000*(300<<20), 250
@@ -176,7 +179,7 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 }
 
-// TestTheMinimaOfADay: one an hour, from the current one on.
+// TestTheMinimaOfADay checks that there is one minimum for each hour, from the present hour on.
 func TestTheMinimaOfADay(t *testing.T) {
 	k := New()
 	if k.Hours(scaled, at, 0) != nil {
@@ -200,7 +203,7 @@ func TestTheMinimaOfADay(t *testing.T) {
 	}
 }
 
-// TestValuesAreKept as they are.
+// TestValuesAreKept checks that values and targets are the same after a restart.
 func TestValuesAreKept(t *testing.T) {
 	k := New()
 	k.formulas.Values["app/memory"] = 7
@@ -216,7 +219,7 @@ func TestValuesAreKept(t *testing.T) {
 	}
 }
 
-// TestWhatStartsTeachesNothing but how much it was killed for.
+// TestWhatStartsTeachesNothing checks that samples of starting pods are ignored, except for kills.
 func TestWhatStartsTeachesNothing(t *testing.T) {
 	for kills, want := range map[int]time.Time{0: {}, 1: at} {
 		k := New()
@@ -228,7 +231,8 @@ func TestWhatStartsTeachesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidInAnEmergency is the phase: no request was looked at.
+// TestWhatIsSaidInAnEmergency checks that an emergency gives only the reason for the phase, because no request was
+// decided.
 func TestWhatIsSaidInAnEmergency(t *testing.T) {
 	own := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}}
 	for manual, want := range map[bool][]string{false: {"phase", "request", "app memory", "min", "max", "utilisation"}, true: {"phase"}} {

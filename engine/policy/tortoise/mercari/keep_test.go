@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestWhatNobodyKeeps: impossible state is recognised.
+// TestWhatNobodyKeeps checks that impossible state is recognised.
 func TestWhatNobodyKeeps(t *testing.T) {
 	if !New().Keep().IsSound() {
 		t.Error("what was kept of nothing is not sound")
@@ -25,7 +25,7 @@ func TestWhatNobodyKeeps(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptAtTheLimit is sound still.
+// TestWhatIsKeptAtTheLimit checks that numbers exactly at their limits are accepted.
 func TestWhatIsKeptAtTheLimit(t *testing.T) {
 	for what, edit := range map[string]func(*Kept){
 		"the first mode":       func(k *Kept) { k.Mode = Working },

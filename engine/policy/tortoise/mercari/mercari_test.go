@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	// sunday is when a week of slots begins.
+	// sunday is the begin of the slots of a week.
 	sunday = time.Date(2037, 5, 10, 0, 0, 0, 0, time.UTC)
 	own    = map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "side": {CPU: 100, Memory: 128 << 20}}
 	spec   = tune.Defaults(optimize.Profiles["Balanced"], "app")
@@ -33,13 +33,13 @@ func samples(at time.Time) []model.Sample {
 	}
 }
 
-// observed returns the state at an instant with ten replicas and an autoscaler, all as set by the owner.
+// observed returns the state of a target at an instant, with ten replicas and an autoscaler. All numbers are the owner's.
 func observed(at time.Time) tune.Observed {
 	return tune.Observed{Now: at, Since: sunday, Setting: tune.Setting{Requests: own, Min: 5, Max: 20, Utilisation: 70}, Replicas: 10,
 		Ready: 10, Own: own, Attached: true, Targets: onPods}
 }
 
-// live shows a tuner some time, carries its results out, and returns the last one with its input.
+// live runs a tuner for some time and carries its results out. It returns the last result and the last input.
 func live(k *mercari.Tuner, s tune.Spec, from time.Time, long time.Duration, edit func(*tune.Observed)) (tune.Recommendation,
 	tune.Observed) {
 	var r tune.Recommendation
@@ -57,7 +57,7 @@ func live(k *mercari.Tuner, s tune.Spec, from time.Time, long time.Duration, edi
 	return r, o
 }
 
-// TestNumbersAreThoseOfTheFormulas, decision by decision, when they are worked out by hand.
+// TestNumbersAreThoseOfTheFormulas compares each decision of the tuner with the formulas, which the test calls itself.
 func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 	var recommender mercari.Recommender
 	c := mercari.Default()
@@ -110,7 +110,8 @@ func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 	}
 }
 
-// TestPhases: sizes as soon as there is a recommendation, and all that is scaled by replicas once every hour of the week was seen.
+// TestPhases checks that requests are sized as soon as there is a recommendation. Resources that are scaled by replicas
+// wait until every hour of the week was seen.
 func TestPhases(t *testing.T) {
 	k := mercari.New()
 	if r := k.Decide(spec, observed(sunday)); r.Phase != phase.Initializing || !cmp.Equal(r.Setting.Requests, own) {
@@ -130,7 +131,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestWaysOfScaling: the way of each container from the autoscaler and the spec, read off the reasons.
+// TestWaysOfScaling checks how the way of scaling of each container follows from the autoscaler and the spec. The reasons
+// show the way.
 func TestWaysOfScaling(t *testing.T) {
 	for _, tc := range []struct {
 		reason  string
@@ -172,7 +174,7 @@ func TestWaysOfScaling(t *testing.T) {
 	}
 }
 
-// TestWhatTheSpecSays overrides the original's parameters.
+// TestWhatTheSpecSays checks that the spec changes the parameters of the original.
 func TestWhatTheSpecSays(t *testing.T) {
 	k := mercari.New()
 	k.Rules = mercari.Rules{Min: 12, Max: 15, PreferredMax: 14, StepDown: 0.5, Cooldown: 24 * time.Hour,
@@ -190,7 +192,7 @@ func TestWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-// TestAnOwnersEditWaits: after it, requests go down only when the cooldown is over.
+// TestAnOwnersEditWaits checks that after an edit by the owner, requests fall only after the cooldown.
 func TestAnOwnersEditWaits(t *testing.T) {
 	k := mercari.New()
 	_, o := live(k, spec, sunday, 3*time.Hour, nil)
@@ -206,7 +208,8 @@ func TestAnOwnersEditWaits(t *testing.T) {
 	}
 }
 
-// TestDryIsOneStepFromWhatIs: dry recommendations never add up.
+// TestDryIsOneStepFromWhatIs checks that a recommendation that is not carried out is always one step from the present
+// values. Such steps never add up.
 func TestDryIsOneStepFromWhatIs(t *testing.T) {
 	dry := spec
 	dry.Dry = true
@@ -216,7 +219,8 @@ func TestDryIsOneStepFromWhatIs(t *testing.T) {
 	}
 }
 
-// TestEmergencies: metrics that are lost for five minutes, an autoscaler that is blind, or the spec.
+// TestEmergencies checks the three reasons for an emergency: lost metrics for five minutes, a blind autoscaler, and the
+// spec.
 func TestEmergencies(t *testing.T) {
 	for name, edit := range map[string]func(*tune.Spec, *tune.Observed){
 		"silence":    func(_ *tune.Spec, o *tune.Observed) { o.Now = o.Now.Add(5 * time.Minute) },
@@ -251,8 +255,8 @@ func TestEmergencies(t *testing.T) {
 	}
 }
 
-// TestAnEmergencyBeforeTheWeekIsFull ends: hours of the week go on being filled after it. For lack of metrics there is none
-// before the phase Working.
+// TestAnEmergencyBeforeTheWeekIsFull checks that such an emergency ends, and that the slots of the week are filled
+// afterwards. Before the phase Working, lost metrics are no reason for an emergency.
 func TestAnEmergencyBeforeTheWeekIsFull(t *testing.T) {
 	for name, disturb := range map[string]func(k *mercari.Tuner, o *tune.Observed) phase.Phase{
 		"the spec": func(k *mercari.Tuner, o *tune.Observed) phase.Phase {
@@ -283,7 +287,8 @@ func TestAnEmergencyBeforeTheWeekIsFull(t *testing.T) {
 	}
 }
 
-// TestOnTheWayBackMetricsThatAreLostAreNoEmergency, as in the original; once the way back has ended, they are.
+// TestOnTheWayBackMetricsThatAreLostAreNoEmergency checks that metrics lost on the way back begin no emergency, as in the
+// original. Once the way back has ended, they begin one.
 func TestOnTheWayBackMetricsThatAreLostAreNoEmergency(t *testing.T) {
 	k := mercari.New()
 	_, o := live(k, spec, sunday, 8*24*time.Hour, nil)
@@ -307,7 +312,7 @@ func TestOnTheWayBackMetricsThatAreLostAreNoEmergency(t *testing.T) {
 	}
 }
 
-// TestARestartChangesNothing: restored state decides like the old one, and damaged state is refused.
+// TestARestartChangesNothing checks that restored state decides like the old state. Damaged state is refused.
 func TestARestartChangesNothing(t *testing.T) {
 	k := mercari.New()
 	_, o := live(k, spec, sunday, 8*24*time.Hour+50*time.Minute, nil)

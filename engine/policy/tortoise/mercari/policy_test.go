@@ -72,7 +72,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestDefaults are all of those that part 1 names and that some formula needs.
+// TestDefaults has the defaults of all parameters that the formulas need.
 func TestDefaults(t *testing.T) {
 	want := Config{
 		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30,

@@ -8,14 +8,14 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// bucket returns the value at a place on the scale of the histograms, with buckets that grow by 12 %: a value in bucket
-// i has the quantile q at i + q.
+// bucket returns the value at a place on the scale of the histograms. Buckets grow by 12 %. If all values are in bucket i,
+// the quantile q is at the place i + q.
 func bucket(place float64) float64 { return math.Pow(1.12, place) }
 
 func equal(got, want float64) bool { return math.Abs(got-want) <= 1e-6*math.Abs(want) }
 
-// TestTheUpperBoundOfCPUComesNearer: 1000m is in bucket 60, as 1.12^60 = 898 and 1.12^61 = 1005. The upper bound is over its quantile
-// by a share of one for each day of history, where a minute is the least.
+// TestTheUpperBoundOfCPUComesNearer uses 1000m, which is in bucket 60, as 1.12^60 = 898 and 1.12^61 = 1005. The upper
+// bound is its quantile times 1 + 1/days, where days is the length of the history and at least a minute.
 func TestTheUpperBoundOfCPUComesNearer(t *testing.T) {
 	var r Recommender
 	r.Observe(model.Sample{At: start, Container: "app", CPU: 1000, Memory: -1, Replicas: 1})
@@ -48,8 +48,8 @@ func TestTheUpperBoundOfMemoryComesNearer(t *testing.T) {
 	}
 }
 
-// TestADayThatIsOverIsAPeakOfTheHistory: 300 MiB are in bucket 50, as 1.12^50 = 289 and 1.12^51 = 324; the new day
-// starts with its own usage. The day before has half its weight, so a third of all.
+// TestADayThatIsOverIsAPeakOfTheHistory uses 300 MiB, which is in bucket 50, as 1.12^50 = 289 and 1.12^51 = 324. The new
+// day begins with its own peak. The day before has half the weight of the new day, which is a third of all.
 func TestADayThatIsOverIsAPeakOfTheHistory(t *testing.T) {
 	var r Recommender
 	r.Observe(model.Sample{At: start, Container: "app", CPU: -1, Memory: 300 * mebi, Replicas: 1})
@@ -63,7 +63,7 @@ func TestADayThatIsOverIsAPeakOfTheHistory(t *testing.T) {
 	}
 }
 
-// TestAKillCountsAsMoreThanTheLimit: 1.2 * 500 MiB are in bucket 56, as 1.12^56 = 570 and 1.12^57 = 639.
+// TestAKillCountsAsMoreThanTheLimit uses 1.2 * 500 MiB, which is in bucket 56, as 1.12^56 = 570 and 1.12^57 = 639.
 func TestAKillCountsAsMoreThanTheLimit(t *testing.T) {
 	var r Recommender
 	r.Observe(model.Sample{At: start, Container: "app", CPU: -1, Memory: 100 * mebi, OOMKills: 1, MemoryLimit: 500 * mebi})

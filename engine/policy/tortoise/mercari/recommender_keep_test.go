@@ -10,7 +10,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// TestWhatWasLearntIsKept as JSON: one that is restored recommends the same, and learns on as the other one.
+// TestWhatWasLearntIsKept checks that a Recommender restored from JSON recommends the same as the original, also after
+// more samples.
 func TestWhatWasLearntIsKept(t *testing.T) {
 	var kept Recommender
 	for hour := range 50 {
@@ -66,7 +67,7 @@ func TestWhatIsDamagedIsNotRestored(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsNoNumberIsNotKnown, as a sample says it: the peak of the day stays.
+// TestMemoryThatIsNoNumberIsNotKnown checks that samples with unknown memory do not change the peak of the day.
 func TestMemoryThatIsNoNumberIsNotKnown(t *testing.T) {
 	var r Recommender
 	for hour, memory := range []float64{300 * mebi, math.NaN(), -1} {

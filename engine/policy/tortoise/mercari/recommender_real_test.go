@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// TestTheRecommenderSaysTheSame: the numbers of the VerticalPodAutoscaler's own recommender, day by day, for the usage that
-// vpa_record.go put it through. Weights of samples, half-lives, peaks of days and kills all count in it.
+// TestTheRecommenderSaysTheSame compares the numbers with those of the VerticalPodAutoscaler's own recommender, day by
+// day, for the usage in vpa_record.go. Weights of samples, half-lives, daily peaks and kills all have an effect in it.
 func TestTheRecommenderSaysTheSame(t *testing.T) {
 	file, err := os.Open("testdata/vpa.csv")
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 
 var start = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
-// within reports whether two values differ by less than buckets of 12 % can cause.
+// within reports whether two values differ by less than the width of a bucket, which is 12 %.
 func within(got, want float64) bool { return math.Abs(math.Log(got/want)) < math.Log(1.13) }
 
-// TestCPU: nine of ten samples are within the target but for the margin; the upper bound comes nearer with every day.
+// TestCPU checks that the target is the 90th percentile times the margin. The upper bound gets closer to it each day.
 func TestCPU(t *testing.T) {
 	var r Recommender
 	last := math.Inf(1)
@@ -28,7 +28,7 @@ func TestCPU(t *testing.T) {
 			}
 		}
 	}
-	// Of 100 to 1000, nine tenths are up to 900.
+	// Nine tenths of the values from 100 to 1000 are at most 900.
 	if target, upper := r.CPU("app", start.Add(8*24*time.Hour)); !within(target, 1.15*900) || upper <= target {
 		t.Errorf("the target is %.0fm, the upper bound %.0fm", target, upper)
 	}
@@ -37,7 +37,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// TestMemory: the peaks of days count, that of today at once, and a kill speaks for more than the limit.
+// TestMemory checks that the peaks of days count, and today's peak at once. A kill counts as a need above the limit.
 func TestMemory(t *testing.T) {
 	var r Recommender
 	see := func(hour int, mib float64, kills int) float64 {

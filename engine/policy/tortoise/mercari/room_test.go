@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// TestRoomIsMadeWhereThereIsNone: of a target no more containers are learnt than there is room for, and only then those are forgotten
-// that it does not have.
+// TestRoomIsMadeWhereThereIsNone checks that the number of learnt containers is limited. Only if there is no room,
+// containers are forgotten, and only those that the target does not have.
 func TestRoomIsMadeWhereThereIsNone(t *testing.T) {
 	var r Recommender
 	see := func(name string) {

@@ -8,7 +8,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 )
 
-// TestSlotsOfAnotherZoneBeginAnew: slots are local hours, and the checkpoint names their zone.
+// TestSlotsOfAnotherZoneBeginAnew checks that slots begin anew in another time zone. Slots are local hours, and the
+// checkpoint has the name of their zone.
 func TestSlotsOfAnotherZoneBeginAnew(t *testing.T) {
 	tokyo := time.FixedZone("Asia/Tokyo", 9*60*60)
 	s := spec

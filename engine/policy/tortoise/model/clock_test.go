@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestAClockThatWasAhead: within an hour older samples are dropped; beyond, the samples of the wrong clock are, and
+// TestAClockThatWasAhead checks the samples after the clock was set right. If the clock was ahead by at most an hour, the
+// samples that seem older are dropped. If it was ahead by more, the samples of the wrong clock are dropped. In both cases
 // learning goes on.
 func TestAClockThatWasAhead(t *testing.T) {
 	for _, jump := range []int{1, int(ahead), int(ahead) + 1, 500, Points, 20 * Points} {
@@ -19,7 +20,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 			add(step, 100)
 		}
 		add(299+jump, 900)
-		add(299, 100) // right again, within the step that it was
+		add(299, 100) // the clock is right again, in the same step as before
 		newest := 299
 		if jump <= int(ahead) {
 			newest += jump
@@ -52,8 +53,8 @@ func TestAClockThatWasAhead(t *testing.T) {
 	}
 }
 
-// TestRewindForgetsWhatIsAfter a step, and nothing before: leftovers in the ring would come back as demand of four
-// weeks ago.
+// TestRewindForgetsWhatIsAfter checks that a rewind drops all steps after a step and none before it. Steps left in the
+// ring would come back as old demand.
 func TestRewindForgetsWhatIsAfter(t *testing.T) {
 	newest := stepOf(at(2 * Points))
 	for _, back := range []int64{1, 2, int64(Points) - 1, int64(Points), 2 * int64(Points)} {
@@ -73,7 +74,8 @@ func TestRewindForgetsWhatIsAfter(t *testing.T) {
 	}
 }
 
-// TestAStepBeyondAllTimeIsRefused: counting on from it would begin again below zero.
+// TestAStepBeyondAllTimeIsRefused checks that a step number near overflow is refused: counting from it would give negative
+// numbers.
 func TestAStepBeyondAllTimeIsRefused(t *testing.T) {
 	target := &Target{}
 	target.Add(Sample{At: monday, Container: "app", CPU: 100, Memory: -1, Replicas: 1})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestWhatIsWrittenIsRead: points, histograms and kills are there after a restart.
+// TestWhatIsWrittenIsRead checks that points, histograms and kills are the same after a restart.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	kept := &Target{}
 	for i := range 40 {
@@ -32,7 +32,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// TestACutHistoryIsRefused, wherever it is cut.
+// TestACutHistoryIsRefused cuts a history off at each byte.
 func TestACutHistoryIsRefused(t *testing.T) {
 	target := &Target{}
 	target.Add(sample(monday, 100, 3))
@@ -111,7 +111,7 @@ func TestHistogramsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSeriesAreChecked: runs of unknown points end with the newest step at the latest, and are not empty.
+// TestSeriesAreChecked checks that a run of unknown points is not empty and ends at the newest step or earlier.
 func TestSeriesAreChecked(t *testing.T) {
 	const long, short = int64(Points) + 9, int64(5)
 	for _, tc := range []struct {
@@ -152,7 +152,8 @@ func TestSeriesAreChecked(t *testing.T) {
 	}
 }
 
-// TestANewestStepWithoutSamples, which only a manipulated history has, is the value of the ring and no mean of nothing.
+// TestANewestStepWithoutSamples checks a case that only a manipulated history has. The value of the step then comes from
+// the ring, and not from a division by zero samples.
 func TestANewestStepWithoutSamples(t *testing.T) {
 	s := &Series{ring: newRing(), last: stepOf(monday)}
 	if got := s.At(s.last); got != (Point{}) {

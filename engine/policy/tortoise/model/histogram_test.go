@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// place returns the value at a place on the scale of buckets: 1.12^40 = 93, 1.12^41 = 104, 1.12^60 = 898 and 1.12^61 =
-// 1005.
+// place returns the value at a place on the scale of buckets. For example, 1.12^40 = 93, 1.12^41 = 104, 1.12^60 = 898 and
+// 1.12^61 = 1005.
 func place(p float64) float64 { return math.Pow(1.12, p) }
 
-// total is the weight of all values.
+// total returns the sum of all weights.
 func (h *Histogram) total() float64 {
 	sum := 0.0
 	for _, w := range h.weights {

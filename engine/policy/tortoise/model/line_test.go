@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestMemoryByCPU: 0.5 MiB for each milli-CPU above 300 MiB, whatever was so long ago; a line that falls, or would begin below
-// zero, is none of memory.
+// TestMemoryByCPU uses 0.5 MiB for each milli-CPU, above 300 MiB. Samples of two months ago have no effect. A line that
+// falls gives 0.
 func TestMemoryByCPU(t *testing.T) {
 	for _, tc := range []struct {
 		reason      string
@@ -22,7 +22,7 @@ func TestMemoryByCPU(t *testing.T) {
 		{"in proportion", 1000, 0, 0.5, 0.5},
 	} {
 		target := &Target{}
-		for i := range 1000 { // two months before
+		for i := range 1000 { // samples of two months before
 			target.Add(Sample{At: monday.Add(time.Duration(i)*time.Minute - 60*24*time.Hour), Container: "app", CPU: float64(i),
 				Memory: float64(i) * mebi, Replicas: 1})
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// at is an instant within a step, counted from Monday.
+// at returns the instant at which a step begins, counted from Monday.
 func at(step int) time.Time { return monday.Add(time.Duration(step) * Step) }
 
 func TestTheNewestStepIsAMeanSoFar(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTheNewestStepIsAMeanSoFar(t *testing.T) {
 	}
 }
 
-// TestTheRingKeepsTenDays: the oldest step that is known is so many steps back as there are points, less one.
+// TestTheRingKeepsTenDays checks that exactly the newest Points steps are known.
 func TestTheRingKeepsTenDays(t *testing.T) {
 	s := &Series{}
 	for step := range Points + 3 {
@@ -42,7 +42,7 @@ func TestTheRingKeepsTenDays(t *testing.T) {
 	}
 }
 
-// TestAGapClearsWhatTheRingHadThere, whether it is shorter or longer than the ring.
+// TestAGapClearsWhatTheRingHadThere uses gaps that are shorter and gaps that are longer than the ring.
 func TestAGapClearsWhatTheRingHadThere(t *testing.T) {
 	for _, jump := range []int{2, Points - 1, Points, Points + 1, Points + 5, 2*Points + 7} {
 		s := &Series{}
@@ -72,7 +72,8 @@ func TestWhatFellOutOfTheRingIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestInstantsBefore1970TeachNothing, such as that of a sample that has none.
+// TestInstantsBefore1970TeachNothing checks that samples with such an instant are ignored, for example a sample with a
+// zero instant.
 func TestInstantsBefore1970TeachNothing(t *testing.T) {
 	s := &Series{}
 	for _, when := range []time.Time{{}, time.Unix(-1, 0), time.Unix(0, 0), time.Unix(59, 0)} {

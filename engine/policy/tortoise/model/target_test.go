@@ -12,7 +12,8 @@ func killed(after time.Duration, mib float64) Sample {
 	return Sample{At: monday.Add(after), Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: mib * mebi}
 }
 
-// TestHowLongAKillSpeaks: for two half-lives, and a lesser one says nothing in that time.
+// TestHowLongAKillSpeaks checks that a kill counts for two half-lives. In this time, a kill with a smaller need is
+// ignored.
 func TestHowLongAKillSpeaks(t *testing.T) {
 	const two = 2 * halfLife
 	for _, tc := range []struct {
@@ -46,7 +47,8 @@ func TestHowLongAKillSpeaks(t *testing.T) {
 	}
 }
 
-// TestAKillWeighsAsManySamples: 400 of 1.2 * 500 MiB, in bucket 56, as 1.12^56 = 570 and 1.12^57 = 639.
+// TestAKillWeighsAsManySamples checks that a kill counts as 400 samples of 1.2 * 500 MiB. These are in bucket 56, as
+// 1.12^56 = 570 and 1.12^57 = 639.
 func TestAKillWeighsAsManySamples(t *testing.T) {
 	target := &Target{}
 	s := killed(0, 500)
@@ -111,7 +113,8 @@ func TestSpanFirstAndNewest(t *testing.T) {
 	}
 }
 
-// TestRoomIsMadeWhereThereIsNone: only then containers are forgotten, and only those that the target does not have.
+// TestRoomIsMadeWhereThereIsNone checks that containers are forgotten only if there is no room, and only those that the
+// target does not have.
 func TestRoomIsMadeWhereThereIsNone(t *testing.T) {
 	target := &Target{}
 	add := func(name string, used float64) {
@@ -155,7 +158,7 @@ func TestResetForgetsOneContainer(t *testing.T) {
 	}
 }
 
-// TestNumbersThatSayNothing are unknown: negative, beyond any usage, or NaN.
+// TestNumbersThatSayNothing checks that negative numbers, numbers beyond any usage, and NaN become unknown.
 func TestNumbersThatSayNothing(t *testing.T) {
 	for v, want := range map[float64]float64{0: 0, 5: 5, 1 << 60: 1 << 60, 1<<60 + 1<<10: -1, -1: -1, math.Inf(1): -1, math.NaN(): -1} {
 		got := Sample{CPU: v, Memory: v, MemoryLimit: v}.Finite()

@@ -58,7 +58,8 @@ func sample(at time.Time, cpu float64, replicas int) Sample {
 	return Sample{At: at, Container: "app", CPU: cpu, Memory: 100 * mebi, Replicas: replicas}
 }
 
-// TestNothingIsLearntFromBounds: one demand, served by three pods that a minimum keeps or by thirty, held back by limits or not.
+// TestNothingIsLearntFromBounds checks that the same demand is learnt from three pods and from thirty, and with and
+// without throttling by limits.
 func TestNothingIsLearntFromBounds(t *testing.T) {
 	const demand = 6000.0
 	for what, s := range map[string]Sample{
@@ -144,7 +145,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// fill teaches a target as much as it can hold: random values in every minute for eleven days.
+// fill returns a target that has learnt as much as it can hold: random values in every minute of eleven days.
 func fill(r *rand.Rand, names ...string) *Target {
 	target := &Target{}
 	for i := range 11 * 24 * 60 {
@@ -171,7 +172,8 @@ func TestTheEncodingIsBounded(t *testing.T) {
 	}
 }
 
-// TestARestartLosesNothing: one that is written and read at some instant learns on as one that is not.
+// TestARestartLosesNothing checks that a target that is written and read again at random instants learns the same as one
+// that is not.
 func TestARestartLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kept, at := &Target{}, monday
@@ -222,7 +224,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// TestNonsenseTeachesNothing: numbers that are none, below zero or beyond all measure leave everything as if they had not come.
+// TestNonsenseTeachesNothing checks that samples with negative, infinite, huge or invalid numbers change nothing.
 func TestNonsenseTeachesNothing(t *testing.T) {
 	a, b := &Target{}, &Target{}
 	for i := range 100 {

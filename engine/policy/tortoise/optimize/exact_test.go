@@ -39,7 +39,7 @@ func TestReplicasAreRoundedUp(t *testing.T) {
 	}
 }
 
-// TestTheReasonOfMemory is rounded up to MiB, as 1.2 * 100.25 = 120.3.
+// TestTheReasonOfMemory checks that the reason rounds the request up to whole MiB: 1.2 * 100.25 = 120.3.
 func TestTheReasonOfMemory(t *testing.T) {
 	_, why := Memory(100.25*(1<<20), Profiles["Balanced"], 50<<20, 10<<30)
 	if want := "memory: 121 MiB: 100 MiB were used (quantile 0.99, kills included), times 1.2"; why.String() != want {

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
-// input is a demand of some days between a tenth of a peak and all of it, with noise, as its owner has it: pods of 1000m, at
-// least three, at 70 %.
+// input returns an input with a noisy demand of some days, which varies between a tenth of the peak and the peak. The
+// owner has pods of 1000m, a minimum of three, and a target of 70 %.
 func input(peak float64, days int) Input {
 	r := rand.New(rand.NewPCG(1, 2))
 	in := Input{
@@ -31,7 +31,7 @@ func input(peak float64, days int) Input {
 	return in
 }
 
-// TestADemandThatIsNoNumber takes no replica away.
+// TestADemandThatIsNoNumber checks that such a demand needs the maximum, so no replica is taken away.
 func TestADemandThatIsNoNumber(t *testing.T) {
 	if got := Replicas(math.NaN(), 100, Profiles["Balanced"], Bounds{Min: 3, Max: 20}); got != 20 {
 		t.Errorf("%d replicas", got)
@@ -49,7 +49,8 @@ func TestTheRequestShrinksForAMinimumThatBinds(t *testing.T) {
 	}
 }
 
-// TestTheRequestGrowsForTooManyReplicas: one pod more than preferred costs as much again.
+// TestTheRequestGrowsForTooManyReplicas checks that the request grows if more replicas than preferred are needed: each of
+// them costs twice as much.
 func TestTheRequestGrowsForTooManyReplicas(t *testing.T) {
 	in := input(60_000, 2)
 	in.Bounds.Max, in.Bounds.PreferredMax = 1000, 30
@@ -58,7 +59,7 @@ func TestTheRequestGrowsForTooManyReplicas(t *testing.T) {
 	}
 }
 
-// TestTheRequestStaysWithinItsBounds.
+// TestTheRequestStaysWithinItsBounds checks that the chosen request is not below the minimum.
 func TestTheRequestStaysWithinItsBounds(t *testing.T) {
 	in := input(2000, 2)
 	in.Bounds.MinRequest = 700
@@ -67,7 +68,7 @@ func TestTheRequestStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotBetterByAMarginStays: the aim of yesterday is as good today.
+// TestWhatIsNotBetterByAMarginStays checks that a second choice from the same demand keeps the aim of the first.
 func TestWhatIsNotBetterByAMarginStays(t *testing.T) {
 	in := input(4000, 3)
 	c := Choose(in)
@@ -80,7 +81,7 @@ func TestWhatIsNotBetterByAMarginStays(t *testing.T) {
 	}
 }
 
-// TestAMinimumByHourWhereItPays: each day at noon demand jumps to ten times as much, faster than pods start.
+// TestAMinimumByHourWhereItPays uses a demand that jumps to ten times as much each day at noon, faster than pods start.
 func TestAMinimumByHourWhereItPays(t *testing.T) {
 	in := input(10_000, 4)
 	in.System.Start = 3 * time.Minute
@@ -105,11 +106,12 @@ func TestAMinimumByHourWhereItPays(t *testing.T) {
 	}
 }
 
-// TestNoMoreViolationsThanTheOwner, but for some minutes in a week: also where violations have no price.
+// TestNoMoreViolationsThanTheOwner checks that a choice has at most a minute of violations more in a week than the owner's
+// setting, even if violations have no price.
 func TestNoMoreViolationsThanTheOwner(t *testing.T) {
 	in := input(8000, 7)
 	in.Profile.Violation = 0
-	for i := 500; i < len(in.Load.Demand); i += 700 { // crowds that come at once
+	for i := 500; i < len(in.Load.Demand); i += 700 { // bursts of demand
 		for k := range 5 {
 			in.Load.Demand[i+k] *= 2
 		}
@@ -124,7 +126,7 @@ func TestNoMoreViolationsThanTheOwner(t *testing.T) {
 	}
 }
 
-// TestATargetThatIsNone: without an autoscaler, the request follows the demand.
+// TestATargetThatIsNone checks that the request follows the demand if there is no autoscaler.
 func TestATargetThatIsNone(t *testing.T) {
 	in := input(900, 2)
 	in.Bounds.Min, in.Bounds.Max, in.Owner.Target, in.Now.Target = 3, 3, 0, 0
@@ -186,7 +188,8 @@ func TestTheAutoscalerActsWithinTheHeadroom(t *testing.T) {
 	}
 }
 
-// TestReplicasAreMonotone: more demand never means fewer, at every count, and bounds are never crossed (fault 2).
+// TestReplicasAreMonotone checks that more demand never needs fewer replicas, and that the replicas stay within the bounds
+// (fault 2).
 func TestReplicasAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := Bounds{Min: rapid.IntRange(0, 10).Draw(t, "min")}
@@ -222,7 +225,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStepsArriveAndDoNotSaw: step by step a request comes within the smallest useful step, without turning round.
+// TestStepsArriveAndDoNotSaw checks that a request comes as close to the wanted one as the smallest useful step, step by
+// step, without a change of direction.
 func TestStepsArriveAndDoNotSaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := DefaultGuard()

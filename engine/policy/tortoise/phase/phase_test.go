@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWalk goes through all phases, one line a step.
+// TestWalk goes through all phases, with one line for each step.
 func TestWalk(t *testing.T) {
 	day := 25 * time.Hour
 	at := Initializing
@@ -26,7 +26,7 @@ func TestWalk(t *testing.T) {
 		{Seen{Span: time.Hour, Steady: SteadyFor - 1}, Emergency},
 		{Seen{Span: time.Hour, Steady: SteadyFor}, BackToNormal},
 		{Seen{Span: time.Hour, Steady: SteadyFor}, BackToNormal},
-		{Seen{Span: time.Hour, Stuck: LostAfter}, Emergency}, // once more, on the way back
+		{Seen{Span: time.Hour, Stuck: LostAfter}, Emergency}, // a second emergency, on the way back from the first
 		{Seen{Span: time.Hour, Steady: SteadyFor}, BackToNormal},
 		{Seen{Span: time.Hour, Steady: LevelAfter}, PartlyWorking},
 		{Seen{Span: day, Seasonal: true}, Working},
@@ -38,7 +38,7 @@ func TestWalk(t *testing.T) {
 		{Seen{Span: day, Seasonal: true, Manual: true, Steady: day}, Emergency},
 		{Seen{Span: day, Seasonal: true, Steady: day}, BackToNormal},
 		{Seen{Span: day, Seasonal: true, Manual: true}, Emergency},
-		{Seen{Span: time.Minute, Steady: day}, GatheringData}, // the history was reset meanwhile
+		{Seen{Span: time.Minute, Steady: day}, GatheringData}, // the history was reset during the emergency
 		{Seen{Span: day, Seasonal: true}, Working},
 		{Seen{Span: time.Hour}, PartlyWorking},
 	} {
@@ -63,7 +63,7 @@ func TestEveryPhaseIsReachedAndLeft(t *testing.T) {
 	}
 }
 
-// TestTheTableDoesNotFlap: with the same things seen, there are at most three steps, and then none.
+// TestTheTableDoesNotFlap checks that with a constant input the phase changes a few times at most and then stays.
 func TestTheTableDoesNotFlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		age := rapid.SampledFrom([]time.Duration{0, time.Minute, LostAfter, SteadyFor, EnoughAfter, LevelAfter, 24 * time.Hour})

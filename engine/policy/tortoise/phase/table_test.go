@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestEachRuleAtItsBoundary: the rules that compare durations, one below, at and above each bound.
+// TestEachRuleAtItsBoundary checks the rules that compare durations, at and next to each bound.
 func TestEachRuleAtItsBoundary(t *testing.T) {
 	for _, tc := range []struct {
 		reason string

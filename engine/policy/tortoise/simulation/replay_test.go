@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
-// flat is a load of some minutes that does not change.
+// flat returns a load of some minutes with a constant demand.
 func flat(minutes int, demand float32) simulation.Load {
 	l := simulation.Load{Demand: make([]float32, minutes)}
 	for i := range l.Demand {
@@ -66,7 +66,8 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestAgainstPods compares counts with pods that are objects, each with the instant at which it is ready, over loads that jump.
+// TestAgainstPods compares a cluster, which counts pods, with a model that has each pod with the instant at which it
+// becomes ready. The demand jumps.
 func TestAgainstPods(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -93,7 +94,7 @@ func TestAgainstPods(t *testing.T) {
 	}
 }
 
-// pods are the plain model: one number for each pod.
+// pods is a plain model of a cluster, with one number for each pod.
 type pods struct {
 	sys        simulation.System
 	scaler     autoscaler.Scaler
@@ -116,7 +117,7 @@ func (p *pods) ready() int {
 }
 
 func (p *pods) next(s simulation.Setting, demand float64) {
-	p.now++ // pods that are ready at the last instant serve
+	p.now++ // pods that have just become ready serve in this step
 	at, lag := p.now-1, int(p.sys.Lag/simulation.Step)
 	for _, offset := range []time.Duration{0, autoscaler.SyncPeriod} {
 		var r autoscaler.Reading

@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// TestSinceWhenAllIsWell: two minutes without a sample are well, a second more is not.
+// TestSinceWhenAllIsWell checks that two minutes without a sample count as well. A second more does not.
 func TestSinceWhenAllIsWell(t *testing.T) {
 	for _, tc := range []struct {
 		silent time.Duration
@@ -30,7 +30,8 @@ func TestSinceWhenAllIsWell(t *testing.T) {
 	}
 }
 
-// TestSilenceCountsFromWhenSomebodyLooks: before the first measurement, samples were impossible.
+// TestSilenceCountsFromWhenSomebodyLooks checks that time before the begin of measuring does not count as time without
+// samples, because no samples were possible.
 func TestSilenceCountsFromWhenSomebodyLooks(t *testing.T) {
 	for since, well := range map[time.Duration]bool{0: false, 57 * time.Minute: false, 58 * time.Minute: true, time.Hour: true} {
 		tuner := New()
@@ -42,7 +43,8 @@ func TestSilenceCountsFromWhenSomebodyLooks(t *testing.T) {
 	}
 }
 
-// TestAnEditByTheOwnerIsAStep: the next one comes a cooldown after it.
+// TestAnEditByTheOwnerIsAStep checks that an edit by the owner counts as a change of requests, so that the next step waits
+// for a cooldown.
 func TestAnEditByTheOwnerIsAStep(t *testing.T) {
 	for _, changed := range []bool{true, false} {
 		tuner, now := steady()
@@ -54,7 +56,8 @@ func TestAnEditByTheOwnerIsAStep(t *testing.T) {
 	}
 }
 
-// TestWhileNobodyLooksNothingIsStuck: an autoscaler that was blind before a restart, and is after it, may have seen in between.
+// TestWhileNobodyLooksNothingIsStuck checks an autoscaler that was blind before a restart and is blind after it. The time
+// before the restart does not count, because it may have read its metrics in between.
 func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
 	for since, want := range map[time.Duration]bool{-time.Hour: true, 0: true, 15 * time.Minute: true, 16 * time.Minute: false} {
 		tuner := New()
@@ -67,7 +70,7 @@ func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
 	}
 }
 
-// TestAPhaseThatBeginsHasAReason, and half an hour in which all is well ends the way back.
+// TestAPhaseThatBeginsHasAReason checks that the way back ends after half an hour in which all is well, with a reason.
 func TestAPhaseThatBeginsHasAReason(t *testing.T) {
 	for well, want := range map[time.Duration]phase.Phase{phase.LevelAfter: phase.Working,
 		phase.LevelAfter - time.Second: phase.BackToNormal} {

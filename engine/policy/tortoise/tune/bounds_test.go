@@ -10,15 +10,15 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// half has pods of 100m that serve 50m each, between 1 and 100 of them.
+// half returns a spec with pods of 100m. With its headroom each pod serves 50m, and there are 1 to 100 pods.
 func half() Spec {
 	spec := Defaults(optimize.Profile{Name: "half", Headroom: 0.5, Violation: 4, MemoryMargin: 1, Share: 0.5}, "app")
 	spec.Bounds = optimize.Bounds{Min: 1, Max: 100, MinRequest: 100, MaxRequest: 100}
 	return spec
 }
 
-// steady returns a tuner that has seen 1000m of app, and 20m of proxy, in every minute of two days, and has chosen pods
-// of 100m. It also returns the instant after.
+// steady returns a tuner that has seen 1000m of app and 20m of proxy in every minute of two days, and that has chosen pods
+// of 100m. It also returns the instant after the last sample.
 func steady() (*Tuner, time.Time) {
 	t := New()
 	until := monday.Add(2 * 24 * time.Hour)
@@ -36,7 +36,8 @@ func see(t *Tuner, at time.Time, demand float64) {
 	)
 }
 
-// TestTheNextMinimum by phase: what is there, and what is planned. In an emergency it is for the 1000m that there were.
+// TestTheNextMinimum checks, for each phase, how the minimum follows from the present minimum, the planned minimum and the
+// present pods. In an emergency it covers the seen demand of 1000m.
 func TestTheNextMinimum(t *testing.T) {
 	for _, tc := range []struct {
 		reason                            string
@@ -67,7 +68,8 @@ func TestTheNextMinimum(t *testing.T) {
 	}
 }
 
-// TestTheMinimumStaysUntilADayIsKnown.
+// TestTheMinimumStaysUntilADayIsKnown checks that the minimum stays within the bounds of the spec, and is otherwise not
+// changed.
 func TestTheMinimumStaysUntilADayIsKnown(t *testing.T) {
 	tuner, now := steady()
 	tuner.State.Chosen, tuner.State.Phase = time.Time{}, phase.PartlyWorking
@@ -82,7 +84,8 @@ func TestTheMinimumStaysUntilADayIsKnown(t *testing.T) {
 	}
 }
 
-// TestTheMinimumIsForWhatPodsHave: a request that is raised leaves as many replicas as before until the pods have it.
+// TestTheMinimumIsForWhatPodsHave checks that a larger request does not reduce the minimum until the pods have this
+// request.
 func TestTheMinimumIsForWhatPodsHave(t *testing.T) {
 	spec := half()
 	spec.Bounds.MinRequest, spec.Bounds.MaxRequest = 50, 200

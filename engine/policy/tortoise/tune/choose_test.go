@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// TestTheChoiceIsMadeOnceADay, unless there is no time for it, and that of the request after as long as was known, and once a
-// week in the end.
+// TestTheChoiceIsMadeOnceADay checks when a choice is made: once a day, unless the tuner is busy. The choice of the
+// request is due when the history is twice as long.
 func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	tuner, now := steady()
 	spec := half()
@@ -39,8 +39,8 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	}
 }
 
-// TestTheChoiceTellsTheReplay: the reasons have the replayed outcome of the chosen, the earlier and the owner's
-// setting.
+// TestTheChoiceTellsTheReplay checks that the reasons have the replayed results of the chosen setting, the earlier setting
+// and the owner's setting.
 func TestTheChoiceTellsTheReplay(t *testing.T) {
 	tuner, now := taught(8, func(at time.Time) float64 { return 2500 - 1500*math.Cos(2*math.Pi*float64(at.Hour())/24) })
 	s := newScene()

@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// TestAClockThatWasAheadStopsNothing: its future times count as now.
+// TestAClockThatWasAheadStopsNothing checks that times from a clock that was ahead count as now.
 func TestAClockThatWasAheadStopsNothing(t *testing.T) {
 	tuner, now := steady()
 	later := now.Add(48 * time.Hour)
@@ -28,7 +28,7 @@ func TestAClockThatWasAheadStopsNothing(t *testing.T) {
 	}
 }
 
-// TestALearntHistory: its first and last instant, its room for the target's containers, and its loss.
+// TestALearntHistory checks the range of a learnt history, the room for the containers of the target, and Forget.
 func TestALearntHistory(t *testing.T) {
 	tuner, now := steady()
 	first, newest := tuner.HistoryRange()

@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// TestALoadHoldsForTenMinutes: a longer gap is unknown.
+// TestALoadHoldsForTenMinutes checks that the last demand counts for ten minutes of a gap. The rest of a longer gap is
+// unknown.
 func TestALoadHoldsForTenMinutes(t *testing.T) {
 	s := &model.Series{}
 	s.Add(100, monday)
@@ -36,7 +37,8 @@ func TestALoadHoldsForTenMinutes(t *testing.T) {
 	}
 }
 
-// taught has seen demands of some days from Monday on, with a peak of a minute in each hour.
+// taught returns a tuner that has seen a demand for some days from Monday. In one minute of each hour the demand is twice
+// as large. It also returns the end of these days.
 func taught(days int, demand func(at time.Time) float64) (*Tuner, time.Time) {
 	t, now := New(), monday.AddDate(0, 0, days)
 	for at := monday; at.Before(now); at = at.Add(model.Step) {
@@ -49,8 +51,9 @@ func taught(days int, demand func(at time.Time) float64) (*Tuner, time.Time) {
 	return t, now
 }
 
-// TestWhatIsUsualInAnHour is the mean of the peaks of that hour on the days before: the last one counts most, and the one a week
-// before more than its neighbours, unless days are all the same.
+// TestWhatIsUsualInAnHour checks that the usual peak of an hour is the weighted mean of the peaks of this hour on the days
+// before. The last day has the largest weight. The day a week before has an additional weight, unless demand repeats
+// daily.
 func TestWhatIsUsualInAnHour(t *testing.T) {
 	tuner, now := taught(8, func(at time.Time) float64 { return 100 * float64(at.Day()-monday.Day()+1) * float64(1+at.Hour()) })
 	sum, total := 0.0, 0.0
@@ -76,7 +79,7 @@ func TestWhatIsUsualInAnHour(t *testing.T) {
 	}
 }
 
-// TestHoursFollowTheWallClock: in the week in which clocks go forward a morning is at the same time by the clock of the zone.
+// TestHoursFollowTheWallClock checks that hours follow the local time of the zone in the week in which clocks go forward.
 func TestHoursFollowTheWallClock(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -105,7 +108,8 @@ func TestHoursFollowTheWallClock(t *testing.T) {
 	}
 }
 
-// TestHoursBeginWithThisOne, and the first is the minimum of now. Two minutes before the next one begins, pods start for that.
+// TestHoursBeginWithThisOne checks that the first hour is the present hour. Two minutes before the next hour begins, the
+// present minimum is already that of the next hour, so that its pods can start.
 func TestHoursBeginWithThisOne(t *testing.T) {
 	tuner, now := taught(2, func(at time.Time) float64 { return 500 + 50*float64(at.Hour()) })
 	spec := half()

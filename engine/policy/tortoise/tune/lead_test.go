@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestHowLongPodsTake: as long as three of four of the last starts did, once there are five.
+// TestHowLongPodsTake checks that the usual start time is the one that three quarters of the last starts did not exceed.
+// It is used from five starts on.
 func TestHowLongPodsTake(t *testing.T) {
 	tuner := New()
 	see := func(started ...time.Duration) time.Duration {

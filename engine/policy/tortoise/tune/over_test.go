@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestASeasonThatIsOverHoldsNothing: after three weeks demand falls to a fiftieth for good. From two days later on, at
-// most a tenth of the last day's capacity is held.
+// TestASeasonThatIsOverHoldsNothing uses a demand that falls to a fiftieth for good after three weeks. From the second day
+// after that, at most a tenth of the capacity of the last day is held.
 func TestASeasonThatIsOverHoldsNothing(t *testing.T) {
 	s := newScene()
 	usual, end := s.demand, monday.Add(22*24*time.Hour+7*time.Hour)

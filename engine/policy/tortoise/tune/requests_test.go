@@ -11,8 +11,9 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// TestAStepOfARequest: down by a fifth, a cooldown after the last change and after the last pod had it; up only a short
-// request, at once, and again after a quarter of the cooldown, whatever pods have.
+// TestAStepOfARequest checks the steps. A request falls by a fifth, a cooldown after the last change and after the last
+// pod had the step before. Only a request that is too small rises: at once, and again after a quarter of the cooldown,
+// whatever the pods request.
 func TestAStepOfARequest(t *testing.T) {
 	const long, behind, quarter = 24 * time.Hour, 0, 15 * time.Minute
 	spec := half()
@@ -44,8 +45,8 @@ func TestAStepOfARequest(t *testing.T) {
 	}
 }
 
-// TestTheShareOfTheLastWeek: 0.02 of a week is in the bucket of 200 ten-thousandths, from 1.12^46 on. Older or newer
-// samples, and samples without demand of the scaled container, do not count.
+// TestTheShareOfTheLastWeek checks the share of the last week. A share of 0.02 is in the bucket of 200 ten-thousandths,
+// which begins at 1.12^46. Older or newer samples, and samples without demand of the scaled container, do not count.
 func TestTheShareOfTheLastWeek(t *testing.T) {
 	tuner, spec := New(), half()
 	spec.Profile.Share = 0.5
@@ -93,7 +94,8 @@ func TestWhatIsRequestedBeside(t *testing.T) {
 	}
 }
 
-// TestVerticalRequests: proxy needs 20m beside the 1000m of app; of the others nothing is known, and they stay.
+// TestVerticalRequests checks that proxy needs 20m beside the 1000m of app. Nothing is known about the other requests, so
+// they stay.
 func TestVerticalRequests(t *testing.T) {
 	for _, tc := range []struct {
 		age       time.Duration
@@ -118,8 +120,8 @@ func TestVerticalRequests(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsShort: it rises above a usage of 0.92, or if the request is below an explicit minimum; at the maximum
-// it waits for nothing.
+// TestMemoryThatIsShort checks that memory rises if more than 0.92 of the request is used, or if the request is below an
+// explicit minimum. At the maximum, no reason says that it waits.
 func TestMemoryThatIsShort(t *testing.T) {
 	const long, short = 24 * time.Hour, "; it is short, and rises again 15m0s after it last did"
 	for _, tc := range []struct {
@@ -167,10 +169,11 @@ func TestMemoryThatIsShort(t *testing.T) {
 	}
 }
 
-// no stands for an end that was not given.
+// no marks a bound that is not given.
 const no = math.MinInt64
 
-// TestCPUThatIsShortWaits for a quarter of the cooldown after something rose, and says so only where it does wait.
+// TestCPUThatIsShortWaits checks that CPU that is too small waits for a quarter of the cooldown after the last rise. The
+// reason says so only if it waits.
 func TestCPUThatIsShortWaits(t *testing.T) {
 	for _, tc := range []struct {
 		raised    time.Duration
@@ -193,7 +196,7 @@ func TestCPUThatIsShortWaits(t *testing.T) {
 	}
 }
 
-// TestWhatFallsWaitsForPods: only falls wait for pods.
+// TestWhatFallsWaitsForPods checks that only a falling request waits for pods.
 func TestWhatFallsWaitsForPods(t *testing.T) {
 	for _, tc := range []struct {
 		behind bool
@@ -206,7 +209,7 @@ func TestWhatFallsWaitsForPods(t *testing.T) {
 	}
 }
 
-// TestWhichChangesAreRises: those in which anything grows.
+// TestWhichChangesAreRises checks that a change counts as a rise if CPU or memory grows.
 func TestWhichChangesAreRises(t *testing.T) {
 	before := Request{CPU: 1000, Memory: 1000}
 	for after, want := range map[Request]struct{ changed, raised bool }{
@@ -228,8 +231,8 @@ func TestWhichChangesAreRises(t *testing.T) {
 	}
 }
 
-// TestReplicasComeFirst: a request of 1000m falls by a fifth once six replicas are ready, unless there may be no more than those; it grows
-// at once.
+// TestReplicasComeFirst checks that a request of 1000m falls by a fifth only once six replicas are ready. If the maximum
+// allows no more replicas, the request stays. It grows at once.
 func TestReplicasComeFirst(t *testing.T) {
 	tuner, now := steady()
 	for _, tc := range []struct {
@@ -264,7 +267,8 @@ func TestReplicasComeFirst(t *testing.T) {
 	}
 }
 
-// TestReplicasAreWaitedForACooldown: as many as once were enough, also when less is, and then the request falls without them.
+// TestReplicasAreWaitedForACooldown checks that the awaited number of replicas does not fall with the demand. After a
+// cooldown, the request falls without these replicas.
 func TestReplicasAreWaitedForACooldown(t *testing.T) {
 	tuner, now := steady()
 	spec := half()
@@ -287,7 +291,8 @@ func TestReplicasAreWaitedForACooldown(t *testing.T) {
 	}
 }
 
-// TestWhenTheNextStepIs: a cooldown after the last one, if there is a step to be taken, and down a cooldown after the last pod had that.
+// TestWhenTheNextStepIs checks that the next step comes a cooldown after the last change, if there is a step left. A step
+// down comes a cooldown after the last pod got the step before.
 func TestWhenTheNextStepIs(t *testing.T) {
 	spec, never, later := half(), time.Time{}, monday.Add(time.Minute)
 	spec.Bounds.MinRequest, spec.Bounds.MaxRequest = 50, 5000

@@ -16,7 +16,7 @@ import (
 
 var monday = time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// scene is a target with an autoscaler that follows at once, which shows the tuner's work minute by minute.
+// scene is a target with an autoscaler that follows the demand at once. The tuner decides for it minute by minute.
 type scene struct {
 	*Tuner
 	spec     Spec
@@ -24,12 +24,13 @@ type scene struct {
 	replicas int
 	now      time.Time
 	demand   func(at time.Time) float64
-	// grows is the factor of the usage of memory and of the other container; nil: 1.
+	// grows returns the factor for the usage of memory and of the other container; nil: 1.
 	grows func(at time.Time) float64
-	// pods are the requests of pods. They follow the setting, except while stay is true; nil: they never follow.
+	// pods are the requests that the pods have. They follow the setting, except while stays returns true; stays is nil: they
+	// always follow.
 	pods  map[string]Request
 	stays func(at time.Time) bool
-	// blind has no samples.
+	// blind is true if there are no samples. stuck is true if the autoscaler cannot read its metrics.
 	blind, stuck bool
 	random       *rand.Rand
 	last         Recommendation
@@ -46,7 +47,7 @@ func newScene() *scene {
 	return s
 }
 
-// minute advances by a minute, and applies the recommendation.
+// minute advances the time by a minute and applies the recommendation.
 func (s *scene) minute() Recommendation {
 	s.now = s.now.Add(time.Minute)
 	demand := s.demand(s.now) * math.Exp(0.03*s.random.NormFloat64())
@@ -83,7 +84,8 @@ func (s *scene) run(d time.Duration) {
 	}
 }
 
-// TestUsefulWithinAnHour: first nothing is touched, then wide margins, after a day the season.
+// TestUsefulWithinAnHour checks the first days: nothing is changed at first, then memory is tuned with wide margins, and
+// after a day everything is tuned.
 func TestUsefulWithinAnHour(t *testing.T) {
 	s := newScene()
 	before := s.setting
@@ -114,7 +116,7 @@ func TestUsefulWithinAnHour(t *testing.T) {
 	}
 }
 
-// TestEveryNumberHasAReason that names it.
+// TestEveryNumberHasAReason checks that the reason of each number has the name of the number.
 func TestEveryNumberHasAReason(t *testing.T) {
 	s := newScene()
 	of := map[string]bool{}
@@ -133,7 +135,8 @@ func TestEveryNumberHasAReason(t *testing.T) {
 	}
 }
 
-// TestCapacityNeverFallsInAnEmergency, and not for half an hour afterwards; then it falls in one step (fault 1).
+// TestCapacityNeverFallsInAnEmergency checks that capacity falls neither in an emergency nor in the half hour after it.
+// Then it falls in one step (fault 1).
 func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 	for name, lose := range map[string]func(s *scene, lost bool){
 		"metrics are lost":           func(s *scene, lost bool) { s.blind = lost },
@@ -170,7 +173,8 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 	}
 }
 
-// TestGapsOfMetricsMoveNoBounds: where metrics are away for a quarter of an hour, again and again, the minimum stays.
+// TestGapsOfMetricsMoveNoBounds checks that the minimum stays if metrics are missing for a quarter of an hour again and
+// again.
 func TestGapsOfMetricsMoveNoBounds(t *testing.T) {
 	s := newScene()
 	s.demand = func(time.Time) float64 { return 2500 }
@@ -191,7 +195,8 @@ func TestGapsOfMetricsMoveNoBounds(t *testing.T) {
 	}
 }
 
-// TestALowerDemandIsFollowed: nothing that was high once is kept for ever (fault 3), and utilisation does not drift (fault 4).
+// TestALowerDemandIsFollowed checks that an earlier high demand does not keep the minimum high (fault 3), and that
+// utilisation does not drift (fault 4).
 func TestALowerDemandIsFollowed(t *testing.T) {
 	s := newScene()
 	s.run(3 * 24 * time.Hour)
@@ -206,7 +211,8 @@ func TestALowerDemandIsFollowed(t *testing.T) {
 	}
 }
 
-// TestRequestsChangeWithCooldowns, up as down, and by steps within the guards (faults 5 and 6).
+// TestRequestsChangeWithCooldowns checks that a request rises and falls with cooldowns, in steps within the guards (faults
+// 5 and 6).
 func TestRequestsChangeWithCooldowns(t *testing.T) {
 	s := newScene()
 	demand := s.demand
@@ -234,11 +240,11 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 	}
 }
 
-// TestFallsWaitUntilPodsHaveThem: while pods do not change, one step down is recommended and no second one; a cooldown
-// after they have it, falls go on. Short requests rise meanwhile.
+// TestFallsWaitUntilPodsHaveThem checks that only one step down is recommended while pods do not change. A cooldown after
+// the pods have this step, requests fall again. Requests that are too small rise in the meantime.
 func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 	s := newScene()
-	s.run(24*time.Hour + 30*time.Minute) // requests are on their way down
+	s.run(24*time.Hour + 30*time.Minute) // requests are still falling step by step
 	held, let := s.now, s.now.Add(30*time.Hour)
 	s.stays = func(at time.Time) bool { return !at.After(let) }
 	pods, falls, said := s.pods, map[string]int{}, false
@@ -268,7 +274,7 @@ func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 			t.Errorf("%s fell %d times", of, n)
 		}
 	}
-	s.minute() // the last one that finds pods as they were
+	s.minute() // the last minute in which the pods still have their old requests
 	last := s.now
 	before := s.setting.Requests["app"].CPU
 	for s.setting.Requests["app"].CPU == before && s.now.Sub(last) < 2*s.spec.Cooldown {
@@ -288,7 +294,8 @@ func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 	}
 }
 
-// TestWhatIsAskedForAtLeast: memory rises to an explicit minimum, however little is used, and not to a default one.
+// TestWhatIsAskedForAtLeast checks that memory rises to an explicit minimum even if little is used. It does not rise to a
+// default minimum.
 func TestWhatIsAskedForAtLeast(t *testing.T) {
 	for floor, want := range map[int64]int64{0: 1 << 30, 3 << 30: 3 << 30} {
 		s := newScene()
@@ -301,8 +308,8 @@ func TestWhatIsAskedForAtLeast(t *testing.T) {
 	}
 }
 
-// TestWhatIsShortRisesWithPauses: the need of memory and of other containers grows every minute, and requests grow at
-// once, but not every minute (fault 6). All short requests rise together.
+// TestWhatIsShortRisesWithPauses uses a need of memory and of other containers that grows every minute. Requests grow at
+// once, but not every minute (fault 6). All requests that are too small rise together.
 func TestWhatIsShortRisesWithPauses(t *testing.T) {
 	s := newScene()
 	s.run(2 * 24 * time.Hour)
@@ -348,7 +355,7 @@ func TestBoundsAreAlwaysValid(t *testing.T) {
 	}
 }
 
-// TestDemandIsLearntNotReplicas: a minimum that the owner holds high teaches nothing (fault 11).
+// TestDemandIsLearntNotReplicas checks that a high minimum set by the owner does not change the learnt demand (fault 11).
 func TestDemandIsLearntNotReplicas(t *testing.T) {
 	free, held := newScene(), newScene()
 	for range 3 * 24 * 60 {
@@ -361,7 +368,7 @@ func TestDemandIsLearntNotReplicas(t *testing.T) {
 	}
 }
 
-// TestARestartChangesNothing: a tuner that is made anew from state and history recommends the same.
+// TestARestartChangesNothing checks that a tuner restored from its state and history recommends the same.
 func TestARestartChangesNothing(t *testing.T) {
 	kept, restarted := newScene(), newScene()
 	for i := range 2 * 24 * 60 {
@@ -380,7 +387,7 @@ func TestARestartChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAKillRaisesMemoryAtOnce, without waiting for a cooldown.
+// TestAKillRaisesMemoryAtOnce checks that memory rises after a kill without waiting for a cooldown.
 func TestAKillRaisesMemoryAtOnce(t *testing.T) {
 	s := newScene()
 	s.run(30 * time.Hour)

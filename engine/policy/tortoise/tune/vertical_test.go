@@ -10,7 +10,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// TestWhatAVerticalRecommends is followed: up at once below its range, down by steps after the cooldown.
+// TestWhatAVerticalRecommends checks that a recommendation is followed. A request below the recommended range rises at
+// once. A request above the recommended target falls in steps, after the cooldown.
 func TestWhatAVerticalRecommends(t *testing.T) {
 	const mib = 1 << 20
 	within := Limits{Min: Request{CPU: 50, Memory: 100 * mib}, Max: Request{CPU: 2000, Memory: 4096 * mib}}
@@ -26,7 +27,7 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 		name   string
 		v      Vertical
 		is     int64
-		since  time.Duration // since the last change, which was a rise where that is negative
+		since  time.Duration // time since the last change; negative: the last change was a rise
 		want   int64
 		reason string
 	}{
@@ -83,7 +84,8 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 	}
 }
 
-// TestWhichCPUAVerticalSizes: that of other containers, and of the scaled one where nothing is scaled by replicas.
+// TestWhichCPUAVerticalSizes checks that the CPU of other containers follows the recommendation. The CPU of the scaled
+// container follows it only if nothing is scaled by replicas.
 func TestWhichCPUAVerticalSizes(t *testing.T) {
 	v := map[string]Vertical{"app": {By: "web", Target: Request{CPU: 400}, Lower: Request{CPU: 200}},
 		"proxy": {By: "web", Target: Request{CPU: 80}, Lower: Request{CPU: 60}}}
