@@ -33,7 +33,7 @@ type namer struct{}
 
 func (namer) Field(now time.Time, facet string) string { return now.Format("15:04") + " " + facet }
 
-// Each extra is returned if the policy implements it, and is empty otherwise.
+// Each extra is returned if the policy implements it. Otherwise nothing is returned.
 func TestExtrasOfPolicies(t *testing.T) {
 	made := &policy.Template{Name: "web"}
 	type offer struct {
@@ -65,7 +65,7 @@ func TestExtrasOfPolicies(t *testing.T) {
 	}
 }
 
-// The selection is the judged objects if the policy is a Judge, else its targets.
+// If the policy is a Judge, the selection is the objects that it judges. Otherwise it is the targets.
 func TestSelectionOfJudgesAndOthers(t *testing.T) {
 	selector := func(name string) *selector.Selector {
 		s, errs := selector.Namespaced(v1alpha1.TargetSelector{Names: []string{name}}, "shop", selector.Scope{}, field.NewPath("spec"))

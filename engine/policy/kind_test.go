@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// The errors name each unfit kind; unknown kinds are accepted.
+// The errors name each unfit kind. Unknown kinds are accepted.
 func TestUnfitKindsAreRefused(t *testing.T) {
 	kinds := []schema.GroupKind{{Group: "batch", Kind: "CronJob"}, {Group: "apps", Kind: "Deployment"},
 		{Group: "example.com", Kind: "Unknown"}, {Kind: "Pod"}}

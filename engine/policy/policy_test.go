@@ -33,7 +33,7 @@ func TestKindDescribesItsObjects(t *testing.T) {
 	}
 }
 
-// The kinds are known in one context and unknown in the other.
+// The first context knows no kinds. The second context knows one kind.
 func TestContextReturnsKnownKinds(t *testing.T) {
 	web := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	if _, known := (policy.Context{}).Kind(web); known {
@@ -71,7 +71,7 @@ func (r reporter) AppliedLimit() int { return r.limit }
 
 type tuner struct{ policy.Tuner }
 
-// Policies with listed values and tuning policies set values.
+// Policies that list values in their status and policies that tune set values.
 func TestSetsValues(t *testing.T) {
 	for _, tc := range []struct {
 		extras any

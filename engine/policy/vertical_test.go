@@ -7,7 +7,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// It changes nothing in the mode Off, else the resources in the rule of the container or in the rule of all others.
+// In mode Off a VerticalPodAutoscaler changes nothing. Otherwise it changes the resources in the rule of the container, or
+// else in the rule of all other containers.
 func TestVerticalChangesTheResourcesOfItsRule(t *testing.T) {
 	rules := []policy.VerticalRule{{Container: "*", Resources: []workload.Resource{workload.Memory}}, {Container: "proxy", Off: true},
 		{Container: "app"}}
