@@ -14,10 +14,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// finishing returns the actions of a request by which a controller carries on a roll-out that is under way. The author is a service
-// account of a different namespace, because editors of a namespace can act as the accounts in it. The change is one of the status
-// alone, of an object that is not ready, or a scaling of an object that the controller of an object has made that is not ready. No
-// template changes, so no roll-out begins.
+// finishing returns the actions of a request if a controller uses them to continue a roll-out that is under way. The
+// author must be a service account of a different namespace, because editors of a namespace can act as its accounts.
+// There are two such changes: of only the status of an object that is not ready, or a scale of an object whose owner is
+// not ready and has created it. Neither changes a template, so no roll-out begins.
 func (j *Judge) finishing(ctx context.Context, r *review, set *freeze.Set, req freeze.Request) (workload.Change, error) {
 	const rollOut, scale = workload.ChangeRollOut, workload.ChangeScale
 	if r.operation != admissionv1.Update || req.Actions&(rollOut|scale) == 0 || !ofOtherNamespace(r.user, r.namespace) ||
@@ -39,7 +39,8 @@ func (j *Judge) finishing(ctx context.Context, r *review, set *freeze.Set, req f
 	return 0, nil
 }
 
-// onlyStatus reports whether a review leaves the spec and the metadata as they are: some kinds take metadata from a write of a status.
+// onlyStatus reports whether a review changes neither the spec nor the metadata. Some kinds accept changes of metadata in
+// a write of the status.
 func onlyStatus(r *review) bool {
 	for _, path := range []string{"spec", "metadata.labels", "metadata.annotations", "metadata.ownerReferences", "metadata.finalizers"} {
 		if r.oldObject.Get(path).Raw != r.object.Get(path).Raw {
@@ -49,7 +50,7 @@ func onlyStatus(r *review) bool {
 	return true
 }
 
-// ownerIsBusy reports whether the controller that has made an object is not ready itself.
+// ownerIsBusy reports whether an object was created for its controlling owner and the owner is not ready.
 func (j *Judge) ownerIsBusy(ctx context.Context, r *review, kind schema.GroupKind) (bool, error) {
 	ref := controllerIn(r)
 	if ref == nil {
@@ -79,7 +80,7 @@ func (j *Judge) ownerIsBusy(ctx context.Context, r *review, kind schema.GroupKin
 	return !ready, nil
 }
 
-// ofOtherNamespace reports whether a user is a service account of another namespace than that of an object.
+// ofOtherNamespace reports whether a user is a service account outside the given namespace.
 func ofOtherNamespace(user, namespace string) bool {
 	account, ok := strings.CutPrefix(user, "system:serviceaccount:")
 	home, _, _ := strings.Cut(account, ":")

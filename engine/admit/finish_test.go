@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 )
 
-// canaries has the owners of ReplicaSets: the Rollout busy in the middle of a canary, and the Rollout done.
+// canaries has two owners of ReplicaSets. The Rollout busy is in the middle of a canary. The Rollout done is ready.
 type canaries struct{ stored }
 
 func (canaries) Whole(_ context.Context, resource schema.GroupVersionResource, _, name string) ([]byte, error) {
@@ -31,8 +31,8 @@ func canary(phase, name string) string {
 		name, name, phase)
 }
 
-// A controller of another namespace finishes a roll-out that is under way: by its status, and by the counts of the ReplicaSets that it
-// has made. Nobody else does, and nothing else passes.
+// A controller of another namespace can finish a roll-out that is under way. It writes the status, and scales the
+// ReplicaSets of the roll-out. All other users and all other changes are refused.
 func TestControllersFinishRollOuts(t *testing.T) {
 	const argo, own = "system:serviceaccount:argo-rollouts:argo-rollouts", "system:serviceaccount:shop:deployer"
 	busy, done := canary("Progressing", "busy"), canary("Healthy", "done")

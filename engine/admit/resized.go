@@ -17,7 +17,7 @@ import (
 const ownersAtMost = 8
 
 // ownersOf returns the adapted objects that own a pod, directly or indirectly, if the review resizes the pod in place.
-// Such a change counts as a scale of these owners. It returns none for any other review, and for a pod without owners.
+// Such a change counts as a scale of these owners. It returns no owners for any other review.
 func (j *Judge) ownersOf(ctx context.Context, r *review) (refs []workload.Ref, err error) {
 	if r.resource.Group != "" || r.resource.Resource != "pods" || r.subresource != registration.Resize {
 		return nil, nil

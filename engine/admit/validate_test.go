@@ -42,7 +42,7 @@ func TestAdapters(t *testing.T) {
 	tests := []struct {
 		reason, user, name, spec string
 		fields                   []string
-		want                     string // part of the message; empty means allowed
+		want                     string // part of the message, or "" if the request is allowed
 	}{
 		{reason: "a user with patch on the kind everywhere", user: "sre", name: "deployments.apps", spec: goodSpec},
 		{reason: "a user with all rights", user: "admin", name: "deployments.apps", spec: scaled},

@@ -31,7 +31,7 @@ func TestAutoscalersGeneratedByKEDAAreNotWritten(t *testing.T) {
 		policy  policy.Object
 		at      int // hours after noon
 		objects []string
-		hpa, so string // parts of the patches; empty: no write
+		hpa, so string // parts of the patches, or "" without a write
 	}{
 		{"tuned", tuning(v1alpha1.TortoiseAuto), 0, []string{requesting(4), scaledObject, kedaOf("ScaledObject", "scaled")}, "", `"77"`},
 		{"asleep", nightly(0), 8, []string{webAt(4), scaledObject,

@@ -64,7 +64,7 @@ func opening(k *Kind, governor *workload.Object, by workload.Policy, count int64
 
 // countAfter returns the replicas of an object after its size is written according to its plan.
 func countAfter(v *Verdict) int64 {
-	// Observe replaces values set by policies by the originals in the ledger, so its counts are those of the owner.
+	// Observe returns the originals in place of values set by policies, so these are the counts of the owner.
 	observed := v.Kind.Adapter.Observe(v.Object)
 	if v.Plan.Size != nil {
 		size := v.Plan.Size.Value

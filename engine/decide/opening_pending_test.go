@@ -121,7 +121,8 @@ func TestNoOpeningWhileTheAutoscalerAdapterIsDeleted(t *testing.T) {
 	}
 }
 
-// A sleep or wake is written alone, for its own policy. The change that restarts pods follows, for its own policy.
+// A sleep or wake is written first and alone, for the policy that asks for it. The change that restarts pods follows in
+// a second write, for the policy that asks for this change.
 func TestSizesDoNotWaitForRollOuts(t *testing.T) {
 	freeze := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sale"}}

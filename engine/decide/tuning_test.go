@@ -62,7 +62,7 @@ func TestAdviceIsWrittenToTargetAndAutoscaler(t *testing.T) {
 		policies []policy.Object
 		advice   *workload.Advice
 		objects  []string
-		// web and hpa are parts of the patches; empty: no patch.
+		// web and hpa are parts of the patches of both objects. Empty means no patch.
 		web, hpa []string
 	}{
 		{"auto", noon, []policy.Object{auto}, found(noon), []string{requesting(4), scalingAt("50", 4, 9)},

@@ -119,7 +119,7 @@ func shop(t *testing.T, asleep bool) (*small, *decide.Kind, workload.Ref) {
 	return w, k, w.put(k, worldtest.Project(t, k, manifest))
 }
 
-// body returns the patch of a verdict; empty: no write.
+// body returns the patch of a verdict, or "" without a patch.
 func body(v decide.Verdict) string {
 	if v.Result.Patch == nil {
 		return ""

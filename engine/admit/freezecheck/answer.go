@@ -19,7 +19,7 @@ type Answer struct {
 	Denials []Denial `json:"denials,omitempty"`
 	// Lifts are the exceptions that allow a denied change.
 	Lifts []Lift `json:"lifts,omitempty"`
-	// Finishes are the denials that spec.letFinish takes off for a roll-out that had begun.
+	// Finishes are the policies that allow a denied change by spec.letFinish, for a roll-out that began before the freeze.
 	Finishes []Finish `json:"finishes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// NextAllowed is the time when a refused change is first allowed. If no such time was found, NotBefore is the
@@ -41,7 +41,7 @@ type Denial struct {
 	Reason      string    `json:"reason,omitempty"`
 	Contact     string    `json:"contact,omitempty"`
 	DocsURL     string    `json:"docsURL,omitempty"`
-	// LetFinish is the end of the time in which controllers may finish roll-outs that had begun.
+	// LetFinish is the time until which controllers may finish roll-outs that began before the freeze.
 	LetFinish time.Time `json:"letFinish,omitzero"`
 }
 

@@ -144,7 +144,7 @@ const OpenSuffix = "/open"
 // change.
 type Limits struct {
 	handler http.Handler
-	// small and large are the reviews under way, by size.
+	// small and large have an element for each small or large review under way.
 	small, large chan struct{}
 	slotTime     time.Duration
 	log          logr.Logger

@@ -44,7 +44,7 @@ type FreezeRule struct {
 	Namespaces []string
 	// Versions are the versions of the adapter. The API server converts requests in other versions.
 	Versions []string
-	// Subresources are the subresources, besides scale, with updates to classify.
+	// Subresources are the subresources, besides scale, whose updates the adapter classifies.
 	Subresources []string
 	Actions      workload.Change
 	// Resize means that only in-place changes of pod resources are judged, as a scale of the pod's owners.

@@ -158,8 +158,8 @@ func (k *keeper) serve(next kept) {
 	k.current.Store(&next)
 }
 
-// step returns the state to serve now: the certificate of the directory, or that of the Secret after a step of the
-// rotation. wake is the time of the next step.
+// step returns the state to serve now. With a directory it has the directory's certificate. Otherwise step does a step of
+// the rotation, and the state has the certificate of the Secret. wake is the time of the next step.
 func (k *keeper) step(ctx context.Context, now time.Time) (next *kept, wake time.Time, err error) {
 	if k.directory != nil {
 		serving, err := k.directory.Serving()
@@ -291,7 +291,7 @@ func (k *keeper) ready() error {
 	return now.pending
 }
 
-// bundle returns the trusted authorities, or nil at first.
+// bundle returns the trusted authorities, or nil before the first certificate.
 func (k *keeper) bundle() []byte {
 	if now := k.current.Load(); now != nil {
 		return now.bundle

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-// A manager whose Secret was deleted may not create it. Its log and its readiness say so, and say what to do.
+// A manager has no right to recreate its deleted Secret. The log and the readiness name the Secret and the remedy.
 func TestMissingSecretIsNamed(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
