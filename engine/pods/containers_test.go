@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 )
 
-// The writer is known for a pod created with other requests and for a later change.
+// The writer is known for a pod that was created with other requests, and for a pod that was changed later.
 func TestRequestsSetAtCreationAreRecognised(t *testing.T) {
 	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3","annotations":{"flyball.dev/tuned-by":"Tortoise/shop/web"}%MORE},
 	 "spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]},

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// stream serves watches of pods, sent by the test, and of nodes, always empty.
+// stream serves a watch of pods, whose events the test sends, and a watch of nodes, which is always empty.
 type stream struct{ pods chan string }
 
 // ServeHTTP implements http.Handler.

@@ -33,7 +33,7 @@ func TestWritesOfTheLastHour(t *testing.T) {
 	}
 }
 
-// The writes in a status count from the last write, and restarts do not extend the hour.
+// The writes in a status count for an hour from the last write. A restart does not extend the hour.
 func TestWritesOfTheLastHourSurviveRestarts(t *testing.T) {
 	id := workload.Policy{Kind: "K", Name: "p"}
 	for range 3 { // the manager restarts several times

@@ -71,7 +71,7 @@ func (w *written) podOf(c podplan.Change, now time.Time) *writtenPod {
 	return p
 }
 
-// setCostsIn edits a fleet: pods still in their form from before a write get the written cost. It also removes
+// setCostsIn edits a fleet: a pod that is still in the form from before a write gets the written cost. It also removes
 // old records.
 func (w *written) setCostsIn(f *podplan.Fleet, now time.Time) {
 	w.mu.Lock()

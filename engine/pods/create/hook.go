@@ -18,8 +18,8 @@ import (
 const (
 	// hookRetry is the pause after a failed write of the configuration.
 	hookRetry = time.Second
-	// hookCheck is the interval of comparing the configuration, in memory, with the server's certificate, which is
-	// rotated well ahead.
+	// hookCheck is the time between two comparisons of the configuration with the server's certificate. They are made
+	// in memory. The certificate is renewed long before it expires.
 	hookCheck = 10 * time.Second
 )
 
@@ -40,7 +40,7 @@ type Hook struct {
 	sure bool
 }
 
-// Start keeps the configuration until the context ends. The configuration stays then.
+// Start keeps the configuration until the context ends. Afterwards the configuration stays.
 func (h *Hook) Start(ctx context.Context) error {
 	edited := make(chan struct{}, 1)
 	if err := registration.WatchNamed(ctx, h.Hook.Client, registration.PodsConfigurationName,

@@ -166,7 +166,8 @@ func TestRequestsForNewPods(t *testing.T) {
 	}
 }
 
-// Nothing is watched while no policy tunes, and the empty answer is known once the policies are.
+// Nothing is watched while no policy tunes. Once the policies are known, it is known that no namespace has requests for
+// pods.
 func TestNothingIsWatchedWithoutATuningPolicy(t *testing.T) {
 	w := world.New(world.Scope("flyball-system", nil))
 	x := New(Options{World: w, Clock: clock.RealClock{}})

@@ -30,7 +30,7 @@ func budget(t *testing.T, selector, status string) *workload.Object {
 	return obj
 }
 
-// A budget allows at least one disruption according to a status of its current spec.
+// A budget allows a disruption only if its status says so and belongs to its current spec.
 func TestBudgetsAllowByTheirCurrentStatus(t *testing.T) {
 	for status, want := range map[string]string{
 		`{"observedGeneration":2,"disruptionsAllowed":1}`:                                                        "",

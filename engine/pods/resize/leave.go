@@ -129,7 +129,8 @@ func (l *Loop) ownershipIn(group workload.Ref) ownership {
 	return s
 }
 
-// takeFrom takes the original from an object, unless an object below has it.
+// takeFrom takes the original requests from the template of an object, unless an object below it has given them
+// already.
 func (s *ownership) takeFrom(k *decide.Kind, obj *workload.Object) {
 	if s.templateOwner != nil || obj == nil {
 		return
