@@ -29,8 +29,8 @@ func in(t *testing.T, kind, limits, quota string) podplan.Room {
 }
 
 func TestRoom(t *testing.T) {
-	// Two containers and a sidecar at once, and an initializing container before them: 400m and 700Mi, limited to 1500m
-	// and 1400Mi; plus the overhead of the pod.
+	// The pod requests 400m and 700Mi, limited to 1500m and 1400Mi, plus its overhead: two containers and a sidecar run
+	// at the same time, after an init container.
 	const pod = `{"spec":{"containers":[
 	  {"name":"a","resources":{"requests":{"cpu":"100m","memory":"200Mi","ephemeral-storage":"9Gi"},"limits":{"cpu":"500m","memory":"400Mi"}}},
 	  {"name":"b","resources":{"requests":{"cpu":"200m","memory":"400Mi"},"limits":{"cpu":"500m","memory":"800Mi"}}}],
