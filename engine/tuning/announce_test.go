@@ -51,8 +51,8 @@ func TestChangesAreToldTogether(t *testing.T) {
 	}
 }
 
-// TestAnAutoscalerIsToldBesideItsTarget: the two are written one after the other, and each change is announced for its
-// object once all pods have it.
+// TestAnAutoscalerIsToldBesideItsTarget: a target and its autoscaler are written one after the other. Each change is
+// announced for its own object, once all pods have it.
 func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	events := &heard{}
 	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{})}

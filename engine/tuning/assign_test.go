@@ -67,7 +67,7 @@ func TestWhatIsTuned(t *testing.T) {
 
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
-// TestNobodyIsToldOfHalfARound: a status that is written during a round has the totals of the last complete one.
+// TestNobodyIsToldOfHalfARound: a status that is written during a round has the totals of the last complete round.
 func TestNobodyIsToldOfHalfARound(t *testing.T) {
 	m, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}},
 		Policies: []policy.Object{tortoise("tuned", 0)}})

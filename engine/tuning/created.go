@@ -51,7 +51,7 @@ func claimOf(p workload.Plan, container string, of workload.Resource) *workload.
 	return nil
 }
 
-// with returns the containers with c in the place of the container of its name, or appended.
+// with returns the containers with c: it replaces the container of the same name, or is appended.
 func with(all []v1alpha1.NewContainer, c v1alpha1.NewContainer) []v1alpha1.NewContainer {
 	for i := range all {
 		if all[i].Name == c.Name {

@@ -61,8 +61,8 @@ type Callbacks struct {
 	Dirty   func(workload.Policy)
 	// Waiting returns the reason why tuned values are not written to a target, or "".
 	Waiting func(workload.Ref) string
-	// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that holds the target up, in the words of
-	// Waiting, or "".
+	// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that holds the target up, as the same text as
+	// Waiting returns, or "".
 	Held func(workload.Ref) string
 	// Rollouts returns three numbers of a policy's targets: targets that roll out tuned values, targets that wait for
 	// other targets, and targets whose roll-out is late.
@@ -166,8 +166,8 @@ func (l *Loop) Run(ctx context.Context) {
 // lastWords is the time for the last checkpoints once the manager stops.
 const lastWords = 10 * time.Second
 
-// mostChoices is the number of targets with newly chosen numbers in a round. A choice takes some tenths of a second,
-// and all other targets wait meanwhile.
+// mostChoices is the largest number of targets that choose new numbers in a round. A choice takes some tenths of a
+// second, and all other targets wait meanwhile.
 const mostChoices = 10
 
 // round measures once, and decides for every target.

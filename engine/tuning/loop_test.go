@@ -13,7 +13,7 @@ func TestWhenACheckpointIsDue(t *testing.T) {
 	asked := func(ago time.Duration) *workload.Advice { return &workload.Advice{AmountsSince: noon.Add(-ago)} }
 	for _, tc := range []struct {
 		reason string
-		kept   time.Duration // ago
+		kept   time.Duration // the age of the last checkpoint
 		advice *workload.Advice
 		rests  bool
 		due    bool

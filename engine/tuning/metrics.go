@@ -26,7 +26,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
-	// The labels namespace and container are taken: a scrape adds them for the manager.
+	// The labels namespace and container are in use already: a scrape adds them for the manager.
 	target := []string{"kind", "target_namespace", "name"}
 	m := &Metrics{
 		request: gauge("flyball_tuned_request",

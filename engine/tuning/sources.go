@@ -91,8 +91,8 @@ type measured struct {
 	metrics, recorded map[types.NamespacedName]usage.Pod
 }
 
-// of returns the usage that a policy learns from. Pods that the Prometheus server does not have are taken from the
-// metrics API.
+// of returns the usage that a policy learns from: recorded usage if the policy asks for it and the Prometheus server
+// has answered, else usage from the metrics API.
 func (m measured) of(p *world.Policy) map[types.NamespacedName]usage.Pod {
 	if p.Tuner().Source().Recorded && m.recorded != nil {
 		return m.recorded

@@ -163,7 +163,7 @@ func (l *Loop) seenPods(k *decide.Kind, obj *workload.Object, ref workload.Ref, 
 	}
 }
 
-// longStart is the longest start that counts. A longer one waited for something else.
+// longStart is the longest start that counts. In a longer start, the pod waited for something else.
 const longStart = time.Hour
 
 // started returns the times, from creation until ready, of the pods that became ready since the last look. Pods that

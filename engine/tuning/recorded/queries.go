@@ -21,7 +21,7 @@ const (
 	Memory = "memory"
 	// Replicas are the ready pods.
 	Replicas = "replicas"
-	// Throttled is the share of the CPU demand that limits kept from being served, from 0 to 1.
+	// Throttled is the share of the CPU demand that was not served because of limits, from 0 to 1.
 	Throttled = "throttled"
 	// OOMKills are the kills for lack of memory since the previous sample. MemoryLimit is the limit in bytes at the
 	// time of the kills.

@@ -114,7 +114,8 @@ func TestWhatTheServerDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestFaultsAreNamedWithoutCredentials: a server that is down, an answer that is too long, late, or no JSON.
+// TestFaultsAreNamedWithoutCredentials: no error has the credentials of the server. The faults are a server that is
+// down, and an answer that is too long, too late or not JSON.
 func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc

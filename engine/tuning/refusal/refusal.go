@@ -58,7 +58,8 @@ func (r Reader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workl
 	return "", nil
 }
 
-// condition returns the target's condition about pods that its controller could not create, as Deployments have it.
+// condition returns the target's condition about pods that its controller could not create. Deployments have such a
+// condition.
 func (r Reader) condition(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref) (string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
