@@ -12,9 +12,9 @@ import (
 type world struct {
 	loc   *time.Location
 	start time.Time // the first minute
-	// clock is the civil minute shown at each real minute; a civil minute counts as if all days had 24 hours.
+	// clock has the civil minute that each real minute shows. Civil minutes are counted as if all days had 24 hours.
 	clock []int64
-	// shown is the first real minute at which each civil minute from civil on is shown, -1 if it never is.
+	// shown has, for each civil minute from civil on, the first real minute that shows it; -1: no real minute shows it.
 	shown []int
 	civil int64
 }

@@ -34,8 +34,8 @@ func (n *clip) look(at int64, d direction) (bool, int64) {
 	}
 }
 
-// entry returns the nearest edge inside the clip, seen from an instant outside. The search begins at the instant at,
-// which is inside.
+// entry returns the nearest edge inside the clip, seen from an instant outside. at is the instant inside at which the
+// search begins.
 func (n *clip) entry(at int64, d direction) int64 {
 	on, edge := n.node.look(at, d)
 	switch {

@@ -49,7 +49,6 @@ func LoadZone(name string) (*time.Location, error) {
 
 // locations are the zones loaded so far, by name. Without it, package time would load a zone anew for each call, at
 // kilobytes each. The zone database bounds its size.
-// than the database has.
 var locations sync.Map
 
 // zone maps between instants and wall-clock readings. A reading is the number of seconds that UTC would need to show

@@ -34,7 +34,7 @@ type Spec struct {
 	// Without subdivisions, Spec selects the holidays of the whole country.
 	Country      string
 	Subdivisions []string
-	// Only selects only the holidays with these names. Except selects all holidays but those with these names.
+	// Only has the names of the selected holidays; empty: all. Except has the names of holidays that are not selected.
 	Only, Except []string
 }
 
