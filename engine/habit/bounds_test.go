@@ -14,7 +14,7 @@ import (
 
 var pods = Pods{Request: 1000, Target: 70, Least: 2, Headroom: 1.5}
 
-// TestHourlyBoundsOfAnOffice: 7 cores need ten pods of 1000m at 70 %, and half as much again needs fifteen.
+// TestHourlyBoundsOfAnOffice: 7 cores need ten pods of 1000m at 70 %, and 1.5 times as much needs fifteen.
 func TestHourlyBoundsOfAnOffice(t *testing.T) {
 	h := history(t, monday, 21, func(local time.Time) float64 { return 7 * office(local) })
 	teach, judge, err := h.Split(time.UTC, 0)
