@@ -178,8 +178,8 @@ type PodSummary struct {
 	// last write; zero: unknown.
 	Pods, Writes int
 	LastWrite    time.Time
-	// Spread is the current unevenness of the most uneven target; SpreadAtHalf is the same after scaling each
-	// target to half.
+	// Spread is the current unevenness of the most uneven target. SpreadAtHalf is this unevenness after each target is
+	// scaled to half.
 	Spread, SpreadAtHalf int
 	// Foreign counts the pods with a cost from another writer, by field manager.
 	Foreign map[string]int

@@ -63,7 +63,7 @@ type Sample = model.Sample
 // Seen is the input of a Learner besides samples.
 type Seen struct {
 	Now time.Time
-	// Busy is true if slow work can wait.
+	// Busy is true if slow work has to wait for a later call.
 	Busy bool
 	// Since is the time since which samples were possible: pods exist and usage is measured.
 	Since time.Time

@@ -14,12 +14,12 @@ import (
 )
 
 // Weakens returns the fields whose edit may let through changes that the old policy denied. Both arguments are pointers to
-// a change freeze or a maintenance window of the API. An edit weakens a policy if it has
+// a change freeze or a maintenance window of the API. An edit weakens a policy if the edited policy
 //
-//   - another target, other subjects, windows or calendars, or another time zone of the windows,
-//   - a later start, an earlier end, a shorter guardAhead, or a longer letFinish,
-//   - no longer an action, or an entry of suspend, that the old policy had,
-//   - a milder enforcement, or allows label changes that were refused.
+//   - has another target, other subjects, windows or calendars, or another time zone of the windows,
+//   - has a later start, an earlier end, a shorter guardAhead, or a longer letFinish,
+//   - lacks a denied action or an entry of suspend of the old policy,
+//   - has a milder enforcement, or allows label changes that were refused.
 //
 // Another message or a later end weakens nothing. The result does not depend on whether the policy is active.
 func Weakens(old, edited any) ([]string, error) {

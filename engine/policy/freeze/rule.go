@@ -50,13 +50,13 @@ func (f *filed) SelectsIn(namespace string, nsLabels workload.Pairs) bool {
 	return f.reach.selector.MatchesNamespace(namespace, nsLabels)
 }
 
-// FiledUnder implements target.Filed.
+// FiledUnder implements selector.Filed.
 func (f *filed) FiledUnder() []*selector.Selector { return []*selector.Selector{f.reach.selector} }
 
-// FiledAs implements target.Filed.
+// FiledAs implements selector.Filed.
 func (f *filed) FiledAs() workload.Policy { return f.id }
 
-// FiledUntil implements target.Filed.
+// FiledUntil implements selector.Filed.
 func (f *filed) FiledUntil() int64 { return f.end }
 
 // Rule is a compiled change freeze or maintenance window. It is immutable and shared.

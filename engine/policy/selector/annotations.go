@@ -18,8 +18,8 @@ import (
 // every object.
 const maxAnnotations = 16
 
-// annotation is one requirement on an object's annotations. Values may be any text, unlike those of labels, so labels.Selector
-// does not fit.
+// annotation is one requirement on an object's annotations. The type labels.Selector does not fit, because the value of an
+// annotation may be any text.
 type annotation struct {
 	// term is the field of the target section.
 	term   string
@@ -28,7 +28,7 @@ type annotation struct {
 	values []string
 }
 
-// annotationsOf compiles both fields about annotations.
+// annotationsOf compiles the fields annotations and annotationSelector.
 func annotationsOf(spec v1alpha1.TargetSelector, at *field.Path) (all []annotation, errs field.ErrorList) {
 	exact := func(term string, want map[string]string) {
 		for _, key := range slices.Sorted(maps.Keys(want)) {

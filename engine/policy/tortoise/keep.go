@@ -38,7 +38,7 @@ type kept struct {
 	Original *mercari.Kept `json:",omitempty"`
 }
 
-// asked is the last advice in a form for the checkpoint.
+// asked is the last advice in the form in which a checkpoint stores it.
 type asked struct {
 	Amounts, Targets []amount
 	Min, Max         *int64

@@ -37,11 +37,11 @@ func compileTemplate(t *v1alpha1.Trigger, selector *selector.Selector, ctx Conte
 	}
 	var is identity
 	var manifest map[string]any
-	// Fields are matched by exact spelling, as the API server does.
+	// utiljson matches fields by their exact spelling, as the API server does.
 	if err := utiljson.Unmarshal(t.Spec.Template.Raw, &is); err != nil {
 		return nil, field.ErrorList{field.Invalid(at, string(t.Spec.Template.Raw), fmt.Sprintf("is not the manifest of an object: %v", err))}
 	}
-	// Integers stay integers.
+	// utiljson decodes integers as integers, and not as floating-point numbers.
 	if err := utiljson.Unmarshal(t.Spec.Template.Raw, &manifest); err != nil || manifest == nil {
 		return nil, field.ErrorList{field.Invalid(at, string(t.Spec.Template.Raw), "is not an object")}
 	}

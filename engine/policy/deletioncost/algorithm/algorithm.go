@@ -1,5 +1,6 @@
-// Package algorithm assigns a deletion cost to each pod of a target, with the fewest changes. It sees a fleet and an
-// instant, and no client. An algorithm is a line in the registry, and a function or a type.
+// Package algorithm assigns a deletion cost to each pod of a target, with the fewest changes. A plan depends only on a
+// fleet and an instant; the package uses no client. A new algorithm needs a line in the registry, and a function or a
+// type.
 package algorithm
 
 import (
@@ -30,8 +31,8 @@ type Weight struct {
 
 // Algorithm orders pods for deletion.
 type Algorithm interface {
-	// Tiers returns a number for each pod of a group: pods with the lowest number are deleted first, and pods with
-	// equal numbers in any order.
+	// Tiers returns a number for each pod of a group. Pods with the lowest number are deleted first. Pods with equal numbers
+	// are deleted in any order.
 	Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64
 }
 
@@ -47,7 +48,7 @@ func (of byPod) Tiers(_ *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
 	return tiers
 }
 
-// planner is an Algorithm that assigns costs itself. The costs must be comparable across groups.
+// planner is an Algorithm that assigns the costs of all groups itself. Its costs must be comparable across groups.
 type planner interface {
 	plan(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.Class) []podplan.Change
 }

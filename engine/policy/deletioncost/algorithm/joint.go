@@ -37,7 +37,7 @@ func jointly(f *podplan.Fleet, groups [][]*podplan.Pod, label string, expected f
 	return changes
 }
 
-// seat is one position in the deletion order of a group: any pod of a class and a domain can take it.
+// seat is one position in the deletion order of a group. Any pod of its class and its domain can take it.
 type seat struct {
 	class  podplan.Class
 	domain string
@@ -46,7 +46,7 @@ type seat struct {
 // sequence is the deletion order of a group.
 type sequence struct {
 	pods map[seat][]*podplan.Pod
-	// classes are the classes of pods without a seat, in deletion order; waiting counts these pods by class and domain.
+	// classes are the classes of pods without a seat, in deletion order. waiting counts these pods by class and domain.
 	classes []podplan.Class
 	waiting map[podplan.Class]map[string]int
 	left    int

@@ -14,7 +14,7 @@ type nodeOccupancy struct{ byPod }
 
 func occupancy(p *podplan.Pod, _ Params) int64 { return int64(bits.Len(uint(max(p.Node.Pods, 0)))) }
 
-// lookAgain is the interval of counting the nodes' other pods.
+// lookAgain is the time after which the other pods on the nodes are counted again.
 const lookAgain = time.Minute
 
 func (nodeOccupancy) refresh(Params) time.Duration { return lookAgain }

@@ -120,12 +120,13 @@ const (
 	BackToNormal
 )
 
-// Bounds returns the bounds from the recommendations of the slot and the present minimum. The maximum is at most
-// MaximumMaxReplicas, the recommended minimum at most MaximumMinReplicas. The minimum to set is
+// Bounds returns the bounds from the recommendations of the slot and the present minimum, which is current. The
+// recommended maximum is limited to MaximumMaxReplicas. The recommended minimum is limited to MaximumMinReplicas. The
+// minimum to set is
 //
 //	Emergency        the maximum
-//	BackToNormal     trunc(Reduction * current), until the recommended one is higher
-//	otherwise        the recommended one
+//	BackToNormal     trunc(Reduction * current), until the recommended minimum is higher
+//	otherwise        the recommended minimum
 func (c Config) Bounds(mode Mode, recommendedMin, recommendedMax, current int32) Bounds {
 	b := Bounds{Max: min(recommendedMax, c.MaximumMaxReplicas)}
 	recommended := min(recommendedMin, c.MaximumMinReplicas)

@@ -70,9 +70,9 @@ func (r Reason) String() string { return r.Of + ": " + r.Text }
 
 // Guard limits one step of a request.
 type Guard struct {
-	// Down and Up are the largest steps, as shares of the request.
+	// Down is the largest step down, and Up is the largest step up. Both are shares of the request.
 	Down, Up float64
-	// Worth is the share of the request, and of the cost, that a step down must save.
+	// Worth is the smallest change of a request that is made, as a share of the request. A needed change may be smaller.
 	Worth float64
 }
 

@@ -1,5 +1,5 @@
 // Package phase is the state machine of a tuned target: its phases, the transitions, and the allowed actions of each
-// phase. It has no clock and no objects.
+// phase. It knows no clock and no objects.
 package phase
 
 import "time"
