@@ -4,7 +4,7 @@
 //
 // A Load is the demand by the minute. Play replays it for one Setting and returns an Outcome:
 //
-//	o := replay.Play(load, replay.Default(), replay.Setting{Request: 500, Target: 65, Min: 3, Max: 20}, nil)
+//	o := simulation.Play(load, simulation.Default(), simulation.Setting{Request: 500, Target: 65, Min: 3, Max: 20}, nil)
 //	fmt.Println(o.Pods()*500, o.Minutes())
 package simulation
 
