@@ -1,5 +1,5 @@
-// Command kubectl-flyball is a kubectl plugin. It explains the state of objects, previews Flyball's changes, and
-// answers if a change is allowed.
+// Command kubectl-flyball is a kubectl plugin. It explains the state of objects, previews Flyball's changes, and says
+// whether a change is allowed.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	klog.SetLogger(logr.Discard()) // errors of libraries are returned too
+	klog.SetLogger(logr.Discard()) // libraries return these errors too, so their logs would repeat them
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Run(ctx, os.Args[1:], cli.Terminal())
 	stop()
