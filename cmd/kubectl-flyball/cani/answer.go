@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
-// Answers are the verdicts on some changes.
+// Answers holds the verdicts on several changes.
 type Answers struct {
 	Allowed bool                 `json:"allowed"`
 	Answers []freezecheck.Answer `json:"answers"`
@@ -20,7 +20,7 @@ type Answers struct {
 	Zone *time.Location `json:"-"`
 }
 
-// All returns the verdict on all of some changes.
+// All returns the answers together. They count as allowed if every change is allowed.
 func All(answers []freezecheck.Answer, zone *time.Location) Answers {
 	all := Answers{Allowed: true, Answers: answers, Zone: zone}
 	for _, a := range answers {
@@ -68,7 +68,7 @@ func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
 		w.Line("  %s denies %s, and lets this controller finish the roll-out until %s", f.Policy, strings.Join(f.Actions, ", "),
 			instant.Text(f.Until, zone))
 	}
-	if len(a.Denials) == 0 { // otherwise each warning policy has a line already
+	if len(a.Denials) == 0 { // otherwise each policy that warns has a line above
 		for _, text := range a.Warnings {
 			w.Line("  %s", w.Styled("warning: "+text, report.Warn))
 		}
@@ -86,7 +86,7 @@ func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
 	}
 }
 
-// DenialText returns one line about a denial: the policy, the end and the reason.
+// DenialText returns one line about a denial: the policy, the end of the denial and the reason.
 func DenialText(d freezecheck.Denial, zone *time.Location) string {
 	line := d.Policy
 	switch d.Enforcement {

@@ -29,7 +29,7 @@ func NewEvaluator(memory *world.Memory, flyballNamespace string) *freezecheck.Ev
 	}
 }
 
-// Actions parses the names of actions.
+// Actions parses the names of actions into changes.
 func Actions(names []string) ([]workload.Change, error) {
 	changes := make([]workload.Change, len(names))
 	for i, name := range names {
@@ -57,7 +57,7 @@ func Judge(ctx context.Context, judge *freezecheck.Evaluator, w *source.World, t
 	return answers, nil
 }
 
-// objects reads objects from memory, where the manager would ask the API server.
+// objects reads objects from memory. The manager would ask the API server for them.
 type objects struct{ memory *world.Memory }
 
 // Object implements freezecheck.Objects.
@@ -94,7 +94,7 @@ func TargetOf(t source.Target) freezecheck.Target {
 	return freezecheck.Target{Ref: t.Ref, Resource: t.Kind.Resource}
 }
 
-// Hinted returns an error about a target with the name of the object that was probably meant, if the target does not exist.
+// Hinted adds a hint to an error about a target that does not exist: the name of the object that was probably meant.
 func Hinted(err error, w *source.World, t source.Target) error {
 	if wrong := (*freezecheck.UnanswerableError)(nil); errors.As(err, &wrong) {
 		if hidden := source.MissingRights(nil); errors.As(w.Missing(t.Ref), &hidden) {
@@ -105,7 +105,7 @@ func Hinted(err error, w *source.World, t source.Target) error {
 	return err
 }
 
-// KindOf returns a function from a kind of the world to its resource and scope.
+// KindOf returns a function that looks up the resource and the scope of a kind of the world.
 func KindOf(w *source.World) func(schema.GroupKind) (freezecheck.Kind, bool) {
 	return func(gk schema.GroupKind) (freezecheck.Kind, bool) {
 		for _, k := range w.Kinds {
