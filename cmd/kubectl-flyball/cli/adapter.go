@@ -159,7 +159,8 @@ func newAdapterTry(s *session) *cobra.Command {
 	return cmd
 }
 
-// calls reports whether a name means the kind of an adapter: the kind, the plural, or a short name known to the cluster.
+// calls reports whether a name given by the user means the kind of an adapter. The name may be the kind, the plural, or
+// a short name known to the cluster.
 func (s *session) calls(a *v1alpha1.Adapter, name string) bool {
 	resource := schema.ParseGroupResource(a.Name)
 	if strings.EqualFold(name, a.Spec.Target.Kind) || strings.EqualFold(name, resource.Resource) || strings.EqualFold(name, a.Name) {
@@ -176,7 +177,7 @@ func (s *session) calls(a *v1alpha1.Adapter, name string) bool {
 	return err == nil && found.GroupResource() == resource
 }
 
-// objectFor reads one object of an adapter's kind. The adapter need not be applied.
+// objectFor reads one object of an adapter's kind. The adapter does not have to be applied to the cluster.
 func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string, files []string) ([]byte, error) {
 	kind, name, ok := strings.Cut(arg, "/")
 	if !ok || !s.calls(a, kind) {

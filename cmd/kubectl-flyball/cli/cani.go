@@ -28,7 +28,7 @@ type canIVerb struct {
 	manifests
 	world []string
 	when  string
-	// halfSeen is true if objects without read permission could change the verdict.
+	// halfSeen is true if the verdict could be different because some objects could not be read for lack of rights.
 	halfSeen bool
 }
 
@@ -124,7 +124,7 @@ func (v *canIVerb) court(w *source.World) (*freezecheck.Evaluator, error) {
 	return cani.NewEvaluator(memory, v.flyballNamespace), nil
 }
 
-// judgeManifests judges the application of manifests, namespace by namespace.
+// judgeManifests returns the verdicts on applying manifests. It judges one namespace after the other.
 func (v *canIVerb) judgeManifests(ctx context.Context, user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
 	namespace := v.namespace()
 	m, err := v.files(v.paths, namespace).Read()
@@ -163,8 +163,8 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user freezecheck.User, at
 	return answers, nil
 }
 
-// worldOf loads the world for judging manifests in a namespace: objects of their kinds, or of every kind if a kind governs another. The
-// namespace itself may be among the manifests.
+// worldOf loads the world for judging manifests in a namespace. It reads objects of the manifests' kinds, or of every
+// kind if one of these kinds governs another kind. The namespace itself may be among the manifests.
 func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Manifests) (*source.World, error) {
 	brought, err := m.Namespaces()
 	if err != nil {

@@ -115,7 +115,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// reading is an instant before all instants in the documents.
+// reading is an instant before all instants in the documents. The command lines of documents run at this instant.
 var reading = time.Date(2027, 1, 4, 9, 0, 0, 0, time.UTC)
 
 // TestDocuments runs the command lines in documents that need no cluster, and compares the outputs with the documents.

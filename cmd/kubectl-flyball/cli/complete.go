@@ -27,7 +27,7 @@ func (s *session) completePlaces(cmd *cobra.Command, _ []string, typed string) (
 	return s.suggestions().Objects(cmd, typed, wake.Names)
 }
 
-// suggestions returns the completion of flag values.
+// suggestions returns the session of package complete, which completes the values of flags.
 func (s *session) suggestions() complete.Session {
 	return complete.Session{
 		Ready: func() error { return s.complete("") }, Load: s.read, Namespace: s.namespace, OwnFormat: moreFormats,

@@ -15,7 +15,7 @@ type Env struct {
 	genericiooptions.IOStreams
 	// Now is the clock.
 	Now func() time.Time
-	// Color means that standard output shows colours. Interactive means a person reads standard error.
+	// Color is true if standard output shows colours. Interactive is true if a person reads standard error.
 	Color, Interactive bool
 }
 

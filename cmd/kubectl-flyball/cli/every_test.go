@@ -13,7 +13,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 )
 
-// shownElsewhere are flags that need a cluster, tested in test/integration/cli, flags that write files, and flags of verbs that go on.
+// shownElsewhere has, by verb, the flags that need no golden file: flags that need a cluster (test/integration/cli
+// tests them), flags that write files, and flags with which a verb does not end by itself.
 var shownElsewhere = map[string][]string{
 	"status": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"}, "resume": {"dry-run"},
 	"adapter test": {"update"}, "adapter new": {"into"},
@@ -35,7 +36,7 @@ func TestEveryVerb(t *testing.T) {
 				}
 			}
 			answers := func(_, outcome string) bool { return strings.Contains(outcome, "--- standard output\n") }
-			if words[0] == "ui" { // it serves until it is told to end: see TestUI
+			if words[0] == "ui" { // this verb serves until it is stopped, see TestUI
 				has("an error", isError)
 				return
 			}

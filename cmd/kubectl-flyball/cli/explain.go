@@ -17,7 +17,7 @@ type explainVerb struct {
 	*session
 	manifests
 	when string
-	// now is the start of the run: to read a cluster may take seconds.
+	// now is the instant at which the run began. Reading a cluster may take seconds.
 	now time.Time
 }
 
@@ -79,7 +79,7 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	return v.print(story)
 }
 
-// around loads the world in which one target is decided.
+// around loads the objects that are needed to decide about one target.
 func (s *session) around(ctx context.Context, arg string, files []string) (*source.World, source.Target, error) {
 	w, targets, err := s.aroundAll(ctx, []string{arg}, files)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *session) around(ctx context.Context, arg string, files []string) (*sour
 	return w, targets[0], nil
 }
 
-// aroundAll loads the world in which targets are decided, and prints a note about missing rights.
+// aroundAll loads the objects that are needed to decide about targets, and prints a note about missing rights.
 func (s *session) aroundAll(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
 	w, targets, err := s.readAround(ctx, args, files)
 	if err == nil {
@@ -97,8 +97,8 @@ func (s *session) aroundAll(ctx context.Context, args []string, files []string) 
 	return w, targets, err
 }
 
-// readAround reads the world in which targets are decided: their kinds, the kinds that govern other objects, and the kinds that the
-// targets govern.
+// readAround reads the objects that are needed to decide about targets: objects of the targets' kinds, of the kinds
+// that govern other objects, and of the kinds that the targets govern.
 func (s *session) readAround(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
 	namespace := s.namespace()
 	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline}
@@ -137,7 +137,8 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 	return w, targets, err
 }
 
-// explainPolicy explains a policy. It returns false if an adapter has a kind of the same name, so the argument means an object.
+// explainPolicy explains a policy. It returns false if an adapter has a kind of the same name. In this case the
+// argument means an object.
 func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy, at time.Time) (bool, error) {
 	w, err := v.load(ctx, source.Query{Namespace: id.Namespace}, v.paths)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestManyFaults checks that the first faults are listed and the rest is counted.
+// TestManyFaults checks that the first faults of a file are listed and the others are only counted.
 func TestManyFaults(t *testing.T) {
 	text := "apiVersion: v1\nkind: List\nitems:\n"
 	for i := range 2000 {

@@ -25,7 +25,8 @@ type migrateVerb struct {
 	manifests
 	takeOver, apply, dryRun bool
 	tools                   []migrate.Tool
-	// sleeping is the input for finding sleepers. It equals in, except that objects of the cluster take precedence over files.
+	// sleeping is the input for finding objects that another tool has put to sleep. It equals in, except that objects of
+	// the cluster take precedence over objects of files.
 	sleeping *migrate.Input
 }
 
@@ -93,8 +94,8 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 	return answer(v.printManifests(finding), len(finding.Left) > 0, exitLeft)
 }
 
-// read returns the input of the tools, and the world that receives their objects. Without a take-over only the adapters of the world
-// matter.
+// read returns the input of the tools, and the world that receives their objects. Without a take-over, only the
+// adapters of this world are used.
 func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
 	namespace := v.namespace()
 	in := &migrate.Input{Files: len(v.paths) > 0}
@@ -180,7 +181,8 @@ func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namesp
 	return in, lists, nil
 }
 
-// lists returns the world of the cluster for a take-over, else a world with only the library's adapters.
+// lists returns the world of the cluster for a take-over. Without a take-over it returns a world with only the
+// library's adapters.
 func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespace string) (world.Lists, error) {
 	if !v.takeOver {
 		w, err := v.files(nil, namespace).World(&source.Manifests{})

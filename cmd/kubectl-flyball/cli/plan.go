@@ -118,7 +118,7 @@ func (v *planVerb) options() (plan.Options, error) {
 	return o, err
 }
 
-// keep returns the filter for listed targets.
+// keep returns a function that reports whether the changes of a target are listed.
 func (v *planVerb) keep(w *source.World, args []string, namespace string, from time.Time) (func(workload.Ref, *workload.Object) bool,
 	error) {
 	selector, err := labels.Parse(v.selector)
@@ -150,7 +150,7 @@ func (v *planVerb) keep(w *source.World, args []string, namespace string, from t
 	}, nil
 }
 
-// plan returns the plan, or the difference that an edit makes.
+// plan returns the plan of the world. With an edit it returns the difference that the edit makes to the plan.
 func (v *planVerb) plan(ctx context.Context, w *source.World, edit *source.Manifests, o plan.Options) (*plan.Plan, error) {
 	if !edit.Edits() {
 		return plan.Make(ctx, w, o)

@@ -68,7 +68,7 @@ func (v *reportVerb) run(ctx context.Context) error {
 	return v.print(found)
 }
 
-// rateFlags are the flags for the worth of savings.
+// rateFlags are the flags with the price and the CO2 of saved resources.
 type rateFlags struct{ price, co2 string }
 
 func (f *rateFlags) addRates(cmd *cobra.Command) {
@@ -85,7 +85,7 @@ func (f *rateFlags) rates() (worth.Rates, error) {
 	return rates, nil
 }
 
-// freezesFor is the time for which a report lists freezes.
+// freezesFor is the length of the time whose freezes a report lists.
 const freezesFor = 90 * 24 * time.Hour
 
 func (v *reportVerb) options() (page.Options, error) {

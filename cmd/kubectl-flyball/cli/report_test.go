@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReportAsPage checks that -o html writes a page and nothing else, with the targets and the zone that was asked for.
+// TestReportAsPage checks that -o html writes only a page, with the targets and in the time zone of the flag.
 func TestReportAsPage(t *testing.T) {
 	got := outcome(t, "", append([]string{"report", "--for=24h", "-o=html", "--time-zone=America/New_York"}, strings.Fields(demo)...)...)
 	if !strings.HasPrefix(got, "exit code 0\n--- standard output\n<!doctype html>\n") || !strings.HasSuffix(got, "</html>\n") {

@@ -27,7 +27,8 @@ const failsUndecided = "fails-undecided"
 // moreFormats is the annotation of verbs with an output format of their own.
 const moreFormats = "more-formats"
 
-// exit is an error with an exit code. Without a cause nothing is printed, because the answer is complete.
+// exit is an error with an exit code. If it has no cause, the answer is already printed completely, so no error is
+// printed.
 type exit struct {
 	code  int
 	cause error
@@ -103,7 +104,7 @@ func New(env Env) *cobra.Command {
 	root.SetErr(env.ErrOut)
 	flags := root.PersistentFlags()
 	s.config.AddFlags(flags)
-	flags.Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // the same help on every machine
+	flags.Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // so that the help is the same on every machine
 	flags.StringVarP(&s.output, "output", "o", string(report.Table), "Output format: table, wide, json, yaml or name")
 	flags.StringVar(&s.zoneName, "time-zone", "", "IANA time zone in which local times are read and instants shown (default: this machine's)")
 	flags.StringVar(&s.flyballNamespace, "flyball-namespace", source.DefaultNamespace, "Namespace in which Flyball runs")

@@ -33,13 +33,14 @@ type session struct {
 	zone   *time.Location
 	// namespaceErr is the reason why the namespace could not be determined.
 	namespaceErr error
-	// readsAsCaller makes reads use the caller's own identity, because --as then only names the user in question.
+	// readsAsCaller makes reads use the caller's own identity. It is set for verbs in which --as names only the user whose
+	// rights are asked about.
 	readsAsCaller bool
 	// noted is the last printed note about missing rights.
 	noted string
 }
 
-// complete checks the shared flags. own is an additional output format of the verb.
+// complete checks the shared flags. The parameter own is an additional output format of the verb.
 func (s *session) complete(own string) error {
 	var err error
 	if s.format, err = report.ParseFormat(s.output); err != nil && (own == "" || s.output != own) {
@@ -57,7 +58,8 @@ func (s *session) print(finding report.Finding) error {
 	return report.Print(s.Out, finding, s.format, s.Color && !s.noColor)
 }
 
-// printManifests prints YAML with comments, as the finding formats it for people, unless another format is requested.
+// printManifests prints the finding's YAML for people, which has comments. It uses another format only if the user asks
+// for another format.
 func (s *session) printManifests(finding report.Finding) error {
 	if s.format == report.YAML {
 		return report.Print(s.Out, finding, report.Table, false)
@@ -65,7 +67,8 @@ func (s *session) printManifests(finding report.Finding) error {
 	return s.print(finding)
 }
 
-// answer returns the error that ends a verb after printing: an exit code if the finding has a problem.
+// answer returns the error that ends a verb after printing. It returns the error of printing, if any, then an exit code
+// if the finding has a problem.
 func answer(printed error, ill bool, code int) error {
 	if printed != nil || !ill {
 		return printed
@@ -85,8 +88,8 @@ func (s *session) within() string {
 	return s.namespace()
 }
 
-// namespace returns the namespace from -n or the kubeconfig's context. Offline it needs no kubeconfig; otherwise its error is returned by
-// cluster.
+// namespace returns the namespace of -n or of the kubeconfig's context. Offline it needs no kubeconfig. Otherwise an
+// unreadable kubeconfig is an error, which the method cluster returns later.
 func (s *session) namespace() string {
 	ns, _, err := s.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -115,7 +118,7 @@ func (s *session) at(flag, text string) (time.Time, error) {
 	return t, nil
 }
 
-// between parses the values of --from, to the second, and --for.
+// between parses the values of --from and --for. The beginning is truncated to the second.
 func (s *session) between(from, span string) (begin, end time.Time, err error) {
 	if begin, err = s.at("from", from); err != nil {
 		return begin, end, err
@@ -132,7 +135,7 @@ func (s *session) files(paths []string, namespace string) source.Files {
 	return source.Files{Paths: paths, Stdin: s.In, Namespace: namespace, FlyballNamespace: s.flyballNamespace, Now: s.Now()}
 }
 
-// load reads the world of a query, from files if offline, and prints a note about missing rights.
+// load reads the world of a query and prints a note about missing rights. If the session is offline, it reads files.
 func (s *session) load(ctx context.Context, q source.Query, files []string) (*source.World, error) {
 	w, err := s.read(ctx, q, files)
 	if err == nil {
@@ -141,7 +144,7 @@ func (s *session) load(ctx context.Context, q source.Query, files []string) (*so
 	return w, err
 }
 
-// noteMissing prints a note about missing rights, once.
+// noteMissing prints a note about missing rights. It prints the same note only once.
 func (s *session) noteMissing(unseen source.MissingRights) {
 	if text := unseen.Note(); text != "" && text != s.noted {
 		s.noted = text
@@ -149,7 +152,7 @@ func (s *session) noteMissing(unseen source.MissingRights) {
 	}
 }
 
-// read reads the world of a query, from files if offline.
+// read reads the world of a query. If the session is offline, it reads files.
 func (s *session) read(ctx context.Context, q source.Query, files []string) (*source.World, error) {
 	if s.offline {
 		if len(files) == 0 {
@@ -173,7 +176,7 @@ func (s *session) read(ctx context.Context, q source.Query, files []string) (*so
 	return cluster.Load(ctx, q)
 }
 
-// cluster returns the cluster of the connection flags.
+// cluster returns a reader of the cluster that the connection flags name.
 func (s *session) cluster() (source.Cluster, error) {
 	if s.namespaceErr != nil {
 		return source.Cluster{}, s.namespaceErr
@@ -200,7 +203,7 @@ func (s *session) cluster() (source.Cluster, error) {
 	return source.Cluster{Client: client, Mapper: mapper, Metadata: objects, FlyballNamespace: s.flyballNamespace}, nil
 }
 
-// These are the requests per second of a verb, and their burst.
+// requestsPerSecond and requestBurst limit the requests of a verb to the API server.
 const requestsPerSecond, requestBurst = 50, 300
 
 func (s *session) restConfig() (*rest.Config, error) {

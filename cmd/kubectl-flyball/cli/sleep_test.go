@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSleepNamesTheNamespaceThatKeepsAwake: an object may not be kept awake itself, and its namespace be.
+// TestSleepNamesTheNamespaceThatKeepsAwake checks the note of the verb sleep for an object that stays awake because its
+// namespace is kept awake.
 func TestSleepNamesTheNamespaceThatKeepsAwake(t *testing.T) {
 	const world = `
 apiVersion: v1

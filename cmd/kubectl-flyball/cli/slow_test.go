@@ -10,7 +10,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 )
 
-// TestNowIsNotThePast: however long it takes to read the cluster, now is no instant of the past, of which everything is hypothetical.
+// TestNowIsNotThePast checks that a slow read of the cluster does not turn now into an instant of the past. An answer
+// about the past would be marked as hypothetical.
 func TestNowIsNotThePast(t *testing.T) {
 	for _, args := range [][]string{{"explain", "deployment/web"}, {"explain", "schedule/office-hours"}, {"plan", "--for", "1d"}} {
 		var out bytes.Buffer

@@ -25,7 +25,7 @@ type statusVerb struct {
 	selector string
 	when     string
 	watch    bool
-	// judged has the number of judged objects by freeze. It is counted once, also with --watch.
+	// judged is the number of objects that each freeze judges. It is counted only once, also with --watch.
 	judged map[workload.Policy]int32
 }
 
@@ -78,7 +78,7 @@ func (v *statusVerb) run(ctx context.Context) error {
 	}
 }
 
-// look returns the list as printed text.
+// look reads the world and returns the list as printed text.
 func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte, error) {
 	at, err := v.at("at", v.when)
 	if err != nil {
@@ -118,5 +118,6 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	return out.Bytes(), err
 }
 
-// last reports whether the list is printed only once. Otherwise notes would be repeated.
+// last reports whether the list is printed only once. With --watch it is false, and the notes are left out, because each
+// list would repeat them.
 func (v *statusVerb) last() bool { return !v.watch }

@@ -20,7 +20,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// checkpoint writes what a Tortoise keeps of a workload that was used from 8 to 18 for some days, as a manifest.
+// checkpoint writes a manifest of a UsageCheckpoint. A Tortoise has learnt it from a workload that was used from 8 to
+// 18 o'clock for some days.
 func checkpoint(t *testing.T, profile v1alpha1.TortoiseProfile, ref workload.Ref, from time.Time, days int) string {
 	t.Helper()
 	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Profile: profile})
@@ -54,7 +55,7 @@ func checkpoint(t *testing.T, profile v1alpha1.TortoiseProfile, ref workload.Ref
 	return file
 }
 
-// TestSuggestFromACheckpoint: without files and Prometheus the history is what a Tortoise has learnt.
+// TestSuggestFromACheckpoint checks that without files and Prometheus, the usage learnt by a Tortoise is the history.
 func TestSuggestFromACheckpoint(t *testing.T) {
 	web := workload.Ref{Namespace: "shop", Name: "web"}
 	web.Group, web.Kind = "apps", "Deployment"
@@ -79,7 +80,7 @@ func TestSuggestFromACheckpoint(t *testing.T) {
 	}
 }
 
-// TestSuggestionsApplyAsTheyAre: what is printed compiles as a policy.
+// TestSuggestionsApplyAsTheyAre checks that the printed suggestions compile as policies without any change.
 func TestSuggestionsApplyAsTheyAre(t *testing.T) {
 	manifest := func(kind string, into any) {
 		t.Helper()

@@ -28,7 +28,7 @@ func newTargets(s *session) *cobra.Command {
 func newPause(s *session) *cobra.Command  { return pause.New(s.pausing()) }
 func newResume(s *session) *cobra.Command { return pause.NewResume(s.pausing()) }
 
-// pausing returns the input of the verbs of package pause.
+// pausing returns the environment of the verbs of package pause.
 func (s *session) pausing() pause.Env {
 	return pause.Env{
 		Namespace: s.namespace, Offline: &s.offline, Cluster: s.cluster, Complete: s.completePolicies, Manager: fieldManager,

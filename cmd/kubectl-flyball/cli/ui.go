@@ -58,7 +58,7 @@ func (v *uiVerb) run(ctx context.Context) error {
 		return v.read(ctx, source.Query{Namespace: namespace}, v.paths)
 	}
 	if _, err := v.load(ctx, source.Query{Namespace: namespace}, v.paths); err != nil {
-		return err // before a browser opens
+		return err // a faulty world is an error before a browser opens
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(v.port))))
 	if err != nil {
@@ -83,7 +83,8 @@ func (v *uiVerb) run(ctx context.Context) error {
 	return server.Serve(ctx, l)
 }
 
-// openBrowser opens an address by a file that only this user can read: every user of the machine can read the arguments of a process.
+// openBrowser opens an address in a browser. It passes the address in a file that only this user can read, because
+// every user of the machine can read the arguments of a process.
 func openBrowser(ctx context.Context, address string) (done func(), err error) {
 	file, err := os.CreateTemp("", "flyball-*.html")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
-// user returns the asking user: the user of the connection, --as included, according to the cluster. Offline it is the user of --as and
-// --as-group.
+// user returns the user whose permissions are in question. With a cluster this is the user of the connection, as the
+// cluster reports it, including --as. Offline it is the user of --as and --as-group.
 func (s *session) user(ctx context.Context) (freezecheck.User, error) {
 	if s.offline {
 		u := freezecheck.User{Name: *s.config.Impersonate}

@@ -17,7 +17,8 @@ func newDoctor(s *session) *cobra.Command {
 	return cmd
 }
 
-// checkup returns the input of package doctor. Missing rights are one of its checks, so they are not reported twice.
+// checkup returns the environment of package doctor. Its load prints no note about missing rights, because one of the
+// checks reports them.
 func (s *session) checkup() doctor.Env {
 	return doctor.Env{
 		Now: s.Now, Offline: &s.offline, All: &s.all, FlyballNamespace: &s.flyballNamespace, Namespace: s.namespace, Config: s.restConfig,

@@ -127,8 +127,8 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	return v.await(ctx, cluster, w, places, effect)
 }
 
-// blindly sets the annotation without showing its effect if the rights to read the world are missing, as kubectl annotate would. It
-// returns any other error.
+// blindly sets the annotation without showing its effect, as kubectl annotate would. It does so if fault says that the
+// rights to read the world are missing, and returns any other fault.
 func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string, until time.Time, fault error) error {
 	missing := source.MissingRights(nil)
 	if !errors.As(fault, &missing) || v.dryRun || v.wait || v.selector != "" {
@@ -153,7 +153,8 @@ func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string,
 	return v.print(wake.Blind(places, until, v.reason, v.zone))
 }
 
-// await waits until all objects are ready. A person first sees the changes, and then each object when it is ready.
+// await waits until all objects are ready. For a person it first prints the changes, and then each object when it is
+// ready.
 func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.World, places []wake.Place, effect *wake.Effect) error {
 	people := v.format == report.Table || v.format == report.Wide
 	if people {
@@ -174,7 +175,8 @@ func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.
 	return errors.Join(v.print(effect), err)
 }
 
-// end returns the end of the time awake. Zero means no longer kept awake.
+// end returns the instant until which the objects are kept awake. The zero time means that they are no longer kept
+// awake.
 func (v *wakeVerb) end() (time.Time, error) {
 	if v.asleep {
 		return time.Time{}, nil

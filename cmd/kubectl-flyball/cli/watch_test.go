@@ -22,7 +22,8 @@ func (l lists) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestStatusWatches checks that status --watch prints the list again when it has changed, and only then, until it is stopped.
+// TestStatusWatches checks that status --watch prints the list again only when the list has changed, until the verb is
+// stopped.
 func TestStatusWatches(t *testing.T) {
 	const nights = `
 apiVersion: flyball.dev/v1alpha1
@@ -42,7 +43,7 @@ spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {l
 		if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(next, file); err != nil { // a list is never of half a file
+		if err := os.Rename(next, file); err != nil { // renaming keeps the verb from reading a half-written file
 			t.Fatal(err)
 		}
 	}
