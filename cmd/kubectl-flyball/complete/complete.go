@@ -27,19 +27,20 @@ var Actions = []string{"create", "delete", "rollout", "scale"}
 // within is the longest time for which a shell waits for suggestions.
 const within = 5 * time.Second
 
-// Session is the command line with completed flags. Its functions are called once a shell asks.
+// Session is the command line whose flags are completed. Its functions are called only when a shell asks for
+// suggestions.
 type Session struct {
 	// Ready reads the flags given so far.
 	Ready func() error
-	// Load reads a world, from files if the session is offline.
+	// Load reads a world. If the session is offline, it reads files.
 	Load func(ctx context.Context, q source.Query, files []string) (*source.World, error)
-	// Cluster returns the reader of the cluster; nil: the session is offline.
+	// Cluster returns the reader of the cluster, or nil if the session is offline.
 	Cluster func() *source.Cluster
 	// Namespace returns the namespace of -n or of the context.
 	Namespace func() string
 	// Kubeconfig reads the kubeconfig.
 	Kubeconfig func() (clientcmdapi.Config, error)
-	// OwnFormat is the annotation of a verb with a format of its own.
+	// OwnFormat is the annotation of verbs with an additional output format. The annotation's value is this format.
 	OwnFormat string
 }
 
@@ -63,8 +64,8 @@ func (s Session) values() map[string]func(cmd *cobra.Command) []string {
 	}
 }
 
-// Flags adds completion to the flags of a command and of all its subcommands. A flag of several values takes them with
-// commas between.
+// Flags adds completion to the flags of a command and of all its subcommands. A flag with several values expects commas
+// between the values.
 func (s Session) Flags(cmd *cobra.Command) {
 	values := s.values()
 	suggest := func(f *pflag.Flag) {
@@ -88,18 +89,18 @@ func (s Session) Flags(cmd *cobra.Command) {
 	}
 }
 
-// beginning returns the names with the typed prefix.
+// beginning returns the names that begin with the typed text.
 func beginning(names []string, typed string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(v string) bool { return !strings.HasPrefix(v, typed) })
 }
 
-// List completes the last name of a list with commas between.
+// List completes the last name of a comma-separated list.
 func List(names []string, typed string) []string {
 	end := strings.LastIndex(typed, ",") + 1
 	return Prefixed(typed[:end], beginning(names, typed[end:]))
 }
 
-// Prefixed returns the names with a prefix each. It edits the given list.
+// Prefixed puts a prefix before each name. It changes the given slice.
 func Prefixed(prefix string, names []string) []string {
 	for i := range names {
 		names[i] = prefix + names[i]
@@ -124,7 +125,8 @@ func (s Session) kubeconfig() clientcmdapi.Config {
 	return config
 }
 
-// Namespaces returns those of the cluster, or of the files.
+// Namespaces returns the names of the cluster's namespaces. If the session is offline, it returns the namespaces of the
+// files.
 func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
 	if s.Ready() != nil {
 		return nil
@@ -148,7 +150,7 @@ func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
 	return slices.Compact(names)
 }
 
-// policies reads the policies of a command line; nil if they cannot be read.
+// policies reads a world with the policies of a command line. It returns nil if the policies cannot be read.
 func (s Session) policies(cmd *cobra.Command) *source.World {
 	if s.Ready() != nil {
 		return nil
@@ -179,7 +181,8 @@ func (s Session) freezes(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// zoneTables are the files in which systems list their time zones, a line each: country, place, name.
+// zoneTables are the files in which operating systems list their time zones. Each line has a country, a place and the
+// name of the zone.
 var zoneTables = []string{"/usr/share/zoneinfo/zone1970.tab", "/usr/share/zoneinfo/zone.tab", "/usr/share/lib/zoneinfo/tab/zone_sun.tab"}
 
 // zoneNames returns the names of the machine's time zones.

@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// Objects suggests KIND/ and, after the slash, names: of targets, and of the objects that more returns as KIND/NAME.
+// Objects suggests KIND/ first and, after the slash, names. It suggests targets, and the objects that the function more
+// returns as KIND/NAME.
 func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.World, namespace string) []string) ([]string,
 	cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
@@ -23,7 +24,7 @@ func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.W
 	defer cancel()
 	kind, _, named := strings.Cut(typed, "/")
 	files, _ := cmd.Flags().GetStringSlice("filename")
-	if worlds, err := cmd.Flags().GetStringSlice("world"); err == nil { // can-i has another flag for its world
+	if worlds, err := cmd.Flags().GetStringSlice("world"); err == nil { // the verb can-i has its world in another flag
 		files = worlds
 	}
 	namespace := s.Namespace()
@@ -72,7 +73,7 @@ func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.W
 	return all, none
 }
 
-// Names suggests the KIND/NAME texts that a function of the world returns.
+// Names suggests the texts KIND/NAME that the function names returns for the world.
 func (s Session) Names(cmd *cobra.Command, names func(w *source.World, namespace string) []string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if s.Ready() != nil {
