@@ -8,13 +8,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// conflict is an object of a GitOps tool that applies fields that Flyball is going to change.
+// conflict is an object of a GitOps tool that applies fields that Flyball is going to change, with the targets of these
+// fields.
 type conflict struct {
 	by workload.Ref
-	// unknown means that the object was not read, so that its settings are not known.
+	// unknown is true if the object of the GitOps tool was not read. Its settings are not known in this case.
 	unknown bool
 	targets []workload.Ref
-	// fields are JSON pointers.
+	// fields are the JSON pointers of the applied fields.
 	fields []string
 }
 
@@ -27,7 +28,8 @@ func (c *conflict) add(target workload.Ref, fields []string) {
 	}
 }
 
-// text returns the finding with its remedy.
+// text returns the finding with its remedy. The parameter why is the reason why objects of GitOps tools were not read,
+// or "".
 func (c *conflict) text(why string) string {
 	slices.SortFunc(c.targets, workload.Ref.Compare)
 	slices.Sort(c.fields)
@@ -47,7 +49,7 @@ func (c *conflict) text(why string) string {
 		c.remedy())
 }
 
-// remedy returns the setting that leaves the fields to Flyball.
+// remedy returns the setting that makes the GitOps tool leave the fields to Flyball.
 func (c *conflict) remedy() string {
 	paths := "[" + strings.Join(c.fields, ", ") + "]"
 	var kinds []string

@@ -49,7 +49,8 @@ func (c *Checkup) Healthy() bool {
 	return !slices.ContainsFunc(c.Checks, func(k Check) bool { return k.State == Problem })
 }
 
-// Add adds a check. With findings it is a problem, otherwise it is OK with the note well.
+// Add adds a check. The check is a problem if it has findings. Without findings it is OK, with the text well as its
+// detail.
 func (c *Checkup) Add(name, well string, findings []string) {
 	if len(findings) > 0 {
 		c.Checks = append(c.Checks, Check{name, Problem, findings})
@@ -63,16 +64,17 @@ func (c *Checkup) Skip(name, why string) {
 	c.Checks = append(c.Checks, Check{name, NotChecked, []string{why}})
 }
 
-// Options describe a world. Live means that a manager works on it, Whole that it has all namespaces.
+// Options describe a world. Live is true if a manager works on the world. Whole is true if the world has all
+// namespaces.
 type Options struct {
 	Live, Whole bool
-	// Now is the instant from which writes are foreseen.
+	// Now is the instant from which Flyball's next writes are simulated.
 	Now time.Time
-	// Tools are the GitOps tools in the cluster, beside those in the world.
+	// Tools holds the objects of GitOps tools in the cluster, in addition to those in the world.
 	Tools GitOps
 }
 
-// Of checks a world.
+// Of checks a world and returns the results.
 func Of(w *source.World, o Options) (*Checkup, error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -100,7 +102,7 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 	findings := slices.Clone(w.Notes)
 	for _, a := range w.Adapters {
 		if slices.Contains(w.Absent, schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}) {
-			continue // the adapter waits for its kind, which is no problem
+			continue // the adapter waits until its kind exists, which is no problem
 		}
 		why := w.Blocked[a.Name]
 		if live && why == "" && len(a.Status.Conditions) == 0 {
@@ -142,8 +144,7 @@ func (c *Checkup) policies(memory *world.Memory, live bool) {
 	c.Add("policies", workload.Count(n, "policy")+", all readable", findings)
 }
 
-// selections reports policies that select nothing. For cluster policies the answer is known only if all namespaces were
-// read.
+// selections reports policies that select nothing. For cluster policies this is known only if all namespaces were read.
 func (c *Checkup) selections(memory *world.Memory, whole bool) {
 	var findings []string
 	memory.Policies(func(p *world.Policy) bool {
@@ -186,14 +187,15 @@ func (c *Checkup) ledgers(memory *world.Memory, unseen source.MissingRights) {
 	c.Add("ledgers", fmt.Sprintf("%s with a ledger, all readable", workload.Count(n, "object")), slices.Compact(findings))
 }
 
-// rivalMarks are prefixes of annotations, each with the tool behind them. All of the tools put workloads to sleep.
+// rivalMarks maps prefixes of annotations to the tools that write these annotations. All of the tools put workloads to
+// sleep.
 var rivalMarks = map[string]string{
 	"downscaler/": "py-kube-downscaler or GoKubeDownscaler", "lightsout.techsupport.mk/": "LightsOut", "kube-green.com/": "kube-green",
 	"kube-green.dev/": "kube-green", "freeze-operator.io/": "kube-freeze-operator",
 }
 
-// rivals reports objects written by other tools. An object with a controller, such as a ReplicaSet, is skipped, because
-// it has copies of the controller's annotations.
+// rivals reports objects that have annotations of other tools. It skips an object with a controller, such as a
+// ReplicaSet, because such an object has copies of its controller's annotations.
 func (c *Checkup) rivals(w *source.World) {
 	var findings []string
 	for _, raw := range w.Objects {
@@ -210,7 +212,7 @@ func (c *Checkup) rivals(w *source.World) {
 	c.Add("rivals", "no object carries the annotations of another scheduler", findings)
 }
 
-// marksOf returns, per tool, the annotations by which the tool is recognised.
+// marksOf returns an object's annotations of other tools, by tool.
 func marksOf(root gjson.Result) map[string][]string {
 	marks := map[string][]string{}
 	root.Get("metadata.annotations").ForEach(func(key, _ gjson.Result) bool {

@@ -30,24 +30,27 @@ var (
 // ApplierKinds are the kinds whose objects say which fields a GitOps tool applies.
 var ApplierKinds = []schema.GroupKind{applicationKind, kustomizationKind, helmReleaseKind}
 
-// GitOps are the objects of ApplierKinds, and the ConfigMaps argocd-cm beside Applications. Why is the reason why they are not known.
+// GitOps holds the objects of GitOps tools. Appliers are the objects of ApplierKinds. Settings are the ConfigMaps
+// argocd-cm in the namespaces of Applications. Why is the reason why the objects are not known.
 type GitOps struct {
 	Appliers, Settings [][]byte
 	Why                string
 }
 
-// lookahead is the span in which policies change a target at least once, if they do at all in an ordinary week.
+// lookahead is the length of the simulation of Flyball's writes. A target that policies change in an ordinary week
+// changes at least once in this time.
 const lookahead = 8 * 24 * time.Hour
 
 // applied is an object that a GitOps tool applies.
 type applied struct {
 	ref  workload.Ref
 	root gjson.Result
-	// by is the object of the tool. The namespace of an Application may be unknown.
+	// by is the object of the GitOps tool. If it is an Application, its namespace may be unknown.
 	by workload.Ref
 }
 
-// gitops reports targets whose fields a GitOps tool applies again although Flyball is going to change them.
+// gitops reports targets whose fields are applied again and again by a GitOps tool although Flyball is going to change
+// them.
 func (c *Checkup) gitops(memory *world.Memory, tools GitOps, now time.Time) error {
 	objects := map[workload.Ref]applied{}
 	memory.EachObject(func(ref workload.Ref) {
@@ -85,7 +88,8 @@ func (c *Checkup) gitops(memory *world.Memory, tools GitOps, now time.Time) erro
 	return nil
 }
 
-// addConflicts adds the check. Conflicts with objects that are not known are no problem as long as that is not certain.
+// addConflicts adds the check with its conflicts. A conflict with an object whose settings are not known is uncertain,
+// so it does not make the check a problem.
 func (c *Checkup) addConflicts(all []*conflict, why string) {
 	check := Check{Name: "gitops", State: OK}
 	for _, one := range all {
@@ -103,7 +107,8 @@ func (c *Checkup) addConflicts(all []*conflict, why string) {
 	c.Checks = append(c.Checks, check)
 }
 
-// applierOf returns the object of the GitOps tool that applies an object. Copies of marks, as on a ReplicaSet, do not count.
+// applierOf returns the object of the GitOps tool that applies an object. It ignores marks that were copied from
+// another object, as on a ReplicaSet.
 func applierOf(root gjson.Result) (workload.Ref, bool) {
 	mark := func(kind, key string) string {
 		return root.Get("metadata." + kind + "." + gjson.Escape(key)).Str
@@ -131,14 +136,15 @@ func applierOf(root gjson.Result) (workload.Ref, bool) {
 	return ref, true
 }
 
-// isArgo reports whether a field manager is Argo CD.
+// isArgo reports whether the field manager of the given name is Argo CD.
 func isArgo(manager string) bool { return strings.HasPrefix(manager, "argocd-") }
 
 func isManagedBy(root gjson.Result, is func(manager string) bool) bool {
 	return slices.ContainsFunc(root.Get("metadata.managedFields").Array(), func(e gjson.Result) bool { return is(e.Get("manager").Str) })
 }
 
-// declares reports whether the tool applies the field at a pointer, by the managed fields, or by the object that was applied last.
+// declares reports whether the GitOps tool applies the field at a JSON pointer. The managed fields of the object show
+// this, or the object's last applied configuration.
 func (o applied) declares(pointer string) bool {
 	is := map[schema.GroupKind]func(string) bool{
 		applicationKind:   isArgo,
@@ -165,12 +171,13 @@ func at(value gjson.Result, pointer string) gjson.Result {
 	return value
 }
 
-// applier is the object of a GitOps tool as it is in the cluster. settings is the ConfigMap argocd-cm beside an Application.
+// applier is an object of a GitOps tool. root is the object in the cluster. settings is the ConfigMap argocd-cm in the
+// namespace of an Application.
 type applier struct {
 	root, settings gjson.Result
 }
 
-// find returns a function that looks an applier up.
+// find returns a function that looks up an object of a GitOps tool by its reference.
 func (t GitOps) find() func(workload.Ref) (applier, bool) {
 	return func(by workload.Ref) (found applier, ok bool) {
 		for _, raw := range t.Appliers {
@@ -189,7 +196,7 @@ func (t GitOps) find() func(workload.Ref) (applier, bool) {
 	}
 }
 
-// ref returns the reference of the applier with its namespace, if that is known.
+// ref returns the given reference of the applier, with the applier's namespace if the namespace is known.
 func (a applier) ref(by workload.Ref) workload.Ref {
 	if namespace := a.root.Get("metadata.namespace").Str; namespace != "" {
 		by.Namespace = namespace
@@ -197,7 +204,7 @@ func (a applier) ref(by workload.Ref) workload.Ref {
 	return by
 }
 
-// leaves reports whether the tool leaves the fields of an object to Flyball.
+// leaves reports whether the GitOps tool leaves the given fields of an object to Flyball.
 func (a applier) leaves(o applied, pointers []string) bool {
 	spec := a.root.Get("spec")
 	switch o.by.GroupKind {
@@ -212,14 +219,15 @@ func (a applier) leaves(o applied, pointers []string) bool {
 	return false
 }
 
-// respects reports whether Argo CD leaves ignored fields alone when it syncs.
+// respects reports whether Argo CD does not overwrite ignored fields when it syncs.
 func (a applier) respects() bool {
 	return slices.ContainsFunc(a.root.Get("spec.syncPolicy.syncOptions").Array(), func(option gjson.Result) bool {
 		return option.Str == "RespectIgnoreDifferences=true"
 	})
 }
 
-// trusts reports whether Argo CD ignores Flyball's fields of an object, by the Application or for all Applications.
+// trusts reports whether Argo CD ignores all fields of an object that Flyball manages. A rule of the Application can
+// say this, or the settings for all Applications.
 func (a applier) trusts(o applied) bool {
 	isTrusted := func(rule gjson.Result) bool {
 		return slices.ContainsFunc(rule.Get("managedFieldsManagers").Array(), func(m gjson.Result) bool { return m.Str == workload.FieldManager })
@@ -238,7 +246,7 @@ func (a applier) trusts(o applied) bool {
 	return false
 }
 
-// isAppliedOnce reports whether the object itself says that Flux does not apply it again.
+// isAppliedOnce reports whether an annotation or a label of the object keeps Flux from applying the object again.
 func (o applied) isAppliedOnce() bool {
 	for _, from := range []string{"metadata.annotations.", "metadata.labels."} {
 		policy := o.root.Get(from + gjson.Escape(kustomizationKind.Group+"/ssa")).Str
@@ -250,8 +258,8 @@ func (o applied) isAppliedOnce() bool {
 	return false
 }
 
-// areIgnored reports whether each field of an object, or a container of it, is in a rule. paths and target are the keys of a
-// rule's fields and of its selector.
+// areIgnored reports whether the rules ignore every given field of an object, or a field above it. The parameters paths
+// and target are keys of a rule: paths is the key of the rule's fields, and target is the key of the rule's selector.
 func areIgnored(pointers []string, rules gjson.Result, o applied, paths, target string) bool {
 	isIgnored := func(pointer string) bool {
 		return slices.ContainsFunc(rules.Array(), func(rule gjson.Result) bool {
@@ -263,8 +271,9 @@ func areIgnored(pointers []string, rules gjson.Result, o applied, paths, target 
 	return !slices.ContainsFunc(pointers, func(p string) bool { return !isIgnored(p) })
 }
 
-// selects reports whether the selector of a rule has the object: empty parts and * stand for everything, other texts are regular
-// expressions for Flux. Selectors of labels and annotations are taken as not fitting.
+// selects reports whether the selector of a rule selects the object. An empty part of the selector and * match
+// everything, and any other text is a regular expression, as in Flux. A selector with labels or annotations counts as
+// not matching.
 func selects(rule gjson.Result, o applied) bool {
 	for key, value := range map[string]string{"group": o.ref.Group, "kind": o.ref.Kind, "name": o.ref.Name, "namespace": o.ref.Namespace} {
 		pattern := rule.Get(key).Str

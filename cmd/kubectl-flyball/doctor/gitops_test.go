@@ -21,12 +21,13 @@ func fromYAML(t *testing.T, text string) gjson.Result {
 	return gjson.ParseBytes(raw)
 }
 
-// managedBy is the managed fields of a manager with the count.
+// managedBy returns managed fields in which a manager owns the count.
 func managedBy(manager string) string {
 	return `managedFields: [{manager: ` + manager + `, operation: Update, fieldsV1: {"f:spec": {"f:replicas": {}}}}]`
 }
 
-// TestAppliers finds the object of the GitOps tool behind a target, and whether the tool applies its count.
+// TestAppliers checks that doctor finds the object of the GitOps tool behind a target, and whether the tool applies the
+// target's count.
 func TestAppliers(t *testing.T) {
 	application := func(namespace, name string) string {
 		return "Application.argoproj.io/" + strings.TrimPrefix(namespace+"/"+name, "/")
@@ -76,14 +77,14 @@ func TestAppliers(t *testing.T) {
 	}
 }
 
-// TestAppliersThatLeaveFields reads the settings by which a tool leaves the count of a Deployment to Flyball.
+// TestAppliersThatLeaveFields checks the settings by which a GitOps tool leaves the count of a Deployment to Flyball.
 func TestAppliersThatLeaveFields(t *testing.T) {
 	const respects = `syncPolicy: {syncOptions: [CreateNamespace=true, RespectIgnoreDifferences=true]}`
 	for _, tc := range []struct {
 		reason string
 		by     schema.GroupKind
 		spec   string
-		// settings is the ConfigMap argocd-cm, object the metadata of the Deployment.
+		// settings is the ConfigMap argocd-cm. object is the metadata of the Deployment.
 		settings, object string
 		want             bool
 	}{

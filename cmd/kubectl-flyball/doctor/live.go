@@ -21,8 +21,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// expiresSoon is the remaining lifetime of a webhook certificate below which doctor reports a problem. The manager
-// renews certificates much earlier.
+// expiresSoon is a remaining lifetime of a webhook certificate. If less is left, doctor reports a problem, because the
+// manager renews certificates much earlier.
 const expiresSoon = 24 * time.Hour
 
 // Live checks the running cluster: the manager and the webhook. It writes nothing.

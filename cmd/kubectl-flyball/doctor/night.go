@@ -19,9 +19,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// The checks of this file and of webhooks.go are for the first night and the morning after: obstacles that are seen only then.
+// The checks of this file and of webhooks.go find obstacles that would otherwise be seen only in the first night or on
+// the morning after.
 
-// sleepers are the targets of schedules, each with the first of its schedules.
+// sleepers maps each target of schedules to its first schedule.
 type sleepers map[workload.Ref]workload.Policy
 
 func sleepersOf(memory *world.Memory) sleepers {
@@ -39,7 +40,7 @@ func sleepersOf(memory *world.Memory) sleepers {
 	return all
 }
 
-// refs returns the targets in order.
+// refs returns the targets, sorted.
 func (s sleepers) refs() []workload.Ref {
 	all := make([]workload.Ref, 0, len(s))
 	for ref := range s {
@@ -49,7 +50,7 @@ func (s sleepers) refs() []workload.Ref {
 	return all
 }
 
-// firstNight checks what a world tells about the first night.
+// firstNight adds the checks for the first night that need only the world.
 func (c *Checkup) firstNight(w *source.World, memory *world.Memory) {
 	c.autoscalers(w, memory)
 	c.orders(w, memory)
@@ -65,7 +66,7 @@ func (c *Checkup) autoscalers(w *source.World, memory *world.Memory) {
 		}
 		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{Amounts: true})
 		if len(errs) > 0 {
-			continue // the check of adapters names it
+			continue // the check of adapters reports this fault
 		}
 		memory.EachObject(func(ref workload.Ref) {
 			if ref.GroupKind != compiled.GroupKind() {
@@ -94,7 +95,8 @@ func (c *Checkup) autoscalers(w *source.World, memory *world.Memory) {
 	c.Add("autoscalers", "those of sleeping targets read their metrics", findings)
 }
 
-// orders reports waves that wait for objects of kinds without ready predicates. A kind without replicas has nothing to wait for.
+// orders reports waves that wait for objects of kinds whose adapter has no ready predicates. It leaves out kinds
+// without replicas, because there is nothing to wait for.
 func (c *Checkup) orders(w *source.World, memory *world.Memory) {
 	unready := map[schema.GroupKind]string{}
 	for _, a := range w.Adapters {
@@ -131,8 +133,8 @@ func among(rows []policy.Kind, p *world.Policy) bool {
 // nodeGroups are the API groups of node pools.
 var nodeGroups = []string{"cluster.x-k8s.io", "karpenter.sh"}
 
-// budgets reports PodDisruptionBudgets that keep nodes of a sleeping pool. Scaling a workload down evicts no pod, so budgets hold up
-// nothing else. A budget of pods that sleep themselves is no obstacle.
+// budgets reports PodDisruptionBudgets that keep nodes of a sleeping node pool. Nothing else of Flyball is held up by
+// budgets, because scaling a workload down evicts no pod. A budget whose pods sleep themselves is no obstacle.
 func (c *Checkup) budgets(all []policyv1.PodDisruptionBudget, memory *world.Memory, asleep sleepers) {
 	at := slices.IndexFunc(asleep.refs(), func(ref workload.Ref) bool { return slices.Contains(nodeGroups, ref.Group) })
 	if at < 0 {
@@ -158,7 +160,7 @@ func (c *Checkup) budgets(all []policyv1.PodDisruptionBudget, memory *world.Memo
 	c.Add("disruption budgets", "none keeps a node of a sleeping pool", findings)
 }
 
-// behind returns the sleepers of a namespace whose pods a selector selects.
+// behind returns the sleeping targets of a namespace that have pods with the labels of a selector.
 func (s sleepers) behind(memory *world.Memory, namespace string, selector labels.Selector) []workload.Ref {
 	var found []workload.Ref
 	for _, ref := range s.refs() {
@@ -178,7 +180,7 @@ func (s sleepers) behind(memory *world.Memory, namespace string, selector labels
 	return found
 }
 
-// few returns the first texts, and the number of the others.
+// few returns the first texts of a list, and the number of the remaining texts.
 func few(texts []string) string {
 	const shown = 3
 	if len(texts) <= shown {

@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// pools are two workloads, of which one sleeps, and a schedule that may put a node pool to sleep.
+// pools has two workloads, one of which sleeps, and a schedule that may put a node pool to sleep.
 const pools = `
 apiVersion: flyball.dev/v1alpha1
 kind: ClusterSchedule
@@ -45,7 +45,8 @@ func budget(name, app string, allowed, expected int32) policyv1.PodDisruptionBud
 		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, ExpectedPods: expected}}
 }
 
-// TestBudgetsMatterToNodePools checks that only budgets of pods that stay awake are named, and only when a node pool sleeps.
+// TestBudgetsMatterToNodePools checks that doctor reports only budgets of pods that stay awake, and only if a node pool
+// sleeps.
 func TestBudgetsMatterToNodePools(t *testing.T) {
 	all := []policyv1.PodDisruptionBudget{budget("web", "web", 0, 2), budget("queue", "queue", 0, 1), budget("allows", "queue", 1, 2),
 		budget("empty", "gone", 0, 0)}

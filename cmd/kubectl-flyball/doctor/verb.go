@@ -18,23 +18,23 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Env are the inputs from the command. Values behind pointers are set when the flags have been parsed.
+// Env are the inputs from the command. The values behind pointers are valid once the flags are parsed.
 type Env struct {
 	// Now is the clock.
 	Now func() time.Time
-	// Offline means no cluster is used. All means all namespaces are checked.
+	// Offline is true if no cluster is used. All is true if all namespaces are checked.
 	Offline, All *bool
 	// FlyballNamespace is the namespace that Flyball runs in. Namespace returns the namespace to check.
 	FlyballNamespace *string
 	Namespace        func() string
-	// Config and Cluster return the connection to the cluster.
+	// Config returns the configuration of the connection to the cluster. Cluster returns the reader of the cluster.
 	Config  func() (*rest.Config, error)
 	Cluster func() (source.Cluster, error)
-	// Load reads the world from the cluster, or from files if offline.
+	// Load reads the world from the cluster. If the session is offline, it reads files.
 	Load func(ctx context.Context, files []string) (*source.World, error)
 	// Print writes a finding.
 	Print func(report.Finding) error
-	// Ill is the error to return when a problem was found.
+	// Ill is the error of the verb if a check found a problem.
 	Ill error
 }
 
@@ -119,7 +119,7 @@ func (s Env) gitOps(ctx context.Context) (tools GitOps, err error) {
 		seen[ref.Namespace] = true
 		settings, err := configMaps.Namespace(ref.Namespace).Get(ctx, "argocd-cm", metav1.GetOptions{})
 		if err != nil {
-			continue // without it, the setting has to be in each Application
+			continue // if the ConfigMap is unknown, each Application has to have the setting itself
 		}
 		text, err := settings.MarshalJSON()
 		if err != nil {

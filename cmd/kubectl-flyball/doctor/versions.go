@@ -20,7 +20,8 @@ type Versions struct {
 	// ClientAPI is the API version of this build. ServerAPI are the API versions served by the cluster.
 	ClientAPI string   `json:"clientAPI"`
 	ServerAPI []string `json:"serverAPI,omitempty"`
-	// Manager is absent if the version is unknown; ManagerUnknown then has the reason.
+	// Manager is the version of the manager. It is absent if the version is unknown, and ManagerUnknown is then the
+	// reason.
 	Manager        string   `json:"manager,omitempty"`
 	ManagerUnknown string   `json:"managerUnknown,omitempty"`
 	Kubernetes     string   `json:"kubernetes,omitempty"`
@@ -90,7 +91,7 @@ func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace
 	return image, ""
 }
 
-// compare adds a warning for each mismatch.
+// compare adds a warning for each pair of versions that do not fit together.
 func (v *Versions) compare() {
 	switch {
 	case len(v.ServerAPI) == 0:

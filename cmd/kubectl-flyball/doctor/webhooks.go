@@ -17,24 +17,25 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// hook is a webhook of another program that fails closed and is served by a Service.
+// hook is a webhook of another program. It has the failure policy Fail and is served by a Service.
 type hook struct {
-	// name is for messages.
+	// name is the webhook's name in messages.
 	name               string
 	rules              []admissionregistrationv1.RuleWithOperations
 	namespaces, labels labels.Selector
-	// conditional is true if matchConditions narrow the rules.
+	// conditional is true if the webhook has matchConditions, so that it may not get every request that fits its rules.
 	conditional        bool
 	namespace, service string
 }
 
-// backend is the state of a Service: whether it has a ready endpoint, and the selector of its pods; nil: none.
+// backend is the state of a Service. ready is true if the Service has a ready endpoint. selector is the selector of its
+// pods, or nil if it has none.
 type backend struct {
 	ready    bool
 	selector map[string]string
 }
 
-// FirstNight checks what else in the cluster is in the way of the first night.
+// FirstNight adds the checks for the first night that need the cluster: other webhooks and disruption budgets.
 func (c *Checkup) FirstNight(ctx context.Context, clients kubernetes.Interface, w *source.World) error {
 	memory, err := w.Memory()
 	if err != nil {
@@ -50,8 +51,8 @@ func (c *Checkup) FirstNight(ctx context.Context, clients kubernetes.Interface, 
 	return nil
 }
 
-// webhooks checks that no webhook of another program refuses Flyball's writes or the pods of the morning, because its backend is away or
-// sleeps itself.
+// webhooks checks that no webhook of another program refuses Flyball's writes, or the new pods of the morning. A
+// webhook that fails closed refuses them if its backend is missing or sleeps itself.
 func (c *Checkup) webhooks(ctx context.Context, clients kubernetes.Interface, w *source.World, memory *world.Memory) {
 	const name = "other webhooks"
 	hooks, err := closedHooks(ctx, clients)
@@ -77,7 +78,7 @@ func (c *Checkup) webhooks(ctx context.Context, clients kubernetes.Interface, w 
 	c.Add(name, workload.Count(len(hooks), "webhook")+" of other programs that fail closed, none in the way", findings)
 }
 
-// closedHooks returns the webhooks of other programs that fail closed and are served by a Service.
+// closedHooks returns the webhooks of other programs that have the failure policy Fail and are served by a Service.
 func closedHooks(ctx context.Context, clients kubernetes.Interface) (hooks []hook, err error) {
 	others := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name!=flyball"}
 	validating, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, others)
@@ -111,13 +112,13 @@ func addHook(hooks []hook, m admissionregistrationv1.MutatingWebhook, in string)
 	namespaces, err := selectorOf(m.NamespaceSelector)
 	objects, fault := selectorOf(m.ObjectSelector)
 	if err != nil || fault != nil {
-		return hooks // the API server accepts none
+		return hooks // an invalid selector cannot occur, because the API server refuses it
 	}
 	return append(hooks, hook{name: fmt.Sprintf("webhook %s of %s", m.Name, in), rules: m.Rules, namespaces: namespaces, labels: objects,
 		conditional: len(m.MatchConditions) > 0, namespace: service.Namespace, service: service.Name})
 }
 
-// selectorOf returns a selector; an absent one selects everything.
+// selectorOf returns the selector of a LabelSelector. An absent LabelSelector selects everything.
 func selectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
 	if s == nil {
 		return labels.Everything(), nil
@@ -125,7 +126,7 @@ func selectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(s)
 }
 
-// backendOf reads the Service of a webhook. A missing Service has no endpoint.
+// backendOf reads the Service of a webhook. A missing Service counts as a Service without a ready endpoint.
 func backendOf(ctx context.Context, clients kubernetes.Interface, h hook) (b backend, err error) {
 	service, err := clients.CoreV1().Services(h.namespace).Get(ctx, h.service, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -148,7 +149,7 @@ func backendOf(ctx context.Context, clients kubernetes.Interface, h hook) (b bac
 	return b, nil
 }
 
-// refused returns the sleeping targets, and the new pods, that need the webhook.
+// refused returns the sleeping targets whose writes go through the webhook, and the namespaces whose new pods do so.
 func (h *hook) refused(w *source.World, memory *world.Memory, asleep sleepers) []string {
 	var targets, pods []string
 	for _, ref := range asleep.refs() {
@@ -186,7 +187,8 @@ func pairs(all workload.Pairs) labels.Set {
 	return set
 }
 
-// covers reports whether a rule of the webhook has an operation on a resource, such as deployments or deployments/scale.
+// covers reports whether a rule of the webhook includes an operation on a resource, such as deployments or
+// deployments/scale.
 func (h *hook) covers(group, resource string, op admissionregistrationv1.OperationType) bool {
 	name, sub, _ := strings.Cut(resource, "/")
 	return slices.ContainsFunc(h.rules, func(r admissionregistrationv1.RuleWithOperations) bool {
@@ -202,7 +204,7 @@ func (h *hook) covers(group, resource string, op admissionregistrationv1.Operati
 	})
 }
 
-// sleeping returns the targets whose pods are behind the Service, each with its schedule.
+// sleeping returns the sleeping targets whose pods serve the Service, each with its schedule.
 func (b backend) sleeping(memory *world.Memory, asleep sleepers, namespace string) []string {
 	if len(b.selector) == 0 {
 		return nil
@@ -214,7 +216,7 @@ func (b backend) sleeping(memory *world.Memory, asleep sleepers, namespace strin
 	return found
 }
 
-// findings returns what happens if the backend is away or sleeps.
+// findings returns texts that say what happens if the backend is not ready or sleeps.
 func (h *hook) findings(b backend, refused, sleeping []string) []string {
 	then := "the API server refuses changes of " + few(refused)
 	if h.conditional {

@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// guarded is a world in which a schedule puts three of four workloads to sleep, the backend of a webhook among them.
+// guarded is a world in which a schedule puts three of four workloads to sleep. One of the three is the backend of a
+// webhook.
 const guarded = `
 apiVersion: flyball.dev/v1alpha1
 kind: Schedule
@@ -48,7 +49,7 @@ func rule(group, resource string, op admissionregistrationv1.OperationType) admi
 		Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}}}
 }
 
-// TestWebhooksInTheWay checks which webhooks that fail closed are in the way of the night, and the consequence that is named.
+// TestWebhooksInTheWay checks which webhooks doctor reports as obstacles of the night, and the reported consequences.
 func TestWebhooksInTheWay(t *testing.T) {
 	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(guarded), Namespace: "shop",
 		FlyballNamespace: source.DefaultNamespace}.Load()
