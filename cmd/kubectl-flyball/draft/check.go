@@ -19,10 +19,10 @@ type Check struct {
 	Adapter      string                `json:"adapter"`
 	Capabilities []v1alpha1.Capability `json:"capabilities"`
 	Paths        []string              `json:"paths"`
-	// Served says how the API server serves the kind. It is absent offline.
+	// Served says at which version, or why not, the API server serves the kind. It is absent offline.
 	Served   string   `json:"served,omitempty"`
 	Problems []string `json:"problems,omitempty"`
-	// Unknown are paths outside the schema.
+	// Unknown are the paths that the kind's schema leaves open, so that they cannot be checked.
 	Unknown []string `json:"unknown,omitempty"`
 	Offline bool     `json:"offline,omitempty"`
 }
@@ -54,7 +54,7 @@ func (c *Check) Text(w *report.Writer) {
 	}
 }
 
-// CheckOf returns the result of the checks without a cluster.
+// CheckOf returns the result of the checks that need no cluster.
 func CheckOf(compiled *adapter.Adapter, offline bool) *Check {
 	c := &Check{Adapter: compiled.Name(), Capabilities: compiled.Capabilities(), Offline: offline}
 	for _, use := range compiled.Uses() {
@@ -63,7 +63,7 @@ func CheckOf(compiled *adapter.Adapter, offline bool) *Check {
 	return c
 }
 
-// Live adds the checks against a cluster. They are the manager's own checks.
+// Live adds the checks that need a cluster. The manager makes the same checks.
 func (c *Check) Live(ctx context.Context, config *rest.Config, compiled *adapter.Adapter) error {
 	inspector, err := inspect.New(config)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Check) Live(ctx context.Context, config *rest.Config, compiled *adapter
 	return nil
 }
 
-// Rights are the manager's rules for an adapter.
+// Rights are the RBAC rules that the manager needs for an adapter.
 type Rights struct {
 	Name  string              `json:"name"`
 	Rules []rbacv1.PolicyRule `json:"rules"`
@@ -129,7 +129,7 @@ func (r Rights) Text(w *report.Writer) {
 	w.Block(inspect.RulesYAML(r.Rules))
 }
 
-// RightsOf returns the manager's rules for an adapter.
+// RightsOf returns the RBAC rules that the manager needs for an adapter.
 func RightsOf(compiled *adapter.Adapter) Rights {
 	r := Rights{Name: "flyball-adapter-" + compiled.Name()}
 	for _, rule := range inspect.RulesOf(compiled, inspect.Served{GVR: schema.ParseGroupResource(compiled.Name()).WithVersion("")}) {

@@ -26,7 +26,7 @@ type Draft struct {
 	Adapter *v1alpha1.Adapter
 	// Guesses explain the guesses. Missing lists the parts that were not found.
 	Guesses, Missing []string
-	// Unused are fields of the schema with the type of a lever that the draft does not use.
+	// Unused are fields of the schema that the draft does not use although their type is that of a lever.
 	Unused []string
 
 	compiled *adapter.Adapter
@@ -86,7 +86,8 @@ func (d *drafting) guess(format string, args ...any) {
 	d.Guesses = append(d.Guesses, fmt.Sprintf(format, args...))
 }
 
-// at returns the schema of a path such as .spec.replicas. The result does not exist if the schema has no such field.
+// at returns the schema of the field at a path such as .spec.replicas. If the schema has no such field, Exists of the
+// result is false.
 func (d *drafting) at(path string) gjson.Result {
 	s := d.schema
 	for _, name := range strings.Split(strings.TrimPrefix(path, "."), ".") {
@@ -100,7 +101,7 @@ func (d *drafting) is(path, kind string) bool { return d.at(path).Get("type").St
 // countNames are common names of replica counts.
 var countNames = []string{"replicas", "instances", "numberOfInstances", "nodeCount", "workers", "size", "count"}
 
-// counts finds the count of the kind, or the counts of its parts.
+// counts finds the replica count of the kind, or the counts of its parts.
 func (d *drafting) counts() {
 	if path := d.version.Get("subresources.scale.specReplicasPath").Str; path != "" && d.is(path, "integer") {
 		d.guess("scale: %s, which the scale subresource names", path)
@@ -146,7 +147,7 @@ func (d *drafting) addCount(name, path string) {
 	d.Adapter.Spec.Scale = append(d.Adapter.Spec.Scale, c)
 }
 
-// lists finds lists of named parts with counts.
+// lists finds lists of named parts that have a count each.
 func (d *drafting) lists() {
 	d.at(".spec").Get("properties").ForEach(func(key, list gjson.Result) bool {
 		element := list.Get("items.properties")
@@ -279,7 +280,7 @@ func (d *drafting) resources() {
 	d.Adapter.Spec.Resources = append(d.Adapter.Spec.Resources, c)
 }
 
-// ready finds the fields by which an object counts as settled.
+// ready finds the status fields that show whether an object has settled.
 func (d *drafting) ready() {
 	if d.is(".status.observedGeneration", "integer") {
 		d.Adapter.Spec.Ready = append(d.Adapter.Spec.Ready, v1alpha1.ReadyPredicate{Predicate: v1alpha1.Predicate{

@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestDraftFindsRequestsBySchema drafts requests for a kind with .spec.resources, and none for a kind with a pod
-// template.
+// TestDraftFindsRequestsBySchema checks that a draft has requests for a kind with .spec.resources, and no requests for
+// a kind with a pod template.
 func TestDraftFindsRequestsBySchema(t *testing.T) {
 	const (
 		resources = `"resources":{"type":"object","properties":{"requests":{"type":"object"},"limits":{"type":"object"}}}`
@@ -67,8 +67,8 @@ const ferries = `{"kind":"CustomResourceDefinition","metadata":{"name":"ferries.
 	"lanterns":{"type":"object","properties":{"lit":{"type":"boolean"}}},
 	"template":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}]}}`
 
-// TestDraftListsUnrecognizedLevers uses the levers that the draft recognizes, and lists the remaining numbers and
-// switches as unused.
+// TestDraftListsUnrecognizedLevers checks that a draft uses the levers that it recognizes, and lists the other numbers
+// and switches as unused.
 func TestDraftListsUnrecognizedLevers(t *testing.T) {
 	d, err := Of([]byte(ferries))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 const firstCount = 3
 
 // WriteTo writes the draft as adapter.yaml into a directory, with an object and one case per capability, and returns
-// the names of the files. It returns an error if a file exists, so no work is overwritten.
+// the names of the files. It returns an error if a file already exists, so that it overwrites no work.
 func (d *Draft) WriteTo(dir string) ([]string, error) {
 	manifest, err := d.Manifest()
 	if err != nil {

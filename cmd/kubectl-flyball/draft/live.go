@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// PickDefinition returns the CustomResourceDefinition with a given name, kind, plural or singular. Its error names the
-// nearest name.
+// PickDefinition returns the CustomResourceDefinition with the given name. The name may be its full name, its kind, its
+// plural or its singular. If there is none, the error suggests the nearest name.
 func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 	var names []string
 	for _, raw := range crds {
@@ -33,7 +33,7 @@ func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s%s", name, hint)
 }
 
-// Object reads one object of an adapter's kind. The adapter need not be applied.
+// Object reads one object of an adapter's kind. The adapter does not have to be applied to the cluster.
 func Object(ctx context.Context, cluster source.Cluster, a *v1alpha1.Adapter, namespace, name string) ([]byte, error) {
 	mapping, err := cluster.Mapper.RESTMapping(schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind},
 		a.Spec.Target.Versions...)

@@ -20,17 +20,18 @@ type Trial struct {
 	State  string `json:"state"`
 	// Message says what sleep changes, or why it changes nothing.
 	Message string `json:"message,omitempty"`
-	// Sleep and Wake are the patches. They are absent if nothing is written.
+	// Sleep is the patch that puts the object to sleep, and Wake is the patch that wakes it. A patch is absent if nothing
+	// is written.
 	Sleep json.RawMessage `json:"sleep,omitempty"`
 	Wake  json.RawMessage `json:"wake,omitempty"`
 	// Restored is true if waking restores the object exactly.
 	Restored bool `json:"restored"`
-	// Ready reports whether the object has settled, and Why has the reason if it has not.
+	// Ready is true if the object has settled. Why is the reason if it has not.
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty"`
 }
 
-// Try puts an object (as JSON) to sleep by an adapter, and wakes it.
+// Try puts an object, given as JSON, to sleep as an adapter describes, and wakes it again.
 func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
 	compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
 	if len(errs) > 0 {
@@ -68,10 +69,11 @@ func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
 	return t, nil
 }
 
-// maxPatches limits the writes in one direction. A count behind /scale takes two.
+// maxPatches limits the number of patches for sleep, and for wake. An object whose count is written through /scale
+// takes two patches.
 const maxPatches = 4
 
-// settle applies a plan until nothing is left to write. It returns the patch, or a list of patches.
+// settle applies a plan until nothing is left to write. It returns the only patch, or a list of several patches.
 func settle(memory *world.Memory, a *adapter.Adapter, ref workload.Ref, plan workload.Plan) (json.RawMessage, error) {
 	var all []json.RawMessage
 	for range maxPatches {
@@ -98,7 +100,7 @@ func settle(memory *world.Memory, a *adapter.Adapter, ref workload.Ref, plan wor
 	return json.Marshal(all)
 }
 
-// same reports whether two objects are equal, resourceVersions and empty annotations aside.
+// same reports whether two objects are equal, apart from the resourceVersion and empty annotations.
 func same(a, b []byte) bool {
 	read := func(raw []byte) map[string]any {
 		var obj map[string]any

@@ -8,11 +8,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// unusedDepth is how deep .spec is searched. maxUnused is how many fields are listed.
+// unusedDepth is the number of levels of .spec that are searched. maxUnused is the largest number of listed fields.
 const unusedDepth, maxUnused = 3, 20
 
-// unused lists the numbers and switches of .spec without a use in the draft. A lever with an unusual name is among
-// them.
+// unused lists the numbers and switches of .spec that the draft does not use. One of them may be a lever with an
+// unusual name.
 func (d *drafting) unused() {
 	used := map[string]bool{}
 	for _, use := range d.compiled.Uses() {
@@ -34,7 +34,8 @@ func (d *drafting) unused() {
 	}
 }
 
-// levers yields the integers and booleans below a path, including fields of list elements. It skips pod templates.
+// levers calls yield for the integers and booleans below a path, including fields of list elements. It skips pod
+// templates.
 func (d *drafting) levers(path string, schema gjson.Result, depth int, yield func(path, kind string)) {
 	if depth == 0 || d.Adapter.Spec.Pods != nil && path == string(d.Adapter.Spec.Pods.Template) {
 		return
