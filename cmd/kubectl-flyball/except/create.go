@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// Rights returns the rights to make an exception of a namespace or, if it is empty, of the cluster.
+// Rights returns the rights that a user needs to create an exception in a namespace. An empty namespace means a cluster
+// exception.
 func Rights(namespace string) (all []source.Right) {
 	e, _, _ := freeze.NewException(namespace, "", nil)
 	kind, _ := kinds.Find(source.IDOf(e).Kind)
@@ -27,7 +28,7 @@ func Rights(namespace string) (all []source.Right) {
 	return all
 }
 
-// Create creates the exception in a cluster. A dry run has the API server check it.
+// Create creates the exception in a cluster. In a dry run the API server only checks it.
 func (p *Preview) Create(ctx context.Context, client dynamic.Interface, o metav1.CreateOptions) error {
 	text, err := p.Manifest()
 	if err != nil {

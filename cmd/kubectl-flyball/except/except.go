@@ -37,12 +37,13 @@ type ExceptionSpec struct {
 	From, To       time.Time
 	Reason, Ticket string
 	ApprovedBy     string
-	// Policies are the freezes to lift. Empty means every freeze within its reach.
+	// Policies are the freezes that the exception lifts. If there are none, it lifts every freeze of its targets.
 	Policies      []string
 	Users, Groups []string
 }
 
-// Read reads the allowed actions and the time of the exception: span from an instant, to the second.
+// Read reads the allowed actions and the time of the exception. The time begins at from, truncated to the second, and
+// lasts for span.
 func (s *ExceptionSpec) Read(allow []string, from time.Time, span string) error {
 	switch {
 	case len(allow) == 0:
@@ -68,7 +69,8 @@ func (s *ExceptionSpec) Read(allow []string, from time.Time, span string) error 
 	return nil
 }
 
-// Select adds the targets of some arguments, and names the exception by the first one and the time if it has no name.
+// Select adds the targets that the arguments name. An exception without a name gets a name from the first target and
+// the time.
 func (s *ExceptionSpec) Select(w *source.World, args []string) error {
 	for _, arg := range args {
 		target, err := w.FindTarget(arg, s.Namespace)
@@ -86,7 +88,7 @@ func (s *ExceptionSpec) Select(w *source.World, args []string) error {
 	return nil
 }
 
-// Object returns the exception and its rules.
+// Object returns the exception as an object, and the rules in it.
 func (s ExceptionSpec) Object() (policy.Object, *v1alpha1.ExceptionRules) {
 	namespace, reaches := s.Namespace, []string(nil)
 	if s.Cluster {
@@ -116,8 +118,8 @@ func (s ExceptionSpec) Object() (policy.Object, *v1alpha1.ExceptionRules) {
 	return e, rules
 }
 
-// beneficiary returns the user for the preview: the asking user if the exception applies to that user, else a user or
-// group named in the exception.
+// beneficiary returns the user for the preview. This is the user of the command if the exception applies to that user.
+// Otherwise it is a user or a group named in the exception.
 func (s ExceptionSpec) beneficiary(asks freezecheck.User) freezecheck.User {
 	meant := slices.Contains(s.Users, asks.Name) || slices.ContainsFunc(asks.Groups,
 		func(g string) bool { return slices.Contains(s.Groups, g) })
@@ -135,13 +137,13 @@ type Preview struct {
 	// DryRun means that nothing was written.
 	DryRun    bool          `json:"dryRun,omitempty"`
 	Exception policy.Object `json:"exception"`
-	// Lifted are the allowed changes, Refused the changes refused in spite of the exception, and Idle the changes that
-	// no freeze denies.
+	// Lifted are the changes that the exception allows. Refused are the changes that are refused in spite of the
+	// exception. Idle are the changes that no freeze denies.
 	Lifted  []freezecheck.Answer `json:"lifted,omitempty"`
 	Refused []freezecheck.Answer `json:"refused,omitempty"`
 	Idle    []freezecheck.Answer `json:"idle,omitempty"`
-	// Also are targets selected in addition to the requested targets, because an exception selects by kinds and names
-	// together.
+	// Also are the targets that the exception selects although they were not requested. An exception selects every
+	// combination of its kinds and names.
 	Also []string `json:"also,omitempty"`
 
 	zone  *time.Location
@@ -149,7 +151,8 @@ type Preview struct {
 	user  freezecheck.User
 }
 
-// Foresee returns the preview of an exception at its beginning, with the changes judged for the beneficiary.
+// Foresee returns the preview of an exception. It judges the changes at the beginning of the exception, for the
+// beneficiary.
 func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezecheck.User, flyballNamespace string,
 	zone *time.Location) (*Preview, error) {
 	p := &Preview{zone: zone, user: s.beneficiary(user)}
@@ -194,7 +197,7 @@ func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezec
 	return p, nil
 }
 
-// also lists the additional targets of the exception.
+// also sets Also, the targets of the exception that were not requested.
 func (p *Preview) also(memory *world.Memory, s ExceptionSpec) {
 	e := memory.World().Set().Exception(source.IDOf(p.Exception))
 	if e == nil {
