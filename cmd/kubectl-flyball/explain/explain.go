@@ -26,50 +26,51 @@ import (
 type Explanation struct {
 	Target string    `json:"target"`
 	At     time.Time `json:"at"`
-	// Hypothetical is a remark that the instant has passed; absent otherwise.
+	// Hypothetical is a remark that the instant lies in the past. It is absent for other instants.
 	Hypothetical string `json:"hypothetical,omitempty"`
-	// State is the state of the object once pending writes are made: awake, asleep, already_asleep, overridden, set or
-	// unable; absent where nothing can be decided.
+	// State is the state of the object after the pending writes: awake, asleep, already_asleep, overridden, set or unable.
+	// It is absent if nothing can be decided about the object.
 	State string `json:"state,omitempty"`
 	// Summary is the explanation in one line.
 	Summary string `json:"summary"`
 	// Winner is the policy that decides, and Reason is its reason; both are absent if no policy decides.
 	Winner string `json:"winner,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Pending has the writes that are still to be made, and Waits the causes of their waiting.
+	// Pending describes the writes that are still to be made. Waits is the cause for which these writes wait.
 	Pending string `json:"pending,omitempty"`
 	Waits   *Wait  `json:"waits,omitempty"`
-	// Recording is true if a pending write changes the ledger alone.
+	// Recording is true if a pending write changes only the ledger.
 	Recording bool `json:"-"`
 	// Claims are the values of the merged plan, by facet.
 	Claims   []Claim  `json:"claims,omitempty"`
 	Policies []Policy `json:"policies,omitempty"`
-	// Overruled are the policies whose claims lost, with the reasons.
+	// Overruled are the conflicts between policies, each with the winner, the loser and the reason.
 	Overruled []Conflict `json:"overruled,omitempty"`
-	// Nearly are the policies of which one selector term fails. If no policy selects the object, they are all policies in reach.
+	// Nearly are the policies that do not select the object because of only one term of their selector. If no policy
+	// selects the object, they are all policies that could select it.
 	Nearly []Near `json:"nearly,omitempty"`
 	// Ledger has the fields that Flyball changed, with their originals.
 	Ledger []Entry `json:"ledger,omitempty"`
-	// GovernedBy is the autoscaler of the object, and Governs its targets if the object is an autoscaler.
+	// GovernedBy are the autoscalers of the object. Governs is the target of the object, if the object is an autoscaler.
 	GovernedBy []Relation `json:"governedBy,omitempty"`
 	Governs    *Relation  `json:"governs,omitempty"`
 	// Next are the next changes, at most three.
 	Next []Change `json:"next"`
-	// Steps are the steps of the decision after the pipelines.
+	// Steps are the steps of the decision that follow the pipelines of the policies.
 	Steps []Line `json:"steps,omitempty"`
-	// Freezes report for each action whether it is allowed now.
+	// Freezes are the answers, one for each action, whether the action is allowed now.
 	Freezes []freezecheck.Answer `json:"freezes,omitempty"`
 	Notes   []string             `json:"notes,omitempty"`
 
-	// unreadable is true if a policy in reach of the object cannot be read.
+	// unreadable is true if a policy that could select the object cannot be read.
 	unreadable bool
 	zone       *time.Location
 }
 
-// Wait is the cause for which a write waits.
+// Wait is the reason why a write waits.
 type Wait struct {
 	Reason string `json:"reason"`
-	// Since is the time from which on the wave of an order is waited for, if it is known.
+	// Since is the instant since which the write waits for a wave of its order. It is absent if the instant is not known.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 }
@@ -85,7 +86,7 @@ type Claim struct {
 // Policy is the trace of one policy, step by step.
 type Policy struct {
 	Policy string `json:"policy"`
-	// Asks is sleep, awake, set, hold, keep, or nothing.
+	// Asks is the policy's claim in a word: sleep, awake, set, hold, keep, or nothing.
 	Asks  string `json:"asks"`
 	Steps []Line `json:"steps,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -98,7 +99,7 @@ type Policy struct {
 // Line is the trace of one step.
 type Line = pipeline.Line
 
-// Conflict names the winner and the loser of one facet.
+// Conflict is a disagreement of two policies about one facet, with the winner and the loser.
 type Conflict struct {
 	Winner string `json:"winner"`
 	Loser  string `json:"loser"`
@@ -109,11 +110,11 @@ type Conflict struct {
 // Near is a policy that does not select the object.
 type Near struct {
 	Policy string `json:"policy"`
-	// Fails are the terms that do not hold.
+	// Fails are the terms of the policy's selector that the object does not fulfil.
 	Fails []Fail `json:"fails"`
 }
 
-// Fail is one term of a selector.
+// Fail is a term of a selector that an object does not fulfil.
 type Fail = selector.Mismatch
 
 // Entry is one field that Flyball changed.
@@ -127,7 +128,8 @@ type Entry struct {
 	Text string `json:"text"`
 }
 
-// Relation is an object that governs, or is governed.
+// Relation is another object: an autoscaler that governs the explained object, or a target that the explained object
+// governs.
 type Relation struct {
 	Target string `json:"target"`
 	// Text is the state of the other object in words.
@@ -144,7 +146,7 @@ type Change struct {
 // Options choose the explained object and instant.
 type Options struct {
 	At time.Time
-	// Now is the instant at which the objects were read; zero: At. Writes between Now and At are simulated.
+	// Now is the instant at which the objects were read. The zero time means At. Writes between Now and At are simulated.
 	Now  time.Time
 	Zone *time.Location
 	// User is the account for which freezes are evaluated.
@@ -168,7 +170,7 @@ func NewTeller(w *source.World) (*Teller, error) {
 	return &Teller{world: w, memory: memory}, nil
 }
 
-// Each yields all objects with their JSON, in no order.
+// Each calls yield for all objects with their JSON, in no particular order.
 func (t *Teller) Each(yield func(workload.Ref, []byte)) {
 	t.memory.EachObject(func(ref workload.Ref) { yield(ref, t.memory.Raw(ref)) })
 }
@@ -260,13 +262,13 @@ func asks(o *decide.Opinion, steps int) string {
 	case workload.ClassOrphan:
 		return "orphan"
 	}
-	if steps < 2 { // a trigger that is idle stops at its window
+	if steps < 2 { // an idle trigger stops at the step window
 		return "nothing"
 	}
 	return "set"
 }
 
-// onBehalf returns how a policy asks for the sake of an object that this one governs: hold, or set.
+// onBehalf returns the claim on this object of a policy that decides about an object governed by this one: hold or set.
 func onBehalf(v *decide.Verdict, id workload.Policy) string {
 	if v.Plan.Hold != nil && v.Plan.Hold.By == id {
 		return "hold"
@@ -330,7 +332,7 @@ func (e *Explanation) decided(v *decide.Verdict) {
 		e.Waits = &Wait{Reason: v.Gate.Reason, Until: v.Gate.Until}
 		if h := v.Gate.Order; h != nil {
 			e.Waits.Reason += ": " + h.Why
-			if h.Since.Before(e.At) { // else this very question is the first to wait
+			if h.Since.Before(e.At) { // otherwise no earlier write has waited for this wave
 				e.Waits.Since = h.Since
 			}
 		}
@@ -352,7 +354,7 @@ func sizeText(s workload.Size) string {
 	}
 }
 
-// nearly adds the policies that do not select the object and were perhaps meant to.
+// nearly adds the policies that do not select the object although their authors perhaps meant it.
 func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 	ns := memory.Namespace(v.Object.Namespace)
 	e.unreadable = memory.HasBroken(v.Object.Namespace, func(p *world.Policy) bool { return p.Kind.ActsOnTargets() })
@@ -363,7 +365,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 		}
 		fails := p.Target.Mismatches(v.Kind.GroupKind, v.Object, ns.Labels)
 		if len(fails) == 1 && fails[0].Term == "target" {
-			return true // a freeze that suspends nothing selects no targets
+			return true // a freeze that suspends nothing has no targets to select
 		}
 		if !v.Kind.Can(p.Needs) {
 			fails = append(fails, Fail{Term: "capability", Why: fmt.Sprintf("the policy needs one of %s, and the kind has only %s", listed(p.Needs),
@@ -378,7 +380,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 	slices.SortFunc(e.Nearly, func(a, b Near) int { return strings.Compare(a.Policy, b.Policy) })
 }
 
-// relations adds the autoscalers.
+// relations adds the autoscalers of the object, and the object that it governs.
 func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.Time) {
 	tell := func(other workload.Ref) Relation {
 		v := decide.Target(memory, other, at, nil)

@@ -15,14 +15,14 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// horizon is the time when the next changes are searched.
+// horizon is the length of the time in which the next changes are searched.
 const horizon = 400 * 24 * time.Hour
 
 // shown is the number of next changes in an explanation.
 const shown = 3
 
-// part returns the objects that have to be simulated to know the future of one: the object with its relations, or every object where a rate
-// limit ties it to others.
+// part returns the objects that are simulated to find the next changes of one object. Usually they are the object and
+// its related objects. If a policy of the object has a rate limit, they are all objects, and limited is true.
 func part(memory *world.Memory, ref workload.Ref, v *decide.Verdict) (refs []workload.Ref, limited bool) {
 	limited = slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool { return o.Policy.Up.Batch+o.Policy.Down.Batch > 0 })
 	take := func(r workload.Ref) { refs = append(refs, r) }
@@ -34,7 +34,8 @@ func part(memory *world.Memory, ref workload.Ref, v *decide.Verdict) (refs []wor
 	return refs, limited
 }
 
-// reach returns the world at the instant of the explanation, with the writes of the policies until then.
+// reach returns the world at the instant of the explanation. It simulates the writes of the policies from start to this
+// instant.
 func (e *Explanation) reach(memory *world.Memory, ref workload.Ref, start time.Time) (*world.Memory, error) {
 	if !start.Before(e.At) {
 		return memory, nil
@@ -50,7 +51,7 @@ func (e *Explanation) reach(memory *world.Memory, ref workload.Ref, start time.T
 	return later, err
 }
 
-// foresee adds the next changes by a simulation.
+// foresee simulates the time after the instant and adds the next changes.
 func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.Verdict) error {
 	refs, limited := part(memory, ref, v)
 	if limited {
@@ -76,7 +77,7 @@ func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.
 	return nil
 }
 
-// judge adds the actions that freezes allow on the object.
+// judge adds for each action whether the freezes allow it on the object.
 func (e *Explanation) judge(ctx context.Context, memory *world.Memory, target source.Target, o Options) error {
 	judge := cani.NewEvaluator(memory, o.FlyballNamespace)
 	for _, action := range []workload.Change{workload.ChangeRollOut, workload.ChangeScale, workload.ChangeDelete} {

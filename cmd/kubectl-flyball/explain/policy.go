@@ -23,7 +23,8 @@ type PolicyStory struct {
 	Policy       string    `json:"policy"`
 	At           time.Time `json:"at"`
 	Hypothetical string    `json:"hypothetical,omitempty"`
-	// State is the policy's own state. Since and Until are its beginning and its end; absent: always, and never.
+	// State is the policy's own state. Since is the beginning of the state and is absent if the state has always lasted.
+	// Until is its end and is absent if the state never ends.
 	State   string    `json:"state"`
 	Message string    `json:"message,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
@@ -35,7 +36,7 @@ type PolicyStory struct {
 	Notes   []string       `json:"notes,omitempty"`
 
 	zone *time.Location
-	// acts is true if the policy acts on its targets, selects if its kind has targets.
+	// acts is true if the policy acts on its targets. selects is true if the policy's kind has targets.
 	acts, selects bool
 }
 
@@ -48,11 +49,12 @@ type Transition struct {
 // PolicyTarget is one object that a policy selects.
 type PolicyTarget struct {
 	Target string `json:"target"`
-	// State is the state of the object, and Pending its pending writes. By is the policy that decides about its size, if any.
+	// State is the state of the object. Pending describes its pending writes. By is the policy that decides about its
+	// size, if there is one.
 	State   string `json:"state,omitempty"`
 	Pending string `json:"pending,omitempty"`
 	By      string `json:"by,omitempty"`
-	// Wave is the object's wave in the policy's order, and Waits the wave that its writes wait for.
+	// Wave is the object's wave in the policy's order. Waits is the wave for which the object's writes wait.
 	Wave  string `json:"wave,omitempty"`
 	Waits string `json:"waits,omitempty"`
 	// Error is the reason why nothing can be decided about the object.
@@ -90,7 +92,8 @@ func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, err
 	return s, nil
 }
 
-// missingPolicy returns the error about a missing policy, with the policy that was probably meant.
+// missingPolicy returns the error for a policy that does not exist. The error suggests the policy that was probably
+// meant.
 func missingPolicy(memory *world.Memory, id workload.Policy) error {
 	var names []string
 	memory.Policies(func(p *world.Policy) bool {
@@ -130,7 +133,7 @@ func (s *PolicyStory) foresee(p *world.Policy, at time.Time) {
 func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 	var refs []workload.Ref
 	memory.EachTarget(p, func(ref workload.Ref) { refs = append(refs, ref) })
-	if rule := freeze.RuleOf(p.Policy.Policy); rule != nil { // a freeze judges more objects than it suspends
+	if rule := freeze.RuleOf(p.Policy.Policy); rule != nil { // a freeze may judge more objects than it suspends
 		memory.EachObject(func(ref workload.Ref) {
 			if rule.Selects(ref.GroupKind, memory.Object(ref), memory.Namespace(ref.Namespace).Labels) {
 				refs = append(refs, ref)
@@ -200,7 +203,7 @@ func (s *PolicyStory) Text(w *report.Writer) {
 	}
 }
 
-// stateText is the state with its reason. That of a schedule begins with the state.
+// stateText returns the state with its reason. For a schedule the reason already begins with the state.
 func (s *PolicyStory) stateText() string {
 	message := (&Explanation{zone: s.zone}).local(s.Message)
 	if strings.HasPrefix(message, strings.ToLower(s.State)+" ") {

@@ -19,8 +19,9 @@ import (
 
 const root = "../../.."
 
-// TestExplainIsTrue holds what explain says, at every instant at which something changes and between these, against what happens
-// next in a simulation of everything: in the demo's week, and in the first two days of every sample of schedules and triggers.
+// TestExplainIsTrue compares the output of explain with the later writes in a simulation of all objects. It does so at
+// every instant with a write, and between two of them. It covers the demo's week, and the first two days of every
+// sample of schedules and triggers.
 func TestExplainIsTrue(t *testing.T) {
 	scenes := map[string][]string{"demo": {root + "/test/demo/manifests", root + "/samples/calendars"}}
 	for _, dir := range []string{"schedules", "triggers", "cluster-schedules", "cluster-triggers"} {
@@ -53,15 +54,15 @@ func TestExplainIsTrue(t *testing.T) {
 	}
 }
 
-// withoutIdle leaves out the adapters of kinds of which there is no object: to compile them for each story takes most of the time. It
-// edits the world given.
+// withoutIdle removes the adapters of kinds without objects, because compiling the adapters for each explanation takes
+// most of the time. It changes the given world.
 func withoutIdle(w *source.World) {
 	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool {
 		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
 	})
 }
 
-// tell explains every target at every instant of some days, and gives how many stories that were.
+// tell explains every target at every instant of some days, and returns the number of explanations.
 func tell(t *testing.T, w *source.World, from time.Time, days int) (stories int) {
 	t.Helper()
 	memory, err := w.Memory()
@@ -109,7 +110,7 @@ func kindOf(w *source.World, ref workload.Ref) source.Kind {
 	return w.Kinds[i]
 }
 
-// instantsOf are those at which something changes, and the middle between one and the next.
+// instantsOf returns the instants of the writes, and the middle between each two of these instants.
 func instantsOf(writes []decide.Write, from, to time.Time) []time.Time {
 	all := []time.Time{from}
 	for _, write := range writes {
@@ -122,7 +123,7 @@ func instantsOf(writes []decide.Write, from, to time.Time) []time.Time {
 	return slices.CompactFunc(all, time.Time.Equal)
 }
 
-// after is the world once everything up to an instant has happened.
+// after returns the world after all writes until an instant.
 func after(t *testing.T, w *source.World, from, at time.Time) *source.World {
 	t.Helper()
 	memory, err := w.Memory()
@@ -138,11 +139,12 @@ func after(t *testing.T, w *source.World, from, at time.Time) *source.World {
 	return &next
 }
 
-// isForeseen holds a story that was told of an instant before it came against that which is told once everything until then has happened.
+// isForeseen compares two explanations of the same instant. before was made from an earlier world. then was made from
+// the world after all writes until the instant.
 func isForeseen(t *testing.T, then, before *explain.Explanation) {
 	t.Helper()
 	if slices.ContainsFunc(then.Policies, func(p explain.Policy) bool { return p.Batch != "" }) {
-		return // how much of an open batch is used up is not to be seen
+		return // the objects do not show how much of an open batch is used
 	}
 	type seen struct {
 		State, Summary, Pending string
@@ -155,7 +157,7 @@ func isForeseen(t *testing.T, then, before *explain.Explanation) {
 	}
 }
 
-// compare holds a story against what has happened and what happens next.
+// compare compares an explanation with the simulated writes before and after its instant.
 func compare(t *testing.T, story *explain.Explanation, writes []decide.Write, ref workload.Ref, at time.Time) {
 	t.Helper()
 	var next []explain.Change
@@ -174,7 +176,7 @@ func compare(t *testing.T, story *explain.Explanation, writes []decide.Write, re
 	}
 	limited := slices.ContainsFunc(story.Policies, func(p explain.Policy) bool { return p.Batch != "" })
 	if limited && last != nil && at.Sub(last.At) < time.Hour {
-		return // how much of an open batch is used up is not to be seen
+		return // the objects do not show how much of an open batch is used
 	}
 	if diff := cmp.Diff(next, story.Next, cmp.Transformer("utc", time.Time.UTC)); diff != "" && len(next)+len(story.Next) > 0 {
 		t.Errorf("%s at %s: what happens next (-) and what was told (+):\n%s", ref, at.Format(time.RFC3339), diff)

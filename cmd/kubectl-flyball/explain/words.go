@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// listed returns capabilities in words.
+// listed returns a list of capabilities as text.
 func listed(all []v1alpha1.Capability) string {
 	names := make([]string, len(all))
 	for i, c := range all {
@@ -119,7 +119,7 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 	return "as its owner has it"
 }
 
-// unheld returns the reason why an autoscaler is not held although a policy asks for it; empty otherwise.
+// unheld returns the reason why an autoscaler is not held although a policy asks for it, or "".
 func unheld(v *decide.Verdict) string {
 	switch {
 	case v.Plan.Hold == nil || v.Result.State != workload.StateUnable:
@@ -130,7 +130,7 @@ func unheld(v *decide.Verdict) string {
 	return "because its adapter has no way to hold it: it may act on its own"
 }
 
-// ledger adds the originals.
+// ledger adds the changed fields with their originals.
 func (e *Explanation) ledger(obj *workload.Object) {
 	if obj.LedgerError != "" {
 		e.Notes = append(e.Notes, "its ledger cannot be read, so it is never written: "+obj.LedgerError)
@@ -157,8 +157,8 @@ func (e *Explanation) ledger(obj *workload.Object) {
 	}
 }
 
-// occasion returns when an entry came about, as far as the ledger and the object know: the ledger has the transition that asked for the
-// value, and an object that was made after it was changed only then.
+// occasion returns a text that says since when Flyball has set the field of a ledger entry. Usually this is the
+// transition in the entry. If the object was created after the transition, it is the creation of the object.
 func (e *Explanation) occasion(en *workload.Entry, obj *workload.Object) string {
 	made := time.Unix(obj.Created, 0)
 	switch {
@@ -172,7 +172,7 @@ func (e *Explanation) occasion(en *workload.Entry, obj *workload.Object) string 
 
 var instants = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})`)
 
-// Local returns a text of the engine with its instants in a zone.
+// Local returns a text of the engine with its instants converted to a time zone.
 func Local(text string, zone *time.Location) string {
 	return instants.ReplaceAllStringFunc(text, func(found string) string {
 		t, err := time.Parse(time.RFC3339, found)
