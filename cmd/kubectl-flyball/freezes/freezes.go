@@ -39,7 +39,7 @@ type Entry struct {
 	// Effect is denies, warns, records or allows.
 	Effect  string   `json:"effect"`
 	Actions []string `json:"actions"`
-	// Start and End are absent if the entry has none.
+	// Start is the beginning of the entry, and End is its end. Either is absent if the entry has none.
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end,omitzero"`
 	// LetFinish is the end of the time in which controllers may finish roll-outs that had begun.
@@ -58,7 +58,7 @@ type Span struct {
 type Options struct {
 	From, To time.Time
 	Zone     *time.Location
-	// Target is the object and Namespace the namespace to look at. If both are empty, everything is included.
+	// Target is the object to look at. Namespace is the namespace to look at. If both are empty, everything is included.
 	Target    workload.Ref
 	Namespace string
 }
@@ -93,7 +93,7 @@ func (o Options) about() string {
 	return o.Namespace
 }
 
-// concerned is the common interface of rules and exceptions.
+// concerned is the common interface of freezes' rules and exceptions.
 type concerned interface {
 	Selects(kind schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool
 	SelectsIn(namespace string, nsLabels workload.Pairs) bool
@@ -110,7 +110,7 @@ func (o Options) concerns(w *world.Memory, p concerned) bool {
 	return true
 }
 
-// addRule adds every time when a rule is active.
+// addRule adds an entry for every time when a rule is active.
 func (a *Agenda) addRule(r *freeze.Rule) {
 	effect := map[v1alpha1.Enforcement]string{
 		v1alpha1.EnforcementDeny: "denies", v1alpha1.EnforcementWarn: "warns", v1alpha1.EnforcementAudit: "records",

@@ -17,7 +17,7 @@ const icsInstant = "20060102T150405Z"
 const icsLine = 75
 
 // WriteICS writes the agenda as a calendar of RFC 5545, with one event per entry. An entry without an end ends with the
-// agenda. now is the creation time of the calendar.
+// agenda. The parameter now is the creation time of the calendar.
 func (a Agenda) WriteICS(out io.Writer, now time.Time) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { fold(&b, fmt.Sprintf(format, args...)) }
