@@ -24,7 +24,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Unapplied returns the names of printed policies missing from a world.
+// Unapplied returns the names of the printed policies that a world does not have yet.
 func Unapplied(out *migrate.Output, lists world.Lists) []string {
 	var names []string
 	for _, id := range Policies(out) {
@@ -35,7 +35,7 @@ func Unapplied(out *migrate.Output, lists world.Lists) []string {
 	return names
 }
 
-// Policies returns the printed policies.
+// Policies returns the identities of the printed policies.
 func Policies(out *migrate.Output) []workload.Policy {
 	var ids []workload.Policy
 	for _, e := range out.Emitted {
@@ -46,8 +46,8 @@ func Policies(out *migrate.Output) []workload.Policy {
 	return ids
 }
 
-// Write sends the patches and calls doing before each. Missing rights are collected into one error. Any other failure
-// is recorded for its object.
+// Write sends the patches. It calls the function doing before each patch. It collects missing rights into one error,
+// and records any other failure for its object.
 func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*migrate.Handover, doing func(target string)) error {
 	var missing source.MissingRights
 	for _, h := range items {
@@ -85,7 +85,8 @@ func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items
 	return nil
 }
 
-// versionsOf returns the usable versions of a kind: the version in the adapter's status, or all versions of its spec.
+// versionsOf returns the usable versions of a kind: the version in the adapter's status, or all versions of the
+// adapter's spec if the status has none.
 func versionsOf(lists world.Lists, gk schema.GroupKind) []string {
 	for _, a := range lists.Adapters {
 		if a.Spec.Target.GroupKind() != gk {
@@ -125,7 +126,7 @@ func NameUnapplied(out *migrate.Output, lists world.Lists, sleepers []migrate.Sl
 	if err != nil {
 		return err
 	}
-	for i, h := range items { // both are in the order of the objects
+	for i, h := range items { // the slices have the objects in the same order
 		if h.Left != "" && then[i].Left == "" && then[i].By != "" {
 			h.Left, h.Wake = "apply "+then[i].By+" first, which is printed without --take-over", ""
 		}
