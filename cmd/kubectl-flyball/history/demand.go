@@ -16,17 +16,17 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// Columns of a file that has the demand of all pods of a workload together, in cores.
+// These are columns of a file with the demand of all pods of a workload together, in cores.
 const (
 	minuteColumn = "minute" // minutes of Unix time
 	coresColumn  = "cores"
 )
 
-// totals are the columns that such a file may have.
+// totals are all columns that a file with the demand of all pods may have.
 var totals = []string{Time, CPU, Memory, minuteColumn, coresColumn}
 
-// ReadDemand reads the demand of a workload from files; - is standard input. Where a file of comma-separated values has no column
-// container, it has the demand of all pods together; all others have samples of containers, which are added up.
+// ReadDemand reads the demand of a workload from files. The path - means standard input. A CSV file without a column
+// container has the demand of all pods together. Any other file has samples of containers, which are added up.
 func ReadDemand(paths []string, stdin io.Reader, format string, progress func(string)) ([]habit.Reading, error) {
 	var all []habit.Reading
 	var samples []sample
@@ -54,7 +54,8 @@ func ReadDemand(paths []string, stdin io.Reader, format string, progress func(st
 	return append(all, DemandOf(found)...), err
 }
 
-// DemandOf adds up samples of containers in order of time. Samples without ready pods or a known CPU usage are skipped.
+// DemandOf adds up the samples of containers at each instant, in order of time. It skips samples without ready pods or
+// without a known CPU usage.
 func DemandOf(samples []model.Sample) []habit.Reading {
 	var all []habit.Reading
 	for _, s := range samples {
@@ -71,8 +72,8 @@ func DemandOf(samples []model.Sample) []habit.Reading {
 	return all
 }
 
-// isTotal reports whether the header of a file has no column container, so that each line is the demand of all pods. It
-// consumes nothing of the file.
+// isTotal reports whether the header of a file has no column container. Each line of such a file is the demand of all
+// pods. The function only peeks into the file.
 func isTotal(in *bufio.Reader) bool {
 	start, _ := in.Peek(in.Size())
 	for line := range strings.Lines(string(start)) {
@@ -129,7 +130,7 @@ func (r *reader) readTotals(in io.Reader) []habit.Reading {
 	return all
 }
 
-// totalHead checks the header of a file with the demand of all pods, and trims the names of the columns.
+// totalHead checks the header of a file with the demand of all pods. It also trims the names of the columns.
 func totalHead(head []string) error {
 	var faults []error
 	for i := range head {
@@ -151,7 +152,7 @@ func totalHead(head []string) error {
 	return errors.Join(faults...)
 }
 
-// readTotal reads one line of a file with the demand of all pods. head has the names of the columns.
+// readTotal reads one line of a file with the demand of all pods. The parameter head has the names of the columns.
 func readTotal(head, record []string) (r habit.Reading, err error) {
 	for i, name := range head {
 		text := strings.TrimSpace(record[i])

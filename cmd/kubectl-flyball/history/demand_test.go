@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestDemandsOfOddForms: what can be read has one meaning, and all else is refused.
+// TestDemandsOfOddForms checks that unusual but unambiguous files can be read, and that any other file is refused.
 func TestDemandsOfOddForms(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

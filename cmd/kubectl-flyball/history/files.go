@@ -26,17 +26,19 @@ const (
 )
 
 const (
-	// mostFaults is the largest number of faults that are reported of one file: a file in another format has a fault in every line.
+	// mostFaults is the largest number of reported faults of one file. A file in another format has a fault in every line.
 	mostFaults = 20
-	// told is the number of samples between two lines of progress.
+	// told is the number of samples after which a further line of progress is printed.
 	told = 100_000
 )
 
-// mostSamples is the largest number of samples in all files together: MostInstants for each container that is learnt.
+// mostSamples is the largest number of samples in all files together. It allows MostInstants samples for each of the
+// largest number of containers.
 var mostSamples = model.MaxContainers * MostInstants
 
-// ReadFiles reads samples from files; - is standard input. The format is that of the name's ending (.csv, .jsonl, .ndjson) unless one
-// is given. A sample of an unknown container is an error. Progress receives lines of progress.
+// ReadFiles reads samples from files. The path - means standard input. An empty format means the format of the name's
+// ending (.csv, .jsonl, .ndjson). A sample of an unknown container is an error. The function progress receives lines of
+// progress.
 func ReadFiles(paths []string, stdin io.Reader, format string, containers []string, progress func(string)) ([]model.Sample, error) {
 	var all []sample
 	var faults []error
@@ -51,7 +53,7 @@ func ReadFiles(paths []string, stdin io.Reader, format string, containers []stri
 	return ordered(all)
 }
 
-// open opens a file, or standard input, and unpacks it if it is compressed.
+// open opens a file, or standard input. It unpacks compressed files.
 func open(path string, stdin io.Reader) (in *bufio.Reader, done func(), err error) {
 	in, done = bufio.NewReader(stdin), func() {}
 	if path != "-" {
@@ -63,7 +65,7 @@ func open(path string, stdin io.Reader) (in *bufio.Reader, done func(), err erro
 			}
 			return nil, done, err
 		}
-		in, done = bufio.NewReader(f), func() { _ = f.Close() } // it was only read
+		in, done = bufio.NewReader(f), func() { _ = f.Close() } // an error of closing does not matter after reading
 	}
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
 		unpacked, err := gzip.NewReader(in)
@@ -75,7 +77,7 @@ func open(path string, stdin io.Reader) (in *bufio.Reader, done func(), err erro
 	return in, done, nil
 }
 
-// read reads the file.
+// read reads the samples of the present file.
 func (r *reader) read(stdin io.Reader, format string) {
 	in, done, err := open(r.file, stdin)
 	defer done()
@@ -87,7 +89,7 @@ func (r *reader) read(stdin io.Reader, format string) {
 	r.readFrom(in, format)
 }
 
-// readFrom reads samples.
+// readFrom reads samples from an opened file.
 func (r *reader) readFrom(in io.Reader, format string) {
 	before := len(r.all)
 	switch formatOf(r.file, format) {
@@ -106,14 +108,14 @@ func (r *reader) readFrom(in io.Reader, format string) {
 // reader collects the samples of several files, and the faults of the present file.
 type reader struct {
 	file string
-	// containers are the known containers, strange the unknown containers of the file.
+	// containers are the known containers. strange are the unknown containers in the file.
 	containers, strange []string
 	all                 []sample
 	faults              []error
 	progress            func(string)
-	// any is true where samples of all containers are wanted.
+	// any is true if samples of all containers are wanted.
 	any bool
-	// over is true once there are too many samples.
+	// over is true after the limit of samples was exceeded.
 	over bool
 }
 
@@ -133,7 +135,7 @@ func (r *reader) fault(line int, err error) {
 	r.faults = append(r.faults, &source.FileError{File: r.file, Line: line, Message: strings.ReplaceAll(err.Error(), "\n", "; ")})
 }
 
-// full reports whether no more faults are collected.
+// full reports whether reading stops because there are too many samples or faults.
 func (r *reader) full() bool { return r.over || len(r.faults) >= mostFaults }
 
 func (r *reader) take(line int, texts map[string]string) {
@@ -145,7 +147,7 @@ func (r *reader) take(line int, texts map[string]string) {
 	known := slices.Index(r.containers, s.Container)
 	if known < 0 && !r.any {
 		if slices.Contains(r.strange, s.Container) {
-			return // its first sample was named
+			return // the first sample of this container was reported already
 		}
 		r.strange = append(r.strange, s.Container)
 		r.fault(line, fmt.Errorf("there is no container %q%s", s.Container, spelling.Hint(s.Container, r.containers)))
@@ -159,14 +161,14 @@ func (r *reader) take(line int, texts map[string]string) {
 		return
 	}
 	if known >= 0 {
-		s.Container = r.containers[known] // the text of the line is not kept for it
+		s.Container = r.containers[known] // so that the sample does not keep the text of the line in memory
 	}
 	if r.all = append(r.all, sample{Sample: s, file: r.file, line: line}); len(r.all)%told == 0 {
 		r.progress(fmt.Sprintf("reading %s, %d samples", r.file, len(r.all)))
 	}
 }
 
-// readCSV reads a head with the names of fields, and one sample a line.
+// readCSV reads CSV: a header with the names of fields, and then one sample per line.
 func (r *reader) readCSV(in io.Reader) {
 	c := csv.NewReader(in)
 	c.TrimLeadingSpace, c.Comment, c.ReuseRecord = true, '#', true
@@ -204,7 +206,7 @@ func (r *reader) readCSV(in io.Reader) {
 	}
 }
 
-// headed checks the head of a file.
+// headed checks the header of a file and reports whether it is valid.
 func (r *reader) headed(line int, head []string) bool {
 	before := len(r.faults)
 	for i := range head {
@@ -223,10 +225,10 @@ func (r *reader) headed(line int, head []string) bool {
 	return len(r.faults) == before
 }
 
-// longestLine bounds a line of JSON, in bytes.
+// longestLine is the largest length of a line of JSON, in bytes.
 const longestLine = 1 << 20
 
-// readJSONLines reads one object a line. Values are numbers or texts.
+// readJSONLines reads JSON lines, with one object per line. Values are numbers or strings.
 func (r *reader) readJSONLines(in io.Reader) {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, longestLine)
@@ -249,7 +251,7 @@ func (r *reader) readJSONLines(in io.Reader) {
 	}
 }
 
-// object reads a JSON object into texts by field.
+// object returns the fields of a JSON object as texts.
 func object(text string) (map[string]string, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -25,7 +25,7 @@ type Flags struct {
 	pods, span, step string
 }
 
-// Add adds the flags to a verb. step is the time between two samples of Prometheus by default.
+// Add adds the flags to a verb. The parameter step is the default time between two samples of Prometheus.
 func (f *Flags) Add(cmd *cobra.Command, step string) {
 	to := cmd.Flags()
 	to.StringSliceVar(&f.Files, "usage", nil, "Files of samples, which may be compressed with gzip; - is standard input")
@@ -41,13 +41,13 @@ func (f *Flags) Add(cmd *cobra.Command, step string) {
 	_ = cmd.RegisterFlagCompletionFunc("usage-format", cobra.FixedCompletions([]string{CSV, JSONLines}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Asked are the flags, read.
+// Asked has the parsed values of the flags.
 type Asked struct {
 	span, step time.Duration
 	queries    map[string]string
 }
 
-// Check parses the flags. The error names each wrong flag.
+// Check parses the flags. It calls fault for each wrong flag.
 func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 	if len(f.Files) > 0 && f.Prometheus != "" {
 		fault("--usage and --prometheus are two sources: give one")
@@ -72,8 +72,8 @@ func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 	return a
 }
 
-// Ask reads the samples of a workload up to an instant from Prometheus, of the given containers; nil: of all. note receives remarks for the
-// user.
+// Ask reads the samples of a workload's containers from Prometheus, up to the instant to. If containers is nil, it
+// reads all containers. The function note receives remarks for the user.
 func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing,
 	note func(string)) ([]model.Sample, error) {
 	noted, strange := map[string]bool{}, map[string]bool{}
@@ -87,7 +87,7 @@ func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time
 				note(text)
 			}
 		},
-		// Injected containers, such as sidecars, are left out.
+		// The samples of injected containers, such as sidecars, are left out.
 		Keeps: func(container string) bool {
 			has := containers == nil || slices.Contains(containers, container)
 			if !has {

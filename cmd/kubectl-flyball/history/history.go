@@ -18,7 +18,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Names of the fields of a sample: columns of CSV, keys of JSON lines, and names of queries.
+// These are the names of the fields of a sample. They are the columns of CSV, the keys of JSON lines, and the names of
+// queries.
 const (
 	Time      = "time"
 	Container = "container"
@@ -26,15 +27,15 @@ const (
 	Memory    = recorded.Memory
 	Replicas  = recorded.Replicas
 	Throttled = recorded.Throttled
-	// OOMKills needs MemoryLimit beside it.
+	// A sample with OOMKills must also have MemoryLimit.
 	OOMKills    = recorded.OOMKills
 	MemoryLimit = recorded.MemoryLimit
 )
 
-// Fields are all names of a sample, in the order in which documents show them.
+// Fields are the names of all fields of a sample, in the order in which documents show them.
 var Fields = []string{Time, Container, CPU, Memory, Replicas, Throttled, OOMKills, MemoryLimit}
 
-// needed are the fields that every sample has.
+// needed are the fields that every sample must have.
 var needed = []string{Time, Container, Replicas}
 
 // sample is one sample with its file and line.
@@ -52,7 +53,7 @@ func knownField(name string) error {
 	return fmt.Errorf("there is no field %q%s", name, spelling.Hint(name, Fields))
 }
 
-// parse makes a sample of texts by field. An empty text is not known.
+// parse returns the sample with the given texts of fields. An empty text means that the value is not known.
 func parse(texts map[string]string) (model.Sample, error) {
 	s := model.Sample{CPU: -1, Memory: -1, Container: texts[Container]}
 	var faults []error
@@ -77,7 +78,7 @@ func parse(texts map[string]string) (model.Sample, error) {
 	return s, errors.Join(faults...)
 }
 
-// set reads one field.
+// set sets one field of a sample from its text.
 func set(s *model.Sample, name, text string) (err error) {
 	n := 0.0
 	switch name {
@@ -103,7 +104,7 @@ func set(s *model.Sample, name, text string) (err error) {
 	return err
 }
 
-// instantOf reads RFC 3339, or seconds of Unix time.
+// instantOf parses an instant in the format of RFC 3339, or in seconds of Unix time.
 func instantOf(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.UTC(), nil
@@ -114,7 +115,7 @@ func instantOf(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no instant: give RFC 3339 (2037-05-11T18:00:00Z) or seconds of Unix time", text)
 }
 
-// amount reads a number, or a Kubernetes quantity, that is not negative.
+// amount parses a number or a Kubernetes quantity. A negative value is an error.
 func amount(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -124,7 +125,7 @@ func amount(text string) (float64, error) {
 		}
 		n = q.AsApproximateFloat64()
 	}
-	if !(n >= 0 && n < 1e15) { // NaN too
+	if !(n >= 0 && n < 1e15) { // this refuses NaN too
 		return 0, fmt.Errorf("%q is negative, or too large", text)
 	}
 	return n, nil
@@ -138,7 +139,7 @@ func count(text string) (int, error) {
 	return int(n), nil
 }
 
-// ordered brings samples into the order of time. Two of a container and one instant are an error.
+// ordered sorts samples by time. Two samples of the same container and instant are an error.
 func ordered(all []sample) ([]model.Sample, error) {
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Container, b.Container)) })
 	samples := make([]model.Sample, len(all))

@@ -18,7 +18,8 @@ var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
 
 func silent(string) {}
 
-// TestUnits: both formats, with numbers and with quantities, are the same samples, in order of time whatever that of the lines.
+// TestUnits checks that both formats give the same samples, with numbers and with quantities, and that the samples are
+// sorted by time whatever the order of the lines.
 func TestUnits(t *testing.T) {
 	want := []model.Sample{
 		{At: noon, Container: "app", CPU: 250, Memory: 256 << 20, Replicas: 3, Throttled: 0.5},
@@ -59,7 +60,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestNotEveryLineIsNamed of a file that is something else altogether.
+// TestNotEveryLineIsNamed checks that a file in a completely different format does not cause an error for every line.
 func TestNotEveryLineIsNamed(t *testing.T) {
 	_, err := ReadFiles([]string{"-"}, strings.NewReader("time,container,replicas,cpu\n"+strings.Repeat("x,app,1,1\n", 1000)), CSV,
 		[]string{"app"}, silent)
@@ -85,8 +86,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: of more samples than are replayed the first one too many is named, over all files; until then it is told
-// how far it is.
+// TestMemoryIsBounded checks that reading stops with an error at the first sample beyond the limit, counted over all
+// files, and that lines of progress are printed before.
 func TestMemoryIsBounded(t *testing.T) {
 	defer func(n int) { mostSamples = n }(mostSamples)
 	mostSamples = told + 2

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise"
 )
 
-// DemandKept reads the demand that a Tortoise has learnt.
+// DemandKept returns the demand that a Tortoise has learnt and stored in a checkpoint.
 func DemandKept(c *v1alpha1.UsageCheckpoint) ([]habit.Reading, error) {
 	data, err := base64.StdEncoding.DecodeString(c.Spec.Data)
 	if err == nil {

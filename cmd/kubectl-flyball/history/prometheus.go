@@ -14,30 +14,31 @@ import (
 
 // Prometheus reads samples from a server.
 type Prometheus struct {
-	// Address is the URL of the server, with user and password if it wants them. TokenFile has a bearer token; empty: none.
+	// Address is the URL of the server, with user and password if the server needs them. TokenFile is the file with a
+	// bearer token. It is empty if there is no token.
 	Address, TokenFile string
-	// Namespace, and Pods, a regular expression of the names of the target's pods.
+	// Namespace is the namespace of the target's pods. Pods is a regular expression for their names.
 	Namespace, Pods string
-	// Queries by field, in place of the default ones.
+	// Queries are queries, by the name of their field, that replace the default queries.
 	Queries map[string]string
-	// From and To are the instants of the first and the last sample, Step is between two samples.
+	// From is the instant of the first sample. To is the instant of the last sample. Step is the time between two samples.
 	From, To time.Time
 	Step     time.Duration
-	// Progress receives lines of progress, and Note the warnings of the server. Neither is nil.
+	// Progress receives lines of progress. Note receives the warnings of the server. Neither may be nil.
 	Progress, Note func(string)
-	// Keeps reports whether samples of a container are used; nil: all are used.
+	// Keeps reports whether samples of a container are used. If it is nil, all samples are used.
 	Keeps func(container string) bool
 }
 
-// MostInstants is the largest number of replayed instants. A sample takes 104 bytes a container.
+// MostInstants is the largest number of replayed instants. Each instant needs 104 bytes of memory per container.
 const MostInstants = 300_000
 
-// Queried are the fields that queries are put for, in the order of Fields.
+// Queried returns the fields that are read by queries, in the order of Fields.
 func Queried() []string {
 	return slices.DeleteFunc(slices.Clone(Fields), func(name string) bool { return recorded.DefaultQueries[name] == "" })
 }
 
-// CheckQuery returns an error if no query has the name.
+// CheckQuery returns an error if the name is not the name of a query.
 func CheckQuery(name string) error {
 	if slices.Contains(Queried(), name) {
 		return nil
@@ -48,7 +49,7 @@ func CheckQuery(name string) error {
 	return fmt.Errorf("%s is no query: it comes with the answers", name)
 }
 
-// Read asks the server, part by part.
+// Read reads the samples from the server, with several queries for successive parts of the time.
 func (p Prometheus) Read(ctx context.Context) ([]model.Sample, error) {
 	server, err := recorded.New(recorded.Options{Address: p.Address, TokenFile: p.TokenFile, Queries: p.Queries})
 	if err != nil {
