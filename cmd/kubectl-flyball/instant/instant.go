@@ -1,5 +1,5 @@
-// Package instant parses instants and spans from the command line, and formats instants for people. An instant with two
-// possible meanings is refused with both of them.
+// Package instant parses instants and spans from the command line, and formats instants for people. A text that could
+// mean two instants is refused, and the error names both instants.
 package instant
 
 import (
@@ -43,7 +43,7 @@ func isTimeOfDay(text string) bool {
 	return false
 }
 
-// dated replaces today or tomorrow before a time of day by the date.
+// dated replaces the word today or tomorrow before a time of day with the date.
 func dated(text string, now time.Time, zone *time.Location) string {
 	day, clock, _ := strings.Cut(text, " ")
 	after, named := map[string]int{"today": 0, "tomorrow": 1}[strings.ToLower(day)]
@@ -73,7 +73,7 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 		}
 		return now.Add(span), nil
 	}
-	var wrong string // why a text in the format of a time is invalid
+	var wrong string // wrong is the reason why a text in the format of a time is invalid
 	reads := func(layout string) (time.Time, bool) {
 		t, err := time.Parse(layout, trimmed)
 		if at := (*time.ParseError)(nil); errors.As(err, &at) && strings.HasSuffix(at.Message, "out of range") {
@@ -109,8 +109,8 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 			"18:00), or a distance from now (+2h)", text)
 }
 
-// onlyReading returns the only instant when the clock of a zone shows a date and time. shown has the date and time
-// in UTC. An instant that the clock shows twice or never is an error.
+// onlyReading returns the instant at which the clock of a zone shows a date and time. The parameter shown has this date
+// and time, in UTC. It is an error if the clock shows them twice or never.
 func onlyReading(text string, shown time.Time, zone *time.Location) (time.Time, error) {
 	all := readings(shown, zone)
 	switch len(all) {
@@ -125,8 +125,8 @@ func onlyReading(text string, shown time.Time, zone *time.Location) (time.Time, 
 		text, zone, all[0].Format(time.RFC3339), all[1].Format(time.RFC3339))
 }
 
-// readings returns, in order, the instants when the clock of a zone shows a date and time. shown has the date and
-// time in UTC.
+// readings returns, in order, the instants at which the clock of a zone shows a date and time. The parameter shown has
+// this date and time, in UTC.
 func readings(shown time.Time, zone *time.Location) (all []time.Time) {
 	const day = 24 * time.Hour // no offset from UTC is larger
 	for at := shown.Add(-day).In(zone); ; {
