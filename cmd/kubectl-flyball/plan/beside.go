@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// noteUnsimulated adds notes about effects outside the simulation.
+// noteUnsimulated adds notes about effects that the simulation does not show.
 func (p *Plan) noteUnsimulated(memory *world.Memory) {
 	var notes []string
 	memory.Policies(func(q *world.Policy) bool {

@@ -19,23 +19,25 @@ import (
 
 // Change is one written field, or a write of the ledger alone, at an instant.
 type Change struct {
-	// Diff is + for a change added by the edit and - for a removed change. It is empty if nothing is compared.
+	// Diff is "+" for a change that the edit adds, and "-" for a change that the edit removes. It is empty if no plans are
+	// compared.
 	Diff   string    `json:"diff,omitempty"`
 	At     time.Time `json:"at"`
 	Target string    `json:"target"`
 	// Field is the JSON pointer of the written field. It is empty if only the ledger is written.
 	Field string `json:"field,omitempty"`
-	// From and To are JSON texts. Either is absent if the field is absent.
+	// From is the JSON text of the field before the change. To is the JSON text after the change. Each is absent if the
+	// field is absent.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	By   string `json:"by"`
 	// Wave is the object's wave in the order of the policy. It is empty if the policy has no order.
 	Wave string `json:"wave,omitempty"`
-	// Created is true if the template of a policy creates the object itself.
+	// Created is true if Flyball creates the object itself, from the template of a policy.
 	Created bool `json:"created,omitempty"`
 
 	ref workload.Ref
-	// place is the number of waves before that of the object.
+	// place is the number of waves before the wave of the object.
 	place int
 }
 
@@ -43,7 +45,7 @@ func (c *Change) compare(o *Change) int {
 	return cmp.Or(c.At.Compare(o.At), c.ref.Compare(o.ref), cmp.Compare(c.Field, o.Field), cmp.Compare(c.Diff, o.Diff))
 }
 
-// same reports whether two plans make the same change.
+// same reports whether two changes of different plans are equal.
 func (c *Change) same(o *Change) bool {
 	return c.At.Equal(o.At) && c.ref == o.ref && c.Field == o.Field && c.From == o.From && c.To == o.To && c.By == o.By &&
 		c.Created == o.Created
@@ -53,23 +55,23 @@ func (c *Change) same(o *Change) bool {
 type Plan struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Hypothetical is a note for a plan that begins in the past, and absent otherwise.
+	// Hypothetical is a note that the plan begins in the past. It is absent for other plans.
 	Hypothetical string   `json:"hypothetical,omitempty"`
 	Changes      []Change `json:"changes"`
 	// Writes is the number of writes. A write may change several fields.
 	Writes int      `json:"writes"`
 	Totals Totals   `json:"totals"`
 	Notes  []string `json:"notes,omitempty"`
-	// Compared is true if the changes are the difference from an earlier plan. Before has the totals of the earlier
+	// Compared is true if the changes are the difference from an earlier plan. Before holds the totals of this earlier
 	// plan.
 	Compared bool    `json:"compared,omitempty"`
 	Before   *Totals `json:"before,omitempty"`
-	// Timelines show how much of each changed target runs, over time. In a comparison they show the targets affected by the edit,
-	// and TimelinesBefore shows the same targets without it.
+	// Timelines show how much of each changed target runs over time. In a comparison they show the targets affected by the
+	// edit, and TimelinesBefore shows the same targets without the edit.
 	Timelines       []Timeline `json:"timelines,omitempty"`
 	TimelinesBefore []Timeline `json:"timelinesBefore,omitempty"`
 
-	// all are the timelines of all targets, in order.
+	// all holds the timelines of all targets, in order.
 	all  []Timeline
 	zone *time.Location
 	// start is the instant at which the simulation begins.
@@ -79,15 +81,15 @@ type Plan struct {
 // Options configure a plan.
 type Options struct {
 	From, To time.Time
-	// Now is the instant at which the objects were read; zero means From. Writes between Now and From are simulated,
-	// but not listed.
+	// Now is the instant at which the objects were read. The zero time means From. Writes between Now and From are
+	// simulated, but not listed.
 	Now time.Time
 	// Zone is the time zone of the printed times.
 	Zone *time.Location
-	// Keep selects the targets whose changes are listed; nil selects all. Targets outside the selection are simulated
-	// too.
+	// Keep reports whether the changes of a target are listed. If it is nil, all changes are listed. Targets that are not
+	// listed are simulated too.
 	Keep func(workload.Ref, *workload.Object) bool
-	// Progress is called with the instant the simulation has reached. It may be nil.
+	// Progress is called with each instant that the simulation reaches. It may be nil.
 	Progress func(at time.Time)
 }
 
@@ -139,10 +141,10 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// All returns the timelines of all listed targets, also of those without a change, in order.
+// All returns the timelines of all listed targets, in order. It includes targets without a change.
 func (p *Plan) All() []Timeline { return p.all }
 
-// take adds the changes of one write.
+// take adds the changes of one write to the plan.
 func (p *Plan) take(write *decide.Write) {
 	p.Writes++
 	base := Change{At: write.At, Target: write.Target.String(), By: write.By.String(), Wave: write.Wave, ref: write.Target, place: write.Place}
@@ -189,7 +191,7 @@ func (p *Plan) byObject() *Plan {
 	return &sorted
 }
 
-// compareTimelines keeps the timelines of targets of which more or less runs with the edit.
+// compareTimelines keeps only the timelines of targets of which the edit lets more or less run.
 func (p *Plan) compareTimelines(before, after *Plan) {
 	p.Timelines = nil
 	for i := range after.all {

@@ -16,14 +16,14 @@ import (
 // barCells is the maximum number of cells in the bar of a timeline.
 const barCells = 56
 
-// cellSizes are the possible lengths of a cell, all of them round spans.
+// cellSizes are the possible lengths of time of a cell. All of them are round.
 var cellSizes = []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour,
 	2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour, day}
 
 const day = 24 * time.Hour
 
-// cells returns how long a cell of a bar is, and how many there are.
+// cells returns the length of time of a cell in a bar, and the number of cells.
 func cells(span time.Duration) (size time.Duration, n int) {
 	for _, size := range cellSizes {
 		if span <= barCells*size {
@@ -42,8 +42,8 @@ func spanText(d time.Duration) string {
 	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
 
-// apart is the number of changes up to which each has a line; beyond, equal changes share a line. maxRows is the
-// maximum number of lines.
+// apart is the largest number of changes that have a line each. If there are more, equal changes share a line. maxRows
+// is the maximum number of lines.
 const apart, maxRows = 24, 60
 
 // maxBars is the maximum number of timelines, unless -o wide is given.
@@ -95,11 +95,13 @@ func (p *Plan) textChanges(w *report.Writer) {
 // Line is one line of a table of changes: one change, or the same change of several objects.
 type Line struct {
 	*Change
-	// Object, What, Was and Becomes are texts for the table: the objects, the field, and its values.
+	// These are texts for the table. Object has the objects, What has the field, Was has its value before the change, and
+	// Becomes has its value after the change.
 	Object, What, Was, Becomes string
 }
 
-// Lines returns the lines of a table of the changes: where there are many, and the table is not wide, those that are alike share a line.
+// Lines returns the lines of a table of the changes. If there are many changes, and the table is not wide, equal
+// changes share a line.
 func (p *Plan) Lines(wide bool) []Line {
 	var all []Line
 	for _, l := range p.lines(wide) {
@@ -112,7 +114,8 @@ func (p *Plan) Lines(wide bool) []Line {
 type line struct {
 	*Change
 	objects []workload.Ref
-	// from and to are true if the objects differ in the value before, or after, the change.
+	// from is true if the objects have different values before the change. to is true if they have different values after
+	// the change.
 	from, to bool
 }
 
@@ -142,7 +145,7 @@ func (p *Plan) lines(wide bool) []line {
 	return all
 }
 
-// text returns the texts of one line.
+// text returns the line with its texts for the table.
 func (l *line) text() Line {
 	field := Readable(l.Field)
 	switch {
@@ -164,7 +167,7 @@ func (l *line) text() Line {
 	return Line{Change: l.Change, Object: object, What: field, Was: from, Becomes: to}
 }
 
-// row is one line as cells.
+// row returns the cells of one line.
 func (p *Plan) row(l *Line) []report.Cell {
 	by := l.By
 	if l.Wave != "" {
@@ -181,7 +184,7 @@ func (p *Plan) row(l *Line) []report.Cell {
 	return row
 }
 
-// named returns the first names of some objects and the number of the rest.
+// named returns the names of the first objects and the number of the others.
 func named(refs []workload.Ref) string {
 	const most = 3
 	var names []string
@@ -196,8 +199,8 @@ func named(refs []workload.Ref) string {
 
 var plainToken = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// Readable formats a JSON pointer as a path in the style of adapters and kubectl, such as .spec.replicas. Of a long
-// path only the end is kept.
+// Readable formats a JSON pointer as a path in the style of adapters and kubectl, such as .spec.replicas. It keeps only
+// the end of a long path.
 func Readable(pointer string) string {
 	const limit = 40
 	if pointer == "" {
@@ -243,7 +246,7 @@ func Brief(raw string) string {
 	return strings.ToValidUTF8(raw[:limit], "") + "..."
 }
 
-// textBars draws how much of each target runs.
+// textBars writes a bar for each target that shows how much of the target runs.
 func (p *Plan) textBars(w *report.Writer) {
 	if len(p.Timelines) == 0 {
 		return
@@ -270,7 +273,7 @@ func (p *Plan) textBars(w *report.Writer) {
 	}
 }
 
-// bar returns a cell for each span of time, showing the level at the middle of the span.
+// bar returns n cells. Each cell stands for a span of time and shows the level at the middle of the span.
 func (t *Timeline) bar(from time.Time, cell time.Duration, n int) string {
 	var b strings.Builder
 	at := 0
@@ -305,7 +308,7 @@ func (p *Plan) textTotals(w *report.Writer) {
 	}
 }
 
-// changes returns the verb for n subjects.
+// changes returns "changes" or "change", the verb for n subjects.
 func changes(n int) string {
 	if n == 1 {
 		return "changes"
@@ -313,7 +316,7 @@ func changes(n int) string {
 	return "change"
 }
 
-// than formats the difference from the total before the edit.
+// than formats the difference from the total before the edit. Without a comparison it returns "".
 func (p *Plan) than(of func(*Totals) float64) string {
 	if p.Before == nil {
 		return ""

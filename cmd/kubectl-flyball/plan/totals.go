@@ -11,10 +11,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Totals are the savings of the policies. The baseline has no policies: every target runs all the time as its owner
-// asks for. Autoscalers are assumed to leave replicas unchanged.
+// Totals are the savings of the policies. They are compared with a baseline without policies, in which every target
+// always runs as its owner asks for. Autoscalers are assumed to leave replicas unchanged.
 type Totals struct {
-	// Targets is the number of targets, and Changed the number of targets with changes.
+	// Targets is the number of targets. Changed is the number of targets with changes.
 	Targets int `json:"targets"`
 	Changed int `json:"changed"`
 	// Uncounted is the number of changed targets without replicas, such as CronJobs. The sums do not include them.
@@ -22,7 +22,8 @@ type Totals struct {
 	// ReplicaHours are the replica hours with the policies. ReplicaHoursSaved are the saved replica hours.
 	ReplicaHours      float64 `json:"replicaHours"`
 	ReplicaHoursSaved float64 `json:"replicaHoursSaved"`
-	// CPUHoursSaved are core hours of requests, and MemoryGiBHoursSaved GiB hours of requests.
+	// CPUHoursSaved is the saved CPU requests, in core hours. MemoryGiBHoursSaved is the saved memory requests, in GiB
+	// hours.
 	CPUHoursSaved       float64 `json:"cpuHoursSaved"`
 	MemoryGiBHoursSaved float64 `json:"memoryGiBHoursSaved"`
 }
@@ -53,25 +54,25 @@ func (t *Timeline) Ref() workload.Ref { return t.ref }
 // Totals returns the savings of the target alone.
 func (t *Timeline) Totals() Totals { return t.totals }
 
-// Step is the level from an instant on.
+// Step is the level of a target from an instant on.
 type Step struct {
 	At time.Time `json:"at"`
 	// Running is the running fraction of the owner's size: 0 is asleep, 1 is everything.
 	Running float64 `json:"running"`
 	// Replicas is the number of replicas. It is absent if the kind has none.
 	Replicas *int64 `json:"replicas,omitempty"`
-	// By are the policies with a value in force from then on, in order, and Since is the first transition that set one. A program reads both
-	// from the changes.
+	// By are the policies whose values are in force from At on, in order. Since is the first transition that set one of
+	// the values. JSON omits both, because the changes have them too.
 	By    []string  `json:"-"`
 	Since time.Time `json:"-"`
 }
 
-// changes reports whether anything is written of the target in this time.
+// changes reports whether the plan writes anything to the target.
 func (t *Timeline) changes() bool { return len(t.Steps) > 1 }
 
-// same reports whether as much runs of a target at each instant.
+// same reports whether two timelines show the same running amount at every instant.
 func (t *Timeline) same(o *Timeline) bool {
-	runs := func(steps []Step) []Step { // without those that change something else, such as a minimum
+	runs := func(steps []Step) []Step { // leaves out steps that change something else, such as a minimum
 		return slices.CompactFunc(slices.Clone(steps), func(a, b Step) bool { return a.Running == b.Running })
 	}
 	return slices.EqualFunc(runs(t.Steps), runs(o.Steps), func(a, b Step) bool { return a.At.Equal(b.At) && a.Running == b.Running })
@@ -88,7 +89,8 @@ type ledger struct {
 type account struct {
 	timeline Timeline
 	counted  bool
-	// owner is the owner's number of replicas. cpu (in cores) and memory (in GiB) are the requests of one replica.
+	// owner is the number of replicas that the owner asks for. cpu (in cores) and memory (in GiB) are the requests of one
+	// replica.
 	owner       int64
 	cpu, memory float64
 }
@@ -152,13 +154,13 @@ func (l *ledger) note(ref workload.Ref, at time.Time) {
 		step.Replicas = &count
 	}
 	if n := len(a.timeline.Steps); n > 0 && a.timeline.Steps[n-1].At.Equal(at) && n > 1 {
-		a.timeline.Steps[n-1] = step // several writes at one instant
+		a.timeline.Steps[n-1] = step // replaces the step of an earlier write at the same instant
 		return
 	}
 	a.timeline.Steps = append(a.timeline.Steps, step)
 }
 
-// read sets the policies of a ledger.
+// read sets By and Since of the step from the entries of a ledger.
 func (s *Step) read(entries workload.Ledger) {
 	for i := range entries {
 		e := &entries[i]
@@ -172,7 +174,7 @@ func (s *Step) read(entries workload.Ledger) {
 	slices.Sort(s.By)
 }
 
-// close returns the sums, and the timelines of all targets.
+// close returns the sums of all targets, and their timelines.
 func (l *ledger) close() (Totals, []Timeline) {
 	var sum Totals
 	var lines []Timeline
@@ -186,7 +188,7 @@ func (l *ledger) close() (Totals, []Timeline) {
 	return sum, lines
 }
 
-// close returns the timeline of the target, with its sums until the end.
+// close returns the timeline of the target. The timeline has the target's sums until the end of the plan.
 func (a *account) close(to time.Time) Timeline {
 	line := a.timeline
 	line.totals.Targets = 1
