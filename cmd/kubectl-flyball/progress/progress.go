@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// after is the time before the first output.
+// after is the time that passes before the first output.
 const after = time.Second
 
-// Progress shows the current activity after a while.
+// Progress shows the current activity of work that takes longer than the constant after.
 type Progress struct {
 	out   io.Writer
 	mu    sync.Mutex
@@ -20,7 +20,8 @@ type Progress struct {
 	timer *time.Timer
 }
 
-// Start starts the timer. Progress shows nothing unless read is true, which means a person reads out.
+// Start starts the timer. The parameter read is true if a person reads the writer out. Otherwise Progress shows
+// nothing.
 func Start(out io.Writer, read bool) *Progress {
 	p := &Progress{out: out}
 	if read {
@@ -50,7 +51,7 @@ func (p *Progress) Doing(what string) {
 	p.print()
 }
 
-// Line writes a permanent line above the activity.
+// Line writes a permanent line above the line of the activity.
 func (p *Progress) Line(out io.Writer, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,7 +24,8 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// TestProgress shows the activity only after a while and only to a person, and removes it at the end.
+// TestProgress checks that the activity is shown only after a while and only to a person, and that it disappears at the
+// end.
 func TestProgress(t *testing.T) {
 	var out screen
 	p := Start(&out, true)
@@ -32,7 +33,7 @@ func TestProgress(t *testing.T) {
 	if out.String() != "" {
 		t.Errorf("shown at once: %q", out.String())
 	}
-	p.show() // as the timer does
+	p.show() // the timer calls show as well
 	p.Doing("reading cronjobs")
 	if got := out.String(); !strings.Contains(got, "reading deployments ...") || !strings.HasSuffix(got, "reading cronjobs ...") {
 		t.Errorf("shown: %q", got)
