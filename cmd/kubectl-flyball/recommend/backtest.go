@@ -16,39 +16,43 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
-// Played is the outcome of a setting of the scaled container and its autoscaler.
+// Played is the outcome of a replay with one setting of the scaled container and its autoscaler.
 type Played struct {
 	Request string `json:"request"`
-	// Utilisation in percent is absent without an autoscaler.
+	// Utilisation is in percent. It is absent without an autoscaler.
 	Utilisation int `json:"utilisation,omitempty"`
-	// MinTo is the largest minimum of a day, if the minimum varies by hour.
+	// MinTo is the largest minimum of the day. It is absent if the minimum does not vary by hour.
 	Min   int `json:"min"`
 	MinTo int `json:"minTo,omitempty"`
 	Max   int `json:"max"`
-	// Cores is the mean request, ViolationMinutes the minutes a week with demand above 85 % of the ready pods'
-	// requests.
+	// Cores is the mean request of all pods. ViolationMinutes is the number of minutes a week in which the demand exceeds
+	// 85 % of the requests of the ready pods.
 	Cores            float64 `json:"cores"`
 	ViolationMinutes float64 `json:"violationMinutesAWeek"`
 }
 
-// BackTest plays the recommendation from a part of the history through the autoscaler's rules, on the rest of it.
+// BackTest is the outcome of a back-test. The recommendation is learnt from the first part of the history. It is then
+// tried on the rest of the history, with the autoscaler's rules.
 type BackTest struct {
 	LearntUntil time.Time `json:"learntUntil"`
 	TriedUntil  time.Time `json:"triedUntil"`
-	// Own is the present setting, Recommended the recommendation at LearntUntil, and BestFixed the cheapest constant
-	// setting without more violations, or else the constant setting with the fewest.
+	// Own is the outcome of the present setting. Recommended is the outcome of the recommendation at LearntUntil.
+	// BestFixed is the outcome of the cheapest constant setting without more violations than Recommended. If there is no
+	// such setting, it is the constant setting with the fewest violations.
 	Own         Played `json:"own"`
 	Recommended Played `json:"recommended"`
 	BestFixed   Played `json:"bestFixed"`
 }
 
-// taught is the share of the history that teaches, least the shortest part on either side of the border.
+// taught is the share of the history from which the recommendation is learnt. least is the shortest length of each of
+// the two parts.
 const (
 	taught = 2.0 / 3
 	least  = 24 * time.Hour
 )
 
-// border returns the border of a back-test in a history; zero: the history is too short.
+// border returns the instant that divides a history into the two parts of a back-test. It returns the zero time if the
+// history is too short.
 func border(samples []model.Sample, at time.Time) time.Time {
 	n := len(samples)
 	for n > 0 && samples[n-1].At.After(at) {
@@ -65,7 +69,8 @@ func border(samples []model.Sample, at time.Time) time.Time {
 	return b
 }
 
-// backTest tries the recommendation at the border; nil without a recommendation or an autoscaler.
+// backTest tries the recommendation that was made at the border. It returns nil if there is no recommendation or no
+// autoscaler.
 func backTest(s *subject.Subject, samples []model.Sample, from, to time.Time, then *replay.Output) *BackTest {
 	if then == nil || !s.Scalable || s.Governor == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
 		return nil
@@ -99,7 +104,7 @@ func backTest(s *subject.Subject, samples []model.Sample, from, to time.Time, th
 	return found
 }
 
-// loadOf returns the demand of a container from an hour on, or false if it is unknown.
+// loadOf returns the demand of a container in the time between from and to, or false if the demand is unknown.
 func loadOf(samples []model.Sample, container string, from, to time.Time) (load simulation.Load, ok bool) {
 	var all []habit.Reading
 	for _, s := range samples {
@@ -116,7 +121,7 @@ func loadOf(samples []model.Sample, container string, from, to time.Time) (load 
 	return load, true
 }
 
-// play plays a setting.
+// play simulates a setting on a load. The minima are the minima by hour, if the minimum varies.
 func play(load simulation.Load, s simulation.Setting, minima []int) Played {
 	o := simulation.Play(load, simulation.Default(), s, minima)
 	const week = 7 * 24 * time.Hour
@@ -133,8 +138,9 @@ func play(load simulation.Load, s simulation.Setting, minima []int) Played {
 
 func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
-// bestFixed returns the cheapest setting with at most that many violations, else the one with the fewest: present pods
-// and smaller ones, with the same capacity at the maximum.
+// bestFixed returns the outcome of the cheapest constant setting with at most the given violations, or else of the
+// setting with the fewest violations. It tries pods of the present size and smaller pods, always with the present
+// capacity at the maximum.
 func bestFixed(load simulation.Load, own simulation.Setting, violations float64) Played {
 	requests := []int64{own.Request}
 	for _, r := range []int64{500, 250} {
@@ -156,14 +162,14 @@ func bestFixed(load simulation.Load, own simulation.Setting, violations float64)
 	return *best
 }
 
-// betterFixed reports whether a setting is better than another: within the violations the cheaper one, beyond them the
-// one with fewer.
+// betterFixed reports whether the outcome a is better than the outcome b. Fewer violations above the given number are
+// better. If both have equally many above it, the lower mean request is better.
 func betterFixed(a, b Played, violations float64) bool {
 	within := func(p Played) float64 { return max(p.ViolationMinutes-violations, 0) }
 	return cmp.Or(cmp.Compare(within(a), within(b)), cmp.Compare(a.Cores, b.Cores)) < 0
 }
 
-// text describes the setting.
+// text describes the played setting.
 func (p Played) text() string {
 	low := fmt.Sprint(p.Min)
 	if p.MinTo > 0 {
@@ -172,7 +178,7 @@ func (p Played) text() string {
 	return fmt.Sprintf("pods of %s, %d %%, %s to %d", p.Request, p.Utilisation, low, p.Max)
 }
 
-// backTest writes the outcomes of settings.
+// backTest writes the outcomes of the back-test for people.
 func (f *Finding) backTest(w *report.Writer) {
 	b := f.BackTest
 	if b == nil {

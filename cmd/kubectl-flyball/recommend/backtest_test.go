@@ -13,7 +13,8 @@ import (
 
 var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
-// TestWhereAHistoryIsParted: after two thirds, at a full hour, with a day at least on either side.
+// TestWhereAHistoryIsParted checks that the border of a back-test is after two thirds of the history, at a full hour,
+// with at least a day on either side.
 func TestWhereAHistoryIsParted(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
@@ -42,8 +43,8 @@ func TestWhereAHistoryIsParted(t *testing.T) {
 	}
 }
 
-// TestTheBestFixedSetting: no other setting of the grid has as few violations for less, and none reaches less capacity
-// than the present one.
+// TestTheBestFixedSetting checks that no other setting of the grid costs less with as few violations, and that every
+// setting has at least the present capacity at the maximum.
 func TestTheBestFixedSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		load := simulation.Load{Demand: make([]float32, 24*60)}
@@ -72,7 +73,7 @@ func TestTheBestFixedSetting(t *testing.T) {
 	})
 }
 
-// TestUnknownDemandCountsForNothing: before the first sample, and in gaps.
+// TestUnknownDemandCountsForNothing checks that the time before the first sample and the time in gaps do not count.
 func TestUnknownDemandCountsForNothing(t *testing.T) {
 	var samples []model.Sample
 	for minute := 30; minute < 120; minute++ {

@@ -16,9 +16,9 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
-// Quantity is a request: the owner's, the recommended one, and the reasons.
+// Quantity is a request. It has the owner's request, the recommended request, and the reasons.
 type Quantity struct {
-	// Own is absent without an owner's request.
+	// Own is the owner's request. It is absent if the owner has set none.
 	Own         string   `json:"own,omitempty"`
 	Recommended string   `json:"recommended,omitempty"`
 	Reasons     []string `json:"reasons"`
@@ -27,48 +27,49 @@ type Quantity struct {
 // Container has the requests of a container.
 type Container struct {
 	Name string `json:"name"`
-	// Scaled is true for the container whose CPU is scaled by replicas.
+	// Scaled is true for the container whose CPU usage sets the number of replicas.
 	Scaled bool     `json:"scaled"`
 	CPU    Quantity `json:"cpu"`
 	Memory Quantity `json:"memory"`
 }
 
-// Number is a number of an autoscaler.
+// Number is a number of an autoscaler, such as its minimum.
 type Number struct {
-	// Own is absent without an owner's number.
+	// Own is the owner's number. It is absent if the owner has set none.
 	Own         *int64   `json:"own,omitempty"`
 	Recommended int64    `json:"recommended"`
 	Reasons     []string `json:"reasons"`
 }
 
-// Autoscaler has the numbers of the autoscaler, or of the recommended one.
+// Autoscaler has the numbers of the autoscaler. If no autoscaler exists, it has the numbers of a recommended
+// autoscaler.
 type Autoscaler struct {
-	// Name is that of the autoscaler; absent: none exists.
+	// Name is the name of the autoscaler. It is absent if no autoscaler exists.
 	Name        string `json:"name,omitempty"`
 	Min         Number `json:"min"`
 	Max         Number `json:"max"`
 	Utilisation Number `json:"utilisation"`
 }
 
-// Hour is the recommended minimum from an instant on, for an hour.
+// Hour is the recommended minimum for the hour that begins at From.
 type Hour struct {
 	From time.Time `json:"from"`
 	Min  int       `json:"min"`
 }
 
-// History is the source of the numbers.
+// History describes the samples from which the numbers were computed.
 type History struct {
 	Samples int       `json:"samples"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
 }
 
-// Demand is the CPU demand of the scaled container over all pods.
+// Demand is the CPU demand of the scaled container, summed over all pods.
 type Demand struct {
 	Expected string `json:"expected"`
-	// Upper is the expected upper bound of the demand until a pod that starts now is ready.
+	// Upper is the upper bound of the demand that is expected until a pod started now would be ready.
 	Upper string `json:"upper"`
-	// Loss is the difference between the peaks of hours and those of earlier days, as a share.
+	// Loss is the mean error of the hourly peaks expected from earlier days, as a share.
 	Loss float64 `json:"loss"`
 }
 
@@ -79,18 +80,18 @@ type Total struct {
 	Memory   string `json:"memory"`
 }
 
-// Totals are the requests of the last sample's pods, and those of the pods that serve the same demand with the
-// recommended numbers.
+// Totals compare the requests of all pods. Own has the requests of the pods in the last sample. Recommended has the
+// requests of the pods that serve the same demand with the recommended numbers.
 type Totals struct {
 	Own         Total `json:"own"`
 	Recommended Total `json:"recommended"`
 }
 
-// Finding is the result of the verb.
+// Finding is the result of the verb recommend.
 type Finding struct {
 	Target  string `json:"target"`
 	Profile string `json:"profile"`
-	// Tortoise is the Tortoise with the used rules; absent: the defaults were used.
+	// Tortoise is the Tortoise whose rules were used. It is absent if the defaults were used.
 	Tortoise    string      `json:"tortoise,omitempty"`
 	At          time.Time   `json:"at"`
 	Phase       string      `json:"phase"`
@@ -102,14 +103,14 @@ type Finding struct {
 	Hours      []Hour      `json:"hours,omitempty"`
 	Demand     *Demand     `json:"demand,omitempty"`
 	Totals     Totals      `json:"totals"`
-	// BackTest is absent for a short history or without an autoscaler.
+	// BackTest is absent if the history is short or there is no autoscaler.
 	BackTest *BackTest `json:"backTest,omitempty"`
 	History  History   `json:"history"`
 
 	zone *time.Location
 }
 
-// newFinding puts numbers into the units of Kubernetes.
+// newFinding returns the finding, with the numbers of a replay in the units of Kubernetes.
 func newFinding(s *subject.Subject, profile string, at time.Time, o *replay.Output, zone *time.Location) *Finding {
 	f := &Finding{
 		Target: s.Ref.String(), Profile: profile, At: at.In(zone), Phase: o.Phase, PhaseReason: o.PhaseReason, Settled: o.Settled, zone: zone,
@@ -159,7 +160,7 @@ func numberOf(n replay.Number) Number { return Number{Recommended: n.Recommended
 
 func cpuText(milli int64) string { return strconv.FormatInt(milli, 10) + "m" }
 
-// memoryText formats memory in Mi, rounded up, unless that hides all of it.
+// memoryText formats memory in Mi, rounded up. If the value is too small for Mi, it uses a smaller unit.
 func memoryText(bytes int64) string {
 	const mebi = 1 << 20
 	if bytes > -mebi && bytes < mebi {
@@ -172,7 +173,7 @@ func memoryText(bytes int64) string {
 	return strconv.FormatInt(rounded, 10) + "Mi"
 }
 
-// TooLittle reports whether nothing is recommended yet.
+// TooLittle reports whether the history is still too short for a recommendation.
 func (f *Finding) TooLittle() bool {
 	return f.Phase == string(phase.Initializing) || f.Phase == string(phase.GatheringData)
 }
@@ -235,7 +236,7 @@ func because(w *report.Writer, of string, reasons []string) {
 	}
 }
 
-// rows returns the numbers, each with its present value.
+// rows returns the rows of the table: each number with its present value.
 func (f *Finding) rows() [][]report.Cell {
 	var rows [][]report.Cell
 	add := func(of, now, recommended string) {
@@ -266,10 +267,10 @@ func (f *Finding) rows() [][]report.Cell {
 	return rows
 }
 
-// hoursPerRow is the number of hours in a row.
+// hoursPerRow is the number of hours in a row of the table of minima.
 const hoursPerRow = 12
 
-// hours writes the minima of the next day.
+// hours writes the recommended minima of the next day.
 func (f *Finding) hours(w *report.Writer) {
 	if len(f.Hours) == 0 {
 		return

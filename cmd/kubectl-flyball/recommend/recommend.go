@@ -31,28 +31,29 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 )
 
-// ErrTooLittle is the error if nothing can be recommended yet. The known facts are printed.
+// ErrTooLittle is the error if nothing can be recommended yet. The facts that are known are printed nevertheless.
 var ErrTooLittle = errors.New("too little was seen to recommend anything")
 
 // Env are the dependencies of the verb from its command.
 type Env struct {
 	genericiooptions.IOStreams
-	// Now is the clock. Zone points to the zone in which instants are read and shown, which is set once flags are read.
+	// Now is the clock. Zone points to the time zone in which instants are read and shown. The zone is set once the flags
+	// are parsed.
 	Now  func() time.Time
 	Zone **time.Location
-	// Load reads the world around a target, KIND/NAME, from files without a cluster.
+	// Load reads the world around a target, which is given as KIND/NAME. Without a cluster it reads files.
 	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
 	// Print writes a finding.
 	Print func(report.Finding) error
-	// TooLittle is the error if nothing can be recommended yet.
+	// TooLittle is the error of the verb if nothing can be recommended yet.
 	TooLittle error
-	// Progress begins to show the progress to a person.
+	// Progress starts the progress line. doing sets the shown activity, and done removes the line.
 	Progress func() (doing func(what string), done func())
 	// Complete completes the names of targets.
 	Complete cobra.CompletionFunc
 }
 
-// verb is a run.
+// verb is one run of the verb recommend.
 type verb struct {
 	Env
 	paths                    []string
@@ -63,7 +64,7 @@ type verb struct {
 	given func(flag string) bool
 }
 
-// profiles returns the known profiles, in the order of their caution.
+// profiles returns the known profiles, sorted by their caution.
 func profiles() []string {
 	all := slices.SortedFunc(maps.Keys(optimize.Profiles), func(a, b string) int {
 		return cmp.Compare(optimize.Profiles[a].Violation, optimize.Profiles[b].Violation)
@@ -71,7 +72,7 @@ func profiles() []string {
 	return append(all, mercari.Profile)
 }
 
-// New returns the verb.
+// New returns the verb recommend.
 func New(s Env) *cobra.Command {
 	v := &verb{Env: s}
 	cmd := &cobra.Command{
@@ -104,11 +105,11 @@ func New(s Env) *cobra.Command {
 
 // options are the parsed flags.
 type options struct {
-	at      time.Time // zero: the last sample's
+	at      time.Time // the zero time means the time of the last sample
 	history history.Asked
 }
 
-// check parses the flags, and names each wrong one.
+// check parses the flags. The error names each wrong flag.
 func (v *verb) check() (o options, err error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -197,7 +198,8 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	return nil
 }
 
-// percent returns a function that shows a share of progress whenever the percentage changes.
+// percent returns a function that receives the finished share of the work. It shows the share each time the percentage
+// changes.
 func percent(doing func(string), what string) func(share float64) {
 	before := -1
 	return func(share float64) {
@@ -208,14 +210,14 @@ func percent(doing func(string), what string) func(share float64) {
 	}
 }
 
-// tuner returns the replayed policy: the rules of the world, overridden by flags.
+// tuner returns the policy to replay. It has the rules of the world, which flags override.
 func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	if rules.Profile != "" && !v.given("profile") {
 		v.profile = string(rules.Profile)
 	}
 	rules.Profile = v1alpha1.TortoiseProfile(v.profile)
 	if v.profile == mercari.Profile {
-		rules.Mode = v1alpha1.TortoiseAuto // in mode Off it recommends one step, and here all later steps count too
+		rules.Mode = v1alpha1.TortoiseAuto // in mode Off only the next step is recommended, but here all later steps count too
 	}
 	for _, n := range []struct {
 		flag  string
@@ -246,5 +248,5 @@ func (v *verb) read(ctx context.Context, o options, s *subject.Subject, doing fu
 	return v.history.Ask(ctx, o.history, s.Ref, to, s.Names(), doing, v.note)
 }
 
-// note prints a note for a person beside the answer.
+// note prints a note for a person to standard error.
 func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", text) }

@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPercentagesAreToldOnce: a history of months has more instants than a person can read.
+// TestPercentagesAreToldOnce checks that each percentage is shown once. A history of months has more instants than a
+// person can read.
 func TestPercentagesAreToldOnce(t *testing.T) {
 	var heard []string
 	tell := percent(func(what string) { heard = append(heard, what) }, "replaying")

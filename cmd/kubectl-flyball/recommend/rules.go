@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// rulesFor returns the rules and the name of the Tortoise in the world that would tune a target, or the defaults.
+// rulesFor returns the rules and the name of the Tortoise that would tune a target. If the world has no such Tortoise,
+// it returns the default rules.
 func rulesFor(memory *world.Memory, target source.Target) (rules v1alpha1.TortoiseRules, from string) {
 	var best *world.Policy
 	for p := range memory.Policies {
@@ -39,7 +40,7 @@ func selects(memory *world.Memory, p *world.Policy, target source.Target) (found
 	return found
 }
 
-// tunerOf compiles rules to a tuner.
+// tunerOf compiles the rules of a Tortoise.
 func tunerOf(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 	tuner, errs := tortoise.NewTuner(rules)
 	if len(errs) > 0 {
