@@ -28,28 +28,29 @@ import (
 type Input struct {
 	// Policy is the replayed policy.
 	Policy policy.Tuner
-	// Requests by container are the owner's; zero means no request.
+	// Requests are the owner's requests, by container. Zero means that the owner has set no request.
 	Requests map[string]tune.Request
-	// Scaled is the container whose CPU is scaled by replicas.
+	// Scaled is the container whose CPU usage sets the number of replicas.
 	Scaled string
-	// Governor is the autoscaler, or one as Flyball would create it; nil: the number of replicas cannot be chosen.
+	// Governor is the autoscaler, or an autoscaler as Flyball would create it. If it is nil, the number of replicas cannot
+	// be chosen.
 	Governor *policy.SeenGovernor
-	// Bounds has the maximum if the workload has no autoscaler.
+	// Bounds has the maximum of replicas for a workload without an autoscaler.
 	Bounds optimize.Bounds
-	// Samples in ascending order of time.
+	// Samples are the samples of the history, in ascending order of time.
 	Samples []model.Sample
-	// At is the instant of the wanted numbers. Later samples are ignored.
+	// At is the instant for which the numbers are wanted. Later samples are ignored.
 	At time.Time
-	// Border is the instant when the recommendation is kept too; zero: none.
+	// Border is an earlier instant whose recommendation is also returned, in Output.Earlier. The zero time means none.
 	Border time.Time
-	// Progress is called with the done share, from 0 to 1.
+	// Progress is called with the finished share of the work, from 0 to 1.
 	Progress func(share float64)
 
-	// started are the requests at the beginning.
+	// started are the requests at the beginning of the replay.
 	started map[string]tune.Request
 }
 
-// Number is a present number, the recommended one, and the reasons.
+// Number has the present number, the recommended number, and the reasons.
 type Number struct {
 	Own, Recommended int64
 	Reasons          []string
@@ -60,7 +61,7 @@ type Container struct {
 	Name string
 	// CPU is in milli-CPU, Memory in bytes.
 	CPU, Memory Number
-	// Scaled is true for the container whose CPU is scaled by replicas.
+	// Scaled is true for the container whose CPU usage sets the number of replicas.
 	Scaled bool
 }
 
@@ -75,33 +76,34 @@ type Output struct {
 	Phase       string
 	PhaseReason string
 	Containers  []Container
-	// Min, Max and Utilisation are those of the autoscaler, in replicas and percent.
+	// Min and Max are the bounds of the autoscaler, in replicas. Utilisation is its target utilisation, in percent.
 	Min, Max, Utilisation Number
 	Hours                 []Hour
-	// Demand is the expected CPU demand of the scaled container over all pods at the instant, Upper its upper bound
-	// until a pod that starts then is ready; in milli-CPU. Zero if the profile knows none.
+	// Demand is the CPU demand of the scaled container over all pods that is expected at the instant, in milli-CPU. Upper
+	// is the upper bound of the demand until a pod started at the instant is ready, in milli-CPU. Both are zero if the
+	// profile knows no demand.
 	Demand, Upper float64
-	// Loss is the difference between the peaks of hours and those of earlier days, as a share.
+	// Loss is the mean error of the hourly peaks expected from earlier days, as a share.
 	Loss float64
-	// Now has the requests of the last sample's pods, Then those of the pods that serve the same demand with the
-	// recommended numbers.
+	// Now has the requests of the pods in the last sample. Then has the requests of the pods that serve the same demand
+	// with the recommended numbers.
 	Now, Then Total
-	// Earlier is the recommendation at the border; nil: none.
+	// Earlier is the recommendation at the border. It is nil if the input has no border.
 	Earlier *Output
-	// First and Last are the instants of the first and the last sample.
+	// First is the instant of the first sample. Last is the instant of the last sample.
 	First, Last time.Time
 	Samples     int
 	// Settled is true once the numbers have reached their final values.
 	Settled bool
 }
 
-// Total is the request of all pods together, in milli-CPU and bytes.
+// Total is the requests of all pods together. The CPU is in milli-CPU, and the memory is in bytes.
 type Total struct {
 	Replicas    int
 	CPU, Memory int64
 }
 
-// Run replays a history.
+// Run replays a history and returns the recommendation.
 func Run(in Input) (*Output, error) {
 	n := len(in.Samples)
 	for n > 0 && in.Samples[n-1].At.After(in.At) {
@@ -121,7 +123,8 @@ func Run(in Input) (*Output, error) {
 	return out, nil
 }
 
-// total adds up requests, for the demand of the last sample of the scaled container.
+// total adds up the requests of all pods, with as many pods as the demand in the last sample of the scaled container
+// needs.
 func (in Input) total(out *Output) {
 	demand := 0.0
 	for _, s := range in.Samples {
@@ -146,7 +149,7 @@ func (in Input) total(out *Output) {
 	}
 }
 
-// instants yields the samples of one instant after the other.
+// instants calls yield for each instant, in order, with all samples of the instant.
 func (in Input) instants(yield func(at time.Time, samples []model.Sample)) {
 	for from := 0; from < len(in.Samples); {
 		to := from + 1
@@ -161,7 +164,7 @@ func (in Input) instants(yield func(at time.Time, samples []model.Sample)) {
 	}
 }
 
-// replicasOf returns the ready pods of samples.
+// replicasOf returns the number of ready pods in the samples of an instant.
 func replicasOf(samples []model.Sample) int {
 	most := 0
 	for _, s := range samples {
@@ -170,10 +173,10 @@ func replicasOf(samples []model.Sample) int {
 	return most
 }
 
-// The defaults of an autoscaler.
+// defaultMin is the default minimum of an autoscaler. newTarget is the default target utilisation, in percent.
 const defaultMin, newTarget = 1, 70
 
-// bounds returns the autoscaler's bounds and target at the beginning.
+// bounds returns the minimum, the maximum and the target utilisation at the beginning of the replay.
 func (in Input) bounds() (low, top, target int) {
 	low, top, target = defaultMin, in.Bounds.Max, newTarget
 	if in.Governor == nil {
@@ -201,8 +204,8 @@ const (
 	decideEvery = time.Minute
 )
 
-// start gives containers without a request one to begin from: the CPU that nearly all samples are within, and the least
-// memory, which grows at once.
+// start sets the first requests of containers whose owner has set none. The first CPU request covers nearly all
+// samples. The first memory request is the smallest allowed one, which the replay raises at once.
 func (in *Input) start() {
 	in.started = maps.Clone(in.Requests)
 	for name, r := range in.started {
@@ -216,7 +219,7 @@ func (in *Input) start() {
 	}
 }
 
-// usual returns the CPU in milli-CPU that nearly all samples of a container are within.
+// usual returns the CPU usage, in milli-CPU, that nearly all samples of a container do not exceed.
 func (in *Input) usual(name string) float64 {
 	var used []float64
 	for _, s := range in.Samples {
@@ -231,7 +234,7 @@ func (in *Input) usual(name string) float64 {
 	return used[int(usual*float64(len(used)-1))]
 }
 
-// tuned replays a policy.
+// tuned replays the policy and returns the output of its last decision.
 func (in *Input) tuned() (*Output, error) {
 	learner, err := in.Policy.NewLearner(nil)
 	if err != nil {
@@ -279,7 +282,7 @@ func (in *Input) tuned() (*Output, error) {
 	return out, nil
 }
 
-// read returns the result from the report that a cluster would show.
+// read returns the output from the report that the Tortoise would have in a cluster.
 func (in *Input) read(found policy.Found) *Output {
 	st := found.Report
 	o := &Output{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "), Settled: st.Phase == string(phase.Working) &&
@@ -304,7 +307,7 @@ func (in *Input) read(found policy.Found) *Output {
 		if phase.Phase(st.Phase).Allowed().Seasons { // hours are unknown before a day of history
 			zone, err := timeline.LoadZone(a.TimeZone)
 			if err != nil {
-				zone = time.UTC // it was compiled, so its zone loads
+				zone = time.UTC // cannot happen: the zone was loaded when the policy was compiled
 			}
 			first := tune.HourOf(in.At, zone)
 			for i, n := range a.MinByHour {
@@ -321,10 +324,11 @@ func (in *Input) read(found policy.Found) *Output {
 	return o
 }
 
-// stays returns a number without a recommendation.
+// stays returns a number that keeps its present value because there is no recommendation.
 func stays(own int64) Number { return Number{own, own, []string{"it stays: too little is known yet"}} }
 
-// number reads a request, in the unit of a function.
+// number converts a recommended request to a Number. The function unit returns the value of a quantity in the unit of
+// the Number.
 func number(own int64, r *v1alpha1.RecommendedRequest, unit func(*resource.Quantity) int64) Number {
 	switch {
 	case r == nil:
@@ -335,7 +339,7 @@ func number(own int64, r *v1alpha1.RecommendedRequest, unit func(*resource.Quant
 	return Number{own, unit(&r.Recommended), []string{r.Reason}}
 }
 
-// bound reads a number of an autoscaler.
+// bound converts a recommended number of an autoscaler to a Number.
 func bound(was Number, n *v1alpha1.RecommendedNumber) Number {
 	if n == nil {
 		return was

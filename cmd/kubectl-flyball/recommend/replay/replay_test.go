@@ -20,7 +20,7 @@ import (
 
 var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
-// compiled is a Tortoise with a profile.
+// compiled returns a compiled Tortoise with a profile.
 func compiled(t *testing.T, profile string) policy.Tuner {
 	t.Helper()
 	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Profile: v1alpha1.TortoiseProfile(profile)})
@@ -30,7 +30,7 @@ func compiled(t *testing.T, profile string) policy.Tuner {
 	return tuner
 }
 
-// recorded is a workload with a day and a night, a sample a minute.
+// recorded returns an input with a workload whose usage differs by day and night, with one sample a minute.
 func recorded(t *testing.T, profile string, d time.Duration) Input {
 	t.Helper()
 	low, top := int64(3), int64(20)
@@ -59,7 +59,8 @@ func run(t *testing.T, in Input) *Output {
 	return o
 }
 
-// TestNumbersAreThoseOfTheManager: the final values of its learner, decision by decision.
+// TestNumbersAreThoseOfTheManager checks that the numbers equal the final values of the manager's learner, decision by
+// decision.
 func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	in := recorded(t, "Balanced", 2*24*time.Hour)
 	o := run(t, in)
@@ -104,7 +105,7 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	}
 }
 
-// TestWhatIsLaterIsNotLookedAt, and progress goes from nothing to all.
+// TestWhatIsLaterIsNotLookedAt checks that samples after At change nothing, and that the progress goes from 0 to 1.
 func TestWhatIsLaterIsNotLookedAt(t *testing.T) {
 	whole, half := recorded(t, "Balanced", 30*time.Hour), recorded(t, "Balanced", 15*time.Hour)
 	whole.At = half.At
@@ -131,7 +132,7 @@ func TestWhatIsLaterIsNotLookedAt(t *testing.T) {
 	}
 }
 
-// TestEveryNumberHasAReason, in every profile, and after a minute as after a week.
+// TestEveryNumberHasAReason checks that every number has a reason, in every profile, after a minute and after a week.
 func TestEveryNumberHasAReason(t *testing.T) {
 	for _, profile := range []string{"Lean", "Balanced", "Safe", mercari.Profile} {
 		for _, d := range []time.Duration{time.Minute, time.Hour, 26 * time.Hour, 170 * time.Hour} {
@@ -152,7 +153,8 @@ func TestEveryNumberHasAReason(t *testing.T) {
 	}
 }
 
-// TestOriginal: with a week of slots bounds are half and twice the replicas there were; without metrics it is an emergency.
+// TestOriginal checks the profile of the original Tortoise. With a week of history the bounds are half and twice the
+// observed replicas. Without metrics there is an emergency.
 func TestOriginal(t *testing.T) {
 	in := recorded(t, mercari.Profile, 7*24*time.Hour)
 	o := run(t, in)
@@ -168,7 +170,8 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-// TestWithoutRequests something is recommended all the same, and without replicas their number stays.
+// TestWithoutRequests checks that requests are recommended although the owner has set none, and that a workload without
+// replicas keeps their number.
 func TestWithoutRequests(t *testing.T) {
 	in := recorded(t, "Balanced", 2*time.Hour)
 	in.Requests["app"] = tune.Request{}
@@ -181,7 +184,7 @@ func TestWithoutRequests(t *testing.T) {
 	}
 }
 
-// TestNumbersAgree: the minimum now is that of the hour that it is, in every profile.
+// TestNumbersAgree checks that the present minimum equals the minimum of the present hour, in every profile.
 func TestNumbersAgree(t *testing.T) {
 	for _, profile := range []string{"Lean", "Balanced", "Safe"} {
 		for _, at := range []time.Duration{30 * time.Hour, 33*time.Hour + 40*time.Minute, 40*time.Hour + 59*time.Minute} {
@@ -192,7 +195,8 @@ func TestNumbersAgree(t *testing.T) {
 	}
 }
 
-// TestAtTheBorder: the recommendation equals that of a history that ends there.
+// TestAtTheBorder checks that the recommendation at the border equals the recommendation from a history that ends
+// there.
 func TestAtTheBorder(t *testing.T) {
 	in := recorded(t, "Balanced", 40*time.Hour)
 	in.Border = monday.Add(30 * time.Hour)
