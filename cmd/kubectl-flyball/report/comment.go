@@ -2,10 +2,11 @@ package report
 
 import "strings"
 
-// commentWidth is how many letters a line of a comment has at most, unless a word is longer.
+// commentWidth is the largest number of letters in a line of a comment. A line with one longer word may exceed it.
 const commentWidth = 118
 
-// Comment writes a text as lines of a YAML comment; those after the first are indented below the lead.
+// Comment writes a text as lines of a YAML comment. The first line begins with lead, and the other lines are indented
+// below it.
 func Comment(w *Writer, lead, text string) {
 	line := "# " + lead
 	indent := "# " + strings.Repeat(" ", len(lead))

@@ -171,7 +171,8 @@ func (w *Writer) Styled(text string, style Style) string {
 	return string(style) + text + "\x1b[0m"
 }
 
-// Grid writes rows in columns three spaces apart, with heads as the first row. Rows may be shorter than heads.
+// Grid writes rows in columns three spaces apart, below a row with the column heads. A row may have fewer cells than
+// there are heads.
 func (w *Writer) Grid(indent string, heads []string, rows [][]Cell) {
 	all := make([][]Cell, 0, len(rows)+1)
 	if len(heads) > 0 {
