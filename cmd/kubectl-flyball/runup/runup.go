@@ -4,12 +4,12 @@ package runup
 
 import "time"
 
-// Longest is the maximum length of a run-up. After five weeks each weekly and monthly transition has come once and no
-// batch is open any more, so a longer run-up would only take more time.
+// Longest is the maximum length of a run-up. In five weeks each weekly and monthly transition comes once, and no batch
+// stays open. A longer run-up would take more time and change nothing.
 const Longest = 35 * 24 * time.Hour
 
-// Start returns the instant when the simulation of an instant begins: now, or the instant itself if it is not later
-// than now. With a zero now Start returns the instant itself.
+// Start returns the instant at which a simulation up to at begins. It is now if at is later than now. Otherwise, or if
+// now is the zero time, it is at itself.
 func Start(now, at time.Time) time.Time {
 	now = now.Truncate(time.Second)
 	switch {
@@ -21,7 +21,7 @@ func Start(now, at time.Time) time.Time {
 	return now
 }
 
-// Note returns a sentence about an instant before now. For any later instant it returns "".
+// Note returns a sentence about an instant before now. For any other instant it returns "".
 func Note(now, at time.Time) string {
 	if now.IsZero() || !at.Before(now.Truncate(time.Second)) {
 		return ""
