@@ -12,13 +12,13 @@ import (
 // StateChange is an object that goes to sleep or wakes because of a migration.
 type StateChange struct {
 	Target string `json:"target"`
-	// What has the change, such as "replicas 3 -> 0". By is the deciding policy.
+	// What is the change in words, such as "replicas 3 -> 0". By is the policy that decides.
 	What string `json:"what"`
 	By   string `json:"by"`
 }
 
-// StateChanges returns the changes that the given policies make at once, that a take-over makes, and that the policies
-// make once everything is taken over.
+// StateChanges returns all changes of a migration: the changes that the given policies make at once, the changes that
+// the take-over makes, and the changes that the policies make after the take-over.
 func StateChanges(in world.Lists, items []*Handover, policies []workload.Policy, now time.Time) ([]StateChange, error) {
 	all, err := writesAt(in, policies, now)
 	if err != nil {

@@ -11,18 +11,19 @@ import (
 // Handovers are the writes of a take-over, planned or made.
 type Handovers struct {
 	Items []*Handover `json:"items"`
-	// Left are things of the tools that a take-over cannot move.
+	// Left are parts of the tools' objects that a take-over cannot move.
 	Left []Left `json:"leftBehind,omitempty"`
-	// Unapplied names printed policies that are not in the cluster: a dry run treats them as applied.
+	// Unapplied are the names of printed policies that are not in the cluster. A dry run treats these policies as applied.
 	Unapplied []string `json:"unapplied,omitempty"`
-	// Changes are objects that go to sleep or wake once the policies are applied and this is written. A dry run finds
+	// Changes are the objects that go to sleep or wake because of the policies and the take-over. Only a dry run finds
 	// them.
 	Changes []StateChange `json:"changes,omitempty"`
 	// DryRun is true if nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// LeavesSomething reports whether any object was left as it was.
+// LeavesSomething reports whether anything is left behind, any object changes its state, or any object is not taken
+// over.
 func (h *Handovers) LeavesSomething() bool {
 	return len(h.Left)+len(h.Changes) > 0 || slices.ContainsFunc(h.Items, func(item *Handover) bool {
 		return item.Left != "" || item.Error != "" || len(item.ByHand) > 0
@@ -104,7 +105,7 @@ func (h *Handovers) item(w *report.Writer, item *Handover) {
 	}
 }
 
-// withoutManagers returns a patch without managed fields, which are long and of no use to a reader.
+// withoutManagers returns a patch without managed fields. They are long and do not help a reader.
 func withoutManagers(patch json.RawMessage) json.RawMessage {
 	var m map[string]any
 	if json.Unmarshal(patch, &m) != nil {

@@ -1,8 +1,8 @@
-// Package migrate converts the objects of other tools to Flyball's, and moves the tools' records of sleeping workloads
-// into the ledger. It is pure: it maps JSON objects to objects, notes and patches, without a client or a clock. Every
-// returned object compiles. Each difference in meaning is noted beside its object, and everything without a counterpart
-// is listed as left behind and never dropped in silence. Package tools has the meaning of each tool's objects, a file a
-// tool.
+// Package migrate converts the objects of other tools to Flyball's objects, and moves the tools' records of sleeping
+// workloads into the ledger. It is pure: it maps JSON objects to objects, notes and patches, without a client or a
+// clock. Every returned object compiles. Each difference in meaning is noted beside its object, and everything without
+// a counterpart is listed as left behind and never dropped in silence. Package tools has one file for each tool, which
+// knows the meaning of the tool's objects.
 //
 // Decisions (docs/decisions): 0033.
 package migrate
@@ -21,27 +21,27 @@ import (
 // Kind is a kind that a tool reads or marks.
 type Kind struct {
 	schema.GroupKind
-	// Cluster is true if its objects are in no namespace.
+	// Cluster is true if objects of the kind are in no namespace.
 	Cluster bool
 }
 
-// Tool is a tool to migrate from.
+// Tool is another tool from which users migrate to Flyball.
 type Tool struct {
-	// Name is its name on the command line, and Title its name in texts.
+	// Name is the tool's name on the command line. Title is its name in texts.
 	Name, Title string
-	// Reads are the kinds that Convert reads. Marked are the kinds on whose objects the tool puts marks; only Sleepers
+	// Reads are the kinds that Convert reads. Marked are the kinds on whose objects the tool leaves marks. Only Sleepers
 	// reads them.
 	Reads, Marked []Kind
-	// Convert adds Flyball's objects for the tool's.
+	// Convert adds Flyball's counterparts of the tool's objects to the output.
 	Convert func(*Input, *Output)
-	// Sleepers adds the objects that the tool keeps asleep; nil: the tool keeps no record.
+	// Sleepers adds the objects that the tool keeps asleep to the output. It is nil if the tool keeps no record of them.
 	Sleepers func(*Input, *Output)
 }
 
 // Object is an object of any kind as JSON.
 type Object struct {
 	gjson.Result
-	// Place is its place as file:line; empty for an object of a cluster.
+	// Place is the position of the object as file:line. It is empty for an object of a cluster.
 	Place string
 }
 
@@ -50,7 +50,7 @@ func NewObject(raw []byte, place string) Object {
 	return Object{Result: gjson.ParseBytes(raw), Place: place}
 }
 
-// GroupKind returns its kind.
+// GroupKind returns the kind of the object.
 func (o Object) GroupKind() schema.GroupKind {
 	gv, _ := schema.ParseGroupVersion(o.Get("apiVersion").Str) // an unreadable object belongs to no tool
 	return schema.GroupKind{Group: gv.Group, Kind: o.Get("kind").Str}
@@ -62,7 +62,7 @@ func (o Object) Name() string { return o.Get("metadata.name").Str }
 // Namespace returns metadata.namespace.
 func (o Object) Namespace() string { return o.Get("metadata.namespace").Str }
 
-// Ref returns its reference.
+// Ref returns the reference of the object.
 func (o Object) Ref() workload.Ref {
 	return workload.Ref{GroupKind: o.GroupKind(), Namespace: o.Namespace(), Name: o.Name()}
 }
@@ -73,7 +73,7 @@ func (o Object) Annotation(key string) (string, bool) {
 	return v.String(), ok
 }
 
-// Labels returns its labels.
+// Labels returns the labels of the object.
 func (o Object) Labels() map[string]string {
 	labels := map[string]string{}
 	for key, v := range o.Get("metadata.labels").Map() {
@@ -82,7 +82,7 @@ func (o Object) Labels() map[string]string {
 	return labels
 }
 
-// At returns the value at a JSON pointer of members' names.
+// At returns the value at a JSON pointer, given as its tokens. Each token is the name of a member, not an index.
 func (o Object) At(tokens []string) gjson.Result {
 	at := o.Result
 	for _, t := range tokens {
@@ -91,7 +91,7 @@ func (o Object) At(tokens []string) gjson.Result {
 	return at
 }
 
-// Texts returns the elements of a list of texts.
+// Texts returns the strings in a JSON list.
 func Texts(list gjson.Result) []string {
 	var all []string
 	for _, v := range list.Array() {
@@ -100,10 +100,10 @@ func Texts(list gjson.Result) []string {
 	return all
 }
 
-// Input is the input of tools.
+// Input has the objects that the tools read.
 type Input struct {
 	Objects []Object
-	// Files is true if the objects come from files: other objects are unknown.
+	// Files is true if the objects come from files. Nothing is then known about other objects.
 	Files bool
 }
 
@@ -118,7 +118,7 @@ func (in *Input) Of(gk schema.GroupKind) []Object {
 	return all
 }
 
-// Find returns one object of a kind.
+// Find returns the object with the given kind, namespace and name.
 func (in *Input) Find(gk schema.GroupKind, namespace, name string) (Object, bool) {
 	for _, o := range in.Objects {
 		if o.GroupKind() == gk && o.Namespace() == namespace && o.Name() == name {
@@ -128,7 +128,7 @@ func (in *Input) Find(gk schema.GroupKind, namespace, name string) (Object, bool
 	return Object{}, false
 }
 
-// Namespaces returns the names of the known namespaces: those that are objects, and those of objects.
+// Namespaces returns the names of the known namespaces: the Namespace objects, and the namespaces of other objects.
 func (in *Input) Namespaces() []string {
 	var names []string
 	for _, o := range in.Objects {
@@ -144,7 +144,7 @@ func (in *Input) Namespaces() []string {
 	return names
 }
 
-// Kinds returns the kinds that tools read to convert, and with sleepers also to take over.
+// Kinds returns the kinds that the tools read. With sleepers it adds the kinds that only a take-over reads.
 func Kinds(tools []Tool, sleepers bool) []Kind {
 	var all []Kind
 	for i := range tools {
@@ -161,7 +161,8 @@ func Kinds(tools []Tool, sleepers bool) []Kind {
 	return all
 }
 
-// Pick returns tools by their names, or all without names. An error lists the known ones.
+// Pick returns the tools with the given names. Without names it returns all tools. The error for an unknown name lists
+// the known names.
 func Pick(all []Tool, names []string) ([]Tool, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -177,7 +178,7 @@ func Pick(all []Tool, names []string) ([]Tool, error) {
 	return picked, nil
 }
 
-// Names returns the names of tools.
+// Names returns the names of the given tools.
 func Names(tools []Tool) []string {
 	names := make([]string, len(tools))
 	for i := range tools {

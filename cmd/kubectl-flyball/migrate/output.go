@@ -16,38 +16,38 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// own is an object of Flyball's: a policy or an adapter.
+// own is an object of one of Flyball's kinds: a policy or an adapter.
 type own interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Emitted is an object of Flyball's with its notes.
+// Emitted is a new object of one of Flyball's kinds, with notes.
 type Emitted struct {
-	// From names its source objects.
+	// From names the objects from which the object was converted.
 	From string
-	// Notes are the differences from its source objects.
+	// Notes are the differences in meaning from the objects of From.
 	Notes  []string
 	Object own
 
 	from []Object
 }
 
-// Note adds a difference.
+// Note adds a note about a difference in meaning.
 func (e *Emitted) Note(format string, args ...any) *Emitted {
 	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
 	return e
 }
 
-// Left is a thing without a counterpart.
+// Left is a part of an object that has no counterpart in Flyball.
 type Left struct {
-	// Object names its owner, and Place the owner's place.
+	// Object names the object that has the part. Place is the position of the object as file:line.
 	Object string `json:"object"`
 	Place  string `json:"place,omitempty"`
 	What   string `json:"what"`
 }
 
-// Output is the output of tools.
+// Output is the result of converting the objects of tools.
 type Output struct {
 	Emitted []*Emitted
 	Left    []Left
@@ -59,11 +59,11 @@ type Output struct {
 // Step is one manual step.
 type Step struct {
 	Text string `json:"text"`
-	// Commands are ready to paste.
+	// Commands are shell commands that can be pasted as they are.
 	Commands []string `json:"commands,omitempty"`
 }
 
-// Emit adds an object that was made of others.
+// Emit adds a new object that was converted from the objects from.
 func (o *Output) Emit(obj own, from ...Object) *Emitted {
 	obj.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(reflect.TypeOf(obj).Elem().Name()))
 	e := &Emitted{Object: obj, from: from}
@@ -80,7 +80,7 @@ func (o *Output) Emit(obj own, from ...Object) *Emitted {
 	return e
 }
 
-// Leave adds a part of an object that is left behind.
+// Leave adds a part of an object that has no counterpart.
 func (o *Output) Leave(of Object, format string, args ...any) {
 	left := Left{Object: of.Ref().String(), Place: of.Place, What: fmt.Sprintf(format, args...)}
 	if !slices.Contains(o.Left, left) {
@@ -88,19 +88,19 @@ func (o *Output) Leave(of Object, format string, args ...any) {
 	}
 }
 
-// Step adds a manual step, once, with its commands.
+// Step adds a manual step with its commands. It adds a step with the same text only once.
 func (o *Output) Step(text string, commands ...string) {
 	if !slices.ContainsFunc(o.Steps, func(s Step) bool { return s.Text == text }) {
 		o.Steps = append(o.Steps, Step{text, commands})
 	}
 }
 
-// LookStep adds the step to check, before anything is written, that no object changes its state.
+// LookStep adds a step: check, before anything is written, that the migration changes the state of no object.
 func (o *Output) LookStep(tool string) {
 	o.Step("check that no object changes its state", "kubectl flyball migrate "+tool+" -A --take-over --dry-run")
 }
 
-// ApplyStep adds the step to apply the printed objects, if any.
+// ApplyStep adds a step: apply the printed objects. It adds nothing if there are no objects.
 func (o *Output) ApplyStep() {
 	if len(o.Emitted) == 0 {
 		return
@@ -109,7 +109,7 @@ func (o *Output) ApplyStep() {
 		"kubectl apply -f flyball.yaml", "kubectl wait -f flyball.yaml --for=condition=Ready --timeout=5m")
 }
 
-// TakeOverStep adds the step to take over sleeping objects.
+// TakeOverStep adds a step: take over the sleeping objects.
 func (o *Output) TakeOverStep(tool, why string) {
 	text := "take over what sleeps"
 	if why != "" {
@@ -118,8 +118,8 @@ func (o *Output) TakeOverStep(tool, why string) {
 	o.Step(text, "kubectl flyball migrate "+tool+" -A --take-over --apply")
 }
 
-// Run converts the input with each tool. The lists are the world that the new objects come into: its adapters check
-// them. Refused objects are left behind.
+// Run converts the input with each tool. The world into receives the new objects, and its adapters are used to check
+// them. Objects that the check refuses are left behind.
 func Run(tools []Tool, in *Input, into world.Lists) (*Output, error) {
 	out := &Output{}
 	for i := range tools {
@@ -138,7 +138,7 @@ func Run(tools []Tool, in *Input, into world.Lists) (*Output, error) {
 	return out, out.check(into)
 }
 
-// unite gives objects of the same kind and name different names.
+// unite gives different names to new objects that have the same kind and name.
 func (o *Output) unite() {
 	seen := map[string]int{}
 	for _, e := range o.Emitted {
@@ -151,7 +151,7 @@ func (o *Output) unite() {
 	}
 }
 
-// check compiles the objects, and leaves refused ones behind.
+// check compiles the new objects, and leaves those behind that do not compile.
 func (o *Output) check(into world.Lists) error {
 	memory, err := world.NewMemory(o.Over(into))
 	if err != nil {
@@ -174,7 +174,7 @@ func (o *Output) check(into world.Lists) error {
 	return nil
 }
 
-// Over returns a world with the new objects laid over it, without adapters that do not compile.
+// Over returns a world to which the new objects are added. It leaves out adapters that do not compile.
 func (o *Output) Over(into world.Lists) world.Lists {
 	into.Policies, into.Adapters = slices.Clone(into.Policies), slices.Clone(into.Adapters)
 	for _, e := range o.Emitted {
@@ -214,7 +214,7 @@ func plain(obj own) (map[string]any, error) {
 		delete(metadata, "creationTimestamp")
 	}
 	if spec, ok := m["spec"].(map[string]any); ok {
-		for _, block := range []string{"guard", "history", "replicas", "vertical"} { // these mean nothing when empty
+		for _, block := range []string{"guard", "history", "replicas", "vertical"} { // these blocks have no meaning if they are empty
 			if fields, ok := spec[block].(map[string]any); ok && len(fields) == 0 {
 				delete(spec, block)
 			}

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// Kinds that several tools use.
+// These are kinds that several tools use.
 var (
 	Deployment   = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	StatefulSet  = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -35,10 +35,10 @@ var (
 	Stack        = schema.GroupKind{Group: "zalando.org", Kind: "Stack"}
 )
 
-// Clustered returns a kind without namespaces.
+// Clustered returns a Kind for a cluster-scoped kind.
 func Clustered(gk schema.GroupKind) Kind { return Kind{GroupKind: gk, Cluster: true} }
 
-// Namespaced returns kinds with namespaces.
+// Namespaced returns Kinds for namespaced kinds.
 func Namespaced(all ...schema.GroupKind) []Kind {
 	kinds := make([]Kind, len(all))
 	for i, gk := range all {
@@ -47,7 +47,7 @@ func Namespaced(all ...schema.GroupKind) []Kind {
 	return kinds
 }
 
-// Refs returns kinds for a target.
+// Refs returns kinds in the form of a policy's target.
 func Refs(all ...schema.GroupKind) []v1alpha1.KindRef {
 	list := make([]v1alpha1.KindRef, len(all))
 	for i, gk := range all {
@@ -56,12 +56,12 @@ func Refs(all ...schema.GroupKind) []v1alpha1.KindRef {
 	return list
 }
 
-// Meta returns the metadata of an object; an empty namespace means none.
+// Meta returns the metadata of an object. An empty namespace means a cluster-scoped object.
 func Meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// ObjectNames returns the names of objects.
+// ObjectNames returns the names of objects as one text.
 func ObjectNames(all []Object) string {
 	list := make([]string, len(all))
 	for i, o := range all {
@@ -70,12 +70,12 @@ func ObjectNames(all []Object) string {
 	return strings.Join(list, ", ")
 }
 
-// SortedKeys returns the keys of a JSON object.
+// SortedKeys returns the keys of a JSON object, sorted.
 func SortedKeys(object gjson.Result) []string {
 	return slices.Sorted(maps.Keys(object.Map()))
 }
 
-// Decoded decodes a part of an object; nil if it is absent or of a different form.
+// Decoded decodes a part of an object. It returns nil if the part is absent or has a different form.
 func Decoded[T any](part gjson.Result) *T {
 	if !part.IsObject() {
 		return nil
@@ -87,7 +87,7 @@ func Decoded[T any](part gjson.Result) *T {
 	return v
 }
 
-// Zone returns a time zone, or the tools' default.
+// Zone returns the given time zone or, for an empty text, UTC, which is the default of the tools.
 func Zone(text string) string { return cmp.Or(text, "UTC") }
 
 // AnnotationPointer returns the JSON pointer of an annotation.
@@ -98,7 +98,8 @@ func AnnotationPointer(key string) string {
 // LabelPointer returns the JSON pointer of a label.
 func LabelPointer(key string) string { return string(path.Pointer("/metadata/labels").Append(key)) }
 
-// Command returns a kubectl command on objects of a kind in a namespace; an empty namespace means none.
+// Command returns a kubectl command for objects of a kind. The objects are in the given namespace, or are
+// cluster-scoped if the namespace is empty.
 func Command(verb string, gk schema.GroupKind, namespace string, names []string, more string) string {
 	words := []string{"kubectl", verb, strings.ToLower(gk.String())}
 	for _, name := range names {
@@ -110,7 +111,7 @@ func Command(verb string, gk schema.GroupKind, namespace string, names []string,
 	return strings.TrimSpace(strings.Join(append(words, more), " "))
 }
 
-// shellWord returns a name as a word of a shell, because names in files may be anything.
+// shellWord returns a name as one word of a shell. It quotes unusual names, because a name in a file may be any text.
 func shellWord(name string) string {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" {
 		return name
@@ -121,7 +122,7 @@ func shellWord(name string) string {
 // ShellQuoted returns a text as one word of a shell.
 func ShellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// Groups are values by a key, with the keys in the order in which they came.
+// Groups are lists of values by key. The keys keep the order in which they were added.
 type Groups[K comparable, V any] struct {
 	Keys []K
 	Of   map[K][]V
@@ -138,7 +139,7 @@ func (g *Groups[K, V]) Add(key K, value V) {
 	g.Of[key] = append(g.Of[key], value)
 }
 
-// Count parses a replica count in a text.
+// Count parses a text as a number of replicas.
 func Count(text string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	return n, err == nil && n >= 0
@@ -147,10 +148,10 @@ func Count(text string) (int64, bool) {
 // Number returns the JSON text of a number.
 func Number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Quoted returns the JSON text of a text.
+// Quoted returns a text as a JSON string.
 func Quoted(text string) string { return strconv.Quote(text) }
 
-// Slug returns a text as a part of a name.
+// Slug returns a text in a form that can be part of an object's name.
 func Slug(text string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -163,7 +164,8 @@ func Slug(text string) string {
 	}, text), "-")
 }
 
-// NoteSpringEdges notes the behaviour of crons in the hour that clocks skip, if the zone has one.
+// NoteSpringEdges adds a note about crons in the hour that is skipped when clocks go forward, if the time zone has such
+// an hour.
 func NoteSpringEdges(e *Emitted) {
 	if s, ok := e.Object.(*v1alpha1.ClusterSchedule); ok && s.Spec.TimeZone == "UTC" {
 		return

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// diff makes the patch from the present object to the wanted one.
+// diff makes the patch that changes the present object to the object after.
 func (w *takeover) diff(after []byte) error {
 	before := []byte(w.live.Raw)
 	var err error
@@ -56,12 +56,12 @@ func (w *takeover) diff(after []byte) error {
 	return err
 }
 
-// replaces reports whether the object sleeps by a different field than before.
+// replaces reports whether Flyball puts the object to sleep by another field than the tool.
 func (w *takeover) replaces() bool {
 	return slices.ContainsFunc(w.open, func(o Original) bool { return o.Replaced })
 }
 
-// withVersionOf returns an object with the resourceVersion of a different form of it.
+// withVersionOf returns the object raw with the resourceVersion of the object live.
 func withVersionOf(raw []byte, live Object) ([]byte, error) {
 	var version any
 	if v := live.Get("metadata.resourceVersion"); v.Exists() {
@@ -74,8 +74,8 @@ func withVersionOf(raw []byte, live Object) ([]byte, error) {
 	return jsonpatch.MergePatch(raw, patch)
 }
 
-// released returns managed fields in which only Flyball owns the fields of the ledger. Another owner of a field with
-// the ledger's value would seem to have written it later, and so to want the object asleep.
+// released returns managed fields in which only Flyball owns the fields of the ledger. If another manager still owned
+// such a field, Flyball would believe that this manager has written the value later, and wants the object asleep.
 func released(managedFields string, fields []Taken) ([]any, error) {
 	var managers []any
 	if err := json.Unmarshal([]byte(managedFields), &managers); err != nil {
@@ -99,7 +99,7 @@ func released(managedFields string, fields []Taken) ([]any, error) {
 	return kept, nil
 }
 
-// disown removes a field from a set of fields, and parents that become empty.
+// disown removes a field from a set of managed fields, together with parents that become empty.
 func disown(owned map[string]any, tokens []string) {
 	key := "f:" + tokens[0]
 	inner, ok := owned[key].(map[string]any)
@@ -108,7 +108,7 @@ func disown(owned map[string]any, tokens []string) {
 	}
 	if len(tokens) > 1 {
 		if len(inner) == 0 {
-			return // it owns the whole value around the field
+			return // the manager owns the whole value around the field
 		}
 		disown(inner, tokens[1:])
 		if len(inner) > 0 {
@@ -118,10 +118,10 @@ func disown(owned map[string]any, tokens []string) {
 	delete(owned, key)
 }
 
-// equal compares two JSON texts; an empty one means an absent value.
+// equal reports whether two JSON texts are equal. An empty text means an absent value.
 func equal(a, b string) bool {
 	return a == b || a != "" && b != "" && path.Equal(a, b)
 }
 
-// brief returns a JSON text for messages.
+// brief returns a JSON text for messages. For an empty text it returns "absent".
 func brief(text string) string { return cmp.Or(text, "absent") }

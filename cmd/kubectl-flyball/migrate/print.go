@@ -9,16 +9,16 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 )
 
-// Finding is the printed result: Flyball's objects with the differences, the parts left behind, and the manual steps.
+// Finding is the printed result: the new objects with their notes, the parts left behind, and the manual steps.
 type Finding struct {
 	Objects []FindingObject `json:"objects"`
 	Left    []Left          `json:"leftBehind"`
 	Steps   []Step          `json:"steps,omitempty"`
-	// Looked are the titles of the tools that were looked for.
+	// Looked are the titles of the tools whose objects were searched.
 	Looked []string `json:"-"`
 }
 
-// FindingObject is an object of Flyball's.
+// FindingObject is a new object of one of Flyball's kinds.
 type FindingObject struct {
 	From   string         `json:"from"`
 	Notes  []string       `json:"differences,omitempty"`
@@ -53,8 +53,8 @@ func (f *Finding) Names() []string {
 	return names
 }
 
-// Text implements report.Finding: YAML that can be applied, with everything else in comments. The steps come first,
-// because some of them come before the objects are applied.
+// Text implements report.Finding. It writes YAML that can be applied, with everything else in comments. The steps come
+// first, because some of them must be done before the objects are applied.
 func (f *Finding) Text(w *report.Writer) {
 	if len(f.Objects)+len(f.Left) == 0 {
 		report.Comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")
@@ -79,7 +79,7 @@ func (f *Finding) Text(w *report.Writer) {
 			report.Comment(w, "- ", note)
 		}
 		text, err := yaml.Marshal(o.Object)
-		if err != nil { // it was decoded from JSON
+		if err != nil { // cannot happen: the object was decoded from JSON
 			text = fmt.Appendf(nil, "# %v\n", err)
 		}
 		w.Block(string(text))

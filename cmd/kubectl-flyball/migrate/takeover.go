@@ -17,38 +17,38 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Sleeper is an object that a tool keeps asleep, or once did, with the tool's record of it.
+// Sleeper is an object that a tool keeps asleep, or has kept asleep, with the tool's record of its originals.
 type Sleeper struct {
 	Object    Object
 	Originals []Original
-	// Marks are JSON pointers of other marks that the tool, or a step before the take-over, has left on the object.
+	// Marks are JSON pointers of other marks on the object. The tool has left them there, or a step before the take-over.
 	Marks []string
-	// GiveBack is true if no policy replaces the tool: the originals are restored at once.
+	// GiveBack is true if no policy replaces the tool. The originals are then restored at once.
 	GiveBack bool
-	// Notes are for a person, and ByHand the manual steps that no take-over can do.
+	// Notes are remarks for a person. ByHand are manual steps that the take-over cannot do.
 	Notes, ByHand []string
 }
 
 // Original is a field that a tool has changed.
 type Original struct {
-	// Pointer is the JSON pointer of the field; every token is a member's name.
+	// Pointer is the JSON pointer of the field. Each token is the name of a member, not an index.
 	Pointer string
-	// Was is the JSON text of the original; empty: absent.
+	// Was is the JSON text of the original. It is empty if the field was absent.
 	Was string
-	// Set is the JSON text of the tool's value; empty: it has removed the field.
+	// Set is the JSON text of the value that the tool has set. It is empty if the tool has removed the field.
 	Set string
-	// AnySet is true if the tool's value is unknown: then any present value counts as the tool's.
+	// AnySet is true if the value that the tool has set is unknown. Any present value then counts as set by the tool.
 	AnySet bool
-	// Replaced is true if Flyball puts the object to sleep by another field, and this field is restored.
+	// Replaced is true if Flyball puts the object to sleep by another field. The original of this field is then restored.
 	Replaced bool
-	// Made is true if the object around the field is removed too once it is empty.
+	// Made is true if the tool has created the JSON object around the field. It is removed too if it becomes empty.
 	Made bool
 }
 
-// Handover is the write to an object.
+// Handover is the take-over of one object.
 type Handover struct {
 	Target string `json:"target"`
-	// By is the policy that keeps the object asleep from now on; empty if only marks are removed.
+	// By is the policy that keeps the object asleep after the take-over. It is empty if only marks are removed.
 	By string `json:"by,omitempty"`
 	// Fields are the new entries of the ledger.
 	Fields []Taken `json:"fields,omitempty"`
@@ -57,21 +57,22 @@ type Handover struct {
 	Notes []string `json:"notes,omitempty"`
 	// ByHand are the manual steps.
 	ByHand []string `json:"byHand,omitempty"`
-	// Left is the reason why the object is not changed; empty: it is changed. Wake is the command that restores the
-	// originals of an unchanged object.
+	// Left is the reason why the object is not changed. It is empty if the object is changed. Wake is a command that
+	// restores the originals of an object that is not changed.
 	Left string `json:"left,omitempty"`
 	Wake string `json:"wake,omitempty"`
-	// Patch is the merge patch, with the read resourceVersion as its precondition; absent if nothing is to be written.
+	// Patch is the merge patch. Its precondition is the resourceVersion that was read. It is absent if there is nothing to
+	// write.
 	Patch json.RawMessage `json:"patch,omitempty"`
-	// Done is true once the patch is written. Error is the reason if the write failed.
+	// Done is true once the patch is written. Error is the reason why the write failed.
 	Done  bool   `json:"done,omitempty"`
 	Error string `json:"error,omitempty"`
 
-	// Ref is the object of Target, and Policy the policy of By.
+	// Ref is the reference of the object in Target. Policy is the policy in By.
 	Ref    workload.Ref    `json:"-"`
 	Policy workload.Policy `json:"-"`
 
-	// after is the object after the write. The field changes lists the changes of the object's state.
+	// after holds the object after the write. changes holds the changes of the object's state.
 	after   []byte
 	changes []StateChange
 }
@@ -83,22 +84,23 @@ type Taken struct {
 	Set     string `json:"set,omitempty"`
 }
 
-// takeover is the work on an object.
+// takeover is the state of the take-over of one object.
 type takeover struct {
 	Handover
 	live    Object
 	sleeper Sleeper
-	// open are the originals that the ledger must have, and awake is the object with its originals.
+	// open are the originals that the ledger must have after the take-over. awake holds the object with its originals.
 	open  []Original
 	awake []byte
-	// back is the merge patch that turns the present object into awake.
+	// back is the merge patch that changes the present object to awake.
 	back []byte
 }
 
-// TakeOver returns the write to each sleeper: the ledger that Flyball would have written if it had put the object to
-// sleep itself, without the tool's marks. It restores the originals in memory, lets the policies of the world put the
-// object to sleep again, and returns the difference to the present object. So every entry is the engine's own, with the
-// policy that claims the field. An object without a claim is left as it is, because the ledger alone would wake it.
+// TakeOver returns the write to each sleeper. After the write, the object has the ledger that it would have if Flyball
+// had put it to sleep itself, and no marks of the tool. TakeOver restores the originals in memory and lets the policies
+// of the world put the object to sleep again. The write is the difference between the result and the present object.
+// Each ledger entry therefore comes from the engine and has the policy that claims the field. An object that no policy
+// claims is left as it is, because a ledger entry would wake it.
 func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, error) {
 	var works []*takeover
 	for _, s := range united(sleepers) {
@@ -126,7 +128,7 @@ func TakeOver(in world.Lists, sleepers []Sleeper, now time.Time) ([]*Handover, e
 	return all, nil
 }
 
-// united merges all sleepers of the same object into one.
+// united merges sleepers that are the same object.
 func united(sleepers []Sleeper) []Sleeper {
 	var all []Sleeper
 	for _, s := range sleepers {
@@ -143,7 +145,7 @@ func united(sleepers []Sleeper) []Sleeper {
 	return all
 }
 
-// awakeWorld returns the world with the originals restored.
+// awakeWorld returns the world in which the sleepers have their originals again.
 func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
 	objects := slices.DeleteFunc(slices.Clone(in.Objects), func(raw []byte) bool {
 		ref := NewObject(raw, "").Ref()
@@ -156,7 +158,7 @@ func awakeWorld(in world.Lists, works []*takeover) (*world.Memory, error) {
 	return world.NewMemory(in)
 }
 
-// restore restores the originals and removes the marks, in memory.
+// restore restores the originals and removes the marks. It does so only in memory.
 func (w *takeover) restore() error {
 	ledger, _, err := workload.ParseLedger(cmp.Or(w.live.Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String(), "{}"))
 	if err != nil {
@@ -168,13 +170,13 @@ func (w *takeover) restore() error {
 		current := w.live.At(tokens).Raw
 		switch {
 		case ledger.Find(o.Pointer) != nil:
-			continue // it was taken over before, and its entry stays
+			continue // an earlier take-over has made this entry, which stays
 		case !o.AnySet && !equal(current, o.Set):
 			w.note("%s is %s, and the tool had set %s: somebody has changed it since, so it stays and nothing comes into the ledger", o.Pointer,
 				brief(current), brief(o.Set))
 			continue
 		case equal(o.Was, current):
-			continue // nothing was changed
+			continue // the field already has its original
 		case w.sleeper.GiveBack:
 			w.note("%s goes back from %s to %s: no policy here sets it", o.Pointer, brief(current), brief(o.Was))
 		default:
@@ -228,8 +230,8 @@ func (w *takeover) hand(memory *world.Memory, now time.Time) error {
 	return w.diff(after)
 }
 
-// claim lets the policies put the object to sleep, and returns it. It returns nil, with the reason in Left, if none
-// does.
+// claim lets the policies put the object to sleep, and returns the sleeping object. If no policy does so, it returns
+// nil and sets Left to the reason.
 func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 	kind := memory.Kind(w.Ref.GroupKind)
 	switch {
@@ -249,8 +251,8 @@ func (w *takeover) claim(memory *world.Memory, now time.Time) ([]byte, error) {
 	if after != nil || err != nil {
 		return after, err
 	}
-	// No policy wants the object asleep now. The entry belongs to the policy that wanted so last; the manager wakes the
-	// object as soon as the entry exists.
+	// No policy wants the object asleep now. The entry then belongs to the policy that wanted it asleep last. The manager
+	// wakes the object as soon as the entry exists.
 	for i := range first.Opinions {
 		p := first.Opinions[i].Policy
 		since := p.State(now).Since
@@ -292,7 +294,8 @@ func (w *takeover) pointers() string {
 	return strings.Join(all, " and ")
 }
 
-// asleepAt returns the object after the write of a verdict; nil: its ledger would lack an original.
+// asleepAt returns the object after the write of a verdict. It returns nil if the ledger would lack an original after
+// the write.
 func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, error) {
 	raw := memory.Raw(w.Ref)
 	if v.Result.Patch == nil {
@@ -300,7 +303,7 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 	}
 	for p := v.Result.Patch; p != nil; p = p.Next {
 		if p.Subresource != "" {
-			continue // the count is as it is already
+			continue // the count already has this value
 		}
 		var err error
 		if raw, err = world.Patched(raw, p); err != nil {
@@ -330,8 +333,8 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 	return raw, nil
 }
 
-// asleepAlready returns the present object if Flyball has put it to sleep by other fields than the tool: then only the
-// tool's changes must be undone. It returns nil if the ledger lacks an original.
+// asleepAlready returns the present object if Flyball has already put it to sleep by other fields than the tool. Only
+// the changes of the tool are then undone. It returns nil if the ledger would lack an original.
 func (w *takeover) asleepAlready(raw []byte) ([]byte, error) {
 	ledger, _, err := workload.ParseLedger(NewObject(raw, "").Get("metadata.annotations").Map()[v1alpha1.AnnotationLedger].String())
 	if err != nil || len(ledger) == 0 || slices.ContainsFunc(w.open, func(o Original) bool { return !o.Replaced }) {

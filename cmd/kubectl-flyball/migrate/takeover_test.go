@@ -18,12 +18,12 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// night is an instant at which nights is asleep.
+// night is an instant at which the Schedule nights is asleep.
 var night = time.Date(2037, 5, 13, 22, 0, 0, 0, time.UTC)
 
 const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","resourceVersion":"7","annotations":{"tool":"3"%s}},"spec":{"replicas":0}}`
 
-// lists is a world with the library's adapters, one schedule and an object.
+// lists returns a world with the library's adapters, one Schedule and an object.
 func lists(t *testing.T, object string, change func(*v1alpha1.Schedule)) world.Lists {
 	t.Helper()
 	library, err := adapters.All()
@@ -58,7 +58,8 @@ func TestTakeOver(t *testing.T) {
 		world  func(*v1alpha1.Schedule)
 		lists  func(*world.Lists)
 		edit   func(*migrate.Sleeper)
-		// want is the ledger's value for the field; empty: the object is left, for the reason that left begins with.
+		// want is the ledger entry of the field. It is empty if the object is left as it is. The reason for this then begins
+		// with left.
 		want, left, note string
 	}{
 		{reason: "asleep", object: plain, want: `{"was":3,"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
@@ -122,7 +123,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestTakeOverLeavesOtherFields takes ownership of the fields in the ledger from all others, and of nothing else.
+// TestTakeOverLeavesOtherFields checks that other managers lose the ownership of the fields in the ledger, and of no
+// other field.
 func TestTakeOverLeavesOtherFields(t *testing.T) {
 	object := strings.Replace(strings.Replace(web, "%s", "", 1), `"resourceVersion"`, `"managedFields":[`+
 		`{"manager":"tool","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}},{"manager":"whole","fieldsV1":{"f:spec":{}}},`+
@@ -137,7 +139,7 @@ func TestTakeOverLeavesOtherFields(t *testing.T) {
 	}
 }
 
-// TestTakeOverTwice finds nothing to do after a first take-over.
+// TestTakeOverTwice checks that a second take-over has nothing to do.
 func TestTakeOverTwice(t *testing.T) {
 	object := strings.Replace(web, "%s",
 		`,"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"`, 1)
@@ -148,7 +150,7 @@ func TestTakeOverTwice(t *testing.T) {
 	}
 }
 
-// TestStateChanges lists only the objects that go to sleep or wake because of a migration.
+// TestStateChanges checks that only the objects are listed that go to sleep or wake because of a migration.
 func TestStateChanges(t *testing.T) {
 	plain := strings.Replace(web, "%s", "", 1)
 	other := strings.NewReplacer(`"name":"web"`, `"name":"other"`, `"tool":"3"`, `"a":"b"`, `"replicas":0`, `"replicas":2`).Replace(plain)
@@ -191,7 +193,7 @@ func TestStateChanges(t *testing.T) {
 	}
 }
 
-// TestBriefPatch: a patch is shown without the managed fields that it has, and given with them as data.
+// TestBriefPatch checks that a patch with managed fields is printed without them for people, and with them as data.
 func TestBriefPatch(t *testing.T) {
 	object := strings.Replace(strings.Replace(web, "%s", "", 1), `"resourceVersion"`,
 		`"managedFields":[{"manager":"tool","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}}],"resourceVersion"`, 1)
