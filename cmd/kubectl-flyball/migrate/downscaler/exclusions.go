@@ -15,17 +15,17 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Objects that the tool leaves alone must not be put to sleep by the printed policies. Namespaces are left out by name.
-// Objects get the label that keeps them out of every policy, by commands that come before the policies. Objects with
-// settings without a counterpart are left alone as well.
+// The printed policies must not put objects to sleep that the tool leaves alone. A namespace that the tool leaves alone
+// is excluded from the policies by its name. An object gets the label that keeps it out of every policy, by commands
+// that come before the policies. Objects are also left alone if Flyball has no counterpart for their settings.
 
-// filters are the flags by which the tool looks at some objects only.
+// filters are the flags that restrict the tool to some objects.
 type filters struct {
 	onlyNamespaces []string
 	notNamespaces  []*regexp.Regexp
 	notNames       []*regexp.Regexp
-	// selector is the one label with one value that objects must have; onlyLabels are patterns of labels that a
-	// selector cannot express.
+	// selector is set if objects must have one label with one value. onlyLabels are the patterns of labels that a selector
+	// cannot express.
 	selector   *metav1.LabelSelector
 	onlyLabels []*regexp.Regexp
 }
@@ -69,11 +69,12 @@ func matchesAny(all []*regexp.Regexp, text string) bool {
 	return slices.ContainsFunc(all, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }
 
-// literal is the part of a pattern that a glob can have: no character of it has a meaning but "any text" and a dot that is meant.
+// literal matches a pattern that can be written as a glob. Such a pattern has only literal characters, ".*" for any
+// text, and "\." for a dot.
 var literal = regexp.MustCompile(`^(?:[a-z0-9-]|\.\*|\\\.)*$`)
 
-// globOf returns the glob that matches the same names as a pattern; false: there is none. A pattern matches anywhere in a name, a
-// glob the whole name.
+// globOf returns the glob that matches the same names as a pattern, or false if there is no such glob. A pattern
+// matches a part of a name, whereas a glob matches the whole name.
 func globOf(pattern string) (glob string, ok bool) {
 	rest, atStart := strings.CutPrefix(pattern, "^")
 	rest, atEnd := strings.CutSuffix(rest, "$")
@@ -90,7 +91,7 @@ func globOf(pattern string) (glob string, ok bool) {
 	return glob, strings.Trim(glob, "*") != ""
 }
 
-// excludedNames returns the globs of the names that the flags leave out.
+// excludedNames returns globs for the names that the flags exclude.
 func (w *work) excludedNames() (globs []string) {
 	for _, re := range w.notNames {
 		if glob, ok := globOf(re.String()); ok && !slices.Contains(globs, glob) {
@@ -100,7 +101,7 @@ func (w *work) excludedNames() (globs []string) {
 	return globs
 }
 
-// namedOut reports whether the policies' excludeNames leaves an object out.
+// namedOut reports whether an object is excluded by excludeNames of the policies.
 func (w *work) namedOut(o migrate.Object) bool {
 	return slices.ContainsFunc(w.notNames, func(re *regexp.Regexp) bool {
 		_, ok := globOf(re.String())
@@ -108,13 +109,13 @@ func (w *work) namedOut(o migrate.Object) bool {
 	})
 }
 
-// reaches reports whether the tool looks at a namespace.
+// reaches reports whether the tool handles a namespace.
 func (w *work) reaches(namespace string) bool {
 	return (len(w.onlyNamespaces) == 0 || slices.Contains(w.onlyNamespaces, namespace)) && !matchesAny(w.notNamespaces, namespace)
 }
 
-// filtered reports whether the flags exclude an object in a reached namespace that no selector of the policies
-// excludes.
+// filtered reports whether the flags exclude an object. The object is in a namespace that the tool handles, and has the
+// label that the policies select.
 func (w *work) filtered(o migrate.Object) bool {
 	if matchesAny(w.notNames, o.Name()) {
 		return true
@@ -127,7 +128,8 @@ func (w *work) filtered(o migrate.Object) bool {
 	return len(w.onlyLabels) > 0
 }
 
-// exclude reads the setting of that name: whether it is set, and whether it excludes for good. Spans of time do not.
+// exclude reads the setting exclude. It returns true for is if the object is excluded for good, and not only in spans of
+// time. The result set is true if the setting exists.
 func (w *work) exclude(o migrate.Object, s scope) (is, set bool) {
 	text, set := s["exclude"]
 	if !set {
@@ -141,7 +143,7 @@ func (w *work) exclude(o migrate.Object, s scope) (is, set bool) {
 	return x.always, true
 }
 
-// excludeInSpans adds the policy for an exclusion at some times only.
+// excludeInSpans adds the policy for an object that the setting exclude excludes only at some times.
 func (w *work) excludeInSpans(from migrate.Object, s scope, at placement) {
 	x := w.spans(s["exclude"])
 	if x.always || x.isNever() {
@@ -157,7 +159,8 @@ func (w *work) excludeInSpans(from migrate.Object, s scope, at placement) {
 	w.put(from, at, "", at.kinds, rules)
 }
 
-// withOwnExclude returns the names of the objects in a namespace whose own exclude counts in place of the namespace's.
+// withOwnExclude returns the names of the objects in a namespace that have a setting exclude of their own. It takes
+// precedence over the namespace's setting.
 func (w *work) withOwnExclude(namespace string) (names []string) {
 	for _, gk := range w.kinds {
 		for _, o := range w.in.Of(gk) {
@@ -170,7 +173,8 @@ func (w *work) withOwnExclude(namespace string) (names []string) {
 	return slices.Compact(names)
 }
 
-// excludeNamespace reports whether the tool leaves a namespace alone, and notes the steps for that.
+// excludeNamespace reports whether the tool leaves a namespace alone. It also records the manual steps for such a
+// namespace.
 func (w *work) excludeNamespace(ns migrate.Object, s scope) bool {
 	if !w.reaches(ns.Name()) {
 		return true
@@ -189,13 +193,14 @@ func (w *work) excludeNamespace(ns migrate.Object, s scope) bool {
 	return false
 }
 
-// leaveAlone reports whether the tool leaves an object alone for good, and notes the steps for that.
+// leaveAlone reports whether the tool leaves an object alone for good. It also records the manual steps for such an
+// object. The parameter looksAt is true if the tool handles the object's kind.
 func (w *work) leaveAlone(o migrate.Object, s scope, looksAt bool) bool {
 	if !w.reaches(o.Namespace()) || !w.isSelected(o) {
 		return true
 	}
 	is, set := w.exclude(o, s)
-	inherited := !set && w.excluded.Has(o.Namespace()) // its namespace is left out
+	inherited := !set && w.excluded.Has(o.Namespace()) // the object's namespace is excluded
 	missing := !set && w.explicit && !w.included.Has(o.Namespace())
 	at, ok := w.excludeUntil(o, s)
 	if is || w.filtered(o) || ok && at == "" {
@@ -213,7 +218,7 @@ func (w *work) leaveAlone(o migrate.Object, s scope, looksAt bool) bool {
 	return inherited || missing
 }
 
-// label notes that an object gets the label that keeps it out of every policy.
+// label records that an object gets the label that keeps it out of every policy.
 func (w *work) label(o migrate.Object) {
 	w.alone.Add(command{o.GroupKind(), o.Namespace(), ""}, o.Name())
 }
@@ -224,7 +229,7 @@ func isAsleep(o migrate.Object) bool {
 	return ok
 }
 
-// isControlled reports whether a different object controls this one: the tool and policies act on the controller.
+// isControlled reports whether an object has a controller. The tool and the policies act on the controller instead.
 func isControlled(o migrate.Object) bool {
 	return o.Get("metadata.ownerReferences.#(controller==true)").Exists()
 }
@@ -242,8 +247,8 @@ func (w *work) isSelected(o migrate.Object) bool {
 	return true
 }
 
-// excludeUntil returns the instant of the setting of that name, as RFC 3339. It is empty if the setting cannot be read:
-// then the tool leaves the object alone.
+// excludeUntil returns the instant of the setting exclude-until, in the format of RFC 3339. It returns "" if the
+// setting cannot be parsed. The object is then left alone for good.
 func (w *work) excludeUntil(o migrate.Object, s scope) (at string, set bool) {
 	text, set := s["exclude-until"]
 	if !set {
@@ -258,13 +263,13 @@ func (w *work) excludeUntil(o migrate.Object, s scope) (at string, set bool) {
 	return "", true
 }
 
-// command is the subject of one command: objects of a kind in a namespace, and for some an instant.
+// command is the key of objects that share one command: their kind, their namespace, and for exclude-until the instant.
 type command struct {
 	schema.GroupKind
 	namespace, until string
 }
 
-// unexplained names sleeping objects that no known setting puts to sleep.
+// unexplained lists the sleeping objects that no known setting of the tool puts to sleep.
 func (w *work) unexplained() {
 	if w.config.found {
 		return
@@ -278,7 +283,7 @@ func (w *work) unexplained() {
 	}
 }
 
-// steps notes the manual steps.
+// steps adds the manual steps to the output.
 func (w *work) steps() {
 	var stop []string
 	for _, d := range w.config.all {

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// placement is the place and the selection of a policy.
+// placement is where a policy is created, and which objects it selects.
 type placement struct {
 	namespace, name string
 	kinds           []schema.GroupKind
@@ -24,13 +24,13 @@ type placement struct {
 	annotations     map[string]string
 	selector        *metav1.LabelSelector
 	priority        int32
-	// cluster is the selection of a ClusterSchedule; nil for a Schedule.
+	// cluster is the selection of a ClusterSchedule. It is nil for a Schedule.
 	cluster *v1alpha1.ClusterTargetSelector
 	notes   []string
 }
 
-// emit adds the policies of the times for a placement: the first scope that sets any of them supplies all. It returns
-// false, with a note, if they have no counterpart.
+// emit adds the policies for the time settings of a placement. All time settings come from the first scope that sets
+// any of them. If they have no counterpart, emit returns false and adds a note.
 func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope) bool {
 	i := slices.IndexFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
 	if i < 0 {
@@ -66,7 +66,8 @@ func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope
 	return true
 }
 
-// gracePeriod returns how long new objects are left alone, which is written as a duration or in seconds there.
+// gracePeriod returns the time for which new objects are left alone. The tool writes it as a duration or in seconds.
+// If the text is invalid, the result unread is a note about it.
 func gracePeriod(text string) (grace v1alpha1.Duration, unread string) {
 	if _, err := strconv.Atoi(text); err == nil {
 		text += "s"
@@ -81,7 +82,7 @@ func gracePeriod(text string) (grace v1alpha1.Duration, unread string) {
 	return v1alpha1.Duration(text), ""
 }
 
-// times returns the rules of a scope.
+// times returns the rules for the time settings of a scope, with notes, or the reason why there are no rules.
 func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why string) {
 	down, hasDown := s["downtime"]
 	up, hasUp := s["uptime"]
@@ -127,7 +128,8 @@ func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why
 	return base, notes, ""
 }
 
-// periods returns the cron pair of the starts of both periods.
+// periods returns rules with two crons: one for the starts of downscale-period, and one for the starts of
+// upscale-period.
 func periods(down, up spans, notes []string) (rules v1alpha1.ScheduleRules, _ []string, why string) {
 	downZone, downCron, okDown := down.cron()
 	upZone, upCron, okUp := up.cron()
@@ -158,7 +160,8 @@ func periods(down, up spans, notes []string) (rules v1alpha1.ScheduleRules, _ []
 	return rules, notes, ""
 }
 
-// datedPeriods returns the rules of periods that have dates only: asleep from each date of one until the next date of the other.
+// datedPeriods returns the rules of periods that have only dates. Objects are asleep from each start of
+// downscale-period until the next start of upscale-period.
 func datedPeriods(down, up *spans, notes []string) (rules v1alpha1.ScheduleRules, _ []string, why string) {
 	if len(down.starts)+len(up.starts) > 0 || down.always || up.always {
 		return rules, nil, "the periods mix dates with days of the week"
@@ -179,7 +182,7 @@ func datedPeriods(down, up *spans, notes []string) (rules v1alpha1.ScheduleRules
 	return rules, append(notes, "the state is that of the period that began last, also after its end; what people change meanwhile counts"), ""
 }
 
-// replicasOf returns the replicas of sleeping objects.
+// replicasOf returns the number of replicas that sleeping objects keep.
 func replicasOf(scopes []scope) (int64, string) {
 	for _, s := range scopes {
 		if text := s["downscale-replicas"]; text != "" {
@@ -193,7 +196,7 @@ func replicasOf(scopes []scope) (int64, string) {
 	return 0, ""
 }
 
-// emitLevels adds one policy for each form of sleep among the kinds.
+// emitLevels adds one policy for each form of sleep that the kinds need.
 func (w *work) emitLevels(from migrate.Object, at placement, rules v1alpha1.ScheduleRules, replicas int64) {
 	var counted, suspended, bounded, paused []schema.GroupKind
 	for _, gk := range at.kinds {
@@ -249,7 +252,8 @@ func (w *work) put(from migrate.Object, at placement, suffix string, kinds []sch
 	migrate.NoteSpringEdges(e)
 }
 
-// forced adds the policy of force-downtime or force-uptime. It returns false, with a note, if it has no counterpart.
+// forced adds the policy for force-downtime or force-uptime. If the setting has no counterpart, forced returns false
+// and adds a note.
 func (w *work) forced(from migrate.Object, s scope, at placement) bool {
 	down, hasDown := s["force-downtime"]
 	up, hasUp := s["force-uptime"]

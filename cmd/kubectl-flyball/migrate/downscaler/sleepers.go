@@ -10,10 +10,11 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// Keys of node selectors that no node matches: of GoKubeDownscaler and of py-kube-downscaler.
+// matchNone are the keys of node selectors that match no node. The first key is of GoKubeDownscaler, and the second key
+// is of py-kube-downscaler.
 var matchNone = []string{"downscaler/match-none", "kube-downscaler-non-existent"}
 
-// sleepers reads the annotations of sleeping objects.
+// sleepers adds the objects whose annotations say that the tool keeps them asleep.
 func sleepers(in *migrate.Input, out *migrate.Output) {
 	w := newWork(in, &migrate.Output{})
 	w.namespaces()
@@ -24,7 +25,7 @@ func sleepers(in *migrate.Input, out *migrate.Output) {
 	for _, o := range in.Objects {
 		text, ok := o.Annotation(prefix + "original-replicas")
 		switch {
-		case !ok, !known[o.GroupKind().String()] && isControlled(o): // its controller has copied the annotation, as Deployments do to ReplicaSets
+		case !ok, !known[o.GroupKind().String()] && isControlled(o): // its controller has copied the annotation, as a Deployment does
 		case known[o.GroupKind().String()], o.Get("spec.replicas").Exists():
 			out.Sleepers = append(out.Sleepers, w.sleeper(o, text))
 		default:
@@ -44,7 +45,7 @@ func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
 		s.Originals, ok = budget(o, text, scopes), true
 	case migrate.DaemonSet:
 		if !w.leaveAlone(o, annotated(o), true) {
-			s.Marks = append(s.Marks, migrate.LabelPointer(v1alpha1.LabelExclude)) // the label stays until now
+			s.Marks = append(s.Marks, migrate.LabelPointer(v1alpha1.LabelExclude)) // the label is needed only until the take-over
 		}
 		fallthrough
 	default:
@@ -57,8 +58,8 @@ func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
 	return s
 }
 
-// budget returns the original of a PodDisruptionBudget: the tool changes the maximum, or the minimum of a budget
-// without a maximum.
+// budget returns the original of a PodDisruptionBudget. The tool changes maxUnavailable or, in a budget without
+// maxUnavailable, minAvailable.
 func budget(o migrate.Object, text string, scopes []scope) []migrate.Original {
 	set := "0"
 	for _, s := range slices.Backward(scopes) {
@@ -71,7 +72,7 @@ func budget(o migrate.Object, text string, scopes []scope) []migrate.Original {
 	return []migrate.Original{{Pointer: pointer, Was: share(text), Set: share(set)}}
 }
 
-// share returns the JSON text of a count or of a share.
+// share returns the JSON text of a number or a percentage.
 func share(text string) string {
 	if n, ok := migrate.Count(text); ok {
 		return migrate.Number(n)
@@ -79,10 +80,11 @@ func share(text string) string {
 	return migrate.Quoted(text)
 }
 
-// originals returns the original values by kind, or false if the text cannot be read.
+// originals returns the original values of an object, which depend on its kind. It returns false if the tool's text
+// cannot be parsed.
 func originals(o migrate.Object, text string, replicas int64) ([]migrate.Original, bool) {
 	n, isCount := migrate.Count(text)
-	ran := text == "false" || isCount && n == 1 // of kinds with a switch
+	ran := text == "false" || isCount && n == 1 // for kinds with a switch instead of a count
 	rested := text == "true" || isCount && n == 0
 	switch o.GroupKind() {
 	case migrate.CronJob, migrate.Job:

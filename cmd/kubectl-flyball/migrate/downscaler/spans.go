@@ -12,16 +12,17 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// spans are the spans of time of one setting.
+// spans are the spans of time of one setting of the tool.
 type spans struct {
 	always bool
-	// windows by time zone, in the order of zones; instants are in no zone and stand in the first.
+	// windows are the windows by time zone, and zones are the time zones in order. A window between two instants has no
+	// time zone and is stored under the first one.
 	windows map[string][]v1alpha1.Window
 	zones   []string
-	// starts are the days and times when weekly spans begin, by zone; dates is true if a span has dates.
+	// starts are the days and times at which weekly spans begin, by time zone. dates is true if a span has dates.
 	starts map[string][]start
 	dates  bool
-	// ignored has the spans that do not count, with the reasons.
+	// ignored has the spans that the tool ignores, with the reasons.
 	ignored []string
 }
 
@@ -38,7 +39,7 @@ var (
 	timeToken    = regexp.MustCompile(`^(\d{1,2}:\d\d)-(\d{1,2}:\d\d)$`)
 )
 
-// The instants for no beginning and no end.
+// noBeginning and noEnd are the instants of a span that has no beginning or no end.
 const noBeginning, noEnd = "2000-01-01T00:00:00Z", "2999-12-31T00:00:00Z"
 
 // spans parses a list of spans, with the defaults of the tool's environment.
@@ -46,7 +47,7 @@ func (w *work) spans(text string) spans {
 	return readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
 }
 
-// readSpans parses a list of spans. The defaults replace a missing zone and missing days.
+// readSpans parses a list of spans. A span without a time zone or without days gets the default.
 func readSpans(text, defaultZone, defaultDays string) spans {
 	s := spans{windows: map[string][]v1alpha1.Window{}, starts: map[string][]start{}}
 	var instants []v1alpha1.Window
@@ -81,8 +82,8 @@ func readSpans(text, defaultZone, defaultDays string) spans {
 	return s
 }
 
-// addWeekly adds a span of days and times. A span over midnight holds on each of its days by itself, before its end and
-// from its beginning: two windows.
+// addWeekly adds a span of days and times. A span over midnight becomes two windows on each of its days: one from 00:00
+// until its end, and one from its beginning until 24:00.
 func (s *spans) addWeekly(text, zone, days string) (why string) {
 	from, to := "", ""
 	for i, token := range strings.Fields(text) {
@@ -113,7 +114,7 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 	if m[2] == "" {
 		m[2] = m[1]
 	}
-	list, _ := week.Range(m[1], m[2]) // the pattern knows the days
+	list, _ := week.Range(m[1], m[2]) // the pattern accepts only known days
 	if !slices.Contains(s.zones, zone) {
 		s.zones = append(s.zones, zone)
 	}
@@ -132,7 +133,8 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 	return ""
 }
 
-// all returns the windows of all zones, for a policy in the first of them.
+// all returns the windows of all time zones, and the first time zone. A policy in the first time zone can use the
+// windows.
 func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 	zone = s.zones[0]
 	for _, z := range s.zones {
@@ -141,14 +143,15 @@ func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 	return zone, windows
 }
 
-// weekly returns the beginnings of spans without dates in one time zone, in minutes of the week; false: they are others.
+// weekly returns the beginnings of the spans in minutes of the week, and their time zone. It returns false if a span
+// has dates, or if the spans have several time zones.
 func (s *spans) weekly() (zone string, minutes []int, ok bool) {
 	if s.always || s.dates || len(s.zones) != 1 {
 		return "", nil, false
 	}
 	for _, x := range s.starts[s.zones[0]] {
-		h, _ := migrate.Count(x.at[:2]) // it was printed by clock
-		m, _ := migrate.Count(x.at[3:]) // as above
+		h, _ := migrate.Count(x.at[:2]) // Clock has formatted this text
+		m, _ := migrate.Count(x.at[3:]) // Clock has formatted this text
 		for _, d := range x.days {
 			minutes = append(minutes, (slices.Index(week.Days, d)*24*60+int(h)*60+int(m))%(7*24*60)) // Sunday's 24:00 is Monday's 00:00
 		}
@@ -169,7 +172,7 @@ func (s *spans) instants() (all []v1alpha1.Window) {
 	return all
 }
 
-// instant returns the instant of a text that a pattern has matched; zero: there is no such day or time.
+// instant parses a text that a pattern has matched. It returns the zero time if the day or the time does not exist.
 func instant(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -178,10 +181,10 @@ func instant(text string) time.Time {
 	return t
 }
 
-// isNever reports whether the spans are empty.
+// isNever reports whether there are no spans.
 func (s *spans) isNever() bool { return !s.always && len(s.zones) == 0 }
 
-// cron returns a cron of the starts, or false if one cron cannot express them.
+// cron returns one cron for the beginnings of the spans. It returns false if one cron cannot express them.
 func (s *spans) cron() (zone, cron string, ok bool) {
 	if s.always || s.dates || len(s.zones) != 1 {
 		return "", "", false
@@ -193,12 +196,12 @@ func (s *spans) cron() (zone, cron string, ok bool) {
 		if !slices.Equal(x.days, starts[0].days) || x.at[3:] != starts[0].at[3:] || x.at == "24:00" {
 			return "", "", false
 		}
-		h, _ := migrate.Count(x.at[:2]) // it was printed by clock
+		h, _ := migrate.Count(x.at[:2]) // Clock has formatted this text
 		if !slices.Contains(hours, migrate.Number(h)) {
 			hours = append(hours, migrate.Number(h))
 		}
 	}
-	m, _ := migrate.Count(starts[0].at[3:]) // as above
+	m, _ := migrate.Count(starts[0].at[3:]) // Clock has formatted this text
 	days := "*"
 	if len(starts[0].days) < len(week.Days) {
 		var list []string

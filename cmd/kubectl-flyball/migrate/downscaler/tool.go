@@ -18,7 +18,7 @@ import (
 
 const prefix = "downscaler/"
 
-// Priorities of the policies of an object, of its namespace, of forced times, and of exclusions at some times.
+// These are the priorities of policies: for a namespace, for an object, for forced times, and for exclusions at some times.
 const (
 	priorityNamespace = 10
 	priorityObject    = 20
@@ -26,7 +26,7 @@ const (
 	priorityExcluded  = 2000
 )
 
-// byResource are the kinds by the names of --include-resources.
+// byResource maps the names of --include-resources to kinds.
 var byResource = map[string]schema.GroupKind{
 	"deployments": migrate.Deployment, "statefulsets": migrate.StatefulSet, "daemonsets": migrate.DaemonSet, "cronjobs": migrate.CronJob,
 	"jobs":                     migrate.Job,
@@ -34,7 +34,7 @@ var byResource = map[string]schema.GroupKind{
 	"postgresqls": migrate.Postgres,
 }
 
-// Tool returns kube-downscaler, which includes py-kube-downscaler.
+// Tool returns the tool kube-downscaler. It covers py-kube-downscaler too.
 func Tool() migrate.Tool {
 	kinds := migrate.Namespaced(migrate.Deployment, migrate.StatefulSet, migrate.DaemonSet, migrate.CronJob, migrate.Job, migrate.Autoscaler,
 		migrate.ScaledObject, migrate.Rollout, migrate.Postgres)
@@ -46,10 +46,10 @@ func Tool() migrate.Tool {
 	}
 }
 
-// scope is one place of settings: an object, a namespace, the flags or the environment.
+// scope has the settings from one source: an object, a namespace, the flags or the environment.
 type scope map[string]string
 
-// Groups of settings: a scope with one setting of a group supplies the whole group.
+// These are groups of settings. If a scope has one setting of a group, all settings of the group come from this scope.
 var (
 	timeSettings  = []string{"downtime", "uptime", "downscale-period", "upscale-period"}
 	forceSettings = []string{"force-downtime", "force-uptime"}
@@ -59,13 +59,13 @@ func (s scope) sets(keys []string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { _, ok := s[k]; return ok })
 }
 
-// annotated returns the scope of an object or a namespace.
+// annotated returns the settings in the annotations of an object or a namespace.
 func annotated(o migrate.Object) scope {
 	s := scope{}
 	for key, v := range o.Get("metadata.annotations").Map() {
 		if name, ok := strings.CutPrefix(key, prefix); ok && name != "original-replicas" {
 			if name == "downtime-replicas" {
-				name = "downscale-replicas" // py-kube-downscaler
+				name = "downscale-replicas" // the name in py-kube-downscaler
 			}
 			s[name] = v.String()
 		}
@@ -73,9 +73,9 @@ func annotated(o migrate.Object) scope {
 	return s
 }
 
-// config is the configuration of the tool.
+// config is the configuration of the tool itself.
 type config struct {
-	// own is its Deployment, if found, and all are those of its parts.
+	// own is the tool's Deployment, if it was found. all are the Deployments of all parts of the tool.
 	own        migrate.Object
 	found      bool
 	all        []migrate.Object
@@ -84,10 +84,10 @@ type config struct {
 
 var imageName = regexp.MustCompile(`(?i)(kube-?downscaler)`)
 
-// flagNames are the settings with other names as flags.
+// flagNames maps flags to settings, where the flag has a different name than the setting.
 var flagNames = map[string]string{"default-downtime": "downtime", "default-uptime": "uptime", "downtime-replicas": "downscale-replicas"}
 
-// envNames are the settings by environment variable.
+// envNames maps environment variables to settings.
 var envNames = map[string]string{
 	"DEFAULT_DOWNTIME": "downtime", "DEFAULT_UPTIME": "uptime", "DOWNSCALE_PERIOD": "downscale-period", "UPSCALE_PERIOD": "upscale-period",
 	"DEFAULT_TIMEZONE": "timezone", "DEFAULT_WEEKFRAME": "weekframe", "EXCLUDE_NAMESPACES": "exclude-namespaces",
@@ -137,7 +137,7 @@ func (c *config) readFlags(args []gjson.Result) {
 	}
 }
 
-// setting returns the value of a setting of the tool itself.
+// setting returns the value of a setting from the flags or the environment of the tool.
 func (c *config) setting(name string) string {
 	if v, ok := c.flags[name]; ok {
 		return v
@@ -145,14 +145,14 @@ func (c *config) setting(name string) string {
 	return c.env[name]
 }
 
-// resources returns the kinds that the tool looks at.
+// resources returns the kinds that the tool handles.
 func (c *config) resources(out *migrate.Output) []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, name := range strings.Split(cmp.Or(c.setting("include-resources"), "deployments"), ",") {
 		name = strings.ToLower(strings.TrimSpace(name))
 		gk, ok := byResource[name]
 		if name == "poddisruptionbudgets" {
-			continue // no policy here sets them; the take-over restores them
+			continue // no policy replaces this, and the take-over restores the objects
 		}
 		if !ok {
 			out.Leave(c.own,
@@ -182,10 +182,10 @@ type work struct {
 	config config
 	kinds  []schema.GroupKind
 	filters
-	// explicit is true if the tool leaves objects without exclude: "false" alone.
+	// explicit is true if the tool handles only objects with exclude: "false".
 	explicit bool
-	// excluded and included are the namespaces with these settings. refused are the namespaces with a setting that
-	// Flyball has no counterpart for.
+	// excluded are the namespaces that exclude themselves. included are the namespaces with exclude: "false". refused are
+	// the namespaces with a setting that has no counterpart in Flyball.
 	excluded, included, refused sets.Set[string]
 	// alone has the objects that get the label flyball.dev/exclude for good, before the first policy exists. until has
 	// the objects that get the annotation flyball.dev/awake-until. resting has the sleeping DaemonSets, which have the
@@ -202,8 +202,8 @@ func newWork(in *migrate.Input, out *migrate.Output) *work {
 	return w
 }
 
-// lookedAt returns the kinds that the tool looks at. If its Deployment is not found, the
-// kinds of objects that it keeps asleep are added.
+// lookedAt returns the kinds that the tool handles. If the tool's Deployment is not found, it adds the kinds of the
+// objects that the tool keeps asleep.
 func (w *work) lookedAt() []schema.GroupKind {
 	kinds := w.config.resources(w.out)
 	if w.config.found {
@@ -217,7 +217,8 @@ func (w *work) lookedAt() []schema.GroupKind {
 	return kinds
 }
 
-// scopes returns the scopes for an object of a namespace, the nearest first.
+// scopes returns the scopes that apply to an object. The given nearest scopes come first, then the flags and the
+// environment.
 func (w *work) scopes(nearest ...scope) []scope {
 	return append(nearest, w.config.flags, w.config.env)
 }
@@ -251,7 +252,7 @@ func (w *work) namespaces() {
 	}
 }
 
-// hasTimes reports whether a scope needs a policy of its own.
+// hasTimes reports whether a scope has settings that need a policy of its own.
 func hasTimes(s scope) bool { return s.sets(timeSettings) || s["downscale-replicas"] != "" }
 
 func (w *work) objects() {
@@ -293,15 +294,15 @@ func (w *work) object(gk schema.GroupKind, o migrate.Object) {
 	}
 }
 
-// readmits reports whether the tool looks at an object because of the object's own setting exclude, although the policies
-// of its namespace do not select it.
+// readmits reports whether the tool handles an object because of the object's own setting exclude. The policies of its
+// namespace do not select such an object.
 func (w *work) readmits(o migrate.Object, s scope) bool {
 	text, set := s["exclude"]
-	selected := !w.explicit || w.included.Has(o.Namespace()) || text == "false" // by the annotation
+	selected := !w.explicit || w.included.Has(o.Namespace()) || text == "false" // the policies select this annotation
 	return set && (w.excluded.Has(o.Namespace()) || !selected)
 }
 
-// cluster converts the flags and the environment, which hold for everything.
+// cluster converts the flags and the environment, which apply to the whole cluster.
 func (w *work) cluster() {
 	c := &w.config
 	if !c.found {
@@ -325,7 +326,7 @@ func (w *work) cluster() {
 	w.forced(c.own, c.flags, placement{name: "downscaler-forced", kinds: w.kinds, selector: w.selector, cluster: &target, notes: notes})
 }
 
-// clusterTarget returns the tool's selection in the whole cluster.
+// clusterTarget returns a selection of all objects in the cluster that the tool handles.
 func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string) {
 	if len(w.onlyNamespaces) > 0 {
 		t.Namespaces = w.onlyNamespaces
@@ -356,7 +357,7 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 	t.ExcludeNamespaces = slices.Compact(exclude)
 	for _, re := range w.notNames {
 		if _, ok := globOf(re.String()); ok {
-			continue // excludeNames has it
+			continue // excludeNames already covers this pattern
 		}
 		notes = append(notes, "--exclude-deployments "+re.String()+" is expanded to labels of the objects that there are now"+inFiles(w.in)+
 			": label new ones too")
