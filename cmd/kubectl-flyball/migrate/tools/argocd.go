@@ -36,7 +36,7 @@ func convertProjects(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// convertProject adds a Schedule for each set of Applications with the same windows.
+// convertProject adds a Schedule for each group of Applications that have the same windows.
 func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result, out *migrate.Output) {
 	var members migrate.Groups[string, string]
 	for _, app := range in.Of(migrate.Application) {
@@ -75,7 +75,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 	for i, set := range members.Keys {
 		var held []gjson.Result
 		for _, text := range strings.Split(set, ",") {
-			n, _ := migrate.Count(text) // it was printed above
+			n, _ := migrate.Count(text) // the text was formatted above, so it can be parsed
 			held = append(held, windows[n])
 		}
 		name := p.Name()
@@ -87,8 +87,8 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 	}
 }
 
-// holdsFor reports whether a window holds for an Application: any of its lists matches, or with andOperator every given
-// list.
+// holdsFor reports whether a window applies to an Application. Usually one of its lists has to match. With andOperator,
+// every list that is not empty has to match.
 func holdsFor(w gjson.Result, app migrate.Object) bool {
 	destination := app.Get("spec.destination")
 	lists := []struct {
@@ -115,7 +115,8 @@ func holdsFor(w gjson.Result, app migrate.Object) bool {
 	return matched > 0 && (!and || matched == given)
 }
 
-// globbed reports whether a glob matches: * is any text, ? any letter, [..] a set and {a,b} a choice.
+// globbed reports whether a glob matches a text. In a glob, * is any text, ? is any letter, [..] is a set of letters,
+// and {a,b} is a choice.
 func globbed(glob, text string) bool {
 	pattern := regexp.QuoteMeta(glob)
 	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".", `\[`, "[", `\]`, "]", `\{`, "(", `\}`, ")", ",", "|").Replace(pattern)
@@ -123,13 +124,13 @@ func globbed(glob, text string) bool {
 	return err == nil && re.MatchString(text)
 }
 
-// syncWindow returns a window, for a policy in a time zone.
+// syncWindow returns a sync window as a window of a policy with the given time zone.
 func syncWindow(w gjson.Result, zone string) v1alpha1.Window {
 	window := v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)}
 	return week.InZone([]v1alpha1.Window{window}, migrate.Zone(w.Get("timeZone").Str), zone)[0]
 }
 
-// emitSync adds a Schedule for the windows of the same Applications.
+// emitSync adds Schedules for the windows that a group of Applications has in common.
 func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
 	zone := migrate.Zone(held[0].Get("timeZone").Str)
 	var allow, deny []v1alpha1.Window
@@ -145,7 +146,7 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 	switch {
 	case len(allow) == 0:
 		rules = []v1alpha1.ScheduleRules{{Asleep: deny}}
-	case len(deny) > 0: // deny wins
+	case len(deny) > 0: // deny windows take precedence
 		rules = append(rules, v1alpha1.ScheduleRules{Asleep: deny, Otherwise: v1alpha1.OtherwiseNothing, Priority: 1})
 	}
 	for i, r := range rules {
@@ -163,8 +164,9 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 	}
 }
 
-// emitManual adds the freezes for windows without manualSync. There, deny windows refuse manual syncs while one without manualSync is
-// open, and allow windows while none is open and one of them is without manualSync.
+// emitManual adds the freezes for windows without manualSync. In Argo CD, a deny window without manualSync refuses
+// manual syncs while it is open. Allow windows refuse manual syncs while no allow window is open, if one of them has no
+// manualSync.
 func emitManual(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
 	var deny, allow []v1alpha1.Window
 	denies, allows := false, false

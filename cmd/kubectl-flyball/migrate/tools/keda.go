@@ -61,9 +61,10 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// floor returns the minimum of a cron trigger: never below the object's own, and never above its maximum.
+// floor returns the minimum of replicas in the windows of a cron trigger. It is at least the ScaledObject's minimum,
+// and at most its maximum.
 func floor(s migrate.Object, desired int64) int64 {
-	most := int64(100) // KEDA's default
+	most := int64(100) // the default of KEDA
 	if n := s.Get("spec.maxReplicaCount"); n.Exists() {
 		most = n.Int()
 	}
@@ -95,7 +96,7 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 	return c, ""
 }
 
-// emitCrons adds a Trigger, in the time zone of the first of the crons.
+// emitCrons adds a Trigger for the crons. The Trigger has the time zone of the first cron.
 func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cronTrigger, values func(int64) v1alpha1.TriggerValues,
 	out *migrate.Output) {
 	t := &v1alpha1.Trigger{ObjectMeta: migrate.Meta(s.Namespace(), s.Name())}
@@ -111,8 +112,8 @@ func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cro
 	out.Emit(t, s)
 }
 
-// convertCronOnly replaces a ScaledObject without other triggers: its target runs only in the windows, or has more
-// replicas in them.
+// convertCronOnly replaces a ScaledObject that has only cron triggers. The target of such a ScaledObject runs only in
+// the windows, or has more replicas in them.
 func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output) {
 	ref := s.Get("spec.scaleTargetRef")
 	kind, name := migrate.Deployment, ref.Get("name").Str
@@ -130,7 +131,7 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 		return
 	}
 	if slices.ContainsFunc(crons, func(c cronTrigger) bool { return c.desired != crons[0].desired }) {
-		// A Schedule wakes to one size, so a Trigger sets the sizes.
+		// A Schedule always wakes to the same size, so a Trigger has to set the different sizes.
 		emitCrons(s, kind, name, crons, func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Replicas: new(n)} }, out)
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: crons[0].zone}

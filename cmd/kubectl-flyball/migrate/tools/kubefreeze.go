@@ -80,7 +80,7 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// frozenRules are the rules of a freeze and the kinds that it suspends.
+// frozenRules are the rules of a freeze, with the kinds that the freeze suspends.
 type frozenRules struct {
 	v1alpha1.FreezeRules
 	suspend []v1alpha1.ClusterFreezeSuspend
@@ -90,7 +90,8 @@ func suspended(gk schema.GroupKind) []v1alpha1.ClusterFreezeSuspend {
 	return []v1alpha1.ClusterFreezeSuspend{{FreezeSuspend: v1alpha1.FreezeSuspend{KindRef: migrate.Refs(gk)[0]}}}
 }
 
-// emitFreezes adds the counterpart of a freeze or a window, and one more for each suspended kind of GitOps objects.
+// emitFreezes adds the counterpart of a freeze or a window, and a further freeze for each kind of GitOps objects that
+// it suspends.
 func emitFreezes(f migrate.Object, out *migrate.Output,
 	emit func(string, v1alpha1.ClusterTargetSelector, frozenRules) *migrate.Emitted) {
 	spec := f.Get("spec")
@@ -135,7 +136,7 @@ func emitFreezes(f migrate.Object, out *migrate.Output,
 	}
 }
 
-// noteActions notes actions with another meaning.
+// noteActions adds notes about actions that have a different meaning in the tool.
 func noteActions(e *migrate.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.KindRef) {
 	for _, gk := range []schema.GroupKind{migrate.DaemonSet, migrate.CronJob} {
 		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, migrate.Refs(gk)[0]) {
@@ -156,7 +157,8 @@ func orAll(selector gjson.Result) *metav1.LabelSelector {
 	return &metav1.LabelSelector{}
 }
 
-// freezeTarget returns the selection; exclude is empty, because the tool has no label to opt out.
+// freezeTarget returns the selection of a freeze. Its Exclude is empty, because the tool has no label to exclude an
+// object. The result unknown is the reason if the selection has no counterpart.
 func freezeTarget(target gjson.Result) (t v1alpha1.ClusterTargetSelector, unknown string) {
 	t.NamespaceSelector = orAll(target.Get("namespaceSelector"))
 	t.Selector, t.Exclude = migrate.Decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
@@ -215,7 +217,7 @@ func convertException(x migrate.Object, out *migrate.Output) {
 	}
 }
 
-// freezeSleepers reads the annotations of suspended objects.
+// freezeSleepers adds the objects whose annotations say that the tool has suspended them.
 func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 	marks := []string{}
 	for _, key := range []string{"original-suspend", "original-autosync", "managed-by", "managed", "managed-by-policy"} {

@@ -28,7 +28,7 @@ func kubeGreen() migrate.Tool {
 	}
 }
 
-// sleepSelection is the selection of a SleepInfo: kinds, and the one name to which some of them are narrowed.
+// sleepSelection is the selection of a SleepInfo: the kinds and, for some of the kinds, the only selected name.
 type sleepSelection struct {
 	kinds    []schema.GroupKind
 	names    map[schema.GroupKind]string
@@ -57,7 +57,7 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 	down, okDown := hourMinute(spec.Get("sleepAt").Str, spec.Get("weekdays").Str)
 	up, okUp := hourMinute(spec.Get("wakeUpAt").Str, spec.Get("weekdays").Str)
 	if !spec.Get("wakeUpAt").Exists() {
-		up, okUp = "", true // asleep until woken by hand, in both tools
+		up, okUp = "", true // both tools then keep the objects asleep until a person wakes them
 	}
 	if !okDown || !okUp {
 		out.Leave(s, "sleepAt %q and wakeUpAt %q are no hours and minutes", spec.Get("sleepAt").Str, spec.Get("wakeUpAt").Str)
@@ -85,7 +85,8 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
 		migrate.NoteSpringEdges(e)
 	}
-	// An excludeRef names objects of one kind, and excludeNames holds for all kinds of a target, as does asleepAs.
+	// In the tool, an excludeRef excludes objects of one kind. In a policy, excludeNames and asleepAs apply to all kinds
+	// of the target. Kinds that differ in these settings therefore need separate policies.
 	excluded := excludedNames(spec)
 	var alike migrate.Groups[string, schema.GroupKind]
 	for _, gk := range rest {
@@ -165,7 +166,7 @@ func excludedNames(spec gjson.Result) (names migrate.Groups[schema.GroupKind, st
 	return names
 }
 
-// hourMinute returns a cron of H:M, each a field of a cron, and days.
+// hourMinute returns a cron from the time H:M and the weekdays. H and M are fields of a cron themselves.
 func hourMinute(at, weekdays string) (string, bool) {
 	h, m, ok := strings.Cut(at, ":")
 	if !ok || h == "" || m == "" || weekdays == "" {
@@ -180,7 +181,7 @@ func hourMinute(at, weekdays string) (string, bool) {
 	return fmt.Sprintf("%s %s * * %s", plain(m), plain(h), weekdays), true
 }
 
-// sleepInfoSleepers reads the Secrets of sleeping objects.
+// sleepInfoSleepers adds the sleeping objects that are recorded in the tool's Secrets.
 func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
 	for _, s := range in.Of(migrate.Secret) {
 		name, ok := strings.CutPrefix(s.Name(), "sleepinfo-")
@@ -211,7 +212,7 @@ func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// secretOriginals reads both forms of a Secret: merge patches by kind and name, and the older lists.
+// secretOriginals reads both formats of a Secret: the newer merge patches by kind and name, and the older lists.
 func secretOriginals(s, info migrate.Object, add func(schema.GroupKind, string, []migrate.Original), out *migrate.Output) {
 	patches := gjson.Parse(secretText(s, "original-resource-info"))
 	for _, kind := range migrate.SortedKeys(patches) {
@@ -248,7 +249,7 @@ func secretText(s migrate.Object, key string) string {
 	return string(text)
 }
 
-// leaves returns the fields of a merge patch that restores originals; null restores an absent field.
+// leaves returns the fields that a merge patch with originals sets. The value null means that the field was absent.
 func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Original {
 	var all []migrate.Original
 	for _, key := range migrate.SortedKeys(patch) {
@@ -270,8 +271,8 @@ func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Orig
 	return all
 }
 
-// setBy returns the values that kube-green writes to objects of a kind, by JSON pointer: its patches of that kind, or
-// else its own.
+// setBy returns the values that kube-green writes to objects of a kind, by JSON pointer. They come from the SleepInfo's
+// patches for the kind or, without such patches, from kube-green's defaults.
 func setBy(info migrate.Object, gk schema.GroupKind) map[string]string {
 	set := map[string]string{}
 	patched := false

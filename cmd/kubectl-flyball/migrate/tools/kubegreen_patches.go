@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// operations returns those of a JSON patch in YAML text.
+// operations returns the operations of a JSON patch that is written as YAML text.
 func operations(p gjson.Result) []gjson.Result {
 	raw, err := yaml.YAMLToJSON([]byte(p.Get("patch").Str))
 	if err != nil {
@@ -25,8 +25,8 @@ func operations(p gjson.Result) []gjson.Result {
 	return gjson.ParseBytes(raw).Array()
 }
 
-// convertGreenPatch converts one of the patches: into the kinds of the selection if the adapter of the kind does the
-// same, and with an Adapter if the kind has none.
+// convertGreenPatch converts one patch of a SleepInfo. If the adapter of the kind does the same as the patch, it adds
+// the kind to the selection. If the kind has no adapter, it adds an Adapter.
 func convertGreenPatch(in *migrate.Input, s migrate.Object, p gjson.Result, sel *sleepSelection, out *migrate.Output) {
 	gk := schema.GroupKind{Group: p.Get("target.group").Str, Kind: p.Get("target.kind").Str}
 	a, known := libraryAdapter(gk)
@@ -94,7 +94,7 @@ func libraryAdapter(gk schema.GroupKind) (v1alpha1.Adapter, bool) {
 	return v1alpha1.Adapter{}, false
 }
 
-// sleepsBy reports whether an adapter puts its objects to sleep by setting one field to a value.
+// sleepsBy reports whether an adapter puts objects to sleep by setting only the given field to the given value.
 func sleepsBy(a v1alpha1.Adapter, pointer, value string) bool {
 	for _, v := range a.Spec.Suspend {
 		if len(v.Set) == 1 && pointerOf(v.Set[0].Path) == pointer && path.Equal(v.Set[0].Value.Raw, []byte(value)) {
@@ -105,7 +105,7 @@ func sleepsBy(a v1alpha1.Adapter, pointer, value string) bool {
 		value == migrate.Number(a.Spec.Scale[0].Minimum)
 }
 
-// counts reports whether a patch sets the one replica count of an adapter.
+// counts reports whether a patch sets the only replica count of an adapter.
 func counts(a v1alpha1.Adapter, pointer, value string) bool {
 	_, ok := migrate.Count(value)
 	return ok && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer
@@ -123,7 +123,7 @@ func pointerOf(text v1alpha1.Path) string {
 	return string(pointer)
 }
 
-// pathOf returns a JSON pointer as a path of an adapter, or false if it goes through a list.
+// pathOf returns a JSON pointer as a path of an adapter. It returns false if the pointer goes through a list.
 func pathOf(pointer string) (v1alpha1.Path, bool) {
 	p, err := path.ParsePointer(pointer)
 	if err != nil {
@@ -141,13 +141,13 @@ func emitGreenAdapter(in *migrate.Input, s migrate.Object, gk schema.GroupKind, 
 	version := "v1"
 	objects := in.Of(gk)
 	if len(objects) > 0 {
-		gv, _ := schema.ParseGroupVersion(objects[0].Get("apiVersion").Str) // the object was found by it
+		gv, _ := schema.ParseGroupVersion(objects[0].Get("apiVersion").Str) // cannot fail: the object was found by its group
 		version = gv.Version
 	}
 	plural, _ := apimeta.UnsafeGuessKindToResource(gk.WithVersion(version))
 	a := &v1alpha1.Adapter{ObjectMeta: migrate.Meta("", plural.GroupResource().String())}
 	if slices.ContainsFunc(out.Emitted, func(e *migrate.Emitted) bool { return e.Object.GetName() == a.Name }) {
-		return // another SleepInfo has asked for it
+		return // another SleepInfo has already added this Adapter
 	}
 	a.Spec.Target = v1alpha1.AdapterTarget{Group: gk.Group, Kind: gk.Kind, Versions: []string{version}}
 	a.Spec.Suspend = []v1alpha1.Variant{{Set: set}}

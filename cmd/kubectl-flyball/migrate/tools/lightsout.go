@@ -73,7 +73,7 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 		migrate.Command("delete", lightsOutSchedule, "", names, ""))
 }
 
-// lightsOutTarget returns the selection of a schedule. why is the reason for an empty one.
+// lightsOutTarget returns the selection of a schedule. If the schedule selects nothing, the result why is the reason.
 func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes []string, why string) {
 	types := migrate.Texts(spec.Get("workloadTypes"))
 	for _, k := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet, migrate.CronJob} {
@@ -106,7 +106,7 @@ func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes
 	return t, notes, ""
 }
 
-// lightsOutRate returns a rate limit, or the reason for none.
+// lightsOutRate returns the rate limit of a schedule, or the reason why it has no counterpart.
 func lightsOutRate(limit gjson.Result) (*v1alpha1.RateLimit, string) {
 	if !limit.IsObject() {
 		return nil, ""
@@ -122,7 +122,7 @@ func lightsOutRate(limit gjson.Result) (*v1alpha1.RateLimit, string) {
 	return &v1alpha1.RateLimit{BatchSize: int32(size.Int()), DelayBetweenBatches: v1alpha1.Duration(delay)}, ""
 }
 
-// noteRivals notes the other schedules that may select the same objects.
+// noteRivals adds a note about other schedules that may select the same objects.
 func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
 	for _, other := range all {
 		if other.Name() == s.Name() {
@@ -136,7 +136,7 @@ func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
 	}
 }
 
-// lightsOutSleepers reads the annotations of sleeping objects.
+// lightsOutSleepers adds the objects whose annotations say that the tool keeps them asleep.
 func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 	marks := []string{
 		migrate.AnnotationPointer(lightsOutPrefix + "original-replicas"), migrate.AnnotationPointer(lightsOutPrefix + "original-suspend"),
@@ -156,7 +156,7 @@ func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 			switch text, _ := o.Annotation(lightsOutPrefix + "original-suspend"); text {
 			case "lightsout":
 				s.Originals = append(s.Originals, migrate.Original{Pointer: "/spec/suspend", Was: "false", Set: "true"})
-			case "", "user": // its owner had suspended it
+			case "", "user": // the object's owner had suspended it before
 			default:
 				s.Marks, s.ByHand = nil, append(s.ByHand,
 					fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended, and take the annotations away", text))

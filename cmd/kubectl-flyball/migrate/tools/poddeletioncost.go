@@ -28,7 +28,7 @@ func podDeletionCost() migrate.Tool {
 	}
 }
 
-// costed returns the Deployments with pod costs from the tool.
+// costed returns the Deployments for whose pods the tool sets deletion costs.
 func costed(in *migrate.Input) []migrate.Object {
 	return slices.DeleteFunc(in.Of(migrate.Deployment), func(d migrate.Object) bool {
 		text, _ := d.Annotation(costPrefix + "enabled")
@@ -36,8 +36,8 @@ func costed(in *migrate.Input) []migrate.Object {
 	})
 }
 
-// convertCosts adds one policy for each namespace and node label: a Deployment that names a label in an
-// annotation is selected by the annotation, any other by its absence.
+// convertCosts adds one policy for each namespace and node label. A Deployment may name the label in an annotation, and
+// the policy then selects this annotation. The policy for other Deployments selects Deployments without the annotation.
 func convertCosts(in *migrate.Input, out *migrate.Output) {
 	type group struct{ namespace, label string }
 	var members migrate.Groups[group, migrate.Object]
@@ -73,7 +73,8 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// costMarks adds the costs on the pods. A ReplicaSet's name without its hash is the Deployment's.
+// costMarks adds the deletion costs on pods as marks of the tool. The Deployment of a pod is found by the name of the
+// pod's ReplicaSet, which is the Deployment's name and a hash.
 func costMarks(in *migrate.Input, out *migrate.Output) {
 	for _, d := range costed(in) {
 		for _, p := range in.Of(pod) {

@@ -64,8 +64,8 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 	}
 }
 
-// smartGroup are the triggers of an object in the time zone of the first of them, with the differences, and the
-// triggers without effect.
+// smartGroup has the triggers of one object. zone is the time zone of the first trigger. notes are the differences in
+// meaning, and dead are the triggers that never have an effect.
 type smartGroup struct {
 	zone     string
 	triggers []v1alpha1.TimeTrigger
@@ -99,7 +99,8 @@ func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Outpu
 	return g
 }
 
-// lastOfEachName returns the triggers that count: of two with one name, the last.
+// lastOfEachName returns the triggers that the tool uses. If several triggers have the same name, only the last of them
+// counts.
 func lastOfEachName(all []gjson.Result) []gjson.Result {
 	var kept []gjson.Result
 	for i, t := range all {
@@ -110,7 +111,7 @@ func lastOfEachName(all []gjson.Result) []gjson.Result {
 	return kept
 }
 
-// neverFires returns the reason why a trigger has no effect in the tool, or "".
+// neverFires returns the reason why a trigger never has an effect in the tool, or "".
 func neverFires(t gjson.Result) string {
 	interval := t.Get("interval")
 	days := strings.Split(interval.Get("recurring").Str, ",")
@@ -129,7 +130,8 @@ func neverFires(t gjson.Result) string {
 	return ""
 }
 
-// smartTrigger returns one trigger with the differences, or the reason for none.
+// smartTrigger converts one trigger. It returns notes about the differences in meaning, or the reason why the trigger
+// has no counterpart.
 func smartTrigger(t gjson.Result) (v1alpha1.TimeTrigger, []string, string) {
 	name := t.Get("name").Str
 	out := v1alpha1.TimeTrigger{Name: name, Priority: int32(t.Get("priority").Int()), Suspend: t.Get("suspend").Bool()}
@@ -163,7 +165,7 @@ func smartTrigger(t gjson.Result) (v1alpha1.TimeTrigger, []string, string) {
 func smartWindow(t gjson.Result) (v1alpha1.Window, string) {
 	interval := t.Get("interval")
 	var w v1alpha1.Window
-	if interval.Get("recurring").Str == "" { // daily, from one date until the day before another
+	if interval.Get("recurring").Str == "" { // the trigger is open daily, from one date until the day before another date
 		end, err := time.Parse(time.DateOnly, interval.Get("endDate").Str)
 		if err != nil {
 			return w, fmt.Sprintf("endDate %q is no date", interval.Get("endDate").Str)
@@ -185,7 +187,7 @@ func smartWindow(t gjson.Result) (v1alpha1.Window, string) {
 	return w, ""
 }
 
-// clockWithSeconds parses HH:MM:SS and drops the seconds; 23:59:59 is the end of the day.
+// clockWithSeconds parses HH:MM:SS and drops the seconds. It converts 23:59:59 to 24:00, the end of the day.
 func clockWithSeconds(text string) (string, bool) {
 	if text == "23:59:59" {
 		return "24:00", true
@@ -197,7 +199,7 @@ func clockWithSeconds(text string) (string, bool) {
 	return t.Format("15:04"), true
 }
 
-// smartValues returns bounds, or nil.
+// smartValues returns the bounds that a trigger sets, or nil if it sets none.
 func smartValues(config gjson.Result) *v1alpha1.TriggerValues {
 	var v v1alpha1.TriggerValues
 	if n := config.Get("minReplicas"); n.Exists() {

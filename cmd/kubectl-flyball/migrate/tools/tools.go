@@ -1,4 +1,5 @@
-// Package tools converts the objects of other tools to Flyball's, a file a tool. A tool is a row of All.
+// Package tools converts the objects of other tools to Flyball's objects. It has one file for each tool. The function
+// All lists the tools.
 package tools
 
 import (

@@ -40,7 +40,7 @@ func convertTortoises(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-// convertTuning makes a Tortoise of a Tortoise.
+// convertTuning converts a Tortoise of the original tool to Flyball's Tortoise.
 func convertTuning(t migrate.Object, out *migrate.Output) {
 	spec := t.Get("spec")
 	ref := spec.Get("targetRefs.scaleTargetRef")
@@ -51,7 +51,7 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 	}
 	of := schema.GroupKind{Group: gv.Group, Kind: ref.Get("kind").Str}
 	if of.Kind == "" || of.Kind == migrate.Deployment.Kind {
-		of = migrate.Deployment // the tool knows no other kind, and its API asks for no version
+		of = migrate.Deployment // the tool supports no other kind, and its API does not require a version
 	}
 	s := v1alpha1.TortoiseSpec{}
 	s.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(of), Names: []string{ref.Get("name").Str}}
@@ -59,7 +59,7 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 	s.Mode = tortoiseMode(t, out, e)
 	s.Resources = tunedResources(t, out, e)
 	if most := spec.Get("maxReplicas"); most.Exists() {
-		s.Replicas.Max = new(int32(min(most.Int(), math.MaxInt32))) // a value out of bounds is found when the object is checked
+		s.Replicas.Max = new(int32(min(most.Int(), math.MaxInt32))) // a value that is not allowed is found when the object is checked
 		e.Note("maxReplicas is what the recommended maximum stays below there; here it is the maximum that the autoscaler gets")
 	} else {
 		e.Note("the maximum of the autoscaler follows the load there; here it stays what its owner has, or give replicas.max")
@@ -82,7 +82,7 @@ func convertTuning(t migrate.Object, out *migrate.Output) {
 	e.Object.(*v1alpha1.Tortoise).Spec = s
 }
 
-// madeAutoscaler returns the name of the HorizontalPodAutoscaler that a Tortoise has or has created.
+// madeAutoscaler returns the name of the HorizontalPodAutoscaler that a Tortoise uses or has created.
 func madeAutoscaler(t migrate.Object) string {
 	return cmp.Or(t.Get("spec.targetRefs.horizontalPodAutoscalerName").Str, t.Get("status.targets.horizontalPodAutoscaler").Str,
 		"tortoise-hpa-"+t.Name())
@@ -106,7 +106,7 @@ func tortoiseMode(t migrate.Object, out *migrate.Output, e *migrate.Emitted) v1a
 	}
 }
 
-// tunedResources unites the policies of containers with the bounds of their requests.
+// tunedResources combines the autoscaling policies of containers with the bounds of their requests.
 func tunedResources(t migrate.Object, out *migrate.Output, e *migrate.Emitted) []v1alpha1.TunedResources {
 	u := tuned{object: t, out: out, emitted: e}
 	policies := t.Get("spec.autoscalingPolicy").Array()
@@ -145,7 +145,7 @@ func (u *tuned) of(container string) *v1alpha1.TunedResources {
 	return &u.containers[i]
 }
 
-// policy adds the policy of a container. A resource that a policy does not name is Off.
+// policy adds the autoscaling policy of a container. A resource that the policy does not mention is Off.
 func (u *tuned) policy(p gjson.Result) {
 	name := p.Get("containerName").Str
 	c := u.of(name)
@@ -169,7 +169,7 @@ func (u *tuned) policy(p gjson.Result) {
 	}
 }
 
-// others leaves the containers without a policy unchanged.
+// others adds the containers that have no autoscaling policy. Their resources stay unchanged.
 func (u *tuned) others() {
 	for i := range u.containers {
 		if c := &u.containers[i]; c.CPU == "" {
@@ -202,7 +202,8 @@ func (u *tuned) quantities(v gjson.Result) *v1alpha1.Quantities {
 	return q
 }
 
-// convertSlots makes Triggers of the bounds that a Tortoise recommends now, for the time when the new one learns.
+// convertSlots adds Triggers with the bounds that a Tortoise recommends now. They are used while the new Tortoise
+// learns.
 func convertSlots(t migrate.Object, out *migrate.Output) {
 	byZone, zones := slotsOf(t.Get("status.recommendations.horizontal"))
 	for _, z := range zones {

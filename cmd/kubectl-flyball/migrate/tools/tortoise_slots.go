@@ -12,12 +12,12 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// slot are the bounds of one hour of the week; 0: none.
+// slot has the bounds of one hour of the week. Zero means no bound.
 type slot struct{ min, max int64 }
 
 type slots [7][24]slot
 
-// slotsOf parses recommendations by time zone.
+// slotsOf parses the recommendations of a Tortoise, by time zone.
 func slotsOf(horizontal gjson.Result) (map[string]*slots, []string) {
 	byZone := map[string]*slots{}
 	var zones []string
@@ -44,8 +44,9 @@ func slotsOf(horizontal gjson.Result) (map[string]*slots, []string) {
 	return byZone, zones
 }
 
-// joined returns the triggers of a week: equal neighbours are joined, and equal days too. If a Trigger cannot have so
-// many, several hours are joined, with the largest bounds of any of them.
+// joined returns the triggers of a week. It joins neighbouring hours with equal bounds, and equal days. If there are
+// still too many for a Trigger, it joins several hours to one, with the largest minimum and the largest maximum among
+// them. The result hours is the number of joined hours.
 func joined(s *slots) (triggers []v1alpha1.TimeTrigger, hours int) {
 	for _, hours = range []int{1, 2, 3, 4, 6, 8, 12, 24} {
 		if triggers = s.triggers(hours); len(triggers) <= week.MaxWindows {
@@ -84,7 +85,7 @@ func (s *slots) largest(day, from, hours int) slot {
 	return l
 }
 
-// addSlot adds hours of a day, to the days of a trigger with the same hours and bounds if there is one.
+// addSlot adds hours of a day. If a trigger has the same hours and bounds, it adds the day to this trigger.
 func addSlot(all []v1alpha1.TimeTrigger, day v1alpha1.Day, from, to int, at slot) []v1alpha1.TimeTrigger {
 	t := v1alpha1.TimeTrigger{Window: v1alpha1.Window{Days: []v1alpha1.Day{day}, From: fmt.Sprintf("%02d:00", from),
 		To: fmt.Sprintf("%02d:00", to)}}
