@@ -1,4 +1,4 @@
-// Package week converts the days, times and crons of tools to windows of a week.
+// Package week converts days, times and crons of other tools to windows of a week.
 package week
 
 import (
@@ -13,13 +13,13 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// Days are the days in Flyball's order.
+// Days are the days of the week, in Flyball's order.
 var Days = []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
 // AllDay returns a window that is always open.
 func AllDay() v1alpha1.Window { return v1alpha1.Window{From: "00:00", To: "24:00"} }
 
-// UnlessAll returns the days, or none if they are all days.
+// UnlessAll returns the days, or nil if they are all days of the week.
 func UnlessAll(days []v1alpha1.Day) []v1alpha1.Day {
 	if len(days) == len(Days) {
 		return nil
@@ -27,8 +27,8 @@ func UnlessAll(days []v1alpha1.Day) []v1alpha1.Day {
 	return days
 }
 
-// Range returns the days from one to another, both included; it may go over the end of the week. Names count by their
-// first three letters.
+// Range returns the days from the day from to the day to, both included. The range may go over the end of the week.
+// Only the first three letters of a day's name count.
 func Range(from, to string) ([]v1alpha1.Day, bool) {
 	index := func(name string) int {
 		return slices.IndexFunc(Days, func(d v1alpha1.Day) bool { return strings.EqualFold(string(d), name) })
@@ -57,16 +57,16 @@ func Clock(text string) (string, bool) {
 	return fmt.Sprintf("%02d:%02d", h, m), true
 }
 
-// monday is the start of a week without any change of clocks, and weekLength its length.
+// monday is the start of a week in which no clock changes. weekLength is the length of the week.
 var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
 const weekLength = 7 * 24 * time.Hour
 
-// MaxWindows is the largest number of windows of a policy.
+// MaxWindows is the largest number of windows that a policy may have.
 const MaxWindows = 64
 
-// Pair returns the windows between a cron of starts and a cron of ends that both repeat every week. It returns false if
-// they do not, or for too many windows.
+// Pair returns the windows that open at a cron of starts and close at a cron of ends. It returns false if one of the
+// crons does not repeat every week, or if there are too many windows.
 func Pair(start, end string) ([]v1alpha1.Window, bool) {
 	if !repeatsWeekly(start) || !repeatsWeekly(end) {
 		return nil, false
@@ -90,8 +90,9 @@ func Pair(start, end string) ([]v1alpha1.Window, bool) {
 	return nil, false
 }
 
-// Between returns the windows that open at each start and close at the next end, all in minutes of a week from Monday 00:00 on. An end
-// that is a start too does not count; without another, there are no windows.
+// Between returns the windows that open at a start and close at the next end. Starts and ends are minutes of a week,
+// counted from Monday 00:00. An end at the same minute as a start does not count. If no other end is left, there are no
+// windows.
 func Between(starts, ends []int) (windows []v1alpha1.Window) {
 	const length = int(weekLength / time.Minute)
 	ends = slices.DeleteFunc(slices.Clone(ends), func(e int) bool { return slices.Contains(starts, e) })
@@ -111,7 +112,7 @@ func Between(starts, ends []int) (windows []v1alpha1.Window) {
 	for _, s := range starts {
 		since := func(x int) int { return s - x }
 		if nearest(starts, since) <= nearest(ends, since) {
-			continue // the window of the start before is still open
+			continue // the window of an earlier start is still open
 		}
 		at := monday.Add(time.Duration(s) * time.Minute)
 		lasts := nearest(ends, func(x int) int { return x - s })
@@ -120,13 +121,14 @@ func Between(starts, ends []int) (windows []v1alpha1.Window) {
 	return windows
 }
 
-// repeatsWeekly reports whether a cron leaves days of the month and months open.
+// repeatsWeekly reports whether a cron does not restrict the days of the month and the months.
 func repeatsWeekly(cron string) bool {
 	fields := strings.Fields(cron)
 	return len(fields) == 5 && fields[2] == "*" && fields[3] == "*"
 }
 
-// InZone returns the windows in a zone, for a policy with a different zone: they name theirs if it differs.
+// InZone returns windows of a time zone for a policy with the time zone policy. If the time zones differ, each window
+// gets its own time zone.
 func InZone(all []v1alpha1.Window, zone, policy string) []v1alpha1.Window {
 	if zone == policy {
 		return all
@@ -138,13 +140,13 @@ func InZone(all []v1alpha1.Window, zone, policy string) []v1alpha1.Window {
 	return out
 }
 
-// cronOf returns a cron for the time of the week.
+// cronOf returns a cron for the minute, the hour and the weekday of an instant.
 func cronOf(at time.Time) string {
 	return fmt.Sprintf("%d %d * * %d", at.Minute(), at.Hour(), at.Weekday())
 }
 
-// addWindow adds a span, to the days of a window with the same times if there is one. A span of days that does not end with its own
-// day becomes a window by cron.
+// addWindow adds a span of time. If a window has the same times, it adds the day to this window. A span that is longer
+// than a day, or that ends at the time of day of its beginning, becomes a window with two crons.
 func addWindow(all []v1alpha1.Window, from, to time.Time) []v1alpha1.Window {
 	w := v1alpha1.Window{From: from.Format("15:04"), To: to.Format("15:04")}
 	if w.To == "00:00" {
