@@ -45,12 +45,13 @@ type Policy struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	State     string `json:"state"`
-	// Since is the start of the state, absent if none. Next is the end of the state, absent if never.
+	// Since is the start of the state. It is absent if the state has no start. Next is the end of the state. It is absent
+	// if the state never ends.
 	Since time.Time `json:"since,omitzero"`
 	Next  time.Time `json:"next,omitzero"`
-	// Targets is absent for exceptions, and until the first count.
+	// Targets are the counted targets. They are absent for exceptions, and until the manager counts them first.
 	Targets *v1alpha1.TargetCounts `json:"targets,omitempty"`
-	// Problem describes the problem. Empty means none.
+	// Problem describes the problem of the policy, or is empty if there is none.
 	Problem  string                   `json:"problem,omitempty"`
 	Failures []v1alpha1.TargetFailure `json:"failures,omitempty"`
 	// Message explains the state.
@@ -61,18 +62,19 @@ type Policy struct {
 type Options struct {
 	At   time.Time
 	Zone *time.Location
-	// Live means that a manager works on the policies and writes the states of targets into their statuses.
+	// Live is true if a manager works on the policies and writes the states of targets into their statuses.
 	Live bool
-	// Keep selects policies by their labels.
+	// Keep reports whether a policy with the given labels is listed.
 	Keep func(labels map[string]string) bool
-	// Namespace excludes Cluster policies without effect on the namespace. Empty excludes none.
+	// Namespace excludes Cluster policies that have no effect on this namespace. If it is empty, no policy is excluded.
 	Namespace string
-	// Namespaces have the annotations to read.
+	// Namespaces are the namespaces whose annotations are read.
 	Namespaces []string
-	// Judged has the number of objects that a freeze or a maintenance window judges, where it is known. Default, if not Live: as
-	// counted in the world.
+	// Judged has the number of objects that each freeze or maintenance window judges, where the number is known. If it is
+	// nil and Live is false, the objects of the world are counted.
 	Judged map[workload.Policy]int32
-	// Unread returns why a possibly valid policy could not be read. If nil or "", the policy is invalid.
+	// Unread returns the reason why a policy that may be valid could not be read. If Unread is nil or returns "", such a
+	// policy is invalid.
 	Unread func(*world.Policy) string
 }
 
@@ -98,7 +100,7 @@ func Of(w *world.Memory, o Options) Overview {
 	return v
 }
 
-// reaches reports whether a policy may concern a namespace. A policy that cannot be read may concern every namespace.
+// reaches reports whether a policy may apply to a namespace. A policy that cannot be read may apply to every namespace.
 func reaches(w *world.Memory, p *world.Policy, namespace string) bool {
 	if namespace == "" || !p.Kind.ClusterScoped || p.IsBroken() {
 		return true
@@ -112,7 +114,8 @@ func reaches(w *world.Memory, p *world.Policy, namespace string) bool {
 
 func (p Policy) order() string { return p.Kind + "\x00" + p.Namespace + "\x00" + p.Name }
 
-// of returns the line of one policy. Names come from the object, because an exception that cannot be read has no ID.
+// of returns the line of one policy. It takes the policy's name from the object, because an exception that cannot be
+// read has no ID.
 func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	row := Policy{Kind: p.Kind.Name, Namespace: p.Object.GetNamespace(), Name: p.Object.GetName()}
 	if e := freeze.ExceptionOf(p.Policy.Policy); e != nil {
@@ -149,8 +152,8 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	return row
 }
 
-// CountJudged returns the number of objects that each freeze and each maintenance window judges, except those for which counts
-// returns false.
+// CountJudged returns the number of objects that each freeze and each maintenance window judges. It leaves out policies
+// for which the function counts returns false.
 func CountJudged(w *world.Memory, counts func(*world.Policy) bool) map[workload.Policy]int32 {
 	all := map[workload.Policy]int32{}
 	w.Policies(func(p *world.Policy) bool {
@@ -163,8 +166,8 @@ func CountJudged(w *world.Memory, counts func(*world.Policy) bool) map[workload.
 	return all
 }
 
-// judged returns the counts of a freeze: Total is the number of judged objects, and the states count the suspended
-// targets. It returns nil without a count.
+// judged returns the counts of a freeze. Total is the number of objects that it judges. The counts by state are the
+// targets that it suspends. judged returns nil if the number of judged objects is not known.
 func judged(acted *v1alpha1.TargetCounts, counted map[workload.Policy]int32, id workload.Policy) *v1alpha1.TargetCounts {
 	total, known := counted[id]
 	if !known {
@@ -185,7 +188,7 @@ func (o Options) unread(p *world.Policy) string {
 	return o.Unread(p)
 }
 
-// read takes the state from the status that the manager writes.
+// read sets the state of the line from the status that the manager writes.
 func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 	ready := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -209,7 +212,8 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 	}
 }
 
-// verdicts caches the verdict per target, because several policies may select the same target.
+// verdicts caches, for each target, the function that returns the target's counter, because several policies may select
+// the same target.
 type verdicts map[workload.Ref]func(*v1alpha1.TargetCounts) *int32
 
 // count decides every target of a policy and counts the results.
@@ -231,7 +235,7 @@ func (d verdicts) count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha
 	return counts
 }
 
-// counterOf returns the counter of a verdict.
+// counterOf returns a function that returns the counter to which a target with the verdict belongs.
 func counterOf(v *decide.Verdict) func(*v1alpha1.TargetCounts) *int32 {
 	switch {
 	case v.Err != nil:
