@@ -22,7 +22,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Right returns the right to change a policy by its kind.
+// right returns the right to change a policy, which depends on the policy's kind.
 func right(p named) source.Right {
 	resource := v1alpha1.GroupVersion.WithResource(p.kind.Resource).GroupResource()
 	return source.Right{Verb: "patch", Resource: resource, Namespace: p.id.Namespace}
@@ -41,7 +41,7 @@ type Change struct {
 	// Paused is the new value of spec.suspend.
 	Paused   bool     `json:"paused"`
 	Policies []string `json:"policies"`
-	// DryRun means that nothing was written.
+	// DryRun is true if nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
 
 	policies []named
@@ -52,7 +52,7 @@ type named struct {
 	id   workload.Policy
 }
 
-// Add parses KIND/NAME as a policy of the namespace or of the cluster and adds it.
+// Add parses KIND/NAME and adds the policy to the edit. The policy is in the namespace or cluster-scoped.
 func (c *Change) Add(text, namespace string) error {
 	id, kind, ok := source.PolicyNamed(text, namespace)
 	if !ok {
@@ -66,7 +66,7 @@ func (c *Change) Add(text, namespace string) error {
 	return nil
 }
 
-// hasSuspend reports whether policies of a kind have spec.suspend.
+// hasSuspend reports whether policies of a kind have the field spec.suspend.
 func hasSuspend(kind policy.Kind) bool {
 	return among(schedule.Kinds(), kind) || among(deletioncost.Kinds(), kind)
 }
@@ -75,7 +75,7 @@ func among(kinds []policy.Kind, kind policy.Kind) bool {
 	return slices.ContainsFunc(kinds, func(k policy.Kind) bool { return k.Name == kind.Name })
 }
 
-// instead returns the hint how to stop policies of a different kind.
+// instead returns a hint about how to stop policies of a kind without spec.suspend.
 func instead(kind policy.Kind) string {
 	switch {
 	case kind.Restricts:
@@ -88,7 +88,7 @@ func instead(kind policy.Kind) string {
 	return ""
 }
 
-// Write writes the edit to a cluster.
+// Write writes the new value of spec.suspend to the policies in a cluster.
 func (c *Change) Write(ctx context.Context, client dynamic.Interface, manager string) error {
 	body := []byte(`{"spec":{"suspend":null}}`)
 	if c.Paused {

@@ -13,7 +13,7 @@ import (
 type Env struct {
 	// Namespace returns the namespace of the policies.
 	Namespace func() string
-	// Offline means no cluster is used. It is set when the flags have been parsed.
+	// Offline is true if no cluster is used. It is valid once the flags are parsed.
 	Offline *bool
 	// Load reads the world from files.
 	Load func(ctx context.Context, files []string) (*source.World, error)
@@ -26,7 +26,7 @@ type Env struct {
 	Complete cobra.CompletionFunc
 }
 
-// verb is a run of pause or resume.
+// verb is one run of pause or resume.
 type verb struct {
 	Env
 	paths  []string
@@ -68,7 +68,7 @@ func (v *verb) command(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// run needs only the right to patch the policies, because it reads nothing before.
+// run sets spec.suspend of the policies. It reads no policy before, so it needs only the right to patch policies.
 func (v *verb) run(ctx context.Context, args []string) error {
 	change := &Change{Paused: v.paused, DryRun: v.dryRun || *v.Offline}
 	namespace := v.Namespace()
@@ -93,7 +93,7 @@ func (v *verb) run(ctx context.Context, args []string) error {
 	return v.Print(change)
 }
 
-// offline reports an error if the files lack one of the policies.
+// offline returns an error if one of the policies is not in the files.
 func (v *verb) offline(ctx context.Context, change *Change, args []string, namespace string) error {
 	w, err := v.Load(ctx, v.paths)
 	if err != nil {
