@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Change is one written field, or a write of the ledger alone, at an instant.
+// Change is the write of one field at an instant, or a write of only the ledger.
 type Change struct {
 	// Diff is "+" for a change that the edit adds, and "-" for a change that the edit removes. It is empty if no plans are
 	// compared.
