@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Allowed reports whether the user of the connection has a right on an object, by a SelfSubjectAccessReview. Name may be empty.
+// Allowed reports whether the user of the connection has a right on an object. It asks with a SelfSubjectAccessReview.
+// An empty name means all objects.
 func (c Cluster) Allowed(ctx context.Context, r Right, name string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},

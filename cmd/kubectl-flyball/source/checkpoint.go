@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Checkpoint returns what manifests say was learnt of an object; nil: nothing.
+// Checkpoint returns the checkpoint of an object from manifests, or nil if there is none.
 func (f Files) Checkpoint(ref workload.Ref) (*v1alpha1.UsageCheckpoint, error) {
 	m, err := f.Read()
 	if err != nil {
@@ -20,7 +20,7 @@ func (f Files) Checkpoint(ref workload.Ref) (*v1alpha1.UsageCheckpoint, error) {
 	return checkpointOf(ref, m.Checkpoints), nil
 }
 
-// Checkpoint returns what was learnt of an object; nil: nothing.
+// Checkpoint returns the checkpoint of an object from the cluster, or nil if there is none.
 func (c Cluster) Checkpoint(ctx context.Context, ref workload.Ref) (*v1alpha1.UsageCheckpoint, error) {
 	found, err := c.Objects(ctx, []schema.GroupKind{{Group: v1alpha1.GroupVersion.Group, Kind: "UsageCheckpoint"}}, ref.Namespace)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c Cluster) Checkpoint(ctx context.Context, ref workload.Ref) (*v1alpha1.Us
 	return checkpointOf(ref, all), nil
 }
 
-// checkpointOf is the one that belongs to an object.
+// checkpointOf returns the checkpoint that belongs to an object, or nil.
 func checkpointOf(ref workload.Ref, all []*v1alpha1.UsageCheckpoint) *v1alpha1.UsageCheckpoint {
 	for _, c := range all {
 		if c.Namespace == ref.Namespace && c.Name == workload.CompanionName(ref) {

@@ -28,7 +28,7 @@ import (
 type Cluster struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
-	// Metadata reads the objects of a Query with Judged.
+	// Metadata reads the metadata of objects, for a Query with Judged.
 	Metadata metadata.Interface
 	// FlyballNamespace is the namespace that Flyball runs in.
 	FlyballNamespace string
@@ -64,8 +64,9 @@ func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
 	return r.world, nil
 }
 
-// Objects returns all objects of some kinds, with or without an adapter, in one namespace or, if namespace is empty, in
-// all. A kind unknown to the API server has no objects. Missing rights are returned as a MissingRights.
+// Objects returns all objects of some kinds, whether or not the kinds have an adapter. It reads one namespace, or all
+// namespaces if namespace is empty. A kind that the API server does not know has no objects. Missing rights are
+// returned as a MissingRights.
 func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespace string) ([][]byte, error) {
 	r := &reading{Cluster: c, world: &World{}}
 	var all [][]byte
@@ -98,8 +99,8 @@ func (c Cluster) Objects(ctx context.Context, kinds []schema.GroupKind, namespac
 	return all, nil
 }
 
-// list returns all objects of a resource as JSON, or none if the right to list is missing. The missing right is
-// recorded.
+// list returns all objects of a resource as JSON. If the right to list is missing, it returns no objects and records
+// the missing right.
 func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([][]byte, error) {
 	if r.Progress != nil {
 		r.Progress(resource.GroupResource().String())
@@ -130,7 +131,7 @@ func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource
 	return all, nil
 }
 
-// typed returns all objects of one of Flyball's resources.
+// typed returns all objects of one of Flyball's resources, decoded.
 func typed[T any](ctx context.Context, r *reading, resource, namespace string) ([]*T, error) {
 	list, err := r.list(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace)
 	if err != nil {
@@ -192,7 +193,7 @@ func isTuner(kind policy.Kind, obj policy.Object) bool {
 	return p.Tuner() != nil
 }
 
-// policies reads the policies, the calendars, and the recommendations if a policy tunes targets.
+// policies reads the policies and the calendars. It also reads the recommendations if a policy tunes targets.
 func (r *reading) policies(ctx context.Context) (err error) {
 	tunes := false
 	for _, kind := range kinds.All() {
@@ -246,7 +247,8 @@ func (r *reading) namespaces(ctx context.Context) error {
 	return nil
 }
 
-// namespace returns one namespace, or none if the query supplies the namespace itself or the right to read is missing.
+// namespace returns one namespace. It returns none if the query supplies this namespace itself, or if the right to read
+// it is missing.
 func (r *reading) namespace(ctx context.Context, name string) ([][]byte, error) {
 	ns, err := r.Client.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -268,7 +270,7 @@ func (r *reading) namespace(ctx context.Context, name string) ([][]byte, error) 
 	return [][]byte{raw}, nil
 }
 
-// projectNamespace returns the parts of a namespace relevant for decisions.
+// projectNamespace returns the parts of a namespace that matter for decisions.
 func projectNamespace(raw []byte) (*workload.Object, error) {
 	ns, err := workload.NewMetadata(workload.NewInterner(), v1alpha1.AnnotationAwakeUntil).Project(raw)
 	if err != nil {
@@ -288,7 +290,7 @@ func (r *reading) objects(ctx context.Context) error {
 		namespace := r.query.Namespace
 		if !k.Namespaced {
 			if namespace != "" && r.query.Kinds == nil {
-				continue // cluster-scoped objects were not requested
+				continue // the query asks for one namespace, so cluster-scoped objects are left out
 			}
 			namespace = ""
 		}

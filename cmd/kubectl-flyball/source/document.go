@@ -22,9 +22,9 @@ type document struct {
 	// line is the first line of the document in the file.
 	line int
 	json []byte
-	// item is the index in the surrounding List, or -1 without a List.
+	// item is the index of the object in the List around it, or -1 if there is no List.
 	item int
-	// root returns the parsed text. It parses on the first call, and documents of one List share the result.
+	// root returns the parsed text. The first call parses the text. The documents of one List share the result.
 	root func() *yamlnode.Node
 }
 
@@ -42,7 +42,7 @@ func newDocument(file string, line int, text string, raw []byte) *document {
 // FileError is an error at one place of a file.
 type FileError struct {
 	File string
-	// Line counts from 1. 0 means the whole file.
+	// Line is the number of the line, from 1. Zero means the whole file.
 	Line    int
 	Message string
 }
@@ -55,7 +55,7 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// maxFaults is the maximum number of reported places. The rest appears in the next run.
+// maxFaults is the maximum number of faults that are reported at once.
 const maxFaults = 20
 
 // joined returns the faults as one error, or nil if there are none.
@@ -67,12 +67,12 @@ func joined(faults []error) error {
 	return errors.Join(faults...)
 }
 
-// readDocuments reads files, directories with everything below, and - for standard input. After an error it continues,
-// so all faults are reported at once.
+// readDocuments reads files, and all files below directories. The path - means standard input. It continues after an
+// error, so that all faults are reported at once.
 func readDocuments(paths []string, stdin io.Reader) (all []*document, faults []error) {
 	for i, path := range paths {
 		if slices.Contains(paths[:i], path) {
-			continue // shells with completion repeat arguments
+			continue // the completion of a shell may repeat arguments
 		}
 		files, err := filesOf(path)
 		if err != nil {
@@ -111,7 +111,7 @@ func readFile(file string, stdin io.Reader) (string, error) {
 	return string(text), reason(err)
 }
 
-// reason returns an error about a file without the file's name.
+// reason returns an error about a file without the name of the file.
 func reason(err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return at.Err
@@ -160,7 +160,8 @@ func filesOf(path string) ([]string, error) {
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
-// syntaxFault returns a YAML error with its line number relative to the file instead of the document.
+// syntaxFault returns an error for a YAML error. It converts the line number in the document to the line number in the
+// file.
 func syntaxFault(file string, line int, err error) error {
 	message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	message = strings.TrimPrefix(message, "yaml: ")
@@ -174,8 +175,8 @@ func syntaxFault(file string, line int, err error) error {
 	return &FileError{File: file, Line: at, Message: "this is no YAML that can be read: " + strings.TrimSpace(message)}
 }
 
-// fault returns an error at a field of the document, such as spec.asleep[0].from. A missing field has the line of its
-// parent.
+// fault returns an error at a field of the document, such as spec.asleep[0].from. For a missing field, the error has
+// the line of the field's parent.
 func (d *document) fault(field, format string, args ...any) *FileError {
 	return &FileError{File: d.file, Line: d.lineOf(field), Message: fmt.Sprintf(format, args...)}
 }

@@ -24,20 +24,21 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Files reads a world, or an overlay of a world, from manifests.
+// Files reads manifests. They become a world, or are laid over a world.
 type Files struct {
-	// Paths are files, directories, and - for standard input.
+	// Paths are files and directories. The path - means standard input.
 	Paths []string
 	Stdin io.Reader
 	// Namespace is the namespace of objects without a namespace of their own.
 	Namespace string
 	// FlyballNamespace is the namespace that Flyball runs in.
 	FlyballNamespace string
-	// Also are adapters outside the world. Objects of their kinds are read too.
+	// Also are adapters that are not in the files. Objects of their kinds are read too.
 	Also []*v1alpha1.Adapter
-	// Namespaces are used for namespaces without a file.
+	// Namespaces are namespaces that the world gets if the files do not have them.
 	Namespaces []*workload.Object
-	// Now is the instant from which on warnings about policies are given. Zero means no warnings.
+	// Now is the instant from which on likely mistakes in policies are searched. The zero time means that no warnings are
+	// given.
 	Now time.Time
 }
 
@@ -47,7 +48,7 @@ type Manifests struct {
 	Calendars []*v1alpha1.Calendar
 	// Recommendations are the recommendations for targets.
 	Recommendations []*v1alpha1.Recommendation
-	// Checkpoints keep what was learnt of targets.
+	// Checkpoints are the checkpoints with the learnt usage of targets.
 	Checkpoints []*v1alpha1.UsageCheckpoint
 	Policies    []policy.Object
 	// Others are all remaining objects as JSON, with their namespace unchanged.
@@ -84,7 +85,7 @@ func (m *Manifests) OtherKinds() []schema.GroupKind {
 	return all
 }
 
-// expand returns one document for each item of a List.
+// expand returns one document for each item of a List. Any other document is returned as it is.
 func expand(d *document) (docs []*document, faults []error) {
 	root := gjson.ParseBytes(d.json)
 	kind := root.Get("kind").Str
@@ -128,7 +129,7 @@ func (m *Manifests) take(d *document, namespace string) []error {
 	return m.takeOwn(d, root.Get("kind").Str, namespace)
 }
 
-// notPolicies are Flyball's kinds apart from policies.
+// notPolicies are the kinds of Flyball that are not policies.
 var notPolicies = []string{"Adapter", "Calendar", "Recommendation", "UsageCheckpoint"}
 
 // takeOwn adds an object of one of Flyball's kinds.
@@ -182,8 +183,8 @@ func decode[T any](m *Manifests, d *document, raw []byte, obj T, list *[]T) erro
 	return nil
 }
 
-// Load returns a world of files alone: the objects of the files, and the library's adapters unless a file has an
-// adapter of the same name.
+// Load returns a world from files only. It has the objects of the files and the library's adapters. An adapter in a
+// file replaces the library's adapter of the same name.
 func (f Files) Load() (*World, error) {
 	m, err := f.Read()
 	if err != nil {
@@ -228,7 +229,8 @@ func (f Files) World(m *Manifests) (*World, error) {
 	return w, w.Check(m)
 }
 
-// libraryWith adds the adapters of the library, except adapters replaced by the given adapters of the same name.
+// libraryWith adds the adapters of the library. Each of the given adapters replaces the library's adapter of the same
+// name.
 func (w *World) libraryWith(others []*v1alpha1.Adapter) error {
 	library, err := adapters.All()
 	if err != nil {
@@ -256,7 +258,7 @@ func kindByCRD(a *v1alpha1.Adapter, crds map[schema.GroupKind]gjson.Result) Kind
 	return k
 }
 
-// takeObjects adds namespaces and the objects of adapted kinds.
+// takeObjects adds the namespaces, and the objects whose kinds have an adapter.
 func (w *World) takeObjects(m *Manifests, namespace string) error {
 	var err error
 	if w.Namespaces, err = m.Namespaces(); err != nil {
@@ -305,7 +307,7 @@ func (m *Manifests) Namespaces() (all []*workload.Object, err error) {
 		if u.GroupVersionKind().GroupKind() != namespaceKind {
 			continue
 		}
-		// API servers set this label. The object can be encoded, since it was read from JSON.
+		// API servers set this label. The error is impossible, because the object was read from JSON.
 		u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{"kubernetes.io/metadata.name": u.GetName()}))
 		named, _ := u.MarshalJSON()
 		ns, err := projectNamespace(named)
@@ -317,7 +319,7 @@ func (m *Manifests) Namespaces() (all []*workload.Object, err error) {
 	return all, nil
 }
 
-// inventNamespaces adds namespaces without a file, without labels of their own.
+// inventNamespaces adds the namespaces of objects that no file describes. Such a namespace has no labels of its own.
 func (w *World) inventNamespaces() {
 	for _, raw := range w.Objects {
 		name := gjson.GetBytes(raw, "metadata.namespace").Str
@@ -342,7 +344,7 @@ func (m *Manifests) CheckAdapters() error {
 	return joined(faults)
 }
 
-// Check compiles everything from files and returns each fault with its line.
+// Check compiles all objects from files and returns each fault with its line.
 func (w *World) Check(m *Manifests) error {
 	var faults []error
 	report := func(d *document, errs field.ErrorList) {

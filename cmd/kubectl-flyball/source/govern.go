@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Governing returns the kinds whose objects own the replicas of further objects.
+// Governing returns the kinds whose objects set the replicas of other objects, such as autoscalers.
 func (w *World) Governing() []schema.GroupKind {
 	var all []schema.GroupKind
 	for _, a := range w.Adapters {
@@ -18,7 +18,7 @@ func (w *World) Governing() []schema.GroupKind {
 	return all
 }
 
-// Governed returns the kind governed by an object, or nil if it governs nothing.
+// Governed returns the kind of the object that the given object governs, or nil if it governs nothing.
 func (w *World) Governed(ref workload.Ref) (*schema.GroupKind, error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -34,7 +34,7 @@ func (w *World) Governed(ref workload.Ref) (*schema.GroupKind, error) {
 	}
 	governed = memory.Referent(governed)
 	if memory.Kind(governed.GroupKind) == nil {
-		return nil, nil // no policy can put it to sleep
+		return nil, nil // no policy can put the object to sleep
 	}
 	return &governed.GroupKind, nil
 }

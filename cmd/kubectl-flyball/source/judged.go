@@ -17,7 +17,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// judged reads the metadata of the objects whose changes freezes judge. Kinds that may not be listed are recorded in World.Unlisted.
+// judged reads the metadata of the objects whose changes are judged by freezes. It records kinds that may not be listed
+// in World.Unlisted.
 func (r *reading) judged(ctx context.Context) error {
 	for _, k := range r.world.Kinds {
 		if !slices.ContainsFunc(r.world.Policies, func(p policy.Object) bool { return judges(p, k.GroupKind) }) {
@@ -30,13 +31,13 @@ func (r *reading) judged(ctx context.Context) error {
 	return nil
 }
 
-// judges reports whether a policy is a freeze that judges changes of objects of a kind.
+// judges reports whether a policy is a freeze that judges changes of objects of the given kind.
 func judges(obj policy.Object, gk schema.GroupKind) bool {
 	kind, found := kinds.Find(obj.GetObjectKind().GroupVersionKind().Kind)
 	if !found {
 		return false
 	}
-	p, _ := kind.Compile(obj, policy.Context{}) // one that cannot be read judges every kind
+	p, _ := kind.Compile(obj, policy.Context{}) // a policy that cannot be read counts as judging every kind
 	judge, is := p.Extras.(policy.Judge)
 	return is && (len(judge.JudgedKinds()) == 0 || slices.Contains(judge.JudgedKinds(), gk))
 }
@@ -69,7 +70,7 @@ func (r *reading) metadata(ctx context.Context, k Kind) error {
 	return nil
 }
 
-// CountsJudged reports whether all objects that a freeze judges were read.
+// CountsJudged reports whether all objects judged by a freeze were read, so that they can be counted.
 func (w *World) CountsJudged(p *world.Policy) bool {
 	return !slices.ContainsFunc(w.Unlisted, func(gk schema.GroupKind) bool { return judges(p.Object, gk) })
 }

@@ -13,13 +13,13 @@ import (
 // RefOf returns the reference of an object given as JSON.
 func RefOf(raw []byte) workload.Ref {
 	root := gjson.ParseBytes(raw)
-	gv, _ := schema.ParseGroupVersion(root.Get("apiVersion").Str) // checked by the API server or the reader
+	gv, _ := schema.ParseGroupVersion(root.Get("apiVersion").Str) // cannot fail: the API server or the reader has checked the text
 	return workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str},
 		Namespace: root.Get("metadata.namespace").Str, Name: root.Get("metadata.name").Str}
 }
 
-// Missing returns the error about an object that does not exist, with the nearest name as a hint. It returns a
-// MissingRights if objects of the kind may not be read.
+// Missing returns the error for an object that does not exist. The error suggests the nearest name. If objects of the
+// kind may not be read, Missing returns a MissingRights.
 func (w *World) Missing(ref workload.Ref) error {
 	if hidden := w.hidden(ref.GroupKind); len(hidden) > 0 {
 		return hidden
@@ -39,7 +39,7 @@ func (w *World) hidden(gk schema.GroupKind) (hidden MissingRights) {
 	return hidden
 }
 
-// Near returns a hint with the name nearest to a missing object, or "" if no name is near.
+// Near returns a hint with the name that is nearest to the name of a missing object. It returns "" if no name is near.
 func (w *World) Near(ref workload.Ref) string {
 	var names []string
 	for _, raw := range w.Objects {

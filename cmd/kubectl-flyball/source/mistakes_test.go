@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/test/mistakes"
 )
 
-// The answer to a typical mistake is one sentence that names the field, and speaks of no schema.
+// TestMistakes checks the errors for typical mistakes. Each error is one sentence that names the field and does not
+// mention a schema.
 func TestMistakes(t *testing.T) {
 	for _, m := range mistakes.Mistakes {
 		manifest := fmt.Sprintf("{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: a}, spec: %s}", m.Kind, m.Spec)

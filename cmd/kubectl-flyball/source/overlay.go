@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Overlay returns the world with some manifests applied: policies, calendars and adapters are added, or replace the
+// Overlay returns the world to which the policies, calendars and adapters of some manifests are applied. They replace
 // objects of the same name.
 func (w *World) Overlay(m *Manifests) (*World, error) {
 	next := *w
@@ -38,11 +38,11 @@ func (w *World) Overlay(m *Manifests) (*World, error) {
 	return &next, next.Check(m)
 }
 
-// Edits reports whether the manifests have anything to edit a world with.
+// Edits reports whether the manifests have policies, calendars or adapters, so that Overlay changes the world.
 func (m *Manifests) Edits() bool { return len(m.Policies)+len(m.Calendars)+len(m.Adapters) > 0 }
 
-// applied copies from the existing policy to the new one its identity, age and status, and the labels and annotations
-// missing in the new one.
+// applied completes the policy p from the policy over that it replaces. It copies the UID, the resourceVersion, the
+// creation time and the status. It also copies the labels and annotations that p does not have.
 func applied(p, over policy.Object) {
 	p.SetUID(over.GetUID())
 	p.SetResourceVersion(over.GetResourceVersion())
@@ -54,8 +54,8 @@ func applied(p, over policy.Object) {
 	}
 }
 
-// Deleted returns the world in which the policies and adapters of some manifests are being deleted, marked as an API
-// server would. Their changes are then restored.
+// Deleted returns the world in which the policies and adapters of some manifests are being deleted. They are marked as
+// an API server would mark them, so their changes are restored.
 func (w *World) Deleted(m *Manifests, at metav1.Time) (*World, error) {
 	next := *w
 	next.Policies, next.Adapters = slices.Clone(w.Policies), slices.Clone(w.Adapters)

@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// PolicyKind returns the policy kind with a given name: Schedule, schedules, fsch or schedules.flyball.dev.
+// PolicyKind returns the policy kind with the given name. For the kind Schedule, the name may be Schedule, schedules,
+// fsch or schedules.flyball.dev.
 func PolicyKind(name string) (policy.Kind, bool) {
 	name = strings.TrimSuffix(strings.ToLower(name), ".flyball.dev")
 	for _, k := range kinds.All() {
@@ -22,8 +23,8 @@ func PolicyKind(name string) (policy.Kind, bool) {
 	return policy.Kind{}, false
 }
 
-// PolicyNamed parses KIND/NAME as a policy of the namespace or the cluster, whether or not it exists. ok is false if KIND is no
-// policy kind.
+// PolicyNamed parses KIND/NAME as a policy of the namespace or a cluster-scoped policy. It does not check whether the
+// policy exists. The result ok is false if KIND is not a kind of policies.
 func PolicyNamed(text, namespace string) (id workload.Policy, kind policy.Kind, ok bool) {
 	kindName, name, _ := strings.Cut(text, "/")
 	kind, ok = PolicyKind(kindName)
@@ -37,7 +38,8 @@ func PolicyNamed(text, namespace string) (id workload.Policy, kind policy.Kind, 
 	return id, kind, true
 }
 
-// FindPolicy parses KIND/NAME and returns the policy of the namespace or the cluster. An unknown policy is an error.
+// FindPolicy parses KIND/NAME and returns the policy of the namespace or the cluster-scoped policy. A policy that does
+// not exist is an error.
 func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
 	id, kind, ok := PolicyNamed(text, namespace)
 	if !ok {
@@ -55,7 +57,7 @@ func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
 	return workload.Policy{}, fmt.Errorf("there is no %s%s", id, spelling.Meant(text, PolicyNames(w, namespace)))
 }
 
-// PolicyNames returns the policies of a namespace and of the cluster, as KIND/NAME, in order.
+// PolicyNames returns the policies of a namespace and the cluster-scoped policies, as KIND/NAME, in order.
 func PolicyNames(w *World, namespace string) (names []string) {
 	for _, p := range w.Policies {
 		if id := IDOf(p); id.Namespace == "" || id.Namespace == namespace {

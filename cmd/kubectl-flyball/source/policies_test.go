@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kinds of policies have the names that kubectl takes.
+// TestPolicyNamed checks that a kind of policies has the same names as in kubectl.
 func TestPolicyNamed(t *testing.T) {
 	nights, all := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"},
 		workload.Policy{Kind: "ClusterMaintenanceWindow", Name: "all"}

@@ -17,14 +17,14 @@ var (
 	calendarsResource = v1alpha1.GroupVersion.WithResource("calendars").GroupResource()
 )
 
-// ClusterReader is the chart's ClusterRole with the rights to read Flyball's cluster-scoped kinds.
+// ClusterReader is the name of the chart's ClusterRole that grants the rights to read Flyball's cluster-scoped kinds.
 const ClusterReader = "flyball-cluster-view"
 
-// Right is a missing right.
+// Right is a right that a user needs, or lacks.
 type Right struct {
 	Verb     string
 	Resource schema.GroupResource
-	// Namespace is the namespace in which the right is missing. Empty means the whole cluster.
+	// Namespace is the namespace of the right. If it is empty, the right is for the whole cluster.
 	Namespace string
 }
 
@@ -38,9 +38,9 @@ func (r Right) where() string {
 	return "in all namespaces"
 }
 
-// needs reports whether a missing right makes any answer impossible, because the queried objects could not be read.
-// Adapters, calendars and Cluster policies are not needed: fewer people may read them than the namespaces they govern.
-// Some kinds of objects may be unreadable too.
+// needs reports whether the query cannot be answered at all without a right. The rights to read adapters, calendars and
+// Cluster policies are not needed, because fewer people may read these than the namespaces that they govern. The rights
+// to read some kinds of objects are not needed either.
 func (q Query) needs(r Right) bool {
 	if r.Resource.Group != v1alpha1.GroupVersion.Group {
 		return r.Resource == namespaces.GroupResource() || q.Namespace == ""
@@ -54,10 +54,10 @@ func isClusterScoped(resource schema.GroupResource) bool {
 		slices.ContainsFunc(kinds.All(), func(k policy.Kind) bool { return k.ClusterScoped && k.Resource == resource.Resource })
 }
 
-// MissingRights are missing rights. As an error, they mean that no correct answer is possible.
+// MissingRights are the rights that a user lacks. As an error, they mean that no correct answer is possible.
 type MissingRights []Right
 
-// lists reports whether the right to list a resource is missing.
+// lists reports whether the right to list a resource is among the missing rights.
 func (m MissingRights) lists(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(m, func(r Right) bool { return r.Verb == "list" && r.Resource == resource })
 }
@@ -70,7 +70,7 @@ func (m MissingRights) HidesPolicy(kind policy.Kind) bool {
 	return m.lists(v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource())
 }
 
-// Note returns one line about the effect of the missing rights, or "" if none is missing.
+// Note returns one line about the effect of the missing rights. If no right is missing, it returns "".
 func (m MissingRights) Note() string {
 	if len(m) == 0 {
 		return ""
@@ -104,7 +104,7 @@ func (m *MissingRights) Add(r Right) {
 	}
 }
 
-// Error lists the rights, with rules to grant them.
+// Error lists the missing rights, and the rules that would grant them.
 func (m MissingRights) Error() string {
 	var b strings.Builder
 	b.WriteString("rights are missing, and without them the answer could be wrong:")

@@ -12,7 +12,8 @@ func own(resource string) schema.GroupResource {
 	return schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: resource}
 }
 
-// TestNeeds answers for a namespace without cluster-wide rights, but not without rights in the namespace.
+// TestNeeds checks that a query for a namespace can be answered without cluster-wide rights, but not without rights in
+// the namespace.
 func TestNeeds(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	for _, tt := range []struct {
@@ -38,7 +39,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestNoteIsOneLine lists every missing right in one line, with the role that grants them.
+// TestNoteIsOneLine checks that one line names every missing right and the role that grants them.
 func TestNoteIsOneLine(t *testing.T) {
 	if text := MissingRights(nil).Note(); text != "" {
 		t.Errorf("a note although nothing is missing: %s", text)

@@ -14,8 +14,8 @@ import (
 	"flyball.dev/flyball/schemas"
 )
 
-// admitted validates an object of Flyball's own kinds against its schema and sets the defaults, as an API server does.
-// The CEL rules of CRDs that the schema does not have are left to the compilation of the object.
+// admitted validates an object of one of Flyball's kinds against its schema and sets the defaults, as an API server
+// does. It does not evaluate the CEL rules that are only in the CRDs. Compiling the object checks these.
 func admitted(d *document, kind string) (raw []byte, faults []error) {
 	s, err := schemaOf(kind)
 	if err != nil {
@@ -49,7 +49,7 @@ type compiled struct {
 	validator *validate.SchemaValidator
 }
 
-var compiledSchemas sync.Map // of *compiled, by kind
+var compiledSchemas sync.Map // values are *compiled, by kind
 
 func schemaOf(kind string) (*compiled, error) {
 	if known, ok := compiledSchemas.Load(kind); ok {
@@ -69,7 +69,7 @@ func schemaOf(kind string) (*compiled, error) {
 	return c, nil
 }
 
-// fillIn sets the defaults of a schema in a value, in place.
+// fillIn sets the defaults of a schema in a value. It changes the given value.
 func fillIn(value any, s *spec.Schema) {
 	switch v := value.(type) {
 	case map[string]any:

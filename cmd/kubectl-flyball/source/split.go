@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// edge matches the line at which a document ends: dashes, after which the next document may begin on the same line, or
-// dots.
+// edge matches the line at which a document ends. The line is "---", after which the next document may begin on the
+// same line, or "...".
 var edge = regexp.MustCompile(`(?m)^(---|\.\.\.)([ \t\r].*)?$`)
 
-// split returns the objects of a file and the items of its Lists. Every part of the file becomes an object or a fault,
-// whereas a plain YAML reader would stop after the first document.
+// split returns the objects of a file and the items of its Lists. Every part of the file becomes an object or a fault.
+// A plain YAML reader would silently stop after the first document.
 func split(file, text string) (docs []*document, faults []error) {
 	if !utf8.ValidString(text) {
 		return nil, []error{&FileError{File: file, Message: "this is no text in UTF-8"}}
 	}
-	text = strings.TrimPrefix(text, "\ufeff") // a byte order mark from some editors
+	text = strings.TrimPrefix(text, "\ufeff") // some editors write a byte order mark
 	line := 1
 	take := func(part string) {
 		more, errs := read(file, line, part)
@@ -41,13 +41,14 @@ func split(file, text string) (docs []*document, faults []error) {
 	return docs, faults
 }
 
-// read returns the objects of the part of a file that begins at a line: one object, or several JSON objects in a row.
+// read returns the objects of a part of a file. The part begins at the given line, and is one object or several JSON
+// objects in a row.
 func read(file string, line int, part string) (docs []*document, faults []error) {
 	if isBlank(part) {
 		return nil, nil
 	}
 	for _, one := range values(part) {
-		// The document keeps the line numbers of the file: its line 1 is the line of its first byte.
+		// The document counts its lines as the file does: the line of its first byte is its line 1.
 		raw, err := yaml.YAMLToJSONStrict([]byte(one))
 		switch {
 		case err != nil:
@@ -63,8 +64,8 @@ func read(file string, line int, part string) (docs []*document, faults []error)
 	return docs, faults
 }
 
-// values returns the JSON values of a text, each with the preceding space. A text that is not JSON is returned as a
-// single value.
+// values returns the JSON values of a text, each with the space before it. A text that is not JSON is returned as one
+// value.
 func values(text string) (all []string) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return []string{text}
@@ -84,7 +85,7 @@ func values(text string) (all []string) {
 	}
 }
 
-// isOne reports whether a YAML text has only one document.
+// isOne reports whether a YAML text has exactly one document.
 func isOne(text string) bool {
 	decoder := yamlnode.NewDecoder(strings.NewReader(text))
 	var node yamlnode.Node

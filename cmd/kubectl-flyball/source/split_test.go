@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A skipped document would not be judged at all. So every document is read, regardless of the separator, or the file is
-// refused.
+// TestEveryDocumentIsRead checks that every document of a file is read, whatever separates the documents, or that the
+// file is refused. A skipped document would not be judged at all.
 func TestEveryDocumentIsRead(t *testing.T) {
 	const (
 		a = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// texts returns the values of all ConfigMaps among the manifests, for calendars whose file lies in one.
+// texts returns the values of all ConfigMaps among the manifests. A calendar may have its file in one of them.
 func (m *Manifests) texts(namespace string) map[v1alpha1.ConfigMapKey]string {
 	all := map[v1alpha1.ConfigMapKey]string{}
 	for _, raw := range m.Others {
@@ -28,7 +28,8 @@ func addTexts(all map[v1alpha1.ConfigMapKey]string, configMap gjson.Result, name
 	}
 }
 
-// texts reads the ConfigMaps that calendars name. A calendar whose ConfigMap cannot be read is not valid, and its policies say so.
+// texts reads the ConfigMaps that calendars name. If a ConfigMap cannot be read, its calendar is not valid, and the
+// policies with this calendar report it.
 func (r *reading) texts(ctx context.Context) {
 	r.world.Texts = map[v1alpha1.ConfigMapKey]string{}
 	for _, c := range r.world.Calendars {

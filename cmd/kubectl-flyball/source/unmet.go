@@ -12,10 +12,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// unmet is a rule of a CRD that does not hold, at a field.
+// unmet is a broken rule of a CRD. at is the field with the rule, and message is the text of the rule.
 type unmet struct{ at, message string }
 
-// unmetRules returns the rules that do not hold in a value. The schemas have them in allOf, each with its message.
+// unmetRules returns the rules that a value breaks. The rules are in allOf of the schema, each with its message.
 func unmetRules(value any, s *spec.Schema, at string) (all []unmet) {
 	for i := range s.AllOf {
 		rule := &s.AllOf[i]
@@ -49,7 +49,7 @@ func unmetRules(value any, s *spec.Schema, at string) (all []unmet) {
 	return all
 }
 
-// holds reports whether a rule about the fields of an object, or about the form of a text, holds.
+// holds reports whether a value fulfils a rule about the fields of an object, or about the form of a text.
 func holds(value any, rule *spec.Schema) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -66,7 +66,7 @@ func holds(value any, rule *spec.Schema) bool {
 	return true
 }
 
-var patterns sync.Map // of *regexp.Regexp
+var patterns sync.Map // values are *regexp.Regexp
 
 func pattern(text string) *regexp.Regexp {
 	if known, ok := patterns.Load(text); ok {
@@ -77,7 +77,7 @@ func pattern(text string) *regexp.Regexp {
 	return re
 }
 
-// withoutRules returns a schema without its allOf, everywhere in it.
+// withoutRules returns a schema from which allOf is removed everywhere.
 func withoutRules(s spec.Schema) spec.Schema {
 	s.AllOf = nil
 	if s.Properties != nil {
@@ -97,7 +97,7 @@ func withoutRules(s spec.Schema) spec.Schema {
 	return s
 }
 
-// wording returns the field of a fault and the fault in the words of an API server.
+// wording returns the field of a fault, and the message that an API server would give for the fault.
 func wording(err error, kind string) (at, message string) {
 	message = err.Error()
 	v, ok := err.(*openapierrors.Validation) //nolint:errorlint // the library gives it so
@@ -113,7 +113,7 @@ func wording(err error, kind string) (at, message string) {
 		return at, fmt.Sprintf("%s: Unsupported value: %q: supported values: %s", at, fmt.Sprint(v.Value), strings.Join(allowed, ", "))
 	}
 	if word, _, _ := strings.Cut(strings.TrimPrefix(message, "."), " "); strings.HasPrefix(word, at) {
-		at = word // the field itself, if the library names its parent
+		at = word // the library names the parent, and at becomes the field itself
 	}
 	message = strings.TrimSuffix(strings.Replace(message, " in body", "", 1), ".")
 	return at, strings.Replace(strings.TrimPrefix(message, "."), "is a forbidden property", "is no field of "+kind, 1)

@@ -1,6 +1,6 @@
-// Package source reads the world for a verb: from a cluster, with the least rights for the answer, or from files
-// without a cluster. A world is either complete or lists the missing parts: rights that the user lacks are in
-// World.Unseen, and a namespace, kind or file that cannot be read is an error with its name.
+// Package source reads the world for a verb: from a cluster, with no more rights than the answer needs, or from files
+// without a cluster. A world that is not complete says so. Rights that the user lacks are listed in World.Unseen. If a
+// namespace, a kind or a file cannot be read, the error names it.
 package source
 
 import (
@@ -24,27 +24,27 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// DefaultNamespace is the default namespace of Flyball.
+// DefaultNamespace is the namespace in which Flyball runs by default.
 const DefaultNamespace = "flyball-system"
 
 // Query selects the objects to read.
 type Query struct {
 	// Namespace is the namespace to read. Empty means all namespaces.
 	Namespace string
-	// Kinds are the kinds whose objects are read. nil means every adapted kind.
+	// Kinds are the kinds whose objects are read. If it is nil, objects of every kind with an adapter are read.
 	Kinds []schema.GroupKind
-	// PoliciesOnly excludes all objects other than policies.
+	// PoliciesOnly is true if only policies are read, and no other objects.
 	PoliciesOnly bool
-	// Judged reads the metadata of the objects that freezes judge, with PoliciesOnly too.
+	// Judged is true if the metadata of the objects that freezes judge is read too. PoliciesOnly does not exclude it.
 	Judged bool
-	// Also are adapters missing in the cluster. Objects of their kinds are read too.
+	// Also are adapters that are not in the cluster. Objects of their kinds are read too.
 	Also []*v1alpha1.Adapter
-	// Namespaces are used for namespaces missing in the cluster.
+	// Namespaces are namespaces that the world gets if the cluster does not have them.
 	Namespaces []*workload.Object
 }
 
-// bring adds namespaces that the world lacks, or only the named one if name is not empty, and reports whether the named
-// one was added.
+// bring adds the given namespaces that the world does not have yet. If name is not empty, it adds only the namespace
+// with this name. It reports whether it has added the namespace with this name.
 func (w *World) bring(namespaces []*workload.Object, name string) bool {
 	brought := false
 	for _, ns := range namespaces {
@@ -61,23 +61,23 @@ func (q Query) wants(gk schema.GroupKind) bool {
 	return !q.PoliciesOnly && (q.Kinds == nil || slices.Contains(q.Kinds, gk))
 }
 
-// World is the result of reading.
+// World is a world read from a cluster or from files.
 type World struct {
 	world.Lists
-	// Kinds are the existing adapted kinds, sorted by name.
+	// Kinds are the existing kinds with an adapter, sorted by name.
 	Kinds []Kind
 	// Notes are remarks about how the world was read, for the user.
 	Notes []string
-	// Absent are kinds with an adapter but not served by the API server.
+	// Absent are the kinds that have an adapter, but that the API server does not serve.
 	Absent []schema.GroupKind
-	// Unseen are missing rights. The objects behind them are left out.
+	// Unseen are the rights that the user lacks. The world does not have the objects that need these rights.
 	Unseen MissingRights
-	// Unlisted are kinds judged by freezes whose objects may not be listed.
+	// Unlisted are kinds whose objects freezes judge but which may not be listed.
 	Unlisted []schema.GroupKind
 }
 
-// Memory compiles the world. Each call returns a new Memory, which a simulation may change. Policies that cannot be
-// read are noted: a cluster may have some from before the webhook refused them.
+// Memory compiles the world. Each call returns a new Memory, which a simulation may change. Memory adds a note for each
+// policy that cannot be read. A cluster may have such policies from a time before the webhook refused them.
 func (w *World) Memory() (*world.Memory, error) {
 	memory, err := world.NewMemory(w.Lists)
 	if err != nil {
@@ -99,7 +99,8 @@ func (w *World) HidesCalendarsOf(p *world.Policy) bool {
 	return len(p.Calendars) > 0 && w.Unseen.lists(calendarsResource)
 }
 
-// NoteUnselected notes that no policy selects an object. It makes no claim about broken policies.
+// NoteUnselected adds a note that no policy selects an object. If there are broken policies, the note speaks only of
+// policies that can be read.
 func (w *World) NoteUnselected(memory *world.Memory, ref workload.Ref) {
 	readable := ""
 	if memory.HasBroken(ref.Namespace, func(p *world.Policy) bool { return p.Kind.ActsOnTargets() }) {
@@ -108,8 +109,8 @@ func (w *World) NoteUnselected(memory *world.Memory, ref workload.Ref) {
 	w.Note("no policy%s selects %s", readable, ref)
 }
 
-// Warn adds notes about likely mistakes in policies, from an instant on. It ignores a world with errors, because the
-// verb reports the errors itself.
+// Warn adds notes about likely mistakes in policies in the time after now. It does nothing for a world that does not
+// compile, because the verb reports the errors itself.
 func (w *World) Warn(now time.Time) {
 	memory, err := world.NewMemory(w.Lists)
 	if err != nil {
@@ -130,14 +131,14 @@ func (w *World) Warn(now time.Time) {
 	}
 }
 
-// Note adds a note, unless it is present already.
+// Note adds a note. It adds the same note only once.
 func (w *World) Note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(w.Notes, text) {
 		w.Notes = append(w.Notes, text)
 	}
 }
 
-// Kind is an adapted kind with its names.
+// Kind is a kind with an adapter, and its names.
 type Kind struct {
 	schema.GroupKind
 	Resource   schema.GroupVersionResource
@@ -150,7 +151,7 @@ func (w *World) hasKind(gk schema.GroupKind) bool {
 	return slices.ContainsFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
 }
 
-// setScope sets which kinds are cluster-scoped.
+// setScope records in the world which kinds are cluster-scoped.
 func (w *World) setScope(flyballNamespace string) {
 	outside := sets.New[schema.GroupKind]()
 	for _, k := range w.Kinds {
@@ -161,8 +162,8 @@ func (w *World) setScope(flyballNamespace string) {
 	w.Scope = world.Scope(flyballNamespace, outside.Has)
 }
 
-// findOwn sets the objects that Flyball itself runs in. The manager finds them through its Pod; here the label from the
-// chart identifies them.
+// findOwn records the objects that Flyball itself consists of. The manager finds them through its Pod. Here they are
+// found by the label that the chart sets.
 func (w *World) findOwn(flyballNamespace string) {
 	for _, raw := range w.Objects {
 		ref := RefOf(raw)
@@ -184,15 +185,15 @@ func kindOf(a *v1alpha1.Adapter, namespaced bool, version string) Kind {
 	return Kind{GroupKind: gk, Resource: resource.WithVersion(version), Namespaced: namespaced, Names: append(names, shortNames[gk]...)}
 }
 
-// shortNames are the short names of built-in kinds, known without asking a server.
+// shortNames are the short names of built-in kinds. They are used if no API server is asked.
 var shortNames = map[schema.GroupKind][]string{
 	{Group: "apps", Kind: "Deployment"}: {"deploy"}, {Group: "apps", Kind: "StatefulSet"}: {"sts"}, {Group: "apps", Kind: "DaemonSet"}: {"ds"},
 	{Group: "apps", Kind: "ReplicaSet"}: {"rs"}, {Group: "batch", Kind: "CronJob"}: {"cj"}, {Kind: "Pod"}: {"po"},
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {"hpa"},
 }
 
-// FindKind returns the adapted kind with a given name: Deployment, deployments, deploy, deployments.apps or
-// Deployment.apps. Its error names the nearest kind.
+// FindKind returns the kind with an adapter that has the given name. The name may be Deployment, deployments, deploy,
+// deployments.apps or Deployment.apps. If there is no such kind, the error suggests the nearest kind.
 func (w *World) FindKind(name string) (Kind, error) {
 	wanted := strings.ToLower(name)
 	var found []Kind
@@ -232,8 +233,8 @@ func (w *World) unknownKind(name string) error {
 	return fmt.Errorf("there is no adapter for a kind %q%s", name, cmp.Or(spelling.Meant(name, candidates), "; there are "+there))
 }
 
-// Served returns an error if a kind has an adapter but the API server does not serve the kind, because its objects are
-// unknown then.
+// Served returns an error if a kind has an adapter but the API server does not serve the kind. Nothing is known about
+// objects of such a kind.
 func (w *World) Served(gk schema.GroupKind) error {
 	if slices.Contains(w.Absent, gk) {
 		return fmt.Errorf("the kind %s has an adapter, but the API server does not serve it: install it first", gk)
@@ -274,7 +275,7 @@ func IDOf(obj policy.Object) workload.Policy {
 	return workload.Policy{Kind: obj.GetObjectKind().GroupVersionKind().Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// blockedBy returns the reason why an adapter's kind may not be written, or "" if it may.
+// blockedBy returns the reason why objects of an adapter's kind may not be written, or "".
 func blockedBy(a *v1alpha1.Adapter) string {
 	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched,
 		v1alpha1.ConditionAuthorized} {
@@ -285,7 +286,7 @@ func blockedBy(a *v1alpha1.Adapter) string {
 	return ""
 }
 
-// usable adds the adapters that compile, and a note about each other adapter.
+// usable adds the adapters that compile, and adds a note for each adapter that does not.
 func (w *World) usable(all []*v1alpha1.Adapter) {
 	w.Blocked = map[string]string{}
 	for _, a := range all {

@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// A freeze that cannot be read refuses nothing, in the cluster and here. A note says so; otherwise users would believe
-// that there is no freeze.
+// TestPoliciesThatCannotBeReadAreNoted checks that a note names a freeze that cannot be read. Such a freeze refuses
+// nothing, in the cluster and here. Without the note, users would believe that no freeze exists.
 func TestPoliciesThatCannotBeReadAreNoted(t *testing.T) {
 	freeze := &v1alpha1.ChangeFreeze{}
 	freeze.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ChangeFreeze"))
