@@ -18,16 +18,16 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Subject is the workload, as read by its adapter.
+// Subject is a workload, as its adapter describes it.
 type Subject struct {
 	Ref workload.Ref
-	// Requests by container, in milli-CPU and bytes; zero means none.
+	// Requests are the requests of the containers, in milli-CPU and bytes. Zero means no request.
 	Requests map[string]tune.Request
 	// Governor is the autoscaler of the workload, or nil.
 	Governor *policy.SeenGovernor
-	// Scalable is true if it has a count of replicas.
+	// Scalable is true if the workload has a replica count.
 	Scalable bool
-	// Scaled is the container whose CPU is scaled by replicas.
+	// Scaled is the container whose CPU usage sets the number of replicas.
 	Scaled string
 }
 
@@ -38,7 +38,7 @@ func New(w *source.World, memory *world.Memory, target source.Target) (_ *Subjec
 	for _, a := range w.Adapters {
 		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{Amounts: true})
 		if len(errs) > 0 {
-			continue // the world has a note on it
+			continue // the world already has a note about this adapter
 		}
 		if compiled.GroupKind() == target.GroupKind {
 			if found, err = observe(memory, compiled, target.Ref); err != nil {
@@ -64,7 +64,7 @@ func New(w *source.World, memory *world.Memory, target source.Target) (_ *Subjec
 	return s, nil
 }
 
-// observe returns the owner's wishes for an object; nil: it does not exist.
+// observe returns the values that the owner wants for an object. It returns nil if the object does not exist.
 func observe(memory *world.Memory, a *adapter.Adapter, ref workload.Ref) (*workload.Observed, error) {
 	raw := memory.Raw(ref)
 	if raw == nil {
@@ -81,7 +81,7 @@ func observe(memory *world.Memory, a *adapter.Adapter, ref workload.Ref) (*workl
 	return &o, nil
 }
 
-// governedBy looks for the autoscaler among the objects of a kind.
+// governedBy searches the objects of a kind for the autoscaler of the workload.
 func (s *Subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
 	var refs []workload.Ref
 	memory.EachObject(func(ref workload.Ref) {
@@ -109,8 +109,8 @@ func (s *Subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
 // Names returns the names of the containers.
 func (s *Subject) Names() []string { return slices.Sorted(maps.Keys(s.Requests)) }
 
-// Scale chooses the container whose CPU is scaled by replicas: the container of a flag or a Tortoise, else the
-// autoscaler's, else the one that requests most.
+// Scale chooses the container whose CPU usage sets the number of replicas. This is the container of a flag or a
+// Tortoise, else the container of the autoscaler's target, else the container with the largest CPU request.
 func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
 	for _, r := range rules.Resources {
 		if _, ok := s.Requests[r.Container]; ok && asked == "" && r.CPU == v1alpha1.ScaleHorizontal {
@@ -153,10 +153,11 @@ func (s *Subject) Target() *workload.Utilisation {
 	return nil
 }
 
-// newTarget is the first CPU target of an autoscaler in percent.
+// newTarget is the CPU target of a new autoscaler, in percent.
 const newTarget = 70
 
-// Autoscaler returns the workload's autoscaler, or one as Flyball would create it; nil: the workload has no replicas.
+// Autoscaler returns the workload's autoscaler, or an autoscaler as Flyball would create it. It returns nil if the
+// workload has no replicas.
 func (s *Subject) Autoscaler(b optimize.Bounds) *policy.SeenGovernor {
 	if s.Governor != nil || !s.Scalable {
 		return s.Governor
