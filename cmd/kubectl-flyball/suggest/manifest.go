@@ -14,18 +14,18 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Head is the common part of both proposals.
+// Head is the common part of the proposals of a Schedule and of a Trigger.
 type Head struct {
 	Target   string `json:"target"`
 	TimeZone string `json:"timeZone"`
 	// From is the source of the history.
 	From string `json:"historyFrom"`
-	// Learnt are the teaching days, Tried the days of the back-test.
+	// Learnt are the days from which the proposal is learnt. Tried are the days of the back-test.
 	Learnt Days `json:"learnt"`
 	Tried  Days `json:"tried"`
 }
 
-// Days are whole local days; To is the last one.
+// Days are whole days in the local time zone. From is the first day, and To is the last day.
 type Days struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -43,12 +43,12 @@ func (h *Head) text(w *report.Writer) {
 	report.Comment(w, "- ", fmt.Sprintf("Learnt from the days %s and tried on %s, in %s.", h.Learnt, h.Tried, h.TimeZone))
 }
 
-// targetOf returns the selection of an object.
+// targetOf returns a selection of only the given object.
 func targetOf(ref workload.Ref) v1alpha1.TargetSelector {
 	return v1alpha1.TargetSelector{Kinds: []v1alpha1.KindRef{{Group: ref.Group, Kind: ref.Kind}}, Names: []string{ref.Name}}
 }
 
-// manifest returns an object that proposes a policy for a target, without fields that people do not write.
+// manifest returns the manifest of a proposed policy for a target. It leaves out fields that people do not write.
 func manifest(kind string, ref workload.Ref, spec any) (map[string]any, error) {
 	text, err := json.Marshal(struct {
 		metav1.TypeMeta `json:",inline"`
@@ -66,13 +66,13 @@ func manifest(kind string, ref workload.Ref, spec any) (map[string]any, error) {
 // block writes a manifest.
 func block(w *report.Writer, m map[string]any) {
 	text, err := yaml.Marshal(m)
-	if err != nil { // it was decoded from JSON
+	if err != nil { // cannot happen: the manifest was decoded from JSON
 		text = fmt.Appendf(nil, "# %v\n", err)
 	}
 	w.Block(string(text))
 }
 
-// nameOf names a proposal, as kind/name.
+// nameOf returns the name of a proposed policy, as kind/name.
 func nameOf(m map[string]any) []string {
 	meta, _ := m["metadata"].(map[string]any)
 	return []string{fmt.Sprintf("%s/%s", strings.ToLower(fmt.Sprint(m["kind"])), meta["name"])}

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// scheduleVerb is a run of suggest schedule.
+// scheduleVerb is one run of suggest schedule.
 type scheduleVerb struct {
 	verb
 	below, tolerate, lead, shortest string
@@ -41,7 +41,7 @@ func newSchedule(s Env) *cobra.Command {
 	return cmd
 }
 
-// rules reads the flags.
+// rules parses the flags into rules.
 func (v *scheduleVerb) rules() (r habit.IdleRules, learn int, err error) {
 	var f faults
 	learn = v.check(&f)
@@ -82,7 +82,7 @@ func (v *scheduleVerb) run(ctx context.Context, arg string) error {
 	return v.Print(f)
 }
 
-// findSchedule tries windows, and makes a manifest of them.
+// findSchedule tries windows in a back-test, and makes a manifest with these windows.
 func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowSpec, below float64) (*Schedule, error) {
 	tried, err := v.demand.Try(windows, v.days, below)
 	if err != nil {
@@ -111,26 +111,26 @@ func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowS
 	return f, err
 }
 
-// IdleWindow is one window with its usage on the teaching days.
+// IdleWindow is one proposed window, with the usage in it on the days that were learnt from.
 type IdleWindow struct {
-	// Days are absent for every day.
+	// Days are the days of the window. They are absent if the window is for every day.
 	Days              []string `json:"days,omitempty"`
 	From              string   `json:"from"`
 	To                string   `json:"to"`
 	LearntHours       float64  `json:"learntHours"`
 	LearntUsedMinutes int      `json:"learntUsedMinutes"`
 	LearntMost        string   `json:"learntMost"`
-	// MetMinutes are those of the back-test.
+	// MetMinutes is the number of minutes in the back-test in which a user would have met the sleeping target.
 	MetMinutes int `json:"metMinutes"`
 }
 
-// Schedule is a proposal with its back-test.
+// Schedule is a proposed Schedule with its back-test.
 type Schedule struct {
 	Head      `json:",inline"`
 	IdleBelow string       `json:"idleBelow"`
 	Windows   []IdleWindow `json:"windows"`
-	// AsleepHoursAWeek is the time for which the target would have slept a week, in the back-test; the minutes are of
-	// all its days.
+	// AsleepHoursAWeek is the time a week for which the target would have slept in the back-test. The minutes below are
+	// sums over all days of the back-test.
 	AsleepHoursAWeek float64        `json:"asleepHoursAWeek"`
 	UsedMinutes      int            `json:"usedMinutes"`
 	MetMinutes       int            `json:"metMinutes"`
@@ -174,7 +174,7 @@ func (f *Schedule) Text(w *report.Writer) {
 	block(w, f.Manifest)
 }
 
-// mostDays is the largest number of named days.
+// mostDays is the largest number of days that are named one by one.
 const mostDays = 5
 
 // days returns the days on which a user would have met a sleeping target.

@@ -26,31 +26,31 @@ import (
 // Env are the dependencies of the verb from its command.
 type Env struct {
 	genericiooptions.IOStreams
-	// Now is the clock. Zone points to the zone of the windows, which is set once flags are read.
+	// Now is the clock. Zone points to the time zone of the windows. The zone is set once the flags are parsed.
 	Now  func() time.Time
 	Zone **time.Location
-	// Load reads the world around a target, KIND/NAME, from files without a cluster.
+	// Load reads the world around a target, which is given as KIND/NAME. Without a cluster it reads files.
 	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
 	// Checkpoint returns the UsageCheckpoint of a target, or nil.
 	Checkpoint func(ctx context.Context, target source.Target, files []string) (*v1alpha1.UsageCheckpoint, error)
-	// Print writes manifests with comments, or the back-test in another format.
+	// Print writes the manifest with comments. In another format it writes the back-test too.
 	Print func(report.Finding) error
-	// Refused returns the error of a history without a proposal.
+	// Refused returns the error for a history from which nothing can be proposed.
 	Refused func(error) error
-	// Progress begins to show the progress to a person.
+	// Progress starts the progress line. doing sets the shown activity, and done removes the line.
 	Progress func() (doing func(what string), done func())
 	// Complete completes the names of targets.
 	Complete cobra.CompletionFunc
 }
 
-// New returns the verb.
+// New returns the verb suggest.
 func New(s Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "suggest", Short: "Propose a Schedule or a Trigger for a workload from its usage", Long: long}
 	cmd.AddCommand(newSchedule(s), newTrigger(s))
 	return cmd
 }
 
-// verb is the common part of both verbs.
+// verb is the common part of suggest schedule and suggest trigger.
 type verb struct {
 	Env
 	paths       []string
@@ -74,12 +74,12 @@ func (v *verb) addFlags(cmd *cobra.Command) {
 		"How much of the history to learn from, such as 14d (default: two thirds, and 14d at least); the rest tries the result")
 }
 
-// faults collects the errors of flags.
+// faults collects the errors about flags.
 type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-// span parses a flag that may be zero.
+// span parses a flag with a length of time that may be zero.
 func (f *faults) span(flag, text string) time.Duration {
 	d, err := timeline.ParseDurationOrZero(text)
 	if err != nil {
@@ -107,7 +107,8 @@ func (v *verb) check(f *faults) (learn int) {
 	return learn
 }
 
-// read reads the world and the history, and splits the history.
+// read reads the world and the history. It splits the history into the part to learn from and the part for the
+// back-test.
 func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, *world.Memory, source.Target, error) {
 	w, target, err := v.Load(ctx, arg, v.paths)
 	if err != nil {
@@ -138,7 +139,7 @@ func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, 
 	return w, memory, target, v.refused(err)
 }
 
-// refused gives the error of a history without a proposal an exit code of its own.
+// refused gives a separate exit code to the error that nothing can be proposed from the history.
 func (v *verb) refused(err error) error {
 	if refusal := habit.Refusal(""); errors.As(err, &refusal) {
 		return v.Refused(err)
@@ -146,7 +147,7 @@ func (v *verb) refused(err error) error {
 	return err
 }
 
-// readings returns the demand of a target: from files, from Prometheus, or from a Tortoise's checkpoint.
+// readings returns the demand of a target. It comes from files, from Prometheus, or from the checkpoint of a Tortoise.
 func (v *verb) readings(ctx context.Context, target source.Target, doing func(string)) ([]habit.Reading, error) {
 	switch {
 	case len(v.history.Files) > 0:
@@ -170,5 +171,5 @@ func (v *verb) readings(ctx context.Context, target source.Target, doing func(st
 	return history.DemandKept(kept)
 }
 
-// note prints a note for a person beside the answer.
+// note prints a note for a person to standard error.
 func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", report.Clean(text)) }

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// triggerVerb is a run of suggest trigger.
+// triggerVerb is one run of suggest trigger.
 type triggerVerb struct {
 	verb
 	container, request string
@@ -84,7 +84,7 @@ func (v *triggerVerb) run(ctx context.Context, arg string) error {
 	return v.Print(finding)
 }
 
-// pods returns the pods of a subject, and the bounds of its autoscaler.
+// pods returns a description of the pods of a subject, and the minimum and the maximum of its autoscaler.
 func (v *triggerVerb) pods(s *subject.Subject) (p habit.Pods, least, most int, err error) {
 	if s.Governor == nil {
 		return p, 0, 0, fmt.Errorf("no autoscaler governs %s, and bounds by hour are those of one: make a HorizontalPodAutoscaler first", s.Ref)
@@ -116,7 +116,7 @@ func (v *triggerVerb) pods(s *subject.Subject) (p habit.Pods, least, most int, e
 	return p, least, most, nil
 }
 
-// findTrigger tries bounds, and makes a manifest of them.
+// findTrigger tries bounds in a back-test, and makes a manifest with these bounds.
 func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pods habit.Pods, least, most int) (*Trigger, error) {
 	tried, err := v.demand.TryBounds(bounds, v.days, pods, least, most)
 	if err != nil {
@@ -139,9 +139,9 @@ func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pod
 	return f, err
 }
 
-// HourBounds are the bounds of some hours.
+// HourBounds are the proposed bounds for some hours.
 type HourBounds struct {
-	// Days are absent for every day.
+	// Days are the days of the bounds. They are absent if the bounds are for every day.
 	Days []string `json:"days,omitempty"`
 	From string   `json:"from"`
 	To   string   `json:"to"`
@@ -151,9 +151,9 @@ type HourBounds struct {
 
 // Outcome is the outcome of bounds in the back-test.
 type Outcome struct {
-	// Cores is the mean request.
+	// Cores is the mean request of all pods.
 	Cores float64 `json:"cores"`
-	// ViolationMinutes are the minutes with demand above 85 % of the ready pods' requests.
+	// ViolationMinutes is the number of minutes in which the demand exceeds 85 % of the requests of the ready pods.
 	ViolationMinutes float64 `json:"violationMinutes"`
 }
 
@@ -161,7 +161,7 @@ func outcomeOf(o simulation.Outcome, request int64) Outcome {
 	return Outcome{round(o.Pods() * float64(request) / 1000), round(o.Minutes())}
 }
 
-// Trigger is a proposal with its back-test.
+// Trigger is a proposed Trigger with its back-test.
 type Trigger struct {
 	Head        `json:",inline"`
 	Autoscaler  string       `json:"autoscaler"`
