@@ -1,5 +1,5 @@
-// Package syntax explains the usage of a verb in plain words, where the flag library would only count arguments or
-// repeat the input.
+// Package syntax explains the usage of a verb in plain words. The flag library would only count arguments or repeat the
+// input.
 package syntax
 
 import (
@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/spelling"
 )
 
-// Explain replaces the argument errors of a command and its subcommands by the usage.
+// Explain makes a command and its subcommands answer wrong arguments with an error that shows the usage.
 func Explain(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -28,10 +28,10 @@ func Explain(cmd *cobra.Command) {
 	}
 }
 
-// Reference is the annotation with the text to print below the flags in a command's help.
+// Reference is the annotation of a command whose value is printed in the help, below the flags.
 const Reference = "reference"
 
-// Below makes the help of a command and its subcommands print the text below their flags.
+// Below makes the help of a command and its subcommands print the value of the annotation Reference below the flags.
 func Below(cmd *cobra.Command) {
 	if text := cmd.Annotations[Reference]; text != "" {
 		help := cmd.HelpFunc()
@@ -45,7 +45,7 @@ func Below(cmd *cobra.Command) {
 	}
 }
 
-// usageError returns the error for arguments that a verb does not take, with the verb's usage.
+// usageError returns the error for arguments that a verb does not accept. The error has the verb's usage.
 func usageError(cmd *cobra.Command, args []string) error {
 	name, usage := cmd.CommandPath(), strings.TrimSuffix(cmd.UseLine(), " [flags]")
 	_, takes, _ := strings.Cut(cmd.Use, " ")
@@ -61,7 +61,7 @@ func usageError(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s does not take %q: write %s; see %s --help", name, strings.Join(args, " "), usage, name)
 }
 
-// FlagError returns the reason in plain words why the flags cannot be parsed.
+// FlagError returns an error that says in plain words why the flags cannot be parsed.
 func FlagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown  *pflag.NotExistError
@@ -84,7 +84,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%s; see %s --help", said, cmd.CommandPath())
 }
 
-// typeOf returns the words for the values that a flag takes.
+// typeOf returns words for the values that a flag accepts.
 func typeOf(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "bool":
