@@ -1,5 +1,5 @@
-// Package targets lists the objects that policies act on or judge, and the state of each object under each policy, as
-// the manager counts it.
+// Package targets lists the objects that policies act on or judge. It shows the state of each object under each policy,
+// as the manager counts the states.
 package targets
 
 import (
@@ -22,9 +22,10 @@ import (
 type Target struct {
 	Object string `json:"object"`
 	Policy string `json:"policy"`
-	// State is one of the states counted in a policy's status, or judged if the policy only judges changes.
+	// State is one of the states that a policy's status counts. It is "judged" if the policy only judges changes of the
+	// object.
 	State string `json:"state"`
-	// Since is the transition that put the object to sleep, or absent if the policy did not do so.
+	// Since is the transition at which the policy put the object to sleep. It is absent if the policy has not done so.
 	Since time.Time `json:"since,omitzero"`
 	// Message explains the state, unless the state is obvious.
 	Message string `json:"message,omitempty"`
@@ -44,7 +45,7 @@ type List struct {
 type Options struct {
 	At   time.Time
 	Zone *time.Location
-	// Policy limits the list to a policy. Zero means every policy with targets.
+	// Policy limits the list to one policy. The zero value means every policy with targets.
 	Policy workload.Policy
 	// Asleep limits the list to sleeping targets.
 	Asleep bool
@@ -71,7 +72,7 @@ func Of(memory *world.Memory, o Options) *List {
 	return l
 }
 
-// EachJudged yields the objects whose changes a freeze or a maintenance window judges.
+// EachJudged calls yield for the objects whose changes a freeze or a maintenance window judges.
 func EachJudged(memory *world.Memory, p *world.Policy, yield func(workload.Ref)) {
 	rule := freeze.RuleOf(p.Policy.Policy)
 	if rule == nil {
@@ -84,7 +85,7 @@ func EachJudged(memory *world.Memory, p *world.Policy, yield func(workload.Ref))
 	})
 }
 
-// add adds an object under each policy that acts on the object.
+// add adds an object to the list, once for each policy that acts on it.
 func (l *List) add(memory *world.Memory, ref workload.Ref, o Options) {
 	v := decide.Target(memory, ref, o.At, nil)
 	out := status.Outcome{}
@@ -111,7 +112,8 @@ func (l *List) add(memory *world.Memory, ref workload.Ref, o Options) {
 	}
 }
 
-// keptAwake returns the reason why an object is awake although its policy is asleep, or "" if the policy is awake.
+// keptAwake returns the reason why an object is awake although its policy is asleep. It returns "" if the policy is
+// awake.
 func (l *List) keptAwake(memory *world.Memory, id workload.Policy, obj *workload.Object) string {
 	if p := memory.Find(id); p == nil || !p.State(l.At).Asleep {
 		return ""
@@ -122,7 +124,8 @@ func (l *List) keptAwake(memory *world.Memory, id workload.Policy, obj *workload
 	return "kept awake"
 }
 
-// KeptUntil returns the end of the time for which a namespace is kept awake, or "".
+// KeptUntil returns the instant until which a namespace is kept awake, as text. It returns "" if the namespace is not
+// kept awake.
 func KeptUntil(memory *world.Memory, namespace string, at time.Time, zone *time.Location) string {
 	text := memory.Namespace(namespace).AwakeUntil
 	until, err := timeline.ParseUntil(text, zone)
@@ -135,7 +138,7 @@ func KeptUntil(memory *world.Memory, namespace string, at time.Time, zone *time.
 	return text + ", in the zone of each schedule"
 }
 
-// since returns the first transition for which a policy changed an object.
+// since returns the first transition at which a policy changed a field that is still in the ledger.
 func since(ledger workload.Ledger, id workload.Policy) (first time.Time) {
 	for i := range ledger {
 		if e := &ledger[i]; e.By == id.String() && (first.IsZero() || e.Since.Before(first)) {

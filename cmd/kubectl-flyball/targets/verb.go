@@ -12,13 +12,13 @@ import (
 
 // Env are the inputs that the verb gets from the command.
 type Env struct {
-	// Zone is the time zone of the printed times. It is set when the flags have been parsed.
+	// Zone points to the time zone of the printed times. It is set once the flags are parsed.
 	Zone **time.Location
 	// Namespace returns the namespace of the policies.
 	Namespace func() string
 	// At parses a flag's value as an instant.
 	At func(flag, text string) (time.Time, error)
-	// Load reads the world from the cluster, or from files if offline.
+	// Load reads the world from the cluster. If the session is offline, it reads files.
 	Load func(ctx context.Context, files []string) (*source.World, error)
 	// Print writes the answer.
 	Print func(*source.World, *List) error
@@ -26,7 +26,7 @@ type Env struct {
 	Complete cobra.CompletionFunc
 }
 
-// verb is a run of targets.
+// verb is one run of targets.
 type verb struct {
 	Env
 	paths  []string
