@@ -1,5 +1,5 @@
-// Package act makes the actions of the pages ready. They are the edits of the verbs wake, sleep, except, pause and resume, by the code of
-// these verbs: an action has its effect and its command before anything is written.
+// Package act prepares the actions of the pages. An action is an edit as by the verbs wake, sleep, except, pause or
+// resume, and uses the code of these verbs. Its effect and its command are known before anything is written.
 package act
 
 import (
@@ -22,30 +22,30 @@ import (
 	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
-// Around has the surroundings of an action.
+// Around is the environment in which an action is prepared.
 type Around struct {
 	World *source.World
-	// User is the person for whom freezes are judged.
+	// User is the person whose changes the freezes judge.
 	User             freezecheck.User
 	Now              time.Time
 	Zone             *time.Location
 	FlyballNamespace string
-	// DryRun has the API server check the edit, and write nothing.
+	// DryRun is true if the API server only checks the edit and writes nothing.
 	DryRun bool
 }
 
 // Action is an edit with its effect.
 type Action struct {
-	// Command is the command that does the same.
+	// Command is the kubectl command that does the same.
 	Command string
 	Effect  report.Finding
-	// Form has the fields of the action with fixed instants, so that they mean the same when they are sent again.
+	// Form has the fields of the action. Its instants are absolute, so that the form means the same when it is sent again.
 	Form url.Values
 
 	write func(ctx context.Context, client dynamic.Interface, manager string) error
 }
 
-// Write makes the edit, as a dry run if that was asked for.
+// Write makes the edit. If the action was prepared as a dry run, the API server only checks it.
 func (a *Action) Write(ctx context.Context, client dynamic.Interface, manager string) error {
 	return a.write(ctx, client, manager)
 }
@@ -57,7 +57,8 @@ func (in Around) dryRun() []string {
 	return nil
 }
 
-// Of returns the action of a form. Its fields are named as the flags of the verb; on has KIND/NAME.
+// Of returns the action of a form. The form's fields have the names of the verb's flags, and the field on has
+// KIND/NAME.
 func Of(ctx context.Context, in Around, form url.Values) (*Action, error) {
 	switch verb := form.Get("verb"); verb {
 	case "wake", "sleep":
@@ -71,7 +72,7 @@ func Of(ctx context.Context, in Around, form url.Values) (*Action, error) {
 	}
 }
 
-// fixed returns a form for one object.
+// fixed returns a form with the verb, the object and the namespace of the given form.
 func fixed(verb string, form url.Values) url.Values {
 	return url.Values{"verb": {verb}, "on": {form.Get("on")}, "namespace": {form.Get("namespace")}}
 }
@@ -175,10 +176,10 @@ func (in Around) pause(verb string, form url.Values) (*Action, error) {
 	return a, nil
 }
 
-// plain is the form of words that a shell takes as they stand.
+// plain matches words that a shell accepts without quotes.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=@,+%-]+$`)
 
-// Command returns the command of a verb, as a person pastes it into a shell.
+// Command returns the command line of a verb in a form that can be pasted into a shell.
 func Command(namespace string, words ...string) string {
 	all := []string{"kubectl", "flyball"}
 	for _, w := range words {

@@ -29,7 +29,7 @@ func demo(t *testing.T) *source.World {
 	return w
 }
 
-// TestActions holds that each action has the command of the verb, and the effect that the verb prints.
+// TestActions checks that each action has the command of the verb, and the effect that the verb prints.
 func TestActions(t *testing.T) {
 	in := act.Around{World: demo(t), User: freezecheck.User{Name: "alice"}, Now: night, Zone: time.UTC,
 		FlyballNamespace: source.DefaultNamespace, DryRun: true}
@@ -83,14 +83,14 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// rights are those of a person, as the words of source.Right.
+// rights are the rights of a person. Each text is a right as source.Right.String returns it.
 type rights []string
 
 func (all rights) Allowed(_ context.Context, r source.Right, _ string) (bool, error) {
 	return slices.Contains(all, r.String()), nil
 }
 
-// TestOffers holds that a page offers an action only to a person with the right to take it.
+// TestOffers checks that a page offers an action only to a person who has the rights for it.
 func TestOffers(t *testing.T) {
 	w := demo(t)
 	target, err := w.FindTarget("deployment/web", "shop")

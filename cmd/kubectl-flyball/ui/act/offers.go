@@ -16,25 +16,25 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Offers are the actions that a person may take on one page. Each text is KIND/NAME as its verb reads it.
+// Offers are the actions that a person may take on one page. Each text is KIND/NAME in the form that the verb accepts.
 type Offers struct {
 	Namespace string
-	// Wake may be kept awake, and Sleep are kept awake.
+	// Wake has the objects that the person may keep awake. Sleep has those objects of Wake that are kept awake now.
 	Wake, Sleep []string
-	// Except is frozen, and Refused are the actions that are refused. InNamespace and InCluster have the rights for an exception of the
-	// namespace and of the cluster.
+	// Except is an object whose changes a freeze refuses. Refused are the refused actions. InNamespace is true if the
+	// person may create an exception in the namespace. InCluster is true if the person may create a cluster exception.
 	Except                 string
 	Refused                []string
 	InNamespace, InCluster bool
 	Pause, Resume          string
 }
 
-// Any reports whether there is an action.
+// Any reports whether at least one action is offered.
 func (o *Offers) Any() bool {
 	return o != nil && (len(o.Wake)+len(o.Sleep) > 0 || o.Except != "" || o.Pause != "" || o.Resume != "")
 }
 
-// Asker asks for rights.
+// Asker finds out whether a person has a right.
 type Asker interface {
 	Allowed(ctx context.Context, r source.Right, name string) (bool, error)
 }
@@ -44,7 +44,7 @@ type Offering struct {
 	Asker
 	World *source.World
 	Now   time.Time
-	// Namespace is the only namespace in the world, or empty for all.
+	// Namespace is the only namespace in the world. It is empty if the world has all namespaces.
 	Namespace string
 }
 
@@ -88,7 +88,7 @@ func (f Offering) OfTarget(ctx context.Context, t source.Target, story *explain.
 	return o, nil
 }
 
-// has reports whether the person has all of some rights on an object.
+// has reports whether the person has all of the given rights on an object.
 func (f Offering) has(ctx context.Context, rights []source.Right, name string) (bool, error) {
 	for _, r := range rights {
 		if ok, err := f.Allowed(ctx, r, name); !ok || err != nil {
@@ -98,8 +98,8 @@ func (f Offering) has(ctx context.Context, rights []source.Right, name string) (
 	return true, nil
 }
 
-// addPlaces adds the places that the person may keep awake. Those that do not exist are left out, and so are schedules of which the world
-// has only a part of the targets.
+// addPlaces adds the places that the person may keep awake. It leaves out places that do not exist. It also leaves out
+// schedules for all namespaces if the world has only one namespace.
 func (f Offering) addPlaces(ctx context.Context, o *Offers, texts []string) error {
 	for _, text := range texts {
 		p, err := wake.Find(f.World, text, o.Namespace)
@@ -129,7 +129,7 @@ func (f Offering) OfPolicy(ctx context.Context, id workload.Policy) (*Offers, er
 		return nil, err
 	}
 	var change pause.Change
-	if change.Add(text, id.Namespace) == nil { // it has spec.suspend
+	if change.Add(text, id.Namespace) == nil { // the kind of the policy has spec.suspend
 		ok, err := f.has(ctx, change.Rights(), id.Name)
 		switch {
 		case err != nil:
@@ -143,7 +143,7 @@ func (f Offering) OfPolicy(ctx context.Context, id workload.Policy) (*Offers, er
 	return o, nil
 }
 
-// isSuspended reports whether spec.suspend of a policy is set.
+// isSuspended reports whether spec.suspend of a policy is true.
 func isSuspended(w *source.World, id workload.Policy) bool {
 	for _, p := range w.Policies {
 		if source.IDOf(p) != id {
