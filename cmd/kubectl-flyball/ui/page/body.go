@@ -9,19 +9,20 @@ import (
 	"flyball.dev/flyball/engine/savings/worth"
 )
 
-// body is a report in a view.
+// body is the content of a view of the report.
 type body struct {
 	*Report
 	v    *view
 	open string
-	// Verdict is the answer to the question whether a change is allowed, or nil.
+	// Verdict is the answer to the question whether a change is allowed. It is nil if nothing was asked.
 	Verdict *Verdict
 }
 
-// Verdict is an answer about a change.
+// Verdict is the answer to the question whether a change is allowed.
 type Verdict struct {
 	Allowed bool
-	// Text is the answer as can-i prints it, and Command the command line of can-i. Unseen has the objects that could not be read.
+	// Text is the answer as can-i prints it. Command is the command line of can-i. Unseen names the objects that could not
+	// be read.
 	Text, Command, Unseen string
 	// Fault is the reason why there is no answer.
 	Fault string
@@ -59,7 +60,7 @@ func (b body) Frozen() (n int) {
 	return n
 }
 
-// FrozenWord returns the noun after Frozen.
+// FrozenWord returns the noun that follows the number Frozen.
 func (b body) FrozenWord() string { return plural(b.Frozen(), "freeze") }
 
 // Trouble returns the number of problems.
@@ -73,7 +74,7 @@ func (b body) Trouble() int {
 	return n
 }
 
-// TroubleWord returns the noun after Trouble.
+// TroubleWord returns the noun that follows the number Trouble.
 func (b body) TroubleWord() string { return plural(b.Trouble(), "problem") }
 
 func plural(n int, word string) string {
@@ -83,30 +84,30 @@ func plural(n int, word string) string {
 	return word + "s"
 }
 
-// strip is the picture of some bars.
+// strip is the picture of a row of bars.
 type strip struct {
 	Label string
 	Rects []Rect
 }
 
-// Strip returns the picture of bars. The label says the state now and the next change, for readers of screens.
+// Strip returns the picture of a row of bars. Its label says the present state and the next change, for screen readers.
 func (c *chart) Strip(bars []week.Bar, about string) strip {
 	return strip{about + ": now " + c.State(bars) + "; " + c.Next(bars), c.Rects(bars)}
 }
 
-// Edge formats the edge of a freeze, or the word for none.
+// Edge formats the start or the end of a freeze. For the zero time it returns the text none.
 func (v *view) Edge(t time.Time, none string) string { return edge(v, t, none) }
 
 // Effect returns the effect of a freeze or an exception, with its reason.
 func (v *view) Effect(e *freezes.Entry) string { return effect(e) }
 
-// Heads returns the heads of the columns for the worth of savings.
+// Heads returns the column heads for the worth of savings.
 func (b body) Heads() []string { return b.rates.Heads() }
 
-// worthCell is the worth of a saving in one unit.
+// worthCell is the worth of a saving in one unit, with the column head.
 type worthCell struct{ Head, Text string }
 
-// WorthCells returns the columns of a worth.
+// WorthCells returns the cells for the worth of a saving.
 func (b body) WorthCells(w worth.Worth) []worthCell {
 	var cells []worthCell
 	for i, text := range w.Cells() {

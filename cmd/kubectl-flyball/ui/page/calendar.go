@@ -14,17 +14,18 @@ type Month struct {
 	Weeks [][]Date
 }
 
-// Date is a day of a month. It is empty before the first day.
+// Date is a cell for a day of a month. It is empty for the cells before the first day.
 type Date struct {
 	Number string
-	// Label names the day with everything in force on it, for readers of screens and as a tooltip. It is empty if nothing is.
+	// Label names the day and everything in force on it, for screen readers and as a tooltip. It is empty if nothing is in
+	// force.
 	Label string
 	Today bool
 	Rects []Rect
 }
 
-// Months returns the calendar of the freezes and exceptions of the report, from its first month to its last. The part of a day in which
-// one is in force is drawn in proportion to elapsed time.
+// Months returns the calendar of the freezes and exceptions of the report, from the report's first month to its last
+// month. A freeze of a part of a day is drawn in proportion to the elapsed time.
 func (b body) Months() (all []Month) {
 	y, m, _ := b.Freezes.From.In(b.v.Zone).Date()
 	for ; ; m++ {
@@ -51,7 +52,7 @@ func (b body) Months() (all []Month) {
 	}
 }
 
-// date returns the day of a noon.
+// date returns the cell of the day that has the given noon.
 func (b body) date(noon time.Time) Date {
 	from, to := week.Midnight(noon, b.v.Zone), week.Midnight(noon.AddDate(0, 0, 1), b.v.Zone)
 	d := Date{Number: strconv.Itoa(noon.Day()), Today: !b.At.Before(from) && b.At.Before(to)}

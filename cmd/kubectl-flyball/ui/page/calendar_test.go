@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 )
 
-// TestCalendarHasEachDayOnce holds that the calendar has each day of its months once, in columns of the days of the week, also over a
-// change of the clocks, and that exactly the days of the list of freezes are marked.
+// TestCalendarHasEachDayOnce checks that the calendar has each day of its months once, in the column of the day of the
+// week, also if clocks change. Exactly the days in the list of freezes must be marked.
 func TestCalendarHasEachDayOnce(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -12,23 +12,25 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// foldAbove is the number of rows in a picture above which groups without a choice are folded.
+// foldAbove is the largest number of rows that a picture shows at once. If there are more rows, all groups are folded
+// until a person chooses one.
 const foldAbove = 150
 
-// chart is a week with the geometry of its picture. Distances are per cent of the width, in proportion to elapsed time.
+// chart is a week with the geometry of its picture. Distances are percentages of the width, in proportion to elapsed
+// time.
 type chart struct {
 	*week.Week
 	v *view
-	// at is the instant of "now": that of the reading, or the beginning of a week in the future.
+	// at is the instant that the texts call now. It is the instant of reading, or the beginning of a week in the future.
 	at time.Time
-	// Open is the only group to show, or "" for all.
+	// Open is the key of the only group whose rows are shown, or "" if no group is chosen.
 	Open string
 }
 
 // newChart returns the picture of a week.
 func newChart(v *view, k *week.Week, at time.Time) *chart { return &chart{Week: k, v: v, at: at} }
 
-// x returns the place of an instant.
+// x returns the horizontal position of an instant.
 func (c *chart) x(t time.Time) float64 {
 	switch {
 	case t.IsZero() || t.After(c.To):
@@ -39,7 +41,7 @@ func (c *chart) x(t time.Time) float64 {
 	return 100 * float64(t.Sub(c.From)) / float64(c.To.Sub(c.From))
 }
 
-// X returns the place of an instant as an SVG length.
+// X returns the horizontal position of an instant as an SVG length.
 func (c *chart) X(t time.Time) string { return percent(c.x(t)) }
 
 func percent(f float64) string { return fmt.Sprintf("%.4f%%", f) }
@@ -50,7 +52,7 @@ func (c *chart) NowInside() bool { return c.Now.After(c.From) && c.Now.Before(c.
 // Day is the label of a day.
 type Day struct{ X, TextX, Text, Short string }
 
-// Labels returns the labels of the days: each in a week, every few in a longer time.
+// Labels returns the labels of the days. In a week each day has a label. In a longer time only every few days have one.
 func (c *chart) Labels() (all []Day) {
 	step := max(1, (len(c.Days)+9)/10)
 	for i, d := range c.Days {
@@ -66,8 +68,8 @@ func (c *chart) Labels() (all []Day) {
 // Hour is the label of an hour.
 type Hour struct{ X, Text string }
 
-// Hours returns the hours of a picture of at most two days, and the noons of one of at most eight. The label has the local time,
-// so a change of the clocks moves it.
+// Hours returns the labels of the hours. A picture of at most two days has a label every three hours, and a picture of
+// at most eight days has a label at noon. A label shows the local time, so it moves when the clocks change.
 func (c *chart) Hours() (all []Hour) {
 	span := c.To.Sub(c.From)
 	every := 3
@@ -89,7 +91,7 @@ func (c *chart) Hours() (all []Hour) {
 	return all
 }
 
-// Jump is the mark of a change of the clocks.
+// Jump is the mark at a change of the clocks.
 type Jump struct{ X, Width, Text string }
 
 // Jumps returns the marks of the changes of the clocks.
@@ -107,7 +109,8 @@ type Rect struct{ X, Width, Y, Height, Class, Fill, Text string }
 // rowHeight is the height of a bar in pixels.
 const rowHeight = 22
 
-// Rects returns the rectangles of bars. The height is how much runs, so the states differ in shape too.
+// Rects returns the rectangles of bars. The height of a rectangle shows how much of the target runs, so that the states
+// differ in shape too.
 func (c *chart) Rects(bars []week.Bar) (all []Rect) {
 	for i := range bars {
 		b := &bars[i]
@@ -128,7 +131,7 @@ func (c *chart) Rects(bars []week.Bar) (all []Rect) {
 	return all
 }
 
-// say returns the text of a bar.
+// say returns the text that describes a bar.
 func (c *chart) say(b *week.Bar) string {
 	return sentence(b) + ", from " + c.v.When(b.From) + " to " + c.v.When(b.To)
 }
@@ -151,7 +154,7 @@ func sentence(b *week.Bar) string {
 	return text
 }
 
-// Bands returns the freezes and exceptions of the time, one line each policy.
+// Freezes returns the freezes and exceptions in the time of the picture, with one band for each policy.
 func (c *chart) Freezes() (all []Band) {
 	for i := range c.Bands {
 		e := &c.Bands[i]
@@ -176,13 +179,13 @@ func (c *chart) Freezes() (all []Band) {
 	return all
 }
 
-// Band is the line of one freeze or exception.
+// Band is the band of one freeze or exception in the picture.
 type Band struct {
 	Policy string
 	Rects  []Rect
 }
 
-// effectFor returns the effect with its time.
+// effectFor returns the effect of a freeze or an exception, with its start and its end.
 func (c *chart) effectFor(e *freezes.Entry) string {
 	return effect(e) + ", from " + edge(c.v, e.Start, "always") + " until " + edge(c.v, e.End, "for ever")
 }
@@ -203,7 +206,7 @@ func edge(v *view, t time.Time, none string) string {
 	return v.When(t)
 }
 
-// Entry is the text of one bar.
+// Entry is one bar as text.
 type Entry struct{ From, To, Text string }
 
 // Entries returns the bars as text.
@@ -214,16 +217,16 @@ func (c *chart) Entries(bars []week.Bar) (all []Entry) {
 	return all
 }
 
-// State returns the state of bars now.
+// State returns the state that a row of bars has now.
 func (c *chart) State(bars []week.Bar) string { return nowText(bars, c.at) }
 
-// Next returns the next change of bars.
+// Next returns the next change of state in a row of bars.
 func (c *chart) Next(bars []week.Bar) string { return nextText(bars, c.at, c.To, c.v.Zone) }
 
-// Key names a group in addresses.
+// Key returns the key of a group in the addresses of pages.
 func (c *chart) Key(g *week.Group) string { return g.Namespace + " " + strings.Join(g.Policies, " ") }
 
-// rowsInAll returns the number of rows.
+// rowsInAll returns the number of rows of all groups.
 func (c *chart) rowsInAll() (n int) {
 	for i := range c.Groups {
 		n += len(c.Groups[i].Rows)
@@ -231,15 +234,16 @@ func (c *chart) rowsInAll() (n int) {
 	return n
 }
 
-// Shows reports whether the rows of a group are part of the page: those of all groups, unless there are too many.
+// Shows reports whether the page has the rows of a group. Usually it has the rows of all groups. If there are too many
+// rows, it has only the rows of the open group.
 func (c *chart) Shows(g *week.Group) bool {
 	return c.v.Inline || c.Open == c.Key(g) || c.Open == "" && c.rowsInAll() <= foldAbove
 }
 
-// Unfolded reports whether a group is open at first.
+// Unfolded reports whether a group is unfolded when the page is opened.
 func (c *chart) Unfolded(g *week.Group) bool { return c.Open == c.Key(g) || c.rowsInAll() <= foldAbove }
 
-// View returns the view, for links.
+// View returns the view, which makes links.
 func (c *chart) View() *view { return c.v }
 
 // Count returns the number of targets of a group in words.
@@ -247,5 +251,5 @@ func (c *chart) Count(g *week.Group) string { return workload.Count(len(g.Rows),
 
 func listed(all []string) string { return strings.Join(all, ", ") }
 
-// slug returns a state as the name of a class.
+// slug returns a state in the form of a CSS class.
 func slug(text string) string { return strings.ReplaceAll(text, " ", "-") }

@@ -2,10 +2,10 @@ package page
 
 import "net/url"
 
-// Query has the choices of a view, by the names of their parameters.
+// Query has the choices of a view, by the names of their URL parameters.
 type Query map[string]string
 
-// link returns an address with the choices, some of them replaced. An empty value removes a choice.
+// link returns an address with the choices, of which the given pairs replace some. An empty value removes a choice.
 func (q Query) link(path string, pairs ...string) string {
 	values := url.Values{}
 	for name, value := range q {

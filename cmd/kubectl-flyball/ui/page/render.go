@@ -31,15 +31,17 @@ func Style() string { return style }
 type view struct {
 	Title string
 	Zone  *time.Location
-	// Inline is true for a file on its own: the style sheet is inside, and nothing links to a server.
+	// Inline is true for a page that is a file on its own. Such a file contains the style sheet and has no links to a
+	// server.
 	Inline bool
-	// Nav is the address of the view, and Query the choices that its links keep. Both are empty in a file on its own.
+	// Nav is the address of the view. Query has the choices that the links of the view keep. Both are empty in a file on
+	// its own.
 	Nav   string
 	Query Query
-	// Page is the address of the page, for forms to come back to. Token is in each form that is sent by POST.
+	// Page is the address of the page, to which forms return. Token is a hidden field of each form that is sent by POST.
 	Page  string
 	Token string
-	// Zones are those of policies.
+	// Zones are the time zones of policies.
 	Zones []string
 	Body  any
 }
@@ -47,16 +49,16 @@ type view struct {
 // Style returns the style sheet for a file on its own.
 func (v *view) Style() template.CSS { return template.CSS(style) } //nolint:gosec // embedded here, and not from a cluster
 
-// CSP returns the policy of a file on its own: this style sheet, and nothing else.
+// CSP returns the Content-Security-Policy of a file on its own. It allows only this style sheet.
 func (v *view) CSP() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }
 
-// When formats an instant.
+// When formats an instant in the time zone of the page.
 func (v *view) When(t time.Time) string { return instant.Text(t, v.Zone) }
 
-// Link returns an address of the same choices, or "" in a file on its own.
+// Link returns an address that keeps the choices. In a file on its own it returns "".
 func (v *view) Link(path string, pairs ...string) string {
 	if v.Inline {
 		return ""
@@ -81,7 +83,8 @@ func execute(out io.Writer, name string, v *view) error {
 	return err
 }
 
-// visible replaces characters that html/template lets through and that hide text or turn its direction. The pages themselves have none.
+// visible replaces characters that hide text or change its direction. html/template does not escape them, and the pages
+// themselves have none.
 func visible(r rune) rune {
 	if r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 		return unicode.ReplacementChar

@@ -35,16 +35,16 @@ type Report struct {
 	Status  overview.Overview `json:"status"`
 	Health  *doctor.Checkup   `json:"health"`
 	Missing []string          `json:"missing,omitempty"`
-	// Worth is that of all savings.
+	// Worth is the worth of all savings.
 	Worth worth.Worth `json:"worth,omitzero"`
 
 	zone  *time.Location
 	rates worth.Rates
-	// Namespace is the only namespace of the report, or empty.
+	// Namespace is the only namespace of the report. It is empty for all namespaces.
 	Namespace string `json:"-"`
 }
 
-// Saving is the sum of the targets of a namespace with the same policies.
+// Saving is the sum of the savings of all targets that are in the same namespace and have the same policies.
 type Saving struct {
 	Namespace string      `json:"namespace,omitempty"`
 	Policies  []string    `json:"policies"`
@@ -54,14 +54,14 @@ type Saving struct {
 
 // Options select the content of a report.
 type Options struct {
-	// Now is the instant when the objects were read. From and To bound the week.
+	// Now is the instant at which the objects were read. From is the beginning of the week, and To is its end.
 	Now, From, To time.Time
 	// FreezesTo is the end of the list of freezes.
 	FreezesTo time.Time
 	Zone      *time.Location
-	// Namespace is empty for all namespaces.
+	// Namespace is the only namespace of the report. It is empty for all namespaces.
 	Namespace string
-	// Live means a manager works on the world.
+	// Live is true if a manager works on the world.
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
 	Rates worth.Rates
@@ -125,7 +125,7 @@ func (r *Report) Problems() []overview.Policy {
 	return slices.DeleteFunc(slices.Clone(r.Status.Policies), func(p overview.Policy) bool { return p.Problem == "" && len(p.Failures) == 0 })
 }
 
-// Ill returns the checks that found a problem or were not possible.
+// Ill returns the checks that found a problem or could not be made.
 func (r *Report) Ill() []doctor.Check {
 	return slices.DeleteFunc(slices.Clone(r.Health.Checks), func(c doctor.Check) bool { return c.State == doctor.OK })
 }
@@ -207,7 +207,7 @@ func policyID(p overview.Policy) string {
 	return workload.Policy{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}.String()
 }
 
-// at returns the bar of an instant, or nil.
+// at returns the bar at an instant, or nil.
 func at(bars []week.Bar, t time.Time) *week.Bar {
 	for i := range bars {
 		if !bars[i].From.After(t) && bars[i].To.After(t) {
@@ -217,7 +217,7 @@ func at(bars []week.Bar, t time.Time) *week.Bar {
 	return nil
 }
 
-// nowText returns the state at an instant.
+// nowText returns the state of a row of bars at an instant, as text.
 func nowText(bars []week.Bar, t time.Time) string {
 	b := at(bars, t)
 	switch {
@@ -229,10 +229,11 @@ func nowText(bars []week.Bar, t time.Time) string {
 	return string(b.State)
 }
 
-// nextText returns the next change after now.
+// nextText returns the next change of state after now, as text.
 func (r *Report) nextText(bars []week.Bar) string { return nextText(bars, r.At, r.Week.To, r.zone) }
 
-// short formats an instant beside a picture that shows its zone: by the day of the week if that is the next of its name.
+// short formats an instant without its time zone, because the picture beside it shows the zone. An instant in the next
+// six days has the day of the week. Any later instant has the date.
 func short(t, now time.Time, zone *time.Location) string {
 	if t.Sub(now) < 6*24*time.Hour {
 		return t.In(zone).Format("Mon 15:04")

@@ -51,7 +51,7 @@ func demoReport(t *testing.T) *page.Report {
 	return r
 }
 
-// rendered returns the report as HTML, and its elements.
+// rendered returns the HTML of a report, and its elements.
 func rendered(t *testing.T, r *page.Report) (string, []*html.Node) {
 	t.Helper()
 	var out bytes.Buffer
@@ -84,7 +84,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// TestReportIsSelfContained holds that the file needs no script and no address: not for styles, pictures or fonts.
+// TestReportIsSelfContained checks that the file needs no script and no external address, not even for styles, pictures
+// or fonts.
 func TestReportIsSelfContained(t *testing.T) {
 	text, all := rendered(t, demoReport(t))
 	for _, n := range all {
@@ -105,7 +106,8 @@ func TestReportIsSelfContained(t *testing.T) {
 	}
 }
 
-// TestPictureIsTold holds that each bar of the picture has a line of text, and that the pattern of each state is there.
+// TestPictureIsTold checks that each bar of the picture has a line of text, and that the page has the pattern of each
+// state.
 func TestPictureIsTold(t *testing.T) {
 	r := demoReport(t)
 	text, all := rendered(t, r)
@@ -145,7 +147,8 @@ func TestPictureIsTold(t *testing.T) {
 	}
 }
 
-// TestSavingsHaveTheirWorth holds that rates add their columns to the page and to the table, and that there are none without rates.
+// TestSavingsHaveTheirWorth checks that rates add their columns to the page and to the table. Without rates there are
+// no such columns.
 func TestSavingsHaveTheirWorth(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	for _, rates := range []string{"", "cpu=9177,currency=EUR"} {
@@ -181,11 +184,12 @@ func TestSavingsHaveTheirWorth(t *testing.T) {
 	}
 }
 
-// hostile texts try to end the element, the attribute, the address or the style in which they stand, and to turn the direction.
+// hostile is a text that tries to end the element, the attribute, the address or the style around it, and to change the
+// direction of the text.
 var hostile = "\"'></title></td></svg></style><script>alert(1)</script><img src=x " +
 	"onerror=alert(1)>javascript:alert(1){{.}}\u202e\x1b[2J&lt;/*\x00"
 
-// poison replaces every text of a value that is not the name of a state or an effect.
+// poison replaces every text in a value, except the names of states and effects, by the hostile text.
 func poison(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -209,7 +213,7 @@ func poison(v reflect.Value) {
 	}
 }
 
-// TestHostileTexts holds that no text of a cluster becomes an element, an attribute, a style or a script, wherever it stands.
+// TestHostileTexts checks that no text of a cluster becomes an element, an attribute, a style or a script on the page.
 func TestHostileTexts(t *testing.T) {
 	r := demoReport(t)
 	_, before := rendered(t, r)

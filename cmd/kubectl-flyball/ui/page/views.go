@@ -24,7 +24,7 @@ import (
 //go:embed page.js
 var script string
 
-// Script returns the module of the pages.
+// Script returns the JavaScript module of the pages.
 func Script() string { return script }
 
 // View is an entry of the navigation.
@@ -36,7 +36,7 @@ var views = []View{{"/", "Week"}, {"/policies", "Policies"}, {"/freezes", "Freez
 // Views returns the views of the server.
 func (v *view) Views() []View { return views }
 
-// Target returns the address of a target. The namespace of a cluster-scoped one is -.
+// Target returns the address of the page of a target. A cluster-scoped target has - in place of the namespace.
 func (v *view) Target(ref workload.Ref) string {
 	namespace := ref.Namespace
 	if namespace == "" {
@@ -46,13 +46,13 @@ func (v *view) Target(ref workload.Ref) string {
 		"", "q", "")
 }
 
-// Policy returns the address of a policy. The namespace of a cluster-scoped one is -.
+// Policy returns the address of the page of a policy. A cluster-scoped policy has - in place of the namespace.
 func (v *view) Policy(kind, namespace, name string) string {
 	path := "/policy/" + url.PathEscape(kind) + "/" + url.PathEscape(cmp.Or(namespace, "-")) + "/" + url.PathEscape(name)
 	return v.Query.link(path, "group", "", "q", "")
 }
 
-// Zones returns the zones that policies name, in order.
+// Zones returns the time zones that policies name, in order.
 func Zones(w *source.World) (all []string) {
 	for _, p := range w.Policies {
 		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
@@ -70,10 +70,10 @@ func Zones(w *source.World) (all []string) {
 	return all
 }
 
-// names are the templates of the views.
+// names maps the paths of views to the names of their templates.
 var names = map[string]string{"/": "week", "/policies": "policies", "/freezes": "frozen", "/savings": "saved", "/health": "health"}
 
-// Kept returns the parameters of the address that a form about freezes passes on.
+// Kept returns the URL parameters that the form about freezes keeps.
 func (v *view) Kept() map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{"zone", "from", "span"} {
@@ -84,7 +84,7 @@ func (v *view) Kept() map[string]string {
 	return all
 }
 
-// Actions returns the kinds of changes that a form about freezes offers.
+// Actions returns the kinds of changes that the form about freezes offers.
 func (v *view) Actions() (all []Choice) {
 	for _, name := range []string{"rollout", "scale", "create", "delete"} {
 		all = append(all, Choice{name, name, v.Query["may"] == name})
@@ -92,13 +92,14 @@ func (v *view) Actions() (all []Choice) {
 	return all
 }
 
-// Within returns the namespace in the form about freezes: that of the address, else the given one.
+// Within returns the namespace in the form about freezes. It is the namespace of the address or, if there is none, the
+// given namespace.
 func (v *view) Within(namespace string) string { return cmp.Or(v.Query["in"], namespace) }
 
-// View writes a view of the report. The verdict may be nil.
+// View writes a view of the report. The verdict is nil if nothing was asked.
 func (r *Report) View(out io.Writer, path string, q Query, zones []string, verdict *Verdict) error {
 	v := &view{Title: "Flyball: " + r.Scope, Zone: r.zone, Nav: path, Query: q, Zones: zones}
-	filtered := *r // a report may be shown again
+	filtered := *r // a copy, because the same report may be shown again
 	filtered.Week = r.Week.Filter(q["q"])
 	v.Body = body{Report: &filtered, v: v, open: q["group"], Verdict: verdict}
 	return execute(out, names[path], v)
@@ -110,7 +111,7 @@ type Choice struct {
 	Chosen      bool
 }
 
-// ZoneChoices returns the zones to choose from: that of the command, those of policies, and UTC.
+// ZoneChoices returns the time zones to choose from: the time zone of the command, the time zones of policies, and UTC.
 func (v *view) ZoneChoices() []Choice {
 	all := []Choice{{"", "as the command has it", v.Query["zone"] == ""}}
 	for _, name := range append(slices.Clone(v.Zones), "UTC", v.Query["zone"]) {
@@ -130,15 +131,15 @@ func (v *view) SpanChoices() (all []Choice) {
 	return all
 }
 
-// Day formats the day of an instant for a choice.
+// Day formats the day of an instant as the value of a choice.
 func (v *view) Day(t time.Time) string { return t.In(v.Zone).Format(time.DateOnly) }
 
 // Local returns the text of a policy with its instants converted from UTC to the zone of the page.
 func (v *view) Local(text string) string { return explain.Local(text, v.Zone) }
 
-// Frame has the parts that every page has, whatever object it shows.
+// Frame has the parts that every page about an object has.
 type Frame struct {
-	// Nav is the entry of the navigation, and Page the address of the page.
+	// Nav is the selected entry of the navigation. Page is the address of the page.
 	Nav, Page string
 	Zone      *time.Location
 	Query     Query
@@ -150,7 +151,7 @@ func (f Frame) view(title string, body any) *view {
 	return &view{Title: "Flyball: " + title, Zone: f.Zone, Nav: f.Nav, Page: f.Page, Query: f.Query, Token: f.Token, Body: body}
 }
 
-// subject is the body of a page about one object.
+// subject is the content of a page about one object.
 type subject[Story any] struct {
 	Story  Story
 	Offers *act.Offers
@@ -169,15 +170,16 @@ func Policy(out io.Writer, s *explain.PolicyStory, offers *act.Offers, f Frame) 
 // Lower returns a text in lower case.
 func (v *view) Lower(text string) string { return strings.ToLower(text) }
 
-// acted is the body of the page of an action.
+// acted is the content of the page about an action.
 type acted struct {
 	*act.Action
 	DryRun bool
-	// Text is the effect as the verb prints it. Back is the page with the form.
+	// Text is the effect as the verb prints it. Back is the address of the page with the form.
 	Text, Back string
 }
 
-// Act writes the page of an action: to confirm it after a dry run, or as done. back is the page with the form.
+// Act writes the page of an action. After a dry run the page asks for a confirmation. Otherwise it says that the action
+// is done. The parameter back is the address of the page with the form.
 func Act(out io.Writer, a *act.Action, dryRun bool, back string, f Frame) error {
 	var text strings.Builder
 	if err := report.Print(&text, a.Effect, report.Table, false); err != nil {
@@ -193,19 +195,19 @@ func Act(out io.Writer, a *act.Action, dryRun bool, back string, f Frame) error 
 	return execute(out, "act", f.view(title, acted{a, dryRun, text.String(), back}))
 }
 
-// change is the body of the preview.
+// change is the content of the preview.
 type change struct {
 	Text  string
 	Plan  *plan.Plan
 	Lines []plan.Line
-	// More is the number of lines beyond the page.
+	// More is the number of lines that the page does not show.
 	More int
 }
 
-// maxLines is the number of lines of a preview.
+// maxLines is the largest number of lines in a preview.
 const maxLines = 300
 
-// Preview writes the page of a difference. The plan is nil before a policy is given.
+// Preview writes the page that shows the difference made by a policy. The plan is nil as long as no policy is given.
 func Preview(out io.Writer, text string, p *plan.Plan, f Frame) error {
 	c := change{Text: text, Plan: p}
 	if p != nil {
@@ -216,7 +218,7 @@ func Preview(out io.Writer, text string, p *plan.Plan, f Frame) error {
 	return execute(out, "preview", f.view("preview", c))
 }
 
-// Than returns the growth of the saved replica hours by the change, with its sign.
+// Than returns, with its sign, the difference that the change makes to the saved replica hours.
 func (c change) Than() string {
 	return fmt.Sprintf("%+.1f", c.Plan.Totals.ReplicaHoursSaved-c.Plan.Before.ReplicaHoursSaved)
 }
