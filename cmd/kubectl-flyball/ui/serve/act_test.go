@@ -13,10 +13,10 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 )
 
-// anAction is a form that would keep a namespace awake.
+// anAction is a form that asks to keep a namespace awake.
 const anAction = "verb=wake&on=namespace%2Fshop&namespace=shop&for=2h&confirmed=yes"
 
-// openActing starts a server with actions. reached counts the requests that came as far as the cluster.
+// openActing starts a server with actions. The result reached counts the requests that reach the cluster.
 func openActing(t *testing.T) (o *opened, reached *atomic.Int32) {
 	t.Helper()
 	reached = &atomic.Int32{}
@@ -28,7 +28,8 @@ func openActing(t *testing.T) (o *opened, reached *atomic.Int32) {
 	}).enter(), reached
 }
 
-// TestForeignActions sends actions as other sites, other ports and guessers can. None reaches the cluster.
+// TestForeignActions sends actions in the ways that are possible for other sites, for other ports, and for attackers
+// who guess tokens. None of the actions reaches the cluster.
 func TestForeignActions(t *testing.T) {
 	o, reached := openActing(t)
 	for name, change := range map[string]func(*http.Request){
@@ -72,7 +73,7 @@ func TestForeignActions(t *testing.T) {
 	}
 }
 
-// TestReadOnly holds that a server without actions offers none and has none.
+// TestReadOnly checks that a read-only server offers no action and takes none.
 func TestReadOnly(t *testing.T) {
 	o := open(t).enter()
 	for _, form := range []string{anAction, "verb=sleep&on=namespace/shop",
@@ -87,7 +88,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestHostileNames acts on names that are markup, options of a shell or paths. Each is an error that has the name as text.
+// TestHostileNames takes actions on names that are markup, options of a shell or paths. Each answer is an error that
+// shows the name as plain text.
 func TestHostileNames(t *testing.T) {
 	o, _ := openActing(t)
 	const markup = `"><script>alert(1)</script>`
@@ -107,12 +109,12 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// anEdit is a policy that selects nothing.
+// anEdit is the manifest of a policy that selects nothing.
 const anEdit = "apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {name: none, namespace: shop}\nspec:\n" +
 	"  target: {kinds: [{group: apps, kind: Deployment}], names: [none]}\n  timeZone: UTC\n  asleep: [{name: nights, from: \"20:00\", to: " +
 	"\"08:00\"}]\n"
 
-// TestPreviewHoldsUpNobody holds that pages are served while a preview is computed.
+// TestPreviewHoldsUpNobody checks that the server serves pages while it computes a preview.
 func TestPreviewHoldsUpNobody(t *testing.T) {
 	var holds atomic.Bool
 	computing, end := make(chan struct{}), make(chan struct{})
@@ -145,7 +147,7 @@ func TestPreviewHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// TestPreviewEnds holds that a preview has a bound.
+// TestPreviewEnds checks that the computation of a preview ends after a limited time.
 func TestPreviewEnds(t *testing.T) {
 	o := openWith(t, func(o *serve.Options) { o.ComputeWithin = time.Nanosecond }).enter()
 	r := o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(anEdit))

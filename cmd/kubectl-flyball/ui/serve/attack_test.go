@@ -26,7 +26,7 @@ import (
 
 const root = "../../../.."
 
-// opened is a running server with the browser of its person.
+// opened is a running server, with the browser of the person who started it.
 type opened struct {
 	*testing.T
 	address *url.URL
@@ -34,7 +34,7 @@ type opened struct {
 	cookie  *http.Cookie
 	world   *source.World
 	handler http.Handler
-	// form is the token of forms.
+	// form is the token that the forms of the pages have.
 	form string
 }
 
@@ -54,7 +54,7 @@ func openWith(t *testing.T, change func(*serve.Options), paths ...string) *opene
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool { // to compile those without an object takes most of the time
+	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool { // to compile unused ones is slow
 		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func openWith(t *testing.T, change func(*serve.Options), paths ...string) *opene
 	return o
 }
 
-// enter uses the token.
+// enter opens the address with the token, and keeps the cookie.
 func (o *opened) enter() *opened {
 	o.Helper()
 	answer := o.send(o.request(http.MethodGet, "/?token="+o.token, ""))
@@ -101,7 +101,8 @@ func (o *opened) enter() *opened {
 	return o
 }
 
-// request returns a request as the browser of the person sends it. A form has the token of the pages.
+// request returns a request as the person's browser sends it. A request with a body is a form with the token of the
+// pages.
 func (o *opened) request(method, path, body string) *http.Request {
 	o.Helper()
 	if method == http.MethodPost && o.form != "" {
@@ -121,7 +122,8 @@ func (o *opened) request(method, path, body string) *http.Request {
 	return r
 }
 
-// send returns the answer to a request. Redirects are not followed. The body is read and can be read again.
+// send returns the answer to a request. It does not follow redirects. The body of the answer is already read, and can
+// be read again.
 func (o *opened) send(r *http.Request) reply {
 	o.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -137,7 +139,7 @@ func (o *opened) send(r *http.Request) reply {
 	return reply{StatusCode: answer.StatusCode, Header: answer.Header, cookies: answer.Cookies(), text: string(text)}
 }
 
-// reply is an answer whose body was read.
+// reply is an answer of the server with its whole body.
 type reply struct {
 	StatusCode int
 	Header     http.Header
@@ -145,7 +147,7 @@ type reply struct {
 	text       string
 }
 
-// text returns the body of an answer with a status.
+// text returns the body of the answer to a request. The test fails if the answer has another status.
 func (o *opened) text(r *http.Request, status int) string {
 	o.Helper()
 	answer := o.send(r)
@@ -155,10 +157,11 @@ func (o *opened) text(r *http.Request, status int) string {
 	return answer.text
 }
 
-// secret is a text of every view of the demo's world.
+// secret is a text that every view contains and that no foreign request may get.
 const secret = "<nav "
 
-// TestForeignRequests sends the requests that a page of another site, or of another port, can make a browser send.
+// TestForeignRequests sends the requests that a page of another site, or of another port, can make a browser send. All
+// are refused.
 func TestForeignRequests(t *testing.T) {
 	o := open(t).enter()
 	for name, change := range map[string]func(*http.Request){
@@ -198,7 +201,7 @@ func TestForeignRequests(t *testing.T) {
 	}
 }
 
-// TestToken guesses tokens, and uses the right one twice.
+// TestToken checks that guessed tokens are refused, and that the right token works only once.
 func TestToken(t *testing.T) {
 	o := open(t)
 	for _, path := range []string{"/", "/policies", "/events", "/page.js", "/?token=", "/?token=" + strings.Repeat("0", 64),
@@ -213,7 +216,7 @@ func TestToken(t *testing.T) {
 	rebound.Host = "evil.example:" + o.address.Port()
 	o.text(rebound, http.StatusForbidden)
 	linked := o.request(http.MethodGet, "/?token="+o.token, "")
-	linked.Header.Set("Sec-Fetch-Site", "cross-site") // a link in a terminal that is itself a page
+	linked.Header.Set("Sec-Fetch-Site", "cross-site") // the link may stand in a terminal that is a page of another site
 	answer := o.send(linked)
 	if answer.StatusCode != http.StatusOK || len(answer.cookies) != 1 {
 		t.Fatalf("status %d, %d cookies", answer.StatusCode, len(answer.cookies))
@@ -225,7 +228,8 @@ func TestToken(t *testing.T) {
 	o.text(o.request(http.MethodGet, "/?token="+o.token, ""), http.StatusUnauthorized)
 }
 
-// TestCookieOfAnotherPort uses the cookie of another server of the same machine, under its own name and renamed.
+// TestCookieOfAnotherPort checks that the cookie of another server on the same machine is refused, under its own name
+// and renamed.
 func TestCookieOfAnotherPort(t *testing.T) {
 	one, other := open(t).enter(), open(t).enter()
 	if one.cookie.Name == other.cookie.Name {
@@ -239,19 +243,19 @@ func TestCookieOfAnotherPort(t *testing.T) {
 		r.AddCookie(c)
 		one.text(r, http.StatusUnauthorized)
 	}
-	r := one.request(http.MethodGet, "/", "") // another port can set a cookie of this name too
+	r := one.request(http.MethodGet, "/", "") // a server on another port can set a cookie with the same name
 	r.Header.Set("Cookie", renamed.String()+"; "+one.cookie.Name+"="+one.cookie.Value)
 	one.text(r, http.StatusOK)
 }
 
-// TestPaths asks for files of the machine, by the address and by a manifest.
+// TestPaths checks that no file of the machine can be read, neither by an address nor by a manifest.
 func TestPaths(t *testing.T) {
 	o := open(t).enter()
 	for _, path := range []string{"/../../../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/style.css/../../etc/passwd",
 		"/target/..%2f..%2f/etc/passwd", "/templates/report.html",
 		"/target/Deployment.apps/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd"} {
 		r := o.request(http.MethodGet, "/", "")
-		r.URL.Opaque = "//" + o.address.Host + path // sent as it stands
+		r.URL.Opaque = "//" + o.address.Host + path // so that the path is sent unchanged
 		answer := o.send(r)
 		if answer.StatusCode == http.StatusOK || strings.Contains(answer.text, "root:") {
 			t.Errorf("%s: status %d: %.200s", path, answer.StatusCode, answer.text)
@@ -264,7 +268,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestHeaders holds that each answer forbids frames, foreign scripts and caches, also a refusal.
+// TestHeaders checks that each answer, including a refusal, forbids frames, foreign scripts and caches.
 func TestHeaders(t *testing.T) {
 	o := open(t).enter()
 	refused := o.request(http.MethodGet, "/", "")
@@ -281,7 +285,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestSlowClient holds that clients that do not finish their requests hold up no other.
+// TestSlowClient checks that clients that do not finish their requests do not hold up other clients.
 func TestSlowClient(t *testing.T) {
 	o := open(t).enter()
 	for range 50 {
@@ -290,7 +294,7 @@ func TestSlowClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Close() }()
-		// no end of the headers
+		// The headers of this request never end.
 		_, _ = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nCookie: %s=%s\r\n", o.address.Host, o.cookie.Name, o.cookie.Value)
 	}
 	for range 10 {
@@ -311,7 +315,7 @@ func TestSlowClient(t *testing.T) {
 	o.text(o.request(http.MethodGet, "/", ""), http.StatusOK)
 }
 
-// slowForm is a form that does not go on.
+// slowForm is the body of a form that stops in the middle.
 type slowForm struct {
 	once         sync.Once
 	reading, end chan struct{}
@@ -325,7 +329,8 @@ func (f *slowForm) Read([]byte) (int, error) {
 
 func (f *slowForm) Close() error { return nil }
 
-// TestManyStreams opens a thousand event streams: some are served, the others are told to come later, and pages are still served.
+// TestManyStreams opens a thousand event streams. The server serves some of them, tells the others to come later, and
+// still serves pages.
 func TestManyStreams(t *testing.T) {
 	o := open(t).enter()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConns: 1}}

@@ -6,13 +6,16 @@ import (
 	"time"
 )
 
-// maxStreams is the number of event streams that are open at a time. A browser opens one for each tab.
+// maxStreams is the largest number of event streams that are open at the same time. A browser opens one stream for each
+// tab.
 const maxStreams = 32
 
-// lookEvery is the interval at which a stream looks for a new world, and writeWithin the time when a client must take an event.
+// lookEvery is the interval at which a stream checks for a new world. writeWithin is the time within which a client
+// must receive an event.
 const lookEvery, writeWithin = 30 * time.Second, 10 * time.Second
 
-// events tells a page when its content has changed: when the world is another, and each minute, because now is another.
+// events sends an event to a page when the content of the page has changed. This is the case when the world has
+// changed, and each minute, because the pages show the present time.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -24,11 +27,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	_ = out.SetReadDeadline(time.Time{}) // that of requests would end the stream
+	_ = out.SetReadDeadline(time.Time{}) // the server's deadline for requests would end the stream
 	for last := ""; ; {
 		_, now, err := s.current(r.Context())
 		if err != nil {
-			now = "unread" // the page says why
+			now = "unread" // the reloaded page shows the error
 		}
 		now += s.Now().UTC().Format("-150405")[:5]
 		if now != last {

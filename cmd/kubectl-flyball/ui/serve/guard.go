@@ -11,27 +11,29 @@ import (
 	"sync"
 )
 
-// csp allows the style sheet and the script of this server, requests to it, and nothing else.
+// csp is the Content-Security-Policy. It allows only the style sheet and the script of this server, and requests to
+// this server.
 const csp = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; " +
 	"frame-ancestors 'none'"
 
-// entered leads to the first page. A redirect would not do: after a link in another site's page, browsers send no SameSite=Strict
-// cookie with it.
+// entered is a page that leads to the first page. A redirect would not work: if the link with the token is in a page of
+// another site, browsers send no SameSite=Strict cookie with the redirected request.
 const entered = `<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>Flyball</title><a href="/">Flyball</a>`
 
 // guard lets a request pass if it comes from the browser of the person who started the server.
 //
-// A page of another site can send requests to a loopback address. Such a request has the site's name as Host after a DNS
-// rebinding, a foreign Origin or Sec-Fetch-Site otherwise, and never the cookie, which is SameSite=Strict. Browsers send a cookie
-// of 127.0.0.1 to every port of it, so its name has the port, and its value is of this process alone.
+// A page of another site can make a browser send requests to a loopback address. After a DNS rebinding, such a request
+// has the site's name as Host. Otherwise it has a foreign Origin or Sec-Fetch-Site. It never has the cookie, because
+// the cookie is SameSite=Strict. Browsers send a cookie of 127.0.0.1 to every port of this address. So the cookie's
+// name contains the port, and its value is known only to this process.
 type guard struct {
 	port   string
 	cookie string
-	// form is in each form of the pages, and no other site can read it there.
+	// form is a token in each form of the pages. No other site can read it.
 	form string
 
 	mu sync.Mutex
-	// token is empty after its first use.
+	// token is the token that lets a browser in. It is empty after its first use.
 	token string
 }
 
@@ -48,7 +50,7 @@ func secret() string {
 
 func (g *guard) cookieName() string { return "flyball-" + g.port }
 
-// take uses the token up, if the text is the token.
+// take reports whether a text is the token. If it is, the token cannot be used again.
 func (g *guard) take(text string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,13 +61,14 @@ func (g *guard) take(text string) bool {
 	return true
 }
 
-// isOwnHost reports whether a Host names this server as a loopback address.
+// isOwnHost reports whether the header Host names this server by a loopback address.
 func (g *guard) isOwnHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	return err == nil && port == g.port && (name == "127.0.0.1" || name == "::1" || strings.EqualFold(name, "localhost"))
 }
 
-// refusal returns the reason why a request is refused before its cookie is read, or "".
+// refusal returns the reason why a request is refused, regardless of its cookie. It returns "" if the request is not
+// refused.
 func (g *guard) refusal(r *http.Request) string {
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	switch {
@@ -79,12 +82,13 @@ func (g *guard) refusal(r *http.Request) string {
 	return ""
 }
 
-// isEntry reports whether a request brings a token. A link with the token may stand in any terminal or page.
+// isEntry reports whether a request has a token in its address. Such a request may come from another site, because the
+// link may stand in any terminal or page.
 func isEntry(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has("token")
 }
 
-// wrap returns a handler behind the guard.
+// wrap returns a handler that passes a request on only if the guard lets it pass.
 func (g *guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{"Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff",
@@ -113,7 +117,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// isOwnForm reports whether the token of a form is that of this process.
+// isOwnForm reports whether a token is the token in the forms of this process.
 func (g *guard) isOwnForm(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(g.form)) == 1
 }

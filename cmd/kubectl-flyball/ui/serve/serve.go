@@ -1,5 +1,5 @@
-// Package serve is the server of kubectl flyball ui. It listens on a loopback address, lets the browser of one person in, reads
-// and acts with that person's rights. Package page renders the views.
+// Package serve is the server of kubectl flyball ui. It listens on a loopback address and lets the browser of one
+// person in. It reads and acts with the rights of this person. Package page renders the views.
 package serve
 
 import (
@@ -26,22 +26,24 @@ import (
 type Options struct {
 	// Load reads the world.
 	Load func(context.Context) (*source.World, error)
-	// User returns the person for whom freezes are judged.
+	// User returns the person whose changes the freezes judge.
 	User func(context.Context) (freezecheck.User, error)
 	// Now is the clock.
 	Now func() time.Time
-	// Zone is the zone of the pages, unless another is chosen.
+	// Zone is the time zone of the pages, unless a person chooses another time zone on a page.
 	Zone *time.Location
-	// Namespace is empty for all namespaces. FlyballNamespace is the namespace of the manager.
+	// Namespace is the only namespace of the pages. It is empty for all namespaces. FlyballNamespace is the namespace of
+	// the manager.
 	Namespace, FlyballNamespace string
-	// Live means a manager works on the world.
+	// Live is true if a manager works on the world.
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
 	Rates worth.Rates
-	// Cluster returns the cluster in which actions write as the person, with Manager as field manager. nil means no page offers an action.
+	// Cluster returns the cluster in which actions write with the person's rights. If it is nil, no page offers an action.
+	// Manager is the name of the field manager of these writes.
 	Cluster func() (source.Cluster, error)
 	Manager string
-	// ComputeWithin bounds an answer of unknown length; default 20 s.
+	// ComputeWithin is the longest time for an answer that may take long to compute. The default is 20 s.
 	ComputeWithin time.Duration
 }
 
@@ -55,23 +57,24 @@ type Server struct {
 	// streams holds a place for each open event stream.
 	streams chan struct{}
 
-	// computing holds a place for each answer of unknown length: those to pasted texts, and the effects of actions.
+	// computing holds a place for each answer that may take long to compute. These are the answers to pasted texts, and
+	// the effects of actions.
 	computing chan struct{}
 
-	// mu lets one request read the world at a time. Nothing changes a world that was read.
+	// mu lets only one request at a time read the world. A world is never changed after it is read.
 	mu      sync.Mutex
 	world   *source.World
 	read    time.Time
 	version string
 
-	// making lets one request make a report at a time, so that those of the same choices share it. reports are those of one version of
-	// the world.
+	// making lets only one request at a time make a report, so that requests with the same choices share the report.
+	// reports has the reports of the world with the version reportsOf.
 	making    sync.Mutex
 	reports   map[string]made
 	reportsOf string
 }
 
-// made is a report and the instant when it was made.
+// made is a report with the instant at which it was made.
 type made struct {
 	*page.Report
 	at time.Time
@@ -83,7 +86,7 @@ func New(port string, o Options) *Server {
 		computing: make(chan struct{}, maxComputing)}
 }
 
-// Address returns the address that lets one browser in, once.
+// Address returns the address that lets one browser in. It works only once.
 func (s *Server) Address() string {
 	return "http://" + net.JoinHostPort("127.0.0.1", s.guard.port) + "/?token=" + s.guard.token
 }
@@ -95,10 +98,10 @@ func (s *Server) Handler() http.Handler {
 	return s.guard.wrap(http.MaxBytesHandler(mux, maxForm))
 }
 
-// maxForm is the number of bytes of a form.
+// maxForm is the largest size of a form, in bytes.
 const maxForm = 1 << 20
 
-// Serve answers on a listener until the context ends.
+// Serve answers requests on a listener until the context ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -111,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// current returns the world with its version, read anew if it is old.
+// current returns the world with its version. It reads the world again if the last read is too old.
 func (s *Server) current(ctx context.Context) (*source.World, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,17 +130,19 @@ func (s *Server) current(ctx context.Context) (*source.World, string, error) {
 	return &own, s.version, nil
 }
 
-// forget has the next request read the world anew.
+// forget makes the next request read the world again.
 func (s *Server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.world = nil
 }
 
-// maxComputing is the number of answers of unknown length that are computed at a time, and computeWithin the time for one of them.
+// maxComputing is the largest number of answers that may take long and are computed at the same time. computeWithin is
+// the longest time for one of them.
 const maxComputing, computeWithin = 2, 20 * time.Second
 
-// bounded calls a function that computes, when there is a place for it, and ends it after a time.
+// bounded calls a function that may take long. It waits for a free place before, and cancels the function after a
+// limited time.
 func (s *Server) bounded(ctx context.Context, compute func(context.Context) error) error {
 	within := cmp.Or(s.ComputeWithin, computeWithin)
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -155,11 +160,12 @@ func (s *Server) bounded(ctx context.Context, compute func(context.Context) erro
 	return err
 }
 
-// kept is the time for which a report is shown again while its world is the same, and maxReports the number that is kept: to
-// simulate a week of thousands of targets takes seconds.
+// kept is the time for which a report is shown again if the world has not changed. maxReports is the largest number of
+// kept reports. Reports are kept because simulating a week of thousands of targets takes seconds.
 const kept, maxReports = time.Minute, 8
 
-// report returns the report of some choices, made anew or kept.
+// report returns the report for the choices of a request. It returns a kept report if there is one, and makes a new
+// report otherwise.
 func (s *Server) report(ctx context.Context, w *source.World, version string, q request) (*page.Report, error) {
 	key := q.zone.String() + " " + q.query["from"] + " " + q.query["span"]
 	s.making.Lock()
@@ -178,7 +184,8 @@ func (s *Server) report(ctx context.Context, w *source.World, version string, q 
 	return r, nil
 }
 
-// warm makes the report of the first page while the browser starts. A request names an error.
+// warm makes the report of the first page while the browser starts. It ignores errors, because the request for the page
+// shows them.
 func (s *Server) warm(ctx context.Context) {
 	if w, version, err := s.current(ctx); err == nil {
 		_, _ = s.report(ctx, w, version, request{s, page.Query{}, s.Zone})

@@ -48,17 +48,17 @@ func asset(kind, text string) http.HandlerFunc {
 	}
 }
 
-// request is a request with its choices.
+// request has the choices of an HTTP request.
 type request struct {
 	*Server
 	query page.Query
 	zone  *time.Location
 }
 
-// choices are the parameters that links keep.
+// choices are the URL parameters that links keep.
 var choices = []string{"zone", "from", "span", "q", "group"}
 
-// read returns the choices of a request.
+// choose returns the choices of an HTTP request.
 func (s *Server) choose(r *http.Request) (request, error) {
 	q := request{s, page.Query{}, s.Zone}
 	values := r.URL.Query()
@@ -77,7 +77,7 @@ func (s *Server) choose(r *http.Request) (request, error) {
 // render renders a page of a world.
 type render func(ctx context.Context, q request, world *source.World, version string, out io.Writer) error
 
-// answer renders a page into memory, and then writes it. An error becomes a page.
+// answer renders a page into memory, and then writes it. For an error it writes a page with the error.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, render render) {
 	var made bytes.Buffer
 	err := s.render(r, &made, render)
@@ -92,7 +92,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, render render) {
 	}
 }
 
-// errForeignForm means that a form is not of this process.
+// errForeignForm is the error for a form that does not come from this process.
 var errForeignForm = errors.New("the form is not of this page, or of an earlier run of kubectl flyball ui: open the page again")
 
 func (s *Server) render(r *http.Request, out io.Writer, render render) error {
@@ -113,7 +113,7 @@ func (s *Server) render(r *http.Request, out io.Writer, render render) error {
 	return render(r.Context(), q, world, version, out)
 }
 
-// statusOf returns the HTTP status of an error.
+// statusOf returns the HTTP status for an error.
 func statusOf(err error) int {
 	if missing := source.MissingRights(nil); errors.As(err, &missing) || errors.Is(err, errForeignForm) {
 		return http.StatusForbidden
@@ -121,12 +121,12 @@ func statusOf(err error) int {
 	return http.StatusUnprocessableEntity
 }
 
-// frame returns the frame of a page, below an entry of the navigation.
+// frame returns the frame of a page. The parameter nav is the selected entry of the navigation.
 func (q request) frame(r *http.Request, nav string) page.Frame {
 	return page.Frame{Nav: nav, Page: r.URL.EscapedPath(), Zone: q.zone, Query: q.query, Token: q.guard.form}
 }
 
-// report returns the report of the choices.
+// report returns the report for the choices.
 func (q request) report(ctx context.Context, w *source.World) (*page.Report, error) {
 	now := q.Now().Truncate(time.Second)
 	o := page.Options{Now: now, From: week.Midnight(now, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live, Rates: q.Rates}
@@ -167,10 +167,10 @@ func (s *Server) view(path string) http.HandlerFunc {
 	}
 }
 
-// questions are the parameters of the form about changes.
+// questions are the URL parameters of the form that asks whether a change is allowed.
 var questions = []string{"may", "object", "in", "at", "as", "groups"}
 
-// verdict answers whether a change is allowed, by the code of can-i.
+// verdict answers the question whether a change is allowed. It uses the code of can-i.
 func (q request) verdict(ctx context.Context, world *source.World, form url.Values) *page.Verdict {
 	for _, name := range questions {
 		if v := form.Get(name); v != "" {
@@ -232,7 +232,8 @@ func (q request) judge(ctx context.Context, world *source.World, form url.Values
 	return v, err
 }
 
-// namespaceOf returns the namespace of an address. It is - for a cluster-scoped object.
+// namespaceOf returns the namespace in an address. In the address of a cluster-scoped object it is -, and namespaceOf
+// returns "".
 func namespaceOf(r *http.Request) string { return strings.TrimPrefix(r.PathValue("namespace"), "-") }
 
 // target explains one target.
@@ -280,7 +281,7 @@ func (s *Server) policy(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// offers returns the actions of a page, or nil if the pages have none.
+// offers returns the actions of a page. It returns nil if the server has no actions.
 func (s *Server) offers(w *source.World, of func(act.Offering) (*act.Offers, error)) (*act.Offers, error) {
 	if s.Cluster == nil {
 		return nil, nil
@@ -292,7 +293,7 @@ func (s *Server) offers(w *source.World, of func(act.Offering) (*act.Offers, err
 	return of(act.Offering{Asker: cluster, World: w, Now: s.Now().Truncate(time.Second), Namespace: s.Namespace})
 }
 
-// act shows the effect of an action after a dry run, or, once the person has confirmed it, takes it.
+// act makes a dry run of an action and shows its effect. Once the person has confirmed the action, act takes it.
 func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, func(ctx context.Context, q request, world *source.World, _ string, out io.Writer) error {
 		user, err := s.User(ctx)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestViews holds that each view has its content without a script.
+// TestViews checks that each view shows its content without a script.
 func TestViews(t *testing.T) {
 	o := open(t).enter()
 	for path, want := range map[string][]string{
@@ -54,7 +54,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestVerdict holds that the page of freezes answers as can-i does.
+// TestVerdict checks that the page of freezes gives the same answer as can-i.
 func TestVerdict(t *testing.T) {
 	o := open(t).enter()
 	for path, want := range map[string][]string{
@@ -73,7 +73,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestEveryLink follows each link of each page.
+// TestEveryLink checks that every link of every page works.
 func TestEveryLink(t *testing.T) {
 	o := open(t).enter()
 	seen := map[string]bool{}
@@ -93,7 +93,8 @@ func TestEveryLink(t *testing.T) {
 	}
 }
 
-// TestPreview shows the difference of a policy, and the fault of one that cannot be read.
+// TestPreview checks that the page shows the difference that a policy makes, and the fault of a policy that cannot be
+// read.
 func TestPreview(t *testing.T) {
 	o := open(t).enter()
 	before := len(o.world.Policies)
@@ -117,7 +118,7 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// TestHostileAnnotations shows a world whose names, labels, annotations and messages are scripts.
+// TestHostileAnnotations checks the pages of a world whose names, labels, annotations and messages are scripts.
 func TestHostileAnnotations(t *testing.T) {
 	const text = `'</title><script>alert(1)</script><img src=x onerror=alert(1)>`
 	quoted := `"` + text + `"`
@@ -168,7 +169,7 @@ func TestHostileAnnotations(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce asks for every page at once, because all of them read one world.
+// TestManyAtOnce requests all pages at the same time, because all of them read the same world.
 func TestManyAtOnce(t *testing.T) {
 	o := open(t).enter()
 	edit := "manifest=" + url.QueryEscape(anEdit)
