@@ -15,7 +15,7 @@ type policyObject = policy.Object
 
 func startsWith(text, want string) bool { return want != "" && strings.HasPrefix(text, want) }
 
-// asleepAt returns the world at an instant, with the writes of the policies until then.
+// asleepAt returns the world at an instant. It simulates the writes of the policies from the instant from until then.
 func asleepAt(t *testing.T, w *source.World, from, at time.Time) *source.World {
 	t.Helper()
 	memory, err := w.Memory()

@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 )
 
-// bars returns the bars of a target: the past as its ledger knows it, and the future as the plan has it.
+// bars returns the bars of a target. The bars of the past come from its ledger, and the bars of the future come from
+// the plan.
 func (w *Week) bars(line *plan.Timeline) (all []Bar) {
 	first := line.Steps[0]
 	if start := first.At; w.From.Before(start) {
@@ -51,7 +52,7 @@ func bar(s *plan.Step, from, to time.Time) Bar {
 	return b
 }
 
-// add appends a bar, unless its time is empty. A bar that continues the last one makes that longer.
+// add appends a bar, unless its time is empty. If the bar continues the last bar, add extends the last bar instead.
 func add(all []Bar, b Bar) []Bar {
 	if !b.From.Before(b.To) {
 		return all
@@ -74,7 +75,8 @@ func (b *Bar) same(o *Bar) bool {
 		slices.Equal(b.By, o.By)
 }
 
-// summarize sets the bars of the folded group: one state where all targets agree, and the counts where they differ.
+// summarize sets the bars of the folded group. Where all targets have the same state, the bar has this state. Otherwise
+// it is mixed, with the counts of targets by state.
 func (g *Group) summarize() {
 	var edges []time.Time
 	for i := range g.Rows {
@@ -84,7 +86,7 @@ func (g *Group) summarize() {
 	}
 	slices.SortFunc(edges, time.Time.Compare)
 	edges = slices.CompactFunc(edges, time.Time.Equal)
-	at := make([]int, len(g.Rows)) // the bar of each row at the edge
+	at := make([]int, len(g.Rows)) // the index of each row's bar at the edge
 	for i := 0; i+1 < len(edges); i++ {
 		sum := Bar{From: edges[i], To: edges[i+1], Past: true}
 		counts := map[State]int{}
@@ -107,7 +109,7 @@ func (g *Group) summarize() {
 	}
 }
 
-// texts formats counts of targets by state.
+// texts formats the numbers of targets by state.
 func texts(counts map[State]int) string {
 	var parts []string
 	for _, s := range States() {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Midnight returns the beginning of the day of an instant in a zone.
+// Midnight returns the instant at which the day of the given instant begins in a time zone.
 func Midnight(at time.Time, zone *time.Location) time.Time {
 	y, m, d := at.In(zone).Date()
 	start := time.Date(y, m, d, 0, 0, 0, 0, zone)
@@ -15,7 +15,7 @@ func Midnight(at time.Time, zone *time.Location) time.Time {
 	return start
 }
 
-// mark sets the days and the changes of the clocks.
+// mark sets the days and the clock changes of the week.
 func (w *Week) mark() {
 	y, m, d := w.From.In(w.zone).Date()
 	for i := 0; ; i++ {
@@ -41,7 +41,7 @@ func (w *Week) mark() {
 	}
 }
 
-// clock returns a change of the clocks by a number of seconds.
+// clock returns a change of the clocks at an instant, by the given difference.
 func clock(at time.Time, by time.Duration) Clock {
 	c := Clock{At: at, From: at, To: at}
 	zone := at.Location()

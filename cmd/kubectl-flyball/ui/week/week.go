@@ -1,6 +1,6 @@
-// Package week arranges a plan for a picture: a row for each target, with bars of states, and bands of freezes above. Every
-// instant and every state comes from the plan, the ledgers and the agenda of freezes; the package decides nothing and reads no
-// clock.
+// Package week arranges a plan as a picture. The picture has a row with bars of states for each target, and bands of
+// freezes above. Every instant and every state comes from the plan, the ledgers and the agenda of freezes. The package
+// decides nothing and reads no clock.
 package week
 
 import (
@@ -23,23 +23,23 @@ type State string
 
 // These are the states of bars.
 const (
-	// Asleep: nothing of the target runs.
+	// Asleep means that nothing of the target runs.
 	Asleep State = "asleep"
-	// Reduced: less of it runs than its owner asks for.
+	// Reduced means that less of the target runs than its owner asks for.
 	Reduced State = "reduced"
-	// Awake: it runs as its owner asks for, and no policy has a value in force.
+	// Awake means that the target runs as its owner asks for, and that no policy has a value in force.
 	Awake State = "awake"
-	// Set: a policy has a value in force, such as a minimum of an autoscaler, and all of it runs.
+	// Set means that all of the target runs, and that a policy has a value in force, such as a minimum of an autoscaler.
 	Set State = "set"
-	// Raised: more of it runs than its owner asks for.
+	// Raised means that more of the target runs than its owner asks for.
 	Raised State = "raised"
-	// Mixed: the targets of a group are in several states.
+	// Mixed means that the targets of a group are in several states.
 	Mixed State = "mixed"
-	// Unknown: the time has passed, and no record of it is kept.
+	// Unknown means that the time has passed and that no record of it is kept.
 	Unknown State = "not recorded"
 )
 
-// States returns all states, in the order of a legend.
+// States returns all states, in the order in which a legend lists them.
 func States() []State { return []State{Awake, Asleep, Reduced, Raised, Set, Mixed, Unknown} }
 
 // Bar is a span of time in one state.
@@ -47,21 +47,22 @@ type Bar struct {
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
 	State State     `json:"state"`
-	// Running is the running fraction of the owner's size, and Replicas the number of replicas, absent if the kind has none.
+	// Running is the running fraction of the owner's size. Replicas is the number of replicas. It is absent if the kind
+	// has no replicas.
 	Running  float64 `json:"running"`
 	Replicas *int64  `json:"replicas,omitempty"`
 	// By are the policies with a value in force.
 	By []string `json:"by,omitempty"`
-	// Past is true for a time before now. It is known from the ledger, and not simulated.
+	// Past is true for a time before now. The state of such a bar comes from the ledger and is not simulated.
 	Past bool `json:"past,omitempty"`
-	// Text is the count of targets by state, for the bar of a group.
+	// Text has the number of targets by state. Only the bars of a group have it.
 	Text string `json:"text,omitempty"`
 }
 
 // Row is the row of a target.
 type Row struct {
 	Target string `json:"target"`
-	// Kind and Name name the target inside its group.
+	// Kind and Name identify the target in its group.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	Bars []Bar  `json:"bars"`
@@ -72,28 +73,28 @@ type Row struct {
 // Ref returns the target.
 func (r *Row) Ref() workload.Ref { return r.ref }
 
-// Group is all targets of a namespace with the same policies.
+// Group has all targets that are in the same namespace and have the same policies.
 type Group struct {
 	// Namespace is empty for cluster-scoped targets.
 	Namespace string   `json:"namespace,omitempty"`
 	Policies  []string `json:"policies"`
 	Rows      []Row    `json:"rows"`
-	// Summary are the bars of the folded group.
+	// Summary has the bars that are shown if the group is folded.
 	Summary []Bar `json:"summary"`
-	// Totals are the savings of the group in the time from now on.
+	// Totals are the savings of the group from now on.
 	Totals plan.Totals `json:"totals"`
 }
 
-// Clock is a change of the clocks in the zone of the picture.
+// Clock is a change of the clocks in the time zone of the picture.
 type Clock struct {
 	At time.Time `json:"at"`
-	// From and To bound the time that is repeated. Both are At if the change skips time.
+	// From is the beginning and To is the end of the time that is repeated. Both are At if the change skips time.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 	Text string    `json:"text"`
 }
 
-// Week is a span of time, not only of seven days.
+// Week is the picture of a span of time. The span may also be shorter or longer than seven days.
 type Week struct {
 	From   time.Time       `json:"from"`
 	To     time.Time       `json:"to"`
@@ -114,9 +115,10 @@ type Week struct {
 // Location returns the zone in which the instants are shown.
 func (w *Week) Location() *time.Location { return w.zone }
 
-// Options select the time and the zone.
+// Options select the time and the time zone of the picture.
 type Options struct {
-	// From and To bound the picture. Now is the instant when the objects were read; the simulation begins there or at From.
+	// From is the beginning of the picture, and To is its end. Now is the instant at which the objects were read. The
+	// simulation begins at Now or at From.
 	From, To, Now time.Time
 	Zone          *time.Location
 	Namespace     string
@@ -163,7 +165,7 @@ func policies(memory *world.Memory) map[workload.Ref][]string {
 	return all
 }
 
-// rows adds the rows of all targets of policies, and of the objects on which a policy has left a value.
+// rows adds a row for each target of a policy, and for each object on which a policy has left a value.
 func (w *Week) rows(p *plan.Plan, by map[workload.Ref][]string) {
 	groups := map[string]*Group{}
 	all := p.All()
@@ -211,8 +213,8 @@ func (w *Week) explainEmpty(memory *world.Memory) {
 	}
 }
 
-// Filter returns the week with the rows that have a text in their kind, name, namespace, policies or a state. The totals stay
-// those of all rows.
+// Filter returns the week with only those rows that contain a text in their kind, name, namespace, policies or in a
+// state. The totals are still the totals of all rows.
 func (w *Week) Filter(text string) *Week {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if text == "" || len(w.Groups) == 0 {

@@ -25,7 +25,7 @@ func demo(t *testing.T) *source.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// To compile adapters without an object takes most of the time.
+	// Compiling adapters without objects takes most of the time.
 	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool {
 		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
 	})
@@ -41,7 +41,7 @@ func zone(t *testing.T, name string) *time.Location {
 	return z
 }
 
-// changesOfClocks returns the two changes of the clocks of a zone in 2037.
+// changesOfClocks returns the two instants in 2037 at which the clocks of a time zone change.
 func changesOfClocks(z *time.Location) (all []time.Time) {
 	for at := time.Date(2037, 1, 1, 0, 0, 0, 0, z); len(all) < 2; {
 		_, at = at.ZoneBounds()
@@ -50,14 +50,15 @@ func changesOfClocks(z *time.Location) (all []time.Time) {
 	return all
 }
 
-// planned is a number of replicas in force from an instant on.
+// planned is the number of replicas from an instant on.
 type planned struct {
 	At       time.Time
 	Replicas string
 }
 
-// TestBarsAreThePlan holds the bars of the week against the changes of replicas that plan -o json lists: over both changes of the
-// clocks, in the zone of the policies and in two other zones, one of which changes by half an hour.
+// TestBarsAreThePlan compares the bars of the week with the changes of replicas that plan -o json lists. It does so
+// over both clock changes of a year, in the time zone of the policies and in two other time zones. In one of these
+// zones the clocks change by half an hour.
 func TestBarsAreThePlan(t *testing.T) {
 	compared := 0
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
@@ -94,7 +95,7 @@ func TestBarsAreThePlan(t *testing.T) {
 	}
 }
 
-// compare holds the bars of each row with replicas against the changes of a plan, and returns the number of bars.
+// compare compares the bars of each row that has replicas with the changes of a plan. It returns the number of bars.
 func compare(t *testing.T, k *week.Week, text []byte) (bars int) {
 	t.Helper()
 	want := map[string][]planned{}
@@ -105,7 +106,7 @@ func compare(t *testing.T, k *week.Week, text []byte) (bars int) {
 				t.Fatal(err)
 			}
 			if !at.Before(k.To) {
-				continue // a plan includes its end, and a bar there has no width
+				continue // a plan includes its end, but a bar at the end has no width
 			}
 			target := c.Get("target").Str
 			want[target] = append(want[target], planned{at.UTC(), c.Get("to").Str})
@@ -130,7 +131,7 @@ func compare(t *testing.T, k *week.Week, text []byte) (bars int) {
 				got = append(got, planned{b.From.UTC(), string(replicas)})
 			}
 			if got[0].At.Equal(k.From) && !want[r.Target][0].At.Equal(k.From) {
-				got = got[1:] // the state at the beginning is no change
+				got = got[1:] // the first bar is the state at the beginning, and not a change
 			}
 			bars += len(got)
 			if diff := cmp.Diff(want[r.Target], got); diff != "" {
@@ -147,7 +148,8 @@ func compare(t *testing.T, k *week.Week, text []byte) (bars int) {
 	return bars
 }
 
-// TestClocks holds the texts of changes of the clocks: an hour that is skipped, one that comes twice, and half an hour.
+// TestClocks checks the texts of clock changes: an hour that is skipped, an hour that is repeated, and a change by half
+// an hour.
 func TestClocks(t *testing.T) {
 	for name, want := range map[string][]string{
 		"Europe/Berlin": {"the clock goes from 02:00 to 03:00: the time between is skipped",
@@ -168,7 +170,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestPast holds that the time before now is shown as far as the ledger knows it, and that a target without a ledger has no past.
+// TestPast checks that the time before now is shown as far as the ledger records it, and that a target without a ledger
+// has no past.
 func TestPast(t *testing.T) {
 	z := zone(t, "Europe/Berlin")
 	w := demo(t)
@@ -208,7 +211,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestSummary holds that the bar of a folded group counts each of its targets at each instant.
+// TestSummary checks that the bar of a folded group counts each target of the group at each instant.
 func TestSummary(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	k, err := week.Of(t.Context(), demo(t), week.Options{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
@@ -236,7 +239,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestEmpty holds that a picture without rows says why it is empty.
+// TestEmpty checks that a picture without rows says why it has none.
 func TestEmpty(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	without := demo(t)
