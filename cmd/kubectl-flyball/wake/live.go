@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// resource returns the client for a place.
+// resource returns a client for the resource and the namespace of a place.
 func resource(client dynamic.Interface, p Place) dynamic.ResourceInterface {
 	if p.Namespace == "" {
 		return client.Resource(p.Resource)
@@ -22,7 +22,8 @@ func resource(client dynamic.Interface, p Place) dynamic.ResourceInterface {
 	return client.Resource(p.Resource).Namespace(p.Namespace)
 }
 
-// Write sets the annotation on places, or removes it if until is zero. A dry run has the API server check the edit.
+// Write sets the annotation on places. If until is the zero time, it removes the annotation. In a dry run the API
+// server only checks the edit.
 func Write(ctx context.Context, client dynamic.Interface, places []Place, until time.Time, reason string, o metav1.PatchOptions) error {
 	for _, p := range places {
 		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, Patch(until, reason), o)
@@ -37,11 +38,12 @@ func Write(ctx context.Context, client dynamic.Interface, places []Place, until 
 	return nil
 }
 
-// lookAgain is the interval at which Await reads objects.
+// lookAgain is the interval at which Await reads the objects.
 const lookAgain = time.Second
 
-// Await waits until objects are awake and ready: the objects among the places, and the objects woken at once or kept
-// awake by the places. It calls doing with the current wait, and ready with each object that becomes ready.
+// Await waits until objects are awake and ready. These are the objects among the places, and the objects that the
+// places wake at once or keep awake. Await calls the function doing with a text about the present wait, and the
+// function ready with each object that has become ready.
 func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing,
 	ready func(string)) error {
 	memory, err := w.Memory()
@@ -70,7 +72,7 @@ func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.
 	return nil
 }
 
-// isReady reports whether an object is awake and ready, and the reason if it is not.
+// isReady reports whether an object is awake and ready. If it is not, isReady also returns the reason.
 func (e *Effect) isReady(ctx context.Context, client dynamic.Interface, memory *world.Memory, p Place) (bool, string) {
 	obj, err := resource(client, p).Get(ctx, p.Name, metav1.GetOptions{})
 	if err != nil {

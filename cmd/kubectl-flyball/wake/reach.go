@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Resolve parses KIND/NAME by the kinds that an API server serves. It does not check whether the object exists.
+// Resolve parses KIND/NAME. It knows the kinds that an API server serves, and does not check whether the object exists.
 func Resolve(mapper meta.RESTMapper, text, namespace string) (Place, error) {
 	kind, name, ok := strings.Cut(text, "/")
 	if !ok || kind == "" || name == "" {
@@ -39,8 +39,8 @@ func Resolve(mapper meta.RESTMapper, text, namespace string) (Place, error) {
 	return Place{Resource: mapping.Resource, Kind: gvk.Kind, Namespace: namespace, Name: name}, nil
 }
 
-// Where returns the namespace of the targets on a command line, because one namespace is read at a time. namespace is
-// the default from the connection.
+// Where returns the namespace of the targets on a command line. All targets must have the same namespace, because only
+// one namespace is read. The parameter namespace is the default, which the connection gives.
 func Where(args []string, namespace string) (string, error) {
 	if len(args) > 0 {
 		if first := NamespaceOf(args[0]); first != "" && !slices.ContainsFunc(args, func(a string) bool { return NamespaceOf(a) != first }) {
@@ -55,7 +55,8 @@ func Where(args []string, namespace string) (string, error) {
 	return namespace, nil
 }
 
-// Places returns the places named by arguments or, without arguments, selected by labels.
+// Places returns the places that the arguments name. Without arguments it returns the places that a label selector
+// selects.
 func Places(w *source.World, args []string, selector, namespace string) (places []Place, err error) {
 	if len(args) == 0 {
 		chosen, err := labels.Parse(selector)
@@ -74,7 +75,7 @@ func Places(w *source.World, args []string, selector, namespace string) (places 
 	return places, nil
 }
 
-// selected returns the scheduled objects of a namespace that match a label selector.
+// selected returns the objects of a namespace that are scheduled and match a label selector.
 func selected(w *source.World, selector labels.Selector, namespace string) ([]Place, error) {
 	memory, err := w.Memory()
 	if err != nil {
@@ -108,7 +109,8 @@ func scheduledObjects(memory *world.Memory) map[workload.Ref]bool {
 	return all
 }
 
-// look records the places that are not kept awake yet, and counts the scheduled objects within reach of the places.
+// look sets NotKept to the places that are not kept awake, if the edit removes the annotation. It also counts the
+// scheduled objects that the places reach.
 func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 	memory, err := w.Memory()
 	if err != nil {
@@ -135,7 +137,7 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 	return nil
 }
 
-// Kept reports whether a place has the annotation that keeps its objects awake, with an end in the future.
+// Kept reports whether a place is kept awake at now: it has the annotation, and the annotation's end is in the future.
 func (p Place) Kept(w *source.World, now time.Time) bool {
 	text := ""
 	for _, raw := range w.Objects {

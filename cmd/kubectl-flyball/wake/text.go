@@ -38,7 +38,7 @@ func (e *Effect) Text(w *report.Writer) {
 	}
 }
 
-// becomes returns the effect on a place.
+// becomes returns the effect of the edit on a place, as text.
 func (e *Effect) becomes(place string) string {
 	switch {
 	case !e.Until.IsZero():

@@ -25,13 +25,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Place is an object that carries the annotation.
+// Place is an object, a namespace or a schedule that can have the annotation awake-until.
 type Place struct {
 	Resource        schema.GroupVersionResource
 	Kind            string
 	Namespace, Name string
 
-	// ref is the object's reference, or zero for a namespace or a policy.
+	// ref is the reference of an object. It is the zero value for a namespace or a policy.
 	ref    workload.Ref
 	policy workload.Policy
 }
@@ -39,12 +39,13 @@ type Place struct {
 // String returns KIND/NAME.
 func (p Place) String() string { return strings.ToLower(p.Kind) + "/" + p.Name }
 
-// Right returns the right to keep the place awake.
+// Right returns the right that a user needs to keep the place awake.
 func (p Place) Right() source.Right {
 	return source.Right{Verb: "patch", Resource: p.Resource.GroupResource(), Namespace: p.Namespace}
 }
 
-// End returns the end of a time awake: span from now, or an instant in the future. Exactly one of them is given.
+// End returns the instant until which objects are kept awake. Exactly one of span and until must be given. The text
+// span is a length of time from now, and the text until is an instant in the future.
 func End(span, until string, now time.Time, zone *time.Location) (time.Time, error) {
 	switch {
 	case span != "" && until != "":
@@ -68,7 +69,7 @@ func End(span, until string, now time.Time, zone *time.Location) (time.Time, err
 	return t, err
 }
 
-// Find parses KIND/NAME: an object of an adapted kind, a namespace, or a schedule.
+// Find parses KIND/NAME as an object whose kind has an adapter, a namespace, or a schedule.
 func Find(w *source.World, text, namespace string) (Place, error) {
 	kind, name, _ := strings.Cut(text, "/")
 	if NamespaceOf(text) != "" {
@@ -106,7 +107,7 @@ func NamespaceOf(text string) string {
 	return ""
 }
 
-// ReachesAll reports whether KIND/NAME is a schedule for all namespaces.
+// ReachesAll reports whether KIND/NAME names a schedule for all namespaces.
 func ReachesAll(text string) bool {
 	kind, _, _ := strings.Cut(text, "/")
 	return slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool {
@@ -136,12 +137,13 @@ func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
 	return Place{}, false
 }
 
-// isSchedule reports whether policies of a kind are schedules.
+// isSchedule reports whether a kind of policies is a kind of schedules.
 func isSchedule(kind policy.Kind) bool {
 	return slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool { return k.Name == kind.Name })
 }
 
-// Patch returns the merge patch that sets awake-until, or removes it if until is zero.
+// Patch returns the merge patch that sets the annotation awake-until. If until is the zero time, the patch removes the
+// annotation.
 func Patch(until time.Time, reason string) []byte {
 	annotations := map[string]any{v1alpha1.AnnotationAwakeUntil: nil, v1alpha1.AnnotationAwakeReason: nil}
 	if !until.IsZero() {
@@ -154,31 +156,31 @@ func Patch(until time.Time, reason string) []byte {
 	return body
 }
 
-// Effect is the effect of an edit of awake-until.
+// Effect is the effect of setting or removing the annotation awake-until.
 type Effect struct {
-	// Until is absent if awake-until is removed.
+	// Until is the instant until which the places are kept awake. It is absent if the annotation is removed.
 	Until  time.Time `json:"until,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 	Places []string  `json:"places"`
-	// DryRun means that nothing was written.
+	// DryRun is true if nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
 	// NotKept are the places that were not kept awake before.
 	NotKept []string `json:"notKept,omitempty"`
-	// Plan is the difference that the edit makes. It is absent if the world could not be read.
+	// Plan is the difference that the edit makes to the plan. It is absent if the world could not be read.
 	Plan *plan.Plan `json:"plan,omitempty"`
 	// Ready lists the objects that have become ready.
 	Ready []string `json:"ready,omitempty"`
 
-	// kept are the objects that would otherwise go to sleep at once.
+	// kept are the objects that would go to sleep at once without the edit.
 	kept []string
-	// keptBy is what keeps one of NotKept awake; empty: nothing does.
+	// keptBy is a text that says why one of NotKept is awake nevertheless, or "".
 	keptBy string
-	// scheduled is the number of reached objects with a schedule.
+	// scheduled is the number of scheduled objects that the places reach.
 	scheduled int
 	zone      *time.Location
 }
 
-// Blind returns the effect of an edit without reading the world.
+// Blind returns the effect of an edit if the world was not read.
 func Blind(places []Place, until time.Time, reason string, zone *time.Location) *Effect {
 	e := &Effect{Until: until, Reason: reason, zone: zone}
 	for _, p := range places {
@@ -187,7 +189,7 @@ func Blind(places []Place, until time.Time, reason string, zone *time.Location) 
 	return e
 }
 
-// Of returns the effect of an edit, from now until some time after until.
+// Of returns the effect of an edit. It compares plans from now until some time after until.
 func Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time, zone *time.Location) (*Effect,
 	error) {
 	e := Blind(places, until, reason, zone)
@@ -221,7 +223,8 @@ func Of(ctx context.Context, w *source.World, places []Place, until time.Time, r
 	return e, nil
 }
 
-// edit returns the world with places kept awake until an instant, or no longer kept awake if until is zero.
+// edit returns the world in which places are kept awake until an instant. If until is the zero time, the places are no
+// longer kept awake.
 func edit(w *source.World, places []Place, until time.Time, reason string) (*source.World, error) {
 	edited := *w
 	edited.Objects, edited.Policies, edited.Namespaces = slices.Clone(w.Objects), slices.Clone(w.Policies), slices.Clone(w.Namespaces)
@@ -246,8 +249,8 @@ func difference(ctx context.Context, before, after *source.World, o plan.Options
 	return plan.Compare(was, is), nil
 }
 
-// atOnce returns the objects with an immediate change in only one of two compared plans: "+" for the later plan, "-"
-// for the earlier.
+// atOnce returns the objects that only one of two compared plans changes at once. The parameter diff is "+" for the
+// later plan and "-" for the earlier plan.
 func atOnce(p *plan.Plan, diff string) (refs []string) {
 	for i := range p.Changes {
 		c := &p.Changes[i]
@@ -258,7 +261,8 @@ func atOnce(p *plan.Plan, diff string) (refs []string) {
 	return refs
 }
 
-// toAwait returns the objects among some places, and the objects that the remaining places wake at once or keep awake.
+// toAwait returns the objects for which Await waits: the objects among the places, and the objects that other places
+// wake at once or keep awake.
 func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
 	woken := append(atOnce(e.Plan, "+"), e.kept...)
 	for _, raw := range w.Objects {
@@ -271,7 +275,8 @@ func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
 	return all
 }
 
-// Unwritten returns a message about a field that the manager must still write to wake an object, or "" if none is left.
+// Unwritten returns a message about a field that the manager still has to write to wake an object. It returns "" if
+// there is no such field.
 func (e *Effect) Unwritten(ref workload.Ref, raw []byte) string {
 	for i := range e.Plan.Changes {
 		c := &e.Plan.Changes[i]
@@ -293,7 +298,7 @@ func (e *Effect) Unwritten(ref workload.Ref, raw []byte) string {
 	return ""
 }
 
-// set makes the edit in a world, in place.
+// set makes the edit in a world. It changes the given world.
 func (p Place) set(w *source.World, until time.Time, reason string) error {
 	for i, raw := range w.Objects {
 		if p.ref.Name != "" && source.RefOf(raw) == p.ref {
