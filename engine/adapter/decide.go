@@ -91,8 +91,9 @@ func (v *view) keep(l *ledgerField) decision {
 	return d
 }
 
-// passedOn leaves the field, and gives its entry to the policy that claims it now. If the claim began after the time in
-// the entry, the entry gets this later time. Otherwise the claim would count as newer than a later edit.
+// passedOn leaves the field unchanged, and gives its ledger entry to the policy that claims the field now. If the claim
+// began after Since of the entry, Since becomes the beginning of the claim. With the old Since, the claim would look
+// like a new transition at the next edit of another writer, and would overwrite that edit.
 func passedOn(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.settled()
@@ -117,8 +118,8 @@ func (v *view) takenOver(w *want) decision {
 	return d
 }
 
-// newOriginal returns the present value as the original of a new entry. It returns nothing if the value came with a
-// container that Flyball made for another entry.
+// newOriginal returns the present value as the original of a new entry. It returns nothing if the field is, or lies in,
+// a JSON object that Flyball added for another entry, because the value belongs to that object and goes with it.
 func (v *view) newOriginal(w *want) (raw string, isNull bool) {
 	tokens := path.Pointer(w.pointer).Tokens()
 	for i := range v.entries {

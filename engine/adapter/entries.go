@@ -231,7 +231,7 @@ func (v *view) undoAll() []string {
 	return originals
 }
 
-// undo returns the value of a slot without the change of one entry.
+// undo returns the value of a slot as it would be if Flyball had not made the change that one ledger entry records.
 func undo(raw string, s *slot, l *ledgerField) string {
 	e := &l.entry
 	mine, theirs := path.Pointer(s.pointer), path.Pointer(e.Pointer)

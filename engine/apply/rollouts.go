@@ -19,8 +19,8 @@ type Need struct {
 	Since  time.Time
 }
 
-// Turn is a target's need for a place: to roll its template out, or, with InPlace, to restart containers by changes of
-// its pods in place.
+// Turn identifies a place in Rollouts: a target and its way of restarting pods. InPlace is false for a roll-out of the
+// template, and true for restarts of containers by changes of pods in place.
 type Turn struct {
 	workload.Ref
 	InPlace bool

@@ -95,7 +95,7 @@ type simulation struct {
 	yield func(Write, error) bool
 	// stopped is true after the consumer has stopped the iteration.
 	stopped bool
-	// batches are the open batches of rate limits, by policy and direction.
+	// batches has the latest batch of each policy with a rate limit, for each direction.
 	batches map[batchKey]*batch
 	// waits are the targets that wait for waves.
 	waits Waits

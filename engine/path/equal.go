@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 )
 
-// maxNesting is the depth up to which containers are compared; encoding/json has the same limit.
+// maxNesting is the maximum depth of JSON objects and arrays inside each other. A deeper text equals nothing.
+// encoding/json has the same limit.
 const maxNesting = 10_000
 
 // Equal reports whether two JSON texts are the same value: numbers by exact value (1 is 1.0 and 1e0), strings with

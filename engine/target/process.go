@@ -116,7 +116,8 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 	l.count(ref, v, out)
 }
 
-// write sends a patch if the rate limits and obstacles allow it. known has the relatives at the time of the decision.
+// write sends a patch if the rate limits and obstacles allow it. known has the autoscalers and the scale target of the
+// object, with their versions at the time of the decision.
 func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, known []relative, now time.Time) error {
 	sum := digest(v.Result)
 	corrected := v.Result.Corrected || l.drift.Repeated(ref, sum, now)
@@ -164,7 +165,7 @@ type sent struct {
 	sum       uint64
 	corrected bool
 	place     apply.Place
-	// rolls is true if the write has a roll-out place of its policy.
+	// rolls is true if the write is a roll-out of a tuning policy and holds one of that policy's roll-out places.
 	rolls bool
 	at    time.Time
 }

@@ -244,7 +244,8 @@ func (s WindowSpec) parseRange(path *field.Path) (string, builder, field.ErrorLi
 	return fmt.Sprintf("%s to %s", s.Start, s.End), build, nil
 }
 
-// parseBound parses a date or an RFC 3339 instant. A date is returned as the reading of its midnight.
+// parseBound parses a date or an RFC 3339 instant. An instant is returned in Unix seconds. A date is returned as its
+// midnight on the clock of the window's zone, in seconds counted as if that clock showed UTC.
 func parseBound(text string, path *field.Path) (seconds int64, isDate bool, errs field.ErrorList) {
 	if t, err := time.Parse(time.DateOnly, text); err == nil {
 		return t.Unix(), true, nil

@@ -55,7 +55,7 @@ func PodsConfiguration(client admissionregistrationv1.WebhookClientConfig, names
 	return config
 }
 
-// PodsHook keeps the configuration of pods up to date.
+// PodsHook keeps the MutatingWebhookConfiguration for the creation of pods up to date.
 type PodsHook struct {
 	Client admissionregistrationclient.MutatingWebhookConfigurationInterface
 }

@@ -292,10 +292,10 @@ func (e *Exception) labelled(s *subject) bool {
 // milliseconds at most, so a strange policy cannot keep the webhook busy.
 const maxWork = 16384
 
-// nextAllowed returns the first instant from now on at which no enforced rule denies the request, and the rule that denies
-// until then. If the search ends without such an instant, next is zero and searched is the end of the search. If the
-// denial never ends, next and searched are zero. Each step advances to the certain end of a denial, so that no allowed
-// instant is missed.
+// nextAllowed returns the first instant from now on at which no enforced rule denies the request, and the rule that
+// denies until then. If the denial never ends, next and searched are zero. If the search reaches its limit, next is
+// zero, and the request is denied at least until searched. Each step jumps to the earliest possible end of a denial, so
+// that no allowed instant is missed.
 func (q *inquiry) nextAllowed() (next, searched time.Time, last *Rule) {
 	step := 0
 	for _, r := range q.rules {

@@ -45,8 +45,8 @@ type Query struct {
 	Spaces []workload.Pairs
 }
 
-// Find returns the policies that may select a side of the query and are not over at the time now. They are sorted by name.
-// Every policy that does select a side is among them.
+// Find returns the policies that may select the queried object before or after its change, sorted by name. It leaves out
+// policies that are over at the time now, but no other policy that selects the object.
 func (x *Index[T]) Find(q *Query, now int64) []T {
 	var out []T
 	for _, kind := range [...]schema.GroupKind{q.Kind, anyKind} {

@@ -21,7 +21,8 @@ func Part(spec v1alpha1.ClusterTargetSelector, scope Scope, at *field.Path) (*Se
 	return inNamespaces(spec, scope, at)
 }
 
-// Picks reports whether an object of the policy belongs to the part. nsLabels are the labels of the object's namespace.
+// Picks reports whether a selector made by Part selects an object that its policy selects. nsLabels are the labels of
+// the object's namespace.
 func (s *Selector) Picks(gk schema.GroupKind, obj *workload.Object, nsLabels workload.Pairs) bool {
 	return s.MatchesKind(gk) && s.picksNamespace(obj.Namespace, nsLabels) && s.matchesObject(obj)
 }

@@ -34,7 +34,7 @@ type kept struct {
 	Memory  memory
 	State   tune.State
 	Usage   []byte
-	// Original replaces State and Usage for the profile Tortoise.
+	// Original is the learnt state if the profile is Tortoise. State and Usage are then empty. Nil: another profile.
 	Original *mercari.Kept `json:",omitempty"`
 }
 

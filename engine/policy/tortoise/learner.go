@@ -356,8 +356,8 @@ func (m *learner) tunes(name string, of workload.Resource) bool {
 // mostReplicas is the largest bound of an autoscaler. Owners who want no maximum set this one.
 const mostReplicas = math.MaxInt32
 
-// ownBounds returns the bounds that the owner gave an autoscaler. Missing bounds are those of a target with the given
-// replicas.
+// ownBounds returns the owner's minimum and maximum of an autoscaler. A missing minimum is 1. A missing maximum is the
+// given number of replicas, and at least 1.
 func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
 	least, greatest = 1, max(replicas, 1)
 	if g.Bounds.Min != nil {

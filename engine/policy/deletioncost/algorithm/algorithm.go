@@ -128,9 +128,9 @@ func Make(name string, f *podplan.Fleet, p Params, duringRollOut bool, now time.
 	return out
 }
 
-// rollOutEnds returns the time when a roll-out counts as over if no further event arrives; zero: all pods have the same
-// revision. A roll-out lasts as long as pods were created, deleted or changed their readiness a moment ago, or a new pod
-// is starting.
+// rollOutEnds returns the time at which a roll-out counts as over if no further event arrives. It returns zero if all
+// pods have the same revision. A roll-out is over 30 s (settling) after the last pod came, went or changed its
+// readiness. A pod that is not ready prolongs the roll-out until ten minutes (starting) after the creation of the pod.
 func rollOutEnds(f *podplan.Fleet, now time.Time) time.Time {
 	if f.Revisions() < 2 {
 		return time.Time{}

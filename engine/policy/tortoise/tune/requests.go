@@ -138,8 +138,9 @@ const haste = 4
 // the setting, so that nothing may fall.
 type pace struct{ fall, rise, due, behind bool }
 
-// pace returns the permissions of this instant. Requests may fall again when a cooldown has passed since the last pod got
-// the step before. So the effect of a step shows before the next step, and no pod gets several steps at once.
+// pace returns the permissions of this instant. Requests may fall once a cooldown has passed since the last change of
+// requests, and since the last time when a pod requested more than the setting. So every pod has one step, and its
+// effect is visible, before the next step.
 func (t *Tuner) pace(spec Spec, o Observed) pace {
 	since := func(at time.Time) time.Duration { return o.Now.Sub(at) }
 	return pace{
