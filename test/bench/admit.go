@@ -21,15 +21,17 @@ import (
 )
 
 const (
-	// reviewers is the number of parallel reviews, and updaters of parallel updates. API server, storage and webhook
-	// together must have a core for each; otherwise requests wait for each other and not for the webhook.
+	// reviewers is the number of parallel reviews, and updaters is the number of parallel updates. The API server, its
+	// storage and the webhook must have a core for each of them. Otherwise requests wait for each other and not for the
+	// webhook.
 	reviewers, updaters = 4, 2
-	// reviewBlock and updateBlock are the numbers of requests to one webhook before the next webhook's turn: few enough
-	// that other load on the machine affects both equally, and enough that each pays for its own garbage.
+	// reviewBlock and updateBlock are the numbers of requests to one webhook before the next webhook's turn. They are
+	// small, so that other load on the machine affects both webhooks equally. They are also large enough that each webhook
+	// pays for its own garbage collection.
 	reviewBlock, updateBlock = 250, 50
 )
 
-// judgeOf returns our webhook with the given number of policies. It records nothing, as with metrics.
+// judgeOf returns our webhook with the given number of policies. It records no metrics.
 func (b *bench) judgeOf(policies int) (http.Handler, error) {
 	a, err := compileAdapter()
 	if err != nil {
@@ -81,7 +83,8 @@ func (t *times) add(block times) {
 
 func (t times) rate() float64 { return float64(len(t.each)) / t.took.Seconds() }
 
-// handling measures our webhook against one that always allows, on the same machine and with the same client, in turns.
+// handling measures our webhook against a webhook that always allows. Both run in turns on the same machine, with the
+// same client.
 func (b *bench) handling(ctx context.Context) error {
 	body, err := b.rollOutReview()
 	if err != nil {
@@ -122,7 +125,7 @@ func inTurns(blocks int, a, b func() (times, error)) (ofA, ofB times, err error)
 	kinds := [2]func() (times, error){a, b}
 	var of [2]times
 	for i := range 2 * blocks {
-		kind := (i + i/2) % 2 // a b, b a, a b
+		kind := (i + i/2) % 2 // the order is a b, b a, a b
 		collect()
 		block, err := kinds[kind]()
 		if err != nil {

@@ -15,14 +15,14 @@ import (
 var decidedAmong = []int{10, 1_000, 10_000}
 
 const (
-	// A round has several slices per number of policies, in turn. They are so short that other load on the machine
-	// affects all equally.
+	// A round has several slices for each number of policies, in turn. The slices are so short that other load on the
+	// machine affects all numbers equally.
 	decideSlices = 20
 	// A slice with this many decisions takes some milliseconds.
 	sliceDecisions = 1000
 )
 
-// deciding measures a decision among growing numbers of policies, of which five concern the change.
+// deciding measures a decision among growing numbers of policies. Five of the policies concern the change.
 func (b *bench) deciding(ctx context.Context) error {
 	req, sets, err := b.decisions()
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *bench) decisions() (freeze.Request, []*freeze.Set, error) {
 	return req, sets, nil
 }
 
-// decideRound returns, for each set, the nanoseconds of a decision in each slice. The order of the sets rotates.
+// decideRound returns the nanoseconds of a decision, for each set and slice. The order of the sets rotates.
 func decideRound(sets []*freeze.Set, req freeze.Request) [][]float64 {
 	took := make([][]float64, len(sets))
 	for slice := range decideSlices {

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// admitNow is the instant of every judgement here, during the freezes.
+// admitNow is the instant at which all changes are judged here. It lies in the freezes.
 var admitNow = time.Date(2026, 12, 24, 12, 0, 0, 0, time.UTC)
 
 // freezes has the input of judgements: policies, one adapter, one namespace.
@@ -42,9 +42,9 @@ func (f freezes) Namespace(string) ([]workload.Pairs, bool, bool) {
 	return []workload.Pairs{workload.NewPairs(map[string]string{"env": "prod", "team": "shop"})}, false, true
 }
 
-// freezeFleet returns n policies like those of a large organisation. Four concern every change of Deployments in the
-// given namespace, with an exception for roll-outs by some groups. Each other policy belongs to another namespace,
-// team, label or name, or is over.
+// freezeFleet returns n policies like the policies of a large organisation. Four of them concern every change of
+// Deployments in the given namespace, with an exception for roll-outs by some groups. Each of the others is for another
+// namespace, team, label or name, or is over.
 func freezeFleet(n int, namespace string) (*freeze.Set, error) {
 	s := &freeze.Set{}
 	var rules []*freeze.Rule

@@ -20,7 +20,7 @@ const (
 	hostilePerSecond, hostileSize = 20, 3_000_000
 )
 
-// hostileBodies returns expensive reviews: nested deeply, with many members, too large.
+// hostileBodies returns reviews that are expensive to read: deeply nested, with many members, or too large.
 func hostileBodies() []string {
 	fill := func(element string) string { return strings.Repeat(element, hostileSize/len(element)) }
 	const user, object = `{"apiVersion":"admission.k8s.io/v1","request":{"uid":"1","userInfo":{"username":"eve","groups":[`,
@@ -71,8 +71,8 @@ func beset(ctx context.Context, server *httptest.Server) (stop func() (asked int
 	}
 }
 
-// besieging measures the latency of honest reviews during hostile ones against a quiet time, with the same webhook, in
-// turns.
+// besieging compares the latency of honest reviews while hostile reviews arrive with their latency in a quiet time.
+// Both use the same webhook, in turns.
 func (b *bench) besieging(ctx context.Context) error {
 	body, err := b.rollOutReview()
 	if err != nil {
@@ -88,7 +88,7 @@ func (b *bench) besieging(ctx context.Context) error {
 	hostile := 0
 	besieged := func() (times, error) {
 		stop := beset(ctx, server)
-		time.Sleep(time.Second / hostilePerSecond) // until the first has arrived
+		time.Sleep(time.Second / hostilePerSecond) // until the first hostile review has arrived
 		t, err := b.ask(ctx, server, body)
 		hostile += stop()
 		return t, err

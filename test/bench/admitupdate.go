@@ -20,8 +20,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// updating measures updates of Deployments through the API server, judged by our webhook and by one that always allows.
-// The API server always calls the same address, behind which the two take turns.
+// updating measures updates of Deployments through the API server. Our webhook and a webhook that always allows judge
+// them in turns. The API server always calls the same address, behind which the webhook is exchanged.
 func (b *bench) updating(ctx context.Context) (err error) {
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -82,12 +82,12 @@ func (s *switchboard) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	(*s.handler.Load()).ServeHTTP(w, req)
 }
 
-// update makes a new revision of one Deployment of the first namespace.
+// update gives one Deployment of the first namespace a new revision.
 func (s *stage) update(ctx context.Context, i int) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"bench/turn":"%d-%d"}}}}}`, time.Now().UnixNano(), i)
 	_, err := s.clients.AppsV1().Deployments(s.namespaceOf(0)).Patch(ctx, deploymentName(i%s.perNamespace), types.MergePatchType, []byte(body),
 		metav1.PatchOptions{FieldManager: "bench"})
-	if err != nil && !apierrors.IsConflict(err) { // two workers used the same object
+	if err != nil && !apierrors.IsConflict(err) { // a conflict means that two workers used the same object
 		return fmt.Errorf("update a Deployment: %w", err)
 	}
 	return nil

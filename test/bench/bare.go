@@ -19,8 +19,8 @@ import (
 // deploymentsResource is the patched and watched resource.
 var deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// loop is the baseline of a transition. It sends the same patches, prepared beforehand, through the same kind of
-// client, from as many goroutines as the manager has workers, and does nothing else.
+// loop is the baseline of a transition. It sends the same patches as the manager, which are prepared before. It uses
+// the same kind of client, and as many goroutines as the manager has workers. It does nothing else.
 type loop struct {
 	stage  *stage
 	policy *policy.Policy

@@ -151,7 +151,8 @@ func TestParallelStopsAtTheFirstError(t *testing.T) {
 	}
 }
 
-// The nights of the schedule must equal the instants set on the manager's clock.
+// TestNightsMatchSchedule checks that the nights of the schedule equal the instants that are set on the manager's
+// clock.
 func TestNightsMatchSchedule(t *testing.T) {
 	p, err := compilePolicy(nightly("nights"))
 	if err != nil {
@@ -201,7 +202,8 @@ func TestInTurnsAlternatesKinds(t *testing.T) {
 	}
 }
 
-// A round uses all sets equally often, and each set refuses the change for the same reasons.
+// TestDecisionsAmongMorePoliciesAreTheSame checks that a round uses all sets equally often, and that each set refuses
+// the change for the same reasons.
 func TestDecisionsAmongMorePoliciesAreTheSame(t *testing.T) {
 	b := &bench{sizes: quickSizes()}
 	req, sets, err := b.decisions()
@@ -251,7 +253,8 @@ func TestObserverWaitsForTheLast(t *testing.T) {
 	}
 }
 
-// These windows are not nights: one is open throughout the measurement, and one has a single transition.
+// TestWindowsOnMachineClock checks windows that are not nights. One is open throughout the measurement, and one has a
+// single transition.
 func TestWindowsOnMachineClock(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 7, 0, time.UTC)
 	for _, tc := range []struct {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// checking measures the processor time that it takes to check the costliest policies that were found.
+// checking measures the processor time for checking the most expensive policies that are known.
 func (b *bench) checking(ctx context.Context) error {
 	checks := map[string]func() error{"a Schedule": checkSchedule, "a Trigger": checkTrigger, "a MaintenanceWindow": checkWindow()}
 	worst := 0.0
@@ -42,8 +42,8 @@ func (b *bench) checking(ctx context.Context) error {
 	return nil
 }
 
-// costly returns as many windows with crons as a policy may have: short ones that neither end together nor are known to be
-// endless, in a zone whose clock changes by half an hour.
+// costly returns as many windows with crons as a policy may have. The windows are short. They do not end together, and
+// they are not known to be endless. The clock of their time zone changes by half an hour.
 func costly() (zone string, windows []v1alpha1.Window) {
 	kinds := []v1alpha1.Window{
 		{Cron: "* 1-23/2 1-7 1,7 3", Duration: "1h"}, {Cron: "0 2 1-30 * 1-5", Duration: "25h"}, {Cron: "59 2 */2 * 1", Duration: "24h"},
@@ -62,7 +62,7 @@ func checkSchedule() error {
 	return errs.ToAggregate()
 }
 
-// checkTrigger checks triggers each of which may take the place of all that are below it.
+// checkTrigger checks a Trigger in which each trigger may replace all triggers below it.
 func checkTrigger() error {
 	t := &v1alpha1.Trigger{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "costly"}}
 	zone, windows := costly()
@@ -79,7 +79,8 @@ func checkTrigger() error {
 	return errs.ToAggregate()
 }
 
-// checkWindow returns the check of a maintenance window beside ten others that are never open at the same time.
+// checkWindow returns a function that checks a maintenance window beside ten others. They are never open at the same
+// time.
 func checkWindow() func() error {
 	compile := func(name, minutes string) (*freeze.Rule, error) {
 		w := &v1alpha1.MaintenanceWindow{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}

@@ -57,8 +57,8 @@ func (b *bench) costPlans(ctx context.Context) error {
 	return nil
 }
 
-// costing counts the costs that a manager sets on the pods of one Deployment: at first, while nothing changes, and for
-// each replaced pod.
+// costing counts the deletion costs that a manager sets on the pods of one Deployment: at first, while nothing changes,
+// and for each replaced pod.
 func (b *bench) costing(ctx context.Context) (err error) {
 	s, err := b.start(ctx, local.Options{})
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *podFleet) steady(ctx context.Context, m *harness.Manager, before float6
 	return after - before, err
 }
 
-// costWrites returns the number of costs that a manager has set or removed.
+// costWrites returns the number of deletion costs that a manager has set or removed.
 func costWrites(m *harness.Manager) (float64, error) {
 	families, err := m.Registry.Gather()
 	if err != nil {
@@ -132,8 +132,8 @@ func costWrites(m *harness.Manager) (float64, error) {
 	return sum, nil
 }
 
-// settledWrites waits until the given number of writes was made, and no more follow for longer than a target waits
-// after a change.
+// settledWrites waits until at least the given number of writes was made and no more follow. It returns their number. A
+// target waits for a time after a change, and settledWrites waits longer than that.
 func settledWrites(ctx context.Context, m *harness.Manager, atLeast float64) (float64, error) {
 	const quiet, patience = 1500 * time.Millisecond, 5 * time.Minute
 	last, since, deadline := -1.0, time.Now(), time.Now().Add(patience)

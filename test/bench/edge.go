@@ -22,14 +22,14 @@ func (n night) edge(asleep bool) time.Time {
 	return n.dawn
 }
 
-// nightOf returns the transitions of a round's night. The schedule's zone is an hour ahead of UTC in winter, two in
-// summer.
+// nightOf returns the transitions of a round's night. The schedule's time zone is one hour ahead of UTC in winter, and
+// two hours in summer.
 func nightOf(round int) night {
 	day := firstDay.AddDate(0, 0, round)
 	return night{dusk: day.Add(19 * time.Hour), dawn: day.Add(31 * time.Hour)}
 }
 
-// edgeTimes are the costs of one transition in each of the three ways.
+// edgeTimes has the costs of one transition: by the manager, by the bare loop, and by the bare loop beside a watch.
 type edgeTimes struct {
 	manager, bare, watched timing
 	// requests is the number of requests that the API server counted for the manager's transition.
@@ -75,8 +75,8 @@ func (b *bench) edges(ctx context.Context) error {
 	return nil
 }
 
-// edgeRound runs three nights, so that each way puts the targets to sleep once and wakes them once. The order of the
-// ways rotates; all targets are awake before and after.
+// edgeRound runs three nights, so that each of the three ways puts the targets to sleep once and wakes them once. The
+// order of the ways rotates. All targets are awake before and after the round.
 func (b *bench) edgeRound(ctx context.Context, s *stage, l *loop, round int) (times [2]edgeTimes, err error) {
 	n := nightOf(round)
 	manager := func(i int) (err error) {
@@ -115,7 +115,7 @@ func (b *bench) edgeRound(ctx context.Context, s *stage, l *loop, round int) (ti
 	return times, nil
 }
 
-// profileName returns the prefix of a transition's profiles, or "" without profiles.
+// profileName returns the prefix of the profile files of a transition. It returns "" if no profiles are written.
 func (b *bench) profileName(way string, asleep bool, round int) string {
 	return named(b.opts.profile, fmt.Sprintf("edge-%s-%s-%d", way, stateName(asleep), round))
 }
@@ -152,8 +152,8 @@ func (b *bench) managerEdge(ctx context.Context, s *stage, n night, asleep bool,
 	return took, made.sum(), nil
 }
 
-// watchedEdge runs the bare loop beside one projected watch of all Deployments, as the manager has: the cost of the
-// loop if it knew its objects.
+// watchedEdge runs the bare loop beside one projected watch of all Deployments, such as the manager has. It returns the
+// cost that the loop would have if it had to know its objects.
 func (s *stage) watchedEdge(ctx context.Context, l *loop, at time.Time, profile string) (timing, error) {
 	m, err := watch.NewManager(s.env.Config)
 	if err != nil {

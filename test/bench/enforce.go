@@ -26,9 +26,9 @@ import (
 // frozenName is the Deployment in the namespace default that freezes protect from deletion.
 const frozenName = "web"
 
-// enforcing measures how soon a new freeze is enforced: by each of two replicas, called directly, and by the API
-// server, for the first freeze, when the webhook configuration must be created too. It also measures how soon a deleted
-// or edited configuration is restored.
+// enforcing measures how soon a new freeze is enforced. It measures this for two replicas that are called directly, and
+// for the API server with the first freeze, when the webhook configuration has to be created too. It also measures how
+// soon a deleted or edited configuration is restored.
 func (b *bench) enforcing(ctx context.Context) (err error) {
 	s, err := b.start(ctx, local.Options{}) // the webhooks would affect all other measurements
 	if err != nil {
@@ -86,14 +86,14 @@ func freezing(namespace, name string) *v1alpha1.ChangeFreeze {
 	return f
 }
 
-// refusedBy returns the part of the message in every refusal by the freeze.
+// refusedBy returns the text that every refusal by the freeze contains.
 func refusedBy(f *v1alpha1.ChangeFreeze) string {
 	return "ChangeFreeze/" + f.Namespace + "/" + f.Name + " denies Delete"
 }
 
-// frozenEverywhere creates freezes one after another. It returns the milliseconds from the answer of each creation to
-// the first refusal on the last replica, and the ratio to the time in which a bare watch sees the freeze, both from the
-// request.
+// frozenEverywhere creates freezes one after another. The result each has, for each freeze, the milliseconds from the
+// answer to the creation until the last replica refuses. The result ratios has the time from the request until the last
+// replica refuses, divided by the time until a bare watch sees the freeze.
 func (s *stage) frozenEverywhere(ctx context.Context, replicas []*replica) (each, ratios []float64, err error) {
 	// The webhook configuration exists as long as there is a freeze.
 	if err := s.env.Client.Create(ctx, freezing(harness.Namespace, "elsewhere")); err != nil {
@@ -129,7 +129,7 @@ func (s *stage) frozenEverywhere(ctx context.Context, replicas []*replica) (each
 	return each, ratios, s.thaw(ctx, freezing(harness.Namespace, "elsewhere"), func() error { return nil })
 }
 
-// createWhile creates a freeze while lookouts run, and returns the time of the answer.
+// createWhile creates a freeze while the lookouts run, and returns the time at which the creation was answered.
 func (s *stage) createWhile(ctx context.Context, f *v1alpha1.ChangeFreeze, lookouts ...func(context.Context) error) (time.Time, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, harness.Patience, fmt.Errorf("the freeze is not enforced after %s", harness.Patience))
 	defer cancel()
@@ -149,7 +149,8 @@ func (s *stage) createWhile(ctx context.Context, f *v1alpha1.ChangeFreeze, looko
 	return answered, err
 }
 
-// lastRefusal calls all replicas repeatedly, and returns the time at which the last of them first refused by a policy.
+// lastRefusal calls all replicas again and again. It returns the time at which the last replica refused first because
+// of a policy.
 func lastRefusal(ctx context.Context, replicas []*replica, by string) (time.Time, error) {
 	at := make([]time.Time, len(replicas))
 	err := parallel(ctx, len(replicas), len(replicas), func(ctx context.Context, i int) error {
@@ -181,7 +182,7 @@ func allAllow(ctx context.Context, replicas []*replica) error {
 	return nil
 }
 
-// watchFreezes starts the bare watch of metadata, the cheapest possible watch.
+// watchFreezes starts the bare watch. It watches only metadata, which is the cheapest possible watch.
 func (s *stage) watchFreezes(ctx context.Context) (watch.Interface, error) {
 	c, err := metadata.NewForConfig(s.env.Config)
 	if err != nil {
@@ -213,7 +214,7 @@ func sight(ctx context.Context, w watch.Interface, name string) (time.Time, erro
 	}
 }
 
-// thaw deletes a freeze and waits until it is gone and until returns nil.
+// thaw deletes a freeze. It waits until the freeze is gone and the function until returns nil.
 func (s *stage) thaw(ctx context.Context, f *v1alpha1.ChangeFreeze, until func() error) error {
 	if err := s.env.Client.Delete(ctx, f); err != nil {
 		return fmt.Errorf("delete the freeze %s: %w", f.Name, err)
@@ -226,8 +227,8 @@ func (s *stage) thaw(ctx context.Context, f *v1alpha1.ChangeFreeze, until func()
 	})
 }
 
-// firstFrozenTimes creates the only freeze, several times, and returns the milliseconds from each answer to the API
-// server's first refusal.
+// firstFrozenTimes creates, several times, a freeze while there is no other. It returns the milliseconds from each
+// answer to the API server's first refusal.
 func (s *stage) firstFrozenTimes(ctx context.Context) ([]float64, error) {
 	var each []float64
 	for i := range s.firstFrozen {

@@ -22,8 +22,9 @@ import (
 // globbedKind is the kind of the object that is decided about.
 var globbedKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 
-// globbing measures decisions among ten and among ten thousand policies that select namespaces and names by globs, of which five
-// concern the object: of a change at admission, and of a target in the engine.
+// globbing measures decisions among ten and among ten thousand policies that select namespaces and names by globs. Five
+// of the policies concern the object. It measures a decision about a change at admission, and a decision about a target
+// in the engine.
 func (b *bench) globbing(ctx context.Context) error {
 	ends := []int{decidedAmong[0], decidedAmong[len(decidedAmong)-1]}
 	var judge, act []func()
@@ -58,7 +59,7 @@ func (b *bench) globbing(ctx context.Context) error {
 	return nil
 }
 
-// globRound returns, for each decision, its nanoseconds in each slice. The order rotates.
+// globRound returns the nanoseconds of each decision in each slice. The order of the decisions rotates.
 func globRound(run []func()) [][]float64 {
 	const decisions = sliceDecisions / 10
 	took := make([][]float64, len(run))
@@ -75,8 +76,8 @@ func globRound(run []func()) [][]float64 {
 	return took
 }
 
-// globs returns the selection of the i-th policy. The first five select the object shop-blue/web-1, each other one selects others
-// by a prefix or suffix of namespaces, of names, or of both.
+// globs returns the selection of the i-th policy. The first five policies select the object shop-blue/web-1. Each other
+// policy selects other objects, by a prefix or suffix of namespaces, of names, or of both.
 func globs(i int) v1alpha1.ClusterTargetSelector {
 	var spec v1alpha1.ClusterTargetSelector
 	switch {
@@ -94,7 +95,7 @@ func globs(i int) v1alpha1.ClusterTargetSelector {
 	return spec
 }
 
-// globbedChange returns the decision about a change of the object among n freezes.
+// globbedChange returns a function that decides about a change of the object among n freezes.
 func (b *bench) globbedChange(n int) (func(), error) {
 	var rules []*freeze.Rule
 	for i := range n {
@@ -116,7 +117,7 @@ func (b *bench) globbedChange(n int) (func(), error) {
 	return func() { set.Decide(req) }, nil
 }
 
-// globbedTarget returns the decision about the object among n schedules.
+// globbedTarget returns a function that decides about the object among n schedules.
 func (b *bench) globbedTarget(n int) (func(), error) {
 	library, err := adapters.All()
 	if err != nil {

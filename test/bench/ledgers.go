@@ -19,8 +19,8 @@ const annotationsSize, objectSize = 256 << 10, 1 << 20
 // ledgerEntries is the maximum number of entries in a ledger. A ledger with more is not read at all.
 const ledgerEntries = 2048
 
-// filledLedgers measures reading and deciding objects whose ledger was filled by an attacker, against objects with an
-// ordinary annotation of the same size.
+// filledLedgers measures reading and deciding objects whose ledger was filled by an attacker. It compares them with
+// objects that have an ordinary annotation of the same size.
 func (b *bench) filledLedgers(ctx context.Context) error {
 	a, err := compileAdapter()
 	if err != nil {

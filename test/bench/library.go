@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// library counts the adapters of the library whose golden cases pass. It names the others.
+// library counts the adapters of the library whose golden cases pass. It names the adapters whose cases do not pass.
 func (b *bench) library(ctx context.Context) error {
 	root, err := harness.Root()
 	if err != nil {
@@ -37,7 +37,7 @@ func (b *bench) library(ctx context.Context) error {
 	return nil
 }
 
-// failuresOf returns the failures of the golden cases in a folder; none if all pass.
+// failuresOf returns the failures of the golden cases in a folder. It returns nothing if all cases pass.
 func failuresOf(dir string) []string {
 	results, err := cases.Run(dir, false)
 	if err != nil {

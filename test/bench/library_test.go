@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOnlyPassingAdaptersCount checks that an adapter with a golden case that does not pass, or without cases, is no kind of the library.
+// TestOnlyPassingAdaptersCount checks that an adapter without golden cases, or with a case that fails, is not counted.
 func TestOnlyPassingAdaptersCount(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../adapters/batch/CronJob")); err != nil {

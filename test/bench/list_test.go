@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The whole list is measured in its quick form, so that a figure that can no longer be measured is noticed.
+// TestEveryFigureIsMeasured measures the whole list in its quick form, so that a figure is noticed that can no longer
+// be measured.
 func TestEveryFigureIsMeasured(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), options{quick: true}, &out, t.Output()); err != nil {

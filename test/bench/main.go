@@ -25,35 +25,39 @@ import (
 
 // sizes are the sizes of all measurements.
 type sizes struct {
-	// targets is the number of Deployments under the schedule, perNamespace the number per namespace.
+	// targets is the number of Deployments under the schedule. perNamespace is the number of Deployments in each
+	// namespace.
 	targets, perNamespace int
 	// writers is the number of parallel writes, in the manager and in the bare loop.
 	writers    int
 	edgeRounds int
 	idle       time.Duration
-	// watched are the numbers of Deployments to watch, ascending. updates is the number of updates at the last of them.
+	// watched are the numbers of Deployments to watch, in ascending order. updates is the number of updates at the last of
+	// these numbers.
 	watched     []int
 	updates     int
 	watchRounds int
 	pureRounds  int
 	// decideRounds is the number of rounds of decisions among freeze policies.
 	decideRounds int
-	// reviews and updatesJudged are the numbers of judged reviews and updates per round of admission, for each kind.
+	// reviews and updatesJudged are the numbers of judged reviews and updates, per round and webhook. admitRounds is the
+	// number of rounds.
 	reviews, updatesJudged, admitRounds int
-	// reactObjects Deployments and reactSpaces namespaces are changed while others sleep.
+	// reactObjects is the number of Deployments, and reactSpaces is the number of namespaces, that are changed while
+	// others sleep.
 	reactObjects, reactSpaces int
 	// frozenTimes is the number of freezes for measuring enforcement. firstFrozen is the number of first freezes.
 	frozenTimes, firstFrozen int
-	// outageRounds is the number of outages of the API server, each of the duration outage, across a transition of
-	// outageTargets targets.
+	// outageRounds is the number of outages of the API server. Each outage lasts for outage, and a transition of
+	// outageTargets targets comes during it.
 	outageRounds, outageTargets int
 	outage                      time.Duration
 	// kept are the numbers of policies to keep in memory.
 	kept []int
-	// costed is the number of pods of one Deployment with deletion costs, podChanges the number of replaced pods, and
-	// keptPods the number of pods in memory.
+	// costed is the number of pods of the Deployment with deletion costs. podChanges is the number of replaced pods.
+	// keptPods is the number of pods in memory.
 	costed, podChanges, keptPods int
-	// plannedTargets Deployments are planned planRounds times.
+	// plannedTargets is the number of planned Deployments. planRounds is the number of plans.
 	plannedTargets, planRounds int
 	// usageTargets is the number of tuned targets in memory.
 	usageTargets int
@@ -166,14 +170,14 @@ func parseFlags() (options, error) {
 	return o, nil
 }
 
-// selected splits --only. Empty means every figure.
+// selected returns the figures in --only. An empty --only means every figure.
 func selected(only string) []string {
 	return strings.FieldsFunc(only, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func main() { os.Exit(command()) }
 
-// command returns the exit code.
+// command runs the command and returns its exit code.
 func command() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -224,7 +228,7 @@ func run(ctx context.Context, opts options, out, log io.Writer) (err error) {
 	return b.measureAll(ctx, wanted(parts(), selected(opts.only)))
 }
 
-// shortenBenchmarks makes Go's benchmarks run for a moment instead of a second.
+// shortenBenchmarks makes Go's benchmarks run only for a moment instead of a second.
 func shortenBenchmarks() error {
 	testing.Init()
 	if err := flag.Set("test.benchtime", "20ms"); err != nil {

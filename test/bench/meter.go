@@ -11,20 +11,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// meter records the answers on a client's connection. The manager and the bare loop are measured by the same meter at
-// the same point: when the head of an answer has arrived.
+// meter records the answers on a client's connection. The manager and the bare loop are measured by the same kind of
+// meter at the same point, which is the arrival of the head of an answer.
 type meter struct {
 	mu sync.Mutex
-	// last is the time of the latest answer, watches and leases aside.
+	// last is the time of the latest answer. Answers to watches and leases do not count.
 	last time.Time
-	// applied is the number of successful patches of Deployments, refused the number of failed ones.
+	// applied is the number of successful patches of Deployments. refused is the number of failed patches.
 	applied, refused int
 	lastApplied      time.Time
 	want             int
 	reached          chan struct{}
 }
 
-// on returns a copy of a configuration with the meter.
+// on returns a copy of a client configuration whose connections the meter records.
 func (m *meter) on(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return metered{m, next} })
@@ -67,7 +67,7 @@ func (m *meter) answered(req *http.Request, code int) {
 	}
 }
 
-// expect starts counting patches anew and returns a channel that is closed with the n-th.
+// expect starts to count patches from zero. It returns a channel that is closed at the n-th patch.
 func (m *meter) expect(n int) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -41,8 +41,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// Pods are created in these namespaces: changed by our webhook, changed by a webhook with a fixed answer, and
-// unchanged.
+// These are the namespaces in which pods are created. Our webhook changes the pods of the first namespace, a webhook
+// with a fixed answer changes the pods of the second, and nothing changes the pods of the third.
 const (
 	mutated, fixed, unmutated = "bench-mutated", "bench-fixed", "bench-unmutated"
 	mutatedPolicy             = "bench"
@@ -51,12 +51,14 @@ const (
 )
 
 // mutating measures the creation of pods through the API server in three namespaces: with our webhook, with a webhook
-// that gives the same answer for all pods, and without a webhook. The second shows the minimum cost of any webhook that
-// changes a pod. Pods are created in dry runs, with full admission but no storage. They are created one at a time, so
-// that none waits for another, and in turns, so that other load on the machine affects all equally. The figures are
-// differences of percentiles. Percentiles of differences between neighbours would contain the pauses of both.
+// that gives the same answer for all pods, and without a webhook. The second namespace shows the minimum cost of any
+// webhook that changes a pod. Pods are created in dry runs, with full admission but no storage. They are created one at
+// a time, so that no pod waits for another, and in turns, so that other load on the machine affects all namespaces
+// equally. The figures are differences of percentiles. Percentiles of differences between neighbours would contain the
+// pauses of both.
 func (b *bench) mutating(ctx context.Context) (err error) {
-	// As in the API server of the benchmark (test/cluster): such a small heap would otherwise be collected often.
+	// The API server of the benchmark has the same setting (test/cluster), because such a small heap would otherwise be
+	// collected often.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -96,7 +98,7 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 	return s.sayMutated(ctx)
 }
 
-// mutations measures the figures.
+// mutations measures the figures, with a function that creates a pod in a namespace.
 func (b *bench) mutations(create func(namespace string) func() error) error {
 	var own, floor, added, ratio []float64
 	for round := range b.admitRounds + 1 {
@@ -133,7 +135,7 @@ const fixedPatch = `[{"op":"replace","path":"/spec/containers/0/resources/reques
 	`{"op":"add","path":"/spec/containers/0/env","value":[{"name":"GOMAXPROCS","value":"1"},{"name":"GOMEMLIMIT","value":"120795930"}]},` +
 	`{"op":"add","path":"/metadata/annotations","value":{"flyball.dev/tuned-by":"Tortoise/bench-mutated/bench"}}]`
 
-// sameForAll is the cheapest webhook that changes pods: it reads only the UID of a review.
+// sameForAll is the cheapest webhook that changes pods. It reads only the UID of a review.
 func sameForAll(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -145,7 +147,8 @@ func sameForAll(w http.ResponseWriter, req *http.Request) {
 		gjson.GetBytes(body, "request.uid").Str, base64.StdEncoding.EncodeToString([]byte(fixedPatch)))
 }
 
-// sayMutated reports the API server's own measurement of our webhook: sending, waiting, and applying the patch.
+// sayMutated prints the time of our webhook as the API server measures it. This time includes sending the review,
+// waiting, and applying the patch.
 func (s *stage) sayMutated(ctx context.Context) error {
 	counted, err := s.metrics(ctx, "apiserver_admission_webhook_admission_duration_seconds")
 	if err != nil {
@@ -164,8 +167,8 @@ func (s *stage) sayMutated(ctx context.Context) error {
 	return nil
 }
 
-// oneByOne calls each function n times, one call at a time and in turns, and records each duration. So other load on
-// the machine affects all equally. The order rotates.
+// oneByOne calls each function n times and records each duration. It makes one call at a time and in turns, so that
+// other load on the machine affects all functions equally. The order of the functions rotates.
 func oneByOne(n int, do ...func() error) ([]times, error) {
 	of := make([]times, len(do))
 	collect()
@@ -183,8 +186,8 @@ func oneByOne(n int, do ...func() error) ([]times, error) {
 	return of, nil
 }
 
-// tune creates the namespaces, each with a ReplicaSet of a Deployment, and the recommendation for the first one. It
-// returns the ReplicaSets.
+// tune creates the namespaces, each with a ReplicaSet of a Deployment, and the recommendation for the first namespace.
+// It returns the UIDs of the ReplicaSets by namespace.
 func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 	sets := map[string]types.UID{}
 	for _, ns := range []string{mutated, fixed, unmutated} {
@@ -220,7 +223,7 @@ func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 	return sets, nil
 }
 
-// newPods returns the webhook with its watches.
+// newPods returns the webhook for new pods, with its watches.
 func (s *stage) newPods(ctx context.Context) (*create.Handler, error) {
 	w := world.New(world.Scope("flyball-system", nil))
 	kind, _ := kinds.Find("Tortoise")
@@ -240,7 +243,7 @@ func (s *stage) newPods(ctx context.Context) (*create.Handler, error) {
 	return &create.Handler{Wants: index, Note: func(create.Result) {}, Log: logr.Discard()}, nil
 }
 
-// replicaSets is the cluster of package members, with ReplicaSets only.
+// replicaSets implements the interface Cluster of package members, with ReplicaSets only.
 type replicaSets struct{}
 
 func (replicaSets) OwnerOf(workload.Ref) (*workload.Owner, bool) { return nil, false }

@@ -19,11 +19,12 @@ const edgeLimit = 2 * time.Minute
 // operator is the real manager in this process, on a clock that moves only on command, or on the machine's clock.
 type operator struct {
 	manager *harness.Manager
-	clock   *clocktesting.FakeClock // nil means the machine's clock
+	clock   *clocktesting.FakeClock // nil means the clock of the machine
 	meter   *meter
 }
 
-// operator starts a manager at an instant, and waits until it knows all targets and makes no more requests.
+// operator starts a manager whose clock stands at an instant. It waits until the manager knows all targets and makes no
+// more requests.
 func (s *stage) operator(ctx context.Context, at time.Time, asleep bool) (*operator, error) {
 	o := &operator{clock: clocktesting.NewFakeClock(at), meter: &meter{}}
 	writes := o.meter.expect(1)
@@ -90,7 +91,7 @@ func (o *operator) edge(ctx context.Context, at time.Time, n int) (time.Duration
 	return last.Sub(began), err
 }
 
-// gauge returns the value of the manager's metric with the given label. There must be only one.
+// gauge returns the value of the manager's metric with the given label. There must be exactly one series.
 func (o *operator) gauge(name, label, value string) (float64, error) {
 	m, err := o.series(name, label, value)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// outages measures the recovery after an API server outage across a transition. The manager uses the machine's clock,
-// because its retries do too.
+// outages measures the recovery of the manager if a transition comes during an outage of the API server. The manager
+// uses the machine's clock, because its retries do so too.
 func (b *bench) outages(ctx context.Context) (err error) {
 	own := *b
 	own.targets = b.outageTargets
@@ -37,7 +37,7 @@ func (b *bench) outages(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, o.stop()) }()
 	var took []float64
 	for i := range s.outageRounds {
-		// Early and in the middle: after a longer failure the retries are further apart.
+		// The transition comes early or in the middle of the outage. After a longer failure the retries are further apart.
 		lead := []time.Duration{announceLimit, s.outage / 2}[i/2%2]
 		ms, err := s.acrossOutage(ctx, o, c, i%2 == 0, lead)
 		if err != nil {
@@ -50,7 +50,7 @@ func (b *bench) outages(ctx context.Context) (err error) {
 	return nil
 }
 
-// edgeAt returns a window whose start, or whose end, is at an instant.
+// edgeAt returns a window that starts at an instant, or ends at it.
 func edgeAt(at time.Time, start bool) v1alpha1.Window {
 	text := at.UTC().Format(time.RFC3339)
 	if start {
@@ -62,8 +62,8 @@ func edgeAt(at time.Time, start bool) v1alpha1.Window {
 // announceLimit is the time limit for the manager to learn the next transition.
 const announceLimit = 4 * time.Second
 
-// acrossOutage lets a transition come while the API server is away. It returns the milliseconds from the API server's
-// return, when a bare reader gets its first answer, to the answer to the last patch.
+// acrossOutage lets a transition come while the API server does not run. It returns the milliseconds from the return of
+// the API server to the answer to the last patch. The API server has returned when a bare reader gets its first answer.
 func (s *stage) acrossOutage(ctx context.Context, o *operator, c *v1alpha1.ClusterSchedule, asleep bool, lead time.Duration) (float64,
 	error) {
 	if err := o.awaitTargets(ctx, c.Name, s.targets, stateName(!asleep)); err != nil {
@@ -117,8 +117,8 @@ func (s *stage) announce(ctx context.Context, c *v1alpha1.ClusterSchedule, w v1a
 	})
 }
 
-// comeBack starts the API server again, and returns the time of the first answer to a client that reads a Deployment
-// continuously.
+// comeBack starts the API server again. A client reads a Deployment continuously, and comeBack returns the time of its
+// first answer.
 func (s *stage) comeBack(ctx context.Context) (answered time.Time, err error) {
 	asked := make(chan error, 1)
 	go func() {

@@ -22,8 +22,8 @@ import (
 // planDays is the length of the plan.
 const planDays = 7
 
-// planning measures a plan of a week over many targets: its duration, and the heap at its end with all results still in
-// use.
+// planning measures a plan of a week over many targets: its duration, and the heap at its end, while all results are
+// still in use.
 func (b *bench) planning(ctx context.Context) error {
 	w, err := planWorld(b.plannedTargets)
 	if err != nil {
@@ -71,8 +71,8 @@ func watchHeap() (peak func() uint64) {
 	return func() uint64 { close(stop); return <-result }
 }
 
-// planWorld returns n Deployments, 50 per namespace, under two cluster schedules, of which one wakes some targets
-// earlier.
+// planWorld returns a world with n Deployments, 50 in each namespace, under two cluster schedules. One of the schedules
+// wakes some targets earlier.
 func planWorld(n int) (*planned.World, error) {
 	library, err := adapters.All()
 	if err != nil {

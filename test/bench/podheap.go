@@ -28,8 +28,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// keepingPods measures the memory per pod: in the manager's members, with the indexes of owners and nodes, and in a
-// typed informer. Both read the same stream of JSON from a server in this process, in turns.
+// keepingPods measures the memory per pod: in the manager's package members, with the indexes of owners and nodes, and
+// in a typed informer. Both read the same stream of JSON from a server in this process, in turns.
 func (b *bench) keepingPods(ctx context.Context) error {
 	server := httptest.NewServer(podServer{n: b.keptPods})
 	defer server.Close()
@@ -52,7 +52,7 @@ func (b *bench) keepingPods(ctx context.Context) error {
 	return nil
 }
 
-// podCluster has ReplicaSets that belong to Deployments.
+// podCluster implements members.Cluster. Its ReplicaSets belong to Deployments.
 type podCluster struct{}
 
 // OwnerOf implements members.Cluster.

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// profileCPU writes a CPU profile until stop is called. An empty name writes none.
+// profileCPU writes a CPU profile until stop is called. If the name is empty, it writes no profile.
 func profileCPU(name string) (stop func() error, err error) {
 	if name == "" {
 		return func() error { return nil }, nil
@@ -32,8 +32,8 @@ func profileCPU(name string) (stop func() error, err error) {
 // serverProfile is the duration of the API server's profile: about as long as a transition takes on an idle machine.
 const serverProfile = 3 * time.Second
 
-// profile writes CPU profiles of this program, until stop is called, and of the API server meanwhile. An empty name
-// writes none.
+// profile writes a CPU profile of this program, until stop is called, and a CPU profile of the API server in the same
+// time. If the name is empty, it writes no profile.
 func (s *stage) profile(ctx context.Context, name string) (stop func() error, err error) {
 	if name == "" {
 		return func() error { return nil }, nil

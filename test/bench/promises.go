@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
-// promise is the largest promised value of a figure, or the smallest.
+// promise is the bound of a figure: the largest allowed value or, if smallest is true, the smallest allowed value.
 type promise struct {
 	figure   string
 	bound    float64
@@ -48,7 +48,7 @@ var promises = slices.Concat([]promise{
 	{figure: "usage_checkpoint_bytes", bound: 65_536},
 }, ofTuning())
 
-// ofTuning returns the promises of the offline benchmark of tuning.
+// ofTuning returns the promises about the offline benchmark of tuning.
 func ofTuning() (all []promise) {
 	for _, f := range tortoise.Promises(synthetic) {
 		all = append(all, promise{figure: f.Name, bound: f.Most})

@@ -53,12 +53,12 @@ func (b *bench) pure(ctx context.Context) error {
 	return nil
 }
 
-// decision is one target under ten schedules that all select it, at an instant when they disagree.
+// decision is one target at an instant. Ten schedules select the target, and disagree at this instant.
 type decision struct {
 	policies []*policy.Policy
 	adapter  *adapter.Adapter
 	now      time.Time
-	// awake is the object before it is put to sleep, asleep the same object afterwards.
+	// awake is the object before it is put to sleep. asleep is the same object afterwards.
 	awake, asleep *workload.Object
 }
 

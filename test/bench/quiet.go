@@ -14,9 +14,10 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// quiet counts the requests of an idle manager: while all targets are decided again without effect, and while nothing
-// happens. The API server's metrics do not identify the client, and the API server also calls itself. So the requests
-// are counted in the audit log, on a separate cluster, because writing the log would slow down other measurements.
+// quiet counts the requests of an idle manager in two situations: while all targets are decided again without effect,
+// and while nothing happens. The metrics of the API server do not identify the client, and the API server also calls
+// itself. So the requests are counted in the audit log. This is done on a separate cluster, because writing the log
+// would slow down other measurements.
 func (b *bench) quiet(ctx context.Context) (err error) {
 	s, err := b.start(ctx, local.Options{Audit: true})
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *stage) idleFor(ctx context.Context, d time.Duration) (float64, error) {
 	return made.sum(), err
 }
 
-// audited counts the manager's requests in the audit log since an instant, watches and leases aside.
+// audited counts the manager's requests in the audit log since an instant. Watches and leases do not count.
 func (s *stage) audited(since time.Time) (tally, error) {
 	all, err := s.env.Cluster.Audit()
 	if err != nil {

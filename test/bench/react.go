@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// reactLabel names the program that must put a Deployment to sleep, if its namespace has the same label: the
-	// manager, the bare watcher or nobody.
+	// reactLabel is a label with the name of the program that has to put a Deployment to sleep: the manager, the bare
+	// watcher or nobody. It does so if the Deployment's namespace has the same label.
 	reactLabel = "bench.flyball.dev/react"
 	nobody     = "nobody"
 	// together is the number of Deployments in a relabelled namespace.
@@ -31,19 +31,20 @@ var reactors = [2]string{"manager", "bare"}
 // reactStep is a change of one or more Deployments while others sleep.
 type reactStep struct {
 	name string
-	// asleep is their expected state afterwards.
+	// asleep is the expected state of the Deployments afterwards.
 	asleep bool
 	// objects returns the affected Deployments as namespace/name.
 	objects func(way string, i int) []string
-	// do makes the change and returns with the API server's answer.
+	// do makes the change. It returns when the API server has answered.
 	do func(ctx context.Context, way string, i int) error
 }
 
-// reactTimes are the milliseconds from the answer to the last due change, by step and program.
+// reactTimes has the milliseconds from the answer to the last expected change, by step and program.
 type reactTimes map[string]*[len(reactors)][]float64
 
-// reacting measures how soon Deployments sleep that enter a schedule's selection, and how soon they wake that leave it,
-// while the manager keeps many others asleep. The baseline is a bare watcher that patches at once.
+// reacting measures how soon Deployments sleep after they enter a schedule's selection, and how soon they wake after
+// they leave it. Meanwhile the manager keeps many other Deployments asleep. The baseline is a bare watcher that patches
+// at once.
 func (b *bench) reacting(ctx context.Context) (err error) {
 	s, err := b.stage(ctx)
 	if err != nil {
@@ -123,8 +124,8 @@ func (s *stage) react(ctx context.Context) (reactTimes, error) {
 	return took, nil
 }
 
-// reaction runs one step and returns the milliseconds from the answer to the last due change. A change before the
-// answer counts as zero.
+// reaction runs one step. It returns the milliseconds from the answer to the last expected change. If this change comes
+// before the answer, it returns zero.
 func (o *observer) reaction(ctx context.Context, step reactStep, way string, i int) (float64, error) {
 	due := o.expect(step.asleep, step.objects(way, i)...)
 	if err := step.do(ctx, way, i); err != nil {
@@ -137,7 +138,7 @@ func (o *observer) reaction(ctx context.Context, step reactStep, way string, i i
 
 func reactSpace(way string) string { return "react-" + way }
 
-// relabelled returns the namespace to relabel, crowd the Deployments in it.
+// relabelled returns the namespace whose label changes. crowd returns the Deployments in it.
 func relabelled(way string) string { return "react-relabelled-" + way }
 
 func crowd(way string, _ int) []string {
@@ -180,7 +181,7 @@ func (s *stage) reactDeployment(ctx context.Context, namespace, way string, i in
 	return nil
 }
 
-// reactLabelled returns a merge patch of the label.
+// reactLabelled returns a merge patch that sets the label reactLabel.
 func reactLabelled(way string) []byte {
 	return []byte(`{"metadata":{"labels":{"` + reactLabel + `":"` + way + `"}}}`)
 }

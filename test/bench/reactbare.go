@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// reactOptions select the objects of the steps by the label, with any value.
+// reactOptions select the objects that have the label reactLabel, whatever its value.
 var reactOptions = metav1.ListOptions{LabelSelector: reactLabel}
 
 // follow calls a function for every object of a watch, until the context ends.
@@ -41,7 +41,7 @@ type observer struct {
 	due *due
 }
 
-// due is the expected state.
+// due is the state that an observer expects of some Deployments.
 type due struct {
 	asleep  bool
 	missing map[string]bool
@@ -78,7 +78,7 @@ func (o *observer) note(d *appsv1.Deployment) {
 	}
 }
 
-// expect sets the expected state of Deployments: asleep or awake. None may have it yet.
+// expect sets the expected state of Deployments: asleep or awake. No Deployment may be in this state already.
 func (o *observer) expect(asleep bool, objects ...string) *due {
 	d := &due{asleep: asleep, missing: map[string]bool{}, done: make(chan struct{})}
 	for _, key := range objects {
@@ -104,13 +104,13 @@ func (o *observer) await(ctx context.Context, d *due) (time.Time, error) {
 	}
 }
 
-// bareReactor is the baseline of the reactions: it watches, and patches at once when a patch is due.
+// bareReactor is the baseline for reactions. It watches Deployments and patches each at once when it has to change.
 type bareReactor struct {
 	client metadata.Interface
 	mu     sync.Mutex
 	// asleep reports, by namespace, whether the label asks for sleep.
 	asleep map[string]bool
-	// objects are the last seen objects, by namespace and name. was is the replicas of sleeping objects.
+	// objects are the last seen objects, by namespace and name. was has the original replicas of sleeping objects.
 	objects map[string]map[string]*appsv1.Deployment
 	was     map[string]int32
 }
@@ -151,8 +151,8 @@ func (r *bareReactor) deployment(ctx context.Context, d *appsv1.Deployment) {
 	r.react(ctx, d)
 }
 
-// react patches a Deployment in the wrong state: the replicas, and an annotation as large as the ledger, with the
-// resourceVersion as a precondition.
+// react patches a Deployment that is in the wrong state. It changes the replicas and an annotation that is as large as
+// the ledger, with the resourceVersion as a precondition.
 func (r *bareReactor) react(ctx context.Context, d *appsv1.Deployment) {
 	key, replicas, note := d.Namespace+"/"+d.Name, int32(0), `"replicas were set to 0 by the bare watcher"`
 	was, sleeps := r.was[key]
@@ -168,7 +168,7 @@ func (r *bareReactor) react(ctx context.Context, d *appsv1.Deployment) {
 	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"bench.flyball.dev/was":%s}},"spec":{"replicas":%d}}`,
 		d.ResourceVersion, note, replicas)
 	go func() {
-		// The observer notices a failed patch.
+		// If the patch fails, the observer notices it.
 		_, _ = r.client.Resource(deploymentsResource).Namespace(d.Namespace).Patch(ctx, d.Name, types.MergePatchType, []byte(body),
 			metav1.PatchOptions{FieldManager: "bench-bare"})
 	}()

@@ -53,8 +53,8 @@ func (s *stage) replicas(ctx context.Context) ([]*replica, error) {
 	return all, nil
 }
 
-// replica starts one manager that listens on two ports of this machine. Its changes are not judged, because it has an
-// account of its own.
+// replica starts one manager that listens on two ports of this machine. The webhook does not judge its changes, because
+// the manager has an account of its own.
 func (s *stage) replica(port, health, asked int) *replica {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &replica{

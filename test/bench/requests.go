@@ -68,8 +68,8 @@ func (e effort) since(before effort) effort {
 	return effort{e.server - before.server, e.own - before.own}
 }
 
-// requests returns the API server's own count of answered requests, without watches, leases, and the health and metrics
-// requests of this program and the cluster's supervisor.
+// requests returns the number of requests that the API server has answered, as the API server counts them. It leaves
+// out watches, leases, and the health and metrics requests of this program and of the cluster's supervisor.
 func (s *stage) requests(ctx context.Context) (tally, error) {
 	counted, err := s.metrics(ctx, "apiserver_request_total")
 	if err != nil {

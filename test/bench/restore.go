@@ -21,8 +21,8 @@ const ownConfiguration = "flyball"
 // failOpen is an edit that admits every change while the webhook does not answer.
 const failOpen = `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`
 
-// restoredTimes deletes and edits the webhook configurations in turn while there is a freeze, and returns the
-// milliseconds from each answer until the configuration is restored.
+// restoredTimes deletes and edits the webhook configurations in turn while a freeze exists. It returns the milliseconds
+// from each answer until the configuration is restored.
 func (s *stage) restoredTimes(ctx context.Context) ([]float64, error) {
 	freeze := freezing(harness.Namespace, "restored")
 	if err := s.env.Client.Create(ctx, freeze); err != nil {
@@ -56,7 +56,8 @@ func (s *stage) restoredTimes(ctx context.Context) ([]float64, error) {
 	return each, s.thaw(ctx, freeze, func() error { return nil })
 }
 
-// isClosed returns an error unless a configuration refuses changes while the webhook does not answer.
+// isClosed returns an error unless a configuration makes the API server refuse changes while the webhook does not
+// answer.
 func (s *stage) isClosed(ctx context.Context, name string) error {
 	live, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 	switch {

@@ -36,7 +36,7 @@ type stage struct {
 	scheduled bool
 }
 
-// stage returns the cluster that most figures share, and starts it at the first call.
+// stage returns the cluster that most figures share. The first call starts it.
 func (b *bench) stage(ctx context.Context) (*stage, error) {
 	if b.cluster != nil {
 		return b.cluster, nil
@@ -45,7 +45,7 @@ func (b *bench) stage(ctx context.Context) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.cluster = s // from here on the run stops it
+	b.cluster = s // from now on the end of the run stops it
 	return s, nil
 }
 
@@ -107,7 +107,7 @@ func compileAdapter() (*adapter.Adapter, error) {
 	return nil, fmt.Errorf("there is no adapter %s in the library", deployments)
 }
 
-// parallel runs do n times with some workers, and stops at the first error.
+// parallel calls do n times with the given number of workers. It stops at the first error.
 func parallel(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -142,7 +142,7 @@ func (s *stage) schedule(ctx context.Context) error {
 	return nil
 }
 
-// zone is the time zone of the schedules, with daylight saving time.
+// zone is the time zone of the schedules. It has daylight saving time.
 const zone = "Europe/Skopje"
 
 // nightly returns a ClusterSchedule of the Deployments in the labelled namespaces, asleep from 20:00 to 08:00.

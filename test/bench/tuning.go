@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/test/bench/tortoise"
 )
 
-// usageHeap measures what is kept of targets that are tuned: what was learnt, and what was found last.
+// usageHeap measures the memory for tuned targets: for the learnt usage, and for the last decision.
 func (b *bench) usageHeap(context.Context) error {
 	tuner, errs := policytortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto})
 	if len(errs) > 0 {
@@ -58,7 +58,7 @@ func heapInUse() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// fill shows a learner eleven days of samples that fill every bucket there is, and gives the last instant.
+// fill gives a learner eleven days of samples, which fill all of its buckets. It returns the last instant.
 func fill(m policy.Learner) time.Time {
 	r := rand.New(rand.NewPCG(1, 2))
 	at := time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
@@ -72,7 +72,7 @@ func fill(m policy.Learner) time.Time {
 	return at
 }
 
-// filled returns the workload of fill.
+// filled returns the observation of the workload that fill uses.
 func filled(at time.Time) policy.Seen {
 	low, top := int64(3), int64(20)
 	return policy.Seen{

@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// painting measures the first page of kubectl flyball ui over many targets: from the loaded world to the last byte of the week, and the
-// heap meanwhile.
+// painting measures the first page of kubectl flyball ui over many targets: the time from the loaded world to the last
+// byte of the page, and the heap in this time.
 func (b *bench) painting(ctx context.Context) error {
 	w, err := planWorld(b.plannedTargets)
 	if err != nil {

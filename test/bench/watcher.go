@@ -55,7 +55,8 @@ type watched interface {
 	len() int
 }
 
-// watcher watches all Deployments, writes the cost as a line of JSON, waits for updates and writes their cost.
+// watcher watches all Deployments and writes the cost as a line of JSON. Then it waits for updates and writes their
+// cost.
 func watcher(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(watcherCommand, flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "")
@@ -136,7 +137,7 @@ func (i intake) print(w watched, before int64, profile string) error {
 		return fmt.Errorf("read the resource usage: %w", err)
 	}
 	i.PeakRSS = usage.Maxrss
-	if runtime.GOOS != "darwin" { // there it is in bytes, elsewhere in kibibytes
+	if runtime.GOOS != "darwin" { // on darwin it is in bytes, elsewhere in kibibytes
 		i.PeakRSS *= 1024
 	}
 	return json.NewEncoder(os.Stdout).Encode(i)

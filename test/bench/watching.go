@@ -36,8 +36,8 @@ func (b *bench) watching(ctx context.Context) error {
 	return nil
 }
 
-// watchingAt compares both at one number of objects and returns the ratio of the heaps. With updates it also compares
-// the processor time.
+// watchingAt compares both kinds of watches at one number of objects, and returns the ratio of the heaps. With updates
+// it also compares the processor time.
 func (b *bench) watchingAt(ctx context.Context, s *stage, n, updates int) (float64, error) {
 	var heaps, cpus []float64
 	for round := range b.watchRounds {
@@ -70,8 +70,8 @@ func (b *bench) watchingAt(ctx context.Context, s *stage, n, updates int) (float
 // costs are the two reports of a process: for the objects, and for the updates.
 type costs struct{ first, second intake }
 
-// watchRound lets each process read all objects while the other is idle or not yet started. Then both see the same
-// updates.
+// watchRound lets each process read all objects. Meanwhile the other process is idle or not yet started. Then both
+// processes see the same updates.
 func (b *bench) watchRound(ctx context.Context, s *stage, n, updates int, kinds []string) (map[string]costs, error) {
 	of := map[string]costs{}
 	var children []*child
