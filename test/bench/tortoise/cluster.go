@@ -10,53 +10,56 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
 )
 
-// pod is one replica. Requests are in milli-CPU and MiB.
+// pod is one pod. Its CPU requests are in milli-CPU, and its memory request is in MiB.
 type pod struct {
 	born, readyAt     int
 	app, side, memory float64
-	// weight is its share of the load, 1 on average.
+	// weight is the pod's share of the load. It is 1 on average.
 	weight float64
-	// old pods are replaced by a roll-out that is under way.
+	// old is true if the present roll-out has yet to replace the pod.
 	old bool
 }
 
-// cluster runs one workload tick by tick.
+// cluster simulates one workload, tick by tick.
 type cluster struct {
 	*world
 	rand *rand.Rand
-	// set is what is set now; pods follow it.
+	// set is the present setting. Pods follow it with a delay.
 	set      setting
 	pods     []pod
 	replicas int
-	scaled   bool // by an autoscaler
+	scaled   bool // true if an autoscaler sets the replicas
 	scaler   autoscaler.Scaler
-	// recent are the last ticks, for metrics are late: the one of tick t is at t modulo the length.
+	// recent has the samples of the last ticks, because metrics are late. The sample of tick t is at index t modulo the
+	// length.
 	recent [4]sample
 	t      int
 	tally  tally
-	// kills are the OOM kills up to now, killed the largest memory of a pod among the last of them in MiB.
+	// kills is the number of OOM kills up to now. killed is the largest memory, in MiB, of a pod in the last tick with
+	// kills.
 	kills  int
 	killed float64
 }
 
-// sample is what can be seen of one tick, late by the lag of the metrics.
+// sample is what the metrics of one tick show. They can be read only after the lag of the metrics.
 type sample struct {
-	// app and side are the mean usage of the ready pods in milli-CPU, memory the largest usage in MiB; throttled is the share of the
-	// app's demand that was not served; kills are those since the beginning, killed the largest memory of a pod among the last of
-	// them in MiB.
+	// app and side are the mean CPU usage of the ready pods, in milli-CPU. memory is the largest memory usage of a pod, in
+	// MiB. throttled is the share of the app's demand that was not served. kills is the number of OOM kills since the
+	// beginning. killed is the largest memory, in MiB, of a pod in the last tick with kills.
 	app, side, memory, throttled, killed float64
 	ready, kills                         int
 }
 
-// tally is what is measured once the world has taught.
+// tally has the measured costs. They are measured only after the time for learning.
 type tally struct {
 	ViolationMinutes, CoreHours, GiBHours float64
 	Kills, Restarts, Changes              int
-	// CeilingLost is the largest share of the owner's capacity at the maximum that was out of reach. It counts from the first tick on.
+	// CeilingLost is the largest share of the owner's maximum capacity that could not be reached at some tick. Unlike the
+	// other fields, it counts from the first tick on.
 	CeilingLost float64
 }
 
-// cost returns the core hours, with memory priced in.
+// cost returns the core hours plus the price of the memory in core hours.
 func (t tally) cost() float64 { return t.CoreHours + GiBPrice*t.GiBHours }
 
 func newCluster(w *world, scaled bool, set setting) *cluster {
@@ -69,7 +72,7 @@ func newCluster(w *world, scaled bool, set setting) *cluster {
 	return c
 }
 
-// newPod starts a pod: every tenth waits for a node.
+// newPod starts a pod. Every tenth pod has to wait for a new node.
 func (c *cluster) newPod() pod {
 	p := pod{born: c.t, readyAt: c.t + c.ready, app: c.set.app, side: c.set.side, memory: c.set.memory,
 		weight: math.Exp(c.spread * c.rand.NormFloat64())}
@@ -81,7 +84,8 @@ func (c *cluster) newPod() pod {
 
 func (c *cluster) measured() bool { return c.t >= c.teach && !c.unknown[c.t] }
 
-// resize changes the requests of all pods in place; every twentieth is infeasible and stays as it is.
+// resize changes the requests of all pods in place. For every twentieth pod the resize is infeasible, and the pod stays
+// as it is.
 func (c *cluster) resize(app, side, memory float64) {
 	c.set.app, c.set.side, c.set.memory = app, side, memory
 	for i := range c.pods {
@@ -92,7 +96,7 @@ func (c *cluster) resize(app, side, memory float64) {
 	c.changed()
 }
 
-// rollOut changes the requests in the template, and so replaces every pod.
+// rollOut changes the requests in the pod template, and so replaces every pod.
 func (c *cluster) rollOut(app, side, memory float64) {
 	c.set.app, c.set.side, c.set.memory = app, side, memory
 	for i := range c.pods {
@@ -104,7 +108,7 @@ func (c *cluster) rollOut(app, side, memory float64) {
 	c.changed()
 }
 
-// bound sets the bounds and the target.
+// bound sets the bounds and the target utilisation of the autoscaler.
 func (c *cluster) bound(minimum, maximum, target int) {
 	if minimum != c.set.minimum || maximum != c.set.maximum || target != c.set.target {
 		c.set.minimum, c.set.maximum, c.set.target = minimum, maximum, target
@@ -118,7 +122,8 @@ func (c *cluster) changed() {
 	}
 }
 
-// step runs one tick: the autoscaler, pods that come and go, load, and what it costs.
+// step simulates one tick: it lets the autoscaler scale, starts and removes pods, serves the load, and adds up the
+// costs.
 func (c *cluster) step() {
 	if c.scaled {
 		c.scale()
@@ -131,7 +136,7 @@ func (c *cluster) step() {
 	c.t++
 }
 
-// scale lets the autoscaler sync. Its metrics are late, and it looks at the pods as they are.
+// scale lets the autoscaler sync. The autoscaler sees late metrics, but the present pods.
 func (c *cluster) scale() {
 	r := autoscaler.Reading{}
 	if s := c.look(); s != nil {
@@ -144,7 +149,7 @@ func (c *cluster) scale() {
 	}
 }
 
-// requested returns what pods request for the app on average.
+// requested returns the mean CPU request of the pods for the app.
 func (c *cluster) requested() float64 {
 	sum := 0.0
 	for i := range c.pods {
@@ -153,8 +158,8 @@ func (c *cluster) requested() float64 {
 	return sum / float64(len(c.pods))
 }
 
-// replace goes on with a roll-out as a Deployment does by default: up to a quarter more pods than are wanted, rounded up, and up
-// to a quarter fewer that are ready, rounded down.
+// replace continues a roll-out as a Deployment does by default. There may be a quarter more pods than wanted, rounded
+// up, and a quarter fewer ready pods than wanted, rounded down.
 func (c *cluster) replace() {
 	old, ready := 0, 0
 	for i := range c.pods {
@@ -186,8 +191,8 @@ func (c *cluster) replace() {
 	}
 }
 
-// place starts pods that are missing, and removes those that are too many: pods that are not ready first, then the youngest. Old ones are
-// the business of the roll-out.
+// place starts missing pods and removes surplus pods. It first removes pods that are not ready, then the youngest pods.
+// It leaves old pods to the roll-out.
 func (c *cluster) place() {
 	old := 0
 	for i := range c.pods {
@@ -210,7 +215,7 @@ func (c *cluster) place() {
 	c.pods = c.pods[:min(len(c.pods), most)]
 }
 
-// load serves the demand of the tick, and measures.
+// load serves the demand of the tick and measures the costs.
 func (c *cluster) load() {
 	demand, ready, weights, capacity, sides, cores, memory := c.demand[c.t], 0, 0.0, 0.0, 0.0, 0.0, 0.0
 	for i := range c.pods {
@@ -236,7 +241,8 @@ func (c *cluster) load() {
 	}
 }
 
-// serve lets each ready pod serve its part of the demand, kills those whose memory is too small, and returns what can be seen of that.
+// serve lets each ready pod serve its part of the demand, and kills the pods whose memory is too small. It returns the
+// sample of the tick.
 func (c *cluster) serve(perWeight float64, ready int) sample {
 	s := sample{ready: ready, kills: c.kills, killed: c.killed}
 	if ready == 0 {
@@ -276,7 +282,7 @@ func (c *cluster) serve(perWeight float64, ready int) sample {
 	return s
 }
 
-// look returns the newest sample that can be seen; nil where there are no metrics.
+// look returns the newest sample that the metrics show. It returns nil while there are no metrics.
 func (c *cluster) look() *sample {
 	if c.t <= c.lag || c.blind[c.t-1] {
 		return nil

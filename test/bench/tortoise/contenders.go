@@ -10,22 +10,22 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// tuner changes the setting of a cluster before a tick.
+// tuner changes the setting of a cluster before each tick.
 type tuner interface {
 	tune(c *cluster)
 }
 
-// contender sets the numbers of a workload.
+// contender is a way to set the numbers of a workload.
 type contender struct {
 	name string
-	// scaled says that an autoscaler runs.
+	// scaled is true if an autoscaler runs.
 	scaled bool
-	// begin returns the setting at first; nil: that of the owner.
+	// begin returns the setting at the beginning. If it is nil, this is the owner's setting.
 	begin func(*world) setting
 	make  func(*world) tuner
 }
 
-// names of the contenders that figures speak of. The grid of fixed settings is chosen by one name.
+// These are the names of the contenders in the figures. One name stands for the whole grid of fixed settings.
 const (
 	Fixed    = "fixed"
 	Baseline = "hpa-70"
@@ -34,7 +34,7 @@ const (
 	All      = "flyball-all"
 )
 
-// Judged are the contenders that figures speak of.
+// Judged are the contenders that the figures compare.
 var Judged = []string{Baseline, Fixed, Original, Flyball}
 
 // contenders are in the order of the table, without the fixed settings.
@@ -54,7 +54,7 @@ var contenders = []contender{
 	{name: "oracle", begin: func(w *world) setting { return w.fixed(500, 544, 70) }, make: func(*world) tuner { return oracle{} }},
 }
 
-// grid are the fixed settings: the owner's pods and two smaller ones, each with nine targets.
+// grid has the fixed settings: the owner's pod size and two smaller sizes, each with nine target utilisations.
 var grid = func() []contender {
 	var all []contender
 	for _, size := range [][2]float64{{1000, 1024}, {500, 544}, {250, 512}} {
@@ -68,8 +68,8 @@ var grid = func() []contender {
 	return all
 }()
 
-// fixed returns the setting of somebody who chooses other pods and another target: the sidecar is as large as it must be, and the maximum
-// reaches as far as the owner's.
+// fixed returns the setting with another pod size and another target utilisation. The sidecar is as large as it has to
+// be. The capacity at the maximum equals the capacity at the owner's maximum.
 func (w *world) fixed(app, memory float64, target int) setting {
 	s := w.owner
 	s.target = target
@@ -81,8 +81,8 @@ func (w *world) fixed(app, memory float64, target int) setting {
 	return s
 }
 
-// cron raises the minimum around the peak of the day, as it is known from the days that teach: in the hours with at least three quarters of
-// the demand of the hour that has the most.
+// cron raises the minimum around the daily peak. It learns the peak from the days for learning: these are the hours
+// with at least three quarters of the demand in the busiest hour.
 type cron struct {
 	busy [24]bool
 	peak int
@@ -117,7 +117,8 @@ func (k *cron) tune(c *cluster) {
 	c.bound(minimum, c.owner.maximum, c.owner.target)
 }
 
-// oracle knows the demand of the next 15 minutes, and has as many pods as that needs. Its pods are small.
+// oracle knows the demand of the next 15 minutes, and has exactly as many pods as this demand needs. Its pods are
+// small.
 type oracle struct{}
 
 func (oracle) tune(c *cluster) {
@@ -125,14 +126,15 @@ func (oracle) tune(c *cluster) {
 	c.replicas = min(max(int(math.Ceil(largest/threshold/c.set.app)), c.set.minimum), c.set.maximum)
 }
 
-// vpa has a VerticalPodAutoscaler for memory and for the CPU of the sidecar, beside an autoscaler for the CPU of the app: the two
-// must not share one. Pods are evicted where something is off by more than a tenth, at most every twelve hours, or after a kill.
+// vpa has a VerticalPodAutoscaler for memory and for the CPU of the sidecar. An autoscaler scales by the CPU of the
+// app, because the two must not use the same resource. Pods are evicted if a request is wrong by more than a tenth, but
+// at most every twelve hours, or after a kill.
 type vpa struct {
 	mercari.Recommender
 	last, kills int
 }
 
-// The least that the recommender says for one of two containers, in milli-CPU and MiB.
+// leastMilli and leastMebi are the smallest recommendations for one of two containers, in milli-CPU and MiB.
 const leastMilli, leastMebi = 12.5, 125
 
 func (v *vpa) tune(c *cluster) {
@@ -157,5 +159,5 @@ func (v *vpa) tune(c *cluster) {
 	}
 }
 
-// off says that a request should be changed: by more than a tenth.
+// off reports whether a request differs from the wanted request by more than a tenth.
 func off(wanted, is float64) bool { return math.Abs(wanted-is) > 0.1*is }

@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestCronKnowsThePeak from the days that teach: around 14:00 the minimum is enough for it, at night it is the owner's.
+// TestCronKnowsThePeak checks that cron learns the peak. Around 14:00 the minimum is enough for the peak, and at night
+// it is the owner's minimum.
 func TestCronKnowsThePeak(t *testing.T) {
 	w := newWorld("diurnal", 2, teachDays+1)
 	c, k := newCluster(w, true, w.owner), newCron(w)
@@ -30,7 +31,7 @@ func TestCronKnowsThePeak(t *testing.T) {
 	}
 }
 
-// TestTheOracleIsBelowTheFrontier: no fixed setting is as good as one that knows the future.
+// TestTheOracleIsBelowTheFrontier checks that no fixed setting is as good as the contender that knows the future.
 func TestTheOracleIsBelowTheFrontier(t *testing.T) {
 	results, err := Run(t.Context(), Options{Families: []string{"noon-spike", "retry-storm"}, Seeds: Seeds[1:2], Days: teachDays + 2,
 		Contenders: []string{Fixed, "oracle"}})
@@ -45,7 +46,8 @@ func TestTheOracleIsBelowTheFrontier(t *testing.T) {
 	}
 }
 
-// TestAdviceIsCarriedOut in the pods that run or by a roll-out. What is not asked for is as its owner has it.
+// TestAdviceIsCarriedOut checks that advice is carried out in running pods or by a roll-out. A number without advice
+// has the owner's value.
 func TestAdviceIsCarriedOut(t *testing.T) {
 	w := newWorld("diurnal", 2, 1)
 	requests := map[workload.Amount]int64{
@@ -73,7 +75,8 @@ func TestAdviceIsCarriedOut(t *testing.T) {
 	}
 }
 
-// TestAMindIsToldOfThePods: what they request, how many are ready, and how long they took to start.
+// TestAMindIsToldOfThePods checks that a learner sees what the pods request, how many are ready, and how long they took
+// to start.
 func TestAMindIsToldOfThePods(t *testing.T) {
 	w := newWorld("diurnal", 2, 1)
 	c := newCluster(w, false, w.owner)

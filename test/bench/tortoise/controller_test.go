@@ -27,34 +27,36 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// recorded is a series of demands of an app in milli-CPU, one a sync of the autoscaler.
+// recorded is a series of demands of an app, in milli-CPU. There is one demand for each sync of the autoscaler.
 type recorded struct {
 	name string
-	// syncs are what is there at each sync.
+	// syncs has the situation at each sync.
 	syncs []moment
 }
 
-// moment is what the autoscaler finds at one sync.
+// moment is the situation that the autoscaler finds at one sync.
 type moment struct {
-	// demand is what all ready pods use together; negative: there are no metrics.
+	// demand is the total usage of all ready pods. A negative value means that there are no metrics.
 	demand int64
-	// held is how many of the pods are not ready.
+	// held is the number of pods that are not ready.
 	held int
 }
 
 func during(n int, demand int64) []moment { return slices.Repeat([]moment{{demand: demand}}, n) }
 
-// The behaviour in the cluster is the default one, with a period of a second in place of 15 s, and a window in place of five minutes.
+// The autoscaler in the cluster has the default behaviour, except that realPeriod replaces a period of 15 s, and
+// realWindow replaces a window of five minutes.
 const (
 	realPeriod, realWindow = time.Second, 6 * time.Second
-	// unsure is how far the controller's clock may be from that of the test.
+	// unsure is the largest difference between the controller's clock and the test's clock.
 	unsure = 300 * time.Millisecond
 )
 
-// theirs is what is set in the cluster; a pod requests one core.
+// theirs is the setting of the autoscaler in the cluster. A pod requests one core.
 var theirs = autoscaler.Setting{Min: 3, Max: 20, Target: 70}
 
-// series have something for each rule of the emulator. Pods share the demand, so each answer changes what the next sync sees.
+// series covers each rule of the emulator. The pods share the demand, so each answer changes the situation at the next
+// sync.
 var series = []recorded{
 	{"up", slices.Concat(
 		during(2, 2100),  // 3 pods at the target
@@ -81,14 +83,14 @@ var series = []recorded{
 	)},
 }
 
-// looked is one sync of the controller: what it found, and when.
+// looked is one sync of the controller: its instant, and the situation that the controller found.
 type looked struct {
 	at       time.Duration
 	replicas int
 	reading  autoscaler.Reading
 }
 
-// stand is one workload with an autoscaler, and the series that it is put through.
+// stand is one workload with an autoscaler, and the series of demands that is played to it.
 type stand struct {
 	recorded
 	client client.Client
@@ -99,10 +101,12 @@ type stand struct {
 	fault error
 }
 
-// TestTheControllerDecidesTheSame puts the controller of Kubernetes through the series, and has the emulator decide about what that found
-// at each sync. Only these times differ from production: a period of the rules up is 1 s in place of 15 s, one sync as in the emulator, and
-// the window down is 6 s in place of 5 min. If a recommendation is as old as the window, to 0.3 s, the clocks decide, and the sync is left
-// out: at most two in a series. Ready pods without metrics are not emulated.
+// TestTheControllerDecidesTheSame plays each series to the controller of Kubernetes, and lets the emulator decide about
+// the situation that the controller found at each sync. Only two times differ from production. The period of the rules
+// for scaling up is 1 s in place of 15 s, which is one sync, as in the emulator. The window for scaling down is 6 s in
+// place of 5 min. If the age of a recommendation differs from the window by less than 0.3 s, the result depends on the
+// clocks, and the sync is left out. This may happen at most twice in a series. Ready pods without metrics are not
+// emulated.
 func TestTheControllerDecidesTheSame(t *testing.T) {
 	cluster := local.Start(t, local.Options{
 		Level: local.LevelWorkloads, Log: t.Output(), ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-sync-period=" +
@@ -160,7 +164,8 @@ spec:
     scaleUp: {stabilizationWindowSeconds: 0, selectPolicy: Max, policies: [{type: Percent, value: 100, periodSeconds: %[6]d}, {type: Pods, value: 4, periodSeconds: %[6]d}]}
 `
 
-// serveMetrics answers for the metrics API: at each look of the controller a workload uses what its series says.
+// serveMetrics serves the metrics API. Each time the controller reads it, a workload has the usage of the next moment
+// in its series.
 func serveMetrics(t *testing.T, env *harness.Env, stands map[string]*stand) {
 	began := time.Now()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -231,10 +236,10 @@ func newList() *podMetricsList {
 	return &podMetricsList{TypeMeta: metav1.TypeMeta{APIVersion: "metrics.k8s.io/v1beta1", Kind: "PodMetricsList"}, Items: []podMetrics{}}
 }
 
-// window is over which a measurement goes: what a pod used counts once it has been ready for as long.
+// window is the length of a measurement. The usage of a pod counts only if the pod has been ready for that long.
 const window = time.Second
 
-// look answers one look of the controller, once the pods are as the autoscaler has asked for.
+// look answers one read of the controller. Before, it waits until the pods are as the autoscaler has asked for.
 func (s *stand) look(ctx context.Context, began time.Time) (*podMetricsList, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +256,7 @@ func (s *stand) look(ctx context.Context, began time.Time) (*podMetricsList, err
 	used := now.demand / int64(ready)
 	found.reading.Usage = float64(used)
 	if s.looks = append(s.looks, found); n == len(s.syncs) {
-		close(s.done) // the answer to the last of the series is seen
+		close(s.done) // the controller has seen the answer to the last moment of the series
 	}
 	if now.demand < 0 {
 		return nil, errors.New("there are no metrics")
@@ -270,7 +275,8 @@ func inMilli(milli int64) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI)}
 }
 
-// settle waits until there are as many pods as there are to be, all but those held ready for longer than the window of a measurement.
+// settle waits until the wanted number of pods exists. All pods, except the pods held back, must have been ready for
+// longer than the window of a measurement.
 func (s *stand) settle(ctx context.Context, held int) (pods []corev1.Pod, err error) {
 	err = harness.Poll(ctx, harness.Patience, func() error {
 		var d appsv1.Deployment
@@ -294,7 +300,8 @@ func (s *stand) settle(ctx context.Context, held int) (pods []corev1.Pod, err er
 	return pods, err
 }
 
-// as has a pod be ready, or not; it is an error until it has been that for longer than the window.
+// as makes a pod ready or not ready. It returns an error until the pod has been in this state for longer than the
+// window of a measurement.
 func (s *stand) as(ctx context.Context, p *corev1.Pod, ready bool) error {
 	want := corev1.ConditionFalse
 	if ready {
@@ -319,8 +326,9 @@ func (s *stand) as(ctx context.Context, p *corev1.Pod, ready bool) error {
 	return fmt.Errorf("the pod %s is not ready %s for long enough", p.Name, want)
 }
 
-// compare has the emulator decide about what the controller found at each sync, and compares the replicas that followed. Where a
-// recommendation is about as old as the window, the clocks decide: such a sync is left out.
+// compare lets the emulator decide about the situation that the controller found at each sync, and compares the
+// resulting replicas. If a recommendation is about as old as the window, the result depends on the clocks, and the sync
+// is left out.
 func (s *stand) compare(t *testing.T) {
 	if s.fault != nil {
 		t.Error(s.fault)

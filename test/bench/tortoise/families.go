@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// days are simulated of a family; the first week of them teaches.
+// days is the number of simulated days of a family. teachDays is the number of days at the beginning for learning,
+// which are not measured.
 const days, teachDays = 28, 7
 
-// Families are the kinds of load that are made from a seed, in the order of the table.
+// Families are the kinds of load that are generated from a seed, in the order of the table.
 var Families = []string{
 	"diurnal", "weekly", "noon-spike", "flash-crowd", "release-step", "growth", "outage-herd", "holiday", "bursty", "blackout", "sidecar",
 	"memory-ramp",
 	"drifting-period", "daily-crowd", "first-crowd", "month-end", "retired", "growth-tenth", "moved-users", "retry-storm",
 }
 
-// events change the demand of a world, or the world.
+// events maps a family to a function that changes the demand of a world, or the world.
 var events = map[string]func(*world, *rand.Rand){
 	"diurnal":         func(*world, *rand.Rand) {},
 	"weekly":          func(*world, *rand.Rand) {},
@@ -41,18 +42,18 @@ var events = map[string]func(*world, *rand.Rand){
 	"retry-storm":     retryStorm,
 }
 
-// hour is in ticks.
+// hour is an hour in ticks.
 const hour = 60 * ticksPerMin
 
-// shape are the parameters of a load that a seed chooses.
+// shape has the parameters of a load, which a seed chooses.
 type shape struct {
 	peak, trough, weekend, sigma float64
-	// period is the length of a day in hours; moved is the tick from which on days are six hours late, where it is not 0.
+	// period is the length of a day in hours. If moved is not 0, the days are six hours later from the tick moved on.
 	period float64
 	moved  int
 }
 
-// newWorld makes the world of a family and a seed. length is in days; a short one is for tests.
+// newWorld generates the world of a family and a seed. The length is in days. Tests use a short length.
 func newWorld(family string, seed uint64, length int) *world {
 	r := rand.New(rand.NewPCG(seed, hash(family)))
 	pick := func(values ...float64) float64 { return values[r.IntN(len(values))] }
@@ -84,12 +85,13 @@ func newWorld(family string, seed uint64, length int) *world {
 	return w
 }
 
-// ownSetting is what owners set where nothing else is said.
+// ownSetting returns the owner's setting in a world that has no special one.
 func ownSetting() setting {
 	return setting{app: 1000, side: 100, memory: 1024, minimum: 3, maximum: 100, target: 70}
 }
 
-// bind has the maximum of the owner bind: by the seed it is too small for the largest demand of all, just enough for it, or far away.
+// bind sets the owner's maximum by the seed. It is too small for the largest demand, just enough for it, or much
+// larger.
 func (w *world) bind() {
 	enough := slices.Max(w.demand) / threshold / w.owner.app
 	switch w.seed % 3 {
@@ -101,7 +103,7 @@ func (w *world) bind() {
 	w.owner.maximum = min(max(int(math.Ceil(enough)), w.owner.minimum+1), w.owner.maximum)
 }
 
-// level is the demand without noise: a day that peaks at 14:00, and weekends.
+// level returns the demand at a tick, without noise. The demand peaks at 14:00, and is different at weekends.
 func (s shape) level(t int) float64 {
 	if s.moved > 0 && t >= s.moved {
 		t -= 6 * hour
@@ -122,14 +124,15 @@ func (w *world) scale(from, to int, by float64) {
 	}
 }
 
-// grow has demand begin at a share of the usual one, and multiplies it each day.
+// grow makes the demand begin at a share of the usual demand, and multiplies it each day.
 func (w *world) grow(from, daily float64) {
 	for t := range w.demand {
 		w.demand[t] *= from * math.Pow(daily, float64(t)/float64(ticksPerDay))
 	}
 }
 
-// surge multiplies the demand by up to a factor: it rises over some ticks, stays for some, and falls over some.
+// surge multiplies the demand by up to a factor. The multiplier rises over some ticks, stays for some ticks, and falls
+// over some ticks.
 func (w *world) surge(from, rise, stay, fall int, factor float64) {
 	for i := range rise + stay + fall {
 		share := 1.0
@@ -156,7 +159,7 @@ func flashCrowd(w *world, r *rand.Rand) {
 	}
 }
 
-// dailyCrowd comes each day, at about the same time.
+// dailyCrowd adds a crowd that comes each day at about the same time.
 func dailyCrowd(w *world, r *rand.Rand) {
 	usual := (8 + r.IntN(12)) * hour
 	for day := range len(w.demand) / ticksPerDay {
@@ -164,13 +167,14 @@ func dailyCrowd(w *world, r *rand.Rand) {
 	}
 }
 
-// firstCrowd comes once, on a working day at the time of the peak, with three times of it.
+// firstCrowd adds a crowd that comes only once, on a working day at the time of the peak. The demand is then three
+// times as large.
 func firstCrowd(w *world, r *rand.Rand) {
 	day := 7*(1+r.IntN(3)) + 1 + r.IntN(4)
 	w.surge(day*ticksPerDay+14*hour, 2*ticksPerMin, hour+r.IntN(hour), 30*ticksPerMin, 3)
 }
 
-// monthEnd is a batch of some hours, which nobody has seen in the four weeks before.
+// monthEnd adds a batch of some hours that has not come in the earlier weeks.
 func monthEnd(w *world, r *rand.Rand) {
 	w.surge((12+r.IntN(12))*ticksPerDay+r.IntN(4)*hour, 5*ticksPerMin, (6+r.IntN(4))*hour, 5*ticksPerMin, 4)
 }
@@ -183,7 +187,8 @@ func outageHerd(w *world, r *rand.Rand) {
 	}
 }
 
-// retryStorm is an outage of which the retries come back at once, several times the usual demand, and fade.
+// retryStorm adds outages. After an outage all retries come at once, with several times the usual demand, and then
+// become fewer.
 func retryStorm(w *world, r *rand.Rand) {
 	for t := r.IntN(5 * ticksPerDay); t < len(w.demand); t += 4*ticksPerDay + r.IntN(5*ticksPerDay) {
 		down := (10 + r.IntN(50)) * ticksPerMin
@@ -202,7 +207,7 @@ func bursty(w *world, r *rand.Rand) {
 	}
 }
 
-// blackout takes the metrics away for 20 minutes a day, at all times of the day.
+// blackout removes the metrics for 20 minutes a day, each day at another time.
 func blackout(w *world, r *rand.Rand) {
 	for day := range len(w.demand) / ticksPerDay {
 		from := day*ticksPerDay + (1+r.IntN(22))*hour

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Figure is a number of the benchmark, and the most that is promised of it.
+// Figure is a number of the benchmark, with its largest promised value.
 type Figure struct {
 	Name  string
 	Value float64
@@ -14,10 +14,10 @@ type Figure struct {
 	Most  float64
 }
 
-// Holds reports whether the promise does.
+// Holds reports whether the value keeps the promise.
 func (f Figure) Holds() bool { return f.Value <= f.Most }
 
-// Promises returns all figures without their values. kind is synthetic or real.
+// Promises returns all figures, without their values. The parameter kind is synthetic or real.
 func Promises(kind string) []Figure {
 	return []Figure{
 		{"tortoise_" + kind + "_violations_at_equal_cost", 0, "ratio", 0.8},
@@ -31,7 +31,7 @@ func Promises(kind string) []Figure {
 	}
 }
 
-// Figures returns the figures of the results, without those for which a contender did not run.
+// Figures returns the figures of the results. It leaves out the figures for which a contender did not run.
 func Figures(kind string, results []Result) []Figure {
 	all := runs(results)
 	if len(all) == 0 || !all[0].has(Flyball) {
@@ -66,13 +66,13 @@ func Figures(kind string, results []Result) []Figure {
 	return slices.DeleteFunc(figures, func(f Figure) bool { return math.IsNaN(f.Value) })
 }
 
-// run is one world, with what each contender did.
+// run is one world with the outcome of each contender.
 type run struct {
 	apart bool
 	by    map[string]Result
 }
 
-// runs sorts results by world and seed, in their order.
+// runs groups results by world and seed, in the order of the results.
 func runs(results []Result) []run {
 	type key struct {
 		world string
@@ -94,7 +94,7 @@ func runs(results []Result) []run {
 
 func (r Result) outcome() outcome { return outcome{r.cost(), r.ViolationMinutes} }
 
-// sum adds up what a contender did.
+// sum adds up the outcomes of a contender.
 func sum(all []run, who string) outcome {
 	var total outcome
 	for _, r := range all {
@@ -103,7 +103,7 @@ func sum(all []run, who string) outcome {
 	return total
 }
 
-// frontierOf returns the frontier of the sums of fixed settings.
+// frontierOf returns the frontier of the fixed settings, from their sums over all runs.
 func frontierOf(all []run) frontier {
 	var settings []outcome
 	for _, g := range grid {
@@ -116,7 +116,7 @@ func frontierOf(all []run) frontier {
 
 func (r run) has(who string) bool { _, ran := r.by[who]; return ran }
 
-// medians returns the medians of the distances of single runs to their own frontiers.
+// medians returns the medians of a contender's distances. A distance is that of a single run to the run's own frontier.
 func medians(all []run, who string) distance {
 	var vs, cs []float64
 	for i, r := range all {
@@ -132,10 +132,10 @@ func median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// tolerated is how many violation minutes a run may have whatever the baseline has.
+// tolerated is the number of violation minutes that a run may always have, even if the baseline has fewer.
 const tolerated = 30
 
-// worse names the runs with more than 1.2 times the violations of the baseline.
+// worse returns the names of the runs with more than 1.2 times the violations of the baseline.
 func worse(all []run) []string {
 	var names []string
 	for _, r := range all {

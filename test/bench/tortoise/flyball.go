@@ -12,13 +12,14 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// learner is a Tortoise as the manager has it: it sees one sample a minute, decides once a minute, and its advice is carried out.
+// learner is a Tortoise as in the manager. It sees one sample a minute and decides once a minute, and its advice is
+// carried out.
 type learner struct {
 	policy.Learner
 	seen policy.Seen
-	// throttling says that samples tell what limits kept from being served, as those of Prometheus do.
+	// throttling is true if samples show how much demand limits kept from being served, as samples from Prometheus do.
 	throttling bool
-	// kills were told of.
+	// kills is the number of OOM kills that the learner has seen.
 	kills int
 }
 
@@ -27,7 +28,8 @@ const (
 	mebi       = 1 << 20
 )
 
-// newLearner makes what a policy with some rules learns and decides with. With modes other than Auto nothing would be carried out.
+// newLearner returns the learner of a policy with the given rules. It sets the mode to Auto, because in other modes
+// nothing would be carried out.
 func newLearner(w *world, rules v1alpha1.TortoiseRules, throttling bool) *learner {
 	rules.Mode = v1alpha1.TortoiseAuto
 	tuner, errs := policytortoise.NewTuner(rules)
@@ -79,7 +81,7 @@ func (m *learner) tune(c *cluster) {
 	}
 }
 
-// look sees what there is besides usage.
+// look updates the observation of the cluster, except the usage.
 func (m *learner) look(c *cluster) {
 	s := &m.seen
 	s.Now, s.Replicas, s.Ready, s.Started, s.Stuck = c.at(c.t), c.replicas, 0, nil, c.t > 0 && c.blind[c.t-1]
@@ -104,7 +106,7 @@ func (m *learner) look(c *cluster) {
 	s.Largest[app], s.Largest[proxy] = requests(largest.app, largest.memory), requests(largest.side, 0)
 }
 
-// carryOut does what is advised. What is not asked for is as the owner has it.
+// carryOut carries out advice. A number without advice gets the owner's value.
 func carryOut(c *cluster, a *workload.Advice) {
 	amount := func(container string, of workload.Resource, own float64) float64 {
 		if n, asked := a.Amounts[workload.Amount{Kind: workload.AmountRequest, Component: container, Resource: of}]; asked {

@@ -55,7 +55,7 @@ func TestDistanceToTheFrontier(t *testing.T) {
 	}
 }
 
-// TestNoSettingIsBelowItsFrontier: whichever settings there are.
+// TestNoSettingIsBelowItsFrontier checks for random settings that none of them is below their frontier.
 func TestNoSettingIsBelowItsFrontier(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Table writes a line for each world and contender: means of a run over the seeds. The best fixed setting is the cheapest one with no more
-// violations than Flyball, or the one with the fewest.
+// Table writes a line for each world and contender. The numbers are means of the runs with all seeds. The best fixed
+// setting is the cheapest setting with no more violations than Flyball or, if there is none, the setting with the
+// fewest violations.
 func Table(w io.Writer, results []Result) error {
 	p := printer{w: w}
 	p.line("%-30s %-17s %9s %9s %10s %10s %8s %8s %8s %9s %8s", "load", "contender", "cores", "GiB", "violations", "worst run", "kills",
@@ -40,7 +41,7 @@ func (r run) name() string {
 	return ""
 }
 
-// printer keeps the first error of what it writes to.
+// printer writes texts and keeps the first error.
 type printer struct {
 	w   io.Writer
 	err error
@@ -52,7 +53,7 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// world writes the lines of some runs.
+// world writes the lines for the runs of one world.
 func (p *printer) world(name string, all []run) {
 	f := frontierOf(all)
 	for _, c := range contenders {
@@ -88,8 +89,8 @@ func (p *printer) contender(world, who, title string, f frontier, all []run) {
 		t.ViolationMinutes/n, worst, float64(t.Kills)/n, float64(t.Restarts)/n, float64(t.Changes)/days, far[0], far[1])
 }
 
-// bestFixed returns the name of the cheapest fixed setting with no more violations than Flyball, or else of the one with the fewest; empty:
-// none ran.
+// bestFixed returns the name of the cheapest fixed setting with no more violations than Flyball. If there is none, it
+// returns the name of the fixed setting with the fewest violations. It returns "" if no fixed setting ran.
 func bestFixed(all []run) string {
 	ours, best, name := sum(all, Flyball), outcome{}, ""
 	for _, g := range grid {
@@ -105,7 +106,7 @@ func bestFixed(all []run) string {
 	return name
 }
 
-// frontier writes the fixed settings that no other one beats, over all runs.
+// frontier writes the fixed settings that no other fixed setting beats, over all runs.
 func (p *printer) frontier(all []run) {
 	f := frontierOf(all)
 	for _, g := range grid {

@@ -11,33 +11,33 @@ import (
 	"sync"
 )
 
-// Seeds are those of the families that the promises are for.
+// Seeds are the seeds of the families for which the promises are made.
 var Seeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 // Options choose a part of the benchmark.
 type Options struct {
-	// Families and Contenders are names; empty: all.
+	// Families and Contenders are the names to run. If empty, all are run.
 	Families, Contenders []string
 	Seeds                []uint64
-	// Traces is a directory with series of real load, which take the place of families and seeds.
+	// Traces is a directory with series of real load. They are used in place of families and seeds.
 	Traces string
-	// Days are simulated at most; zero: four weeks of a family, and all of a series.
+	// Days is the largest number of simulated days. Zero means four weeks of a family, and the whole of a series.
 	Days int
-	// Done is called after each world that all contenders have been through; nil: nothing is.
+	// Done is called for each world after all contenders have run in it. It may be nil.
 	Done func(world string, seed uint64)
 }
 
-// Result is what one contender did with one world.
+// Result is the outcome of one contender in one world.
 type Result struct {
 	World, Contender string
 	Seed             uint64
-	// Days are those that were judged. Apart says that the world is in no sum.
+	// Days is the number of measured days. Apart is true if the world does not count in sums.
 	Days  float64
 	Apart bool
 	tally
 }
 
-// Run puts the contenders through the worlds, on all processors.
+// Run runs the contenders in the worlds, on all processors.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	known := []string{Fixed}
 	for _, c := range contenders {
@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	return results, ctx.Err()
 }
 
-// among returns an error for a name that is not known.
+// among returns an error if one of the names is not known.
 func among(what string, names, known []string) error {
 	for _, name := range names {
 		if !slices.Contains(known, name) {
@@ -92,7 +92,7 @@ func among(what string, names, known []string) error {
 	return nil
 }
 
-// group returns the name by which a contender is chosen.
+// group returns the name by which a contender is chosen. All fixed settings have the same name.
 func (c contender) group() string {
 	if slices.ContainsFunc(grid, func(g contender) bool { return g.name == c.name }) {
 		return Fixed
@@ -100,7 +100,7 @@ func (c contender) group() string {
 	return c.name
 }
 
-// planned is a world before its turn.
+// planned is a world that has not run yet.
 type planned struct {
 	ticks int
 	make  func() *world
@@ -136,7 +136,7 @@ func longestFirst(worlds []planned) []int {
 	return order
 }
 
-// simulate runs one contender.
+// simulate runs one contender in a world.
 func simulate(w *world, who contender) Result {
 	set := w.owner
 	if who.begin != nil {

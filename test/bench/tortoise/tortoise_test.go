@@ -23,7 +23,8 @@ func mean(w *world, from, to int) float64 {
 	return sum / float64(to-from)
 }
 
-// TestLoadsAreAsNamed compares two spans of a family: the demand of the second is at least, or at most, so many times that of the first.
+// TestLoadsAreAsNamed compares the demand in two spans of a family. The demand in the second span must be at least, or
+// at most, a multiple of the demand in the first span.
 func TestLoadsAreAsNamed(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(events)), slices.Sorted(slices.Values(Families))); diff != "" {
 		t.Fatalf("families differ: %s", diff)
@@ -64,7 +65,8 @@ func TestLoadsAreAsNamed(t *testing.T) {
 	}
 }
 
-// TestMaximaBind for a third of the seeds each: too small for the largest demand, just enough, or far away.
+// TestMaximaBind checks that the owner's maximum is too small for the largest demand, just enough, or much larger, each
+// for a third of the seeds.
 func TestMaximaBind(t *testing.T) {
 	for _, family := range Families {
 		for _, seed := range Seeds[:3] {
@@ -83,7 +85,7 @@ func TestMaximaBind(t *testing.T) {
 	}
 }
 
-// TestSeriesAreSteps that hold for ten minutes, or for the usual distance of two rows.
+// TestSeriesAreSteps checks that a value of a series holds for ten minutes, or for the usual distance of two rows.
 func TestSeriesAreSteps(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"minutes": "minute,cores\n100,1\n101,3\n102,3\n130,1\n131,2\n",
@@ -144,7 +146,7 @@ func TestBadSeriesAreRefused(t *testing.T) {
 	}
 }
 
-// TestRunsAreDeterministic, and every contender and family runs.
+// TestRunsAreDeterministic checks that two runs are equal, and that every contender and every family runs.
 func TestRunsAreDeterministic(t *testing.T) {
 	o := Options{Seeds: Seeds[:1], Families: []string{"diurnal", "blackout"}, Days: 8}
 	first, err := Run(t.Context(), o)
@@ -181,7 +183,8 @@ func TestRunsAreDeterministic(t *testing.T) {
 	}
 }
 
-// TestCosts: three pods of a core and a tenth for a day without load, and for one with too much.
+// TestCosts checks the costs of three pods, with a request of 1.1 cores each, for a day without load and for a day with
+// too much load.
 func TestCosts(t *testing.T) {
 	for _, tc := range []struct{ demand, minutes float64 }{{1, 0}, {0.86 * 3 * 1000, 24 * 60}} {
 		w := newWorld("diurnal", 1, teachDays+1)
@@ -200,7 +203,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestRollOutsKeepMostPods: of eight pods at least six are ready, at most ten are there, and in the end all are new.
+// TestRollOutsKeepMostPods checks a roll-out of eight pods. At least six are ready, at most ten exist, and in the end
+// all are new.
 func TestRollOutsKeepMostPods(t *testing.T) {
 	w := newWorld("diurnal", 2, 1)
 	c := newCluster(w, false, setting{app: 1000, side: 100, memory: 1024, minimum: 8, maximum: 8, target: 70})
@@ -225,7 +229,8 @@ func TestRollOutsKeepMostPods(t *testing.T) {
 	}
 }
 
-// figuresOf returns figures by name, of runs in which fixed settings cost from 100 core hours with 80 minutes to 180 without any.
+// figuresOf returns the figures by name for made-up runs. The fixed settings in these runs go from 100 core hours with
+// 80 minutes of violations to 180 core hours without violations.
 func figuresOf(edit func(family string, r *Result)) map[string]float64 {
 	var all []Result
 	for _, f := range Families {
@@ -311,7 +316,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestAKillTellsOfThePod: what a pod was killed at is its own memory, and not what is rolled out meanwhile.
+// TestAKillTellsOfThePod checks that a kill shows the memory of the killed pod itself, and not the memory that is being
+// rolled out.
 func TestAKillTellsOfThePod(t *testing.T) {
 	w := newWorld("weekly", 1, 2)
 	small := w.owner

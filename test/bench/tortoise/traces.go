@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// traceMean is the mean demand that a series is scaled to, in milli-CPU. held is for how many minutes a value holds at least: what is
-// missing for longer is unknown.
+// traceMean is the mean demand to which a series is scaled, in milli-CPU. held is the number of minutes for which a
+// value holds at least. After a longer gap the demand is unknown.
 const traceMean, held = 10_000.0, 10
 
-// trace is recorded load: the demand in any unit at minutes since 1970, in order.
+// trace is a recorded load. Each row has the demand, in any unit, at a minute since 1970. The rows are in order.
 type trace []row
 
 type row struct {
@@ -61,7 +61,8 @@ func readTrace(name string) (s trace, err error) {
 	return parseTrace(plain)
 }
 
-// parseTrace reads CSV with the columns minute and cores, in any order. Of two rows of a minute the later one counts.
+// parseTrace reads CSV with the columns minute and cores, in any order. If two rows have the same minute, the later row
+// counts.
 func parseTrace(in io.Reader) (s trace, err error) {
 	rows, err := csv.NewReader(in).ReadAll()
 	if err != nil {
@@ -85,8 +86,8 @@ func parseTrace(in io.Reader) (s trace, err error) {
 	return slices.CompactFunc(s, func(a, b row) bool { return a.minute == b.minute }), nil
 }
 
-// world makes a world of a series: steps that hold until the next row, for ten minutes or for the usual distance of two rows. The
-// first week teaches, or the first third where that is less.
+// world makes a world from a series. Each value holds until the next row, but at most for ten minutes or for the usual
+// distance of two rows. The first week is for learning, or the first third if that is shorter.
 func (s trace) world(name string, length int) *world {
 	n := len(s)
 	gaps := make([]int, 0, n)
