@@ -1,5 +1,5 @@
-// Command cmd runs the offline benchmark of tuning. It prints a table, the figures and which gates hold, and ends with an error
-// where one does not.
+// Command cmd runs the offline benchmark of tuning. It prints a table, the figures, and which gates hold. It ends with
+// an error if a gate does not hold.
 package main
 
 import (
@@ -61,7 +61,7 @@ func list(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// numbers reads numbers and ranges, such as 1-3,7.
+// numbers parses a list of numbers and ranges, such as 1-3,7.
 func numbers(text string) ([]uint64, error) {
 	var all []uint64
 	for _, part := range strings.Split(text, ",") {
@@ -87,7 +87,7 @@ func numbers(text string) ([]uint64, error) {
 	return all, nil
 }
 
-// write writes table, figures and gates.
+// write writes the table, the figures and the gates.
 func write(out io.Writer, kind string, results []tortoise.Result) error {
 	if err := tortoise.Table(out, results); err != nil {
 		return err

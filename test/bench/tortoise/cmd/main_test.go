@@ -23,7 +23,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestAPart runs two contenders through a day: only figures for which both ran are printed, and gates that fail are an error.
+// TestAPart runs two contenders through a day. Only figures that need no other contender are printed, and a gate that
+// fails is an error.
 func TestAPart(t *testing.T) {
 	var out bytes.Buffer
 	err := run(&out, io.Discard, strings.Fields("--seeds 1 --families weekly --contenders flyball,hpa-70 --days 9"))
