@@ -136,7 +136,7 @@ var _ = Describe("A browser", func() {
 				window.fetch = (...a) => { fetches++; return real(...a); };`).Do(ctx)
 			return err
 		}))
-		asks := func() int { // the page learns of two other versions
+		asks := func() int { // the number of times that the page has learnt of a new version
 			return eval[int](v, `["one", "two"].forEach((data) => streams[0].dispatchEvent(new MessageEvent("version", {data}))); fetches`)
 		}
 		v.open("/policies")

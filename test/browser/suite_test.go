@@ -1,4 +1,4 @@
-// Package browser tries kubectl flyball ui with a real browser, on a real API server with the real manager.
+// Package browser tests kubectl flyball ui with a real browser, on a real API server with the real manager.
 package browser
 
 import (
@@ -49,7 +49,8 @@ var _ = BeforeSuite(func() {
 
 var _ = BeforeEach(func() { clock.SetTime(noon) })
 
-// people are alice, who may change everything, and bob, who has the rights of the cluster role view in the namespaces that bind it.
+// people gives rights to two users. alice may change everything. bob has the rights of the cluster role view, in the
+// namespaces that bind the role.
 const people = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -87,13 +88,13 @@ metadata: {namespace: NS, name: sale}
 spec: {target: {}, startTime: "2026-03-02T10:00:00Z", endTime: "2026-03-04T12:00:00Z", message: {reason: "<img src=x onerror='window.pwned=1'>"}}
 `
 
-// apply applies YAML with the name of a namespace in it.
+// apply applies YAML. The name of the namespace ns is inserted in it.
 func apply(text, ns string) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, []byte(strings.ReplaceAll(text, "NS", ns)))).To(Succeed())
 }
 
-// serve starts kubectl flyball ui as a user. code gets the exit code.
+// serve starts kubectl flyball ui as a user. The channel code receives the exit code.
 func serve(user string, args ...string) (address string, errOut *bytes.Buffer, code chan int) {
 	read, write := io.Pipe()
 	serving, stop := context.WithCancel(ctx)
@@ -116,7 +117,8 @@ type visitor struct {
 	address string
 }
 
-// visit opens the printed address in a new browser, and waits for the week. At the end of the spec, no page may have complained.
+// visit opens the printed address in a new browser, and waits for the page of the week. At the end of the spec it
+// checks that no page has complained.
 func visit(user string, args ...string) *visitor {
 	GinkgoHelper()
 	address, _, _ := serve(user, args...)
@@ -133,7 +135,7 @@ func visit(user string, args ...string) *visitor {
 	return v
 }
 
-// do runs actions.
+// do runs actions in the browser.
 func (v *visitor) do(actions ...chromedp.Action) {
 	GinkgoHelper()
 	Expect(v.Run(actions...)).To(Succeed())
@@ -158,13 +160,13 @@ func (v *visitor) text() (text string) {
 	return text
 }
 
-// seen returns the text of the content while pages may change.
+// seen returns the text of the content. Unlike text, it may be called repeatedly while the page changes.
 func (v *visitor) seen(g Gomega) (text string) {
 	g.Expect(v.Run(chromedp.Evaluate(`document.querySelector("main")?.innerText ?? ""`, &text))).To(Succeed())
 	return text
 }
 
-// eval returns the value of an expression of JavaScript.
+// eval returns the value of a JavaScript expression on the page.
 func eval[T any](v *visitor, expression string) (value T) {
 	GinkgoHelper()
 	v.do(chromedp.Evaluate(expression, &value))
