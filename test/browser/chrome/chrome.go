@@ -1,5 +1,5 @@
-// Package chrome runs a headless Chromium, and records each complaint of a page: errors of scripts, and violations of its content
-// security policy.
+// Package chrome runs a headless Chromium. It records the complaints of a page: errors of scripts, and violations of
+// the page's content security policy.
 package chrome
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Find returns the path of a Chromium, which is installed if that is possible. root is the repository's root.
+// Find returns the path of a Chromium. It installs Chromium if it is missing and can be installed. The parameter root
+// is the repository's root.
 func Find(ctx context.Context, root string) (string, error) {
 	out, err := exec.CommandContext(ctx, filepath.Join(root, "test", "browser", "chromium")).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
@@ -26,16 +27,17 @@ func Find(ctx context.Context, root string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// Tab is a tab of a browser of its own.
+// Tab is a tab in a browser that has no other tab.
 type Tab struct {
-	// Context is that of chromedp.
+	// Context is the context for actions of package chromedp.
 	Context context.Context
 
 	mu         sync.Mutex
 	complaints []string
 }
 
-// Open starts a browser with an empty profile and returns its tab. The browser ends with end. Messages of the protocol go to logf.
+// Open starts a browser with an empty profile and returns its tab. The function end ends the browser. The function logf
+// gets messages of the protocol.
 func Open(ctx context.Context, program string, logf func(string, ...any)) (tab *Tab, end func(), err error) {
 	flags := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox,
 		chromedp.WindowSize(1440, 900), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en-GB"))
