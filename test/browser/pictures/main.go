@@ -1,4 +1,5 @@
-// Command pictures makes the pictures of the pages for the documents, from the manifests of the demo. It runs in the repository's root.
+// Command pictures makes the pictures of the pages for the documents, from the manifests of the demo. It has to run in
+// the repository's root.
 package main
 
 import (
@@ -24,7 +25,7 @@ type picture struct {
 	width, height int64
 }
 
-// pictures are of the demo's week, seen on its Wednesday, in its freeze.
+// pictures are pages of the demo's week, as they look on Wednesday, in the demo's freeze.
 var pictures = []picture{
 	{"week", "/", 1440, 1000}, {"week-narrow", "/", 390, 1200},
 	{"target", "/target/Deployment.apps/shop/web", 1440, 900}, {"freezes", "/freezes?may=rollout&object=deployment/web&in=shop", 1440, 1050},
