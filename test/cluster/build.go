@@ -107,8 +107,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "flyball"), nil
 }
 
-// buildDirs returns the directory for a set of versions, Go release and recipe, and the parent directory of binaries
-// with directories of their own.
+// buildDirs returns two directories. together is for a set of versions, a Go release and a recipe. apart is the parent
+// directory of binaries that have directories of their own.
 func buildDirs(ctx context.Context) (together, apart string, err error) {
 	cache, err := CacheDir()
 	if err != nil {

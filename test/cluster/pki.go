@@ -54,7 +54,7 @@ func newAuthority(dir, name string) (*authority, error) {
 func (a *authority) certFile() string { return filepath.Join(a.dir, a.name+".crt") }
 func (a *authority) keyFile() string  { return filepath.Join(a.dir, a.name+".key") }
 
-// client issues a client certificate: the user is CN, its groups are O.
+// client issues a client certificate. Its CN is the user, and its O are the user's groups.
 func (a *authority) client(file, user string, groups ...string) (*pair, error) {
 	template := certificate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -108,7 +108,7 @@ func (a *authority) issue(file string, template *x509.Certificate, key *ecdsa.Pr
 }
 
 func certificate(subject pkix.Name) *x509.Certificate {
-	// From a day ago until a year from now: the clock of a test machine may be changed.
+	// The certificate is valid from a day ago until a year from now, because the clock of a test machine may be changed.
 	return &x509.Certificate{
 		Subject:               subject,
 		NotBefore:             time.Now().AddDate(0, 0, -1),

@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// The ports are below the range for outgoing connections of the kernel (32768 and up on Linux). So the free port of a
-// stopped API server cannot be taken by an outgoing connection, nor can a client that reconnects to it end up connected
-// to itself.
+// The ports are below the kernel's range for outgoing connections (32768 and up on Linux). So no outgoing connection
+// can take the port of a stopped API server. Also, a client that reconnects to this port cannot become connected to
+// itself.
 const (
 	firstPort = 20000
 	lastPort  = 29999

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The constants name the build cache, but the go.mod files determine the build.
+// TestVersionsMatchBuildModules compares the constants with the go.mod files. The constants name the build cache, but
+// the go.mod files determine the build.
 func TestVersionsMatchBuildModules(t *testing.T) {
 	for _, test := range []struct{ module, requirement string }{
 		{"kubernetes", "k8s.io/kubernetes " + KubernetesVersion},
