@@ -35,7 +35,7 @@ var refusal = []string{
 	"Next allowed: 2037-05-15T12:00:00+02:00 (" + zone + ")",
 }
 
-// reading is how long output stays unchanged on a terminal, so that it can be read.
+// reading is the time for which output stays unchanged on a terminal, so that a person can read it.
 const reading = 2 * time.Second
 
 // beat is one command of the act, as typed after kubectl.
@@ -46,7 +46,7 @@ type beat struct {
 	command string
 	// refused means that the freeze must refuse the command. Otherwise it must succeed.
 	refused bool
-	// image is the Deployment's image afterwards. Empty means that the command does not concern it.
+	// image is the Deployment's image afterwards. It is empty if the command does not change the Deployment.
 	image string
 }
 

@@ -98,7 +98,7 @@ func interruptedDemo(t *testing.T, env *harness.Env) {
 	}
 }
 
-// nothingLeft checks that nothing is left that would disturb a manager, or call one that is gone.
+// nothingLeft checks that no object is left that would disturb a manager, or that calls a manager which no longer runs.
 func nothingLeft(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, list := range []client.ObjectList{

@@ -11,8 +11,8 @@ import (
 // mark returns the symbol of an hour in a state.
 func mark(s state) string { return [...]string{"█", "▒", "·", " ", "▓", " "}[s] }
 
-// chart returns one row per target and one column per one, two or four hours, whichever fits the width. If only one
-// half of a column is awake, the column is half a block, so two hours lose no detail.
+// chart returns one row for each target. A column stands for one, two or four hours, whichever fits the width. If only
+// one half of a column is awake, the column shows half a block, so no detail is lost with two hours.
 func chart(s *screen, tracks []track, begin time.Time, width int) []string {
 	perColumn := 4
 	for _, n := range []int{2, 1} {

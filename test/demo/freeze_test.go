@@ -38,7 +38,7 @@ func ofKind(t *testing.T, file, kind string, into any) {
 	t.Fatalf("%s has no %s", file, kind)
 }
 
-// The act repeats in Go what the files define in YAML.
+// TestActAgreesWithItsFiles checks that the act in Go repeats what the files define in YAML.
 func TestActAgreesWithItsFiles(t *testing.T) {
 	begin := monday(t)
 	at := func(hour int) time.Time { return begin.Add(time.Duration(hour) * time.Hour) }

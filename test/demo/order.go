@@ -44,7 +44,7 @@ spec:
       containers: [{name: main, image: "example.com/app:1"}]
 `
 
-// order wakes a database and an app by a schedule with an order, and looks which of them was first.
+// order lets a schedule with an order wake a database and an app, and checks which of them wakes first.
 func (d *demo) order(ctx context.Context) error {
 	d.screen.printf("\n%s\n\n", d.screen.in(bold, "Waking in order"))
 	apply := d.place.command(ctx, "apply", "-f", "-")

@@ -20,15 +20,16 @@ import (
 type state int
 
 const (
-	// awake: as its owner has it.
+	// awake means that the object is as its owner has set it.
 	awake state = iota
-	// reduced: less than its owner has it, but more than nothing.
+	// reduced means that the object has less than its owner has set, but more than nothing.
 	reduced
-	// asleep: no consumption, or held while its own target sleeps.
+	// asleep means that the object consumes nothing, or is held while its own target sleeps.
 	asleep
-	// off: its owner has it at nothing.
+	// off means that its owner has set the object to consume nothing.
 	off
-	// frozen and open are states of a freeze: changes are denied, or not.
+	// frozen and open are the states of a freeze. Frozen means that changes are denied. Open means that they are not
+	// denied.
 	frozen
 	open
 )
@@ -47,7 +48,8 @@ type change struct {
 // track has the observations of one target.
 type track struct {
 	target
-	// original is the object before any policy, including changes allowed since. own is its level then.
+	// original is the object before any policy, with the changes that were allowed since. own is the level of the
+	// original.
 	original *unstructured.Unstructured
 	own      level
 	latest   *unstructured.Unstructured

@@ -12,7 +12,7 @@ import (
 // screen is the output of the demo.
 type screen struct {
 	out *os.File
-	// live means that lines can be redrawn, and colour that they can be coloured.
+	// live is true if lines can be redrawn. colour is true if they can be coloured.
 	live, colour bool
 }
 

@@ -77,7 +77,7 @@ func (w *week) edges() []int {
 	return out
 }
 
-// level is the setting of an object: in words, and as a size, where 0 means no consumption.
+// level is the setting of an object: in words, and as a size. A size of 0 means no consumption.
 type level struct {
 	text string
 	size int64

@@ -56,8 +56,8 @@ spec:
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: %[6]d}}}]
 `
 
-// load returns the app's demand over all pods at an instant, in milli-CPU: half a core at three at night and four in
-// the afternoon, and less at weekends.
+// load returns the app's demand over all pods at an instant, in milli-CPU. It is half a core at three at night and four
+// cores in the afternoon, and less at weekends.
 func load(at time.Time) float64 {
 	hour := float64(at.Hour()) + float64(at.Minute())/60
 	need := 2250 - 1750*math.Cos(2*math.Pi*(hour-3)/24)

@@ -26,7 +26,7 @@ const (
 // tunedDay is a day of the simulated week.
 type tunedDay struct {
 	begin time.Time
-	// setting has the values at its end. lowest and highest are the range of the minimum.
+	// setting has the values at the end of the day. lowest and highest are the range of the minimum.
 	setting         setting
 	lowest, highest int32
 	// owner and tuned are the core hours requested with the owner's values, and with the tuned values.

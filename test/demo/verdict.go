@@ -23,8 +23,8 @@ var errNotKept = errors.New("a target did not do what it should")
 // transitions of a target is eight hours.
 const tolerance = 5 * time.Hour
 
-// kept compares the observed changes with the due hours. It returns the delay of each by the machine's clock, and the
-// errors.
+// kept compares the observed changes with the hours at which changes are due. It returns the delay of each change by
+// the machine's clock, and the errors.
 func kept(t *track, begin time.Time, rate float64) (late []time.Duration, wrong []string) {
 	due := []int{}
 	if t.week != nil {
@@ -94,12 +94,12 @@ func writesCounted(registry prometheus.Gatherer) (int, error) {
 
 // requests are the manager's requests to the API server since an instant.
 type requests struct {
-	// targets are writes to targets, with counts by resource/name in of. own are writes to Flyball's own objects,
-	// mostly statuses.
+	// targets is the number of writes to targets, and of counts them by resource/name. own is the number of writes to
+	// Flyball's own objects, mostly to their statuses.
 	targets, own, events int
 	of                   map[string]int
-	// reviews are checks of rights, reads are gets and lists, and webhook are writes that maintain the webhook
-	// configurations.
+	// reviews is the number of checks of rights. reads is the number of gets and lists. webhook is the number of writes
+	// that maintain the webhook configurations.
 	reviews, reads, webhook int
 }
 
