@@ -36,8 +36,8 @@ func (c *Clock) Run(rate float64) {
 	c.RunTo(time.Time{}, rate)
 }
 
-// RunTo is Run until an instant, at which the clock stops exactly, even on a slow machine. The zero instant never
-// comes.
+// RunTo lets time pass as Run does, until an instant at which the clock stops. It stops exactly at this instant, even
+// on a slow machine. The zero instant means that the clock does not stop.
 func (c *Clock) RunTo(halt time.Time, rate float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
