@@ -19,8 +19,9 @@ import (
 	"flyball.dev/flyball/deploy/hooks"
 )
 
-// adopt uninstalls the release without its hooks while a target sleeps, so that the adapters stay in deletion, and
-// installs it again. Helm ends only after the adapters of the chart are back, and an upgrade may change them as before.
+// adopt uninstalls the release without its hooks while a target sleeps. So the adapters stay, marked for deletion. Then
+// it installs the release again. Helm must end only after the adapters of the chart are back, and an upgrade must be
+// able to change them as before.
 func (s *stage) adopt() {
 	s.replicas(0)
 	s.stop()

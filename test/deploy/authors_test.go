@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// authors creates a schedule as a user with the cluster's role edit in a namespace, which the chart extends, and as a
-// user with no right except to write schedules there.
+// authors creates a schedule as two users. One user has the cluster's role edit in a namespace, which the chart
+// extends. The other user has only the right to write schedules there.
 func (s *stage) authors() {
 	const ns = "shop"
 	s.must(here.client.Create(s.ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "planner"},

@@ -55,10 +55,10 @@ func TestCertManager(t *testing.T) {
 			if args, _, _ := unstructured.NestedStringSlice(container, "args"); !slices.Contains(args, "--webhook-cert-dir=/certificates") {
 				t.Errorf("arguments %v", args)
 			}
-			// Helm owns the Secret of Flyball's own certificates, and cert-manager this one, so that the chart can be
-			// switched from one to the other.
+			// Helm owns the Secret of Flyball's own certificates, and cert-manager owns a different Secret. So a user can switch
+			// the chart from one to the other.
 			find(t, render(t), "Secret", "flyball-webhook-cert")
-			// The Secret is cert-manager's, and the manager has no right on it.
+			// The Secret belongs to cert-manager, and the manager has no right on it.
 			for _, rule := range rules(t, find(t, all, "Role", "flyball")) {
 				if slices.Contains(rule.Resources, "secrets") {
 					t.Errorf("the manager may %v the Secrets %v", rule.Verbs, rule.ResourceNames)

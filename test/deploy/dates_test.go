@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNoDateCanBePast checks that the dates in documents and samples, which readers copy, are far in the future. 2037
-// has the required days of the week.
+// TestNoDateCanBePast checks that the dates in documents and samples are far in the future, because readers copy them.
+// The year 2037 has the required days of the week.
 func TestNoDateCanBePast(t *testing.T) {
 	date := regexp.MustCompile(`\b(20\d\d)-\d\d-\d\d`)
 	seen := 0

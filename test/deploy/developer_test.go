@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 )
 
-// developer runs kubectl flyball as the user with the cluster's role edit in one namespace, whose rights on Flyball's objects come from the
-// chart alone.
+// developer runs kubectl flyball as a user with the cluster's role edit in one namespace. The user's rights on
+// Flyball's objects come only from the chart.
 func (s *stage) developer() {
 	flyball := func(args ...string) (out, errOut string, code int) {
 		var o, e bytes.Buffer
@@ -20,7 +20,7 @@ func (s *stage) developer() {
 			Now: s.clock.Now})
 		return o.String(), e.String(), code
 	}
-	// Nobody gave ed a right on Adapters, Calendars and Cluster policies but the chart's role for all.
+	// The right of ed on Adapters, Calendars and Cluster policies comes only from the chart's role for all users.
 	eventually(s.T, func() error {
 		out, errOut, _ := flyball("status", "-n", "shop")
 		if !strings.Contains(out, "Schedule/shop/nights") || errOut != "" {

@@ -22,8 +22,8 @@ import (
 	"flyball.dev/flyball/engine/admit/evaluate"
 )
 
-// TestEvaluate checks that the chart has no part of the evaluate API unless enabled, and then only the necessary
-// rights.
+// TestEvaluate checks that the chart has no part of the evaluate API unless it is enabled, and that it then grants only
+// the necessary rights.
 func TestEvaluate(t *testing.T) {
 	const on = "evaluate.enabled=true"
 	reviews := func(args ...string) (all []string) {
@@ -97,7 +97,7 @@ func TestPipelinesAreLetIn(t *testing.T) {
 	}
 }
 
-// pipelinesAsk lets a service account call the manager, which has only the chart's rights.
+// pipelinesAsk lets a service account call the manager. The manager has only the chart's rights.
 func (s *stage) pipelinesAsk() {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pipeline"}}
 	s.must(here.client.Create(s.ctx, account))

@@ -30,8 +30,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// TestInstallation takes the chart through its life: install, sleep and wake with the chart's rights and webhook only,
-// upgrade, uninstall while a target is asleep.
+// TestInstallation takes the chart through its life: install, sleep and wake, upgrade, and uninstall while a target is
+// asleep. The manager has only the rights and the webhook of the chart.
 func TestInstallation(t *testing.T) {
 	s := &stage{T: t, whole: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening.Add(-time.Hour)), port: harness.FreePort(t),
 		stop: func() {}}

@@ -69,7 +69,7 @@ func TestInstallFile(t *testing.T) {
 	})
 }
 
-// TestInstallNamesNoUnknownAdapter checks that the Job says which adapter the library has not.
+// TestInstallNamesNoUnknownAdapter checks that the Job names an adapter that the library does not have.
 func TestInstallNamesNoUnknownAdapter(t *testing.T) {
 	err := hooks.Install(t.Context(), here.cluster.Config(), []string{"deployments.apps", "widgets.example.com"}, func(string) {})
 	if err == nil || !strings.Contains(err.Error(), "no adapter widgets.example.com") {

@@ -69,7 +69,7 @@ func (s *stage) onlyPoliciesLeft() {
 		s.Errorf("%d adapters are left", len(left))
 	}
 	s.must(here.client.Get(s.ctx, client.ObjectKey{Namespace: "shop", Name: "nights"}, &v1alpha1.Schedule{}))
-	eventually(s.T, func() error { // the webhook configurations are deleted by the garbage collector after the role that owns them
+	eventually(s.T, func() error { // the garbage collector deletes the webhook configurations later than their owner, a role
 		lease, secret := &coordinationv1.Lease{}, &corev1.Secret{}
 		for obj, name := range map[client.Object]string{lease: "flyball-manager", secret: "flyball-webhook-cert"} {
 			if err := here.client.Get(s.ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj); !apierrors.IsNotFound(err) {
@@ -100,8 +100,8 @@ func (s *stage) onlyPoliciesLeft() {
 	}
 }
 
-// policiesCanGo deletes a namespace with a policy while no manager runs, and then one with a policy that still has its
-// finalizer, by the command of the documents.
+// policiesCanGo deletes a namespace with a policy while no manager runs. Then it deletes a namespace with a policy that
+// still has its finalizer, with the command from the documents.
 func (s *stage) policiesCanGo() {
 	gone := func(name string) {
 		// The namespace controller retries after half of the pods' termination time.
@@ -168,7 +168,7 @@ func (s *stage) nothingForbidden() {
 	}
 	s.nothingIdle(used)
 	for _, resource := range []string{"pods", "nodes"} {
-		// They are watched, and the costs of pods are patched. No decision reads them.
+		// Pods and nodes are watched, and the costs of pods are patched. No decision reads pods or nodes individually.
 		if used[" "+resource+" get"] || used[" "+resource+" list"] || !used[" "+resource+" watch"] {
 			s.Errorf("%s are read one by one or listed, or not watched", resource)
 		}
@@ -178,9 +178,10 @@ func (s *stage) nothingForbidden() {
 	}
 }
 
-// nothingIdle checks that the manager has used all its rights. Exceptions are policies that this test does not have,
-// and rare events: lists without streaming support, repeated events, certificate rotation, adapters left by an earlier
-// installation. Override is never the verb of a request: the API server only asks for it.
+// nothingIdle checks that the manager has used all its rights. Some rights are excepted. They belong to policies that
+// this test does not have, or to rare events: lists without streaming support, repeated events, certificate rotation,
+// adapters left by an earlier installation. The verb override is excepted too, because the API server only checks the
+// right and no request has this verb.
 func (s *stage) nothingIdle(used map[string]bool) {
 	all := render(s.T, s.args...)
 	// the last four belong to Tortoises, as do mutating webhooks

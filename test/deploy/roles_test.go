@@ -11,8 +11,9 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 )
 
-// A user who may view a namespace, or the cluster, can read every policy that can refuse the user's changes, and the
-// objects it depends on. The virtual verbs are in separate roles, which no other role includes.
+// TestUserRoles checks that a user who may view a namespace, or the cluster, can read every policy that can refuse the
+// user's changes, and the objects on which the policy depends. The virtual verbs are in separate roles, which no other
+// role includes.
 func TestUserRoles(t *testing.T) {
 	all := render(t)
 	view := rules(t, find(t, all, "ClusterRole", "flyball-view"))[0]
@@ -54,8 +55,8 @@ func TestUserRoles(t *testing.T) {
 	}
 }
 
-// Cluster-scoped policies that govern namespaces are readable for groups named in a value, because no binding in a
-// namespace can grant that right.
+// TestClusterReaders checks that the groups named in a value can read the cluster-scoped policies that govern
+// namespaces. No binding in a namespace can grant this right.
 func TestClusterReaders(t *testing.T) {
 	want := []string{"adapters", "calendars"}
 	for _, k := range kinds.All() {
@@ -94,7 +95,8 @@ func TestClusterReaders(t *testing.T) {
 	}
 }
 
-// The manager may get the ConfigMaps of calendars that a value lists, by name, and no others.
+// TestConfigMapsOfCalendars checks that the manager may get, by name, the ConfigMaps of calendars that a value lists,
+// and no others.
 func TestConfigMapsOfCalendars(t *testing.T) {
 	all := render(t, "--set-json", `calendars.configMaps=[{"namespace":"ops","name":"company"}]`)
 	role := find(t, all, "Role", "flyball-calendar-0")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSavings checks that the manager gets the rates of money and CO2 that are set, and no others.
+// TestSavings checks that the manager gets exactly those rates of money and CO2 that are set.
 func TestSavings(t *testing.T) {
 	for _, c := range []struct {
 		set  string

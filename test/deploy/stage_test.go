@@ -110,8 +110,8 @@ func (s *stage) start(config *rest.Config, webhook app.WebhookOptions, adapters 
 	}
 }
 
-// restarted runs a manager again after it has lost its lease, as the kubelet restarts its container: an API server that
-// is too busy for ten seconds costs a manager its lease. Any other error ends the loop and is returned.
+// restarted runs a manager again after it has lost its lease, as the kubelet restarts its container. A manager loses
+// its lease if the API server is too busy for ten seconds. Any other error ends the loop and is returned.
 func restarted(ctx context.Context, run func() error) error {
 	for ctx.Err() == nil {
 		if err := run(); err == nil || !strings.Contains(err.Error(), "leader election lost") {
@@ -121,8 +121,9 @@ func restarted(ctx context.Context, run func() error) error {
 	return nil
 }
 
-// entitled waits until the manager's account has the rights of all aggregated roles. A controller aggregates them, and
-// the API server learns of that later; until then requests of a manager may be forbidden in a real installation too.
+// entitled waits until the manager's account has the rights of all aggregated roles. A controller aggregates the roles,
+// and the API server sees the result later. Until then requests of a manager may be forbidden, as in a real
+// installation.
 func (s *stage) entitled() {
 	var roles rbacv1.ClusterRoleList
 	s.must(here.client.List(s.ctx, &roles, client.MatchingLabels{"flyball.dev/aggregate-to-manager": "true"}))

@@ -49,8 +49,8 @@ func valuePaths(t *testing.T) (all []string) {
 	return all
 }
 
-// TestTemplatesSurviveAbsentValues removes each value, like an upgrade that keeps the values of an older version. A
-// removed value, unless it is free-form, has its default.
+// TestTemplatesSurviveAbsentValues removes each value, as happens in an upgrade that keeps the values of an older
+// version. A removed value must have its default, unless it is free-form.
 func TestTemplatesSurviveAbsentValues(t *testing.T) {
 	freeForm := regexp.MustCompile(`^(resources|affinity|nodeSelector)\b|ecurityContext\.`)
 	want := must(t, "helm", "template", release, chart, "--namespace", namespace)
@@ -208,7 +208,8 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
-// TestRunbookOfAnotherSite checks that the alerts link to a copy of the runbook, and have no link without its address.
+// TestRunbookOfAnotherSite checks that the alerts link to the runbook at a configured address. Without an address they
+// have no link.
 func TestRunbookOfAnotherSite(t *testing.T) {
 	if text := must(t, "helm", "template", release, chart, "--set", "metrics.prometheusRule.enabled=true"); strings.Contains(text,
 		"runbook_url") ||
