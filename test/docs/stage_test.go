@@ -24,8 +24,8 @@ import (
 
 // scene is the environment for the commands of a page.
 type scene struct {
-	// bare means no CRDs and no manager: the page installs them. A manager in this process then does the work of the
-	// installation's pods.
+	// bare is true if there are no CRDs and no manager, because the page installs them. A manager in this process then
+	// does the work of the installation's pods.
 	bare bool
 	// level is the level of the control plane; default api.
 	level string
@@ -78,7 +78,7 @@ type stage struct {
 	// dir has a copy of the parts of the repository that commands read.
 	dir    string
 	client client.Client
-	// applies means that objects on the page are applied.
+	// applies is true if objects on the page are applied.
 	applies bool
 }
 
