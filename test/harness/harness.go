@@ -86,7 +86,7 @@ func (e *Env) prepare(ctx context.Context) error {
 	return e.Apply(ctx, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+Namespace+"}}"))
 }
 
-// Root returns the repository's root, found by its go.mod.
+// Root returns the repository's root. It finds the root by the go.mod file.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
