@@ -1,11 +1,12 @@
-// Package mistakes lists typical mistakes in policies: fields and values of other tools, and slips of the keyboard. Tests compare
-// how the API server, the webhook and the command line refuse them.
+// Package mistakes lists typical mistakes in policies: fields and values of other tools, and typing errors. Tests
+// compare how the API server, the webhook and the command line refuse them.
 package mistakes
 
 // Mistake is a spec that is refused.
 type Mistake struct {
 	Kind, Spec string
-	// Field is the field that the answer names, and Says the rest of the answer that counts: what is wrong, or what to write.
+	// Field is the field that the answer names. Says is another text in the answer: the fault, or the text to write
+	// instead.
 	Field, Says string
 }
 
@@ -21,7 +22,7 @@ const (
 
 // Mistakes are in the order of the fields.
 var Mistakes = []Mistake{
-	// Fields of other tools, and slips in names of fields.
+	// These are fields of other tools, and typing errors in names of fields.
 	{"Schedule", "{" + pair + "uptime: Mon-Fri 08:00-20:00}", "spec", "uptime"},
 	{"Schedule", "{downtime: Mon-Fri 20:00-08:00}", "spec", "downtime"},
 	{"Schedule", "{weekdays: 1-5, sleepAt: '20:00', wakeUpAt: '08:00'}", "spec", "sleepAt"},
@@ -41,7 +42,7 @@ var Mistakes = []Mistake{
 	{"ChangeFreeze", "{" + days + "suspend: [{group: batch, kind: CronJob, namespaces: [shop]}]}", "spec.suspend[0]", "namespaces"},
 	{"ChangeFreeze", "{" + days + "suspend: [{group: batch, kind: CronJob, matchLabels: {tier: report}}]}", "spec.suspend[0]", "matchLabels"},
 
-	// Forms that exclude each other, or lack a part.
+	// These are fields that exclude each other, or that lack a part.
 	{"Schedule", "{}", "spec", lone},
 	{"Schedule", "{upscale: 0 8 * * 1-5}", "spec", "upscale needs downscale: write when the targets go to sleep"},
 	{"Schedule", "{" + pair + "asleep: [{days: [Sat]}]}", "spec", lone},
@@ -65,7 +66,7 @@ var Mistakes = []Mistake{
 	{"Calendar", "{dates: [{name: Christmas}]}", "spec.dates[0]", "give either date, or start and end"},
 	{"Calendar", "{dates: [{start: '2026-12-24'}]}", "spec.dates[0]", "start and end go together"},
 
-	// Values that are lacking, or of another type.
+	// These are missing values, and values of another type.
 	{"Schedule", "{" + pair + "upscaleRateLimit: {batchSize: 5}}", "spec.upscaleRateLimit.delayBetweenBatches", "equired"},
 	{"Schedule", "{" + pair + "target: {kinds: [{group: apps}]}}", "spec.target.kinds[0].kind", "equired"},
 	{"Schedule", "{" + pair + "target: {kinds: [Deployment]}}", "spec.target.kinds[0]", "must be of type object"},
@@ -76,7 +77,7 @@ var Mistakes = []Mistake{
 	{"Schedule", "{" + pair + "suspend: 'true'}", "spec.suspend", "must be of type boolean"},
 	{"Schedule", "{asleep: {days: [Mon]}}", "spec.asleep", ""},
 
-	// Values that mean nothing.
+	// These are values without a meaning.
 	{"Schedule", "{asleep: [{days: [Monday]}]}", "spec.asleep[0].days[0]", `Unsupported value: "Monday": supported values: `},
 	{"Schedule", "{asleep: [{days: [mon]}]}", "spec.asleep[0].days[0]", `Unsupported value: "mon": supported values: `},
 	{"Schedule", "{asleep: [{from: 8pm, to: 8am}]}", "spec.asleep[0].from", time + ", and not 8pm"},
