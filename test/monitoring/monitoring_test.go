@@ -38,8 +38,9 @@ type scene struct {
 	env        *harness.Env
 	clock      *clocktesting.FakeClock
 	prometheus *prometheus
-	// deletions and rollOuts are the attempts of a denied deletion and of a roll-out allowed by an exception. More than
-	// one may be needed, because a verdict can be late and another write can come first.
+	// deletions is the number of attempts at a denied deletion. rollOuts is the number of attempts at a roll-out that an
+	// exception allows. More than one attempt may be needed, because a verdict can be late and another write can come
+	// first.
 	deletions, rollOuts int
 }
 
