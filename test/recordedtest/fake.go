@@ -21,7 +21,7 @@ import (
 // Workload is a workload with recorded usage.
 type Workload struct {
 	Namespace string
-	// Pattern is the regular expression for the names of its pods, Pods are its present pods.
+	// Pattern is the regular expression for the names of its pods. Pods returns its present pods.
 	Pattern string
 	Pods    func() []string
 	// Used returns the usage of its containers at an instant, or nothing if none was recorded.
