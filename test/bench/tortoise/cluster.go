@@ -72,7 +72,7 @@ func newCluster(w *world, scaled bool, set setting) *cluster {
 	return c
 }
 
-// newPod starts a pod. Every tenth pod has to wait for a new node.
+// newPod starts a pod. On average, one pod in ten has to wait for a new node.
 func (c *cluster) newPod() pod {
 	p := pod{born: c.t, readyAt: c.t + c.ready, app: c.set.app, side: c.set.side, memory: c.set.memory,
 		weight: math.Exp(c.spread * c.rand.NormFloat64())}
