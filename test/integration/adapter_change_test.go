@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// sleepingPress makes a kind with an adapter, an object of it with both counts and annotations, and a schedule by which the
-// object sleeps. The clock is at nine in the evening.
+// sleepingPress creates a kind with an adapter, an object of the kind with both counts and annotations, and a schedule
+// that puts the object to sleep. The clock stands at nine in the evening.
 func sleepingPress() (clock *suite.Clock, k customkind.Kind, a *v1alpha1.Adapter, ns string) {
 	GinkgoHelper()
 	clock = suite.NewClock(monday.Add(9 * time.Hour))

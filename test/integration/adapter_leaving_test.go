@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/test/integration/customkind"
 )
 
-// pressAtNight makes a kind with an adapter, an object of it and a schedule by which the object sleeps, under a manager that
-// can be stopped and started.
+// pressAtNight creates a kind with an adapter, an object of the kind, and a schedule that puts the object to sleep. The
+// manager can be stopped and started.
 func pressAtNight() (n *night, k customkind.Kind, a *v1alpha1.Adapter, s *v1alpha1.Schedule) {
 	GinkgoHelper()
 	n = managerAtNight()
@@ -30,14 +30,14 @@ func pressAtNight() (n *night, k customkind.Kind, a *v1alpha1.Adapter, s *v1alph
 	return n, k, a, s
 }
 
-// awake waits until the object that pressAtNight made is as it was.
+// awake waits until the object of pressAtNight is as it was before the night.
 func awake(k customkind.Kind, s *v1alpha1.Schedule) {
 	GinkgoHelper()
 	Eventually(pressCount(k, s.Namespace, "daily", ".spec.replicas")).Should(BeEquivalentTo(3))
 	Eventually(pressLedger(k, s.Namespace, "daily")).Should(BeEmpty())
 }
 
-// read is an empty object to read an adapter into.
+// read returns an empty Adapter with the name of another one, for reading the stored Adapter.
 func read(a *v1alpha1.Adapter) *v1alpha1.Adapter {
 	return &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
 }
@@ -179,8 +179,8 @@ var _ = Describe("Sleeping objects of an adapter are restored", func() {
 	})
 })
 
-// breakDiscovery has the API server answer 503 to everything about a kind's group, as it does when the server behind an
-// aggregated API is away, until the function returned is called.
+// breakDiscovery makes the API server answer 503 to every request about the group of a kind, until the returned
+// function is called. An API server does so if the server behind an aggregated API does not run.
 func breakDiscovery(k customkind.Kind) (recover func()) {
 	GinkgoHelper()
 	service := &unstructured.Unstructured{}
@@ -208,7 +208,7 @@ func breakDiscovery(k customkind.Kind) (recover func()) {
 			return
 		}
 		mended = true
-		// The API server makes its own again, for the CustomResourceDefinition that is still there.
+		// The API server creates its own APIService again, because the CustomResourceDefinition still exists.
 		Expect(client.IgnoreNotFound(env.Client.Delete(ctx, service))).To(Succeed())
 		Eventually(reachable).Should(Succeed())
 	}

@@ -17,7 +17,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// nightlyOver is a Schedule called nights, asleep from 20:00 to 08:00 UTC; change adjusts it before it is created.
+// nightlyOver creates a Schedule called nights, asleep from 20:00 to 08:00 UTC. The function change adjusts it before
+// it is created.
 func nightlyOver(namespace string, change func(*v1alpha1.Schedule)) *v1alpha1.Schedule {
 	GinkgoHelper()
 	s := &v1alpha1.Schedule{
@@ -30,7 +31,7 @@ func nightlyOver(namespace string, change func(*v1alpha1.Schedule)) *v1alpha1.Sc
 	return s
 }
 
-// pressNights is such a Schedule over one kind.
+// pressNights creates the Schedule of nightlyOver for one kind.
 func pressNights(namespace string, k customkind.Kind) *v1alpha1.Schedule {
 	GinkgoHelper()
 	return nightlyOver(namespace, func(s *v1alpha1.Schedule) { s.Spec.Target.Kinds = []v1alpha1.KindRef{k.Ref()} })
@@ -122,7 +123,7 @@ var _ = Describe("An adapter", func() {
 	})
 })
 
-// clerk is who a manager with few rights runs as: everything but what the adapters of custom kinds need.
+// clerk gives rights to a manager with few rights. It has all rights except those for the adapters of custom kinds.
 const clerk = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -218,7 +219,8 @@ var _ = Describe("An adapter that writes through /scale", func() {
 	})
 })
 
-// denyScaleOf has the API server refuse writes to /scale of a kind in a namespace, until the function returned is called.
+// denyScaleOf makes the API server refuse writes to /scale of a kind in a namespace, until the returned function is
+// called.
 func denyScaleOf(k customkind.Kind, namespace string) (lift func()) {
 	GinkgoHelper()
 	rules := fmt.Sprintf("{apiGroups: [%s], apiVersions: [v1], operations: [UPDATE], resources: [presses/scale]}", k.Group)

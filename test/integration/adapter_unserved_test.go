@@ -23,19 +23,21 @@ import (
 	"flyball.dev/flyball/test/integration/customkind"
 )
 
-// starting answers questions of discovery about a group as an API server does that starts: it tells of less than it serves.
+// starting answers discovery requests about a group like an API server that is starting. Such a server announces less
+// than it serves.
 type starting struct {
 	group string
-	// tells is what is answered by the path below /apis/<group>; what is not in it is not found.
+	// tells has the answers by the path below /apis/<group>. Any other path is answered with not found.
 	tells map[string]string
-	// objects says that objects cannot be read either, and ends the watches of them; discovers: that this alone is wrong.
+	// objects is true if objects cannot be read either, and their watches end. discovers is true if only discovery is
+	// wrong.
 	objects   bool
 	discovers atomic.Bool
 	begun     atomic.Bool
 	watches   sync.Map
 }
 
-// begin has the API server start.
+// begin makes the API server behave as if it were starting.
 func (s *starting) begin() {
 	s.begun.Store(true)
 	s.watches.Range(func(body, _ any) bool {
@@ -65,7 +67,7 @@ func (s *starting) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// withoutDefinitions has no watch tell of CustomResourceDefinitions and APIServices yet.
+// withoutDefinitions keeps watches from delivering CustomResourceDefinitions and APIServices.
 func (s *starting) withoutDefinitions(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		watching := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata")
@@ -78,7 +80,7 @@ func (s *starting) withoutDefinitions(next http.RoundTripper) http.RoundTripper 
 	})
 }
 
-// definitions forbids to list CustomResourceDefinitions.
+// definitions forbids the manager to list CustomResourceDefinitions.
 func (s *starting) definitions(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if !strings.HasSuffix(r.URL.Path, "/customresourcedefinitions") || !s.begun.Load() {
@@ -114,7 +116,7 @@ var _ = Describe("A kind that a starting API server does not list", func() {
 			s.begin()
 			Expect(env.Patch(ctx, a.DeepCopy(), `{"spec":{"target":{"versions":["v1","v7"]}}}`)).To(Succeed())
 			Eventually(adapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(HaveField("Reason", reason))
-			// All groups are checked again 5 s after the manager has started. That must not be what helps.
+			// The manager checks all groups again 5 s after its start. The result must not depend on that check.
 			Consistently(targets(ns, "nights"), 6*time.Second).Should(HaveField("Total", BeEquivalentTo(1)))
 
 			s.begun.Store(false)
@@ -151,7 +153,8 @@ var _ = Describe("A kind that a starting API server does not list", func() {
 		Eventually(vanished(read(a))).Should(Succeed())
 	})
 
-	// lost has an object sleep by a Schedule that lists no kinds, and by an API server that can be told to know nothing of its kind.
+	// lost puts an object to sleep by a Schedule that lists no kinds. Its API server can be made to know nothing of the
+	// object's kind.
 	var running *harness.Manager
 	lost := func() (s *starting, k customkind.Kind, a *v1alpha1.Adapter, ns string) {
 		k = installKind()
@@ -205,7 +208,7 @@ var _ = Describe("A kind that a starting API server does not list", func() {
 	})
 })
 
-// unserve has the API server serve a kind in no version, or again.
+// unserve makes the API server serve no version of a kind, or serve the kind again.
 func unserve(k customkind.Kind, served bool) {
 	GinkgoHelper()
 	crd := &unstructured.Unstructured{}

@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// asksDirectly reports whether the case asks for numbers that no Schedule asks for: amounts, or bounds above those of the owner.
+// asksDirectly reports whether the case asks for numbers that no Schedule can ask for: amounts, or bounds above the
+// owner's bounds.
 func (c *libraryCase) asksDirectly() bool {
 	if c.ask.Bounds == nil {
 		return c.ask.Any()
@@ -20,8 +21,9 @@ func (c *libraryCase) asksDirectly() bool {
 	return isAbove(c.ask.Bounds.Min, c.own.Min) || isAbove(c.ask.Bounds.Max, c.own.Max) && *c.own.Max != 0
 }
 
-// allocate sets the amounts on the object that the API server has, compares with what the test data say, and gives them back. What the
-// adapter reads the second time has managed fields, and what defaults and canonical quantities have made of the write.
+// allocate sets the amounts on the object in the API server, compares the result with the test data, and restores the
+// object. When the adapter reads the object the second time, the object has managed fields, defaults and canonical
+// quantities.
 func (c *libraryCase) allocate(shipped []v1alpha1.Adapter) {
 	GinkgoHelper()
 	a := c.compiled(shipped)
@@ -35,7 +37,7 @@ func (c *libraryCase) allocate(shipped []v1alpha1.Adapter) {
 	Expect(c.now(Default).GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationLedger), c.name)
 }
 
-// compiled is the adapter of the case's kind, as it is while a policy sets amounts.
+// compiled returns the compiled adapter of the case's kind, as the manager compiles it if a policy sets amounts.
 func (c *libraryCase) compiled(shipped []v1alpha1.Adapter) *adapter.Adapter {
 	GinkgoHelper()
 	kind := c.before.GroupVersionKind().GroupKind()
@@ -61,7 +63,7 @@ func (c *libraryCase) render(a *adapter.Adapter, plan workload.Plan) adapter.Res
 	return result
 }
 
-// write makes the one write of a plan, as Flyball does; none where nothing has to change.
+// write makes the write of a plan as Flyball does. It writes nothing if nothing has to change.
 func (c *libraryCase) write(a *adapter.Adapter, plan workload.Plan) {
 	GinkgoHelper()
 	p := c.render(a, plan).Patch

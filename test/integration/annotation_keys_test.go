@@ -24,7 +24,7 @@ func reads(resource string) func(*http.Request) bool {
 	}
 }
 
-// lists matches the lists of a resource, and the watches that begin with one.
+// lists matches the lists of a resource, and the watches that begin with a list.
 func lists(resource string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		q := r.URL.Query()
@@ -32,7 +32,7 @@ func lists(resource string) func(*http.Request) bool {
 	}
 }
 
-// notReady records every state of an adapter that is stored from now on and in which it is not Ready or not Watching.
+// notReady records every stored state of an adapter, from now on, in which the adapter is not Ready or not Watching.
 func notReady() func() []string {
 	GinkgoHelper()
 	watcher, err := client.NewWithWatch(env.Config, client.Options{Scheme: env.Client.Scheme()})
@@ -73,7 +73,7 @@ func annotations(namespace, name string) func(Gomega) map[string]string {
 	}
 }
 
-// annotating is a change of a Schedule by which its targets sleep with an annotation, and nothing else.
+// annotating changes a Schedule so that its targets sleep with only an annotation.
 func annotating(key, value string) func(*v1alpha1.ScheduleRules) {
 	return func(r *v1alpha1.ScheduleRules) {
 		r.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{key: value}}
@@ -118,7 +118,7 @@ var _ = Describe("Schedules that set new annotation keys", func() {
 	})
 
 	It("do not block the deletion of a policy whose last change only the replaced watch reports", func() {
-		var stalling atomic.Bool // watches that begin from then on are not concerned
+		var stalling atomic.Bool // watches that begin after it is true are not held
 		stalled := &gate{answers: true, match: func(r *http.Request) bool { return !stalling.Load() && watches("deployments")(r) }}
 		m := startBehind(suite.NewClock(dusk.Add(1)), stalled)
 		ns, marked := newNamespace(), newNamespace()

@@ -99,7 +99,7 @@ var _ = Describe("A Job of a CronJob on whose kind Flyball lacks rights", func()
 		Expect(role).To(ContainSubstring("resources: [jobs]"))
 		Expect(env.Apply(ctx, []byte(role))).To(Succeed())
 		awaitClerk(clerkName)
-		DeferCleanup(func() { // an adapter that cannot look at its kind holds back policies that may have used it
+		DeferCleanup(func() { // the adapter cannot read its kind, so it holds back the deletion of policies that may have used it
 			Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, clerkName))).To(Succeed())
 		})
 		m = env.Start(harness.Options{Clock: suite.NewClock(dusk.Add(1)), Config: env.Cluster.Impersonate(clerkName), Log: GinkgoWriter})

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// always and never are cron pairs that at night say asleep and awake.
+// always and never set cron pairs. At night, the pair of always means asleep, and the pair of never means awake.
 func always(r *v1alpha1.ScheduleRules) { r.Downscale, r.Upscale = "0 20 * * *", "0 8 * * *" }
 func never(r *v1alpha1.ScheduleRules)  { r.Downscale, r.Upscale = "0 8 * * *", "0 20 * * *" }
 

@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// many is more targets than there are workers, so that some have still to be looked at while no write gets through.
+// many is a number of targets that is larger than the number of workers. So some targets are still undecided while no
+// write succeeds.
 const many = 40
 
 var _ = Describe("While many targets change", func() {
@@ -84,7 +85,7 @@ var _ = Describe("A changed object that the watch does not deliver", func() {
 		const tries = 6
 		Eventually(func() int { return len(writes.times()) - before }).Should(BeNumerically(">=", tries))
 		at := writes.times()[before:]
-		// Pauses double from 50 ms on; a busy machine can only make them longer.
+		// The pauses between retries begin at 50 ms and double each time. A busy machine can only make them longer.
 		Expect(at[tries-1].Sub(at[tries-2])).To(BeNumerically(">=", 500*time.Millisecond))
 		Expect(replicas(ns, "web")(Default)).To(BeEquivalentTo(3))
 		stream.open()

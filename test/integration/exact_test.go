@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/test/integration/customkind"
 )
 
-// adaptWith installs a kind with an adapter that the change completes, and puts its objects in the namespace to sleep at night.
+// adaptWith installs a kind with an adapter, which the function change completes. A schedule puts the kind's objects in
+// the namespace to sleep at night.
 func adaptWith(ns string, change func(*v1alpha1.AdapterSpec)) customkind.Kind {
 	GinkgoHelper()
 	k := installKind()
@@ -29,7 +30,7 @@ func adaptWith(ns string, change func(*v1alpha1.AdapterSpec)) customkind.Kind {
 	return k
 }
 
-// scaleOne has one count, of which an absent one means 2.
+// scaleOne sets one count in an adapter. If the count is absent in an object, it means 2.
 func scaleOne(path v1alpha1.Path) func(*v1alpha1.AdapterSpec) {
 	two := int64(2)
 	return func(s *v1alpha1.AdapterSpec) {
@@ -37,14 +38,14 @@ func scaleOne(path v1alpha1.Path) func(*v1alpha1.AdapterSpec) {
 	}
 }
 
-// scaleEach has one count in each element of a list.
+// scaleEach sets a count in each element of a list in an adapter.
 func scaleEach(list string) func(*v1alpha1.AdapterSpec) {
 	return func(s *v1alpha1.AdapterSpec) {
 		s.Scale = []v1alpha1.ScaleComponent{{Each: v1alpha1.Path(list + "[*]"), NameFrom: ".name", Replicas: ".count"}}
 	}
 }
 
-// setOf writes one field in suspend.
+// setOf returns a suspend variant that writes one field.
 func setOf(path v1alpha1.Path, value string) []v1alpha1.Variant {
 	return []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: path, Value: apiextensionsv1.JSON{Raw: []byte(value)}}}}}
 }
@@ -109,7 +110,7 @@ var _ = Describe("A list that its owner edits while it sleeps", func() {
 					ContainSubstring("kubectl annotate "), ContainSubstring("flyball.dev/ledger-")))))
 			Expect(pressLedger(k, ns, "daily")(Default)).To(ContainSubstring(`"was":3`))
 
-			patch(obj, `{"metadata":{"annotations":{"flyball.dev/ledger":null}}}`) // as the command does
+			patch(obj, `{"metadata":{"annotations":{"flyball.dev/ledger":null}}}`) // the command does the same
 			Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(beCondition(metav1.ConditionTrue, "AsExpected"))
 			Expect(specOfPress(k, ns, "daily")(Default)).To(MatchJSON(dawned))
 		},
@@ -254,7 +255,7 @@ var _ = Describe("The last word of an owner while the object sleeps", func() {
 		suspended := func(g Gomega) string { return fieldOf(stored(g, report), "spec", "suspend") }
 		Eventually(suspended).Should(Equal("true"))
 		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
-		n.stop() // nobody sees the two edits
+		n.stop() // so that no manager sees the two edits
 		patch(report, `{"spec":{"suspend":false}}`)
 		patch(report, `{"spec":{"suspend":true}}`)
 		n.start()

@@ -15,14 +15,14 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// gate stands between a manager and the API server: while it is closed, the requests that match do not get through, or what the
-// server answers to them does not.
+// gate stands between a manager and the API server. While it is closed, matching requests do not reach the server, or
+// the server's answers to them do not come back.
 type gate struct {
 	match   func(*http.Request) bool
 	answers bool
 
 	mu     sync.Mutex
-	closed chan struct{} // nil: open
+	closed chan struct{} // nil if the gate is open
 	passed []time.Time
 	taken  int
 }
@@ -41,7 +41,7 @@ func watches(resource string) func(*http.Request) bool {
 	}
 }
 
-// startBehind runs a manager behind gates, which open with the spec's end.
+// startBehind runs a manager behind gates. The gates open at the end of the spec.
 func startBehind(clock *suite.Clock, gates ...*gate) *harness.Manager {
 	GinkgoHelper()
 	config := rest.CopyConfig(env.Config)
@@ -72,7 +72,7 @@ func (g *gate) open() {
 	}
 }
 
-// wait returns once the gate is open, or the request is given up.
+// wait returns when the gate is open or the request is cancelled.
 func (g *gate) wait(r *http.Request) {
 	g.mu.Lock()
 	closed := g.closed
@@ -86,15 +86,15 @@ func (g *gate) wait(r *http.Request) {
 	}
 }
 
-// times are when requests got through.
+// times returns the instants at which requests passed the gate.
 func (g *gate) times() []time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]time.Time(nil), g.passed...)
 }
 
-// accepted is how many requests the API server has taken and answered. Those that it refuses do not count, such as a write to
-// what has changed since it was read.
+// accepted returns the number of requests that the API server has accepted and answered. Refused requests do not count,
+// such as a write to an object that has changed since it was read.
 func (g *gate) accepted() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -129,7 +129,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// heldBody gives what it reads only after a wait.
+// heldBody is a body that can be read only after a wait.
 type heldBody struct {
 	io.ReadCloser
 	wait func()
@@ -141,7 +141,7 @@ func (b *heldBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// labelled lists the metrics of a manager that have a series with a label of some value.
+// labelled lists the metrics of a manager that have a series with the given label value.
 func labelled(m *harness.Manager, value string) func(Gomega) []string {
 	return func(g Gomega) []string {
 		families, err := m.Registry.Gather()
@@ -162,7 +162,7 @@ func labelled(m *harness.Manager, value string) func(Gomega) []string {
 	}
 }
 
-// lags gives how many edge lags a manager has observed, and their sum.
+// lags returns the number of edge lags that a manager has observed, and their sum.
 func lags(m *harness.Manager) func(Gomega) [2]float64 {
 	return func(g Gomega) (out [2]float64) {
 		families, err := m.Registry.Gather()

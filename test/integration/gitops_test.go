@@ -20,7 +20,7 @@ import (
 // fieldManager is Flyball's name in managedFields.
 const fieldManager = "flyball"
 
-// countOwners are the managers that own the count of the object.
+// countOwners returns the field managers that own the count of the object.
 func (a *applied) countOwners(g Gomega) (names []string) {
 	for _, e := range a.get(g).GetManagedFields() {
 		var fields map[string]map[string]any
@@ -32,8 +32,8 @@ func (a *applied) countOwners(g Gomega) (names []string) {
 	return names
 }
 
-// applyByClient applies the object with a count as kubectl apply does without --server-side: by a patch from the last applied, the new
-// and the live object.
+// applyByClient applies the object with a count, as kubectl apply does without --server-side. It computes the patch
+// from the last applied, the new and the live object.
 func (a *applied) applyByClient(manager string, count int64) {
 	GinkgoHelper()
 	manifest := a.live.DeepCopy()
@@ -66,22 +66,24 @@ func must[T any](value T, err error) T {
 // argo compares and applies a Deployment as an Application of Argo CD does.
 type argo struct {
 	web *applied
-	// serverSide is the option ServerSideApply=true. ignores is ignoreDifferences with managedFieldsManagers: [flyball], and respects
-	// the option RespectIgnoreDifferences=true.
+	// serverSide is true for the option ServerSideApply=true. ignores is true for ignoreDifferences with
+	// managedFieldsManagers: [flyball]. respects is true for the option RespectIgnoreDifferences=true.
 	serverSide, ignores, respects bool
 }
 
-// ignored reports whether the count is ignored: it differs from Git's, and a trusted manager owns it.
+// ignored reports whether Argo CD ignores the count. It does so if the count differs from the count in Git and a
+// trusted manager owns it.
 func (a *argo) ignored(g Gomega, git int64) bool {
 	return a.ignores && a.web.count(g) != git && slices.Contains(a.web.countOwners(g), fieldManager)
 }
 
-// outOfSync reports whether the count makes the Application OutOfSync, which selfHeal ends by a sync.
+// outOfSync reports whether the count makes the Application OutOfSync. selfHeal would then sync it.
 func (a *argo) outOfSync(git int64) func(Gomega) bool {
 	return func(g Gomega) bool { return a.web.count(g) != git && !a.ignored(g, git) }
 }
 
-// sync applies the Deployment with the count of Git. The live value stands in for a field that is ignored and respected.
+// sync applies the Deployment with the count in Git. If the count is ignored and the option respects is set, it applies
+// the live count instead.
 func (a *argo) sync(git int64) {
 	GinkgoHelper()
 	if a.respects && a.ignored(Default, git) {

@@ -14,14 +14,14 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// night is a manager whose clock stands at nine in the evening. It can be stopped and started again; whatever was cleaned
-// up after its first start, it still serves.
+// night is a manager whose clock stands at nine in the evening. It can be stopped and started again. It also serves the
+// clean-ups of a spec that were registered after its first start.
 type night struct {
 	running *harness.Manager
 	clock   *suite.Clock
-	// config is under whose account it runs; nil: the administrator's.
+	// config is the client configuration of the manager. It is nil for the administrator's configuration.
 	config *rest.Config
-	// adapters are those that the installation brings.
+	// adapters are the adapters of the installation.
 	adapters []string
 }
 
@@ -48,7 +48,8 @@ func (n *night) stop() {
 	}
 }
 
-// asleep creates a Deployment with a number of replicas and a Schedule, and waits until the one sleeps by the other.
+// asleep creates a Deployment with a number of replicas and a Schedule, and waits until the Schedule has put the
+// Deployment to sleep.
 func asleep(namespace string, replicasAwake int32, change ...func(*v1alpha1.ScheduleRules)) (*v1alpha1.Schedule, *v1alpha1.Schedule) {
 	GinkgoHelper()
 	Expect(env.Client.Create(ctx, deployment(namespace, "web", replicasAwake, "tier", "front"))).To(Succeed())
@@ -57,7 +58,7 @@ func asleep(namespace string, replicasAwake int32, change ...func(*v1alpha1.Sche
 	return s, &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.Name}}
 }
 
-// restored waits until the Deployment that asleep made is as it was and nothing is written on it any more.
+// restored waits until the Deployment of asleep has its replicas again and has no annotation of Flyball.
 func restored(namespace string, n int) {
 	GinkgoHelper()
 	Eventually(replicas(namespace, "web")).Should(BeEquivalentTo(n))

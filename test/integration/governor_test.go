@@ -31,7 +31,7 @@ func queueScaler(namespace string) {
 	})).To(Succeed())
 }
 
-// behavior reads the behavior of the autoscaler that queueScaler made; nil if it has none.
+// behavior reads the behavior of the autoscaler of queueScaler. It is nil if the autoscaler has none.
 func behavior(namespace string) func(Gomega) *autoscalingv2.HorizontalPodAutoscalerBehavior {
 	return func(g Gomega) *autoscalingv2.HorizontalPodAutoscalerBehavior {
 		var h autoscalingv2.HorizontalPodAutoscaler
@@ -40,7 +40,7 @@ func behavior(namespace string) func(Gomega) *autoscalingv2.HorizontalPodAutosca
 	}
 }
 
-// These specs are about edges at which nothing happens to the Deployment itself, which is at zero anyway.
+// In these specs a transition does not change the Deployment itself, because it already has zero replicas.
 var _ = Describe("An autoscaler with a minimum of zero whose Deployment is at zero", func() {
 	deploymentsOnly := func(s *v1alpha1.Schedule) {
 		s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}

@@ -18,8 +18,8 @@ const (
 	governsReplicaSets = `{"spec":{"governsKind":{"group":"apps","kind":"ReplicaSet"}}}`
 )
 
-// governorOf installs a kind whose objects govern what .spec.target names, and creates one that names web. It is held by a
-// note, and has bounds.
+// governorOf installs a kind whose objects govern the object in .spec.target, and creates an object that governs web.
+// It has bounds, and a note holds it.
 func governorOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
 	GinkgoHelper()
 	k := installKind()
@@ -37,7 +37,7 @@ func governorOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
 	return k, a
 }
 
-// note reads the text by which the governor is held; empty if it is not there.
+// note reads the text that holds the governor. It is empty if the text is absent.
 func note(k customkind.Kind, namespace string) func(Gomega) string {
 	return func(g Gomega) string {
 		text, _, err := unstructured.NestedString(stored(g, k.Object(namespace, "governor", nil)).Object, "spec", "note")
@@ -46,7 +46,7 @@ func note(k customkind.Kind, namespace string) func(Gomega) string {
 	}
 }
 
-// replicaSet is one called web, of nobody; it is not created.
+// replicaSet returns a ReplicaSet called web without an owner. It does not create it.
 func replicaSet(namespace string, n int32) *appsv1.ReplicaSet {
 	d := deployment(namespace, "web", n)
 	return &appsv1.ReplicaSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: d.Spec.Selector,

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// twin makes a Deployment and an autoscaler of it that look the same in every namespace.
+// twin creates a Deployment and its autoscaler. They look the same in every namespace.
 func twin(namespace string) {
 	GinkgoHelper()
 	d := deployment(namespace, "web", 3, "tier", "front")
@@ -53,7 +53,7 @@ var _ = DescribeTable("A policy of one namespace touches nothing in another",
 		twin(other)
 		before, autoscaler := resourceVersion(other, "web")(Default), autoscalerVersion(other)
 		s := nightlyOver(own, func(s *v1alpha1.Schedule) { change(own, other, &s.Spec) })
-		// Its own namespace shows that it is at work.
+		// Its own namespace shows that the manager works.
 		Eventually(func(g Gomega) bool {
 			bounds := autoscalerBounds(own)(g)
 			return replicas(own, "web")(g) != 3 || bounds[1] != 5 || ledger(own, "web")(g) != ""

@@ -12,7 +12,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// autoscaler is an HPA of a Deployment, on CPU, or on an external metric so that it may go to zero; it is not created.
+// autoscaler returns an HPA of a Deployment. Its metric is CPU, or an external metric if its minimum is zero. It does
+// not create the HPA.
 func autoscaler(namespace, name string, minimum, maximum int32) *autoscalingv2.HorizontalPodAutoscaler {
 	h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	h.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name}
@@ -34,7 +35,8 @@ func autoscaler(namespace, name string, minimum, maximum int32) *autoscalingv2.H
 }
 
 var _ = Describe("asleepAs", func() {
-	// night lets one night pass over an object, checks it in the middle and that it is as before in the end.
+	// night lets one night pass over an object. It checks the object in the night, and that it is the same as before after
+	// the night.
 	night := func(as v1alpha1.AsleepAs, obj client.Object, asleep func(g Gomega)) {
 		GinkgoHelper()
 		clock := startManager()
@@ -115,7 +117,7 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		clock.SetTime(dusk)
 		Eventually(func() int64 { return target.since(0, "0", "spec", "replicas") }).Should(BeNumerically(">", 0))
 		asleep := target.since(0, "0", "spec", "replicas")
-		// Each object has a watch of its own, and one may be behind the other.
+		// Each object has a watch of its own, so one object may be newer than the other.
 		heldAt := func() int64 { return governor.since(0, "Disabled", "spec", "behavior", "scaleUp", policyOf) }
 		Eventually(heldAt).Should(BeNumerically(">", 0))
 		held := heldAt()
@@ -165,7 +167,7 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		Eventually(targetsOf(ns, "nights")).Should(HaveField("Awake", BeEquivalentTo(1)))
 		clock.SetTime(dusk)
 		Eventually(replicas(ns, "web")).Should(BeEquivalentTo(2))
-		// The minimum comes before the count of the Deployment, the maximum after it.
+		// The minimum is written before the count of the Deployment, and the maximum after it.
 		Eventually(func(g Gomega) []string {
 			u := stored(g, h)
 			return []string{fieldOf(u, "spec", "minReplicas"), fieldOf(u, "spec", "maxReplicas")}

@@ -91,7 +91,7 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 		})
 	}
 
-	// No policy asks for these numbers: a manager would give them back at once.
+	// No policy asks for these numbers, so a manager would restore the originals at once.
 	It("set every request, utilisation and bound of the test data and restore them exactly", func() {
 		Expect(manager.Stop()).To(Succeed())
 		manager = nil
@@ -106,8 +106,8 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 	})
 })
 
-// installCustomKinds installs the CRDs of the shipped adapters' kinds: the projects' own where they are at hand beside the
-// repository, else crd.yaml beside the adapter, else generated ones that accept any field.
+// installCustomKinds installs the CRDs of the shipped adapters' kinds. It uses the project's own CRD if it is in a
+// directory beside the repository, else crd.yaml beside the adapter, else a generated CRD that accepts any field.
 func installCustomKinds(lib *harness.Env, shipped []v1alpha1.Adapter) {
 	GinkgoHelper()
 	for i := range shipped {
@@ -154,7 +154,7 @@ func anyCRD(plural string, target v1alpha1.AdapterTarget) map[string]any {
 	}
 }
 
-// libraryCase is one case of an adapter's test data, acted out in a namespace of its own.
+// libraryCase is one case of an adapter's test data. It runs in a namespace of its own.
 type libraryCase struct {
 	name string
 	ask  struct {
@@ -162,9 +162,10 @@ type libraryCase struct {
 		v1alpha1.AsleepAs `json:",inline"`
 		cases.Amounts     `json:",inline"`
 	}
-	// own are the bounds of the owner.
+	// own has the bounds that the owner has set.
 	own workload.Bounds
-	// given and asleep are the files; asleep is nil where the object is left alone.
+	// given is the file with the awake object, and asleep is the file with the sleeping object. asleep is nil if the
+	// object is not changed.
 	given, asleep []byte
 
 	lib       *harness.Env
@@ -172,7 +173,7 @@ type libraryCase struct {
 	schedules []libraryPolicy
 }
 
-// libraryPolicy is a Schedule, or a ClusterSchedule where the kind lives outside namespaces.
+// libraryPolicy is a Schedule, or a ClusterSchedule if the kind is cluster-scoped.
 type libraryPolicy struct {
 	client.Object
 	status *v1alpha1.PolicyStatus
@@ -214,7 +215,7 @@ func readYAML(file string) []byte {
 	return raw
 }
 
-// begin creates the object and then the schedules that ask what the case asks.
+// begin creates the object and then schedules with the claims of the case.
 func (c *libraryCase) begin(lib *harness.Env) {
 	GinkgoHelper()
 	c.lib = lib
@@ -259,7 +260,7 @@ func (c *libraryCase) begin(lib *harness.Env) {
 	}
 }
 
-// stripServed takes off an object what only the API server sets, so that it can be created.
+// stripServed removes the fields that only the API server sets, so that the object can be created.
 func stripServed(obj *unstructured.Unstructured) {
 	for _, key := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
 		unstructured.RemoveNestedField(obj.Object, "metadata", key)
@@ -267,14 +268,15 @@ func stripServed(obj *unstructured.Unstructured) {
 	if obj.GetKind() != "Job" {
 		return
 	}
-	// The selector of a Job is made of its uid.
+	// The selector of a Job contains the Job's UID.
 	unstructured.RemoveNestedField(obj.Object, "spec", "selector")
 	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
 		unstructured.RemoveNestedField(obj.Object, "spec", "template", "metadata", "labels", key)
 	}
 }
 
-// levels are the asleepAs of the schedules that together ask what the case asks; nil is the default.
+// levels returns the values of asleepAs for schedules that together make the claims of the case. The value nil means
+// the default.
 func (c *libraryCase) levels() []*v1alpha1.AsleepAs {
 	if c.asksDirectly() {
 		return nil // no Schedule asks for it
@@ -300,7 +302,7 @@ func (c *libraryCase) now(g Gomega) *unstructured.Unstructured {
 	return u
 }
 
-// checkAsleep waits until the schedules have acted, and compares with what the test data say.
+// checkAsleep waits until the schedules have acted, and compares the object with the test data.
 func (c *libraryCase) checkAsleep() {
 	GinkgoHelper()
 	for _, s := range c.schedules {
@@ -334,7 +336,7 @@ func (c *libraryCase) checkAwake() {
 	}
 }
 
-// end deletes the schedules, so that they do not act on the nights of the cases to come.
+// end deletes the schedules, so that they do not act in the nights of later cases.
 func (c *libraryCase) end() {
 	GinkgoHelper()
 	for _, s := range c.schedules {
@@ -348,7 +350,8 @@ func apartFromLedger(obj *unstructured.Unstructured) map[string]any {
 	return u
 }
 
-// apartFromGeneration is asIs, less the second generation that the API server keeps for DaemonSets, of their template.
+// apartFromGeneration returns the result of asIs without a second generation, which the API server keeps for the
+// template of a DaemonSet.
 func apartFromGeneration(obj *unstructured.Unstructured) map[string]any {
 	u := asIs(obj)
 	unstructured.RemoveNestedField(u, "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)

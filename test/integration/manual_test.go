@@ -133,7 +133,8 @@ var _ = Describe("A writer that keeps resetting enforced values", func() {
 	)
 })
 
-// rival resets a Deployment whenever its count is another one, as an operator of its own would, until stop is called.
+// rival resets a Deployment whenever its count has changed, like an operator that owns it. It does so until stop is
+// called.
 func rival(namespace, name string, n int32, reset string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -153,7 +154,7 @@ func rival(namespace, name string, n int32, reset string) (stop func()) {
 	return stop
 }
 
-// corrections counts how often a count went to zero.
+// corrections returns the number of times that a count went to zero.
 func corrections(h *history) int {
 	n := 0
 	for _, v := range h.values("spec", "replicas") {

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// deployment is a Deployment with a number of replicas and labels given as pairs; it is not created.
+// deployment returns a Deployment with a number of replicas, and with labels given as pairs. It does not create it.
 func deployment(namespace, name string, replicas int32, labels ...string) *appsv1.Deployment {
 	app := map[string]string{"app": name}
 	d := &appsv1.Deployment{
@@ -60,7 +60,8 @@ func scale(namespace, name string, n int) {
 	Expect(env.Patch(ctx, deployment(namespace, name, 0), fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))).To(Succeed())
 }
 
-// nightly is a Schedule, asleep from 20:00 to 08:00 UTC; change adjusts it before it is created.
+// nightly creates a Schedule that is asleep from 20:00 to 08:00 UTC. The function change adjusts it before it is
+// created.
 func nightly(namespace, name string, change ...func(*v1alpha1.ScheduleRules)) *v1alpha1.Schedule {
 	GinkgoHelper()
 	s := &v1alpha1.Schedule{

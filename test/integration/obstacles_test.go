@@ -23,9 +23,9 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// judge has the API server ask a webhook at an address about some resources of a namespace, and refuse what that does not answer
-// within 30 seconds, until the function returned is called. It returns once a dry run is not let through, which a Deployment of
-// the name given serves.
+// judge makes the API server call a webhook at an address for some resources of a namespace, until the returned
+// function is called. If the webhook does not answer within 30 seconds, the API server refuses the change. judge
+// returns after a dry run on a Deployment with the given name was refused.
 func judge(namespace, resources, address, name string) (lift func()) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, `
@@ -59,7 +59,7 @@ webhooks:
 	return lift
 }
 
-// silent is the address of a listener that accepts connections and never answers, until the spec ends.
+// silent returns the address of a listener that accepts connections and never answers. It ends with the spec.
 func silent() string {
 	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func silent() string {
 	return listener.Addr().String()
 }
 
-// nobody is an address at which nobody listens.
+// nobody returns an address at which no program listens.
 func nobody() string {
 	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -22,15 +22,16 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// applied is an object that its owners keep by server-side apply.
+// applied is an object that its owners write by server-side apply.
 type applied struct{ live *unstructured.Unstructured }
 
-// appliedDeployment is a Deployment called web; it is not made yet.
+// appliedDeployment returns a Deployment called web. It does not create it.
 func appliedDeployment(namespace string) *applied {
 	return &applied{live: unstructuredOf(deployment(namespace, "web", 1))}
 }
 
-// apply has a manager apply the object with a count; a negative one: without that field.
+// apply applies the object with a count as a field manager. If the count is negative, it applies the object without the
+// count.
 func (a *applied) apply(manager string, count int64, opts ...client.PatchOption) error {
 	obj := a.live.DeepCopy()
 	unstructured.RemoveNestedField(obj.Object, "spec", "replicas")
@@ -50,7 +51,7 @@ func (a *applied) get(g Gomega) *unstructured.Unstructured {
 
 func (a *applied) count(g Gomega) int64 { return customkind.Number(a.get(g), ".spec.replicas") }
 
-// managers are those that own fields of the object.
+// managers returns the field managers that own fields of the object.
 func (a *applied) managers(g Gomega) []string {
 	var names []string
 	for _, e := range a.get(g).GetManagedFields() {
@@ -59,7 +60,7 @@ func (a *applied) managers(g Gomega) []string {
 	return names
 }
 
-// unstructuredOf is an object as it is written, without a status.
+// unstructuredOf returns an object in the form in which it is written, without a status.
 func unstructuredOf(obj client.Object) *unstructured.Unstructured {
 	GinkgoHelper()
 	gvk, err := env.Client.GroupVersionKindFor(obj)
@@ -72,7 +73,8 @@ func unstructuredOf(obj client.Object) *unstructured.Unstructured {
 	return u
 }
 
-// patchCounter counts the patches to one namespace that the API server takes, and keeps those of managedFields back while it is told so.
+// patchCounter counts the patches in one namespace that the API server accepts. It can be told to hold back patches of
+// managedFields.
 type patchCounter struct {
 	namespace string
 
@@ -189,7 +191,7 @@ var _ = Describe("Server-side apply by the owner", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(unstructured.SetNestedMap(web.live.Object, selector, "spec", "selector")).To(Succeed())
 		unstructured.RemoveNestedField(web.live.Object, "spec", "strategy")
-		overNights(clock, ns, web, 1) // of a zero the API server keeps no owner there
+		overNights(clock, ns, web, 1) // the API server keeps no owner of a zero there
 	})
 
 	It("costs one more write each morning, and none without server-side appliers", func() {

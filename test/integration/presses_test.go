@@ -19,14 +19,15 @@ import (
 
 var groups atomic.Int32
 
-// newKind makes a kind in a group of the spec's own. It is not installed yet; with the spec it goes.
+// newKind returns a kind in a group that no other spec uses. The kind is not installed yet. If it is installed, it is
+// removed at the end of the spec.
 func newKind() customkind.Kind {
 	k := customkind.Kind{Group: fmt.Sprintf("g%d.example.com", groups.Add(1))}
 	DeferCleanup(func() { Expect(k.Remove(ctx, env)).To(Succeed()) })
 	return k
 }
 
-// installKind makes a kind that is served.
+// installKind installs a new kind and waits until it is served.
 func installKind() customkind.Kind {
 	GinkgoHelper()
 	k := newKind()
@@ -34,7 +35,7 @@ func installKind() customkind.Kind {
 	return k
 }
 
-// adapt creates an adapter, which goes with the spec.
+// adapt creates an adapter. It is deleted at the end of the spec.
 func adapt(a *v1alpha1.Adapter) *v1alpha1.Adapter {
 	GinkgoHelper()
 	Expect(env.Client.Create(ctx, a)).To(Succeed())
@@ -68,7 +69,7 @@ func pressLedger(k customkind.Kind, namespace, name string) func(Gomega) string 
 	}
 }
 
-// adapterCondition reads one condition of an adapter, once its status speaks of the present spec.
+// adapterCondition reads one condition of an adapter, once the adapter's status is about its present spec.
 func adapterCondition(name, kind string) func(Gomega) metav1.Condition {
 	return func(g Gomega) metav1.Condition {
 		var a v1alpha1.Adapter
@@ -88,7 +89,7 @@ func finalizers(obj client.Object) func(Gomega) []string {
 	}
 }
 
-// vanished has no error once an object does not exist.
+// vanished returns a check that an object no longer exists.
 func vanished(obj client.Object) func() error {
 	return func() error { return suite.Vanished(ctx, env, obj) }
 }
@@ -110,7 +111,7 @@ func resourceVersion(namespace, name string) func(Gomega) string {
 	}
 }
 
-// asOwned is an object without what the API server counts by itself.
+// asOwned returns an object without the counters of the API server.
 func asOwned(obj *unstructured.Unstructured) map[string]any {
 	own := obj.DeepCopy()
 	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {

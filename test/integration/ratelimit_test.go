@@ -34,7 +34,7 @@ func createMany(namespace, prefix string, n int, replicas int32) {
 
 var _ = Describe("A rate limit", func() {
 	const delay = 30 * time.Second
-	// stays makes sure that no more than n sleep for now.
+	// stays checks that for now at most n targets sleep.
 	stays := func(namespace string, n int) {
 		GinkgoHelper()
 		Eventually(sleepers(namespace)).Should(Equal(n))

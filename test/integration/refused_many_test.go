@@ -37,7 +37,7 @@ var _ = Describe("Very many workloads whose writes are refused for one reason", 
 		Expect(failuresOf(ns, "nights")(Default)).To(And(HaveLen(10),
 			HaveEach(HaveField("Message", ContainSubstring("the presses are running")))))
 		Expect(sent.times()).NotTo(BeEmpty())
-		// Ten a second are tried again, also while a slow machine is still at the first round.
+		// Ten writes a second are tried again. On a slow machine this begins while the first round is not complete.
 		Expect(float64(len(sent.times()))).To(BeNumerically("<=", many+20+10*time.Since(first).Seconds()), "the first round")
 
 		begun, sofar := time.Now(), len(sent.times())

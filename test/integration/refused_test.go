@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// deny has the API server refuse what matches, until the function returned is called. It returns once try, a dry run, is
-// refused, and the function once it is let through.
+// deny makes the API server refuse matching requests, until the returned function is called. deny returns after the dry
+// run try is refused. The returned function returns after try is accepted again.
 func deny(name, rules, matches, valid, message string, try func() error) (lift func()) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, `
@@ -55,7 +55,8 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	return lift
 }
 
-// denyScaling has the API server refuse to change the count of one Deployment, until the function returned is called.
+// denyScaling makes the API server refuse changes of the count of one Deployment, until the returned function is
+// called.
 func denyScaling(namespace, name, message string) (lift func()) {
 	GinkgoHelper()
 	return deny(namespace, "{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}",

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// reasons lists the events about an object by reason, with how often each was sent.
+// reasons returns the number of events about an object, by reason.
 func reasons(namespace, name string) func(Gomega) map[string]int {
 	return func(g Gomega) map[string]int {
 		var list eventsv1.EventList
@@ -35,7 +35,7 @@ func reasons(namespace, name string) func(Gomega) map[string]int {
 	}
 }
 
-// kubectl runs kubectl against the cluster and gives the fields of each line that it prints.
+// kubectl runs kubectl against the cluster and returns the fields of each printed line.
 func kubectl(args ...string) [][]string {
 	GinkgoHelper()
 	out, err := exec.Command(env.Cluster.Bin("kubectl"), append([]string{"--kubeconfig", env.Cluster.Kubeconfig}, args...)...).CombinedOutput()
@@ -140,7 +140,7 @@ var _ = Describe("A schedule that is deleted", func() {
 			Eventually(func(g Gomega) []string { return stored(g, s).GetFinalizers() }).Should(ConsistOf(v1alpha1.FinalizerRestore))
 			Expect(env.Client.Delete(ctx, s)).To(Succeed())
 			for n := range 50 {
-				// A label is nothing to look at the policy again for, and yet makes what was read of it stale.
+				// A new label is no reason to process the policy again, but it makes the manager's copy of the policy outdated.
 				if env.Patch(ctx, s, label("n", strconv.Itoa(n))) != nil {
 					break // gone
 				}

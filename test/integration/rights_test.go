@@ -17,7 +17,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// grant gives a user rights on the objects of a kind, and takes those away that it had by the same name before.
+// grant gives a user rights on the objects of a kind. They replace earlier rights of the user that were granted under
+// the same name.
 func grant(user string, k customkind.Kind, verbs ...string) {
 	GinkgoHelper()
 	name := user + "-" + k.Group
@@ -37,7 +38,7 @@ func grant(user string, k customkind.Kind, verbs ...string) {
 
 var everything = []string{"get", "list", "watch", "patch"}
 
-// clerkAtNight makes a manager that runs as a user with few rights, at night.
+// clerkAtNight starts a manager at night that runs as a user with few rights.
 func clerkAtNight(user string) *night {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, clerk, user))).To(Succeed())
@@ -48,13 +49,14 @@ func clerkAtNight(user string) *night {
 	return n
 }
 
-// awaitClerk waits until the API server knows of the rights of a user who is a clerk.
+// awaitClerk waits until the API server grants the rights of a clerk to a user.
 func awaitClerk(user string) {
 	GinkgoHelper()
 	suite.AwaitRight(ctx, env, user, "watch", "", "namespaces", true)
 }
 
-// seriesOf reads the value of a metric that has labels of some values; -1: there is none.
+// seriesOf reads the value of the series of a metric that has the given label values. It returns -1 if there is no such
+// series.
 func seriesOf(m *harness.Manager, name string, values ...string) func(Gomega) float64 {
 	return func(g Gomega) float64 {
 		families, err := m.Registry.Gather()

@@ -15,31 +15,33 @@ import (
 	"flyball.dev/flyball/test/integration/customkind"
 )
 
-// shiftCounts are the replicas of a press of three, by the shift it is on: a label, and each shift has a schedule. Both
-// schedules have slept since dusk, so that whoever claims a press claims it since the same instant.
+// shiftCounts has the replicas of a press with three replicas, by its shift. The shift is a label, and each shift has a
+// schedule. Both schedules have been asleep since dusk, so every claim on a press has the same instant.
 var shiftCounts = map[string]int64{"": 3, "night": 0, "less": 2}
 
-// halfway is one change of a count behind /scale that stops at one of its writes, on several presses of a namespace.
+// halfway is a change of a count behind /scale that stops at one of its writes. It is made on several presses of a
+// namespace.
 type halfway struct {
 	from, to string
-	// through says that the count was written and only the mark in the ledger is left; else nothing but the mark was written.
+	// through is true if the count is already written and only the mark in the ledger is left. Otherwise only the mark is
+	// written.
 	through bool
 
 	kind      customkind.Kind
 	namespace string
-	// before are the presses as they were made; what becomes of each is in its name.
+	// before has the presses as they were created. The name of a press says what happens to it.
 	before []*unstructured.Unstructured
 	lift   func()
 }
 
-// ends are the presses of each namespace: the shift that each is on when the manager is back.
+// ends maps each press of a namespace to its shift at the time when the manager is started again.
 var ends = map[string]string{"rests": "night", "slows": "less", "wakes": "", "scaled": ""}
 
 func (h *halfway) String() string {
 	return fmt.Sprintf("from %q to %q, /scale through: %t", h.from, h.to, h.through)
 }
 
-// begin makes the presses and their schedules.
+// begin creates the presses and their schedules.
 func (h *halfway) begin(k customkind.Kind) {
 	GinkgoHelper()
 	h.kind, h.namespace = k, newNamespace()
@@ -62,7 +64,7 @@ func (h *halfway) shift(name, shift string) {
 	patch(h.kind.Object(h.namespace, name, nil), label("shift", shift))
 }
 
-// settled waits until a press is as its shift has it, with nothing of a write left in its ledger.
+// settled waits until a press has the count of its shift and its ledger has no mark of an unfinished write.
 func (h *halfway) settled(name, shift string) {
 	GinkgoHelper()
 	Eventually(pressCount(h.kind, h.namespace, name, ".spec.replicas")).Should(Equal(shiftCounts[shift]), "%s of %s on shift %q", name, h,
@@ -81,7 +83,7 @@ func (h *halfway) settled(name, shift string) {
 		"%s of %s on shift %q", name, h, shift)
 }
 
-// stop has the API server refuse the write at which the change is to stop, and begins the change.
+// stop makes the API server refuse the write at which the change is to stop, and begins the change.
 func (h *halfway) stop() {
 	GinkgoHelper()
 	here := fmt.Sprintf("object.metadata.namespace == '%s'", h.namespace)
@@ -109,7 +111,7 @@ func (h *halfway) scale(name string, n int, dryRun ...string) error {
 		&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: dryRun}})
 }
 
-// stopped waits until the change has come as far as it can.
+// stopped waits until the change has stopped.
 func (h *halfway) stopped() {
 	GinkgoHelper()
 	at := h.from
@@ -122,7 +124,7 @@ func (h *halfway) stopped() {
 	}
 }
 
-// returned checks every press after the manager is back, and that in the end each is as it was.
+// returned checks every press after the manager was started again. In the end each press must be as it was created.
 func (h *halfway) returned() {
 	GinkgoHelper()
 	for name, shift := range ends {

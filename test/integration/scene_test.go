@@ -21,13 +21,14 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// The edges of the schedules that nightly and clusterNightly make: the evening of monday and the morning after.
+// dusk and dawn are the transitions of the schedules that nightly and clusterNightly create: the evening of monday and
+// the next morning.
 var (
 	dusk = monday.Add(8 * time.Hour)
 	dawn = monday.Add(20 * time.Hour)
 )
 
-// startManagerAsleep is startManager an hour into the night.
+// startManagerAsleep runs a manager like startManager, but its clock stands an hour after dusk.
 func startManagerAsleep() *suite.Clock {
 	GinkgoHelper()
 	clock := suite.NewClock(dusk.Add(time.Hour))
@@ -35,7 +36,7 @@ func startManagerAsleep() *suite.Clock {
 	return clock
 }
 
-// nightlyOn is nightly for the targets given.
+// nightlyOn creates a Schedule like nightly, for the given target.
 func nightlyOn(namespace, name string, target v1alpha1.TargetSelector, change ...func(*v1alpha1.ScheduleRules)) *v1alpha1.Schedule {
 	GinkgoHelper()
 	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -50,7 +51,8 @@ func nightlyOn(namespace, name string, target v1alpha1.TargetSelector, change ..
 
 var schedules atomic.Int32
 
-// clusterNightly is nightly over namespaces, with a name of its own; change says at least which namespaces.
+// clusterNightly creates a ClusterSchedule with the nights of nightly and a unique name. The function change has to
+// select at least the namespaces.
 func clusterNightly(change func(*v1alpha1.ClusterScheduleSpec)) *v1alpha1.ClusterSchedule {
 	GinkgoHelper()
 	s := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("nights-%d", schedules.Add(1))}}
@@ -88,7 +90,7 @@ func label(key, value string) string {
 	return fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)
 }
 
-// namespace names a Namespace for patches.
+// namespace returns a Namespace with a name, for patches.
 func namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
@@ -129,7 +131,8 @@ func targetsOf(namespace, name string) func(Gomega) v1alpha1.TargetCounts {
 	}
 }
 
-// known waits until the manager knows so many targets in a namespace that is awake: objects and policies come by watches of their own.
+// known waits until the manager knows n targets in a namespace that is awake. It needs to wait because objects and
+// policies have separate watches.
 func known(namespace string, n int) {
 	GinkgoHelper()
 	probe := nightly(namespace, "probe")
@@ -152,7 +155,7 @@ func stored(g Gomega, obj client.Object) *unstructured.Unstructured {
 	return u
 }
 
-// asIs is what has to be the same of an object before it slept and after it woke.
+// asIs returns the part of an object that must be the same before it slept and after it woke.
 func asIs(obj *unstructured.Unstructured) map[string]any {
 	u := obj.DeepCopy()
 	for _, key := range []string{"resourceVersion", "generation", "managedFields"} {
@@ -161,7 +164,7 @@ func asIs(obj *unstructured.Unstructured) map[string]any {
 	return u.Object
 }
 
-// history holds every state of one object that the API server stored since it was begun, oldest first.
+// history has every state of one object that the API server has stored since the history began, the oldest first.
 type history struct {
 	mu     sync.Mutex
 	states []*unstructured.Unstructured
@@ -201,7 +204,7 @@ func (h *history) all() []*unstructured.Unstructured {
 	return h.states[:len(h.states):len(h.states)]
 }
 
-// values lists what a field was in turn, without repetitions; absent is "".
+// values lists the successive values of a field, without repetitions. An absent value is "".
 func (h *history) values(fields ...string) []string {
 	var out []string
 	for _, u := range h.all() {
@@ -212,7 +215,8 @@ func (h *history) values(fields ...string) []string {
 	return out
 }
 
-// since is the revision of the store at which a field first had a value, after the state at which it is sought.
+// since returns the revision at which a field first had a value. It considers only states later than the revision
+// after.
 func (h *history) since(after int64, value string, fields ...string) int64 {
 	for _, u := range h.all() {
 		if r := revision(u); r > after && fieldOf(u, fields...) == value {
@@ -230,7 +234,8 @@ func fieldOf(u *unstructured.Unstructured, fields ...string) string {
 	return fmt.Sprint(v)
 }
 
-// revision is the resourceVersion as a number. One etcd holds all kinds here, so it orders writes of different kinds too.
+// revision returns the resourceVersion as a number. All kinds are in one etcd here, so the number orders writes of
+// different kinds too.
 func revision(u *unstructured.Unstructured) int64 {
 	n, err := strconv.ParseInt(u.GetResourceVersion(), 10, 64)
 	if err != nil {

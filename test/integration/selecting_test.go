@@ -13,7 +13,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// removeNamespace deletes a namespace that nothing is in, and does what the namespace controller does, which does not run here.
+// removeNamespace deletes an empty namespace. It also finalises the namespace, because no namespace controller runs
+// here.
 func removeNamespace(name string) {
 	GinkgoHelper()
 	gone := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// with matches what has a label.
+// with returns a selector of objects with a label.
 func with(key, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 }

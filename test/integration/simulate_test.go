@@ -25,13 +25,13 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// demoFiles make up the demo's week, as far as the kinds of Kubernetes itself go.
+// demoFiles are the files of the demo's week that need only built-in kinds.
 var demoFiles = []string{
 	"samples/calendars/german-holidays.yaml", "test/demo/manifests/workloads.yaml", "test/demo/manifests/hpa.yaml",
 	"test/demo/manifests/policies.yaml", "test/demo/manifests/shop.yaml", "test/demo/manifests/freeze.yaml",
 }
 
-// applyDemo applies the demo's objects in a namespace and gives them as the API server has them.
+// applyDemo applies the demo's objects in a namespace and returns them as the API server stores them.
 func applyDemo(namespace string) []*unstructured.Unstructured {
 	GinkgoHelper()
 	var all []*unstructured.Unstructured
@@ -54,7 +54,7 @@ func applyDemo(namespace string) []*unstructured.Unstructured {
 	return all
 }
 
-// inMemory makes a world of the same objects.
+// inMemory returns a world with the same objects.
 func inMemory(namespace string, objects []*unstructured.Unstructured) *world.Memory {
 	GinkgoHelper()
 	lists := world.Lists{
@@ -89,7 +89,7 @@ func inMemory(namespace string, objects []*unstructured.Unstructured) *world.Mem
 	return m
 }
 
-// essence is what the manager writes of an object: its spec, and the ledger.
+// essence returns the parts of an object that the manager writes: its spec and the ledger.
 func essence(raw []byte) string {
 	var obj map[string]any
 	if err := json.Unmarshal(raw, &obj); err != nil {
@@ -124,7 +124,7 @@ var _ = Describe("A simulation in memory", func() {
 
 		clock := suite.NewClock(begin)
 		m := startManagerAt(clock)
-		for _, obj := range objects { // the policies go before the manager does, which has to let them go
+		for _, obj := range objects { // the policies are deleted before the manager ends, because it has to remove their finalizers
 			if obj.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
 				DeferCleanup(remove, obj)
 			}

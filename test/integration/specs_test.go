@@ -120,7 +120,7 @@ var _ = DescribeTable("An invalid spec that passes admission is reported in stat
 	Entry("a cluster policy that names no namespaces", "ClusterSchedule", `{`+pair+`, target: {}}`, "spec.target.namespaces"),
 )
 
-// targetOf selects one namespace, in a policy of either scope.
+// targetOf returns the target of a policy that selects one namespace. The policy may be namespaced or cluster-scoped.
 func targetOf(kind, namespace string) string {
 	if kind == "Schedule" {
 		return ""
@@ -128,7 +128,7 @@ func targetOf(kind, namespace string) string {
 	return "namespaces: [" + namespace + "]"
 }
 
-// readyOf reads the condition Ready of a policy, once it speaks of the present spec.
+// readyOf reads the condition Ready of a policy, once it is about the present spec.
 func readyOf(g Gomega, obj *unstructured.Unstructured) metav1.Condition {
 	list, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -11,7 +11,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// panics counts the faults that a manager has caught, on targets and, since the process began, in controllers.
+// panics returns the number of panics that a manager has caught: on targets, and in controllers since the process
+// began.
 func panics(m *harness.Manager) func(Gomega) float64 {
 	return func(g Gomega) float64 {
 		own, err := m.Registry.Gather()

@@ -19,14 +19,15 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// defineLooms installs a kind called Loom whose objects are stored as v2, with a field .spec.color that v1 does not have. served says
-// whether v2 is served, and count is what v2 calls the field .spec.replicas of v1.
+// defineLooms installs a kind called Loom whose objects are stored as v2. The version v2 has a field .spec.color that
+// v1 does not have. The parameter served is true if v2 is served. The parameter count is the name in v2 of the field
+// .spec.replicas of v1.
 func defineLooms(group string, served bool, count string) {
 	GinkgoHelper()
 	defineLoomsStored(group, served, count, false)
 }
 
-// defineLoomsStored is defineLooms for objects that may still be stored as v1.
+// defineLoomsStored installs the kind as defineLooms does. If asV1 is true, objects may still be stored as v1.
 func defineLoomsStored(group string, served bool, count string, asV1 bool) {
 	GinkgoHelper()
 	name := "looms." + group
@@ -58,7 +59,7 @@ spec:
 	Expect(env.AwaitCRDs(ctx)).To(Succeed())
 }
 
-// loomAdapter speaks of looms by v1 alone.
+// loomAdapter returns an adapter of looms that knows only v1.
 func loomAdapter(group string) *v1alpha1.Adapter {
 	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "looms." + group}}
 	a.Spec.Target = v1alpha1.AdapterTarget{Group: group, Kind: "Loom", Versions: []string{"v1"}}
@@ -66,7 +67,7 @@ func loomAdapter(group string) *v1alpha1.Adapter {
 	return a
 }
 
-// heldWatch keeps back the manager's lists and watches of one resource.
+// heldWatch holds back the manager's lists and watches of one resource.
 type heldWatch struct {
 	of    string
 	until chan struct{}

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// notes lists what was said of an object by events of a reason.
+// notes lists the notes of the events about an object with a given reason.
 func notes(namespace, name, reason string) func(Gomega) []string {
 	return func(g Gomega) (all []string) {
 		var list eventsv1.EventList

@@ -51,7 +51,7 @@ var _ = Describe("A ledger that names a policy of another namespace", func() {
 		forged := deployment(tenant, "web", 0)
 		forged.Annotations = map[string]string{v1alpha1.AnnotationLedger: fmt.Sprintf(
 			`{"/spec/replicas":{"was":5,"set":0,"by":"Schedule/%s/nights","since":"2026-03-02T20:00:00Z"},"of":"Deployment/web"}`, bank)}
-		// What cannot be given back would stay in the other policy's books for ever.
+		// An entry that cannot be restored would stay in the other policy's ledger for ever.
 		probe := deployment(tenant, "probe", 1)
 		create(probe)
 		lift := deny(tenant, "{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}",
@@ -125,7 +125,7 @@ var _ = Describe("An object that its owner had suspended", func() {
 	})
 })
 
-// seriesOfPolicies are the metrics of a policy that has slept a target.
+// seriesOfPolicies are the metrics of a policy that has put a target to sleep.
 var seriesOfPolicies = []string{
 	"flyball_targets", "flyball_next_transition_timestamp_seconds", "flyball_conflicts",
 	"flyball_last_transition_duration_seconds", "flyball_operations_total", "flyball_policy_ready", "flyball_policy_state",

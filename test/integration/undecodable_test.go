@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// What the API server keeps and the manager cannot decode would take every policy of the kind out of use. The rules of a CRD in
-// CEL are checked by a real API server only; the rest is a property test of the policy kinds.
+// A stored object that the manager cannot decode would disable every policy of the kind. Only a real API server
+// evaluates the CEL rules of a CRD. A property test of the policy kinds checks the rest.
 var _ = Describe("An API server without Flyball's webhook", func() {
 	It("keeps no instant that does not decode", func() {
 		ns := newNamespace()

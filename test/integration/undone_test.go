@@ -24,8 +24,8 @@ func patchesIn(namespace string) func(*http.Request) bool {
 	}
 }
 
-// undoScaling has the API server accept every write to a Deployment of a namespace and take back what it does to the count and
-// to the ledger, until the function returned is called.
+// undoScaling makes the API server accept every write to a Deployment, but undo its changes of the count and of the
+// ledger. It does so until the returned function is called.
 func undoScaling(namespace, name string) (lift func()) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, `

@@ -18,7 +18,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// nobodyAnswers has adapters and schedules judged by a webhook behind which there is nobody, until the spec ends.
+// nobodyAnswers makes the API server send adapters and schedules to a webhook that does not answer, until the spec
+// ends.
 func nobodyAnswers(k customkind.Kind) {
 	GinkgoHelper()
 	every := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update,
@@ -37,7 +38,7 @@ func nobodyAnswers(k customkind.Kind) {
 	Eventually(judged).Should(MatchError(ContainSubstring("failed calling webhook")))
 }
 
-// pressByDay makes a kind with an adapter that is not in use yet, and an object of it that is awake.
+// pressByDay creates a kind with an adapter that is not in use yet, and an awake object of the kind.
 func pressByDay(change ...func(*v1alpha1.ScheduleRules)) (k customkind.Kind, a *v1alpha1.Adapter, ns string) {
 	GinkgoHelper()
 	ns, k = newNamespace(), installKind()
@@ -109,7 +110,7 @@ var _ = Describe("A refused record before a change", func() {
 	})
 })
 
-// denyFinalizers has the API server refuse to put a finalizer on the schedules of a namespace, until the function returned is
+// denyFinalizers makes the API server refuse finalizers on the schedules of a namespace, until the returned function is
 // called.
 func denyFinalizers(ns string) (lift func()) {
 	GinkgoHelper()

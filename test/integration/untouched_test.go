@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// cronJob is a CronJob, suspended by its owner or not; it is not created.
+// cronJob returns a CronJob that its owner has suspended or not. It does not create it.
 func cronJob(namespace, name string, suspended *bool) *batchv1.CronJob {
 	c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	c.Spec.Schedule, c.Spec.Suspend = "*/5 * * * *", suspended

@@ -2,5 +2,5 @@ package integration
 
 import "flyball.dev/flyball/test/integration/suite"
 
-// What the specs of schedules come to is explained, too.
+// The effects of the specs' schedules are explained too.
 var _ = suite.Witness(1200, 80)
