@@ -19,7 +19,7 @@ import (
 var shipped = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "cronjobs.batch", "jobs.batch",
 	"horizontalpodautoscalers.autoscaling"}
 
-// allow gives a user rules, in one namespace or, without, in all of them.
+// allow gives a user the rights in some rules. They hold in one namespace or, if namespace is empty, in all namespaces.
 func allow(user, name, namespace, rules string) {
 	GinkgoHelper()
 	kind, binding, meta := "ClusterRole", "ClusterRoleBinding", "{name: "+name+"}"
@@ -40,8 +40,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[6]s}]
 `, kind, meta, rules, binding, name, user))).To(Succeed())
 }
 
-// editor gives a user what the role edit gives with the chart's role, in one namespace. Nothing aggregates roles here, so the two
-// parts are bound one by one.
+// editor gives a user the rights of the cluster role edit and of the chart's role, in one namespace. No controller
+// aggregates roles here, so the two roles are bound separately.
 func editor(user, namespace string) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, `
@@ -54,7 +54,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 	planner(user, namespace)
 }
 
-// planner gives a user the right to write policies in one namespace, and no other.
+// planner gives a user only the right to write policies in one namespace.
 func planner(user, namespace string) {
 	GinkgoHelper()
 	allow(user, user+"-policies", namespace,
@@ -74,19 +74,19 @@ func in(namespace string, obj *unstructured.Unstructured) *unstructured.Unstruct
 	return obj
 }
 
-// schedule is one with a pair and more of a spec.
+// schedule returns a Schedule with a cron pair and the additional spec fields more.
 func schedule(namespace, more string) *unstructured.Unstructured {
 	GinkgoHelper()
 	return in(namespace, object("Schedule", "nights", `{`+pair+more+`}`))
 }
 
-// try asks to make an object, as a dry run.
+// try returns a function that tries to create an object as a user, in a dry run.
 func try(user string, obj *unstructured.Unstructured) func() error {
 	c := as(user)
 	return func() error { return c.Create(ctx, obj.DeepCopy(), client.DryRunAll) }
 }
 
-// BeLacking matches the refusal of a policy that takes rights that its author lacks.
+// BeLacking matches the refusal of a policy that needs rights which its author does not have.
 func BeLacking(texts ...string) OmegaMatcher {
 	matchers := []OmegaMatcher{Satisfy(apierrors.IsForbidden), MatchError(ContainSubstring("this policy would have Flyball do it"))}
 	for _, text := range texts {

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// warnings takes down what the API server warns of.
+// warnings records the warnings of the API server.
 type warnings struct {
 	mu   sync.Mutex
 	list []string

@@ -1,4 +1,4 @@
-// Package admission tests that the manager's webhook refuses specs that are wrong in ways the schema cannot see. It has a
+// Package admission tests that the manager's webhook refuses specs with faults that the schema cannot find. It has a
 // cluster of its own, in which nothing is admitted without the webhook.
 package admission
 
@@ -33,7 +33,7 @@ var _ = BeforeSuite(func() {
 	ctx = context.Background()
 	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, shipped...)
 	Expect(presses.Install(ctx, env)).To(Succeed())
-	// From before the webhook.
+	// This policy exists from before the webhook.
 	Expect(env.Client.Create(ctx, object("Schedule", "slipped", `{`+pair+`, timeZone: Europe/Atlantis}`))).To(Succeed())
 
 	port := suite.FreePort()
@@ -44,7 +44,8 @@ var _ = BeforeSuite(func() {
 
 const pair = `upscale: 0 8 * * *, downscale: 0 20 * * *`
 
-// object is a Flyball object with a spec given in YAML; namespaced ones are in the namespace default.
+// object returns an object of one of Flyball's kinds, with a spec in YAML. A namespaced object is in the namespace
+// default.
 func object(kind, name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
 	objs, err := harness.Objects(fmt.Appendf(nil, "{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: %s}, spec: %s}", kind, name,
