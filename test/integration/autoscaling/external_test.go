@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// external serves the external metrics API with one number for every metric, through the aggregation layer of the API
-// server: with it an autoscaler may have a minimum of zero and act on it.
+// external serves the external metrics API through the aggregation layer of the API server. It returns the same number
+// for every metric. With an external metric, an autoscaler may have a minimum of zero and scale to it.
 type external struct {
 	value  atomic.Int64
 	server *httptest.Server
@@ -25,7 +25,7 @@ type external struct {
 
 const externalGroup = "external.metrics.k8s.io"
 
-// serveExternal starts the server and has the API server pass requests on to it.
+// serveExternal starts the server, and makes the API server pass requests on to it.
 func serveExternal() *external {
 	GinkgoHelper()
 	e := &external{}

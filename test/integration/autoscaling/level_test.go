@@ -12,9 +12,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// pair is a Deployment of five replicas that just reach what its autoscaler wants. A pod uses as much with five of them as with
-// three. So the autoscaler must not take any away by what it measures: new pods show too little for a moment, and it would stay
-// with that.
+// pair is a Deployment with five replicas, and an autoscaler that wants just these five. A pod has the same usage with
+// five replicas as with three. So the autoscaler must not remove a replica because of its measurements. New pods show
+// too little usage for a moment, and the autoscaler would keep the lower count.
 const pair = `
 apiVersion: apps/v1
 kind: Deployment
@@ -86,7 +86,8 @@ spec:
 			clock.SetTime(monday.Add(at + delay))
 			Eventually(sizes).Should(after)
 		}
-		// Its controller looks every two seconds, so several nights give it the chance to look while something is half done.
+		// The autoscaler's controller runs every two seconds. Several nights make it likely that it runs while a change is
+		// only half done.
 		for day := range 4 {
 			night := time.Duration(day) * 24 * time.Hour
 			edge(night+8*time.Hour, HaveEach(BeEquivalentTo(2)))

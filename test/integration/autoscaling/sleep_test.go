@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// observed is how long the controller gets to wake what sleeps: some twenty of its rounds.
+// observed is the time for which the autoscaler's controller could wake a sleeping target. It is about twenty of its
+// rounds.
 const observed = 40 * time.Second
 
 var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -39,7 +40,7 @@ func nightly(namespace string) {
 	Expect(env.Client.Create(ctx, s)).To(Succeed())
 }
 
-// usage sets the CPU usage of every pod there is.
+// usage sets the CPU usage of every pod in a namespace.
 func usage(namespace, cpu string) {
 	GinkgoHelper()
 	var pods corev1.PodList
@@ -69,7 +70,8 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 	})
 
 	It("works before the night", func() {
-		// 400m of 500m, twice what is asked for: up to the maximum. Nothing in the queue: down to none.
+		// The pods use 400m of 500m, twice the target utilisation, so the autoscaler scales up to the maximum. The queue is
+		// empty, so its autoscaler scales down to zero.
 		Eventually(replicas("busy")).Should(BeEquivalentTo(6))
 		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
 		queue.set(30)
@@ -108,8 +110,8 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 	It("does not wake a target that it had taken to zero itself before the night", func() {
 		queue.set(0)
 		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
-		// It scales from zero only if it knows from its own status that it was the one who scaled to zero. It writes that after the count, and
-		// not at all if somebody else, such as Flyball, writes the autoscaler in between.
+		// The autoscaler scales from zero only if its own status says that it has scaled to zero. It writes this status after
+		// the count. It does not write it if another writer, such as Flyball, writes the autoscaler in between.
 		Eventually(conditions("queue")).Should(HaveKeyWithValue(autoscalingv2.ScaledToZero, corev1.ConditionTrue))
 		clock.SetTime(monday.Add(32 * time.Hour))
 		Eventually(autoscaler("queue")).Should(HaveField("Behavior", Not(BeNil())))

@@ -26,7 +26,8 @@ var (
 )
 
 func TestAutoscaling(t *testing.T) {
-	// The controller looks every two seconds, metrics are ten seconds apart and two are needed.
+	// The autoscaler's controller runs every two seconds. Metrics are ten seconds apart, and the controller needs two of
+	// them.
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(2 * harness.Patience)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
@@ -66,7 +67,7 @@ metadata: {namespace: %[1]s, name: web}
 spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, %[3]s}
 `
 
-// create makes the Deployment and the autoscaler.
+// create creates the Deployment and the autoscaler.
 func create(namespace string, replicas int, autoscaler string) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, web, namespace, replicas, autoscaler))).To(Succeed())
