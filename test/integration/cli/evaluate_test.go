@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// sale denies roll-outs of what is frozen for a day, from the instant of the specs on.
+// sale is a freeze that denies roll-outs of frozen objects for a day, from the instant at which specs begin.
 const sale = `
 apiVersion: flyball.dev/v1alpha1
 kind: ChangeFreeze
@@ -28,7 +28,8 @@ metadata: {name: sale, namespace: %[1]s}
 spec: {target: {selector: {matchLabels: {frozen: "yes"}}}, deny: [RollOut], startTime: "2026-03-02T11:00:00Z", endTime: "2026-03-03T12:00:00Z", message: {reason: sale}}
 `
 
-// frozenSpec is a namespace with a Deployment that is frozen and one that is free.
+// frozenSpec creates a namespace with two Deployments, one of which is frozen. It also returns a pipeline for this
+// namespace.
 func frozenSpec(asker *pipeline) (ns string, p *pipeline) {
 	GinkgoHelper()
 	ns = suite.Namespace(ctx, env)
@@ -179,7 +180,7 @@ var _ = Describe("The evaluate API", func() {
 		out, err := run(func(*variables) {})
 		Expect(err).NotTo(HaveOccurred(), out)
 		Expect(out).To(ContainSubstring(`"allowed":true`))
-		for what, edit := range map[string]func(*variables){ // by a pattern of what is printed
+		for what, edit := range map[string]func(*variables){ // the keys are patterns of the printed text
 			"ChangeFreeze/" + ns + "/sale denies RollOut": func(v *variables) { v.review = review("frozen") },
 			"does not know this token":                    func(v *variables) { v.token = "x" },
 			"may not create freezereviews.flyball.dev":    func(v *variables) { v.review = strings.Replace(good.review, ns, "default", 1) },
@@ -187,8 +188,8 @@ var _ = Describe("The evaluate API", func() {
 			"there is no Deployment":                      func(v *variables) { v.review = review("nothing") },
 			`curl: \(7\) Failed to connect`:               func(v *variables) { v.url = "https://127.0.0.1:1" },
 			`curl: \((35|60|77)\).*certificate`:           func(v *variables) { v.ca = "/dev/null" },
-			// It is refused before the body is read, and curl may see the end of the stream before it has sent that: which error it names then
-			// depends on how far it has come.
+			// The request is refused before its body is read. curl may see the end of the connection before it has sent the
+			// body. So the error that it reports depends on how much it has sent.
 			`curl: \(\d+\) `: func(v *variables) { v.url += "/elsewhere" },
 		} {
 			out, err := run(edit)
@@ -198,7 +199,7 @@ var _ = Describe("The evaluate API", func() {
 	})
 })
 
-// served is the API without a manager, which knows the API server and no adapters.
+// served starts the API without a manager. It knows the API server, but has no adapters.
 func served(o evaluate.Options) *pipeline {
 	GinkgoHelper()
 	if o.KindOf == nil {

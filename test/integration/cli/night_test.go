@@ -24,7 +24,7 @@ webhooks:
   admissionReviewVersions: [v1]
 `
 
-// endpoint is a backend of the webhook that is ready. No controller runs here that would make it.
+// endpoint is a ready backend of the webhook. No controller creates endpoints here.
 const endpoint = `
 apiVersion: v1
 kind: Service

@@ -32,14 +32,15 @@ import (
 type pipeline struct {
 	url    string
 	client *http.Client
-	// authority is what the API's certificate is checked by, in PEM.
+	// authority is the CA that has signed the certificate of the API, in PEM.
 	authority []byte
 	schema    *validate.SchemaValidator
 	token     string
 	asked     int
 }
 
-// newPipelines finds out how the API is reached, as an administrator does for a pipeline: by the webhook's configuration.
+// newPipelines finds the address and the CA of the API in the webhook configuration, as an administrator does for a
+// pipeline.
 func newPipelines(url string) *pipeline {
 	GinkgoHelper()
 	configuration, err := clients().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "flyball", metav1.GetOptions{})
@@ -53,7 +54,7 @@ func newPipelines(url string) *pipeline {
 
 func clients() *kubernetes.Clientset { return kubernetes.NewForConfigOrDie(env.Config) }
 
-// openAPI compiles the schema of reviews as the OpenAPI description has it.
+// openAPI compiles the schema of reviews in the OpenAPI description.
 func openAPI() *validate.SchemaValidator {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join(env.Root, "schemas", "freezereviews.openapi.yaml"))
@@ -77,7 +78,8 @@ func openAPI() *validate.SchemaValidator {
 	return validate.NewSchemaValidator(&review, nil, "", strfmt.Default)
 }
 
-// of is the pipeline of a new service account, which may ask about objects in its namespace, and for users in some groups.
+// of returns the pipeline of a new service account. The account may ask about objects in its namespace, and for users
+// in the given groups.
 func (p *pipeline) of(ns, account string, groups ...string) *pipeline {
 	GinkgoHelper()
 	apply(`
@@ -120,7 +122,8 @@ subjects: [{kind: ServiceAccount, namespace: %[1]s, name: %[2]s}]
 	return &another
 }
 
-// awaitRights waits until the API server knows that a service account may do something: it learns of roles by a watch of its own.
+// awaitRights waits until the API server grants a right to a service account. The API server sees roles by a watch, so
+// it grants the right a moment later.
 func awaitRights(ns, account string, to authorizationv1.ResourceAttributes) {
 	GinkgoHelper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -132,7 +135,8 @@ func awaitRights(ns, account string, to authorizationv1.ResourceAttributes) {
 	}).Should(BeTrue(), "%s of %s", to.Verb, account)
 }
 
-// tokenOf is a token of a service account, for audiences or for the API server.
+// tokenOf returns a token of a service account. The token is for the given audiences, or for the API server if there
+// are none.
 func tokenOf(ns, account string, audiences ...string) string {
 	GinkgoHelper()
 	made, err := clients().CoreV1().ServiceAccounts(ns).CreateToken(ctx, account,
@@ -141,7 +145,7 @@ func tokenOf(ns, account string, audiences ...string) string {
 	return made.Status.Token
 }
 
-// reply is what a pipeline gets.
+// reply is the answer that a pipeline gets.
 type reply struct {
 	Code   int
 	Header http.Header
@@ -149,7 +153,8 @@ type reply struct {
 	Review evaluate.Review
 }
 
-// ask posts a review whose spec is given as YAML. Reviews and answers are held against the OpenAPI description.
+// ask posts a review whose spec is given as YAML. It validates the review and the answer against the OpenAPI
+// description.
 func (p *pipeline) ask(spec string) reply {
 	GinkgoHelper()
 	body, err := yaml.YAMLToJSON([]byte("{apiVersion: flyball.dev/v1alpha1, kind: FreezeReview, spec: " + spec + "}"))
@@ -175,8 +180,8 @@ func (p *pipeline) described(text []byte) {
 	Expect(p.schema.Validate(review).Errors).To(BeEmpty(), "%s", text)
 }
 
-// post asks again where the connection broke: the server answers a request that is too large without reading it, and an answer that
-// nobody has fetched by the time at which it closes such a connection is lost.
+// post sends a request, and sends it again if the connection breaks. The server answers a request that is too large
+// without reading it, and then closes the connection. An answer that the client has not read by then is lost.
 func (p *pipeline) post(method, path string, body []byte) (got reply) {
 	GinkgoHelper()
 	var err error
@@ -206,8 +211,8 @@ func (p *pipeline) try(method, path string, body []byte) (reply, error) {
 	return reply{Code: resp.StatusCode, Header: resp.Header, Text: string(text)}, err
 }
 
-// agrees holds the API's answer against that of the API server, and against the whole of that of the command line. what gives, as YAML, an
-// object and an action, or a manifest.
+// agrees compares the API's answer with the answer of the API server, and with the whole answer of the command line.
+// The parameter what is YAML with an object and an action, or with a manifest.
 func (p *pipeline) agrees(verdict error, cli outcome, user, what, format string, args ...any) {
 	GinkgoHelper()
 	about := fmt.Sprintf(format, args...)

@@ -63,7 +63,7 @@ var _ = Describe("Verbs that read", func() {
 			got := run("viewer", "", args...)
 			Expect(got.Code).To(BeElementOf(0, 2), "%v: %s", args, got.ErrOut)
 			Expect(got.ErrOut).To(BeEmpty(), "%v", args)
-			if args[0] != "explain" && args[0] != "can-i" && args[0] != "doctor" { // these name who asks, or what it takes to look
+			if args[0] != "explain" && args[0] != "can-i" && args[0] != "doctor" { // these name users or rights
 				Expect(got).To(Equal(run("", "", args...)), "%v: what the administrator sees", args)
 			}
 		}
@@ -97,7 +97,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 			got := run("nobody", "", args...)
 			want := 1
 			if args[0] == "can-i" {
-				want = 2 // it could not be decided
+				want = 2 // exit code for undecided
 			}
 			Expect(got.Code).To(Equal(want), "%v", args)
 			Expect(got.Out).To(BeEmpty(), "%v", args)
@@ -132,7 +132,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 		Expect(json.Unmarshal([]byte(got.Out), &planned)).To(Succeed())
 		Expect(planned.Changes).To(HaveLen(8)) // two objects, two nights
 		for _, c := range planned.Changes {
-			if clock.Now().Before(c.At) { // else it came with the change before
+			if clock.Now().Before(c.At) { // otherwise this change came together with the change before
 				clock.SetTime(c.At.Add(-time.Second))
 				Consistently(func() string { return value(ns, c) }, "100ms").Should(Equal(c.From), "before %+v", c)
 				clock.SetTime(c.At)
@@ -228,7 +228,7 @@ func removeNights(ns string) {
 	suite.Remove(ctx, env, &v1alpha1.Schedule{ObjectMeta: objectMeta(ns, "nights")})
 }
 
-// value is the JSON text of the field that a change is about, as it is now.
+// value returns the present JSON text of the field that a change is about.
 func value(ns string, c change) string {
 	GinkgoHelper()
 	obj := &unstructured.Unstructured{}

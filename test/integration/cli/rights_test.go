@@ -15,8 +15,9 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// developers are service accounts that hold, in a namespace alone, what the chart adds to the cluster's roles view, edit and admin and what
-// these give on workloads, spelt out because nothing aggregates roles here; and one that may patch Deployments and nothing else.
+// developers creates service accounts with rights in only one namespace. They have the rights of the cluster roles
+// view, edit and admin on workloads, and the rights that the chart adds to these roles. The rights are written out,
+// because no controller aggregates roles here. Another account may only patch Deployments.
 func developers(ns string) {
 	GinkgoHelper()
 	read := `{apiGroups: [""], resources: [namespaces, pods], verbs: [get, list, watch]}, {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [get, list, watch]}, ` +
@@ -38,7 +39,7 @@ func developers(ns string) {
 	}
 }
 
-// readableByAll gives everybody the rights on what lies outside namespaces, as installing Flyball does.
+// readableByAll gives all users the rights on cluster-scoped objects that an installation of Flyball gives them.
 func readableByAll() {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join(env.Root, "deploy/kustomize/base/flyball.yaml"))
@@ -84,7 +85,7 @@ var _ = Describe("People with a role in one namespace", func() {
 	It("use every verb, and see the Cluster policies that reach the namespace", func() {
 		readableByAll()
 		for _, who := range everyone {
-			// The API server hears of a binding a moment after it is made.
+			// The API server sees a binding a moment after it was created.
 			Eventually(func() string { return run(ns+"/"+who, "", "status", "-n", ns).ErrOut }).Should(BeEmpty(), who)
 			for _, args := range reads() {
 				got := run(ns+"/"+who, "", append(args, "-n", ns)...)

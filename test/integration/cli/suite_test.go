@@ -1,4 +1,5 @@
-// Package cli runs kubectl flyball against a real Kubernetes API server with the real manager, as people of several rights.
+// Package cli runs kubectl flyball against a real Kubernetes API server with the real manager, as users with different
+// rights.
 package cli
 
 import (
@@ -53,8 +54,8 @@ var _ = BeforeSuite(func() {
 
 var _ = BeforeEach(func() { clock.SetTime(noon) })
 
-// people are a user with what the cluster role view gives, spelt out because nothing aggregates roles here; developers who may edit
-// workloads; and nobody.
+// people are a viewer with the rights of the cluster role view, developers who may edit workloads, and nobody, who has
+// no rights. The rights are written out, because no controller aggregates roles here.
 const people = `
 apiVersion: v1
 kind: ServiceAccount
@@ -94,14 +95,14 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cli-edit
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: people}]
 `
 
-// outcome is what a command line has printed and ended with.
+// outcome has the output and the exit code of a command line.
 type outcome struct {
 	Code        int
 	Out, ErrOut string
 }
 
-// accounts are people with credentials of their own, as namespace and name of a service account. Others are impersonated by the
-// administrator.
+// accounts are the users that have credentials of their own, each as the namespace and the name of a service account.
+// The administrator impersonates all other users.
 var accounts = map[string][2]string{"viewer": {"default", "viewer"}, "nobody": {"default", "nobody"}}
 
 // kubeconfigOf writes a kubeconfig file that authenticates as a service account.
@@ -118,7 +119,7 @@ func kubeconfigOf(ns, account string) string {
 	return file
 }
 
-// run runs a command line as a user, or as a service account NAMESPACE/NAME, by the clock of the manager.
+// run runs a command line by the clock of the manager. The user is a name, or a service account as NAMESPACE/NAME.
 func run(user, stdin string, args ...string) outcome {
 	GinkgoHelper()
 	var out, errOut bytes.Buffer

@@ -13,13 +13,14 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// asked is a verb as two people ask it: one who may view, and one who may nothing.
+// asked is a command line that two users run. One of them may view everything, and the other has no rights.
 type asked struct {
 	args           []string
 	viewer, nobody types.GomegaMatcher
 }
 
-// answered is a command line that has ended with a code and has told something; nothing but that where it is an error.
+// answered matches a command line that has ended with an exit code and has printed some texts. If the code means an
+// error, it has printed nothing else.
 func answered(code int, said ...string) types.GomegaMatcher {
 	all := []types.GomegaMatcher{HaveField("Code", code)}
 	for _, text := range said {
@@ -28,12 +29,12 @@ func answered(code int, said ...string) types.GomegaMatcher {
 	return And(all...)
 }
 
-// refused is one that has named a right that is missing, and has shown nothing.
+// refused matches a command line that has named a missing right and has printed nothing else.
 func refused(code int, right string) types.GomegaMatcher {
 	return And(answered(code, right), HaveField("Out", BeEmpty()), HaveField("ErrOut", HavePrefix("error: ")))
 }
 
-// everyVerb is every verb of the command, with what the two people get.
+// everyVerb has a command line for every verb, with the outcomes for the two users.
 func everyVerb(ns string) []asked {
 	file := filepath.Join(env.Root, "adapters/apps/Deployment/adapter.yaml")
 	cases := filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/oven")
@@ -94,7 +95,7 @@ var _ = Describe("Every verb", func() {
 	})
 })
 
-// verbOf is the name of the verb of a command line.
+// verbOf returns the name of the verb in a command line.
 func verbOf(args []string) string {
 	if args[0] == "adapter" || args[0] == "suggest" {
 		return strings.Join(args[:2], " ")
@@ -102,7 +103,7 @@ func verbOf(args []string) string {
 	return args[0]
 }
 
-// verbs are the names of the commands that do something below one, but for those that cobra brings.
+// verbs returns the names of the runnable commands below a command, except the built-in commands of cobra.
 func verbs(above string, cmd *cobra.Command) (names []string) {
 	for _, c := range cmd.Commands() {
 		name := strings.TrimSpace(above + " " + c.Name())

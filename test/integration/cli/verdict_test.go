@@ -22,8 +22,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// The freezes of the table: one by labels that only denies some actions, one of everything, one that only warns, a window, and
-// exceptions by time, label, user and group.
+// The freezes of the table are: one that selects by labels and denies only some actions, one that denies everything,
+// one that only warns, and a maintenance window. There are also exceptions by time, label, user and group.
 const freezes = `
 apiVersion: flyball.dev/v1alpha1
 kind: ChangeFreeze
@@ -56,7 +56,7 @@ metadata: {name: oncall, namespace: %[1]s}
 spec: {target: {kinds: [{group: apps, kind: StatefulSet}]}, allow: [Create, Delete, RollOut, Scale], activeFrom: "2026-03-03T02:00:00Z", activeTo: "2026-03-03T03:00:00Z", reason: repair, constraints: {allowedGroups: [oncall]}}
 `
 
-// kindsOfTable are the kinds with a manifest, and edits as manifests that kubectl apply would lay over it.
+// kindsOfTable are kinds with a manifest of an object, and with edits as manifests for kubectl apply.
 var kindsOfTable = []struct {
 	name, apiVersion, kind, spec string
 	edits                        map[string]string
@@ -98,7 +98,8 @@ var _ = Describe("The command line, the evaluate API and the webhook", func() {
 			}
 		})
 		clock.SetTime(noon.Add(time.Minute))
-		// What is not known to the manager yet, or to the API server, makes another verdict than the objects that the command line reads.
+		// If the manager or the API server does not know an object yet, its verdict differs from the verdict of the command
+		// line, which reads the objects directly.
 		for kind, names := range map[string][]string{
 			"ChangeFreeze": {"sale", "audit", "hint"}, "MaintenanceWindow": {"afternoons"}, "FreezeException": {"hotfix", "oncall"},
 		} {
@@ -157,7 +158,8 @@ var _ = Describe("The command line, the evaluate API and the webhook", func() {
 	})
 })
 
-// agree holds the answer of the API server against that of the command line, texts included. It gives 1 where both refuse.
+// agree compares the answers of the API server and of the command line, including the texts. It returns 1 if both
+// refuse.
 func agree(verdict error, got outcome, format string, args ...any) int {
 	GinkgoHelper()
 	what := fmt.Sprintf(format, args...)
@@ -181,7 +183,8 @@ func agree(verdict error, got outcome, format string, args ...any) int {
 	return 1
 }
 
-// readiness is the status of the condition Ready of a policy; empty: nobody has looked at it yet.
+// readiness returns a function that reads the status of a policy's condition Ready. It is empty until the manager has
+// processed the policy.
 func readiness(kind, ns, name string) func(Gomega) string {
 	return func(g Gomega) string {
 		obj := object("flyball.dev/v1alpha1", kind, ns, name)
@@ -216,7 +219,7 @@ func object(apiVersion, kind, ns, name string) *unstructured.Unstructured {
 	return obj
 }
 
-// as is a client of somebody who may edit workloads; user is a name, or a name and a group.
+// as returns the client of a user who may edit workloads. The parameter user is a name, or a name and a group.
 func as(user string) client.Client {
 	GinkgoHelper()
 	name, group, _ := strings.Cut(user, ":")

@@ -53,9 +53,10 @@ var _ = Describe("Verbs that write", func() {
 		for _, place := range []string{"namespace/" + ns, "schedule/nights"} {
 			got := run("alice:people", "", "wake", place, "-n", ns, "--for", "1h", "--wait", "--timeout", "2s")
 			Expect(got.Code).To(Equal(1), place)
-			// No controller makes the pods of web here; report is ready once the manager has resumed it, which may take longer than that.
+			// No controller creates the pods of web here. The CronJob report is ready once the manager has resumed it, which may
+			// take longer than 2 s.
 			Expect(got.ErrOut).To(MatchRegexp("(deployment/web|cronjob/report) is kept awake but not ready after 2s"), place)
-			// Asked again, it waits for what is kept awake already.
+			// A second call waits for the objects that are kept awake already.
 			Eventually(asleep).Should(Equal("false"), place)
 			got = run("alice:people", "", "wake", place, "-n", ns, "--for", "2h", "--wait", "--timeout", "2s")
 			Expect(got).To(answered(1, "deployment/web is kept awake but not ready after 2s"), place)
