@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/test/integration/zones"
 )
 
-// twoNodes has the pods of a Deployment run on two nodes, and gives those on each.
+// twoNodes lets the pods of a Deployment run on two nodes, and returns the pods on each node.
 func twoNodes(namespace, app string, replicas int) (a, b []*corev1.Pod) {
 	GinkgoHelper()
 	newDeployment(namespace, app, 0)
@@ -36,7 +36,7 @@ func twoNodes(namespace, app string, replicas int) (a, b []*corev1.Pod) {
 	return a, b
 }
 
-// costBelow waits until each of some pods costs less than every one of others.
+// costBelow waits until each pod of some has a lower deletion cost than every pod of others.
 func costBelow(some, others []*corev1.Pod) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -52,7 +52,7 @@ func costBelow(some, others []*corev1.Pod) {
 	}).Should(Succeed())
 }
 
-// leaves scales a Deployment down to some pods, which stay.
+// leaves scales a Deployment down and checks that the given pods remain.
 func leaves(namespace, app string, stay []*corev1.Pod) {
 	GinkgoHelper()
 	Expect(env.Patch(ctx, newDeploymentRef(namespace, app), fmt.Sprintf(`{"spec":{"replicas":%d}}`, len(stay)))).To(Succeed())
@@ -68,7 +68,7 @@ func leaves(namespace, app string, stay []*corev1.Pod) {
 	}).Should(Succeed())
 }
 
-// inTwoWaves makes a Deployment whose pods were made in different seconds.
+// inTwoWaves creates a Deployment whose pods are created in two different seconds.
 func inTwoWaves(namespace, app string) (older, younger []*corev1.Pod) {
 	GinkgoHelper()
 	newDeployment(namespace, app, 3)
@@ -130,7 +130,7 @@ var _ = Describe("The algorithm", func() {
 
 	It("NodeOccupancy has the pods go first that are on nearly idle nodes", func() {
 		crowded, idle := twoNodes(ns, "web", 4)
-		// node-1 gets so many more pods that the two count as different.
+		// node-1 gets so many additional pods that the two nodes count as differently full.
 		for i := range 64 {
 			newPodOn(nil, ns, "filler", i, "node-1", map[string]string{})
 		}

@@ -20,10 +20,11 @@ import (
 	"flyball.dev/flyball/test/integration/zones"
 )
 
-// locked is a label of pods that nobody may change any more.
+// locked is a label of pods that an admission policy protects from any change.
 const locked = "example.com/locked"
 
-// admission makes an admission policy over changes of pods of one namespace. lift takes it away; that happens with the spec anyway.
+// admission creates an admission policy for changes of pods in one namespace. The returned function lift removes it.
+// Otherwise it is removed at the end of the spec.
 func admission(kind, namespace, spec string) (lift func()) {
 	GinkgoHelper()
 	const group = "admissionregistration.k8s.io/v1"
@@ -59,13 +60,14 @@ spec: {policyName: pods-%[3]s%[5]s}
 	return lift
 }
 
-// dryRun tries a change of a pod and gives what would come of it.
+// dryRun tries a change of a pod in a dry run, and returns the pod after the change.
 func dryRun(p *corev1.Pod, body string) (*corev1.Pod, error) {
 	p = p.DeepCopy()
 	return p, env.Client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll)
 }
 
-// allCosts has, by pod, the cost and who has set it, of all pods of a namespace: also those that have finished.
+// allCosts returns, by pod, the deletion cost and its writer, for all pods of a namespace. It includes pods that have
+// finished.
 func allCosts(g Gomega, namespace string) map[string]string {
 	var list corev1.PodList
 	g.Expect(env.Client.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
@@ -78,7 +80,7 @@ func allCosts(g Gomega, namespace string) map[string]string {
 	return found
 }
 
-// costed gives a pod that has a cost.
+// costed returns a pod with a deletion cost.
 func costed(namespace, app string) *corev1.Pod {
 	GinkgoHelper()
 	for _, p := range podsOf(Default, namespace, app) {
@@ -90,7 +92,7 @@ func costed(namespace, app string) *corev1.Pod {
 	return nil
 }
 
-// message is that of a condition of a policy.
+// message returns the message of a policy's condition.
 func message(g Gomega, d *v1alpha1.DeletionCost, condition string) string {
 	c := meta.FindStatusCondition(statusOf(g, d).Conditions, condition)
 	g.Expect(c).NotTo(BeNil())
@@ -111,7 +113,7 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 	It("do not keep other pods from getting or losing their costs, and the status has the reason", func() {
 		lift := admission("ValidatingAdmissionPolicy", ns, `validations: [{expression: "!has(oldObject.metadata.labels) || !('`+locked+
 			`' in oldObject.metadata.labels)", message: "the pod is locked"}]`)
-		// Two of those that get a cost; the others are to have none.
+		// Two of these pods get a deletion cost. The others are to have none.
 		pods := podsOf(Default, ns, "web")
 		plan := cluster.Plan(pods)
 		pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
@@ -123,7 +125,7 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 				`{"metadata":{"labels":{"a":"b"}}}`)
 			return err
 		}).Should(MatchError(ContainSubstring("the pod is locked")))
-		// The annotations of this one are as long as they may be: there is no room for another.
+		// The annotations of this pod have the maximum size, so there is no room for another annotation.
 		const most = 256 << 10
 		Expect(env.Patch(ctx, pods[1], fmt.Sprintf(`{"metadata":{"annotations":{"example.com/full":%q}}}`,
 			strings.Repeat("x", most-len("example.com/full")-20)))).To(Succeed())
@@ -172,8 +174,8 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 			g.Expect(message(g, policy,
 				v1alpha1.ConditionContested)).To(ContainSubstring(fmt.Sprintf("another writer keeps removing the deletion cost of %d pods", n)))
 		}).Should(Succeed())
-		// One write a pod, as the answer shows that the cost was dropped; what could not be written because the pod had changed is
-		// beside the point.
+		// There is one write for each pod, because the answer shows that the cost was dropped. Writes that failed because the
+		// pod had changed do not count.
 		unchanged := HaveKeyWithValue("unchanged", n)
 		Consistently(func(g Gomega) {
 			g.Expect(writesOf(g, running, policy)).To(And(unchanged, HaveKeyWithValue("applied", 0)))

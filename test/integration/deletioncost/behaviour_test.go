@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/test/integration/zones"
 )
 
-// costs has, by pod, the cost and who has set it.
+// costs returns, by pod, the deletion cost and its writer.
 func costs(g Gomega, namespace, app string) map[string]string {
 	found := map[string]string{}
 	for _, p := range podsOf(g, namespace, app) {
@@ -32,7 +32,8 @@ func costs(g Gomega, namespace, app string) map[string]string {
 	return found
 }
 
-// allPlanned waits until an app's pods are ready and cost what they should; one at least has a cost then.
+// allPlanned waits until all pods of an app are ready and have the planned deletion costs. At least one of the pods has
+// a cost then.
 func allPlanned(namespace, app string, n int) {
 	GinkgoHelper()
 	Eventually(ready(namespace, app, n)).Should(Succeed())
@@ -40,14 +41,15 @@ func allPlanned(namespace, app string, n int) {
 	Expect(costs(Default, namespace, app)).NotTo(BeEmpty())
 }
 
-// statusOf reads what a policy reports once it has looked at its latest form.
+// statusOf reads the status of a policy, once it is about the policy's latest generation.
 func statusOf(g Gomega, d *v1alpha1.DeletionCost) v1alpha1.DeletionCostStatus {
 	g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
 	g.Expect(d.Status.ObservedGeneration).To(Equal(d.Generation))
 	return d.Status
 }
 
-// metric reads a gauge of a manager about a policy; at is the value of its label of that name, if it has one.
+// metric reads a manager's gauge about a policy. The parameter at is the value of the gauge's label at, if the gauge
+// has this label.
 func metric(g Gomega, m *harness.Manager, name string, policy client.Object, at string) float64 {
 	families, err := m.Registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -66,7 +68,7 @@ func metric(g Gomega, m *harness.Manager, name string, policy client.Object, at 
 	return 0
 }
 
-// writesOf counts the writes of a policy by what came of them.
+// writesOf counts the writes of a policy by their result.
 func writesOf(g Gomega, m *harness.Manager, policy client.Object) map[string]int {
 	families, err := m.Registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -85,7 +87,7 @@ func writesOf(g Gomega, m *harness.Manager, policy client.Object) map[string]int
 	return count
 }
 
-// setBy sets the cost of a pod as somebody else.
+// setBy sets the deletion cost of a pod as another field manager.
 func setBy(manager string, p *corev1.Pod, cost string) {
 	GinkgoHelper()
 	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, podplan.CostAnnotation, cost)
@@ -203,7 +205,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 		start()
 		Consistently(versions).WithTimeout(3 * time.Second).Should(Equal(at))
 		Expect(costs(Default, ns, "web")).To(Equal(before))
-		// Whatever the status tells is told by the new manager too, and so are the metrics.
+		// The new manager reports the same status and the same metrics.
 		Eventually(func(g Gomega) {
 			st := statusOf(g, policy)
 			g.Expect(st.Pods).To(Equal(told.Pods))

@@ -24,11 +24,13 @@ const openCRD = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefin
 ---
 `
 
-// squadAdapter is that of a kind of this suite's own, whose pods belong to ReplicaSets of Crews that belong to it.
+// squadAdapter is the adapter of a kind that only this suite has. Its pods belong to ReplicaSets, which belong to
+// Crews, which belong to the Squad.
 const squadAdapter = `{apiVersion: flyball.dev/v1alpha1, kind: Adapter, metadata: {name: squads.costs.example.com}, spec: {
   target: {group: costs.example.com, kind: Squad, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, default: 1}], pods: {deletionCost: true}}}`
 
-// installKinds serves the kinds of Argo and OpenKruise that own pods, without their controllers, and Squad and Crew.
+// installKinds installs the kinds of Argo and OpenKruise that own pods, without their controllers. It also installs
+// Squad and Crew.
 func installKinds() {
 	GinkgoHelper()
 	text := ""
@@ -44,7 +46,7 @@ func installKinds() {
 	Expect(env.Apply(ctx, []byte(squadAdapter))).To(Succeed())
 }
 
-// newOwner makes an object, owned by another one if that is given.
+// newOwner creates an object. If above is given, it is the owner of the new object.
 func newOwner(namespace, apiVersion, kind, name string, above *unstructured.Unstructured, spec map[string]any) *unstructured.Unstructured {
 	GinkgoHelper()
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
@@ -140,7 +142,7 @@ var _ = Describe("Kinds beside Deployment", Ordered, func() {
 		evenDownTo(set, "web", 6, 3)
 		Expect(costs(Default, ns, "red")).To(BeEmpty())
 
-		// The Crew leaves the Squad, and its pods with it.
+		// The Crew and its pods leave the Squad.
 		Expect(env.Patch(ctx, crew, `{"metadata":{"ownerReferences":null}}`)).To(Succeed())
 		Expect(env.Patch(ctx, set, `{"spec":{"replicas":9}}`)).To(Succeed())
 		Eventually(func(g Gomega) {

@@ -1,5 +1,5 @@
-// Package deletioncost tests deletion costs beside the real ReplicaSet controller and scheduler: who gets which, what becomes of
-// them, and what is told of it. Package scaledown counts the zones.
+// Package deletioncost tests deletion costs beside the real ReplicaSet controller and scheduler. It checks which pods
+// get which costs, what happens to the costs, and the reports about them. Package scaledown counts the zones.
 package deletioncost
 
 import (
@@ -37,7 +37,7 @@ var _ = BeforeSuite(func() {
 // running is the manager that specs share.
 var running *harness.Manager
 
-// start has a manager run, and waits until the adapters are ready.
+// start runs a manager, and waits until the adapters are ready.
 func start() {
 	GinkgoHelper()
 	if running == nil {
@@ -61,7 +61,8 @@ func newDeployment(namespace, name string, replicas int) client.Object {
 	return cluster.NewDeployment(ctx, namespace, name, replicas)
 }
 
-// podsOf lists the pods of an app that a controller counts, or of all apps in a namespace.
+// podsOf lists the pods of an app that a controller counts. If app is empty, it lists the pods of all apps in the
+// namespace.
 func podsOf(g Gomega, namespace, app string) []*corev1.Pod {
 	var list corev1.PodList
 	opts := []client.ListOption{client.InNamespace(namespace)}
@@ -78,12 +79,12 @@ func podsOf(g Gomega, namespace, app string) []*corev1.Pod {
 	return out
 }
 
-// ready has no error once an app has that many pods and all of them are ready.
+// ready returns a check that an app has exactly n pods and all of them are ready.
 func ready(namespace, app string, n int) func(Gomega) {
 	return func(g Gomega) { g.Expect(zones.Ready(podsOf(g, namespace, app), n)).To(Succeed()) }
 }
 
-// planned has no error once an app's pods cost what the planner would have them cost.
+// planned returns a check that the pods of an app have the deletion costs that the planner wants.
 func planned(namespace, app string) func(Gomega) {
 	return func(g Gomega) {
 		g.Expect(len(cluster.Plan(podsOf(g, namespace, app)))).To(BeZero(), "pods of %s that cost something else than planned", app)
