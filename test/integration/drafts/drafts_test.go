@@ -1,5 +1,5 @@
-// Package drafts has kubectl flyball draft Adapters of custom kinds, and puts the drafts to use, unedited, on a real Kubernetes API server
-// with the real manager.
+// Package drafts lets kubectl flyball draft Adapters of custom kinds. It uses the drafts without edits, on a real
+// Kubernetes API server with the real manager.
 package drafts
 
 import (
@@ -40,7 +40,7 @@ var _ = BeforeSuite(func() {
 	suite.Start(ctx, env, harness.Options{})
 })
 
-// definitions are the names of the CustomResourceDefinitions of files, once they are served.
+// definitions applies files with CustomResourceDefinitions, waits until they are served, and returns their names.
 func definitions(files []string) (names []string) {
 	GinkgoHelper()
 	for _, file := range files {
@@ -72,7 +72,7 @@ func flyball(args ...string) (code int, out, errOut string) {
 	return code, o.String(), e.String()
 }
 
-// isReady says whether the manager has put a draft to use, and why not.
+// isReady returns nil if the manager uses a draft, and an error with the reason otherwise.
 func isReady(name string) error {
 	var a v1alpha1.Adapter
 	if err := env.Client.Get(ctx, client.ObjectKey{Name: name}, &a); err != nil {
@@ -85,8 +85,8 @@ func isReady(name string) error {
 	return nil
 }
 
-// ready drafts an adapter of each kind and applies it as it is. It gives how many become ready. Of the others the command has to say
-// what it could not find.
+// ready drafts an adapter of each kind and applies it without edits. It returns the number of adapters that become
+// ready. For each other kind, the command must say which parts it could not find.
 func ready(names []string) int {
 	GinkgoHelper()
 	var drafted []string
@@ -132,7 +132,7 @@ var _ = DescribeTable("At least two thirds of the drafts of adapters become read
 		func() []string { return others("../shared/third-party-crds/*.yaml") }),
 )
 
-// others are the files of a pattern below the repository's root.
+// others returns the files that match a pattern below the repository's root.
 func others(pattern string) []string {
 	GinkgoHelper()
 	files, err := filepath.Glob(filepath.Join(env.Root, pattern))
