@@ -30,7 +30,7 @@ var _ = Describe("In a freeze of everything", func() {
 		web   *unstructured.Unstructured
 		alice client.Client
 	)
-	// begin freezes everything in the namespace once the objects of a spec are there.
+	// begin freezes everything in the namespace after the spec has created its objects.
 	begin := func() {
 		GinkgoHelper()
 		freezing(ns, "inventory", everything)

@@ -20,7 +20,8 @@ func cronJobController() client.Client {
 	return as("system:serviceaccount:kube-system:cronjob-controller")
 }
 
-// lastRunLongAgo says in the status of a CronJob that it last ran more than a year ago, so that kube-controller-manager runs it at once.
+// lastRunLongAgo sets the status of a CronJob so that its last run was more than a year ago. kube-controller-manager
+// then runs it at once.
 func lastRunLongAgo(by client.Client, cron *unstructured.Unstructured) error {
 	last := fmt.Appendf(nil, `{"status":{"lastScheduleTime":%q}}`, time.Now().AddDate(-1, -1, 0).UTC().Format(time.RFC3339))
 	return by.Status().Patch(ctx, cron.DeepCopy(), client.RawPatch(types.MergePatchType, last))
@@ -40,7 +41,7 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 		web   *unstructured.Unstructured
 		alice client.Client
 	)
-	// begin freezes everything in the namespace once the objects of a spec are there.
+	// begin freezes everything in the namespace after the spec has created its objects.
 	begin := func() {
 		GinkgoHelper()
 		freezing(ns, "inventory", everything)
@@ -109,7 +110,8 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 		bearing := HaveField("Annotations", HaveKeyWithValue(v1alpha1.AnnotationLedger, ledger))
 		asMade := And(bearing, HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(1))))
 		Eventually(jobsIn(ns)).Should(ConsistOf(asMade))
-		// One that nobody controls may have been restored: what its ledger says is done once nothing denies it.
+		// An object without a controller may have been restored from a backup. Its ledger is carried out once no freeze
+		// denies it.
 		restored := object(
 			`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, name: restored}, spec: {parallelism: 1, suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
 		restored.SetAnnotations(map[string]string{v1alpha1.AnnotationLedger: ledger})
@@ -130,7 +132,7 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 		}
 		Eventually(current).Should(HaveField("Status.ObservedGeneration", BeNumerically(">", 0)))
 		begin()
-		// Everybody can read the UID, and the ledger can have been written to the Deployment long before the freeze.
+		// Every user can read the UID, and may have written the ledger to the Deployment long before the freeze.
 		ledger := fmt.Sprintf(`{"/spec/replicas":{"was":40,"set":%d,"by":"Schedule/x/y"},"of":"ReplicaSet/%s","namespace":%q,"uid":%q}`,
 			*set.Spec.Replicas, set.Name, ns, set.UID)
 		controller := as("system:serviceaccount:kube-system:deployment-controller")

@@ -30,11 +30,12 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// enforcing is a manager in a cluster of its own, which can be kept from writing and from reading webhook configurations.
+// enforcing is a manager in a cluster of its own. It can be kept from writing and from reading webhook configurations.
 type enforcing struct {
 	env     *harness.Env
 	manager *harness.Manager
-	// kept says that no webhook configuration is written; blind, that the manager has no right to read any.
+	// kept is true if writes of webhook configurations are held back. blind is true if the manager has no right to read
+	// webhook configurations.
 	kept, blind atomic.Bool
 }
 
@@ -74,7 +75,7 @@ func (e *enforcing) condition(g Gomega, kind string) metav1.Condition {
 	return *c
 }
 
-// enforced reads the metric; -1: it has no series.
+// enforced reads the metric. It returns -1 if the metric has no series.
 func (e *enforcing) enforced(g Gomega) float64 {
 	families, err := e.manager.Registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -105,7 +106,7 @@ func (e *enforcing) configuration() *unstructured.Unstructured {
 	return obj
 }
 
-// breaks does something by which the freeze is not enforced any more, and undoes it.
+// breaks calls do, checks that the freeze is no longer enforced, and calls undo.
 func (e *enforcing) breaks(why string, do func(), undo ...func()) {
 	GinkgoHelper()
 	works := And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", "AsExpected"))

@@ -139,7 +139,7 @@ spec:
 		for range 10 {
 			again := exception("")
 			Expect(dave.Create(ctx, again)).To(Succeed())
-			// in between, or not
+			// this may happen in between, or not
 			_ = dave.Status().Patch(ctx, again.DeepCopyObject().(client.Object),
 				client.RawPatch(types.MergePatchType, []byte(`{"status":{"state":"odd"}}`)))
 			Expect(dave.Delete(ctx, again)).To(Succeed())

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// A canary that is under way when a freeze with letFinish begins.
+// A canary is under way when a freeze with letFinish begins.
 var _ = Describe("A roll-out that had begun", func() {
 	It("is finished by its controller for letFinish, by nobody else, and none begins", func() {
 		ns := newNamespace()

@@ -15,7 +15,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// grant gives a group verbs on resources of flyball.dev, in one namespace or, without, everywhere.
+// grant gives a group verbs on resources of flyball.dev. They hold in one namespace or, if namespace is empty, in all
+// namespaces.
 func grant(name, group, namespace, resources, verbs string) {
 	GinkgoHelper()
 	kind, meta := "ClusterRole", "{name: "+name+"}"
@@ -52,7 +53,7 @@ func eventsOn(namespace, name string) func(Gomega) []string {
 	}
 }
 
-// refusedDeletions counts the deletions of a resource in a namespace that a user was refused.
+// refusedDeletions counts the refused deletions of a resource by a user in a namespace.
 func refusedDeletions(user, resource, namespace string) (int, error) {
 	all, err := env.Cluster.Audit()
 	n := 0
@@ -103,7 +104,7 @@ var _ = Describe("An active freeze", func() {
 		carol := as("carol", "oncall")
 		Eventually(func() error { return patch(carol, frz, weaker["shorter"]) }).Should(Succeed())
 		Eventually(eventsOn(ns, "inventory")).Should(ContainElement("Overridden: changed in spec.endTime by carol"))
-		// Right after another note, so that the freeze is gone when this one is written.
+		// This comes right after another note, so that the freeze is deleted by the time this note is written.
 		Expect(patch(carol, frz, `{"spec":{"endTime":"2026-03-02T12:30:00Z"}}`)).To(Succeed())
 		Expect(carol.Delete(ctx, frz.DeepCopy())).To(Succeed())
 		Eventually(eventsOn(ns, "inventory")).Should(ContainElement("Overridden: deleted by carol"))

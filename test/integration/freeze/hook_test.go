@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rulesOf lists the rules of the freeze webhooks as "resource: OPERATIONS", or, where they are for some namespaces only, as
-// "namespaces resource: OPERATIONS". Those of status, which each kind has, are left out.
+// rulesOf lists the rules of the freeze webhooks as "resource: OPERATIONS". A rule for only some namespaces is listed
+// as "namespaces resource: OPERATIONS". The rules for status, which every kind has, are left out.
 func rulesOf(g Gomega) []string {
 	config := configuration(g)
 	g.Expect(config).NotTo(BeNil())
@@ -46,7 +46,7 @@ func rulesOf(g Gomega) []string {
 
 var _ = Describe("The webhook configuration", func() {
 	It("exists only while a freeze exists, with the kinds and operations in use", func() {
-		// Where Scale is denied, every change of what scales others is judged, and every change of pods in place.
+		// Where Scale is denied, every change of an autoscaler and every change of pods in place is judged.
 		const scalers, resizes = "nowhere horizontalpodautoscalers: CREATE UPDATE DELETE", "nowhere pods/resize: UPDATE"
 		Consistently(configuration).Should(BeNil())
 		apply(`

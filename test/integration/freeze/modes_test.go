@@ -25,7 +25,7 @@ func statusOf(namespace, name string) func(Gomega) v1alpha1.FreezeStatus {
 	}
 }
 
-// judged reads flyball_admission_requests_total of a verdict, over all kinds.
+// judged returns the value of flyball_admission_requests_total for a verdict, over all kinds.
 func judged(verdict string) float64 {
 	GinkgoHelper()
 	families, err := manager.Registry.Gather()
@@ -65,7 +65,8 @@ var _ = Describe("Enforcement", func() {
 	})
 
 	It("Deny counts refusals, reports them on the policy and on the object, and counts no dry run", func() {
-		// While its controller writes, the API server may ask twice about one change: of what it has cached, and of what is stored.
+		// While the object's controller writes, the API server may ask for a verdict on one change twice: once for the cached
+		// object, and once for the stored object.
 		Eventually(func(g Gomega) int64 {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
 			n, _, _ := unstructured.NestedInt64(web.Object, "status", "availableReplicas")
@@ -307,7 +308,8 @@ spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}
 	It("that restart pods wait for the end of the freeze", func() {
 		ns := newNamespace()
 		agent := specimens()[4].made(ns, "agent")
-		// With OnDelete, waking lets a waiting template out: the adapter says that this is a roll-out.
+		// With OnDelete, a waiting template takes effect when the target wakes. So the adapter says that waking is a
+		// roll-out.
 		Expect(patch(env.Client, agent, `{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`)).To(Succeed())
 		asleep := func(g Gomega) string {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())

@@ -41,16 +41,17 @@ spec:
 	}
 }
 
-// specimen is one kind with an object of it and an edit for each action.
+// specimen is a kind with an object of the kind, and an edit of the object for each action.
 type specimen struct {
 	kind string
-	// object is YAML with the namespace and the name missing.
+	// object is YAML in which the namespace and the name are missing.
 	object string
-	// rollOut, scale and both are merge patches; empty: the kind has no such edit.
+	// rollOut, scale and both are merge patches. A patch is empty if the kind has no such edit.
 	rollOut, scale, both string
 	// subresource is a merge patch of /scale.
 	subresource string
-	// labels is what an edit of labels is, and owners what another owner is besides a deletion; empty: nothing.
+	// labels are the actions of an edit of labels. owners are the actions, besides a deletion, of an edit of owner
+	// references. Empty means no action.
 	labels, owners []string
 }
 
@@ -60,7 +61,8 @@ const (
 	toTwo       = `{"spec":{"replicas":2}}`
 )
 
-// foundByLabels is a kind whose owners find it by labels, and make another object where they do not.
+// foundByLabels changes a specimen of a kind whose owners find objects by labels. An owner that does not find its
+// object creates another one.
 func foundByLabels(s specimen) specimen {
 	s.labels, s.owners = []string{"Create"}, []string{"Create"}
 	return s
@@ -140,7 +142,7 @@ func deployment(namespace, name string) *unstructured.Unstructured {
 	return object(specimens()[0].object, namespace, name)
 }
 
-// patch merge-patches an object as somebody; it is not told what came of it.
+// patch merge-patches an object with a client. It does not change obj.
 func patch(c client.Client, obj client.Object, body string, opts ...client.PatchOption) error {
 	return c.Patch(ctx, obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(body)), opts...)
 }

@@ -26,16 +26,16 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// perSecond is how many changes are asked for.
+// perSecond is the number of requested changes per second.
 const perSecond = 200
 
-// deploymentOfManagers is managers, each in a process of its own, behind a Service, in a cluster of their own: the suite's manager
-// would keep its own address in the configuration.
+// deploymentOfManagers has several managers behind a Service. Each manager is a separate process. They have a cluster
+// of their own, because the suite's manager would keep its own address in the webhook configuration.
 type deploymentOfManagers struct {
 	env     *harness.Env
 	service *harness.Service
 	binary  string
-	// started is every replica, running are those that have not ended, by age.
+	// started has every replica that was started. running has the replicas that have not ended, the oldest first.
 	started, running []*replica
 }
 
@@ -45,7 +45,7 @@ type replica struct {
 	address string
 }
 
-// role is what the webhook configuration of the replicas goes with.
+// role owns the webhook configuration of the replicas, so the configuration is deleted with it.
 const role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: flyball}, rules: []}"
 
 func newDeploymentOfManagers() *deploymentOfManagers {
@@ -58,7 +58,7 @@ func newDeploymentOfManagers() *deploymentOfManagers {
 	service, err := harness.NewService()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(service.Close)
-	// API servers dial the name of such a Service themselves, and speak HTTP/1.1 with it, as with any other.
+	// API servers resolve the name of such a Service themselves. They use HTTP/1.1, as with any other Service.
 	Expect(own.Apply(ctx, fmt.Appendf(nil, `
 apiVersion: v1
 kind: Service
@@ -98,7 +98,7 @@ func (d *deploymentOfManagers) start(args ...string) *replica {
 	return r
 }
 
-// kill ends the replica that has run for longest as a crash does, and waits until the Service knows.
+// kill kills the oldest replica, like a crash, and waits until the Service no longer leads to it.
 func (d *deploymentOfManagers) kill() {
 	GinkgoHelper()
 	r := d.oldest()
@@ -106,7 +106,7 @@ func (d *deploymentOfManagers) kill() {
 	Eventually(d.service.Gone).WithArguments(r.address).Should(BeTrue())
 }
 
-// terminate ends the replica that has run for longest as a rolling update does.
+// terminate ends the oldest replica, as a rolling update does.
 func (d *deploymentOfManagers) terminate() {
 	GinkgoHelper()
 	Expect(d.oldest().process.Terminate()).To(Succeed())
@@ -118,12 +118,12 @@ func (d *deploymentOfManagers) oldest() *replica {
 	return r
 }
 
-// frozen asks for a change that the freeze refuses.
+// frozen tries a change that the freeze refuses.
 func (d *deploymentOfManagers) frozen(ctx context.Context) error {
 	return d.env.Client.Patch(ctx, deployment("default", "web"), client.RawPatch(types.MergePatchType, []byte(toTwo)), client.DryRunAll)
 }
 
-// path is where API servers ask for verdicts.
+// path returns the path of the webhook to which API servers send reviews.
 func (d *deploymentOfManagers) path() string {
 	GinkgoHelper()
 	var config admissionregistrationv1.ValidatingWebhookConfiguration
@@ -139,7 +139,8 @@ metadata: {name: by-label}
 spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaceSelector: {matchLabels: {env: prod}}}, startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Scale]}
 `
 
-// guard is the failure policy with which the labels of namespaces are guarded; empty if they are not.
+// guard returns the failure policy of the webhook that guards the labels of namespaces. It returns "" if they are not
+// guarded.
 func (d *deploymentOfManagers) guard(g Gomega) admissionregistrationv1.FailurePolicyType {
 	var config admissionregistrationv1.ValidatingWebhookConfiguration
 	g.Expect(d.env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, &config)).To(Succeed())
@@ -151,7 +152,7 @@ func (d *deploymentOfManagers) guard(g Gomega) admissionregistrationv1.FailurePo
 	return ""
 }
 
-// verdict has an error unless a change that the freeze refuses is refused by it.
+// verdict returns an error unless the freeze refuses the change that it has to refuse.
 func (d *deploymentOfManagers) verdict(ctx context.Context) error {
 	if err := d.frozen(ctx); !refused(err) {
 		return errors.Join(errors.New("not refused by the freeze"), err)
@@ -159,7 +160,8 @@ func (d *deploymentOfManagers) verdict(ctx context.Context) error {
 	return nil
 }
 
-// underLoad has changes asked for all the time, from before an incident until after it, and gives those without a verdict.
+// underLoad requests changes continuously, from before an incident until after it. It returns the requests without a
+// verdict.
 func (d *deploymentOfManagers) underLoad(incident func(load *harness.Load)) []harness.Failure {
 	GinkgoHelper()
 	before := d.service.Refused()
@@ -174,11 +176,12 @@ func (d *deploymentOfManagers) underLoad(incident func(load *harness.Load)) []ha
 	return failures
 }
 
-// death is a replica's, from the moment it was killed, or could not answer any more, until the Service knew.
+// death is the time between the death of a replica and the moment when the Service no longer leads to it. It begins
+// when the replica was killed, or could not answer any more.
 type death struct{ from, to time.Time }
 
-// lost says whether a request failed for no other reason than that a replica that died had it, or was to get it because the
-// Service led there: at that time, and because no answer came over its connection.
+// lost reports whether a request failed only because of the death of a replica. The request must have been under way in
+// the time of the death, and its connection must have brought no answer.
 func lost(f harness.Failure, deaths ...death) bool {
 	text := f.Err.Error()
 	return strings.Contains(text, `freeze.flyball.dev": failed to call webhook: Post "`) && !strings.Contains(text, "x509: ") &&
@@ -375,7 +378,7 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 	})
 })
 
-// serial is that of the certificate that is served at an address.
+// serial returns the serial number of the certificate that is served at an address.
 func serial(address string) string {
 	GinkgoHelper()
 	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", address)
@@ -384,7 +387,7 @@ func serial(address string) string {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
 
-// deletionReview asks one replica, as the API server does, about the deletion of a Deployment.
+// deletionReview sends the review of the deletion of a Deployment to one replica, as the API server does.
 func deletionReview(address, path string) (string, error) {
 	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE","namespace":"default","name":"web",
 "resource":{"group":"apps","version":"v1","resource":"deployments"},"userInfo":{"username":"alice"},"dryRun":true,"oldObject":{"metadata":{"name":"web"}}}}`

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("A change of a pod in place", func() {
-	// running makes a Deployment and gives its pod, on a node that changes pods in place.
+	// running creates a Deployment and returns its pod. The pod's node can change pods in place.
 	running := func(ns string) *corev1.Pod {
 		GinkgoHelper()
 		apply(`

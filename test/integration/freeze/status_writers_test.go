@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Somebody who may write /status, and nothing else of an object.
+// The user of these specs may write only /status of an object.
 var _ = Describe("A writer of a status in a freeze", func() {
 	It("cannot have an object deleted by an owner that does not exist", func() {
 		ns, alice := newNamespace(), as("alice")
@@ -71,7 +71,7 @@ var _ = Describe("A writer of a status in a freeze", func() {
 				Message: "forged"})
 		})
 
-		// Another freeze has the configuration made anew, from all that is known.
+		// Another freeze makes the manager rebuild the configuration from everything that it knows.
 		other := newNamespace()
 		api := deployment(other, "api")
 		Expect(env.Client.Create(ctx, api)).To(Succeed())

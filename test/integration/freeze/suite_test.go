@@ -38,7 +38,7 @@ var (
 	env   *harness.Env
 	ctx   context.Context
 	clock *clocktesting.FakeClock
-	// manager is the one that runs throughout.
+	// manager is the manager that runs throughout the suite.
 	manager *harness.Manager
 )
 
@@ -84,12 +84,12 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: people}]
 
 func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// flyball is how a manager of the suite talks to the API server: under an account of its own.
+// flyball returns the client configuration for a manager of the suite, with an account of its own.
 func flyball() *rest.Config {
 	return env.Cluster.Impersonate("system:serviceaccount:flyball-system:flyball", "system:masters")
 }
 
-// webhookAt is how a manager is reached on a port of this machine.
+// webhookAt returns the options for a webhook on a port of this machine.
 func webhookAt(port int, secret string) app.WebhookOptions {
 	return app.WebhookOptions{Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: secret}
 }
@@ -105,7 +105,7 @@ var _ = BeforeEach(func() {
 	DeferCleanup(thaw)
 })
 
-// thaw removes every freeze policy and waits until nothing is judged any more.
+// thaw removes every freeze policy and waits until no change is judged any more.
 func thaw() {
 	GinkgoHelper()
 	for _, obj := range []client.Object{
@@ -142,7 +142,7 @@ func newNamespace(labels ...string) string {
 	return suite.Namespace(ctx, env, labels...)
 }
 
-// as is a client of a user in groups; everybody is one of the people too.
+// as returns the client of a user in groups. Every user is also in the group people.
 func as(user string, groups ...string) client.Client {
 	GinkgoHelper()
 	c, err := client.New(env.Cluster.Impersonate(user, append(groups, "people", "system:authenticated")...),
@@ -157,7 +157,8 @@ func apply(format string, args ...any) {
 	Expect(env.Apply(ctx, fmt.Appendf(nil, format, args...))).To(Succeed())
 }
 
-// freezing makes a ChangeFreeze that is active for a day from noon and denies some actions on everything in a namespace.
+// freezing creates a ChangeFreeze that is active for a day from noon. It denies the given actions on all objects in a
+// namespace.
 func freezing(namespace, name, deny string, more ...string) {
 	GinkgoHelper()
 	apply(`
@@ -172,12 +173,12 @@ spec:
 %s`, name, namespace, deny, strings.Join(more, "\n"))
 }
 
-// refused matches what the freezes refuse.
+// refused reports whether an error is the refusal of a change by a freeze.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `freeze.flyball.dev" denied the request: change of `)
 }
 
-// BeRefused succeeds for an error of a change that a freeze refuses, with a message that has all of the texts.
+// BeRefused matches the error of a change that a freeze refuses. The message must have all of the texts.
 func BeRefused(texts ...string) OmegaMatcher {
 	matchers := []OmegaMatcher{Satisfy(refused)}
 	for _, text := range texts {
@@ -186,7 +187,7 @@ func BeRefused(texts ...string) OmegaMatcher {
 	return And(matchers...)
 }
 
-// eventuallyRefused waits until freezes refuse a change, which is tried as a dry run.
+// eventuallyRefused waits until a freeze refuses a change. The change is tried as a dry run.
 func eventuallyRefused(try func() error) {
 	GinkgoHelper()
 	Eventually(try).Should(BeRefused())
