@@ -21,16 +21,16 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// sleeper is a workload as its owner has it, and the merge patch by which a tool puts it to sleep.
+// sleeper is a workload with its owner's manifest, and the merge patch by which a tool puts it to sleep.
 type sleeper struct{ manifest, sleep string }
 
-// coming is one tool to come from, in a namespace (%[1]s).
+// coming is a migration from one tool, in a namespace (%[1]s).
 type coming struct {
 	tool string
-	// objects are the tool's own, and after what it makes once workloads sleep.
+	// objects are the tool's own objects. after has the objects that the tool creates after the workloads sleep.
 	objects, after string
 	sleepers       []sleeper
-	// awake is when the policies have everything awake again.
+	// awake is the instant at which the policies have woken everything.
 	awake time.Time
 }
 
@@ -167,7 +167,8 @@ var _ = Describe("Workloads that another tool has put to sleep", func() {
 			Expect(again.Code).To(Equal(0), again.Out+again.ErrOut)
 			Expect(again.Out).NotTo(ContainSubstring("taken over"), "a second run changes nothing")
 
-			// The next night, without a morning between: the policies' transition is a later one, so ledgers are written anew.
+			// The clock moves to the next night without a morning in between. The policies' transition is then a later one, so
+			// the ledgers are written again.
 			clock.SetTime(noon.Add(33 * time.Hour))
 			Eventually(func() []string { return laterThan(night, ns) }).Should(BeEmpty())
 			clock.SetTime(c.awake)
@@ -178,7 +179,8 @@ var _ = Describe("Workloads that another tool has put to sleep", func() {
 	}
 })
 
-// fallAsleep makes the workloads of a tool, as their owners would, and puts them to sleep as the tool would. It gives them as they were.
+// fallAsleep creates the workloads of a tool as their owners would, and puts them to sleep as the tool would. It
+// returns the workloads as they were before.
 func fallAsleep(c coming, ns string) []*unstructured.Unstructured {
 	GinkgoHelper()
 	var owned []*unstructured.Unstructured
@@ -193,7 +195,7 @@ func fallAsleep(c coming, ns string) []*unstructured.Unstructured {
 	return owned
 }
 
-// comeOver applies what migrate prints, and waits until the policies are Ready.
+// comeOver applies the output of migrate, and waits until the policies are Ready.
 func comeOver(tool, ns string) {
 	GinkgoHelper()
 	got := migrate("", tool, "-n", ns)
@@ -213,7 +215,7 @@ func comeOver(tool, ns string) {
 	}
 }
 
-// readiness is the status of the condition Ready; empty while targets have still to be looked at.
+// readiness returns the status of the condition Ready. It is empty as long as the manager has not decided all targets.
 func readiness(obj *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(current(obj).Object, "status", "conditions")
 	for _, c := range conditions {
@@ -249,7 +251,7 @@ func versions(all []*unstructured.Unstructured) []string {
 	return versions
 }
 
-// laterThan lists the objects of a namespace with ledger entries of a transition that is not later than an instant.
+// laterThan lists the objects of a namespace that have a ledger entry whose transition is not later than an instant.
 func laterThan(at time.Time, ns string) []string {
 	GinkgoHelper()
 	var earlier []string

@@ -21,7 +21,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// live is a cluster as kube-downscaler leaves it at night, in one namespace (%[1]s) and in one that it leaves alone (%[2]s).
+// live has the objects of a cluster as kube-downscaler leaves it at night. The tool works in one namespace (%[1]s) and
+// leaves another one alone (%[2]s).
 const live = `
 apiVersion: apps/v1
 kind: Deployment
@@ -48,12 +49,14 @@ metadata: {namespace: %[1]s, name: web, annotations: {downscaler/original-replic
 spec: {minAvailable: 0, selector: {matchLabels: {app: a}}}
 `
 
-// inhabitant is a workload of that cluster: what its owner and the tool have made of it, and whether it is asleep at night and by day.
+// inhabitant is a workload of that cluster. It has the owner's manifest and the tool's change, and says whether the
+// workload is asleep at night and by day.
 type inhabitant struct {
 	manifest string
-	// asleep is the patch by which the tool has put it to sleep; empty: the tool has left it awake.
+	// asleep is the patch by which the tool has put the workload to sleep. It is empty if the tool has left the workload
+	// awake.
 	asleep string
-	// wakes is true where it is taken over, so that it is as its owner has made it in the morning.
+	// wakes is true if the workload is taken over. In the morning it is then as its owner has set it.
 	wakes bool
 }
 
@@ -175,7 +178,8 @@ func specOf(obj *unstructured.Unstructured) string {
 
 var step = regexp.MustCompile(`(?m)^#      (.*)$`)
 
-// follow runs the commands of the steps, and nothing else, and gives what the command line said by its last flag.
+// follow runs only the commands of the printed steps. It returns the outputs of the command line, by the last flag of
+// each command.
 func follow(printed string) map[string]string {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()

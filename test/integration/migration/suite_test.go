@@ -1,6 +1,6 @@
-// Package migration comes from other tools to Flyball on a real Kubernetes API server: kinds of those tools are installed, workloads are
-// put to sleep in each tool's own way, and kubectl flyball migrate and the real manager do the rest. The tools themselves do not run;
-// what they write is written for them.
+// Package migration tests the migration from other tools to Flyball on a real Kubernetes API server. It installs the
+// kinds of those tools, and puts workloads to sleep as each tool does. Then it runs kubectl flyball migrate and the
+// real manager. The tools themselves do not run. The tests write the objects that the tools would write.
 package migration
 
 import (
@@ -33,7 +33,7 @@ var (
 	}
 )
 
-// noon is the instant at which every spec begins, on a Monday; night is when workloads sleep.
+// noon is the instant at which every spec begins, on a Monday. night is an instant at which workloads sleep.
 var (
 	noon  = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	night = noon.Add(10 * time.Hour)
@@ -59,7 +59,7 @@ var _ = BeforeSuite(func() {
 
 var _ = BeforeEach(func() { clock.SetTime(noon) })
 
-// foreign are the kinds of the tools and those that they put to sleep besides the built-in ones.
+// foreign are the kinds of the tools, and the other custom kinds that the tools put to sleep.
 var foreign = []struct{ plural, group, kind, version, scope string }{
 	{"lightsoutschedules", "lightsout.techsupport.mk", "LightsOutSchedule", "v1alpha1", "Cluster"},
 	{"sleepinfos", "kube-green.com", "SleepInfo", "v1alpha1", "Namespaced"},
@@ -81,7 +81,7 @@ spec:
   versions: [{name: %[4]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// people are a user who may read everything and write nothing, and one who may patch Deployments too.
+// people are two users. One may read everything and write nothing. The other may patch Deployments too.
 const people = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -106,7 +106,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: migratio
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: deployer}]
 `
 
-// outcome is what a command line has printed and ended with.
+// outcome has the output and the exit code of a command line.
 type outcome struct {
 	Code        int
 	Out, ErrOut string
