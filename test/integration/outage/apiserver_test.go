@@ -32,7 +32,7 @@ var _ = Describe("An API server that is away for 20 s across a transition", func
 		Eventually(f.counts).
 			Should(Equal(v1alpha1.TargetCounts{Total: size, Asleep: size - f.zeros(), AlreadyAsleep: f.zeros()}))
 
-		// What is edited then is seen too.
+		// An edit after the outage is seen too.
 		Expect(env.Patch(ctx, f.schedule.DeepCopy(), `{"spec":{"upscale":"0 21 * * *"}}`)).To(Succeed())
 		Eventually(f.allAwake).Should(Succeed())
 	})

@@ -18,14 +18,14 @@ import (
 	"flyball.dev/flyball/test/integration/zones"
 )
 
-// costed are the pods of one ReplicaSet over zones. Some have a cost of somebody else.
+// costed has the pods of one ReplicaSet in several zones. Some pods have a deletion cost of another writer.
 type costed struct {
 	*zones.Cluster
 	namespace string
 	foreign   map[string]string
 }
 
-// newCosted makes n ready pods, every tenth with a foreign cost, without the controllers that would.
+// newCosted creates n ready pods without a controller. Every tenth pod has a foreign deletion cost.
 func newCosted(n int) *costed {
 	GinkgoHelper()
 	c := &costed{&zones.Cluster{Env: env, ZoneOf: map[string]string{}}, suite.Namespace(ctx, env), map[string]string{}}
@@ -67,7 +67,7 @@ func newCosted(n int) *costed {
 	return c
 }
 
-// own counts the pods that have a cost of Flyball, and makes sure that every other cost is as it was.
+// own counts the pods that have a deletion cost of Flyball. It also checks that every other cost is unchanged.
 func (c *costed) own(g Gomega) (n int, list []*corev1.Pod) {
 	var all corev1.PodList
 	g.Expect(env.Client.List(ctx, &all, client.InNamespace(c.namespace))).To(Succeed())

@@ -32,19 +32,19 @@ var _ = Describe("A manager that is killed", func() {
 		able := size - int(f.zeros())
 		dice := chance()
 		for round := range kills {
-			// Always the way on which there is more to do.
+			// The transition is always the one with more work left.
 			asleep := f.marked() < able/2
 			f.turn(asleep)
 			p := start()
 			if round%3 == 2 {
-				// Turn round in the middle, so that the edge meets a running manager too.
+				// The transition is reversed in the middle, so that a running manager has to handle this too.
 				Eventually(f.changed(asleep, able)).Should(BeNumerically(">", able*3/4))
 				asleep = !asleep
 				f.turn(asleep)
 			}
 			done := f.changed(asleep, able)()
 			reached := able
-			if left := able - done; left > 0 { // else the manager was faster than this process
+			if left := able - done; left > 0 { // otherwise the manager was faster than this process
 				reached = done + 1 + dice.IntN(left)
 			}
 			By(fmt.Sprintf("round %d: asleep %t, %d of %d done, killed at %d", round+1, asleep, done, able, reached))
@@ -63,7 +63,7 @@ var _ = Describe("A manager that is killed", func() {
 	})
 })
 
-// changed counts the workloads that have got as far as the edge asks.
+// changed counts the workloads that are already in the state that the transition asks for.
 func (f *fleet) changed(asleep bool, able int) func() int {
 	return func() int {
 		if asleep {
@@ -78,7 +78,7 @@ var _ = Describe("A manager that is asked to stop", func() {
 		const size = 200
 		f := newFleet("sigterm", size)
 		able := size - int(f.zeros())
-		// Slow enough for the signal to come in the middle, also where this process does not run for some seconds.
+		// The manager is so slow that the signal comes in the middle, even if this process does not run for some seconds.
 		p := start("--kube-api-qps=10", "--kube-api-burst=10")
 		f.turn(true)
 		Eventually(f.changed(true, able)).WithPolling(5 * time.Millisecond).Should(BeNumerically(">=", 10))

@@ -19,16 +19,16 @@ import (
 	"flyball.dev/flyball/test/integration/customkind"
 )
 
-// presses is a kind whose count goes through /scale, so that putting one to sleep takes two writes.
+// presses is a kind whose count is written through /scale, so that putting a press to sleep takes two writes.
 var presses = customkind.Kind{Group: "presses.example.com", Scale: true}
 
 // fleet is many workloads of several kinds in one namespace, with a schedule over all of them.
 type fleet struct {
 	namespace string
 	schedule  *v1alpha1.Schedule
-	// originals are the objects as they were made, by kind and name.
+	// originals are the objects as they were created, by kind and name.
 	originals map[string]*unstructured.Unstructured
-	// nights is how many there were.
+	// nights is the number of nights so far.
 	nights int
 }
 
@@ -47,7 +47,8 @@ var templates = []template{
 	{"Press", presses.Group + "/v1", `{replicas: %d}`},
 }
 
-// newFleet creates n workloads, half of them Deployments, every twentieth at zero, and a schedule that keeps all awake.
+// newFleet creates n workloads and a schedule that keeps all of them awake. Half of the workloads are Deployments, and
+// every twentieth has zero replicas.
 func newFleet(namespace string, n int) *fleet {
 	GinkgoHelper()
 	Expect(client.IgnoreAlreadyExists(env.Client.Create(ctx, adapter()))).To(Succeed())
@@ -89,8 +90,9 @@ func adapter() *v1alpha1.Adapter {
 	return a
 }
 
-// turn makes an edge now: everything is to sleep from here on, or to wake. Each night begins a second after the one before,
-// all of them in the past: what a schedule says of an earlier night must not be taken for an answer to this one.
+// turn makes a transition now: all workloads are to sleep from now on, or to wake. Each night begins a second after the
+// night before, and all nights begin in the past. So the schedule's status for an earlier night cannot be mistaken for
+// its status for this night.
 func (f *fleet) turn(asleep bool) {
 	GinkgoHelper()
 	body := `{"spec":{"asleep":null,"awake":[{"from":"00:00","to":"24:00"}]}}`
@@ -118,7 +120,7 @@ func (f *fleet) list(g Gomega) []*unstructured.Unstructured {
 	return all
 }
 
-// marked counts the workloads that carry a ledger, reading metadata only.
+// marked counts the workloads that have a ledger. It reads only metadata.
 func (f *fleet) marked() int {
 	GinkgoHelper()
 	n := 0
@@ -145,7 +147,7 @@ func anyOf(f *fleet, kind string) string {
 	return ""
 }
 
-// state is what of a workload can be asleep: its count, or for a CronJob 0 when it is suspended and else 1.
+// state returns the count of a workload. For a CronJob it returns 0 if the CronJob is suspended, and 1 otherwise.
 func state(obj *unstructured.Unstructured) int64 {
 	if obj.GetKind() == "CronJob" {
 		if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended {
@@ -156,8 +158,8 @@ func state(obj *unstructured.Unstructured) int64 {
 	return customkind.Number(obj, ".spec.replicas")
 }
 
-// restorable says what is wrong with a workload in the middle of an edge: its original must be either in place or in the
-// ledger, and whatever is not in place must be there.
+// restorable returns an error if a workload could not be restored in the middle of a transition. Each original must be
+// in its place or in the ledger.
 func (f *fleet) restorable(obj *unstructured.Unstructured) error {
 	original := f.originals[obj.GetKind()+"/"+obj.GetName()]
 	text := obj.GetAnnotations()[v1alpha1.AnnotationLedger]
@@ -198,7 +200,8 @@ func (f *fleet) allRestorable(g Gomega) {
 	}
 }
 
-// allAsleep checks that everything sleeps with its original in the ledger, and what was at zero is untouched.
+// allAsleep checks that all workloads sleep with their originals in the ledger, and that workloads with zero replicas
+// are unchanged.
 func (f *fleet) allAsleep(g Gomega) {
 	for _, obj := range f.list(g) {
 		g.Expect(f.restorable(obj)).To(Succeed())
@@ -206,14 +209,14 @@ func (f *fleet) allAsleep(g Gomega) {
 	}
 }
 
-// allAwake checks that everything is exactly as it was made.
+// allAwake checks that all workloads are exactly as they were created.
 func (f *fleet) allAwake(g Gomega) {
 	for _, obj := range f.list(g) {
 		g.Expect(owned(obj)).To(Equal(owned(f.originals[obj.GetKind()+"/"+obj.GetName()])))
 	}
 }
 
-// owned is an object without what the API server counts by itself.
+// owned returns an object without the counters of the API server.
 func owned(obj *unstructured.Unstructured) map[string]any {
 	own := obj.DeepCopy()
 	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
@@ -222,7 +225,7 @@ func owned(obj *unstructured.Unstructured) map[string]any {
 	return own.Object
 }
 
-// counts reads the schedule's counts, once its status speaks of the present spec.
+// counts reads the schedule's counts, once its status is about the present spec.
 func (f *fleet) counts(g Gomega) v1alpha1.TargetCounts {
 	var s v1alpha1.Schedule
 	g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(f.schedule), &s)).To(Succeed())
@@ -231,7 +234,7 @@ func (f *fleet) counts(g Gomega) v1alpha1.TargetCounts {
 	return *s.Status.Targets
 }
 
-// zeros is how many workloads were made at zero.
+// zeros returns the number of workloads that were created with zero replicas.
 func (f *fleet) zeros() int32 {
 	var n int32
 	for _, obj := range f.originals {

@@ -16,7 +16,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// guard is the failure policy with which the labels of namespaces are guarded; empty if they are not.
+// guard returns the failure policy of the webhook that guards the labels of namespaces. It returns "" if they are not
+// guarded.
 func guard(g Gomega) admissionregistrationv1.FailurePolicyType {
 	var config admissionregistrationv1.ValidatingWebhookConfiguration
 	g.Expect(env.Client.Get(ctx, client.ObjectKey{Name: "flyball-freeze"}, &config)).To(Succeed())
@@ -33,7 +34,7 @@ var _ = Describe("A maintenance window that closes while no manager runs", func(
 		window := &v1alpha1.ClusterMaintenanceWindow{ObjectMeta: metav1.ObjectMeta{Name: "today"}}
 		window.Spec.Target.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
 		window.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
-		// It is open now, closes in two hours and opens no more.
+		// The window is open now, closes in two hours and never opens again.
 		window.Spec.Windows = []v1alpha1.Window{{Start: "2020-01-01T00:00:00Z", End: time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)}}
 		window.Spec.Deny, window.Spec.GuardAhead = []v1alpha1.Action{v1alpha1.ActionDelete}, "1h"
 		prod := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "prod-", Labels: map[string]string{"env": "prod"}}}
@@ -48,7 +49,7 @@ var _ = Describe("A maintenance window that closes while no manager runs", func(
 				fmt.Sprintf("--webhook-url=https://127.0.0.1:%d", port)).Kill
 		}
 		DeferCleanup(func() {
-			// A manager without a webhook takes away what is left of one.
+			// A manager without a webhook removes the remains of the webhook.
 			p, err := env.StartProcess(binary)
 			Expect(err).NotTo(HaveOccurred())
 			defer p.Kill()

@@ -1,5 +1,5 @@
-// Package outage tests what becomes of workloads when the manager or the API server goes away in the middle of an edge. It
-// has a cluster of its own, which it stops and starts as it likes.
+// Package outage tests the state of workloads when the manager or the API server ends in the middle of a transition. It
+// has a cluster of its own, which it stops and starts.
 package outage
 
 import (
@@ -17,7 +17,7 @@ import (
 var (
 	env *harness.Env
 	ctx context.Context
-	// binary is the manager.
+	// binary is the path of the manager's program.
 	binary string
 )
 
