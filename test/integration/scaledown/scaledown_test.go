@@ -25,7 +25,7 @@ const (
 	replicas = 30
 )
 
-// fleet is a Deployment for each run, all of them alike.
+// fleet has an equal Deployment for each run.
 type fleet struct{ namespace string }
 
 func newFleet() fleet {
@@ -39,7 +39,7 @@ func newFleet() fleet {
 
 func appOf(run int) string { return fmt.Sprintf("web-%d", run) }
 
-// each does something for every Deployment, all of them side by side.
+// each calls do for every Deployment, in parallel.
 func (f fleet) each(do func(app string) error) error {
 	var group errgroup.Group
 	for run := range runs {
@@ -59,7 +59,7 @@ func (f fleet) patch(app, body string) error {
 	return cluster.Patch(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: app}}, body)
 }
 
-// planned has no error once the pods of an app cost what the planner would have them cost.
+// planned returns an error unless the pods of an app have the deletion costs that the planner wants.
 func planned(list []*corev1.Pod) error {
 	if n := len(cluster.Plan(list)); n > 0 {
 		return fmt.Errorf("%d pods cost something else than planned", n)
@@ -67,8 +67,8 @@ func planned(list []*corev1.Pod) error {
 	return nil
 }
 
-// scaleDown scales a Deployment to 29, 28 and so on down to 1, and gives by how much the spread between zones is at most above
-// the best that there can be.
+// scaleDown scales a Deployment to 29, 28 and so on down to 1 replicas. It returns the largest difference between the
+// spread over zones and the best possible spread.
 func (f fleet) scaleDown(app string) (worst int, err error) {
 	start := pods.Pods(f.namespace, app)
 	for n := replicas - 1; n > 0; n-- {
@@ -93,7 +93,7 @@ func (f fleet) scaleDown(app string) (worst int, err error) {
 	return worst, nil
 }
 
-// scaleAllDown gives the worst of all runs.
+// scaleAllDown returns the worst result of all runs.
 func (f fleet) scaleAllDown() (worst int, err error) {
 	found := make(chan int, runs)
 	err = f.each(func(app string) error {
@@ -159,7 +159,7 @@ var _ = Describe("Scaling down Deployments over zones of 3, 5 and 7 nodes", func
 
 func nothing() {}
 
-// drained is the zone whose nodes are.
+// drained is the zone whose nodes are drained.
 const drained = "zone-a"
 
 func cordon() {
@@ -187,7 +187,7 @@ func deleteSome(f fleet, app string) error {
 	return f.replace(app, list[:8])
 }
 
-// replace deletes pods and waits until others are ready in their place.
+// replace deletes pods and waits until new pods are ready in their place.
 func (f fleet) replace(app string, gone []*corev1.Pod) error {
 	names := map[string]bool{}
 	for _, p := range gone {
@@ -220,7 +220,8 @@ func rollOut(f fleet, app string) error {
 	})
 }
 
-// secondReplicaSet has a roll-out stop after the first ten pods: new ones are not available for an hour.
+// secondReplicaSet begins a roll-out that stops after the first ten pods, because new pods count as available only
+// after an hour.
 func secondReplicaSet(f fleet, app string) error {
 	if err := f.patch(app,
 		`{"spec":{"minReadySeconds":3600,"progressDeadlineSeconds":7200,"template":{"metadata":{"labels":{"revision":"2"}}}}}`); err != nil {
@@ -242,7 +243,7 @@ func secondReplicaSet(f fleet, app string) error {
 	return f.patch(app, `{"spec":{"paused":true}}`)
 }
 
-// breakSome has pods count as ones that have not been ready for an hour.
+// breakSome marks pods as not ready for an hour.
 func breakSome(f fleet, app string) error {
 	list := pods.Pods(f.namespace, app)
 	body := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Broken","lastTransitionTime":%q}]}}`,

@@ -1,5 +1,5 @@
-// Package scaledown scales Deployments down beside the real ReplicaSet controller and scheduler, over zones of three, five and seven nodes,
-// and counts the zones.
+// Package scaledown scales Deployments down beside the real ReplicaSet controller and scheduler, over zones of three,
+// five and seven nodes. It counts the remaining pods in each zone.
 package scaledown
 
 import (
