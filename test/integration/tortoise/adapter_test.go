@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// withoutAdapter deletes an adapter, and waits until it has gone. The function that it gives installs it again.
+// withoutAdapter deletes an adapter, and waits until it is gone. The returned function installs it again.
 func withoutAdapter(name string) (back func()) {
 	GinkgoHelper()
 	gone := true

@@ -20,7 +20,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// run runs the manager as a process, which measures every second by the machine's clock; when the spec ends it is killed.
+// run runs the manager as a process. It measures every second by the machine's clock. It is killed at the end of the
+// spec.
 func run(args ...string) *harness.Process {
 	GinkgoHelper()
 	p, err := env.StartProcess(binary, append([]string{"--usage-resolution=1s"}, args...)...)
@@ -34,12 +35,13 @@ func run(args ...string) *harness.Process {
 	return p
 }
 
-// owner is what the owners of pods and of their templates have said, before anybody tunes: what is to be there again at the end.
+// owner has the values that the owners of pods and of their templates have set before any tuning. At the end all of
+// these values must be restored.
 type owner struct {
 	namespace string
 	// pods are the resources and annotations of each pod, by its UID.
 	pods map[types.UID]string
-	// objects are what the owners of other objects say.
+	// objects has the owners' values in other objects.
 	objects map[string]string
 }
 
@@ -52,7 +54,7 @@ func ownerOf(namespace string) owner {
 	return o
 }
 
-// living are the pods of a namespace that are not being deleted, but for those that are rolled out.
+// living returns the pods of a namespace that are not being deleted. It leaves out the pods of the Deployment rolled.
 func living(namespace string) func(Gomega) []corev1.Pod {
 	return func(g Gomega) (pods []corev1.Pod) {
 		var list corev1.PodList
@@ -66,7 +68,7 @@ func living(namespace string) func(Gomega) []corev1.Pod {
 	}
 }
 
-// textOf is what a pod asks for, and what is noted on it.
+// textOf returns the requests of a pod and its annotations, as text.
 func textOf(p *corev1.Pod) string {
 	GinkgoHelper()
 	all := []any{p.Annotations}
@@ -78,7 +80,7 @@ func textOf(p *corev1.Pod) string {
 	return string(text)
 }
 
-// objectsOf is what the owners of the Deployments and autoscalers of a namespace say.
+// objectsOf returns the owners' values in the Deployments and autoscalers of a namespace.
 func objectsOf(namespace string) func(Gomega) map[string]string {
 	return func(g Gomega) map[string]string {
 		all := map[string]string{}
@@ -98,7 +100,7 @@ func objectsOf(namespace string) func(Gomega) map[string]string {
 	}
 }
 
-// changed counts the pods that have not what they had at first.
+// changed counts the pods that do not have their first values.
 func (o owner) changed() int {
 	GinkgoHelper()
 	count := 0
@@ -110,8 +112,8 @@ func (o owner) changed() int {
 	return count
 }
 
-// keeps is that no pod was replaced but by roll-outs, that no pod has half of a change, and that what was written elsewhere has
-// its originals beside it.
+// keeps checks three things: pods were replaced only by roll-outs, no pod has half of a change, and every changed field
+// of another object has its original in the ledger.
 func (o owner) keeps(g Gomega) {
 	for name, is := range objectsOf(o.namespace)(g) {
 		if !strings.HasSuffix(name, " rolled") || !strings.Contains(is, v1alpha1.AnnotationLedger) {
@@ -127,7 +129,7 @@ func (o owner) keeps(g Gomega) {
 	}
 }
 
-// hasAll is that all is as it was at first, and nothing is left of who tuned it.
+// hasAll checks that all values are as at first, and that nothing of the Tortoise is left.
 func (o owner) hasAll(g Gomega) {
 	g.Expect(objectsOf(o.namespace)(g)).To(Equal(o.objects))
 	pods := map[types.UID]string{}
@@ -143,8 +145,8 @@ func (o owner) hasAll(g Gomega) {
 	g.Expect(kept.Items).To(BeEmpty())
 }
 
-// many makes three Deployments: web of so many pods; press, whose containers are restarted when their memory changes, one pod
-// after the other; and rolled, with an autoscaler.
+// many creates three Deployments. The Deployment web has the given number of pods. The containers of press restart when
+// their memory changes, one pod after the other. The Deployment rolled has an autoscaler.
 func many(ns string, pods int) {
 	GinkgoHelper()
 	web := strings.Replace(deployment, "replicas: 5", fmt.Sprintf("replicas: %d", pods), 1)
@@ -187,7 +189,7 @@ var _ = Describe("A manager that is killed", func() {
 		}
 		seed := uint64(GinkgoRandomSeed())
 		dice := rand.New(rand.NewPCG(seed, seed))
-		// turn has all pods changed, or none.
+		// turn sets the mode of the policies: Auto, so that all pods have to change, or Off, so that they are restored.
 		turn := func(up bool) {
 			GinkgoHelper()
 			mode := map[bool]v1alpha1.TortoiseMode{true: v1alpha1.TortoiseAuto, false: v1alpha1.TortoiseOff}[up]
@@ -195,7 +197,7 @@ var _ = Describe("A manager that is killed", func() {
 				Expect(env.Patch(ctx, t.DeepCopy(), fmt.Sprintf(`{"spec":{"mode":%q}}`, mode))).To(Succeed())
 			}
 		}
-		// done counts the pods that are as a turn has them.
+		// done counts the pods that already have the values of a turn.
 		done := func(up bool) int {
 			if n := before.changed(); up {
 				return n
@@ -203,7 +205,7 @@ var _ = Describe("A manager that is killed", func() {
 				return all - n
 			}
 		}
-		// killed kills a manager somewhere on its way. It says whether that was in the middle.
+		// killed kills a manager at a random point of its work. It reports whether the work was half done.
 		killed := func(p *harness.Process, up bool) bool {
 			GinkgoHelper()
 			reached := all
@@ -219,10 +221,10 @@ var _ = Describe("A manager that is killed", func() {
 		}
 		middle := 0
 		for round := range kills {
-			up := before.changed() < all/2 // always the way on which there is more to do
+			up := before.changed() < all/2 // always the direction with more work left
 			turn(up)
 			p := run()
-			if round%3 == 2 { // turn round while it works
+			if round%3 == 2 { // reverses the direction while the manager works
 				Eventually(done).WithArguments(up).WithPolling(2 * time.Millisecond).Should(BeNumerically(">", all*3/4))
 				up = !up
 				turn(up)

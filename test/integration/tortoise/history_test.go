@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// checkpointOf is the UID of what is kept of web.
+// checkpointOf reads the UID of the checkpoint of web.
 func checkpointOf(namespace string) func(Gomega) types.UID {
 	return func(g Gomega) types.UID {
 		c := &v1alpha1.UsageCheckpoint{}
@@ -26,12 +26,13 @@ func checkpointOf(namespace string) func(Gomega) types.UID {
 	}
 }
 
-// appliedMemory is the memory request of web that metrics tell as applied; 0: they tell none.
+// appliedMemory reads the applied memory request of web from the metrics. It is 0 if the metrics have none.
 func appliedMemory(m *harness.Manager, namespace string) func(Gomega) float64 {
 	return func(g Gomega) float64 { return tunedMemory(m, namespace, "applied")(g)["web"] }
 }
 
-// tunedMemory are the memory requests that metrics tell as applied, proposed or else, by the name of the target.
+// tunedMemory reads memory requests from the metrics, by the name of the target. The parameter of is the kind of
+// request, such as applied or proposed.
 func tunedMemory(m *harness.Manager, namespace, of string) func(Gomega) map[string]float64 {
 	return func(g Gomega) map[string]float64 {
 		told := map[string]float64{}

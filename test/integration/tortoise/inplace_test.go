@@ -20,12 +20,12 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// inPlace has a Tortoise change pods.
+// inPlace sets the way in which a Tortoise changes pods.
 func inPlace(apply v1alpha1.VerticalApply) func(*v1alpha1.TortoiseSpec) {
 	return func(s *v1alpha1.TortoiseSpec) { s.Vertical.Apply = apply }
 }
 
-// podsOf are the pods of web that live, by name.
+// podsOf returns the pods of web that are not being deleted, by name.
 func podsOf(namespace string) func(Gomega) map[string]corev1.Pod {
 	return func(g Gomega) map[string]corev1.Pod {
 		var list corev1.PodList
@@ -40,7 +40,7 @@ func podsOf(namespace string) func(Gomega) map[string]corev1.Pod {
 	}
 }
 
-// asked is what the containers of all pods of web ask for: one text where that is the same for all.
+// asked counts the pods of web by the requests of their containers.
 func asked(namespace string) func(Gomega) map[string]int {
 	return func(g Gomega) map[string]int {
 		count := map[string]int{}
@@ -52,7 +52,7 @@ func asked(namespace string) func(Gomega) map[string]int {
 	}
 }
 
-// uids are those of the pods of web.
+// uids returns the UIDs of the pods of web, by name.
 func uids(namespace string) func(Gomega) map[string]types.UID {
 	return func(g Gomega) map[string]types.UID {
 		all := map[string]types.UID{}
@@ -63,10 +63,10 @@ func uids(namespace string) func(Gomega) map[string]types.UID {
 	}
 }
 
-// own is what the template of web asks for.
+// own has the requests in the template of web, as text.
 const own = "1 1Gi limit 2Gi"
 
-// sayOf has the node of a pod say something of a change in place, as its kubelet would.
+// sayOf sets a condition of a pod about a change in place, as the kubelet of its node would.
 func sayOf(namespace, pod string, kind corev1.PodConditionType, reason, message string) {
 	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
@@ -77,7 +77,7 @@ func sayOf(namespace, pod string, kind corev1.PodConditionType, reason, message 
 	Expect(env.Client.Status().Patch(ctx, p, client.RawPatch(types.StrategicMergePatchType, patch))).To(Succeed())
 }
 
-// resized is what a Recommendation tells of pods.
+// resized reads what a Recommendation reports about changes of pods.
 func resized(namespace string) func(Gomega) v1alpha1.ResizedPods {
 	return func(g Gomega) v1alpha1.ResizedPods {
 		st := recommendation(namespace, "web")(g)
@@ -86,7 +86,7 @@ func resized(namespace string) func(Gomega) v1alpha1.ResizedPods {
 	}
 }
 
-// tuned is what all pods are to ask for by the Recommendation of web.
+// tuned returns the requests that the Recommendation of web wants for all pods, as text.
 func tuned(g Gomega, namespace string) string {
 	st := recommendation(namespace, "web")(g)
 	g.Expect(st.Containers).To(HaveLen(1))
@@ -96,7 +96,8 @@ func tuned(g Gomega, namespace string) string {
 	return fmt.Sprintf("%s %s limit %s", st.Containers[0].CPU.Recommended.String(), memory.String(), limit.String())
 }
 
-// resizers says of each pod of web who has changed it in place, and in which form of it.
+// resizers returns, for each pod of web, the field manager that has changed the pod in place, and the pod's present
+// generation.
 func resizers(namespace string) func(Gomega) map[string]string {
 	return func(g Gomega) map[string]string {
 		all := map[string]string{}
@@ -111,7 +112,7 @@ func resizers(namespace string) func(Gomega) map[string]string {
 	}
 }
 
-// waits lists what the Tortoise says that its targets wait for.
+// waits lists the reasons in the Tortoise's status for which its targets wait.
 func waits(namespace string) func(Gomega) []string {
 	return func(g Gomega) (all []string) {
 		var t v1alpha1.Tortoise
@@ -123,7 +124,7 @@ func waits(namespace string) func(Gomega) []string {
 	}
 }
 
-// manage runs a manager that is there until the Tortoise has gone, or until it is stopped.
+// manage runs a manager until the Tortoise is deleted, or until the manager is stopped.
 func manage(clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) *harness.Manager {
 	GinkgoHelper()
 	m := env.Start(optionsAt(clock))
@@ -134,8 +135,8 @@ func manage(clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) *harness.Manage
 	return m
 }
 
-// begin has a manager that starts tune web by four days of history; a policy is there already. Nodes carry changes in place out,
-// but for pods that are held.
+// begin starts a manager that tunes web from four days of history. The policy exists before the manager starts. Nodes
+// carry out changes in place, except for pods for which held returns true.
 func begin(apply v1alpha1.VerticalApply, held func(corev1.Pod) bool) (ns string, clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) {
 	GinkgoHelper()
 	ns = web()
@@ -152,7 +153,7 @@ func begin(apply v1alpha1.VerticalApply, held func(corev1.Pod) bool) (ns string,
 	return ns, clock, t
 }
 
-// inPlaceOn waits until all pods of web are changed, and that is told.
+// inPlaceOn waits until all pods of web are changed and the Recommendation reports this.
 func inPlaceOn(ns string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -165,7 +166,7 @@ func inPlaceOn(ns string) {
 	}).Should(Succeed())
 }
 
-// frozen makes a freeze in a namespace that denies an action, on some kinds or all.
+// frozen creates a freeze in a namespace that denies an action, on some kinds or on all.
 func frozen(ns, name string, deny v1alpha1.Action, kinds ...v1alpha1.KindRef) *v1alpha1.ChangeFreeze {
 	GinkgoHelper()
 	f := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
@@ -208,7 +209,8 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		}).Should(Succeed())
 
 		By("resizing a new pod")
-		// The autoscaler takes pods away meanwhile, for its minimum is lower than before: then none comes for one that goes.
+		// The autoscaler removes pods meanwhile, because its minimum is lower than before. No pod then replaces a removed
+		// pod.
 		Eventually(func(g Gomega) {
 			var old corev1.Pod
 			for name, pod := range podsOf(ns)(g) {
@@ -388,7 +390,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		inPlaceOn(ns)
 
 		By("deleting it during the next one")
-		// It names Deployments alone; the template that pods are given back by is that of their ReplicaSet.
+		// The freeze names only Deployments. But the originals of pods come from the template of their ReplicaSet.
 		sizes = frozen(ns, "more-sizes", v1alpha1.ActionScale, v1alpha1.KindRef{Group: "apps", Kind: "Deployment"})
 		isKnown(sizes)
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// template is that of pods with one container, and of what they use.
+// template is the template of pods with one container, with annotations that simulate their usage.
 const template = `
     metadata:
       labels: {app: db}
@@ -47,7 +47,7 @@ spec:
   selector: {matchLabels: {app: db}}
   template:` + template
 
-// replicaSet is what the controller of Rollouts would make.
+// replicaSet is a ReplicaSet as the controller of Rollouts would create it.
 const replicaSet = `
 apiVersion: apps/v1
 kind: ReplicaSet
@@ -66,7 +66,7 @@ spec:
   resources: {requests: {cpu: "1", memory: 1Gi}, limits: {memory: 2Gi}}
 `
 
-// instance is a pod that the operator of CloudNativePG would make.
+// instance is a pod as the operator of CloudNativePG would create it.
 const instance = `
 apiVersion: v1
 kind: Pod
@@ -79,7 +79,7 @@ spec:
   containers: [{name: postgres, image: "example.com/postgres:1", resources: {requests: {cpu: "1", memory: 1Gi}, limits: {memory: 2Gi}}}]
 `
 
-// made applies a manifest, below an owner if that is given.
+// made applies a manifest. If above is given, it is the owner of the object.
 func made(namespace, manifest string, above *unstructured.Unstructured) *unstructured.Unstructured {
 	GinkgoHelper()
 	all, err := harness.Objects(fmt.Appendf(nil, manifest, namespace))

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubelet has the nodes of a namespace's pods support changes in place and carry them out, as kubelets do: they say what running
-// containers have, and which form of the pod they have looked at. KWOK does neither. Pods of which held says so are not looked
-// at. It ends with the spec.
+// kubelet makes the nodes of a namespace's pods support changes in place and carry them out, as kubelets do. It writes
+// the resources of running containers, and the observed generation of each pod. KWOK does neither. It skips the pods
+// for which held returns true. It ends with the spec.
 func kubelet(namespace string, held func(corev1.Pod) bool) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -38,7 +38,7 @@ func kubelet(namespace string, held func(corev1.Pod) bool) {
 	DeferCleanup(func() { close(done); <-ended })
 }
 
-// look has a node look at a pod. A pod that has changed meanwhile is looked at the next time.
+// look does the work of a kubelet for a pod. If the pod has changed meanwhile, this is done the next time.
 func look(p *corev1.Pod) {
 	next := p.DeepCopy()
 	for i, c := range p.Spec.Containers {
@@ -50,8 +50,8 @@ func look(p *corev1.Pod) {
 
 func nobody(corev1.Pod) bool { return false }
 
-// shrink takes the node of a pod of web that stays however far web is scaled down, and has it left with less than the pod is to
-// have. Its kubelet would keep what runs on it, and so does KWOK.
+// shrink makes the node of a pod of web smaller than the pod's future request. It takes a pod that remains however far
+// web is scaled down. A real kubelet would keep the running pods, and so does KWOK.
 func shrink(namespace string) (node string) {
 	GinkgoHelper()
 	for _, p := range podsOf(namespace)(Default) {

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// snatch deletes a policy and takes its finalizers off, so that it does not wait for anything to be given back.
+// snatch deletes a policy and removes its finalizers, so that the policy does not wait until its values are restored.
 func snatch(t *v1alpha1.Tortoise) {
 	GinkgoHelper()
 	Expect(env.Client.Delete(ctx, t)).To(Succeed())
@@ -27,7 +27,7 @@ func snatch(t *v1alpha1.Tortoise) {
 	Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
 }
 
-// orphan deletes an object and leaves what it owns.
+// orphan deletes an object without the objects that it owns.
 func orphan(obj client.Object) {
 	GinkgoHelper()
 	Expect(env.Client.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
@@ -48,7 +48,8 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		isKnown(sizes)
 		changed := uids(ns)(Default)
 		snatch(t)
-		// The bounds of the autoscaler are given back meanwhile, so that it may add pods. They are as their template says.
+		// The bounds of the autoscaler are restored meanwhile, so the autoscaler may add pods. They have the values of their
+		// template.
 		Consistently(func(g Gomega) {
 			for name, p := range podsOf(ns)(g) {
 				if changed[name] == p.UID {

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// limited has a Tortoise do something with limits.
+// limited sets how a Tortoise handles limits.
 func limited(limits v1alpha1.VerticalLimits) func(*v1alpha1.TortoiseSpec) {
 	return func(s *v1alpha1.TortoiseSpec) { s.Vertical.Limits = limits }
 }

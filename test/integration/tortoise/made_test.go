@@ -22,7 +22,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// making asks for an autoscaler of the Deployment web.
+// making makes a Tortoise create an autoscaler of the Deployment web.
 func making(name string, then v1alpha1.AutoscalerRemoval) func(*v1alpha1.TortoiseSpec) {
 	return func(s *v1alpha1.TortoiseSpec) {
 		s.Target.Names = []string{"web"}
@@ -31,7 +31,7 @@ func making(name string, then v1alpha1.AutoscalerRemoval) func(*v1alpha1.Tortois
 	}
 }
 
-// heard keeps the warnings of answers.
+// heard records the warnings in answers.
 type heard struct{ all []string }
 
 func (h *heard) HandleWarningHeaderWithContext(_ context.Context, code int, _, text string) {
@@ -40,7 +40,8 @@ func (h *heard) HandleWarningHeaderWithContext(_ context.Context, code int, _, t
 	}
 }
 
-// warnings installs the policy of the chart that warns, and gives what deleting an object would be warned of.
+// warnings installs the chart's admission policy that warns. The returned function returns the warnings for deleting an
+// object.
 func warnings() func(Gomega, client.Object) []string {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join(env.Root, "deploy/kustomize/base/flyball.yaml"))
@@ -82,7 +83,7 @@ var _ = Describe("A Tortoise that creates an autoscaler", func() {
 		ns := suite.Namespace(ctx, env)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "web"))).To(Succeed())
 		ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
-		remember(ns, learntOf(ns, noon, 30)) // so many that another target saves pods
+		remember(ns, learntOf(ns, noon, 30)) // with so many pods, another target utilisation saves some
 		start(clocktesting.NewFakeClock(noon.Add(time.Minute)))
 		t := newTortoise(ns, v1alpha1.TortoiseAuto, making("", v1alpha1.KeepAutoscaler))
 		tuned := func(g Gomega) {
@@ -99,7 +100,7 @@ var _ = Describe("A Tortoise that creates an autoscaler", func() {
 		Eventually(tuned).Should(Succeed())
 		made := find(ns, "web")(Default)
 		Expect(made.OwnerReferences).To(ConsistOf(HaveField("Name", "tuned")))
-		Consistently(tuned).WithTimeout(5 * time.Second).Should(Succeed()) // what it was made with, and what is tuned, do not take turns
+		Consistently(tuned).WithTimeout(5 * time.Second).Should(Succeed()) // first and tuned values must not alternate
 
 		suite.Remove(ctx, env, t)
 		Eventually(func(g Gomega) {

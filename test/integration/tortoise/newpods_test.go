@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// withPods are the options of a manager that changes pods as they are created.
+// withPods returns the options of a manager that changes pods when they are created.
 func withPods(clock *clocktesting.FakeClock) harness.Options {
 	port := suite.FreePort()
 	o := optionsAt(clock)
@@ -30,7 +30,7 @@ func withPods(clock *clocktesting.FakeClock) harness.Options {
 	return o
 }
 
-// namespacesSent are those whose pods the API server sends as they are created.
+// namespacesSent returns the namespaces whose new pods the API server sends to the webhook.
 func namespacesSent(g Gomega) []string {
 	var config admissionregistrationv1.MutatingWebhookConfiguration
 	err := env.Client.Get(ctx, client.ObjectKey{Name: "flyball-pods"}, &config)
@@ -43,7 +43,7 @@ func namespacesSent(g Gomega) []string {
 	return config.Webhooks[0].NamespaceSelector.MatchExpressions[0].Values
 }
 
-// comesBack has somebody change the configuration, and waits until it is as it was.
+// comesBack changes the webhook configuration as another writer, and waits until it is restored.
 func comesBack(change func(*admissionregistrationv1.MutatingWebhookConfiguration) error) {
 	GinkgoHelper()
 	read := func(g Gomega) *admissionregistrationv1.MutatingWebhookConfiguration {
@@ -60,7 +60,7 @@ func comesBack(change func(*admissionregistrationv1.MutatingWebhookConfiguration
 	}).Should(Succeed())
 }
 
-// roll makes a new revision of web, by its owner, and waits until there are new pods only.
+// roll makes a new revision of web as its owner, and waits until all pods are new.
 func roll(ns, turn string) {
 	GinkgoHelper()
 	before := uids(ns)(Default)
@@ -77,7 +77,8 @@ func roll(ns, turn string) {
 	}).Should(Succeed())
 }
 
-// unhook removes what a manager has told API servers, which refuse policies while nobody answers.
+// unhook removes the webhook configurations of a manager. Otherwise API servers would refuse policies while no manager
+// answers.
 func unhook() {
 	GinkgoHelper()
 	for _, name := range []string{"flyball", "flyball-freeze"} {
@@ -243,8 +244,8 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 	})
 })
 
-// fitsAsItIs has a pod of web with so much memory created in a namespace with a bound that has room for no other: it stays as it
-// is. Without the bound it is changed.
+// fitsAsItIs creates a pod of web with the given memory in a namespace with a bound, such as a quota. The bound leaves
+// no room for another amount, so the pod must stay unchanged. Without the bound the pod must be changed.
 func fitsAsItIs(ns, memory string, bound client.Object) {
 	GinkgoHelper()
 	isChanged := func(g Gomega) bool {
@@ -260,7 +261,7 @@ func fitsAsItIs(ns, memory string, bound client.Object) {
 	bound.SetName("bound")
 	Expect(env.Client.Create(ctx, bound)).To(Succeed())
 	Eventually(func(g Gomega) {
-		for range 10 { // one may pass as it is because nobody answers in time
+		for range 10 { // one pod may pass unchanged if the webhook does not answer in time
 			g.Expect(isChanged(g)).To(BeFalse())
 		}
 	}).Should(Succeed())
@@ -268,7 +269,7 @@ func fitsAsItIs(ns, memory string, bound client.Object) {
 	Eventually(isChanged).Should(BeTrue())
 }
 
-// anyPod is one like those that the newest ReplicaSet of web makes.
+// anyPod returns a pod like the pods of the newest ReplicaSet of web.
 func anyPod(g Gomega, ns string) *corev1.Pod {
 	for _, p := range podsOf(ns)(g) {
 		next := &corev1.Pod{}

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// replicasOf is the size of the Deployment web.
+// replicasOf reads the replicas of the Deployment web.
 func replicasOf(namespace string) func(Gomega) int32 {
 	return func(g Gomega) int32 {
 		var d appsv1.Deployment
@@ -29,7 +29,7 @@ func replicasOf(namespace string) func(Gomega) int32 {
 	}
 }
 
-// notes are those of the events on what was tuned.
+// notes lists the notes of the events about tuned objects.
 func notes(namespace, reason string) func(Gomega) []string {
 	return func(g Gomega) (all []string) {
 		var list eventsv1.EventList
@@ -88,7 +88,7 @@ var _ = Describe("A Tortoise beside other policies", func() {
 			g.Expect(env.Client.List(ctx, &pods, client.InNamespace(ns))).To(Succeed())
 			g.Expect(pods.Items).To(BeEmpty())
 		}).Should(Succeed())
-		// The manager has to have seen it, too: while there are pods, nothing measured is a loss.
+		// The manager must have seen the pods too, because missing measurements count as a loss only while there are pods.
 		Eventually(func(g Gomega) {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(schedule), schedule)).To(Succeed())
 			g.Expect(schedule.Status.State).To(Equal("Asleep"))
@@ -197,7 +197,7 @@ var _ = Describe("A Tortoise that sees pods start", func() {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
 			g.Expect(d.Status.ReadyReplicas).To(BeEquivalentTo(12))
 		}).Should(Succeed())
-		// What was seen is shorter than what is taken without it, so it counts after a day.
+		// The observed time is shorter than the assumed time, so it counts only after a day.
 		clock.Step(31 * time.Minute)
 		Eventually(phaseOf(ns, "web")).Should(Equal("PartlyWorking"))
 		clock.Step(25 * time.Hour)
@@ -229,7 +229,7 @@ var _ = Describe("A Tortoise whose autoscaler cannot read its metrics", func() {
 			g.Expect(h.Status.Conditions).To(ContainElement(And(HaveField("Type", autoscalingv2.ScalingActive),
 				HaveField("Status", corev1.ConditionFalse))))
 		}).Should(Succeed())
-		// So slowly that there is a measurement in every minute.
+		// The clock moves so slowly that there is a measurement in every minute.
 		Eventually(func(g Gomega) {
 			clock.Step(30 * time.Second)
 			g.Expect(phaseOf(ns, "web")(g)).To(Equal("Emergency"))

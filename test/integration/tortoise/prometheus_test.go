@@ -29,13 +29,15 @@ import (
 )
 
 const (
-	// scraped is how long before noon the series begin, scrapedAfter how long after it they end: a point a minute.
+	// scraped is the time before noon at which the series begin. scrapedAfter is the time after noon at which they end.
+	// They have one point a minute.
 	scraped, scrapedAfter = 72*time.Hour + 10*time.Minute, time.Hour
-	// scrapedLimit is the memory limit of the pods, and killedFor how long before noon one of them is killed for lack of memory.
+	// scrapedLimit is the memory limit of the pods. killedFor is the time before noon at which one of them is killed for
+	// lack of memory.
 	scrapedLimit, killedFor = 150 << 20, 5 * time.Hour
 )
 
-// scrapedCPU is the CPU that a pod has used from the first point up to another one, in core seconds.
+// scrapedCPU returns the CPU that a pod has used since the first point, in core seconds, at each point.
 func scrapedCPU() []float64 {
 	sum := []float64{1000}
 	for at := time.Minute; at <= scraped+scrapedAfter; at += time.Minute {
@@ -44,9 +46,9 @@ func scrapedCPU() []float64 {
 	return sum
 }
 
-// openMetrics writes the series that cadvisor and kube-state-metrics have of pods. Pods use as much CPU as each other, and memory
-// the less, the later in the list. Beside the container there are what cadvisor has of the whole pod and of its sandbox, and a
-// neighbour in another namespace.
+// openMetrics returns the series that cadvisor and kube-state-metrics have about pods. All pods use the same CPU. A pod
+// later in the list uses less memory. There are also series of the whole pod and of its sandbox, as in cadvisor, and of
+// a pod in another namespace.
 func openMetrics(namespace string, pods []string) []byte {
 	var b bytes.Buffer
 	cpu := scrapedCPU()
@@ -80,7 +82,8 @@ func openMetrics(namespace string, pods []string) []byte {
 	return b.Bytes()
 }
 
-// scrapedSample is what those series say of an instant: rates over five minutes have the growth of the last four of their points.
+// scrapedSample returns the sample that these series give at an instant. A rate over five minutes has the growth of the
+// last four intervals.
 func scrapedSample(cpu []float64, at time.Time) policy.Sample {
 	minute := int((at.Sub(noon) + scraped) / time.Minute)
 	s := policy.Sample{
@@ -93,7 +96,7 @@ func scrapedSample(cpu []float64, at time.Time) policy.Sample {
 	return s
 }
 
-// backfilled starts a Prometheus that has series, as blocks of its database.
+// backfilled starts a Prometheus whose database already has blocks with the given series.
 func backfilled(text []byte) (url string, stop func()) {
 	GinkgoHelper()
 	t := GinkgoTB()

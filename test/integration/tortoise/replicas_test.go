@@ -30,7 +30,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// replica is one of several managers, of which one leads. All of them have the address of a Service for theirs.
+// replica is one of several managers, one of which is the leader. All of them use the address of the same Service.
 type replica struct {
 	*harness.Process
 	port   int
@@ -46,7 +46,7 @@ func replicate(service *harness.Service) replica {
 	return r
 }
 
-// serves has a Service lead to the replica, which is waited for.
+// serves makes a Service lead to the replica, and waits until it does.
 func (r replica) serves(service *harness.Service) {
 	GinkgoHelper()
 	address := fmt.Sprintf("127.0.0.1:%d", r.port)
@@ -54,7 +54,7 @@ func (r replica) serves(service *harness.Service) {
 	Eventually(service.Ready).WithArguments(address).Should(BeTrue())
 }
 
-// leader is who holds the lease of managers.
+// leader returns the holder of the managers' lease.
 func leader(g Gomega) string {
 	lease := &coordinationv1.Lease{}
 	g.Expect(client.IgnoreNotFound(env.Client.Get(ctx, client.ObjectKey{Namespace: harness.Namespace, Name: "flyball-manager"},
@@ -62,7 +62,8 @@ func leader(g Gomega) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// asked asks the replica, as the API server does, what a pod is created with, and gives what that requests.
+// asked sends the review of a new pod to the replica, as the API server does, and returns the requests that the pod
+// gets.
 func (r replica) asked(path string, pod *corev1.Pod) (string, error) {
 	raw, err := json.Marshal(pod)
 	if err != nil {
@@ -102,13 +103,13 @@ func (r replica) asked(path string, pod *corev1.Pod) (string, error) {
 	return requestsOf(created), nil
 }
 
-// requestsOf is what the container of a pod of web requests, and is limited to.
+// requestsOf returns the requests and limits of the container in a pod of web, as text.
 func requestsOf(p *corev1.Pod) string {
 	r := p.Spec.Containers[0].Resources
 	return fmt.Sprintf("%s %s limit %s", r.Requests.Cpu(), r.Requests.Memory(), r.Limits.Memory())
 }
 
-// witness asks a replica all the time, and keeps what it says, each answer once as long as it stays the same.
+// witness asks a replica continuously and records the answers. It records equal successive answers only once.
 type witness struct {
 	stop    chan struct{}
 	ended   sync.WaitGroup
@@ -140,7 +141,7 @@ func (r replica) witnessed(path string, pod *corev1.Pod) *witness {
 	return w
 }
 
-// said is what was answered so far, and asked how many answers that were.
+// said returns the recorded answers. asked is the number of all answers so far.
 func (w *witness) said() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,14 +154,14 @@ func (w *witness) asked() int {
 	return w.count
 }
 
-// end ends the questions.
+// end stops asking and returns the recorded answers.
 func (w *witness) end() []string {
 	close(w.stop)
 	w.ended.Wait()
 	return w.said()
 }
 
-// toldOfNew is what new pods of web are to request by its Recommendation.
+// toldOfNew reads the requests for new pods of web from its Recommendation.
 func toldOfNew(ns string) func(Gomega) string {
 	return func(g Gomega) string {
 		told := recommendation(ns, "web")(g).NewPods
@@ -174,7 +175,7 @@ func toldOfNew(ns string) func(Gomega) string {
 	}
 }
 
-// plainPod is one as the newest ReplicaSet of web creates it.
+// plainPod returns a pod as the newest ReplicaSet of web creates it.
 func plainPod(ns string) *corev1.Pod {
 	GinkgoHelper()
 	pod := anyPod(Default, ns)
@@ -182,7 +183,7 @@ func plainPod(ns string) *corev1.Pod {
 	return pod
 }
 
-// podsPath is where API servers ask what pods are created with.
+// podsPath returns the path to which API servers send the reviews of new pods.
 func podsPath(g Gomega) string {
 	var config admissionregistrationv1.MutatingWebhookConfiguration
 	g.Expect(env.Client.Get(ctx, client.ObjectKey{Name: "flyball-pods"}, &config)).To(Succeed())
@@ -207,7 +208,7 @@ var _ = Describe("A replica that does not lead", func() {
 		Eventually(leader).ShouldNot(BeEmpty())
 		before := leader(Default)
 		other := replicate(service)
-		other.serves(service) // and nobody else does
+		other.serves(service) // only the other replica serves now
 		t := tortoiseOf(ns, v1alpha1.TortoiseAuto)
 		t.Spec.Vertical.Apply, t.Spec.Vertical.Cooldown = v1alpha1.ApplyOnCreate, "1s"
 		exactly := func(memory string) []v1alpha1.TunedResources {
@@ -229,7 +230,7 @@ var _ = Describe("A replica that does not lead", func() {
 		Expect(told[0]).To(Equal("1 900Mi limit 1800Mi"))
 		witnesses := []*witness{first.witnessed(path, pod), other.witnessed(path, pod)}
 
-		// change has other numbers recommended, and waits until they are told.
+		// change causes another recommendation, and waits until it is reported.
 		change := func(memory string) {
 			GinkgoHelper()
 			Eventually(func() error {
@@ -270,7 +271,7 @@ func last(all []string) string {
 	return all[len(all)-1]
 }
 
-// created rolls web out, and has all of its new pods request what is told of them from the beginning.
+// created rolls web out, and checks that all of its new pods have the reported requests from the beginning.
 func created(ns, turn, told string) {
 	GinkgoHelper()
 	roll(ns, turn)

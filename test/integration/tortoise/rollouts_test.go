@@ -117,7 +117,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 			}
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
 			g.Expect(t.Status.Saved).NotTo(BeNil())
-			// 820Mi, or less where pods have had that for long
+			// The request is 820Mi, or less if pods have had that request for a long time.
 			g.Expect(t.Status.Saved.Memory.Value()).To(And(Equal(less), BeNumerically(">=", 3*5*204<<20)))
 		}).Should(Succeed())
 	})
@@ -147,7 +147,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 				g.Expect(p.Status.ContainerStatuses[0].Resources).NotTo(BeNil())
 			}
 		}).Should(Succeed())
-		// changed lists the targets of pods that do not ask for what their template does.
+		// changed lists the targets whose pods have other requests than their template.
 		changed := func(g Gomega) (which []string) {
 			for _, p := range all(g) {
 				if p.Spec.Containers[0].Resources.Requests.Memory().String() != "1Gi" {

@@ -28,7 +28,7 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 			most := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "most"}}
 			most.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: memory("1Gi")}}
 			Expect(env.Client.Create(ctx, most)).To(Succeed())
-			// 100Mi are used of 64Mi, so requests grow to 125Mi, and the limit follows from 1Gi by its ratio of 16.
+			// Pods use 100Mi and request 64Mi, so requests grow to 125Mi. The limit of 1Gi grows by the same ratio, which is 16.
 			short := strings.NewReplacer("replicas: 5", "replicas: 5\n  strategy: {type: Recreate}", "memory: 1Gi", "memory: 64Mi", "memory: 2Gi",
 				"memory: 1Gi").Replace(deployment)
 			Expect(env.Apply(ctx, fmt.Appendf(nil, short, ns, "web"))).To(Succeed())

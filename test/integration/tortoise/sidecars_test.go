@@ -18,7 +18,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// injecting has a container added to all pods of namespaces with a label, as a service mesh does, before those of their templates.
+// injecting adds a container to all pods of namespaces with a label, as a service mesh does. The container comes before
+// the containers of the template.
 const injecting = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -63,7 +64,7 @@ var _ = Describe("Sidecars of a target that is tuned in place", func() {
       containers:`, 1)
 		kubelet(ns, nobody)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, both, ns, "web"))).To(Succeed())
-		// resources counts the pods of web by what each of their containers has.
+		// resources counts the pods of web by the resources of their containers.
 		resources := func(g Gomega) map[string]int {
 			count := map[string]int{}
 			for _, p := range podsOf(ns)(g) {

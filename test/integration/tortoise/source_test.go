@@ -25,7 +25,7 @@ import (
 	"flyball.dev/flyball/test/recordedtest"
 )
 
-// recordedOf is what a Prometheus has of a Deployment: the daily load from an instant on.
+// recordedOf returns the history of a Deployment in Prometheus: the daily load from an instant on.
 func recordedOf(namespace, name string, from time.Time, silent *atomic.Bool) recordedtest.Workload {
 	return recordedtest.Workload{
 		Namespace: namespace, Pattern: recorded.PodsOf("Deployment", name),
@@ -48,7 +48,8 @@ func recordedOf(namespace, name string, from time.Time, silent *atomic.Bool) rec
 	}
 }
 
-// served starts a Prometheus with the series of both Deployments, and a manager that knows it.
+// served starts a Prometheus with the series of both Deployments. The returned function begin starts a manager that
+// uses it.
 func served(fake *recordedtest.Fake, clock *clocktesting.FakeClock) (begin func() *harness.Manager, host string) {
 	GinkgoHelper()
 	server := httptest.NewServer(fake)
@@ -60,7 +61,7 @@ func served(fake *recordedtest.Fake, clock *clocktesting.FakeClock) (begin func(
 
 func fromPrometheus(s *v1alpha1.TortoiseSpec) { s.History.Source = v1alpha1.HistoryPrometheus }
 
-// both makes a Deployment with an autoscaler and one without, with what a Prometheus has of them.
+// both creates a Deployment with an autoscaler and a Deployment without one, with their histories in a Prometheus.
 func both(from time.Time, silent *atomic.Bool) (namespace string, fake *recordedtest.Fake) {
 	GinkgoHelper()
 	ns := web()
@@ -134,7 +135,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 				Eventually(phaseOf(ns, name)).Should(Equal(want), name)
 			}
 		}
-		// A phase may last for one decision only, and not be seen in the status: events tell of it all the same.
+		// A phase may last for only one decision and not be seen in the status. The events report it nevertheless.
 		enters := func(name, phase string) func(Gomega) {
 			return func(g Gomega) {
 				var events eventsv1.EventList
@@ -163,7 +164,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		stepUntil(is("plain", "Emergency"))
 		Expect(*hpa(ns)(Default).MinReplicas).To(BeNumerically(">=", floor))
 		silent.Store(false)
-		// Nothing falls until all has been well for half an hour.
+		// Requests do not fall before half an hour without problems.
 		stepUntil(enters("web", "BackToNormal"))
 		stepUntil(is("web", "Working"))
 		stepUntil(is("plain", "Working"))

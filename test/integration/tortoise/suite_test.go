@@ -1,5 +1,5 @@
-// Package tortoise tests how requests, bounds and target utilisation are tuned from usage, with the metrics server and the
-// HorizontalPodAutoscaler controller of Kubernetes, on simulated usage.
+// Package tortoise tests the tuning of requests, bounds and target utilisation from simulated usage. It runs the
+// metrics server and the HorizontalPodAutoscaler controller of Kubernetes.
 package tortoise
 
 import (
@@ -35,7 +35,7 @@ import (
 var (
 	env *harness.Env
 	ctx context.Context
-	// binary is the manager.
+	// binary is the path of the manager's program.
 	binary string
 )
 
@@ -54,7 +54,7 @@ var adapters = []string{
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	// What a spec has made stays, so there has to be room for the pods of all.
+	// The objects of a spec stay after the spec, so there has to be room for the pods of all specs.
 	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics, Nodes: 24, With: []string{"prometheus", "promtool"}})
 	for _, kind := range []string{"argoproj.io Rollout rollouts v1alpha1", "postgresql.cnpg.io Cluster clusters v1"} {
 		Expect(env.Apply(ctx, openCRD(strings.Fields(kind)))).To(Succeed())
@@ -66,8 +66,8 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// openCRD is the CustomResourceDefinition of a kind that takes any fields, given by group, kind, plural and version. Its
-// controller is not there.
+// openCRD returns the CustomResourceDefinition of a kind that accepts any fields, given by group, kind, plural and
+// version. The kind has no controller.
 func openCRD(kind []string) []byte {
 	group, name, plural, version := kind[0], kind[1], kind[2], kind[3]
 	return fmt.Appendf(nil,
@@ -77,16 +77,16 @@ func openCRD(kind []string) []byte {
 		group, name, plural, strings.ToLower(name), version)
 }
 
-// noon is when the clocks of managers begin: a Monday.
+// noon is the instant at which the clocks of managers begin, on a Monday.
 var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// start runs a manager that measures every second, by a clock that stands.
+// start runs a manager that measures every second and whose clock stands still.
 func start(clock *clocktesting.FakeClock) *harness.Manager {
 	GinkgoHelper()
 	return suite.Start(ctx, env, optionsAt(clock), adapters...)
 }
 
-// deployment uses 300m of 1000m CPU and 100Mi of 1Gi memory a pod.
+// deployment is a Deployment. Each of its pods uses 300m of 1000m CPU and 100Mi of 1Gi memory.
 const deployment = `
 apiVersion: apps/v1
 kind: Deployment
@@ -116,7 +116,7 @@ spec:
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
 `
 
-// web makes a Deployment with an autoscaler in a namespace of the spec's own.
+// web creates a Deployment with an autoscaler in a new namespace.
 func web() (namespace string) {
 	GinkgoHelper()
 	ns := suite.Namespace(ctx, env)
@@ -125,7 +125,7 @@ func web() (namespace string) {
 	return ns
 }
 
-// newTortoise makes one over all Deployments of a namespace.
+// newTortoise creates a Tortoise for all Deployments of a namespace.
 func newTortoise(namespace string, mode v1alpha1.TortoiseMode, edit ...func(*v1alpha1.TortoiseSpec)) *v1alpha1.Tortoise {
 	GinkgoHelper()
 	t := tortoiseOf(namespace, mode)
@@ -144,7 +144,7 @@ func tortoiseOf(namespace string, mode v1alpha1.TortoiseMode) *v1alpha1.Tortoise
 	return t
 }
 
-// recommendation reads what was found for a Deployment.
+// recommendation reads the status of the Recommendation for a Deployment.
 func recommendation(namespace, name string) func(Gomega) v1alpha1.RecommendationStatus {
 	return func(g Gomega) v1alpha1.RecommendationStatus {
 		var r v1alpha1.Recommendation
@@ -157,7 +157,7 @@ func phaseOf(namespace, name string) func(Gomega) string {
 	return func(g Gomega) string { return recommendation(namespace, name)(g).Phase }
 }
 
-// owned is all of an object that its owner says: what is to be the same once everything is given back.
+// owned returns the parts of an object that its owner has set. They must be the same after everything is restored.
 func owned(obj client.Object, namespace, name string) func(Gomega) string {
 	return func(g Gomega) string {
 		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)).To(Succeed())
@@ -177,7 +177,7 @@ func owned(obj client.Object, namespace, name string) func(Gomega) string {
 	}
 }
 
-// writers lists who has written an object.
+// writers lists the field managers that have written an object.
 func writers(obj client.Object) (names []string) {
 	for _, m := range obj.GetManagedFields() {
 		names = append(names, m.Manager)
@@ -215,7 +215,7 @@ func requests(namespace, name string) func(Gomega) map[string]string {
 	}
 }
 
-// seen is what a learner sees of the Deployment with the autoscaler.
+// seen returns a learner's observation of the Deployment with the autoscaler.
 func seen(namespace string, now time.Time) policy.Seen {
 	return policy.Seen{Now: now, Since: now, Replicas: 5, Ready: 5,
 		Own: workload.Allocations{{Component: "main", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30},
@@ -228,16 +228,18 @@ func seen(namespace string, now time.Time) policy.Seen {
 	}
 }
 
-// learnt is a learner that has seen four days of a daily load up to noon, of which the last sample is what the pods use in the cluster.
+// learnt returns a learner that has seen four days of a daily load up to noon. The last sample equals the usage of the
+// pods in the cluster.
 func learnt(namespace string) policy.Learner {
 	GinkgoHelper()
 	return learntUntil(namespace, noon)
 }
 
-// learntUntil is the same up to another instant, at which the clock of the load stands at noon.
+// learntUntil returns such a learner that has seen the load up to another instant. At this instant the load is that of
+// noon.
 func learntUntil(namespace string, end time.Time) policy.Learner { return learntOf(namespace, end, 5) }
 
-// learntOf is the same for a number of pods.
+// learntOf returns such a learner for the given number of pods.
 func learntOf(namespace string, end time.Time, pods int) policy.Learner {
 	GinkgoHelper()
 	learner := learnerOf(tortoiseOf(namespace, v1alpha1.TortoiseAuto))
@@ -249,7 +251,7 @@ func learntOf(namespace string, end time.Time, pods int) policy.Learner {
 	return learner
 }
 
-// learnerOf is that of a policy, which has learnt nothing.
+// learnerOf returns the learner of a policy that has learnt nothing yet.
 func learnerOf(t *v1alpha1.Tortoise) policy.Learner {
 	GinkgoHelper()
 	compiled, errs := tortoise.Compile(t, tortoise.Context{})
@@ -259,19 +261,19 @@ func learnerOf(t *v1alpha1.Tortoise) policy.Learner {
 	return learner
 }
 
-// used is what a container used at an instant of the daily load.
+// used returns the usage of a container at an instant of the daily load.
 func used(at time.Time, container string) policy.Sample {
 	day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / 1440
 	return policy.Sample{At: at, Container: container, CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5}
 }
 
-// remember has the manager find what a learner has learnt of the Deployment web.
+// remember stores the learnt usage of the Deployment web in a checkpoint that the manager reads.
 func remember(namespace string, learner policy.Learner) {
 	GinkgoHelper()
 	rememberOf(namespace, "web", learner)
 }
 
-// rememberOf does the same for another Deployment.
+// rememberOf does what remember does for another Deployment.
 func rememberOf(namespace, name string, learner policy.Learner) {
 	GinkgoHelper()
 	var d appsv1.Deployment
@@ -279,13 +281,13 @@ func rememberOf(namespace, name string, learner policy.Learner) {
 	rememberFor(v1alpha1.TunedTarget{Group: "apps", Kind: "Deployment", Name: name}, &d, learner)
 }
 
-// rememberFor does the same for an object of any kind.
+// rememberFor does what remember does for an object of any kind.
 func rememberFor(target v1alpha1.TunedTarget, obj client.Object, learner policy.Learner) {
 	GinkgoHelper()
 	rememberBy("tuned", target, obj, learner)
 }
 
-// rememberBy does the same for a Tortoise of some name.
+// rememberBy does what rememberFor does for a Tortoise with the given name.
 func rememberBy(name string, target v1alpha1.TunedTarget, obj client.Object, learner policy.Learner) {
 	GinkgoHelper()
 	Expect(env.Client.Create(ctx, &v1alpha1.UsageCheckpoint{
@@ -297,7 +299,7 @@ func rememberBy(name string, target v1alpha1.TunedTarget, obj client.Object, lea
 	})).To(Succeed())
 }
 
-// withoutMetrics takes the metrics API away until the function that it gives is called.
+// withoutMetrics removes the metrics API until the returned function is called.
 func withoutMetrics() (back func()) {
 	GinkgoHelper()
 	service := &unstructured.Unstructured{}
@@ -329,7 +331,7 @@ func contains(all []string, part string) bool {
 	return false
 }
 
-// optionsAt are those of a manager that measures every second, by a clock that stands.
+// optionsAt returns the options of a manager that measures every second and whose clock stands still.
 func optionsAt(clock *clocktesting.FakeClock) harness.Options {
 	return harness.Options{Clock: clock, UsageResolution: time.Second, Log: GinkgoWriter}
 }

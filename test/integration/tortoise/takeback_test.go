@@ -20,10 +20,12 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// short is the Deployment with too little memory: 100Mi are used of 64Mi, so requests grow to 125Mi, and the limit from 1Gi to 2000Mi.
+// short is the Deployment with too little memory. Its pods use 100Mi and request 64Mi, so requests grow to 125Mi. The
+// limit grows from 1Gi to 2000Mi.
 var short = strings.NewReplacer("memory: 1Gi", "memory: 64Mi", "memory: 2Gi", "memory: 1Gi").Replace(deployment)
 
-// scopedQuota lets pods be limited to so much memory. Flyball does not look at quotas with scopes: pods are refused.
+// scopedQuota creates a quota with a scope for the memory limits of pods. Flyball does not consider quotas with scopes,
+// so the API server refuses pods.
 func scopedQuota(ns, memory string) {
 	GinkgoHelper()
 	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "scoped"}}
@@ -36,7 +38,7 @@ func scopedQuota(ns, memory string) {
 	}).Should(Succeed())
 }
 
-// smallNode gives a node of its own, with so much memory, to pods that ask for it.
+// smallNode creates a node with the given memory for pods that select it.
 func smallNode(memory string) (name string) {
 	GinkgoHelper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-", Labels: map[string]string{},
@@ -53,12 +55,12 @@ func smallNode(memory string) (name string) {
 	return n.Name
 }
 
-// workload is what a spec tunes: its kind, and how its template and its pods are read.
+// tunedWorkload is the workload that a spec tunes: its kind, and how its template and its pods are read.
 type tunedWorkload struct {
 	kind     string
 	manifest func(ns string) string
 	obstacle func(ns string)
-	// why is what refuses pods.
+	// why is the reason in the refusal of pods.
 	why string
 }
 
@@ -154,7 +156,7 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 	)
 })
 
-// harnessAt runs a manager whose clock stands at an instant, until the Tortoise has gone.
+// harnessAt runs a manager whose clock stands at an instant, until the Tortoise is deleted.
 func harnessAt(now time.Time, t *v1alpha1.Tortoise) *harness.Manager {
 	GinkgoHelper()
 	return manage(clocktesting.NewFakeClock(now), t)

@@ -128,7 +128,7 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 				"what the owner's 20 pods of 1000m reach")
 		}).Should(Succeed())
 		Expect(st.Containers[0].Memory.Recommended.Cmp(resource.MustParse("1Gi"))).To(Equal(-1))
-		// The limit follows by the ratio of its owner.
+		// The limit follows by the ratio that the owner has set.
 		limit, memory := resource.MustParse(requests(ns, "web")(Default)["limit"]), st.Containers[0].Memory.Recommended
 		Expect(limit.Value()).To(Equal(2 * memory.Value()))
 		Expect(m.Stop()).To(Succeed())
@@ -165,7 +165,8 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 		floor, request := *hpa(ns)(Default).MinReplicas, requests(ns, "web")(Default)
 		back := withoutMetrics()
 		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "NoMetrics"), HaveField("Message", ContainSubstring("metrics.k8s.io"))))
-		// How long nothing was measured counts from when this manager first saw the pods, which may be yet to come.
+		// The time without a measurement counts from the instant when this manager first saw the pods. This may still be to
+		// come.
 		Eventually(func(g Gomega) {
 			clock.Step(time.Minute)
 			g.Expect(phaseOf(ns, "web")(g)).To(Equal("Emergency"))

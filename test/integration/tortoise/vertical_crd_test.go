@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// withoutVerticals takes the kind VerticalPodAutoscaler away, with all objects of it, until the function that it gives is called.
+// withoutVerticals removes the kind VerticalPodAutoscaler with all its objects, until the returned function is called.
 func withoutVerticals() (back func()) {
 	GinkgoHelper()
 	crd := &unstructured.Unstructured{}
@@ -42,7 +42,7 @@ func withoutVerticals() (back func()) {
 	return back
 }
 
-// recommends has the recommender of the cluster say what a VerticalPodAutoscaler recommends, in its place.
+// recommends writes the recommendation of a VerticalPodAutoscaler in place of the cluster's recommender.
 func recommends(g Gomega, v unstructured.Unstructured, memory string) {
 	amounts := map[string]string{"cpu": "300m", "memory": memory}
 	v.Object["status"] = map[string]any{"recommendation": map[string]any{"containerRecommendations": []any{

@@ -29,8 +29,8 @@ func verticals(namespace string) func(Gomega) []unstructured.Unstructured {
 	}
 }
 
-// foreign makes one of somebody else for the Deployment web, or edits it. What its recommender recommends is at least a gibibyte
-// and a half.
+// foreign creates, or edits, another user's VerticalPodAutoscaler for the Deployment web. Its recommender recommends at
+// least 1.5 GiB.
 func foreign(namespace, mode string) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil,
