@@ -7,7 +7,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// appliedReplicas lists the sizes that a Trigger reports as in place.
+// appliedReplicas reads the sizes that a Trigger reports as applied.
 func appliedReplicas(t *v1alpha1.Trigger) func(Gomega) []int64 {
 	return func(g Gomega) []int64 {
 		var all []int64

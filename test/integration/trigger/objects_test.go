@@ -29,7 +29,7 @@ func values(low, high int64) v1alpha1.TriggerValues {
 	return v1alpha1.TriggerValues{Min: &low, Max: &high}
 }
 
-// daily is a trigger that is open every day.
+// daily returns a trigger whose window is open every day.
 func daily(name string, priority int32, from, to string, during v1alpha1.TriggerValues) v1alpha1.TimeTrigger {
 	return v1alpha1.TimeTrigger{Name: name, Priority: priority, Window: v1alpha1.Window{From: from, To: to}, During: during}
 }
@@ -44,7 +44,7 @@ var (
 	deployments = v1alpha1.KindRef{Group: "apps", Kind: "Deployment"}
 )
 
-// trigger is a Trigger on one kind; it is not created.
+// trigger returns a Trigger for one kind. It does not create it.
 func trigger(namespace string, kind v1alpha1.KindRef, all ...v1alpha1.TimeTrigger) *v1alpha1.Trigger {
 	t := &v1alpha1.Trigger{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "peaks"}}
 	t.Spec.Target.Kinds = []v1alpha1.KindRef{kind}
@@ -52,7 +52,7 @@ func trigger(namespace string, kind v1alpha1.KindRef, all ...v1alpha1.TimeTrigge
 	return t
 }
 
-// create makes objects; policies are removed at the end of the spec.
+// create creates objects. Policies are removed at the end of the spec.
 func create(objs ...client.Object) {
 	GinkgoHelper()
 	for _, obj := range objs {
@@ -113,8 +113,8 @@ func bounds(namespace string) func(Gomega) [2]int32 {
 	}
 }
 
-// sizesSeen follows the count of a Deployment and the bounds of its autoscaler, and gives each pair that there was, in the order of the
-// resourceVersions.
+// sizesSeen follows the count of a Deployment and the bounds of its autoscaler. The returned function returns each
+// combination that has existed, in the order of the resourceVersions.
 func sizesSeen(namespace string) func(Gomega) []string {
 	GinkgoHelper()
 	watcher, err := client.NewWithWatch(env.Config, client.Options{Scheme: env.Client.Scheme()})
@@ -277,7 +277,7 @@ func externalMetric() []autoscalingv2.MetricSpec {
 	}}}
 }
 
-// cpuMetric is one that says nothing while there are no pods.
+// cpuMetric returns a metric that has no value while there are no pods.
 func cpuMetric() []autoscalingv2.MetricSpec {
 	return []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 		Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType,

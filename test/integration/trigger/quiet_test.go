@@ -22,7 +22,7 @@ type counter struct {
 
 	mu   sync.Mutex
 	seen map[string]int
-	// running are the requests that have no answer yet, or whose answer is not counted.
+	// running is the number of requests whose answer has not come or is not counted yet.
 	running int
 }
 
@@ -32,7 +32,7 @@ func (c *counter) begin() {
 	c.running++
 }
 
-// end counts a request by what it does; nothing: it does not count.
+// end counts a request under the text what. If what is empty, the request does not count.
 func (c *counter) end(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
 	what := req.Method
 	switch {
 	case err == nil && answer.StatusCode == http.StatusConflict:
-		what = "" // what comes before the watch has brought the latest version is refused and comes again: it is counted once
+		what = "" // the watch has not brought the latest version, so the write is refused and repeated, and counts only once
 	case strings.HasPrefix(req.Header.Get("Content-Type"), "application/apply-patch"):
 		what = "APPLY"
 	}
@@ -65,7 +65,8 @@ func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// take counts the requests since it was called last, by verb. What a request has done is seen before its answer is, so it waits for those.
+// take returns the number of requests since its last call, by verb. The effect of a request can be seen before its
+// answer, so take waits for all answers.
 func (c *counter) take() (seen map[string]int) {
 	GinkgoHelper()
 	Eventually(func() int {
@@ -79,8 +80,8 @@ func (c *counter) take() (seen map[string]int) {
 	return seen
 }
 
-// costs is one drift undone, and besides so many patches and looks at the object. One more look is taken where the watch is
-// behind the manager's own write.
+// costs matches the requests for undoing one drift, and in addition the given numbers of patches and reads of the
+// object. One more read is allowed, because the watch may be behind the manager's own write.
 func costs(patches, looks int) OmegaMatcher {
 	return And(
 		HaveKeyWithValue("APPLY", 1),
@@ -100,7 +101,8 @@ func startCounted(h float64, namespace, resource string) (*suite.Clock, *counter
 	return clock, c
 }
 
-// drift changes the template's label and waits until that is undone. What happened to the object before has been seen then.
+// drift changes a label of the template and waits until the change is undone. The manager has then seen all earlier
+// changes of the object.
 func drift(namespace string, to string) {
 	GinkgoHelper()
 	Expect(env.Patch(ctx, autoscaler(namespace, 0, 0), fmt.Sprintf(`{"metadata":{"labels":{"made":%q}}}`, to))).To(Succeed())
@@ -118,7 +120,7 @@ func report(namespace string, count int32) {
 	}).Should(Succeed())
 }
 
-// annotation reads one of the autoscaler.
+// annotation reads an annotation of the autoscaler.
 func annotation(namespace, key string) func(Gomega) string {
 	return func(g Gomega) string {
 		hpa := autoscaler(namespace, 0, 0)
@@ -127,7 +129,7 @@ func annotation(namespace, key string) func(Gomega) string {
 	}
 }
 
-// quantities is a template that spells amounts in another way than the API server does, and has an annotation.
+// quantities is a template with an annotation, whose amounts are written in another form than the API server uses.
 const quantities = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"web","labels":{"made":"yes"},"annotations":{"example.com/team":"front"}},
 "spec":{"minReplicas":1,"maxReplicas":4,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},
 "metrics":[{"type":"External","external":{"metric":{"name":"queue"},"target":{"type":"AverageValue","averageValue":"5000m"}}}]}}`
@@ -141,7 +143,7 @@ var _ = Describe("The object of a template", func() {
 		t := templated(ns, autoscalers, quantities, peak)
 		create(t)
 		Eventually(bounds(ns)).Should(Equal([2]int32{1, 4}))
-		// Once both have been undone, the watch shows the annotation, and the first form has been seen.
+		// Once both changes are undone, the watch shows the annotation, and the manager has seen the first form.
 		Expect(env.Patch(ctx, autoscaler(ns, 0, 0), `{"metadata":{"annotations":{"example.com/team":"back"}}}`)).To(Succeed())
 		Eventually(annotation(ns, "example.com/team")).Should(Equal("front"))
 		drift(ns, "no")

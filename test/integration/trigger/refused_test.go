@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// denySize has the API server refuse a count for the Deployment web of a namespace, until the function returned is called.
+// denySize makes the API server refuse a count of the Deployment web in a namespace, until the returned function is
+// called.
 func denySize(namespace string, size int64) (lift func()) {
 	GinkgoHelper()
 	policy := fmt.Appendf(nil, `

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keepAutoscalers has the API server refuse to delete the autoscalers of a namespace until the spec ends.
+// keepAutoscalers makes the API server refuse to delete the autoscalers of a namespace, until the spec ends.
 func keepAutoscalers(namespace, reason string) {
 	GinkgoHelper()
 	Expect(env.Apply(ctx, fmt.Appendf(nil, `

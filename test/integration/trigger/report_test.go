@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-// series gives the values of a metric of a policy, by the label given; without one under the empty name.
+// series reads the values of a policy's metric by the label by. If by is empty, the value has the key "".
 func series(m *harness.Manager, metric, policy, by string) func(Gomega) map[string]float64 {
 	return func(g Gomega) map[string]float64 {
 		families, err := m.Registry.Gather()

@@ -33,7 +33,7 @@ func label(namespace, key string) func(Gomega) string {
 	}
 }
 
-// vanished has no error once there is no such object.
+// vanished returns a check that an object no longer exists.
 func vanished(obj client.Object) func() error {
 	return func() error { return suite.Vanished(ctx, env, obj) }
 }

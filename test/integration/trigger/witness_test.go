@@ -4,5 +4,6 @@ package trigger
 
 import "flyball.dev/flyball/test/integration/suite"
 
-// The race detector makes explaining so slow that the specs wait for nothing else. Without it the whole suite is explained.
+// Only without the race detector is the whole suite explained. With it, explaining is so slow that the specs would
+// mostly wait for it.
 var _ = suite.Witness(150, 35)
