@@ -22,7 +22,7 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// period is how often the autoscaler's controller looks.
+// period is the interval at which the autoscaler's controller runs.
 const period = 2 * time.Second
 
 var adapters = []string{"deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling"}
@@ -58,7 +58,7 @@ func start(h float64) *clocktesting.FakeClock {
 	return clock
 }
 
-// web is a Deployment that has little to do, with an autoscaler that would have one replica of it.
+// web is a Deployment with little load. Its autoscaler would reduce it to one replica.
 const web = `
 apiVersion: v1
 kind: Namespace
