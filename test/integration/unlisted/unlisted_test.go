@@ -1,4 +1,5 @@
-// Package unlisted tests what a manager says of kinds that it cannot list. It has a cluster of its own, whose CRDs it spoils.
+// Package unlisted tests the reports of a manager about kinds that it cannot list. It has a cluster of its own, whose
+// CRDs it damages.
 package unlisted
 
 import (
@@ -70,7 +71,7 @@ var _ = Describe("A manager that cannot read an object of Flyball's own", func()
 	})
 })
 
-// unchecked has the API server keep whatever a spec of a kind holds.
+// unchecked makes the API server store specs of a kind with any content.
 func unchecked(ctx context.Context, env *harness.Env, crd string) {
 	GinkgoHelper()
 	obj := &unstructured.Unstructured{}
@@ -96,7 +97,7 @@ func cached(ctx context.Context, env *harness.Env) func() ([]string, error) {
 	}
 }
 
-// listed reads whether a kind can be listed, from the metrics; -1: they do not tell.
+// listed reads from the metrics whether a kind can be listed. It is -1 if the metrics do not say it.
 func listed(m *harness.Manager, kind string) func(Gomega) float64 {
 	return func(g Gomega) float64 {
 		families, err := m.Registry.Gather()
