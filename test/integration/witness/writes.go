@@ -33,8 +33,9 @@ type writes struct {
 
 	mu  sync.Mutex
 	all []write
-	// rules counts the writes to policies, their statuses aside: a policy gets its finalizer when it is created, and
-	// loses it when it is deleted. An adapter gets its own at the first write to its kind, which changes no decision.
+	// rules is the number of writes to policies, without their statuses. A policy gets its finalizer when it is created,
+	// and loses it when it is deleted. An adapter gets its finalizer at the first write to its kind, which changes no
+	// decision.
 	rules int
 	// requests counts all answered requests except reads.
 	requests int
