@@ -31,7 +31,7 @@ var _ = Describe("A schedule over everything in a namespace", func() {
 		Eventually(specs(ns)).Should(Equal(before))
 		Eventually(ledgers(ns)).Should(BeEmpty())
 
-		// The Deployment's controller copies annotations to its ReplicaSets; whoever looks there must not be misled.
+		// The Deployment's controller copies annotations to its ReplicaSets. These copies must not mislead Flyball.
 		Expect(env.Patch(ctx, workload(ns, "w", "Deployment"), `{"spec":{"replicas":4}}`)).To(Succeed())
 		Eventually(pods(ns)).Should(Equal(awakePods + 1))
 		Consistently(pods(ns)).WithTimeout(2 * time.Second).Should(Equal(awakePods + 1))

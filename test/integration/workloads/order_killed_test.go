@@ -45,7 +45,7 @@ var _ = Describe("A manager that is killed in every wave", func() {
 			}
 			return all
 		}
-		// The process has the machine's clock, so an edit makes night into day.
+		// The process uses the machine's clock, so an edit of the schedule makes night into day.
 		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nights"}}
 		s.Spec.Asleep = []v1alpha1.Window{{From: "00:00", To: "24:00"}}
 		s.Spec.Order = []v1alpha1.Wave{{Name: "first", Names: names[:1], Timeout: "1h"}, {Name: "second", Names: names[1:2], Timeout: "1h"}}
@@ -69,7 +69,7 @@ var _ = Describe("A manager that is killed in every wave", func() {
 			Eventually(order).Should(HaveField("Wave", wave))
 			since := order(Default).Since
 			manager.Kill()
-			// Only a manager that has looked again corrects this.
+			// Only a manager that has processed the policy again corrects this value.
 			Expect(env.Client.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"status":{"order":{"waiting":77}}}`)))).
 				To(Succeed())
 			manager = start()

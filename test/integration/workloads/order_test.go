@@ -56,7 +56,7 @@ var _ = Describe("A schedule with an order", func() {
 		Expect(env.Client.Create(ctx, s)).To(Succeed())
 		DeferCleanup(func() { suite.Remove(ctx, env, s) })
 	}
-	// asleep takes namespaces to sleep, each with a db that cannot become ready again.
+	// asleep puts namespaces to sleep. Each has a db that cannot become ready again.
 	asleep := func(clock interface{ SetTime(time.Time) }, namespaces ...string) {
 		GinkgoHelper()
 		for _, ns := range namespaces {
@@ -97,7 +97,7 @@ var _ = Describe("A schedule with an order", func() {
 		Eventually(replicas(ns, "web")).Should(Equal(1))
 		Eventually(status(ns)).Should(And(HaveField("Order", BeNil()), HaveField("Targets", HaveField("Awake", BeEquivalentTo(2)))))
 
-		// A database that fails by day puts nothing to sleep.
+		// A database that fails by day must not put any object to sleep.
 		Expect(env.Patch(ctx, workload(ns, "db", "Deployment"), nowhere)).To(Succeed())
 		Consistently(replicas(ns, "web")).Should(Equal(1))
 	})

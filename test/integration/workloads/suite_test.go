@@ -1,5 +1,5 @@
-// Package workloads tests schedules beside the real controllers of Kubernetes, which act on what sleeps and wakes: pods come
-// and go, owners follow, namespaces are finalised.
+// Package workloads tests schedules beside the real controllers of Kubernetes, which act on sleeping and waking
+// objects: pods are created and deleted, owners follow, and namespaces are finalised.
 package workloads
 
 import (
@@ -54,7 +54,7 @@ var kinds = map[string]string{
 	"CronJob":     `{apiVersion: batch/v1, kind: CronJob, metadata: {namespace: %[1]s, name: %[2]s}, spec: {schedule: "0 4 29 2 *", jobTemplate: {spec: {template: ` + pod + `}}}}`,
 }
 
-// workload makes an object of one of the kinds, without creating it.
+// workload returns an object of one of the kinds. It does not create it.
 func workload(namespace, name, kind string) *unstructured.Unstructured {
 	GinkgoHelper()
 	restart := "Always"
@@ -90,8 +90,8 @@ func pods(namespace string) func(Gomega) int {
 	}
 }
 
-// awakePods is how many pods the workloads of newNamespace have on six nodes: 3 of the Deployment, 2 of the StatefulSet, one
-// a node of the DaemonSet.
+// awakePods is the number of pods that the workloads of newNamespace have on six nodes: 3 of the Deployment, 2 of the
+// StatefulSet, and one of the DaemonSet on each node.
 const awakePods = 3 + 2 + 6
 
 // rules are those of a schedule asleep from 20:00 to 08:00 UTC.
@@ -99,7 +99,7 @@ func rules() v1alpha1.ScheduleRules {
 	return v1alpha1.ScheduleRules{Upscale: "0 8 * * *", Downscale: "0 20 * * *"}
 }
 
-// vanished has no error once an object does not exist.
+// vanished returns a check that an object no longer exists.
 func vanished(obj client.Object) func() error {
 	return func() error { return suite.Vanished(ctx, env, obj) }
 }
