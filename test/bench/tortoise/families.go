@@ -207,7 +207,7 @@ func bursty(w *world, r *rand.Rand) {
 	}
 }
 
-// blackout removes the metrics for 20 minutes a day, each day at another time.
+// blackout removes the metrics for 20 minutes a day, at a random time of the day.
 func blackout(w *world, r *rand.Rand) {
 	for day := range len(w.demand) / ticksPerDay {
 		from := day*ticksPerDay + (1+r.IntN(22))*hour

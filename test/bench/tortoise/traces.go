@@ -86,8 +86,8 @@ func parseTrace(in io.Reader) (s trace, err error) {
 	return slices.CompactFunc(s, func(a, b row) bool { return a.minute == b.minute }), nil
 }
 
-// world makes a world from a series. Each value holds until the next row, but at most for ten minutes or for the usual
-// distance of two rows. The first week is for learning, or the first third if that is shorter.
+// world makes a world from a series. Each value holds until the next row, but at most for ten minutes, or for the usual
+// distance of two rows if that is longer. The first week is for learning, or the first third if that is shorter.
 func (s trace) world(name string, length int) *world {
 	n := len(s)
 	gaps := make([]int, 0, n)
