@@ -169,8 +169,37 @@ func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Po
 			policy.Name, fmt.Errorf(
 				"%s: %s; user %q needs the verb %q on it", policy, because, req.User.Username, VerbOverride))
 	}
+	return []string{g.overridden(req, policy, what)}, nil, nil
+}
+
+// overridden records an override and returns its warning.
+func (g *Guard) overridden(req Request, policy workload.Policy, what string) string {
 	g.note(req, Guarded{Verb: VerbOverride, Policy: policy, User: req.User.Username, What: what, At: g.Clock.Now()})
-	return []string{fmt.Sprintf("%s is overridden: %s", policy, what)}, nil, nil
+	return fmt.Sprintf("%s is overridden: %s", policy, what)
+}
+
+// mayOverrideAll returns a refusal if the user lacks the verb override on one of the rules. The verb on all policies of a
+// kind is checked first: thousands of single checks would take longer than the API server waits for the webhook.
+func (g *Guard) mayOverrideAll(ctx context.Context, req Request, rules []*freeze.Rule, what string) (warnings []string, err error) {
+	everywhere := map[string]bool{}
+	for _, rule := range rules {
+		kind := rule.ID().Kind
+		if _, known := everywhere[kind]; !known {
+			if everywhere[kind], err = holds(ctx, g.Rights, req.User, VerbOverride, workload.Policy{Kind: kind}); err != nil {
+				return nil, err
+			}
+		}
+		if everywhere[kind] {
+			warnings = append(warnings, g.overridden(req, rule.ID(), what))
+			continue
+		}
+		more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)
+		if err != nil {
+			return nil, err
+		}
+		warnings = append(warnings, more...)
+	}
+	return warnings, nil
 }
 
 func (g *Guard) note(req Request, done Guarded) {
@@ -283,12 +312,9 @@ func (g *Guard) dependedOn(kind Kind, dependents func(Request) (string, []*freez
 		if req.Old == nil || !isDeleting(req.Old) && (req.New == nil || req.SpecChanged) {
 			name, rules := dependents(req)
 			what := name + ", on which it depends, is " + map[bool]string{true: "created", false: "edited or deleted"}[req.Old == nil]
-			for _, rule := range rules {
-				more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)
-				if err != nil {
-					return nil, nil, err
-				}
-				warnings = append(warnings, more...)
+			var err error
+			if warnings, err = g.mayOverrideAll(ctx, req, rules, what); err != nil {
+				return nil, nil, err
 			}
 		}
 		if req.New == nil {
