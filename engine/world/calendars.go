@@ -41,15 +41,22 @@ func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) field.ErrorList {
 }
 
 // Including returns the given names of calendars, and the names of all calendars that include one of them, directly
-// or through other calendars. The given calendars need not exist.
+// or through other calendars. The given calendars need not exist. The time is linear in the calendars and their includes.
 func (s *Snapshot) Including(names ...string) sets.Set[string] {
+	includers := map[string][]string{}
+	for name := range s.calendars {
+		for _, inner := range s.IncludedBy(name) {
+			includers[inner] = append(includers[inner], name)
+		}
+	}
 	all := sets.New(names...)
-	for grown := true; grown; {
-		grown = false
-		for name := range s.calendars {
-			if !all.Has(name) && all.HasAny(s.IncludedBy(name)...) {
-				all.Insert(name)
-				grown = true
+	for left := all.UnsortedList(); len(left) > 0; {
+		name := left[len(left)-1]
+		left = left[:len(left)-1]
+		for _, outer := range includers[name] {
+			if !all.Has(outer) {
+				all.Insert(outer)
+				left = append(left, outer)
 			}
 		}
 	}
