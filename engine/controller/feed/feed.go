@@ -87,7 +87,7 @@ func (f *Feed) Start(ctx context.Context) error {
 		return fmt.Errorf("watch namespaces: %w", err)
 	}
 	f.world.Update(func(tx *world.Tx) { tx.SetNamespaces(namespaces) })
-	f.takeOver()
+	f.takeOver(ctx)
 	f.readTexts(ctx)
 	f.world.MarkLoaded()
 	again := time.NewTicker(textsEvery)
@@ -99,7 +99,7 @@ func (f *Feed) Start(ctx context.Context) error {
 		case <-again.C:
 			f.readTexts(ctx)
 		case <-f.changed:
-			if f.takeOver() {
+			if f.takeOver(ctx) {
 				f.readTexts(ctx)
 			}
 		}
@@ -169,13 +169,18 @@ func (f *Feed) gather(kind string, obj client.Object, gone bool) {
 }
 
 // takeOver applies all collected changes at once. Calendars and adapters come first, because policies depend on them.
-// It reports whether one of the changes was of a calendar.
-func (f *Feed) takeOver() (calendars bool) {
+// The new files of calendars are read before, so that no freeze holds because a file has not been read yet. It reports
+// whether one of the changes was of a calendar.
+func (f *Feed) takeOver(ctx context.Context) (calendars bool) {
 	f.mu.Lock()
 	pending := f.pending
 	f.pending = map[workload.Policy]client.Object{}
 	f.mu.Unlock()
+	texts := f.newTexts(ctx, pending)
 	change := f.world.Update(func(tx *world.Tx) {
+		for key, r := range texts {
+			tx.SetText(key, r.value, r.err)
+		}
 		for id, obj := range pending {
 			takeOverDependency(tx, id, obj)
 			calendars = calendars || id.Kind == kindCalendar

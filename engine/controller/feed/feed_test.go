@@ -1,9 +1,11 @@
 package feed
 
 import (
+	"context"
 	"testing"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +41,7 @@ func TestChangesAreAppliedInOneTransaction(t *testing.T) {
 	if s := w.Snapshot(); s.PolicyCount() != 0 || len(s.Adapters()) != 0 {
 		t.Errorf("taken over too early: %d policies, %d adapters", s.PolicyCount(), len(s.Adapters()))
 	}
-	f.takeOver()
+	f.takeOver(t.Context())
 	if p := w.Snapshot().Find(id); p == nil || p.IsBroken() || p.Object != nights {
 		t.Errorf("the policy is %+v", p)
 	}
@@ -48,13 +50,42 @@ func TestChangesAreAppliedInOneTransaction(t *testing.T) {
 	}
 
 	f.gather("Calendar", holidays, true)
-	f.takeOver()
+	f.takeOver(t.Context())
 	if p := w.Snapshot().Find(id); p == nil || !p.IsBroken() {
 		t.Errorf("without its calendar the policy is %+v", p)
 	}
 	gather(true)
-	f.takeOver()
+	f.takeOver(t.Context())
 	if s := w.Snapshot(); s.Find(id) != nil || len(s.Adapters()) != 0 || len(f.pending) != 0 {
 		t.Errorf("still there: %d policies, %d adapters, %d pending", s.PolicyCount(), len(s.Adapters()), len(f.pending))
+	}
+}
+
+// file is a reader in which every ConfigMap has the same data.
+type file struct {
+	client.Reader
+	data map[string]string
+}
+
+func (r file) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	obj.(*corev1.ConfigMap).Data = r.data
+	return nil
+}
+
+// A calendar whose days move to a ConfigMap is never unreadable, so a freeze on its days does not hold meanwhile.
+func TestAFileIsReadBeforeItsCalendarIsApplied(t *testing.T) {
+	w := world.New(world.Scope("flyball-system", nil))
+	const ics = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:move\nDTSTART:20370701\nEND:VEVENT\nEND:VCALENDAR\n"
+	f := &Feed{world: w, log: logr.Discard(), pending: map[workload.Policy]client.Object{}, changed: make(chan struct{}, 1),
+		reader: file{data: map[string]string{"calendar.ics": ics}}}
+	for i, source := range []v1alpha1.CalendarICS{{Inline: ics},
+		{ConfigMap: &v1alpha1.ConfigMapKey{Namespace: "ops", Name: "company", Key: "calendar.ics"}}} {
+		c := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: "company", UID: "1", Generation: int64(i + 1)}}
+		c.Spec.ICS = &source
+		f.gather("Calendar", c, false)
+		f.takeOver(t.Context())
+		if got, known := w.Snapshot().Calendar("company"); !known || len(got.Invalid) > 0 {
+			t.Errorf("generation %d: known %t, with the errors %v", i+1, known, got.Invalid)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -22,15 +23,35 @@ const (
 	textsWithin = 5 * time.Second
 )
 
+// read is the value of a file, or the error of reading it.
+type read struct {
+	value string
+	err   error
+}
+
+// newTexts reads the files that changed calendars name and that have not been read yet.
+func (f *Feed) newTexts(ctx context.Context, changed map[workload.Policy]client.Object) map[v1alpha1.ConfigMapKey]read {
+	found := map[v1alpha1.ConfigMapKey]read{}
+	for _, obj := range changed {
+		c, ok := obj.(*v1alpha1.Calendar)
+		if !ok || c.Spec.ICS == nil || c.Spec.ICS.ConfigMap == nil {
+			continue
+		}
+		key := *c.Spec.ICS.ConfigMap
+		if _, known := f.world.Snapshot().Text(key); known {
+			continue
+		}
+		value, err, _ := f.readText(ctx, key)
+		found[key] = read{value, err}
+	}
+	return found
+}
+
 // readTexts reads the ConfigMaps of calendars. After an error that may pass, the last known text stays.
 func (f *Feed) readTexts(ctx context.Context) {
 	wanted := f.world.Snapshot().Texts()
 	if len(wanted) == 0 {
 		return
-	}
-	type read struct {
-		value string
-		err   error
 	}
 	found := map[v1alpha1.ConfigMapKey]read{}
 	for _, key := range wanted {
