@@ -56,6 +56,8 @@ type Adapter struct {
 	// annotationsMap records whether .metadata.annotations exists; nil if no JSON Patch is ever made.
 	annotationsMap *slot
 	changes        *rule
+	// requests has the rules of spec.changes.requests only.
+	requests *rule
 	// lifecycle are the predicates of objects whose creation and deletion are changes. Their slots are in no
 	// projection.
 	lifecycle    []predicate

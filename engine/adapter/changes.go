@@ -57,6 +57,22 @@ func isWithdrawn(before, after string, rules []*rule) bool {
 	return true
 }
 
+// AsksFor reports whether a change of an object sets a request. The kind's controller only withdraws requests.
+func (a *Adapter) AsksFor(before, after []byte) bool {
+	return differ(value(gjson.ParseBytes(before)), value(gjson.ParseBytes(after)), []*rule{a.requests}, 0) != 0
+}
+
+// compileRequests makes a tree in which only the requests have actions.
+func (c *compiler) compileRequests() *rule {
+	root := &rule{}
+	for _, o := range c.overrides {
+		if o.request {
+			root.mean(o.path, o.action).request = true
+		}
+	}
+	return root
+}
+
 // maxRequests is the largest number of requests in a list that isWithdrawn compares. No controller has as many at once.
 const maxRequests = 256
 

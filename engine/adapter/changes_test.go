@@ -77,6 +77,29 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// An edit asks for something only if it sets a request. Other fields, and the end of a request, ask for nothing.
+func TestAsksFor(t *testing.T) {
+	for _, test := range []struct {
+		name, before, after string
+		want                bool
+	}{
+		{"an order comes", `{}`, `{"status":{"orders":[{"do":"start"}]}}`, true},
+		{"one order goes and another comes", `{"status":{"orders":[{"do":"stop"}]}}`, `{"status":{"orders":[{"do":"start"}]}}`, true},
+		{"the order goes", `{"status":{"orders":[{"do":"stop"}]}}`, `{"status":{"orders":[]}}`, false},
+		{"the status goes", `{"status":{"orders":[{"do":"stop"}]}}`, `{}`, false},
+		{"another field", `{"spec":{"both":1},"status":{}}`, `{"spec":{"both":2},"status":{"a":1}}`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := compiled(t, guestYAML, Keys{}).AsksFor([]byte(test.before), []byte(test.after)); got != test.want {
+				t.Errorf("want %v, got %v", test.want, got)
+			}
+		})
+	}
+	if compiled(t, deploymentYAML, Keys{}).AsksFor([]byte(`{}`), []byte(`{"spec":{"replicas":1}}`)) {
+		t.Error("a kind without requests has one")
+	}
+}
+
 // Predicates on whole objects are in no watch.
 func TestLifecycleIsNotWatched(t *testing.T) {
 	with := compiled(t, guestYAML, Keys{})

@@ -306,7 +306,7 @@ func (c *compiler) finish(match []string) {
 	if listed { // a JSON Patch depends on whether the map of the ledger exists
 		a.annotationsMap = c.d.exists(path.MustParse(".metadata.annotations"))
 	}
-	a.changes = c.compileRules(a.template)
+	a.changes, a.requests = c.compileRules(a.template), c.compileRequests()
 	a.projection = c.d.seal(workload.NewMetadata(a.interner, match...), c.each, a.template)
 }
 

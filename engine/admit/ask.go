@@ -62,7 +62,7 @@ func (j *Judge) AskActions(ctx context.Context, q Question) (Judgement, error) {
 		return Judgement{Request: req}, err
 	}
 	req.Actions = q.Actions
-	if req.Finishing, err = j.finishing(ctx, &r, set, req); err != nil {
+	if req.Finishing, err = j.finishing(ctx, &r, set, found, req); err != nil {
 		return Judgement{Request: req}, err
 	}
 	done := Judgement{Request: req, Verdict: set.Decide(req)}

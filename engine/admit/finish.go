@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -17,8 +18,10 @@ import (
 // finishing returns the actions of a request if a controller uses them to continue a roll-out that is under way. The
 // author must be a service account of a different namespace, because editors of a namespace can act as its accounts.
 // There are two such changes: of only the status of an object that is not ready, or a scale of an object whose owner is
-// not ready and has created it. Neither changes a template, so no roll-out begins.
-func (j *Judge) finishing(ctx context.Context, r *review, set *freeze.Set, req freeze.Request) (workload.Change, error) {
+// not ready and has created it. Neither changes a template, so no roll-out begins. A status edit that sets a request is
+// none: servers write requests under their own accounts for people, and controllers only withdraw them.
+func (j *Judge) finishing(ctx context.Context, r *review, set *freeze.Set, found *adapter.Adapter,
+	req freeze.Request) (workload.Change, error) {
 	const rollOut, scale = workload.ChangeRollOut, workload.ChangeScale
 	if r.operation != admissionv1.Update || req.Actions&(rollOut|scale) == 0 || !ofOtherNamespace(r.user, r.namespace) ||
 		!set.LetsFinish(req) {
@@ -26,7 +29,8 @@ func (j *Judge) finishing(ctx context.Context, r *review, set *freeze.Set, req f
 	}
 	switch {
 	case r.subresource == "status" && onlyStatus(r):
-		if ready, _ := j.Freezes.Adapter(r.resource.GroupResource()).Ready([]byte(r.oldObject.Raw)); !ready {
+		before := []byte(r.oldObject.Raw)
+		if ready, _ := found.Ready(before); !ready && !found.AsksFor(before, []byte(r.object.Raw)) {
 			return rollOut | scale, nil
 		}
 	case r.subresource == "" && req.Actions.Has(scale):

@@ -67,6 +67,13 @@ func TestControllersFinishRollOuts(t *testing.T) {
 		{"a count in a spec", argo, "rollouts", "", busy, strings.Replace(busy, `"replicas":0`, `"replicas":1`, 1), time.Minute, false},
 		{"a restart in a spec", argo, "rollouts", "", busy,
 			strings.Replace(busy, `"spec":{`, `"spec":{"restartAt":"now",`, 1), time.Minute, false},
+		{"an order to promote in full", argo, "rollouts", "status", busy,
+			strings.Replace(step(busy), `"status":{`, `"status":{"promoteFull":true,`, 1), time.Minute, false},
+		{"the same order, withdrawn", argo, "rollouts", "status", strings.Replace(busy, `"status":{`, `"status":{"promoteFull":true,`, 1),
+			step(busy), time.Minute, true},
+		{"an order to start a virtual machine", argo, "virtualmachines", "status", `{"metadata":{"name":"busy"},"spec":{"runStrategy":"Manual"}}`,
+			`{"metadata":{"name":"busy"},"spec":{"runStrategy":"Manual"},"status":{"stateChangeRequests":[{"action":"Start"}]}}`,
+			time.Minute, false},
 		{"labels with the status", argo, "rollouts", "status", busy,
 			with(step(busy), `"labels":{"argo-rollouts.argoproj.io/controller-instance-id":"a"}`), time.Minute, false},
 		{"a count of its ReplicaSet", argo, "replicasets", "", mine(`"replicas":1`), mine(`"replicas":2`), time.Minute, true},
@@ -92,7 +99,7 @@ func TestControllersFinishRollOuts(t *testing.T) {
 				endTime: 2027-01-03T00:00:00Z, letFinish: 30m, deny: [Create, Delete, RollOut, Scale]}}`,
 				begin.Format(time.RFC3339))
 			j := &admit.Judge{Freezes: freezes(t, f), Objects: canaries{}, Clock: clocktesting.NewFakePassiveClock(begin), Log: testr.New(t)}
-			group := map[string]string{"rollouts": "argoproj.io", "replicasets": "apps"}[tc.resource]
+			group := map[string]string{"rollouts": "argoproj.io", "replicasets": "apps", "virtualmachines": "kubevirt.io"}[tc.resource]
 			body := of(group, tc.resource, review("UPDATE", "shop", "busy", tc.sub, tc.old, tc.object))
 			body = strings.Replace(body, `"alice"`, fmt.Sprintf("%q", tc.user), 1)
 			done, err := j.Ask(t.Context(), []byte(body), begin.Add(tc.after))

@@ -198,7 +198,7 @@ func (j *Judge) request(ctx context.Context, r *review, set *freeze.Set, now tim
 	if err := j.inNamespace(ctx, &req); err != nil {
 		return req, uid, err
 	}
-	req.Finishing, err = j.finishing(ctx, r, set, req)
+	req.Finishing, err = j.finishing(ctx, r, set, found, req)
 	return req, uid, err
 }
 
