@@ -2,12 +2,15 @@ package admit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/tidwall/gjson"
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/adapter"
@@ -33,7 +36,7 @@ func (j *Judge) finishing(ctx context.Context, r *review, set *freeze.Set, found
 		if ready, _ := found.Ready(before); !ready && !found.AsksFor(before, []byte(r.object.Raw)) {
 			return rollOut | scale, nil
 		}
-	case r.subresource == "" && req.Actions.Has(scale):
+	case r.subresource == "" && req.Actions.Has(scale) && onlyCount(r):
 		busy, err := j.ownerIsBusy(ctx, r, req.Kind)
 		if busy {
 			return scale, nil
@@ -54,6 +57,34 @@ func onlyStatus(r *review) bool {
 	return true
 }
 
+// written are the annotations that the controller of Rollouts writes together with the count of a ReplicaSet.
+var written = []string{"scale-down-deadline", "rollout.argoproj.io/desired-replicas"}
+
+// onlyCount reports whether a review changes only the count of an object, and the annotations that go with it.
+func onlyCount(r *review) bool {
+	var sides [2]map[string]any
+	for i, raw := range []string{r.oldObject.Raw, r.object.Raw} {
+		var u unstructured.Unstructured
+		if err := json.Unmarshal([]byte(raw), &u.Object); err != nil {
+			return false
+		}
+		for _, path := range [][]string{{"status"}, {"spec", "replicas"}, {"metadata", "generation"}, {"metadata", "resourceVersion"},
+			{"metadata", "managedFields"}} {
+			unstructured.RemoveNestedField(u.Object, path...)
+		}
+		annotations := u.GetAnnotations()
+		for _, key := range written {
+			delete(annotations, key)
+		}
+		if len(annotations) == 0 {
+			annotations = nil
+		}
+		u.SetAnnotations(annotations)
+		sides[i] = u.Object
+	}
+	return equality.Semantic.DeepEqual(sides[0], sides[1])
+}
+
 // ownerIsBusy reports whether an object was created for its controlling owner and the owner is not ready.
 func (j *Judge) ownerIsBusy(ctx context.Context, r *review, kind schema.GroupKind) (bool, error) {
 	ref := controllerIn(r)
@@ -66,7 +97,7 @@ func (j *Judge) ownerIsBusy(ctx context.Context, r *review, kind schema.GroupKin
 	}
 	owner := workload.Ref{GroupKind: gv.WithKind(ref.Kind).GroupKind(), Namespace: r.namespace, Name: ref.Name}
 	resource, adapted := j.Freezes.Resource(owner.GroupKind)
-	if !adapted || !freeze.Makes(owner.GroupKind, kind) {
+	if !adapted || !freeze.Finishes(owner.GroupKind, kind) {
 		return false, nil
 	}
 	raw, err := j.Objects.Whole(ctx, resource, owner.Namespace, owner.Name)

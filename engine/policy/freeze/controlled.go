@@ -18,9 +18,14 @@ var controlled = []pair{
 	{schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}},
 }
 
-// Makes reports whether the controller of a kind creates objects of the kind made and sets their counts.
-func Makes(kind, made schema.GroupKind) bool {
-	return slices.Contains(controlled, pair{kind, made})
+// finishing lists the kinds whose roll-outs are scales of a generated kind by a controller that freezes judge.
+var finishing = []pair{
+	{schema.GroupKind{Group: "argoproj.io", Kind: "Rollout"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}},
+}
+
+// Finishes reports whether the controller of a kind finishes a roll-out by scales of objects of the kind made.
+func Finishes(kind, made schema.GroupKind) bool {
+	return slices.Contains(finishing, pair{kind, made})
 }
 
 // Unjudged returns warnings about generated kinds that the rule does not list although it lists the generating kind. The
