@@ -118,12 +118,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) current(ctx context.Context) (*source.World, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := time.Now(); s.world == nil || now.Sub(s.read) > fresh {
+	if s.world == nil || time.Since(s.read) > fresh {
 		w, err := s.Load(ctx)
 		if err != nil {
 			return nil, "", err
 		}
-		s.world, s.read, s.version = w, now, version(w)
+		s.world, s.read, s.version = w, time.Now(), version(w) // a slow read must not make the world old at once
 	}
 	own := *s.world
 	own.Notes = slices.Clone(s.world.Notes)
