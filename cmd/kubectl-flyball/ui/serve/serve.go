@@ -130,8 +130,13 @@ func (s *Server) current(ctx context.Context) (*source.World, string, error) {
 	return &own, s.version, nil
 }
 
-// forget makes the next request read the world again.
+// forget makes the next request read the world again and make its report again. A kept report may lack a change that an
+// action has made.
 func (s *Server) forget() {
+	s.making.Lock()
+	s.reports = nil
+	s.reportsOf = ""
+	s.making.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.world = nil
@@ -198,6 +203,10 @@ func version(w *source.World) string {
 	for _, raw := range w.Objects {
 		_, _ = sum.Write(raw)
 	}
-	_ = json.NewEncoder(sum).Encode([]any{w.Policies, w.Calendars, w.Recommendations, w.Notes, w.Unseen})
+	_ = json.NewEncoder(sum).Encode([]any{w.Policies, w.Calendars, w.Recommendations, w.Notes, w.Unseen, w.Adapters})
+	for _, ns := range w.Namespaces {
+		_, _ = fmt.Fprintf(sum, "%q %q %q\n", ns.Name, ns.Labels, ns.Annotations)
+	}
+	_, _ = fmt.Fprintf(sum, "%q\n", w.Texts) // fmt sorts the keys of maps
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestSlowRead checks that a world is shown for its whole time although reading it takes longer than this time.
@@ -27,4 +30,39 @@ func TestSlowRead(t *testing.T) {
 			t.Errorf("the world was read %d times for requests at the same instant, want once", reads)
 		}
 	})
+}
+
+// TestVersionShowsEveryChange checks that the version of a world changes with the inputs besides targets and policies.
+func TestVersionShowsEveryChange(t *testing.T) {
+	seen := map[string]string{}
+	for name, change := range map[string]func(*source.World){
+		"nothing":   func(*source.World) {},
+		"namespace": func(w *source.World) { w.Namespaces = []*workload.Object{{Name: "shop"}} },
+		"label": func(w *source.World) {
+			w.Namespaces = []*workload.Object{{Name: "shop", Labels: workload.Pairs{{Key: "team", Value: "a"}}}}
+		},
+		"annotation": func(w *source.World) {
+			w.Namespaces = []*workload.Object{{Name: "shop", Annotations: workload.Pairs{{Key: "team", Value: "a"}}}}
+		},
+		"adapter": func(w *source.World) { w.Adapters = []*v1alpha1.Adapter{{}} },
+		"text":    func(w *source.World) { w.Texts = map[v1alpha1.ConfigMapKey]string{{}: "BEGIN:VCALENDAR"} },
+	} {
+		w := &source.World{}
+		change(w)
+		v := version(w)
+		if other, ok := seen[v]; ok {
+			t.Errorf("the versions of %s and %s are the same", name, other)
+		}
+		seen[v] = name
+	}
+}
+
+// TestForgetDropsReports checks that no report from before an action is shown after it.
+func TestForgetDropsReports(t *testing.T) {
+	s := New("0", Options{})
+	s.reports, s.reportsOf = map[string]made{"": {&page.Report{}, time.Now()}}, "v"
+	s.forget()
+	if len(s.reports) > 0 {
+		t.Error("a report is kept")
+	}
 }
