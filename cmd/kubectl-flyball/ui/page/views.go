@@ -223,7 +223,14 @@ func (c change) Than() string {
 	return fmt.Sprintf("%+.1f", c.Plan.Totals.ReplicaHoursSaved-c.Plan.Before.ReplicaHoursSaved)
 }
 
-// Fault writes a page with an error.
-func Fault(out io.Writer, text string) error {
-	return execute(out, "fault", &view{Title: "Flyball: nothing to show", Zone: time.UTC, Query: Query{}, Body: strings.Split(text, "\n")})
+// fault is the content of a page with an error. Still is true if the page does not follow changes of the world.
+type fault struct {
+	Lines []string
+	Still bool
+}
+
+// Fault writes a page with an error. The error of a form stays on the page (still), because a refresh would show an empty form.
+func Fault(out io.Writer, text string, still bool) error {
+	return execute(out, "fault", &view{Title: "Flyball: nothing to show", Zone: time.UTC, Query: Query{},
+		Body: fault{strings.Split(text, "\n"), still}})
 }

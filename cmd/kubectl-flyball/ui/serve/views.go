@@ -85,7 +85,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, render render) {
 	if err != nil {
 		made.Reset()
 		w.WriteHeader(statusOf(err))
-		err = page.Fault(&made, err.Error())
+		err = page.Fault(&made, err.Error(), r.Method == http.MethodPost)
 	}
 	if err == nil {
 		_, _ = w.Write(made.Bytes())

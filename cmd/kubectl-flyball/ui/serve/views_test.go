@@ -113,8 +113,11 @@ func TestPreview(t *testing.T) {
 	}
 	got = o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(strings.Replace(edit, "asleep:", "aslep:", 1))),
 		http.StatusUnprocessableEntity)
-	if !strings.Contains(got, "spec.aslep is no field of Schedule") {
+	if !strings.Contains(got, "spec.aslep is no field of Schedule") || !strings.Contains(got, "data-still") {
 		t.Errorf("%.600s", got)
+	}
+	if got = o.text(o.request(http.MethodGet, "/?zone=Mars", ""), http.StatusUnprocessableEntity); strings.Contains(got, "data-still") {
+		t.Error("the error of a page without a form does not follow changes")
 	}
 }
 
