@@ -115,7 +115,8 @@ type FreezeRules struct {
 	GuardAhead Duration `json:"guardAhead,omitempty"`
 	// LetFinish is how long after each begin of the freeze, or closing of the window, controllers may finish roll-outs that
 	// had begun: service accounts of other namespaces write the status of an object that is not ready, such as the steps
-	// of a canary, and scale the ReplicaSets that it controls. Edits of specs stay denied. Default: not at all.
+	// of a canary, and an Argo Rollout's controller scales the ReplicaSets of the Rollout. All other edits stay denied, also of
+	// status fields that request an action. Default: not at all.
 	// +optional
 	LetFinish Duration `json:"letFinish,omitempty"`
 	// Message is shown to users whose change is refused.

@@ -126,12 +126,17 @@ func (r *Rule) LetFinish(at time.Time) time.Time {
 	if r.letFinish == 0 || !st.Active || st.Since.IsZero() {
 		return time.Time{}
 	}
+	if end := r.finishEnd(st); at.Before(end) {
+		return end
+	}
+	return time.Time{}
+}
+
+// finishEnd returns the end of the time for roll-outs to finish, in a denial with a known begin: at most the end of the denial.
+func (r *Rule) finishEnd(st timeline.State) time.Time {
 	end := st.Since.Add(r.letFinish)
 	if !st.Until.IsZero() && st.Until.Before(end) {
-		end = st.Until
-	}
-	if !at.Before(end) {
-		return time.Time{}
+		return st.Until
 	}
 	return end
 }

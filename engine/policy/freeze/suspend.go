@@ -135,7 +135,7 @@ func (s suspension) state(now time.Time) policy.State {
 	case st.Active:
 		out.Name, out.Active, out.Message = stateFrozen, s.rule.id.Name, s.outcome()+s.until(st.Until)
 		if s.rule.letFinish > 0 && s.rule.deny != 0 && !st.Since.IsZero() {
-			out.Message += "; controllers may finish roll-outs until " + instantText(st.Since.Add(s.rule.letFinish), s.rule.zone)
+			out.Message += "; controllers may finish roll-outs until " + instantText(s.rule.finishEnd(st), s.rule.zone)
 		}
 		if s.rule.recurs && !s.rule.isWindow() && st.Name != "" {
 			out.Message += " (" + st.Name + ")"
