@@ -243,7 +243,7 @@ func (s *stage) newPods(ctx context.Context) (*create.Handler, error) {
 	return &create.Handler{Wants: index, Note: func(create.Result) {}, Log: logr.Discard()}, nil
 }
 
-// replicaSets implements the interface Cluster of package members, with ReplicaSets only.
+// replicaSets implements the interface Cluster of package pods, with ReplicaSets only.
 type replicaSets struct{}
 
 func (replicaSets) OwnerOf(workload.Ref) (*workload.Owner, bool) { return nil, false }

@@ -28,7 +28,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// keepingPods measures the memory per pod: in the manager's package members, with the indexes of owners and nodes, and
+// keepingPods measures the memory per pod: in the manager's package pods, with the indexes of owners and nodes, and
 // in a typed informer. Both read the same stream of JSON from a server in this process, in turns.
 func (b *bench) keepingPods(ctx context.Context) error {
 	server := httptest.NewServer(podServer{n: b.keptPods})

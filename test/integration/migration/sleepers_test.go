@@ -170,7 +170,7 @@ var _ = Describe("Workloads that another tool has put to sleep", func() {
 			// The clock moves to the next night without a morning in between. The policies' transition is then a later one, so
 			// the ledgers are written again.
 			clock.SetTime(noon.Add(33 * time.Hour))
-			Eventually(func() []string { return laterThan(night, ns) }).Should(BeEmpty())
+			Eventually(func() []string { return notLaterThan(night, ns) }).Should(BeEmpty())
 			clock.SetTime(c.awake)
 			for _, obj := range owned {
 				Eventually(func() map[string]any { return plain(current(obj)) }).Should(Equal(plain(obj)), "%s %s", obj.GetKind(), obj.GetName())
@@ -251,8 +251,8 @@ func versions(all []*unstructured.Unstructured) []string {
 	return versions
 }
 
-// laterThan lists the objects of a namespace that have a ledger entry whose transition is not later than an instant.
-func laterThan(at time.Time, ns string) []string {
+// notLaterThan lists the objects of a namespace that have a ledger entry whose transition is not later than an instant.
+func notLaterThan(at time.Time, ns string) []string {
 	GinkgoHelper()
 	var earlier []string
 	for _, gvk := range []string{"apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/DaemonSet", "batch/v1/CronJob"} {
