@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/wake"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -26,7 +27,7 @@ func resource(client dynamic.Interface, p Place) dynamic.ResourceInterface {
 // server only checks the edit.
 func Write(ctx context.Context, client dynamic.Interface, places []Place, until time.Time, reason string, o metav1.PatchOptions) error {
 	for _, p := range places {
-		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, Patch(until, reason), o)
+		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, wake.Patch(until, reason), o)
 		if apierrors.IsForbidden(err) {
 			return fmt.Errorf("%w\nto wake it, this right is needed: %s", err,
 				p.Right())
@@ -82,8 +83,8 @@ func (e *Effect) isReady(ctx context.Context, client dynamic.Interface, memory *
 	if err != nil {
 		return false, err.Error()
 	}
-	if why := e.Unwritten(p.ref, raw); why != "" {
+	if why := e.Unwritten(p.Object, raw); why != "" {
 		return false, why
 	}
-	return memory.Kind(p.ref.GroupKind).Adapter.Ready(raw)
+	return memory.Kind(p.Object.GroupKind).Adapter.Ready(raw)
 }

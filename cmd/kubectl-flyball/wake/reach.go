@@ -15,8 +15,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/engine/wake"
 )
 
 // Resolve parses KIND/NAME. It knows the kinds that an API server serves, and does not check whether the object exists.
@@ -36,7 +35,7 @@ func Resolve(mapper meta.RESTMapper, text, namespace string) (Place, error) {
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		namespace = ""
 	}
-	return Place{Resource: mapping.Resource, Kind: gvk.Kind, Namespace: namespace, Name: name}, nil
+	return Place{wake.Place{Resource: mapping.Resource, Kind: gvk.Kind, Namespace: namespace, Name: name}}, nil
 }
 
 // Where returns the namespace of the targets on a command line. All targets must have the same namespace, because only
@@ -81,32 +80,20 @@ func selected(w *source.World, selector labels.Selector, namespace string) ([]Pl
 	if err != nil {
 		return nil, err
 	}
-	scheduled := scheduledObjects(memory)
+	scheduled := wake.Scheduled(memory.Snapshot)
 	var places []Place
 	for _, raw := range w.Objects {
 		ref := source.RefOf(raw)
 		kind := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
-		if kind < 0 || !scheduled[ref] || ref.Namespace != namespace || !selector.Matches(memory.Object(ref).Labels) {
+		if kind < 0 || scheduled[ref] == nil || ref.Namespace != namespace || !selector.Matches(memory.Object(ref).Labels) {
 			continue
 		}
-		places = append(places, Place{Resource: w.Kinds[kind].Resource, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, ref: ref})
+		places = append(places, Place{wake.OfObject(w.Kinds[kind].Resource, ref)})
 	}
 	if len(places) == 0 {
 		return nil, fmt.Errorf("no schedule selects an object with the labels %s in namespace %s", selector, namespace)
 	}
 	return places, nil
-}
-
-// scheduledObjects returns the objects that schedules select or have changed.
-func scheduledObjects(memory *world.Memory) map[workload.Ref]bool {
-	all := map[workload.Ref]bool{}
-	memory.Policies(func(p *world.Policy) bool {
-		if isSchedule(p.Kind) {
-			memory.EachTarget(p, func(ref workload.Ref) { all[ref] = true })
-		}
-		return true
-	})
-	return all
 }
 
 // look sets NotKept to the places that are not kept awake, if the edit removes the annotation. It also counts the
@@ -116,24 +103,19 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	reached := map[workload.Ref]bool{}
-	for ref := range scheduledObjects(memory) {
-		if slices.ContainsFunc(places, func(p Place) bool { return p.ref == ref || p.Kind == "Namespace" && p.Name == ref.Namespace }) {
-			reached[ref] = true
+	for ref, schedules := range wake.Scheduled(memory.Snapshot) {
+		if slices.ContainsFunc(places, func(p Place) bool { return p.Reaches(ref, schedules) }) {
+			e.scheduled++
 		}
 	}
 	for _, p := range places {
-		if found := memory.Find(p.policy); found != nil {
-			memory.EachTarget(found, func(ref workload.Ref) { reached[ref] = true })
-		}
 		if e.Until.IsZero() && !p.Kept(w, now) {
 			e.NotKept = append(e.NotKept, p.String())
-			if until := targets.KeptUntil(memory, p.Namespace, now, e.zone); until != "" && p.ref.Name != "" {
+			if until := targets.KeptUntil(memory, p.Namespace, now, e.zone); until != "" && p.Object.Name != "" {
 				e.keptBy = fmt.Sprintf("namespace/%s keeps it awake until %s", p.Namespace, until)
 			}
 		}
 	}
-	e.scheduled = len(reached)
 	return nil
 }
 
@@ -141,12 +123,12 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 func (p Place) Kept(w *source.World, now time.Time) bool {
 	text := ""
 	for _, raw := range w.Objects {
-		if p.ref.Name != "" && source.RefOf(raw) == p.ref {
+		if p.Object.Name != "" && source.RefOf(raw) == p.Object {
 			text = gjson.GetBytes(raw, "metadata.annotations."+gjson.Escape(v1alpha1.AnnotationAwakeUntil)).Str
 		}
 	}
 	for _, obj := range w.Policies {
-		if p.policy.Name != "" && source.IDOf(obj) == p.policy {
+		if p.Policy.Name != "" && source.IDOf(obj) == p.Policy {
 			text = obj.GetAnnotations()[v1alpha1.AnnotationAwakeUntil]
 		}
 	}

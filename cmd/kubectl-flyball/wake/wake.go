@@ -4,7 +4,6 @@ package wake
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
@@ -22,22 +20,12 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/wake"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Place is an object, a namespace or a schedule that can have the annotation awake-until.
-type Place struct {
-	Resource        schema.GroupVersionResource
-	Kind            string
-	Namespace, Name string
-
-	// ref is the reference of an object. It is the zero value for a namespace or a policy.
-	ref    workload.Ref
-	policy workload.Policy
-}
-
-// String returns KIND/NAME.
-func (p Place) String() string { return strings.ToLower(p.Kind) + "/" + p.Name }
+type Place struct{ wake.Place }
 
 // Right returns the right that a user needs to keep the place awake.
 func (p Place) Right() source.Right {
@@ -76,7 +64,7 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 		if !slices.ContainsFunc(w.Namespaces, func(ns *workload.Object) bool { return ns.Name == name }) {
 			return Place{}, fmt.Errorf("there is no namespace %s", name)
 		}
-		return Place{Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", Name: name}, nil
+		return Place{wake.OfNamespace(name)}, nil
 	}
 	if found, ok := findPolicy(w, kind, name, namespace); ok {
 		return found, nil
@@ -91,8 +79,7 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 	}
 	for _, raw := range w.Objects {
 		if source.RefOf(raw) == target.Ref {
-			return Place{Resource: target.Kind.Resource, Kind: target.GroupKind.Kind, Namespace: target.Namespace, Name: target.Name,
-				ref: target.Ref}, nil
+			return Place{wake.OfObject(target.Kind.Resource, target.Ref)}, nil
 		}
 	}
 	return Place{}, w.Missing(target.Ref)
@@ -129,31 +116,12 @@ func Names(w *source.World, namespace string) []string {
 }
 
 func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
-	id, k, known := source.PolicyNamed(kind+"/"+name, namespace)
-	if known && isSchedule(k) && slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return source.IDOf(p) == id }) {
-		return Place{Resource: v1alpha1.GroupVersion.WithResource(k.Resource), Kind: k.Name, Namespace: id.Namespace, Name: name, policy: id},
-			true
+	id, _, known := source.PolicyNamed(kind+"/"+name, namespace)
+	place, schedules := wake.OfPolicy(id)
+	if known && schedules && slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return source.IDOf(p) == id }) {
+		return Place{place}, true
 	}
 	return Place{}, false
-}
-
-// isSchedule reports whether a kind of policies is a kind of schedules.
-func isSchedule(kind policy.Kind) bool {
-	return slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool { return k.Name == kind.Name })
-}
-
-// Patch returns the merge patch that sets the annotation awake-until. If until is the zero time, the patch removes the
-// annotation.
-func Patch(until time.Time, reason string) []byte {
-	annotations := map[string]any{v1alpha1.AnnotationAwakeUntil: nil, v1alpha1.AnnotationAwakeReason: nil}
-	if !until.IsZero() {
-		annotations[v1alpha1.AnnotationAwakeUntil] = until.UTC().Format(time.RFC3339)
-		if reason != "" {
-			annotations[v1alpha1.AnnotationAwakeReason] = reason
-		}
-	}
-	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}}) // texts always have a JSON form
-	return body
 }
 
 // Effect is the effect of setting or removing the annotation awake-until.
@@ -268,8 +236,8 @@ func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
 	for _, raw := range w.Objects {
 		ref := source.RefOf(raw)
 		kind := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
-		if kind >= 0 && (slices.Contains(woken, ref.String()) || slices.ContainsFunc(places, func(p Place) bool { return p.ref == ref })) {
-			all = append(all, Place{Resource: w.Kinds[kind].Resource, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, ref: ref})
+		if kind >= 0 && (slices.Contains(woken, ref.String()) || slices.ContainsFunc(places, func(p Place) bool { return p.Object == ref })) {
+			all = append(all, Place{wake.OfObject(w.Kinds[kind].Resource, ref)})
 		}
 	}
 	return all
@@ -301,8 +269,8 @@ func (e *Effect) Unwritten(ref workload.Ref, raw []byte) string {
 // set makes the edit in a world. It changes the given world.
 func (p Place) set(w *source.World, until time.Time, reason string) error {
 	for i, raw := range w.Objects {
-		if p.ref.Name != "" && source.RefOf(raw) == p.ref {
-			edited, err := jsonpatch.MergePatch(raw, Patch(until, reason))
+		if p.Object.Name != "" && source.RefOf(raw) == p.Object {
+			edited, err := jsonpatch.MergePatch(raw, wake.Patch(until, reason))
 			if err != nil {
 				return fmt.Errorf("edit %s: %w", p, err)
 			}
@@ -310,7 +278,7 @@ func (p Place) set(w *source.World, until time.Time, reason string) error {
 		}
 	}
 	for i, obj := range w.Policies {
-		if p.policy.Name != "" && source.IDOf(obj) == p.policy {
+		if p.Policy.Name != "" && source.IDOf(obj) == p.Policy {
 			obj = obj.DeepCopyObject().(policy.Object)
 			annotations := obj.GetAnnotations()
 			if annotations == nil {
