@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,13 +15,21 @@ type conflict struct {
 	by workload.Ref
 	// unknown is true if the object of the GitOps tool was not read. Its settings are not known in this case.
 	unknown bool
+	// unsure is the reason why it is not known whether the tool leaves the fields alone; empty: known.
+	unsure  string
 	targets []workload.Ref
 	// fields are the JSON pointers of the applied fields.
 	fields []string
 }
 
+func (c *conflict) compare(d *conflict) int {
+	return cmp.Or(c.by.Compare(d.by), strings.Compare(c.unsure, d.unsure))
+}
+
 func (c *conflict) add(target workload.Ref, fields []string) {
-	c.targets = append(c.targets, target)
+	if !slices.Contains(c.targets, target) {
+		c.targets = append(c.targets, target)
+	}
 	for _, f := range fields {
 		if !slices.Contains(c.fields, f) {
 			c.fields = append(c.fields, f)
@@ -44,6 +53,10 @@ func (c *conflict) text(why string) string {
 		}
 		return fmt.Sprintf("%s applies %s of %s; %s, so its settings are not known. Needed is %s", name,
 			strings.Join(c.fields, ", "), targets, why, c.remedy())
+	}
+	if c.unsure != "" {
+		return fmt.Sprintf("%s applies %s of %s; not checked whether it leaves them to Flyball, because %s. Enough is %s", name,
+			strings.Join(c.fields, ", "), targets, c.unsure, c.remedy())
 	}
 	return fmt.Sprintf("%s applies %s of %s, and so takes Flyball's changes back. Set %s", name, strings.Join(c.fields, ", "), targets,
 		c.remedy())

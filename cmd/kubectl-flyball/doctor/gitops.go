@@ -11,7 +11,6 @@ import (
 	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
@@ -30,11 +29,12 @@ var (
 // ApplierKinds are the kinds whose objects say which fields a GitOps tool applies.
 var ApplierKinds = []schema.GroupKind{applicationKind, kustomizationKind, helmReleaseKind}
 
-// GitOps holds the objects of GitOps tools. Appliers are the objects of ApplierKinds. Settings are the ConfigMaps
-// argocd-cm in the namespaces of Applications. Why is the reason why the objects are not known.
+// GitOps holds the objects of GitOps tools. Appliers are the objects of ApplierKinds. Settings are the settings of Argo CD
+// by the namespace of Applications. Why is the reason why the objects are not known.
 type GitOps struct {
-	Appliers, Settings [][]byte
-	Why                string
+	Appliers [][]byte
+	Settings map[string]Settings
+	Why      string
 }
 
 // lookahead is the length of the simulation of Flyball's writes. A target that policies change in an ordinary week
@@ -50,52 +50,32 @@ type applied struct {
 }
 
 // gitops reports targets whose fields are applied again and again by a GitOps tool although Flyball is going to change
-// them.
+// them. A tool that Flyball itself stops in that time is no conflict.
 func (c *Checkup) gitops(memory *world.Memory, tools GitOps, now time.Time) error {
-	objects := map[workload.Ref]applied{}
-	memory.EachObject(func(ref workload.Ref) {
-		root := gjson.ParseBytes(memory.Raw(ref))
-		if by, ok := applierOf(root); ok {
-			objects[ref] = applied{ref, root, by}
-		}
-	})
-	pending := map[workload.Ref][]string{}
-	for write, err := range decide.Writes(memory.Sandbox(slices.Collect(maps.Keys(objects))), now, now.Add(lookahead)) {
+	n := newNights(memory, tools)
+	at := now
+	for write, err := range decide.Writes(n.sandbox, now, now.Add(lookahead)) {
 		if err != nil {
 			return fmt.Errorf("foresee the writes to applied objects: %w", err)
 		}
-		for _, e := range write.Edits {
-			if o := objects[write.Target]; o.declares(e.Pointer) && !slices.Contains(pending[write.Target], e.Pointer) {
-				pending[write.Target] = append(pending[write.Target], e.Pointer)
-			}
+		if !write.At.Equal(at) {
+			n.look()
+			at = write.At
 		}
+		n.wrote(&write)
 	}
-	known := tools.find()
-	conflicts := map[workload.Ref]*conflict{}
-	for ref, pointers := range pending {
-		o := objects[ref]
-		applier, isKnown := known(o.by)
-		if isKnown && applier.leaves(o, pointers) {
-			continue
-		}
-		at := applier.ref(o.by)
-		if conflicts[at] == nil {
-			conflicts[at] = &conflict{by: at, unknown: !isKnown}
-		}
-		conflicts[at].add(ref, pointers)
-	}
-	c.addConflicts(slices.SortedFunc(maps.Values(conflicts), func(a, b *conflict) int { return a.by.Compare(b.by) }), tools.Why)
+	n.look()
+	c.addConflicts(slices.SortedFunc(maps.Values(n.conflicts), (*conflict).compare), tools.Why)
 	return nil
 }
 
-// addConflicts adds the check with its conflicts. A conflict with an object whose settings are not known is uncertain,
-// so it does not make the check a problem.
+// addConflicts adds the check with its conflicts. An uncertain conflict does not make the check a problem.
 func (c *Checkup) addConflicts(all []*conflict, why string) {
 	check := Check{Name: "gitops", State: OK}
 	for _, one := range all {
 		check.Details = append(check.Details, one.text(why))
 		switch {
-		case !one.unknown:
+		case !one.unknown && one.unsure == "":
 			check.State = Problem
 		case check.State == OK:
 			check.State = NotChecked
@@ -171,29 +151,22 @@ func at(value gjson.Result, pointer string) gjson.Result {
 	return value
 }
 
-// applier is an object of a GitOps tool. root is the object in the cluster. settings is the ConfigMap argocd-cm in the
+// applier is an object of a GitOps tool. root is the object in the cluster. settings are the settings of Argo CD in the
 // namespace of an Application.
 type applier struct {
-	root, settings gjson.Result
+	root     gjson.Result
+	settings Settings
 }
 
-// find returns a function that looks up an object of a GitOps tool by its reference.
-func (t GitOps) find() func(workload.Ref) (applier, bool) {
-	return func(by workload.Ref) (found applier, ok bool) {
-		for _, raw := range t.Appliers {
-			ref := source.RefOf(raw)
-			if ref.GroupKind == by.GroupKind && ref.Name == by.Name && (by.Namespace == "" || ref.Namespace == by.Namespace) {
-				found, ok = applier{root: gjson.ParseBytes(raw)}, true
-				break
-			}
+// find looks up an object of a GitOps tool by its reference.
+func (t GitOps) find(by workload.Ref) (found applier, ok bool) {
+	for _, raw := range t.Appliers {
+		ref := source.RefOf(raw)
+		if ref.GroupKind == by.GroupKind && ref.Name == by.Name && (by.Namespace == "" || ref.Namespace == by.Namespace) {
+			return applier{gjson.ParseBytes(raw), t.Settings[ref.Namespace]}, true
 		}
-		for _, raw := range t.Settings {
-			if root := gjson.ParseBytes(raw); root.Get("metadata.namespace").Str == found.root.Get("metadata.namespace").Str {
-				found.settings = root
-			}
-		}
-		return found, ok
 	}
+	return applier{}, false
 }
 
 // ref returns the given reference of the applier, with the applier's namespace if the namespace is known.
@@ -204,46 +177,20 @@ func (a applier) ref(by workload.Ref) workload.Ref {
 	return by
 }
 
-// leaves reports whether the GitOps tool leaves the given fields of an object to Flyball.
-func (a applier) leaves(o applied, pointers []string) bool {
+// leaves reports whether the GitOps tool leaves the given fields of an object to Flyball. If this depends on a setting
+// that is not evaluated, unsure is the reason, and leaves is false.
+func (a applier) leaves(o applied, pointers []string) (leaves bool, unsure string) {
 	spec := a.root.Get("spec")
 	switch o.by.GroupKind {
 	case applicationKind:
-		return a.respects() && (a.trusts(o) || areIgnored(pointers, spec.Get("ignoreDifferences"), o, "jsonPointers", "@this"))
+		return a.argoLeaves(o, pointers)
 	case kustomizationKind:
-		return spec.Get("suspend").Bool() || o.isAppliedOnce() || areIgnored(pointers, spec.Get("ignore"), o, "paths", "target")
+		return spec.Get("suspend").Bool() || o.isAppliedOnce() || fluxIgnores(pointers, spec.Get("ignore"), o), ""
 	case helmReleaseKind:
 		return spec.Get("suspend").Bool() || spec.Get("driftDetection.mode").Str != "enabled" ||
-			areIgnored(pointers, spec.Get("driftDetection.ignore"), o, "paths", "target")
+			fluxIgnores(pointers, spec.Get("driftDetection.ignore"), o), ""
 	}
-	return false
-}
-
-// respects reports whether Argo CD does not overwrite ignored fields when it syncs.
-func (a applier) respects() bool {
-	return slices.ContainsFunc(a.root.Get("spec.syncPolicy.syncOptions").Array(), func(option gjson.Result) bool {
-		return option.Str == "RespectIgnoreDifferences=true"
-	})
-}
-
-// trusts reports whether Argo CD ignores all fields of an object that Flyball manages. A rule of the Application can
-// say this, or the settings for all Applications.
-func (a applier) trusts(o applied) bool {
-	isTrusted := func(rule gjson.Result) bool {
-		return slices.ContainsFunc(rule.Get("managedFieldsManagers").Array(), func(m gjson.Result) bool { return m.Str == workload.FieldManager })
-	}
-	for _, rule := range a.root.Get("spec.ignoreDifferences").Array() {
-		if isTrusted(rule) && selects(rule, o) {
-			return true
-		}
-	}
-	for _, key := range []string{"all", strings.TrimPrefix(o.ref.Group+"_"+o.ref.Kind, "_")} {
-		text, err := yaml.YAMLToJSON([]byte(a.settings.Get("data." + gjson.Escape("resource.customizations.ignoreDifferences."+key)).Str))
-		if err == nil && isTrusted(gjson.ParseBytes(text)) {
-			return true
-		}
-	}
-	return false
+	return false, ""
 }
 
 // isAppliedOnce reports whether an annotation or a label of the object keeps Flux from applying the object again.
@@ -258,26 +205,38 @@ func (o applied) isAppliedOnce() bool {
 	return false
 }
 
-// areIgnored reports whether the rules ignore every given field of an object, or a field above it. The parameters paths
-// and target are keys of a rule: paths is the key of the rule's fields, and target is the key of the rule's selector.
-func areIgnored(pointers []string, rules gjson.Result, o applied, paths, target string) bool {
-	isIgnored := func(pointer string) bool {
-		return slices.ContainsFunc(rules.Array(), func(rule gjson.Result) bool {
-			return selects(rule.Get(target), o) && slices.ContainsFunc(rule.Get(paths).Array(), func(p gjson.Result) bool {
-				return path.Pointer(p.Str).IsPrefixOf(path.Pointer(pointer))
-			})
-		})
+// fluxIgnores reports whether rules of Flux ignore every given field of an object, or a field above it.
+func fluxIgnores(pointers []string, rules gjson.Result, o applied) bool {
+	var ignored []string
+	for _, rule := range rules.Array() {
+		if fluxSelects(rule.Get("target"), o) {
+			ignored = append(ignored, texts(rule.Get("paths"))...)
+		}
 	}
-	return !slices.ContainsFunc(pointers, func(p string) bool { return !isIgnored(p) })
+	return areIgnored(pointers, ignored)
 }
 
-// selects reports whether the selector of a rule selects the object. An empty part of the selector and * match
-// everything, and any other text is a regular expression, as in Flux. A selector with labels or annotations counts as
-// not matching.
-func selects(rule gjson.Result, o applied) bool {
+// texts returns the elements of a list of texts.
+func texts(list gjson.Result) (all []string) {
+	for _, p := range list.Array() {
+		all = append(all, p.Str)
+	}
+	return all
+}
+
+// areIgnored reports whether every given field, or a field above it, is among the ignored fields.
+func areIgnored(pointers, ignored []string) bool {
+	return !slices.ContainsFunc(pointers, func(pointer string) bool {
+		return !slices.ContainsFunc(ignored, func(p string) bool { return path.Pointer(p).IsPrefixOf(path.Pointer(pointer)) })
+	})
+}
+
+// fluxSelects reports whether the selector of a rule of Flux selects the object. An empty part of the selector matches
+// everything, and any other text is a regular expression. A selector with labels or annotations counts as not matching.
+func fluxSelects(rule gjson.Result, o applied) bool {
 	for key, value := range map[string]string{"group": o.ref.Group, "kind": o.ref.Kind, "name": o.ref.Name, "namespace": o.ref.Namespace} {
 		pattern := rule.Get(key).Str
-		if pattern == "" || pattern == "*" || pattern == value {
+		if pattern == "" || pattern == value {
 			continue
 		}
 		if fits, err := regexp.MatchString("^(?:"+pattern+")$", value); err != nil || !fits {

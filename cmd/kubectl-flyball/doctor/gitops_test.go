@@ -1,8 +1,10 @@
 package doctor
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,65 +81,169 @@ func TestAppliers(t *testing.T) {
 
 // TestAppliersThatLeaveFields checks the settings by which a GitOps tool leaves the count of a Deployment to Flyball.
 func TestAppliersThatLeaveFields(t *testing.T) {
-	const respects = `syncPolicy: {syncOptions: [CreateNamespace=true, RespectIgnoreDifferences=true]}`
+	const (
+		respects = `syncPolicy: {syncOptions: [CreateNamespace=true, RespectIgnoreDifferences=true]}`
+		ignores  = "resource.customizations.ignoreDifferences"
+	)
+	argo := func(rules string) string { return `{ignoreDifferences: [` + rules + `], ` + respects + `}` }
 	for _, tc := range []struct {
 		reason string
 		by     schema.GroupKind
 		spec   string
-		// settings is the ConfigMap argocd-cm. object is the metadata of the Deployment.
+		// settings is the data of the ConfigMap argocd-cm. object is the metadata of the Deployment.
 		settings, object string
 		want             bool
+		// unsure is a part of the reason why the answer is not known.
+		unsure string
 	}{
-		{"nothing is set", applicationKind, `{}`, "", "", false},
-		{"ignored and respected", applicationKind, `{ignoreDifferences: [{group: "*", kind: "*", managedFieldsManagers: [flyball]}], ` +
-			respects + `}`,
-			"", "", true},
-		{"ignored only", applicationKind, `{ignoreDifferences: [{group: "*", kind: "*", managedFieldsManagers: [flyball]}]}`, "", "", false},
-		{"respected only", applicationKind, `{` + respects + `}`, "", "", false},
-		{"another manager", applicationKind, `{ignoreDifferences: [{group: "*", kind: "*", managedFieldsManagers: [keda]}], ` + respects + `}`,
-			"", "", false},
-		{"of another kind", applicationKind, `{ignoreDifferences: [{group: apps, kind: StatefulSet, managedFieldsManagers: [flyball]}], ` +
-			respects + `}`,
-			"", "", false},
-		{"the field by its pointer", applicationKind, `{ignoreDifferences: [{group: apps, kind: Deployment, jsonPointers: [/spec/replicas]}], ` +
-			respects + `}`,
-			"", "", true},
-		{"for all Applications", applicationKind, `{` + respects + `}`,
-			`{resource.customizations.ignoreDifferences.all: "managedFieldsManagers: [flyball]"}`,
-			"", true},
-		{"for all Deployments", applicationKind, `{` + respects + `}`,
-			`{resource.customizations.ignoreDifferences.apps_Deployment: "managedFieldsManagers:\n- flyball\n"}`, "", true},
-		{"for all, but not respected", applicationKind, `{}`,
-			`{resource.customizations.ignoreDifferences.all: "managedFieldsManagers: [flyball]"}`, "", false},
-		{"a suspended Kustomization", kustomizationKind, `{suspend: true}`, "", "", true},
-		{"a Kustomization", kustomizationKind, `{prune: true}`, "", "", false},
+		{"nothing is set", applicationKind, `{}`, "", "", false, ""},
+		{"ignored and respected", applicationKind, argo(`{group: "*", kind: "*", managedFieldsManagers: [flyball]}`), "", "", true, ""},
+		{"ignored only", applicationKind, `{ignoreDifferences: [{group: "*", kind: "*", managedFieldsManagers: [flyball]}]}`, "", "", false, ""},
+		{"respected only", applicationKind, argo(``), "", "", false, ""},
+		{"another manager", applicationKind, argo(`{group: "*", kind: "*", managedFieldsManagers: [keda]}`), "", "", false, ""},
+		{"of another kind", applicationKind, argo(`{group: apps, kind: StatefulSet, managedFieldsManagers: [flyball]}`), "", "", false, ""},
+		{"of the core group, which an empty group means", applicationKind, argo(`{group: "", kind: "*", managedFieldsManagers: [flyball]}`),
+			"", "", false, ""},
+		{"of kinds by a pattern", applicationKind, argo(`{group: "app?", kind: "Deploy*", managedFieldsManagers: [flyball]}`), "", "", true, ""},
+		{"of kinds by a regular expression, which Argo CD does not know", applicationKind,
+			argo(`{group: apps, kind: "Deployment|StatefulSet", managedFieldsManagers: [flyball]}`), "", "", false, ""},
+		{"of names by a pattern, which Argo CD does not know", applicationKind,
+			argo(`{group: apps, kind: Deployment, name: "w*", managedFieldsManagers: [flyball]}`), "", "", false, ""},
+		{"of kinds in braces", applicationKind, argo(`{group: apps, kind: "{Deployment,StatefulSet}", jsonPointers: [/spec/replicas]}`), "", "",
+			false, "does not evaluate the pattern apps/{Deployment,StatefulSet}"},
+		{"the field by its pointer", applicationKind, argo(`{group: apps, kind: Deployment, jsonPointers: [/spec/replicas]}`), "", "", true, ""},
+		{"the field by jq", applicationKind, argo(`{group: apps, kind: Deployment, jqPathExpressions: [.spec.replicas]}`), "", "", false,
+			"rules with jqPathExpressions, which doctor does not evaluate"},
+		{"another kind's field by jq", applicationKind, argo(`{group: apps, kind: StatefulSet, jqPathExpressions: [.spec.replicas]}`), "", "",
+			false, ""},
+		{"the field by jq, not respected", applicationKind,
+			`{ignoreDifferences: [{group: apps, kind: Deployment, jqPathExpressions: [.spec.replicas]}]}`, "", "", false, ""},
+		{"jq, and trusted", applicationKind, argo(`{group: apps, kind: Deployment, jqPathExpressions: [.spec.paused]},
+			{group: apps, kind: Deployment, managedFieldsManagers: [flyball]}`), "", "", true, ""},
+		{"for all Applications", applicationKind, argo(``), `{` + ignores + `.all: "managedFieldsManagers: [flyball]"}`, "", true, ""},
+		{"for all Deployments", applicationKind, argo(``), `{` + ignores + `.apps_Deployment: "managedFieldsManagers:\n- flyball\n"}`, "", true,
+			""},
+		{"for all, but not respected", applicationKind, `{}`, `{` + ignores + `.all: "managedFieldsManagers: [flyball]"}`, "", false, ""},
+		{"a pointer for all Deployments", applicationKind, argo(``), `{` + ignores + `.apps_Deployment: "jsonPointers: [/spec/replicas]"}`, "",
+			true, ""},
+		{"a pointer for all StatefulSets", applicationKind, argo(``), `{` + ignores + `.apps_StatefulSet: "jsonPointers: [/spec/replicas]"}`, "",
+			false, ""},
+		{"jq for all Deployments", applicationKind, argo(``), `{` + ignores + `.apps_Deployment: "jqPathExpressions: [.spec.replicas]"}`, "",
+			false, "jqPathExpressions"},
+		{"a pointer in one text, by a pattern", applicationKind, argo(``),
+			`{resource.customizations: "apps/*:\n  ignoreDifferences: |\n    jsonPointers: [/spec/replicas]\n"}`, "", true, ""},
+		{"a manager in one text, by a pattern, which Argo CD does not read", applicationKind, argo(``),
+			`{resource.customizations: "apps/*:\n  ignoreDifferences: |\n    managedFieldsManagers: [flyball]\n"}`, "", false, ""},
+		{"settings that were not read", applicationKind, argo(``), "unread", "", false, "its rules for all Applications are not known"},
+		{"settings that nothing reads, as on the pages", applicationKind, argo(``), "absent", "", false, "argocd-cm, with rules for all"},
+		{"settings that were not read, and not respected", applicationKind, `{}`, "unread", "", false, ""},
+		{"settings that were not read, and not needed", applicationKind, argo(`{group: "*", kind: "*", managedFieldsManagers: [flyball]}`),
+			"unread", "", true, ""},
+		{"a suspended Kustomization", kustomizationKind, `{suspend: true}`, "", "", true, ""},
+		{"a Kustomization", kustomizationKind, `{prune: true}`, "", "", false, ""},
 		{"ignored by a Kustomization", kustomizationKind, `{ignore: [{paths: [/spec/replicas], target: {kind: "Deployment|StatefulSet"}}]}`, "",
-			"", true},
-		{"ignored everywhere", kustomizationKind, `{ignore: [{paths: [/spec/replicas]}]}`, "", "", true},
+			"", true, ""},
+		{"ignored everywhere", kustomizationKind, `{ignore: [{paths: [/spec/replicas]}]}`, "", "", true, ""},
 		{"ignored by labels, which are not looked at", kustomizationKind, `{ignore: [{paths: [/spec/replicas], target: {labelSelector: a=b}}]}`,
-			"", "", false},
-		{"another field is ignored", kustomizationKind, `{ignore: [{paths: [/spec/paused]}]}`, "", "", false},
-		{"applied once", kustomizationKind, `{}`, "", `{annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}`, true},
-		{"merged, which overwrites all the same", kustomizationKind, `{}`, "", `{annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}}`, false},
-		{"not reconciled", kustomizationKind, `{}`, "", `{labels: {kustomize.toolkit.fluxcd.io/reconcile: disabled}}`, true},
-		{"a HelmRelease without drift detection", helmReleaseKind, `{}`, "", "", true},
-		{"a HelmRelease that corrects drift", helmReleaseKind, `{driftDetection: {mode: enabled}}`, "", "", false},
+			"", "", false, ""},
+		{"another field is ignored", kustomizationKind, `{ignore: [{paths: [/spec/paused]}]}`, "", "", false, ""},
+		{"applied once", kustomizationKind, `{}`, "", `{annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}`, true, ""},
+		{"merged, which overwrites all the same", kustomizationKind, `{}`, "", `{annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}}`, false,
+			""},
+		{"not reconciled", kustomizationKind, `{}`, "", `{labels: {kustomize.toolkit.fluxcd.io/reconcile: disabled}}`, true, ""},
+		{"a HelmRelease without drift detection", helmReleaseKind, `{}`, "", "", true, ""},
+		{"a HelmRelease that corrects drift", helmReleaseKind, `{driftDetection: {mode: enabled}}`, "", "", false, ""},
 		{"a HelmRelease that ignores the field", helmReleaseKind,
-			`{driftDetection: {mode: enabled, ignore: [{paths: [/spec/replicas], target: {kind: Deployment}}]}}`, "", "", true},
+			`{driftDetection: {mode: enabled, ignore: [{paths: [/spec/replicas], target: {kind: Deployment}}]}}`, "", "", true, ""},
 	} {
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 		o := applied{ref: ref, root: fromYAML(t, `{metadata: `+tc.object+`}`), by: workload.Ref{GroupKind: tc.by, Name: "shop"}}
 		tools := GitOps{Appliers: [][]byte{[]byte(fromYAML(t, `{apiVersion: `+tc.by.Group+`/v1, kind: `+tc.by.Kind+
 			`, metadata: {name: shop, namespace: argocd}, spec: `+tc.spec+`}`).Raw)}}
-		if tc.settings != "" {
-			tools.Settings = [][]byte{[]byte(fromYAML(t, `{metadata: {name: argocd-cm, namespace: argocd}, data: `+tc.settings+`}`).Raw)}
+		settings := Settings{ConfigMap: []byte(fromYAML(t, `{data: `+tc.settings+`}`).Raw)}
+		if tc.settings == "unread" {
+			settings = Settings{Why: "its rules for all Applications are not known: no right"}
 		}
-		found, ok := tools.find()(o.by)
+		if tc.settings != "absent" {
+			tools.Settings = map[string]Settings{"argocd": settings}
+		}
+		found, ok := tools.find(o.by)
 		if !ok {
 			t.Fatalf("%s: not found: %s", tc.reason, source.RefOf(tools.Appliers[0]))
 		}
-		if got := found.leaves(o, []string{"/spec/replicas"}); got != tc.want {
-			t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+		got, unsure := found.leaves(o, []string{"/spec/replicas"})
+		if got != tc.want || (unsure == "") != (tc.unsure == "") || !strings.Contains(unsure, tc.unsure) {
+			t.Errorf("%s: got %v %q, want %v %q", tc.reason, got, unsure, tc.want, tc.unsure)
+		}
+	}
+}
+
+// owned is a world in which Flux applies the count of a Deployment that a schedule puts to sleep. The schedule of the
+// Kustomization is put in for OWNER.
+const owned = `
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterSchedule
+metadata: {name: nights}
+spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop]}}
+---
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterSchedule
+metadata: {name: owner}
+spec:
+  OWNER
+  target: {kinds: [{group: GROUP, kind: KIND}], namespaces: [shop]}
+---
+apiVersion: GROUP/v1
+kind: KIND
+metadata: {name: apps, namespace: shop}
+spec: SPEC
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  MARKS
+  managedFields: [{manager: MANAGER, operation: Apply, fieldsV1: {"f:spec": {"f:replicas": {}}}}]
+spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}
+`
+
+// TestOwnersThatSleepThemselves checks that an owner is no conflict while a policy suspends it, and is one in any other
+// time in which the target sleeps.
+func TestOwnersThatSleepThemselves(t *testing.T) {
+	flux := []string{"GROUP", kustomizationKind.Group, "KIND", "Kustomization", "SPEC", `{prune: true}`, "MANAGER", "kustomize-controller",
+		"MARKS",
+		`labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: shop}`}
+	argo := []string{"argoproj.io/v1\n", "argoproj.io/v1alpha1\n", "GROUP/v1\n", "argoproj.io/v1alpha1\n", "GROUP", "argoproj.io", "KIND",
+		"Application", "SPEC", `{syncPolicy: {automated: {}}}`, "MANAGER", "argocd-controller", "MARKS",
+		`annotations: {argocd.argoproj.io/tracking-id: "apps:apps/Deployment:shop/web"}`}
+	for _, tc := range []struct {
+		reason, owner string
+		tool          []string
+		want          State
+	}{
+		{"the same nights", `{upscale: "0 8 * * *", downscale: "0 20 * * *"`, flux, OK},
+		{"longer nights", `{upscale: "0 9 * * *", downscale: "0 19 * * *"`, flux, OK},
+		{"shorter nights", `{upscale: "0 6 * * *", downscale: "0 20 * * *"`, flux, Problem},
+		{"the weekend only", `{upscale: "0 8 * * 1", downscale: "0 20 * * 5"`, flux, Problem},
+		{"the same nights", `{upscale: "0 8 * * *", downscale: "0 20 * * *"`, argo, OK},
+		{"shorter nights", `{upscale: "0 6 * * *", downscale: "0 20 * * *"`, argo, Problem},
+		{"held", `{upscale: "0 8 * * *", downscale: "0 20 * * *", asleepAs: {hold: true}`, argo, OK},
+	} {
+		times := strings.NewReplacer("{upscale", "upscale", `", downscale`, "\"\n  downscale", `", asleepAs`, "\"\n  asleepAs").Replace(tc.owner)
+		memory := memoryOf(t, strings.NewReplacer(append([]string{"OWNER", times}, tc.tool...)...).Replace(owned))
+		var tools GitOps
+		memory.EachObject(func(ref workload.Ref) {
+			if slices.Contains(ApplierKinds, ref.GroupKind) {
+				tools.Appliers = append(tools.Appliers, memory.Raw(ref))
+			}
+		})
+		var c Checkup
+		if err := c.gitops(memory, tools, time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Checks[0]; got.State != tc.want {
+			t.Errorf("%s of %s: %s %q, want %s", tc.reason, tc.tool[7], got.State, got.Details, tc.want)
 		}
 	}
 }

@@ -130,18 +130,42 @@ func among(rows []policy.Kind, p *world.Policy) bool {
 	return slices.ContainsFunc(rows, func(k policy.Kind) bool { return k.Name == p.Kind.Name })
 }
 
-// nodeGroups are the API groups of node pools.
-var nodeGroups = []string{"cluster.x-k8s.io", "karpenter.sh"}
+// first returns the first sleeping target of an API group. Its name is empty if there is none.
+func (s sleepers) first(group string) workload.Ref {
+	all := s.refs()
+	if i := slices.IndexFunc(all, func(ref workload.Ref) bool { return ref.Group == group }); i >= 0 {
+		return all[i]
+	}
+	return workload.Ref{}
+}
 
-// budgets reports PodDisruptionBudgets that keep nodes of a sleeping node pool. Nothing else of Flyball is held up by
-// budgets, because scaling a workload down evicts no pod. A budget whose pods sleep themselves is no obstacle.
-func (c *Checkup) budgets(all []policyv1.PodDisruptionBudget, memory *world.Memory, asleep sleepers) {
-	at := slices.IndexFunc(asleep.refs(), func(ref workload.Ref) bool { return slices.Contains(nodeGroups, ref.Group) })
-	if at < 0 {
-		c.Add("disruption budgets", "scaling down evicts no pod, and no node pool sleeps", nil)
+// disruption checks that no PodDisruptionBudget keeps nodes of a sleeping node pool. Nothing else of Flyball is held up by
+// budgets, because scaling a workload down evicts no pod.
+func (c *Checkup) disruption(memory *world.Memory, whole bool, list func() ([]policyv1.PodDisruptionBudget, error)) {
+	const name = "disruption budgets"
+	asleep := sleepersOf(memory)
+	if machines := asleep.first("cluster.x-k8s.io"); machines.Name != "" {
+		c.Skip(name+" of Cluster API", fmt.Sprintf("the nodes of %s belong to another cluster: run doctor there too", machines))
+	}
+	pool := asleep.first("karpenter.sh")
+	switch {
+	case pool.Name == "":
+		c.Add(name, "scaling down evicts no pod, and no node pool sleeps", nil)
+		return
+	case !whole:
+		c.Skip(name, fmt.Sprintf("pods of any namespace may run on the nodes of %s: -A reads all namespaces", pool))
 		return
 	}
-	pool := asleep.refs()[at]
+	all, err := list()
+	if err != nil {
+		c.Skip(name, err.Error())
+		return
+	}
+	c.Add(name, "none keeps a node of a sleeping pool", keepers(all, memory, asleep, pool))
+}
+
+// keepers returns texts about the budgets that allow no eviction and whose pods do not sleep.
+func keepers(all []policyv1.PodDisruptionBudget, memory *world.Memory, asleep sleepers, pool workload.Ref) []string {
 	var findings []string
 	for i := range all {
 		b := &all[i]
@@ -157,27 +181,33 @@ func (c *Checkup) budgets(all []policyv1.PodDisruptionBudget, memory *world.Memo
 			b.Namespace, b.Name, asleep[pool], pool))
 	}
 	slices.Sort(findings)
-	c.Add("disruption budgets", "none keeps a node of a sleeping pool", findings)
+	return findings
 }
 
 // behind returns the sleeping targets of a namespace that have pods with the labels of a selector.
 func (s sleepers) behind(memory *world.Memory, namespace string, selector labels.Selector) []workload.Ref {
 	var found []workload.Ref
 	for _, ref := range s.refs() {
-		template := strings.TrimPrefix(string(memory.Kind(ref.GroupKind).Adapter.Pods().Template), ".")
-		if ref.Namespace != namespace || template == "" || strings.ContainsAny(template, "['") {
-			continue
-		}
-		set := labels.Set{}
-		gjson.GetBytes(memory.Raw(ref), template+".metadata.labels").ForEach(func(key, value gjson.Result) bool {
-			set[key.String()] = value.String()
-			return true
-		})
-		if selector.Matches(set) {
+		if set, ok := podLabelsOf(memory, ref); ok && ref.Namespace == namespace && selector.Matches(set) {
 			found = append(found, ref)
 		}
 	}
 	return found
+}
+
+// podLabelsOf returns the labels of the pods that an object makes in its namespace. It returns false if it makes none, or
+// if its template is not found.
+func podLabelsOf(memory *world.Memory, ref workload.Ref) (labels.Set, bool) {
+	template := strings.TrimPrefix(string(memory.Kind(ref.GroupKind).Adapter.Pods().Template), ".")
+	if ref.Namespace == "" || template == "" || strings.ContainsAny(template, "['") {
+		return nil, false
+	}
+	set := labels.Set{}
+	gjson.GetBytes(memory.Raw(ref), template+".metadata.labels").ForEach(func(key, value gjson.Result) bool {
+		set[key.String()] = value.String()
+		return true
+	})
+	return set, true
 }
 
 // few returns the first texts of a list, and the number of the remaining texts.

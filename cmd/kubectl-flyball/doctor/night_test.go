@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/world"
 )
 
 // pools has two workloads, one of which sleeps, and a schedule that may put a node pool to sleep.
@@ -45,26 +46,46 @@ func budget(name, app string, allowed, expected int32) policyv1.PodDisruptionBud
 		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, ExpectedPods: expected}}
 }
 
-// TestBudgetsMatterToNodePools checks that doctor reports only budgets of pods that stay awake, and only if a node pool
-// sleeps.
+// TestBudgetsMatterToNodePools checks that doctor reports only budgets of pods that stay awake, only if a node pool of this
+// cluster sleeps, and only if all namespaces were read.
 func TestBudgetsMatterToNodePools(t *testing.T) {
 	all := []policyv1.PodDisruptionBudget{budget("web", "web", 0, 2), budget("queue", "queue", 0, 1), budget("allows", "queue", 1, 2),
 		budget("empty", "gone", 0, 0)}
-	for sleeps, want := range map[string]string{"yes": "PodDisruptionBudget shop/queue allows no eviction now", "no": ""} {
-		w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(strings.Replace(pools, "POOL", sleeps, 1)), Namespace: "shop",
-			FlyballNamespace: source.DefaultNamespace}.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		memory, err := w.Memory()
-		if err != nil {
-			t.Fatal(err)
-		}
+	machines := strings.NewReplacer("karpenter.sh/v1", "cluster.x-k8s.io/v1beta2", "karpenter.sh", "cluster.x-k8s.io", "NodePool",
+		"MachineDeployment", "name: general", "name: general, namespace: shop").Replace
+	for _, tc := range []struct {
+		reason, world string
+		isPart        bool
+		state         State
+		want          string
+	}{
+		{"a pool sleeps", pools, false, Problem, "PodDisruptionBudget shop/queue allows no eviction now"},
+		{"a pool sleeps, and one namespace was read", pools, true, NotChecked, "-A reads all namespaces"},
+		{"no pool sleeps", strings.ReplaceAll(pools, "POOL", "no"), false, OK, "no node pool sleeps"},
+		{"no pool sleeps, and one namespace was read", strings.ReplaceAll(pools, "POOL", "no"), true, OK, "no node pool sleeps"},
+		{"machines of another cluster sleep", machines(pools), false, NotChecked,
+			"MachineDeployment.cluster.x-k8s.io/shop/general belong to another cluster"},
+	} {
+		memory := memoryOf(t, strings.ReplaceAll(tc.world, "POOL", "yes"))
 		var c Checkup
-		c.budgets(all, memory, sleepersOf(memory))
-		found := strings.Join(c.Checks[0].Details, "\n")
-		if ill := c.Checks[0].State == Problem; ill != (want != "") || !strings.Contains(found, want) || strings.Count(found, "\n") > 0 {
-			t.Errorf("a pool that sleeps %q: %s\n%s", sleeps, c.Checks[0].State, found)
+		c.disruption(memory, !tc.isPart, func() ([]policyv1.PodDisruptionBudget, error) { return all, nil })
+		if got := c.Checks[0]; got.State != tc.state || len(got.Details) != 1 || !strings.Contains(got.Details[0], tc.want) {
+			t.Errorf("%s: %s %q, want %s %q", tc.reason, got.State, got.Details, tc.state, tc.want)
 		}
 	}
+}
+
+// memoryOf returns a world made of manifests.
+func memoryOf(t *testing.T, manifests string) *world.Memory {
+	t.Helper()
+	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(manifests), Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return memory
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -52,7 +53,8 @@ or sleeps itself, autoscalers without metrics, waves that wait for kinds without
 nodes of a sleeping pool.
 
 It also names targets on which Argo CD or Flux applies a field that a policy changes in the next eight days, with the setting that
-prevents it. The managed fields show that by day only.
+prevents it. The managed fields show that by day only. A setting that doctor does not evaluate, such as jqPathExpressions of Argo CD, or
+cannot read, makes the check "not checked".
 
 Parts without a right to read are named and count neither as good nor as bad.
 
@@ -94,7 +96,7 @@ func (s Env) examine(ctx context.Context, paths []string) error {
 	return s.Ill
 }
 
-// gitOps reads the objects of GitOps tools in all namespaces, and the ConfigMaps argocd-cm.
+// gitOps reads the objects of GitOps tools in all namespaces, and the settings of Argo CD.
 func (s Env) gitOps(ctx context.Context) (tools GitOps, err error) {
 	cluster, err := s.Cluster()
 	if err != nil {
@@ -109,25 +111,32 @@ func (s Env) gitOps(ctx context.Context) (tools GitOps, err error) {
 	if err != nil {
 		return tools, err
 	}
-	configMaps := cluster.Client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps"))
-	seen := map[string]bool{}
+	tools.Settings = map[string]Settings{}
 	for _, raw := range tools.Appliers {
 		ref := source.RefOf(raw)
-		if ref.GroupKind != applicationKind || seen[ref.Namespace] {
-			continue
+		if _, seen := tools.Settings[ref.Namespace]; ref.GroupKind == applicationKind && !seen {
+			tools.Settings[ref.Namespace] = settingsOf(ctx, cluster, ref.Namespace)
 		}
-		seen[ref.Namespace] = true
-		settings, err := configMaps.Namespace(ref.Namespace).Get(ctx, "argocd-cm", metav1.GetOptions{})
-		if err != nil {
-			continue // if the ConfigMap is unknown, each Application has to have the setting itself
-		}
-		text, err := settings.MarshalJSON()
-		if err != nil {
-			return tools, fmt.Errorf("read the ConfigMap argocd-cm: %w", err)
-		}
-		tools.Settings = append(tools.Settings, text)
 	}
 	return tools, nil
+}
+
+// settingsOf reads the ConfigMap argocd-cm in a namespace of Applications.
+func settingsOf(ctx context.Context, cluster source.Cluster, namespace string) Settings {
+	found, err := cluster.Client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace).
+		Get(ctx, "argocd-cm", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Settings{Why: "namespace " + namespace + " has no ConfigMap argocd-cm: its Argo CD, which may have rules for all Applications, " +
+			"runs elsewhere"}
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = found.MarshalJSON()
+	}
+	if err != nil {
+		return Settings{Why: "its rules for all Applications are not known: " + err.Error()}
+	}
+	return Settings{ConfigMap: raw}
 }
 
 func (s Env) live(ctx context.Context, found *Checkup, w *source.World, namespace string) error {
@@ -144,7 +153,7 @@ func (s Env) live(ctx context.Context, found *Checkup, w *source.World, namespac
 		return err
 	}
 	found.Live(ctx, clients, cluster.Client, *s.FlyballNamespace, namespace, s.Now())
-	return found.FirstNight(ctx, clients, w)
+	return found.FirstNight(ctx, clients, w, *s.All)
 }
 
 // NewVersion returns the verb version.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,19 +36,21 @@ type backend struct {
 	selector map[string]string
 }
 
-// FirstNight adds the checks for the first night that need the cluster: other webhooks and disruption budgets.
-func (c *Checkup) FirstNight(ctx context.Context, clients kubernetes.Interface, w *source.World) error {
+// FirstNight adds the checks for the first night that need the cluster: other webhooks and disruption budgets. whole is
+// true if the world has all namespaces.
+func (c *Checkup) FirstNight(ctx context.Context, clients kubernetes.Interface, w *source.World, whole bool) error {
 	memory, err := w.Memory()
 	if err != nil {
 		return err
 	}
 	c.webhooks(ctx, clients, w, memory)
-	budgets, err := clients.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		c.Skip("disruption budgets", err.Error())
-	} else {
-		c.budgets(budgets.Items, memory, sleepersOf(memory))
-	}
+	c.disruption(memory, whole, func() ([]policyv1.PodDisruptionBudget, error) {
+		budgets, err := clients.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return budgets.Items, nil
+	})
 	return nil
 }
 
@@ -162,17 +165,16 @@ func (h *hook) refused(w *source.World, memory *world.Memory, asleep sleepers) [
 			continue
 		}
 		resource, adapter := w.Kinds[kind].Resource, memory.Kind(ref.GroupKind).Adapter
-		written := resource.Resource
-		if adapter.UsesScale() {
-			written += "/scale"
-		}
-		if h.labels.Matches(pairs(memory.Object(ref).Labels)) &&
-			(h.covers(resource.Group, resource.Resource, admissionregistrationv1.Update) ||
-				h.covers(resource.Group, written, admissionregistrationv1.Update)) {
+		isRefused := h.labels.Matches(pairs(memory.Object(ref).Labels)) &&
+			h.covers(resource.Group, resource.Resource, admissionregistrationv1.Update)
+		isScaleRefused := adapter.UsesScale() && h.labels.Matches(labels.Set{}) && // a Scale has no labels
+			h.covers(resource.Group, resource.Resource+"/scale", admissionregistrationv1.Update)
+		if isRefused || isScaleRefused {
 			targets = append(targets, ref.String())
 		}
-		if made := "new pods in namespace " + ref.Namespace; ref.Namespace != "" && adapter.Pods().Template != "" &&
-			!slices.Contains(pods, made) && h.covers("", "pods", admissionregistrationv1.Create) {
+		podLabels, hasPods := podLabelsOf(memory, ref)
+		if made := "new pods in namespace " + ref.Namespace; hasPods && !slices.Contains(pods, made) &&
+			h.labels.Matches(podLabels) && h.covers("", "pods", admissionregistrationv1.Create) {
 			pods = append(pods, made)
 		}
 	}

@@ -1,0 +1,131 @@
+package doctor
+
+import (
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// nights follows a simulation of Flyball's writes to applied objects and to the objects of the GitOps tools. It collects
+// the conflicts.
+type nights struct {
+	sandbox *world.Memory
+	tools   GitOps
+	objects map[workload.Ref]applied
+	// targets has the applied objects of each object of a GitOps tool.
+	targets map[workload.Ref][]workload.Ref
+	// appliers has the objects of GitOps tools as of the present instant. The sandbox may be ahead by a write.
+	appliers map[workload.Ref]written
+	// changed has the applied fields of each target that have Flyball's values at the present instant.
+	changed map[workload.Ref][]string
+	// due are the targets whose conflicts may have changed at the present instant.
+	due map[workload.Ref]bool
+	// conflicts are grouped by the object of the GitOps tool and the reason of uncertainty.
+	conflicts map[conflictKey]*conflict
+}
+
+// written is an object as of its last write. isChanged is true if a policy has changed it.
+type written struct {
+	root      gjson.Result
+	isChanged bool
+}
+
+type conflictKey struct {
+	by     workload.Ref
+	unsure string
+}
+
+func newNights(memory *world.Memory, tools GitOps) *nights {
+	n := &nights{tools: tools, objects: map[workload.Ref]applied{}, targets: map[workload.Ref][]workload.Ref{},
+		appliers: map[workload.Ref]written{}, changed: map[workload.Ref][]string{}, due: map[workload.Ref]bool{},
+		conflicts: map[conflictKey]*conflict{}}
+	var refs []workload.Ref
+	memory.EachObject(func(ref workload.Ref) {
+		root := gjson.ParseBytes(memory.Raw(ref))
+		by, ok := applierOf(root)
+		if !ok {
+			return
+		}
+		if found, known := tools.find(by); known {
+			by = found.ref(by)
+		}
+		n.objects[ref] = applied{ref, root, by}
+		n.targets[by] = append(n.targets[by], ref)
+		refs = append(refs, ref)
+	})
+	for by := range n.targets {
+		if _, isTarget := n.objects[by]; !isTarget {
+			refs = append(refs, by)
+		}
+	}
+	n.sandbox = memory.Sandbox(refs)
+	for by := range n.targets {
+		if n.sandbox.Raw(by) != nil {
+			n.keepApplier(by)
+		}
+	}
+	return n
+}
+
+// wrote notes a write of the simulation, when the sandbox has it and nothing later.
+func (n *nights) wrote(write *decide.Write) {
+	ref := write.Target
+	if targets := n.targets[ref]; len(targets) > 0 {
+		n.keepApplier(ref)
+		for _, target := range targets {
+			n.due[target] = true
+		}
+	}
+	o, ok := n.objects[ref]
+	if !ok {
+		return
+	}
+	n.due[ref] = true
+	if len(n.sandbox.Object(ref).Ledger) == 0 {
+		delete(n.changed, ref)
+		return
+	}
+	for _, e := range write.Edits {
+		if o.declares(e.Pointer) && !slices.Contains(n.changed[ref], e.Pointer) {
+			n.changed[ref] = append(n.changed[ref], e.Pointer)
+		}
+	}
+}
+
+func (n *nights) keepApplier(by workload.Ref) {
+	n.appliers[by] = written{gjson.ParseBytes(n.sandbox.Raw(by)), len(n.sandbox.Object(by).Ledger) > 0}
+}
+
+// look notes the conflicts at the end of an instant.
+func (n *nights) look() {
+	for ref := range n.due {
+		if len(n.changed[ref]) > 0 {
+			n.judge(n.objects[ref], n.changed[ref])
+		}
+	}
+	clear(n.due)
+}
+
+func (n *nights) judge(o applied, pointers []string) {
+	found, known := n.tools.find(o.by)
+	unsure := ""
+	if known {
+		last, isWritten := n.appliers[o.by]
+		if isWritten {
+			found.root = last.root
+		}
+		var leaves bool
+		if leaves, unsure = found.leaves(o, pointers); leaves || last.isChanged && found.isManual() {
+			return
+		}
+	}
+	key := conflictKey{o.by, unsure}
+	if n.conflicts[key] == nil {
+		n.conflicts[key] = &conflict{by: o.by, unknown: !known, unsure: unsure}
+	}
+	n.conflicts[key].add(o.ref, pointers)
+}
