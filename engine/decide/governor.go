@@ -163,7 +163,7 @@ func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor
 		if !gk.Adapter.IsBound(governor.Ledger[i].Pointer) || slices.Contains(all, id) {
 			continue
 		}
-		if p := d.w.Policy(id); p == nil || p.Tuner() == nil && (!gk.Can(p.Needs) || !p.Target.Matches(gk.GroupKind, governor, labels)) {
+		if p := d.w.Policy(id); p == nil || p.Tuner == nil && (!gk.Can(p.Needs) || !p.Target.Matches(gk.GroupKind, governor, labels)) {
 			all = append(all, id)
 		}
 	}

@@ -15,53 +15,19 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-type leaver bool
-
-func (l leaver) LeavesMade() bool { return bool(l) }
-
 type judge struct{ by *selector.Selector }
 
 func (j judge) JudgedBy() *selector.Selector { return j.by }
 
-type orderer struct{ policy.PodOrderer }
+// Denies implements policy.Judge.
+func (judge) Denies() bool { return false }
 
-type maker struct{ template *policy.Template }
-
-func (m maker) Template() *policy.Template { return m.template }
-
-type namer struct{}
-
-func (namer) Field(now time.Time, facet string) string { return now.Format("15:04") + " " + facet }
-
-// Each extra is returned if the policy implements it. Otherwise nothing is returned.
-func TestExtrasOfPolicies(t *testing.T) {
-	made := &policy.Template{Name: "web"}
-	type offer struct {
-		leaves, orders, tunes, reports bool
-		makes                          *policy.Template
-		field                          string
-	}
+// Without a FieldOf, the field of a facet is unknown.
+func TestFieldOfAFacet(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
-	for _, tc := range []struct {
-		extras any
-		want   offer
-	}{
-		{nil, offer{}},
-		{struct{}{}, offer{}},
-		{leaver(true), offer{leaves: true}},
-		{leaver(false), offer{}},
-		{orderer{}, offer{orders: true}},
-		{maker{made}, offer{makes: made}},
-		{maker{}, offer{}},
-		{namer{}, offer{field: "12:00 max"}},
-		{tuner{}, offer{tunes: true}},
-		{reporter{}, offer{reports: true}},
-	} {
-		p := &policy.Policy{Extras: tc.extras}
-		got := offer{p.LeavesMade(), p.PodOrderer() != nil, p.Tuner() != nil, p.Reporter() != nil, p.Template(), p.Field(noon, "max")}
-		if got != tc.want {
-			t.Errorf("with %T it offers %+v, want %+v", tc.extras, got, tc.want)
-		}
+	named := &policy.Policy{Extras: policy.Extras{FieldOf: func(now time.Time, facet string) string { return now.Format("15:04") + " " + facet }}}
+	if got, none := named.Field(noon, "max"), (&policy.Policy{}).Field(noon, "max"); got != "12:00 max" || none != "" {
+		t.Errorf("the fields are %q and %q", got, none)
 	}
 }
 
@@ -78,7 +44,7 @@ func TestSelectionOfJudgesAndOthers(t *testing.T) {
 	if got := (&policy.Policy{Target: actsOn}).Selection(); got != actsOn {
 		t.Errorf("one that judges nothing selects %s", got)
 	}
-	if got := (&policy.Policy{Target: actsOn, Extras: judge{judges}}).Selection(); got != judges {
+	if got := (&policy.Policy{Target: actsOn, Extras: policy.Extras{Judge: judge{judges}}}).Selection(); got != judges {
 		t.Errorf("one that judges selects %s", got)
 	}
 }

@@ -74,11 +74,16 @@ type tuner struct{ policy.Tuner }
 // Policies that list values in their status and policies that tune set values.
 func TestSetsValues(t *testing.T) {
 	for _, tc := range []struct {
-		extras any
+		extras policy.Extras
 		want   bool
-	}{{nil, false}, {reporter{}, false}, {reporter{limit: 1}, true}, {tuner{}, true}} {
+	}{
+		{policy.Extras{}, false},
+		{policy.Extras{Reporter: reporter{}}, false},
+		{policy.Extras{Reporter: reporter{limit: 1}}, true},
+		{policy.Extras{Tuner: tuner{}}, true},
+	} {
 		if got := (&policy.Policy{Extras: tc.extras}).SetsValues(); got != tc.want {
-			t.Errorf("with %T %+v it sets values: %t", tc.extras, tc.extras, got)
+			t.Errorf("with %+v it sets values: %t", tc.extras, got)
 		}
 	}
 }

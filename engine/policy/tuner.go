@@ -5,18 +5,17 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Tuner is an extra of policies that learn from the usage of their targets' pods. The engine measures usage and keeps a
+// Tuner learns from the usage of the pods of a policy's targets. The engine measures usage and keeps a
 // Learner for each target; the result of a Learner reaches the pipeline as advice.
 type Tuner interface {
 	// Precedence returns the rank among the tuning policies of a target. The highest rank wins; among equal ranks the first
 	// name wins.
 	Precedence() int32
-	// Mode returns how recommendations are applied.
-	Mode() v1alpha1.TortoiseMode
+	// Mode returns the mode in which recommendations are applied, as in the spec.
+	Mode() string
 	// MaxDisruption returns the largest share of targets, in percent, whose pods may restart at once because of tuning.
 	MaxDisruption() int
 	// ActsOnTargets reports whether the policy changes targets. A policy that only recommends does not.
@@ -46,7 +45,7 @@ type Source struct {
 // Learner learns from a target and decides about it. It calls no clock, so the same history gives the same numbers.
 type Learner interface {
 	// Observe learns from samples of the target's containers.
-	Observe(samples ...Sample)
+	Observe(samples ...workload.Sample)
 	// Decide returns the result at an instant.
 	Decide(Seen) Found
 	// Keep returns the state from which an equal Learner can be restored. Its size is limited.
@@ -54,11 +53,8 @@ type Learner interface {
 	// HistoryRange returns the times of the first and the newest learnt sample; zero: none.
 	HistoryRange() (first, newest time.Time)
 	// Backfill learns from recorded samples, oldest first. They replace all earlier learnt samples.
-	Backfill(samples []Sample)
+	Backfill(samples []workload.Sample)
 }
-
-// Sample is the usage of one container of a target at an instant.
-type Sample = model.Sample
 
 // Seen is the input of a Learner besides samples.
 type Seen struct {

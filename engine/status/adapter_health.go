@@ -98,8 +98,8 @@ func unreadyListed(s *world.Snapshot, p *world.Policy, underWay []string) string
 			return fmt.Sprintf("the adapter for %s can do none of %v, which this policy needs", gk, p.Needs)
 		}
 	}
-	if judge, ok := p.Extras.(policy.Judge); ok {
-		for _, gk := range judge.JudgedKinds() {
+	if p.Denies() {
+		for _, gk := range p.Judge.JudgedBy().Kinds() {
 			if s.InUse(gk) == nil {
 				return notAdapted(gk)
 			}

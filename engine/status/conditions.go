@@ -57,7 +57,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 	if !p.Deleting && !p.IsBroken() {
 		v.unmatched = unmatched(snapshot, p, &v.counts, v.objectsKnown())
 	}
-	if p.Tuner() != nil && s.tuned != nil {
+	if p.Tuner != nil && s.tuned != nil {
 		v.unmeasuredReason, v.unmeasured = s.tuned.Unmeasured(p.Policy.Policy)
 	}
 	if p.Deleting {
@@ -72,7 +72,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 
 // prove records whether denied changes are in fact denied.
 func (v *view) prove(e Enforcement) {
-	if _, v.judges = v.policy.Extras.(policy.Judge); !v.judges || e == nil {
+	if v.judges = v.policy.Denies(); !v.judges || e == nil {
 		v.judges = false
 		return
 	}
@@ -117,7 +117,7 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 	} else {
 		set(v1alpha1.ConditionReady, ok, reason, message)
 	}
-	if r := v.policy.Reporter(); r != nil {
+	if r := v.policy.Reporter; r != nil {
 		set(r.Condition(), v.state.Active != "", v.state.Name, v.stateMessage())
 	} else {
 		set(v1alpha1.ConditionAsleep, v.state.Asleep, v.state.Name, v.state.Message)
@@ -171,7 +171,7 @@ func (v *view) qualified(message string) string {
 func (v *view) ready() (ok bool, reason, message string) {
 	t := &v.counts
 	failed, pending := t.counts[Failed], t.counts[Pending]
-	_, judges := v.policy.Extras.(policy.Judge)
+	judges := v.policy.Denies()
 	switch {
 	case v.policy.Deleting:
 		return false, "Restoring", v.state.Message

@@ -29,7 +29,7 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) TargetResult {
 	if o.Alone != "" {
 		return TargetResult{Policy: id, State: Unable, Unable: o.Alone}
 	}
-	if o.Policy.PodOrderer() != nil {
+	if o.Policy.PodOrderer != nil {
 		return markOfPods(v, o)
 	}
 	m := TargetResult{Policy: id, State: settled(v, o), Applied: appliedBy(v, o, out), Failure: out.Failure, Waiting: out.Waiting,

@@ -89,7 +89,7 @@ func (m *Metrics) policy(v *view, conditions []metav1.Condition) {
 
 // active updates the series for the active part of a policy.
 func (m *Metrics) active(p *policy.Policy, state policy.State) {
-	if _, judges := p.Extras.(policy.Judge); judges {
+	if p.Denies() {
 		m.frozen.WithLabelValues(p.ID.Kind, p.ID.Label()).Set(oneIf(state.Active != ""))
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -21,7 +20,7 @@ const lookAgainEvery = 5 * time.Second
 // unmatched returns the terms of a policy's selection that match nothing. Objects are searched only if all of
 // them are known.
 func unmatched(s *world.Snapshot, p *world.Policy, t *counts, known bool) []selector.Unmatched {
-	_, judges := p.Extras.(policy.Judge)
+	judges := p.Denies()
 	selection := p.Selection()
 	found := selection.UnknownTerms(s.Inventory())
 	if !known {
@@ -63,7 +62,7 @@ func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
 func (v *view) objectsKnown() bool { return v.unready == "" && v.listing == "" }
 
 func (v *view) selectsNothing() bool {
-	if _, judges := v.policy.Extras.(policy.Judge); judges {
+	if v.policy.Denies() {
 		return v.policy.Selection().MatchesNothing(v.unmatched)
 	}
 	return v.counts.total() == 0

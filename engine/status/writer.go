@@ -301,13 +301,13 @@ func (s *Writer) order(p *world.Policy) *v1alpha1.OrderStatus {
 
 // fillOwnPart fills in the fields specific to the policy's kind. It edits the status of the object.
 func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.State) (activeBefore string) {
-	if o := p.PodOrderer(); o != nil && s.pods != nil {
+	if o := p.PodOrderer; o != nil && s.pods != nil {
 		o.FillPods(obj, s.pods.Summary(p.ID))
 	}
-	if t := p.Tuner(); t != nil && s.tuned != nil {
+	if t := p.Tuner; t != nil && s.tuned != nil {
 		t.FillTuned(obj, s.tuned.Summary(p.ID))
 	}
-	reporter := p.Reporter()
+	reporter := p.Reporter
 	if reporter == nil {
 		return ""
 	}

@@ -50,7 +50,7 @@ func markResized(marks []status.TargetResult, n resize.Note) {
 func markTuned(marks []status.TargetResult, opinions []decide.Opinion, n tuning.Note) {
 	for i := range marks {
 		m, o := &marks[i], &opinions[i]
-		if o.Policy.Tuner() == nil || o.OnBehalf || o.Left {
+		if o.Policy.Tuner == nil || o.OnBehalf || o.Left {
 			continue
 		}
 		switch {

@@ -21,7 +21,7 @@ const waitsForOthers = "waits for other targets to roll out (spec.guard.maxDisru
 // returns the obstacle, or "" if the target may restart pods.
 func (l *Loop) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string) {
 	p := l.world.Snapshot().Find(id)
-	if l.tuned == nil || p == nil || p.Tuner() == nil {
+	if l.tuned == nil || p == nil || p.Tuner == nil {
 		return "" // the policy tunes no more, and its values are restored
 	}
 	if waits := l.askBudgets(ctx, ref, p, need.Memory, nil); waits != "" {
@@ -49,7 +49,7 @@ func (l *Loop) LookRestart(ref workload.Ref, settled bool) {
 
 // limitOf returns the number of a policy's targets that may restart pods at the same time.
 func (l *Loop) limitOf(p *world.Policy) int {
-	return max(1, l.tuned.Targets(p.ID)*p.Tuner().MaxDisruption()/100)
+	return max(1, l.tuned.Targets(p.ID)*p.Tuner.MaxDisruption()/100)
 }
 
 // takeRollout takes a roll-out place of the tuning policy for a target, if the write is a roll-out. waits is the
@@ -57,7 +57,7 @@ func (l *Loop) limitOf(p *world.Policy) int {
 func (l *Loop) takeRollout(ctx context.Context, ref workload.Ref, v *decide.Verdict, now time.Time) (took bool, waits string) {
 	id := v.Result.By
 	p := l.world.Snapshot().Find(id)
-	if l.tuned == nil || p == nil || p.Deleting || p.Tuner() == nil || !v.Result.Actions.Has(workload.ChangeRollOut) {
+	if l.tuned == nil || p == nil || p.Deleting || p.Tuner == nil || !v.Result.Actions.Has(workload.ChangeRollOut) {
 		return false, ""
 	}
 	limit := l.limitOf(p)
@@ -93,7 +93,7 @@ const budgetRetry = time.Minute
 // target's pods, or "" if there is none. template has the requests and limits of the replacement pods, or is nil. A
 // policy that no longer acts only restores, and this need not wait.
 func (l *Loop) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool, template workload.Allocations) (waits string) {
-	if l.budgets == nil || !p.Tuner().ActsOnTargets() {
+	if l.budgets == nil || !p.Tuner.ActsOnTargets() {
 		return ""
 	}
 	if waits = l.budgets.Ask(ctx, ref, more, template); waits != "" {

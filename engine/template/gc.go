@@ -83,7 +83,7 @@ func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *wo
 	}
 	ref := kind.Ref(obj)
 	p := s.Find(maker)
-	if p == nil || p.Deleting || p.IsBroken() || p.Template().Is(ref) {
+	if p == nil || p.Deleting || p.IsBroken() || p.Template.Is(ref) {
 		return false, nil
 	}
 	return k.remove(ctx, kind, ref, p)
@@ -98,7 +98,7 @@ func (k *Keeper) remove(ctx context.Context, kind *world.Kind, ref workload.Ref,
 	if by := metav1.GetControllerOf(live); by == nil || by.UID != p.Object.GetUID() {
 		return false, nil
 	}
-	if p.LeavesMade() {
+	if p.LeavesMade {
 		err := k.Client.Disown(ctx, kind.Resource, live, p.Object.GetUID())
 		return err == nil, err
 	}

@@ -71,11 +71,11 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 	}
 	k.makeGovernors(ctx, snapshot, ref)
 	wanted := k.WantedBy(ref)
-	if len(wanted) == 0 || obj == nil && isGoverned(snapshot, wanted[0].Template()) {
+	if len(wanted) == 0 || obj == nil && isGoverned(snapshot, wanted[0].Template) {
 		return false, false, nil
 	}
 	done := k.agreed(ref)
-	known := func(p *world.Policy) bool { return sameTemplate(p.Template(), done.template) }
+	known := func(p *world.Policy) bool { return sameTemplate(p.Template, done.template) }
 	if obj != nil && slices.ContainsFunc(wanted, known) && done.form == visible(obj, done.template) {
 		return false, false, nil
 	}
@@ -120,11 +120,11 @@ func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, 
 		owner = wanted[0]
 	case owner == nil || live.GetDeletionTimestamp() != nil:
 		// An object that belongs to no such policy is used as it is.
-		t := wanted[0].Template()
+		t := wanted[0].Template
 		k.agree(ref, agreed{template: t, form: visible(seen, t)})
 		return false, nil
 	}
-	t := owner.Template()
+	t := owner.Template
 	claims, err := claimsOf(k.World.Snapshot(), kind, ref, seen)
 	if err != nil {
 		return false, err

@@ -50,7 +50,7 @@ func TestPutBack(t *testing.T) {
 	} {
 		m := inMemory(t, test.live)
 		peaks := m.Find(workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "peaks"})
-		edits, after, err := template.PutBack(m.Snapshot, m.InUse(peaks.Template().GroupKind()), peaks, []byte(test.live))
+		edits, after, err := template.PutBack(m.Snapshot, m.InUse(peaks.Template.GroupKind()), peaks, []byte(test.live))
 		var got []string
 		for _, e := range edits {
 			got = append(got, e.Pointer+" "+e.From+" -> "+e.To)

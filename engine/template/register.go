@@ -52,8 +52,8 @@ func (r *register) set(id workload.Policy, p *world.Policy) []workload.Ref {
 		delete(r.by, id)
 		touched = append(touched, old)
 	}
-	if p != nil && !p.Deleting && !p.IsBroken() && p.Template() != nil {
-		ref := p.Template().Ref()
+	if p != nil && !p.Deleting && !p.IsBroken() && p.Template != nil {
+		ref := p.Template.Ref()
 		r.by[id] = ref
 		r.of[ref] = append(slices.Clone(r.of[ref]), p)
 		slices.SortFunc(r.of[ref], func(a, b *world.Policy) int { return a.ID.Compare(b.ID) })
@@ -89,7 +89,7 @@ func (r *register) index() {
 		if len(wanted) == 0 {
 			continue
 		}
-		if governed := wanted[0].Template().Governs; governed != (workload.Ref{}) {
+		if governed := wanted[0].Template.Governs; governed != (workload.Ref{}) {
 			r.below[governed] = append(r.below[governed], ref)
 		}
 	}

@@ -10,15 +10,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// maker is the Extras value of a policy with a template.
-type maker struct{ template *policy.Template }
-
-func (m maker) Template() *policy.Template { return m.template }
-
 // wanting is a policy with a template; a nil template means that the policy wants no object.
 func wanting(name string, t *policy.Template) *world.Policy {
 	p := &world.Policy{}
-	p.Policy.Policy = &policy.Policy{ID: workload.Policy{Name: name}, Extras: maker{t}}
+	p.Policy.Policy = &policy.Policy{ID: workload.Policy{Name: name}, Extras: policy.Extras{Template: t}}
 	return p
 }
 

@@ -58,7 +58,7 @@ func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
 	}
 	b.next, b.readable = map[workload.Policy]*policy.TunedSummary{}, nil
 	for p := range s.Policies {
-		if p.Tuner() != nil {
+		if p.Tuner != nil {
 			b.next[p.ID] = &policy.TunedSummary{Phases: map[string]int{}}
 		}
 	}
@@ -178,7 +178,7 @@ func (l *Loop) Summary(id workload.Policy) policy.TunedSummary { return l.book.s
 func (l *Loop) Unmeasured(p *policy.Policy) (reason, message string) {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
-	switch recorded := p.Tuner().Source().Recorded; {
+	switch recorded := p.Tuner.Source().Recorded; {
 	case recorded && l.book.lost != "" && l.book.trouble != "":
 		return noMetrics, l.book.lost + ", but: " + l.book.trouble
 	case recorded && l.book.lost != "":
@@ -187,7 +187,7 @@ func (l *Loop) Unmeasured(p *policy.Policy) (reason, message string) {
 		return noMetrics, l.book.trouble
 	case l.book.unread != "":
 		return noVerticals, l.book.unread
-	case p.Tuner().Source().Vertical && l.book.unserved:
+	case p.Tuner.Source().Vertical && l.book.unserved:
 		return noVerticals, "spec.history.source is VerticalPodAutoscaler, and the cluster does not have that kind (autoscaling.k8s.io/v1)"
 	}
 	return "", ""

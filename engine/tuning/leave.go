@@ -54,7 +54,7 @@ func isUnadapted(s *world.Snapshot, ref workload.Ref, id workload.Policy) bool {
 		return false
 	}
 	p := s.Find(id)
-	return p != nil && !p.Deleting && p.Tuner() != nil
+	return p != nil && !p.Deleting && p.Tuner != nil
 }
 
 // suspendTarget forgets a target and deletes its Recommendation, but keeps its checkpoint in the cluster: the policy goes on

@@ -140,7 +140,7 @@ func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Call
 // AfterPublish implements world.Observer. A new or changed policy does not wait for the next measurement.
 func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
-		if p.New != nil && p.New.Tuner() != nil || p.Old != nil && p.Old.Tuner() != nil {
+		if p.New != nil && p.New.Tuner != nil || p.Old != nil && p.Old.Tuner != nil {
 			workers.Poke(l.news)
 			return
 		}
@@ -216,7 +216,7 @@ func (l *Loop) tell(ids []workload.Policy) {
 func assign(s *world.Snapshot) map[workload.Ref]*world.Policy {
 	tuned := map[workload.Ref]*world.Policy{}
 	for p := range s.Policies {
-		if p.Tuner() == nil || p.Deleting || p.IsBroken() {
+		if p.Tuner == nil || p.Deleting || p.IsBroken() {
 			continue
 		}
 		for _, k := range s.Kinds() {
@@ -236,7 +236,7 @@ func assign(s *world.Snapshot) map[workload.Ref]*world.Policy {
 
 // precedes reports whether the first of two policies tunes a target that both select.
 func precedes(a, b *world.Policy) bool {
-	if x, y := a.Tuner().Precedence(), b.Tuner().Precedence(); x != y {
+	if x, y := a.Tuner.Precedence(), b.Tuner.Precedence(); x != y {
 		return x > y
 	}
 	return a.ID.Compare(b.ID) < 0

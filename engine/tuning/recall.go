@@ -44,7 +44,7 @@ type recall struct {
 	cancel      context.CancelFunc
 	// done is closed once samples and err are set.
 	done    chan struct{}
-	samples []policy.Sample
+	samples []workload.Sample
 	err     error
 }
 
@@ -73,7 +73,7 @@ func (r *recalled) drop() {
 // recall takes over the recorded history of a target, once, and the samples recorded during a gap. It returns true
 // while learning and deciding should wait for them.
 func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *podplan.Fleet, seen policy.Seen) (waits bool) {
-	source := p.Tuner().Source()
+	source := p.Tuner.Source()
 	if !source.Recorded || l.opts.Recorder == nil {
 		x.recalled.drop()
 		x.recalled.failure = ""
@@ -145,7 +145,7 @@ func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containe
 		limit, end := context.WithTimeout(limit, recallTime)
 		defer end()
 		samples, err := l.opts.Recorder.History(limit, of)
-		r.samples, r.err = slices.DeleteFunc(samples, func(s policy.Sample) bool { return !containers[s.Container] }), err
+		r.samples, r.err = slices.DeleteFunc(samples, func(s workload.Sample) bool { return !containers[s.Container] }), err
 	}()
 }
 
@@ -166,7 +166,7 @@ func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	}
 	first, newest := x.learner.HistoryRange()
 	if r.gap {
-		x.learner.Observe(slices.DeleteFunc(r.samples, func(s policy.Sample) bool { return !s.At.After(newest) })...)
+		x.learner.Observe(slices.DeleteFunc(r.samples, func(s workload.Sample) bool { return !s.At.After(newest) })...)
 		return
 	}
 	x.recalled.at = now

@@ -36,12 +36,12 @@ func (s *tapes) Read(context.Context, []string, time.Time) (map[types.Namespaced
 	return nil, s.err
 }
 
-func (s *tapes) History(_ context.Context, r recorded.Range) (all []policy.Sample, err error) {
+func (s *tapes) History(_ context.Context, r recorded.Range) (all []workload.Sample, err error) {
 	r.Progress = nil
 	s.asked = append(s.asked, r)
 	for at := s.from; !at.After(s.to); at = at.Add(10 * time.Minute) {
 		if !at.Before(r.From) && !at.After(r.To) {
-			all = append(all, policy.Sample{At: at, Container: "app", CPU: 1}, policy.Sample{At: at, Container: "gone", CPU: 1})
+			all = append(all, workload.Sample{At: at, Container: "app", CPU: 1}, workload.Sample{At: at, Container: "gone", CPU: 1})
 		}
 	}
 	return all, s.err
@@ -50,14 +50,14 @@ func (s *tapes) History(_ context.Context, r recorded.Range) (all []policy.Sampl
 // pupil is a learner that records the times of its samples.
 type pupil struct{ at []time.Time }
 
-func (p *pupil) Observe(samples ...policy.Sample) {
+func (p *pupil) Observe(samples ...workload.Sample) {
 	for _, s := range samples {
 		p.at = append(p.at, s.At)
 	}
 }
 func (p *pupil) Decide(policy.Seen) policy.Found { return policy.Found{} }
 func (p *pupil) Keep() []byte                    { return nil }
-func (p *pupil) Backfill(samples []policy.Sample) {
+func (p *pupil) Backfill(samples []workload.Sample) {
 	p.at = nil
 	p.Observe(samples...)
 }
@@ -94,7 +94,7 @@ func newStand(from, to time.Time) *stand {
 // round calls recall until nothing is being read, and returns how often learning waited.
 func (s *stand) round(t *testing.T, now time.Time) (waited int) {
 	t.Helper()
-	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{Extras: asking{}}}}
+	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{Extras: policy.Extras{Tuner: asking{}}}}}
 	f := &podplan.Fleet{Pods: []*podplan.Pod{pod("a", time.Hour, podplan.Container{Name: "app"})}}
 	for {
 		waits := s.loop.recall(t.Context(), p, s.subject, f, policy.Seen{Now: now})
@@ -147,7 +147,7 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 	if len(s.pupil.at) > 0 || !strings.Contains(s.subject.troubles(), "it is down") {
 		t.Errorf("it has learnt %v and says %q", s.pupil.at, s.subject.troubles())
 	}
-	s.pupil.Observe(policy.Sample{At: noon})
+	s.pupil.Observe(workload.Sample{At: noon})
 	s.clock.SetTime(noon.Add(59 * time.Second))
 	if s.round(t, noon.Add(time.Minute)); len(s.tapes.asked) != 1 {
 		t.Error("it asks again at once")
@@ -169,7 +169,7 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 // is no fault; a history without replicas is a fault.
 func TestWhatWasLearntStays(t *testing.T) {
 	s := newStand(noon.Add(-time.Hour), noon)
-	s.pupil.Observe(policy.Sample{At: noon.Add(-90 * time.Minute)}, policy.Sample{At: noon})
+	s.pupil.Observe(workload.Sample{At: noon.Add(-90 * time.Minute)}, workload.Sample{At: noon})
 	s.round(t, noon)
 	if len(s.pupil.at) != 2 || s.subject.recalled.at.IsZero() {
 		t.Errorf("it has learnt %v", s.pupil.at)

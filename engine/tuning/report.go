@@ -38,7 +38,7 @@ const reportEvery = 10 * time.Minute
 // report writes the Recommendation: at once if a number or the phase has changed.
 func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
 	st := *x.found.Report.DeepCopy()
-	st.Mode = p.Tuner().Mode()
+	st.Mode = v1alpha1.TortoiseMode(p.Tuner.Mode())
 	note := l.resized.Note(ref)
 	if note.Policy != p.ID {
 		note = resize.Note{}
@@ -52,7 +52,7 @@ func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x 
 		return
 	}
 	x.has = l.markApplied(ref, p.ID, &v, &st, note)
-	if p.Tuner().ActsOnTargets() {
+	if p.Tuner.ActsOnTargets() {
 		x.found.Saved = x.has.Saved(&v, p.ID, &st)
 	}
 	x.has.ForgetPods()

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/recorded"
 	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/engine/tuning/vertical"
@@ -24,7 +23,7 @@ type Recorder interface {
 	// Read returns the usage of the pods of some namespaces at an instant.
 	Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]usage.Pod, error)
 	// History returns the recorded samples of the pods of a target, the oldest first.
-	History(ctx context.Context, r recorded.Range) ([]policy.Sample, error)
+	History(ctx context.Context, r recorded.Range) ([]workload.Sample, error)
 	// Host returns the server's address without credentials.
 	Host() string
 }
@@ -79,8 +78,8 @@ func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
 // one with pods to restore. measures is true if a policy measures. acts is true if a policy acts.
 func tuners(s *world.Snapshot) (needed, measures, acts bool) {
 	for p := range s.Policies {
-		if p.Tuner() != nil {
-			needed, measures, acts = true, measures || !p.Deleting, acts || !p.Deleting && p.Tuner().ActsOnTargets()
+		if p.Tuner != nil {
+			needed, measures, acts = true, measures || !p.Deleting, acts || !p.Deleting && p.Tuner.ActsOnTargets()
 		}
 	}
 	return needed, measures, acts
@@ -94,7 +93,7 @@ type measured struct {
 // of returns the usage that a policy learns from: recorded usage if the policy asks for it and the Prometheus server
 // has answered, else usage from the metrics API.
 func (m measured) of(p *world.Policy) map[types.NamespacedName]usage.Pod {
-	if p.Tuner().Source().Recorded && m.recorded != nil {
+	if p.Tuner.Source().Recorded && m.recorded != nil {
 		return m.recorded
 	}
 	return m.metrics
@@ -104,7 +103,7 @@ func (m measured) of(p *world.Policy) map[types.NamespacedName]usage.Pod {
 func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy, watching string) (m measured, ok bool) {
 	namespaces, live := map[string]bool{}, false
 	for ref, p := range tuned {
-		if p.Tuner().Source().Recorded {
+		if p.Tuner.Source().Recorded {
 			namespaces[ref.Namespace] = true
 		} else {
 			live = true

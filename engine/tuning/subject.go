@@ -81,7 +81,7 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	x := l.subjects[ref]
 	if x != nil && !x.rests && x.uid == obj.UID && x.policy == p.ID {
 		if x.form != form {
-			x.learner, x.form = p.Tuner().Adopt(x.learner), form
+			x.learner, x.form = p.Tuner.Adopt(x.learner), form
 		}
 		return x, nil
 	}
@@ -92,11 +92,11 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	if err != nil {
 		return nil, err
 	}
-	learner, err := p.Tuner().NewLearner(kept.Data)
+	learner, err := p.Tuner.NewLearner(kept.Data)
 	if err != nil {
 		kept.Recalled = time.Time{}
 		l.opts.Log.Error(err, "Failed to read the usage checkpoint; learning begins anew", "target", ref.String())
-		if learner, err = p.Tuner().NewLearner(nil); err != nil {
+		if learner, err = p.Tuner.NewLearner(nil); err != nil {
 			return nil, err
 		}
 	}
@@ -203,7 +203,7 @@ func (s *sum) add(c usage.Container) {
 // samples returns the samples of a measurement, or none if nothing was measured since the last one. A pod is used once
 // it has been ready for a while. If there is no such pod, the other ready pods are used, and their samples are marked
 // as samples of starting pods.
-func (x *subject) samples(at, now time.Time, f *podplan.Fleet, measured map[types.NamespacedName]usage.Pod) []policy.Sample {
+func (x *subject) samples(at, now time.Time, f *podplan.Fleet, measured map[types.NamespacedName]usage.Pod) []workload.Sample {
 	stamps, fresh, ready := map[string]string{}, false, 0
 	sums := map[string]*sum{}
 	anySettled := false
@@ -244,11 +244,11 @@ func of(sums map[string]*sum, name string) *sum {
 }
 
 // list returns one sample for each container with a measurement or with kills for lack of memory.
-func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []policy.Sample {
-	var all []policy.Sample
+func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []workload.Sample {
+	var all []workload.Sample
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[name]
-		sample := policy.Sample{At: at, Container: name, CPU: -1, Memory: -1, OOMKills: s.kills, MemoryLimit: float64(s.limit), Starting: s.young}
+		sample := workload.Sample{At: at, Container: name, CPU: -1, Memory: -1, OOMKills: s.kills, MemoryLimit: float64(s.limit), Starting: s.young}
 		if fresh && (s.pods > 0 || s.memory >= 0) {
 			sample.Memory, sample.Replicas = s.memory, ready
 		}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/engine/workload"
@@ -46,7 +45,7 @@ func TestSamples(t *testing.T) {
 	killed := podplan.Container{Name: "app", Resources: podplan.Resources{MemoryLimit: 1 << 30}, KilledAt: noon.Unix()}
 	long := killed
 	long.KilledAt = hour - 1
-	sample := func(s policy.Sample) policy.Sample {
+	sample := func(s workload.Sample) workload.Sample {
 		s.At, s.Container = noon, "app"
 		return s
 	}
@@ -55,41 +54,41 @@ func TestSamples(t *testing.T) {
 		pods     []*podplan.Pod
 		measured map[string]usage.Pod
 		before   map[string]string
-		want     []policy.Sample
+		want     []workload.Sample
 	}{
 		{"the mean of CPU, the largest memory", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 300, 7)}, nil,
-			[]policy.Sample{sample(policy.Sample{CPU: 200, Memory: 7, Replicas: 2})}},
+			[]workload.Sample{sample(workload.Sample{CPU: 200, Memory: 7, Replicas: 2})}},
 		{"a pod that is not measured yet counts as a replica", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
 			map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
-			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
+			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
 		{"a pod that is not ready does not count", []*podplan.Pod{pod("a", time.Hour), unready(pod("b", time.Hour))},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
-			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
+			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
 		{"one that is starting counts as a replica, and what it uses does not", []*podplan.Pod{pod("a", time.Hour), pod("b", 29*time.Second)},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
-			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
+			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
 		{"after thirty seconds it does", []*podplan.Pod{pod("a", 30*time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
-			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
+			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
 		{"where all are starting, that is said", []*podplan.Pod{pod("a", time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
-			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 1, Starting: true})}},
+			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 1, Starting: true})}},
 		{"the same measurement again is none", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)},
 			map[string]string{"a": "1"}, nil},
 		{"one newer measurement is enough", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("2", 100, 5)},
-			map[string]string{"a": "1", "b": "1"}, []policy.Sample{sample(policy.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
+			map[string]string{"a": "1", "b": "1"}, []workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
 		{"a pod of which the server does not say the CPU does not make the others smaller",
 			[]*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
 			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", -1, 7)}, nil,
-			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: 7, Replicas: 2})}},
+			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 7, Replicas: 2})}},
 		{"nor does one of which it does not say the memory", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, -1)},
 			nil,
-			[]policy.Sample{sample(policy.Sample{CPU: 100, Memory: -1, Replicas: 1})}},
+			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: -1, Replicas: 1})}},
 		{"where it says neither, that is no measurement", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", -1, -1)}, nil,
 			nil},
 		{"no measurement", []*podplan.Pod{pod("a", time.Hour)}, nil, nil, nil},
 		{"a kill counts without one", []*podplan.Pod{unready(pod("a", time.Hour, killed))}, nil, nil,
-			[]policy.Sample{sample(policy.Sample{CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: 1 << 30})}},
+			[]workload.Sample{sample(workload.Sample{CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: 1 << 30})}},
 		{"one of long ago does not", []*podplan.Pod{pod("a", time.Hour, long)}, nil, nil, nil},
 	} {
 		x := &subject{stamps: tc.before, killed: hour}

@@ -30,7 +30,7 @@ func (l *Loop) readVerticals(ctx context.Context) {
 // makeVertical creates a VerticalPodAutoscaler for a target without one, if its policy asks for it. It returns the
 // failure, or "".
 func (l *Loop) makeVertical(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) (trouble string) {
-	if !p.Tuner().Source().MakesVertical || l.verticals == nil || !l.verticals.Served || len(l.verticals.Of(ref)) > 0 {
+	if !p.Tuner.Source().MakesVertical || l.verticals == nil || !l.verticals.Served || len(l.verticals.Of(ref)) > 0 {
 		return ""
 	}
 	meta, err := l.store.meta(ref, x.uid)
@@ -55,7 +55,7 @@ func (l *Loop) tidyVerticals(ctx context.Context, s *world.Snapshot, tuned map[w
 		if k != nil && !k.Live.HasSynced() {
 			continue // the tuning policy is unknown
 		}
-		if p := tuned[m.Target]; p != nil && p.Tuner().Source().MakesVertical && !l.verticals.HasOthers(m.Target) {
+		if p := tuned[m.Target]; p != nil && p.Tuner.Source().MakesVertical && !l.verticals.HasOthers(m.Target) {
 			continue
 		}
 		if err := l.opts.Verticals.Remove(ctx, m); err != nil {

@@ -54,7 +54,8 @@ func TestVerticalsAreRead(t *testing.T) {
 	l := &Loop{book: newBook(), opts: Options{Verticals: client}}
 	web := workload.Ref{Namespace: "shop", Name: "web"}
 	web.Group, web.Kind = "apps", "Deployment"
-	needs, plain := &policy.Policy{Extras: sourced{source: policy.Source{Vertical: true}}}, &policy.Policy{Extras: sourced{}}
+	needs := &policy.Policy{Extras: policy.Extras{Tuner: sourced{source: policy.Source{Vertical: true}}}}
+	plain := &policy.Policy{Extras: policy.Extras{Tuner: sourced{}}}
 	check := func(what string, known int, ofNeeds, ofPlain string) {
 		t.Helper()
 		l.readVerticals(t.Context())

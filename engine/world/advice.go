@@ -40,7 +40,7 @@ func (w *World) Advise(ref workload.Ref, a *workload.Advice) {
 // looksAtAmounts reports whether a policy reads requests and target utilisations. A tuning policy does so even if its
 // spec is unreadable, because its values may have to be restored.
 func looksAtAmounts(p *policy.Policy) bool {
-	return p.Tuner() != nil || p.Wants(v1alpha1.CapabilityResources) || p.Wants(v1alpha1.CapabilityUtilisation)
+	return p.Tuner != nil || p.Wants(v1alpha1.CapabilityResources) || p.Wants(v1alpha1.CapabilityUtilisation)
 }
 
 // Leaving reports whether pods changed in place may still have to be restored although no tuning policy is left.
@@ -61,5 +61,5 @@ func (s *Snapshot) keepsAmounts(gk schema.GroupKind, p *Policy) bool {
 		return true
 	}
 	known, ok := s.AdaptedKind(gk)
-	return ok && (known.Governs || known.Requests) && p.Tuner() != nil
+	return ok && (known.Governs || known.Requests) && p.Tuner != nil
 }

@@ -33,7 +33,7 @@ type Policy struct {
 
 // mayTouch reports whether the policy can select or create objects of a kind.
 func (p *Policy) mayTouch(gk schema.GroupKind) bool {
-	if t := p.Template(); t != nil && t.GroupKind() == gk {
+	if t := p.Template; t != nil && t.GroupKind() == gk {
 		return true
 	}
 	return p.Target.MatchesKind(gk)
@@ -141,7 +141,7 @@ const readyKey = "ready predicates"
 
 // count adds by to the count of each annotation key of a policy.
 func (e *policyEditor) count(p *Policy, by int) {
-	all := [][]string{p.Target.AnnotationKeys(), p.Template().AnnotationKeys(), p.SetAnnotations}
+	all := [][]string{p.Target.AnnotationKeys(), p.Template.AnnotationKeys(), p.SetAnnotations}
 	if looksAtAmounts(p.Policy.Policy) {
 		all = append(all, []string{amountsKey})
 	}

@@ -427,7 +427,7 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 	for _, p := range s.policies.all {
 		if p.mayTouch(gk) {
 			keys.Match = append(keys.Match, p.Target.AnnotationKeys()...)
-			keys.Match = append(keys.Match, p.Template().AnnotationKeys()...)
+			keys.Match = append(keys.Match, p.Template.AnnotationKeys()...)
 			keys.Set = append(keys.Set, p.SetAnnotations...)
 			keys.Ready = keys.Ready || p.Order.NeedsReady()
 		}

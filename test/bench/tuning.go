@@ -64,7 +64,7 @@ func fill(m policy.Learner) time.Time {
 	at := time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
 	for range 11 * 24 * 60 {
 		for _, name := range []string{"app", "proxy"} {
-			m.Observe(policy.Sample{At: at, Container: name, CPU: math.Exp(10 * r.Float64()), Memory: math.Exp(14 + 8*r.Float64()), Replicas: 1 +
+			m.Observe(workload.Sample{At: at, Container: name, CPU: math.Exp(10 * r.Float64()), Memory: math.Exp(14 + 8*r.Float64()), Replicas: 1 +
 				r.IntN(9)})
 		}
 		at = at.Add(time.Minute)

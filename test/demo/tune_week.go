@@ -42,7 +42,7 @@ func tunedWeek(t *v1alpha1.Tortoise, owner setting, from, to time.Time) (policy.
 	if len(errs) > 0 {
 		return nil, nil, errs.ToAggregate()
 	}
-	learner, err := compiled.Tuner().NewLearner(nil)
+	learner, err := compiled.Tuner.NewLearner(nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func tunedWeek(t *v1alpha1.Tortoise, owner setting, from, to time.Time) (policy.
 			days = append(days, tunedDay{begin: at, lowest: now.minimum, highest: now.minimum})
 		}
 		need, pods := load(at), now.pods(load(at), now.minimum)
-		learner.Observe(policy.Sample{At: at, Container: tunedContainer, CPU: need / pods, Memory: tunedMemory, Replicas: int(pods)})
+		learner.Observe(workload.Sample{At: at, Container: tunedContainer, CPU: need / pods, Memory: tunedMemory, Replicas: int(pods)})
 		if at.Sub(from)%decideStep == 0 {
 			now = now.with(learner.Decide(owner.seen(at, from, int(pods))).Advice)
 		}

@@ -20,8 +20,8 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // The history has a day and a half of a workload, one point per minute.
@@ -126,7 +126,7 @@ func (s *scene) recommends(t *testing.T) {
 
 // samplesAreExact checks every sample more than five minutes away from a change, because rates are smoothed over
 // changes.
-func samplesAreExact(t *testing.T, samples []model.Sample, notes []string) {
+func samplesAreExact(t *testing.T, samples []workload.Sample, notes []string) {
 	seen, kills := 0, 0
 	for _, x := range samples {
 		minute := int(x.At.Sub(recordedFrom) / time.Minute)
@@ -175,7 +175,7 @@ spec:
 `
 
 // filesGiveTheSame runs the verb on the server, and on a file with the server's samples.
-func filesGiveTheSame(t *testing.T, p *prometheus, samples []model.Sample, last time.Time) {
+func filesGiveTheSame(t *testing.T, p *prometheus, samples []workload.Sample, last time.Time) {
 	dir := t.TempDir()
 	manifest, file := filepath.Join(dir, "web.yaml"), filepath.Join(dir, "web.csv")
 	if err := os.WriteFile(manifest, []byte(recordedManifest), 0o600); err != nil {
@@ -199,7 +199,7 @@ func filesGiveTheSame(t *testing.T, p *prometheus, samples []model.Sample, last 
 }
 
 // table returns the samples of the app as CSV.
-func table(t *testing.T, samples []model.Sample) []byte {
+func table(t *testing.T, samples []workload.Sample) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

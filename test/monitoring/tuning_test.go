@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -57,12 +57,12 @@ func (s *scene) learnt(t *v1alpha1.Tortoise) []byte {
 	if len(errs) > 0 {
 		s.Fatal(errs)
 	}
-	learner, err := compiled.Tuner().NewLearner(nil)
+	learner, err := compiled.Tuner.NewLearner(nil)
 	s.must(err)
 	now := s.clock.Now()
 	for at := now.Add(-tunedDays * 24 * time.Hour); at.Before(now); at = at.Add(2 * time.Minute) {
 		day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / (24 * 60)
-		learner.Observe(policy.Sample{At: at, Container: "main", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5})
+		learner.Observe(workload.Sample{At: at, Container: "main", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5})
 	}
 	return learner.Keep()
 }

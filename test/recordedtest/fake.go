@@ -14,8 +14,8 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Workload is a workload with recorded usage.
@@ -25,7 +25,7 @@ type Workload struct {
 	Pattern string
 	Pods    func() []string
 	// Used returns the usage of its containers at an instant, or nothing if none was recorded.
-	Used func(at time.Time) []policy.Sample
+	Used func(at time.Time) []workload.Sample
 }
 
 // Fake is the server. It can be made to fail.
@@ -93,13 +93,13 @@ func number(text string) float64 {
 func seconds(text string) time.Time { return time.UnixMilli(int64(number(text)*1000 + 0.5)).UTC() }
 
 // values has, by query of a history, the value of a sample, or false.
-var values = map[string]func(policy.Sample) (float64, bool){
-	recorded.CPU:         func(s policy.Sample) (float64, bool) { return s.CPU / 1000, s.CPU >= 0 },
-	recorded.Memory:      func(s policy.Sample) (float64, bool) { return s.Memory, s.Memory >= 0 },
-	recorded.Throttled:   func(s policy.Sample) (float64, bool) { return s.Throttled, s.Throttled > 0 },
-	recorded.OOMKills:    func(s policy.Sample) (float64, bool) { return float64(s.OOMKills), s.OOMKills > 0 },
-	recorded.MemoryLimit: func(s policy.Sample) (float64, bool) { return s.MemoryLimit, s.MemoryLimit > 0 },
-	recorded.Replicas:    func(s policy.Sample) (float64, bool) { return float64(s.Replicas), true },
+var values = map[string]func(workload.Sample) (float64, bool){
+	recorded.CPU:         func(s workload.Sample) (float64, bool) { return s.CPU / 1000, s.CPU >= 0 },
+	recorded.Memory:      func(s workload.Sample) (float64, bool) { return s.Memory, s.Memory >= 0 },
+	recorded.Throttled:   func(s workload.Sample) (float64, bool) { return s.Throttled, s.Throttled > 0 },
+	recorded.OOMKills:    func(s workload.Sample) (float64, bool) { return float64(s.OOMKills), s.OOMKills > 0 },
+	recorded.MemoryLimit: func(s workload.Sample) (float64, bool) { return s.MemoryLimit, s.MemoryLimit > 0 },
+	recorded.Replicas:    func(s workload.Sample) (float64, bool) { return float64(s.Replicas), true },
 }
 
 func (f *Fake) matrix(query string, from, to time.Time, step time.Duration) model.Matrix {

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/policy/trigger"
@@ -37,7 +36,7 @@ func checkpoint(t *testing.T, profile v1alpha1.TortoiseProfile, ref workload.Ref
 		if at.Hour() >= 8 && at.Hour() < 18 {
 			cpu = 400
 		}
-		learner.Observe(policy.Sample{At: at, Container: "app", CPU: cpu, Memory: 1 << 20, Replicas: 2})
+		learner.Observe(workload.Sample{At: at, Container: "app", CPU: cpu, Memory: 1 << 20, Replicas: 2})
 	}
 	text, err := json.Marshal(v1alpha1.UsageCheckpoint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "flyball.dev/v1alpha1", Kind: "UsageCheckpoint"},

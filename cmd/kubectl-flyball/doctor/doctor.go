@@ -154,7 +154,7 @@ func (c *Checkup) selections(memory *world.Memory, whole bool) {
 		selects := false
 		targets.EachJudged(memory, p, func(workload.Ref) { selects = true })
 		memory.EachTarget(p, func(workload.Ref) { selects = true })
-		selects = selects || p.Template() != nil
+		selects = selects || p.Template != nil
 		if !selects {
 			findings = append(findings, fmt.Sprintf("%s selects nothing: explain an object that it was meant for, to see which term fails", p.ID))
 		}

@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/engine/habit"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // These are columns of a file with the demand of all pods of a workload together, in cores.
@@ -56,7 +57,7 @@ func ReadDemand(paths []string, stdin io.Reader, format string, progress func(st
 
 // DemandOf adds up the samples of containers at each instant, in order of time. It skips samples without ready pods or
 // without a known CPU usage.
-func DemandOf(samples []model.Sample) []habit.Reading {
+func DemandOf(samples []workload.Sample) []habit.Reading {
 	var all []habit.Reading
 	for _, s := range samples {
 		if s.Replicas == 0 || s.CPU < 0 {

@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Formats of files.
@@ -39,7 +40,7 @@ var mostSamples = model.MaxContainers * MostInstants
 // ReadFiles reads samples from files. The path - means standard input. An empty format means the format of the name's
 // ending (.csv, .jsonl, .ndjson). A sample of an unknown container is an error. The function progress receives lines of
 // progress.
-func ReadFiles(paths []string, stdin io.Reader, format string, containers []string, progress func(string)) ([]model.Sample, error) {
+func ReadFiles(paths []string, stdin io.Reader, format string, containers []string, progress func(string)) ([]workload.Sample, error) {
 	var all []sample
 	var faults []error
 	for _, path := range paths {

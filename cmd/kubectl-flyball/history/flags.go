@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/tuning/recorded"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -75,7 +74,7 @@ func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 // Ask reads the samples of a workload's containers from Prometheus, up to the instant to. If containers is nil, it
 // reads all containers. The function note receives remarks for the user.
 func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing,
-	note func(string)) ([]model.Sample, error) {
+	note func(string)) ([]workload.Sample, error) {
 	noted, strange := map[string]bool{}, map[string]bool{}
 	p := Prometheus{
 		Address: f.Prometheus, TokenFile: f.TokenFile, Namespace: ref.Namespace, Pods: cmp.Or(f.pods, recorded.PodsOf(ref.Kind, ref.Name)),

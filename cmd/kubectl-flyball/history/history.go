@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/tuning/recorded"
 	"flyball.dev/flyball/engine/workload"
@@ -40,7 +39,7 @@ var needed = []string{Time, Container, Replicas}
 
 // sample is one sample with its file and line.
 type sample struct {
-	model.Sample
+	workload.Sample
 	file string
 	line int
 }
@@ -54,8 +53,8 @@ func knownField(name string) error {
 }
 
 // parse returns the sample with the given texts of fields. An empty text means that the value is not known.
-func parse(texts map[string]string) (model.Sample, error) {
-	s := model.Sample{CPU: -1, Memory: -1, Container: texts[Container]}
+func parse(texts map[string]string) (workload.Sample, error) {
+	s := workload.Sample{CPU: -1, Memory: -1, Container: texts[Container]}
 	var faults []error
 	for _, name := range needed {
 		if texts[name] == "" {
@@ -79,7 +78,7 @@ func parse(texts map[string]string) (model.Sample, error) {
 }
 
 // set sets one field of a sample from its text.
-func set(s *model.Sample, name, text string) (err error) {
+func set(s *workload.Sample, name, text string) (err error) {
 	n := 0.0
 	switch name {
 	case Container:
@@ -140,9 +139,9 @@ func count(text string) (int, error) {
 }
 
 // ordered sorts samples by time. Two samples of the same container and instant are an error.
-func ordered(all []sample) ([]model.Sample, error) {
+func ordered(all []sample) ([]workload.Sample, error) {
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Container, b.Container)) })
-	samples := make([]model.Sample, len(all))
+	samples := make([]workload.Sample, len(all))
 	var faults []error
 	for i, s := range all {
 		if i > 0 && s.At.Equal(all[i-1].At) && s.Container == all[i-1].Container {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
@@ -21,7 +21,7 @@ func silent(string) {}
 // TestUnits checks that both formats give the same samples, with numbers and with quantities, and that the samples are
 // sorted by time whatever the order of the lines.
 func TestUnits(t *testing.T) {
-	want := []model.Sample{
+	want := []workload.Sample{
 		{At: noon, Container: "app", CPU: 250, Memory: 256 << 20, Replicas: 3, Throttled: 0.5},
 		{At: noon, Container: "side", CPU: -1, Memory: -1, Replicas: 3, OOMKills: 2, MemoryLimit: 1 << 30},
 		{At: noon.Add(time.Minute), Container: "app", CPU: 1500, Memory: -1, Replicas: 0},
@@ -104,7 +104,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var heard []string
-	read := func(more int) ([]model.Sample, error) {
+	read := func(more int) ([]workload.Sample, error) {
 		heard = nil
 		return ReadFiles([]string{first, "-"}, strings.NewReader(lines(told, more)), CSV, []string{"app"},
 			func(what string) { heard = append(heard, what) })

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Prometheus reads samples from a server.
@@ -50,12 +49,12 @@ func CheckQuery(name string) error {
 }
 
 // Read reads the samples from the server, with several queries for successive parts of the time.
-func (p Prometheus) Read(ctx context.Context) ([]model.Sample, error) {
+func (p Prometheus) Read(ctx context.Context) ([]workload.Sample, error) {
 	server, err := recorded.New(recorded.Options{Address: p.Address, TokenFile: p.TokenFile, Queries: p.Queries})
 	if err != nil {
 		return nil, err
 	}
-	var all []model.Sample
+	var all []workload.Sample
 	part, parts := 0, 0
 	err = server.Each(ctx, recorded.Range{
 		Namespace: p.Namespace, Pods: p.Pods, From: p.From, To: p.To, Step: p.Step, Note: p.Note,
@@ -63,9 +62,9 @@ func (p Prometheus) Read(ctx context.Context) ([]model.Sample, error) {
 			part, parts = i, n
 			p.Progress(fmt.Sprintf("asking Prometheus, part %d of %d", min(part+1, parts), parts))
 		},
-	}, func(found []policy.Sample) {
+	}, func(found []workload.Sample) {
 		if all == nil {
-			all = make([]model.Sample, 0, len(found)*(parts-part))
+			all = make([]workload.Sample, 0, len(found)*(parts-part))
 		}
 		for i := range found {
 			if p.Keeps == nil || p.Keeps(found[i].Container) {

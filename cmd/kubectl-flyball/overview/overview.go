@@ -17,7 +17,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -134,7 +133,7 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	if p.Deleting {
 		row.State = "Restoring"
 	}
-	_, judges := p.Extras.(policy.Judge)
+	judges := p.Denies()
 	if o.Live && p.Kind.ActsOnTargets() {
 		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration())
 		if judges {
@@ -146,7 +145,7 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	if judges {
 		row.Targets = judged(row.Targets, o.Judged, p.ID)
 	}
-	if row.Targets != nil && row.Targets.Total == 0 && p.Template() == nil {
+	if row.Targets != nil && row.Targets.Total == 0 && p.Template == nil {
 		row.Problem = "it selects nothing"
 	}
 	return row
@@ -157,7 +156,7 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 func CountJudged(w *world.Memory, counts func(*world.Policy) bool) map[workload.Policy]int32 {
 	all := map[workload.Policy]int32{}
 	w.Policies(func(p *world.Policy) bool {
-		if _, judges := p.Extras.(policy.Judge); judges && !p.IsBroken() && counts(p) {
+		if p.Denies() && !p.IsBroken() && counts(p) {
 			all[p.ID] = 0
 			targets.EachJudged(w, p, func(workload.Ref) { all[p.ID]++ })
 		}

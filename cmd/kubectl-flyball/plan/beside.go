@@ -20,10 +20,10 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 			notes = append(notes, fmt.Sprintf("%s cannot be read, so what it has set stays: %v", q.ID, q.Invalid.ToAggregate()))
 			return true
 		}
-		if q.PodOrderer() != nil {
+		if q.PodOrderer != nil {
 			notes = append(notes, fmt.Sprintf("%s gives pods deletion costs as they come and go, which is not part of the plan", q.ID))
 		}
-		if q.Tuner() != nil {
+		if q.Tuner != nil {
 			notes = append(notes, fmt.Sprintf("%s goes on to learn from what pods use: what it finds later is not part of the plan", q.ID))
 		}
 		for _, d := range []workload.Direction{workload.DirectionDown, workload.DirectionUp} {
@@ -44,7 +44,7 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*world.Memory, error) {
 	var makers []*world.Policy
 	memory.Policies(func(q *world.Policy) bool {
-		if t := q.Template(); t != nil && !q.IsBroken() && !q.Deleting {
+		if t := q.Template; t != nil && !q.IsBroken() && !q.Deleting {
 			makers = append(makers, q)
 		}
 		return true
@@ -52,12 +52,12 @@ func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*wor
 	slices.SortFunc(makers, func(a, b *world.Policy) int { return a.ID.Compare(b.ID) })
 	kept := map[workload.Ref][]byte{}
 	for _, q := range makers {
-		ref := q.Template().Ref()
+		ref := q.Template.Ref()
 		kind := memory.InUse(ref.GroupKind)
 		if kind == nil || kind.Blocked != "" || kind.Releasing || kept[ref] != nil {
 			continue
 		}
-		raw, write := q.Template().Manifest, decide.Write{At: p.start, Target: ref, By: q.ID}
+		raw, write := q.Template.Manifest, decide.Write{At: p.start, Target: ref, By: q.ID}
 		there := memory.Raw(ref) != nil
 		if there {
 			var err error

@@ -12,8 +12,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
 	"flyball.dev/flyball/engine/habit"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Played is the outcome of a replay with one setting of the scaled container and its autoscaler.
@@ -53,7 +53,7 @@ const (
 
 // border returns the instant that divides a history into the two parts of a back-test. It returns the zero time if the
 // history is too short.
-func border(samples []model.Sample, at time.Time) time.Time {
+func border(samples []workload.Sample, at time.Time) time.Time {
 	n := len(samples)
 	for n > 0 && samples[n-1].At.After(at) {
 		n--
@@ -71,7 +71,7 @@ func border(samples []model.Sample, at time.Time) time.Time {
 
 // backTest tries the recommendation that was made at the border. It returns nil if there is no recommendation or no
 // autoscaler.
-func backTest(s *subject.Subject, samples []model.Sample, from, to time.Time, then *replay.Output) *BackTest {
+func backTest(s *subject.Subject, samples []workload.Sample, from, to time.Time, then *replay.Output) *BackTest {
 	if then == nil || !s.Scalable || s.Governor == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
 		return nil
 	}
@@ -105,7 +105,7 @@ func backTest(s *subject.Subject, samples []model.Sample, from, to time.Time, th
 }
 
 // loadOf returns the demand of a container in the time between from and to, or false if the demand is unknown.
-func loadOf(samples []model.Sample, container string, from, to time.Time) (load simulation.Load, ok bool) {
+func loadOf(samples []workload.Sample, container string, from, to time.Time) (load simulation.Load, ok bool) {
 	var all []habit.Reading
 	for _, s := range samples {
 		if s.Container == container && s.Replicas > 0 && s.CPU >= 0 && !s.At.Before(from) && !s.At.After(to) {

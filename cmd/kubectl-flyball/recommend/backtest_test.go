@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
@@ -29,9 +29,9 @@ func TestWhereAHistoryIsParted(t *testing.T) {
 		{"less leaves less than a day", 3*24*time.Hour - 3*time.Hour, 99 * 24 * time.Hour, -1},
 		{"nothing up to the instant", time.Hour, -time.Hour, -1},
 	} {
-		var samples []model.Sample
+		var samples []workload.Sample
 		for at := time.Duration(0); at <= tc.span; at += time.Minute {
-			samples = append(samples, model.Sample{At: monday.Add(at)})
+			samples = append(samples, workload.Sample{At: monday.Add(at)})
 		}
 		want := monday.Add(tc.want)
 		if tc.want < 0 {
@@ -75,11 +75,11 @@ func TestTheBestFixedSetting(t *testing.T) {
 
 // TestUnknownDemandCountsForNothing checks that the time before the first sample and the time in gaps do not count.
 func TestUnknownDemandCountsForNothing(t *testing.T) {
-	var samples []model.Sample
+	var samples []workload.Sample
 	for minute := 30; minute < 120; minute++ {
 		if minute < 60 || minute >= 100 {
-			samples = append(samples, model.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "app", CPU: 100, Replicas: 2},
-				model.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "proxy", CPU: 1, Replicas: 2})
+			samples = append(samples, workload.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "app", CPU: 100, Replicas: 2},
+				workload.Sample{At: monday.Add(time.Duration(minute) * time.Minute), Container: "proxy", CPU: 1, Replicas: 2})
 		}
 	}
 	load, ok := loadOf(samples, "app", monday, monday.Add(time.Hour*9))

@@ -27,8 +27,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // ErrTooLittle is the error if nothing can be recommended yet. The facts that are known are printed nevertheless.
@@ -237,7 +237,7 @@ func (v *verb) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 }
 
 // read returns the samples of the subject's containers.
-func (v *verb) read(ctx context.Context, o options, s *subject.Subject, doing func(string)) ([]model.Sample, error) {
+func (v *verb) read(ctx context.Context, o options, s *subject.Subject, doing func(string)) ([]workload.Sample, error) {
 	if v.history.Prometheus == "" {
 		return history.ReadFiles(v.history.Files, v.In, v.history.Format, s.Names(), doing)
 	}

@@ -16,11 +16,11 @@ import (
 func rulesFor(memory *world.Memory, target source.Target) (rules v1alpha1.TortoiseRules, from string) {
 	var best *world.Policy
 	for p := range memory.Policies {
-		if p.Tuner() == nil || p.Deleting || p.IsBroken() || !selects(memory, p, target) {
+		if p.Tuner == nil || p.Deleting || p.IsBroken() || !selects(memory, p, target) {
 			continue
 		}
-		if best == nil || p.Tuner().Precedence() > best.Tuner().Precedence() ||
-			p.Tuner().Precedence() == best.Tuner().Precedence() && p.ID.Compare(best.ID) < 0 {
+		if best == nil || p.Tuner.Precedence() > best.Tuner.Precedence() ||
+			p.Tuner.Precedence() == best.Tuner.Precedence() && p.ID.Compare(best.ID) < 0 {
 			best = p
 		}
 	}

@@ -190,7 +190,7 @@ func (r *reading) serve(a *v1alpha1.Adapter) error {
 // isTuner reports whether a policy tunes targets.
 func isTuner(kind policy.Kind, obj policy.Object) bool {
 	p, _ := kind.Compile(obj, policy.Context{})
-	return p.Tuner() != nil
+	return p.Tuner != nil
 }
 
 // policies reads the policies and the calendars. It also reads the recommendations if a policy tunes targets.

@@ -38,8 +38,11 @@ func judges(obj policy.Object, gk schema.GroupKind) bool {
 		return false
 	}
 	p, _ := kind.Compile(obj, policy.Context{}) // a policy that cannot be read counts as judging every kind
-	judge, is := p.Extras.(policy.Judge)
-	return is && (len(judge.JudgedKinds()) == 0 || slices.Contains(judge.JudgedKinds(), gk))
+	if !p.Denies() {
+		return false
+	}
+	judged := p.Judge.JudgedBy().Kinds()
+	return len(judged) == 0 || slices.Contains(judged, gk)
 }
 
 // metadata reads the metadata of the objects of a kind.

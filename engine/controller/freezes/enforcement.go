@@ -22,7 +22,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -274,7 +273,7 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 // unjudged returns a text about a selected kind whose changes are not judged, or "" if changes of all selected kinds
 // are judged. A policy without listed kinds selects all namespaced kinds with an adapter.
 func unjudged(w *world.World, p *world.Policy) string {
-	listed, found, unserved := p.Extras.(policy.Judge).JudgedKinds(), map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
+	listed, found, unserved := p.Judge.JudgedBy().Kinds(), map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
 	adapters := w.Snapshot().Adapters()
 	for _, resource := range slices.SortedFunc(maps.Keys(adapters), compareResources) {
 		a := adapters[resource]
@@ -311,7 +310,7 @@ func unjudged(w *world.World, p *world.Policy) string {
 
 // unsent returns a text about a listed kind that is missing in the rules, or "" if none is missing.
 func unsent(w *world.World, p *world.Policy, sent map[schema.GroupResource]bool) string {
-	listed := p.Extras.(policy.Judge).JudgedKinds()
+	listed := p.Judge.JudgedBy().Kinds()
 	for resource, a := range w.Snapshot().Adapters() {
 		if slices.Contains(listed, a.GroupKind) && a.Serving != world.NotServed && !sent[resource] && !outside(w, p, a.GroupKind) {
 			return fmt.Sprintf("the API server does not send changes of %s to the webhook", a.GroupKind)

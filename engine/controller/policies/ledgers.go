@@ -63,6 +63,6 @@ func neverReached(a *v1alpha1.Adapter, p *world.Policy, obj policy.Object) bool 
 		return false
 	}
 	gk := a.Spec.Target.GroupKind()
-	t := p.Template()
+	t := p.Template
 	return !p.Target.MatchesKind(gk) && (t == nil || t.GroupKind() != gk)
 }

@@ -102,7 +102,7 @@ func (l *Loop) stakesIn(group workload.Ref) ownership {
 		s.unknown = fmt.Sprintf("the owner of %s is not known yet", s.chain[len(s.chain)-1])
 	}
 	// an unreadable policy keeps its costs
-	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer() != nil })
+	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer != nil })
 	for _, ref := range s.chain {
 		switch {
 		case !isDecidable(snapshot, ref.GroupKind):
@@ -141,7 +141,7 @@ func (l *Loop) CostedOn(gk schema.GroupKind) int {
 	}
 	if _, known := l.members.Fleet(workload.Ref{}); !known {
 		for p := range snapshot.Policies {
-			if p.PodOrderer() != nil {
+			if p.PodOrderer != nil {
 				return 1
 			}
 		}
@@ -172,7 +172,7 @@ func (l *Loop) costedGroups(namespace string) []workload.Ref {
 
 // Leftover returns the reason why costs may still have to be removed for a policy being deleted; empty: none.
 func (l *Loop) Leftover(p *world.Policy) string {
-	if p.PodOrderer() == nil {
+	if p.PodOrderer == nil {
 		return ""
 	}
 	if _, known := l.members.Fleet(workload.Ref{}); !known {

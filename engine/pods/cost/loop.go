@@ -113,7 +113,7 @@ func New(w *world.World, m Members, writer Writer, a Callbacks, k Keeper, metric
 // has.
 func (l *Loop) Run(ctx context.Context) {
 	for p := range l.world.Snapshot().Policies {
-		if o := p.PodOrderer(); o != nil {
+		if o := p.PodOrderer; o != nil {
 			writes, last := o.Told(p.Object)
 			l.book.resume(p.ID, writes, last)
 		}
@@ -227,7 +227,7 @@ func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 	if v.Plan.DeletionCosts == nil {
 		return nil
 	}
-	if p := snapshot.Find(v.Plan.DeletionCosts.By); p != nil && p.PodOrderer() != nil {
+	if p := snapshot.Find(v.Plan.DeletionCosts.By); p != nil && p.PodOrderer != nil {
 		return p
 	}
 	return nil
@@ -235,7 +235,7 @@ func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 
 // carryOut plans for a target and writes within the budget.
 func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *podplan.Fleet) error {
-	now, orderer := l.clock.Now(), p.PodOrderer()
+	now, orderer := l.clock.Now(), p.PodOrderer
 	l.written.setCostsIn(f, now)
 	plan := orderer.PlanCosts(f, now)
 	if !plan.Again.IsZero() {

@@ -35,7 +35,7 @@ func (l *Loop) followNeeds(ctx context.Context) {
 		needed := false
 		var labels []string
 		for p := range l.world.Snapshot().Policies {
-			if o := p.PodOrderer(); o != nil {
+			if o := p.PodOrderer; o != nil {
 				needed, labels = true, append(labels, o.NodeLabels()...)
 			}
 		}

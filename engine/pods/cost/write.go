@@ -22,7 +22,7 @@ const failuresAtMost = 3
 // setAll sets as many costs as the budget allows. It returns the note with the result, and the error of the first
 // refused write.
 func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []podplan.Change, n PodStatus) (PodStatus, error) {
-	now, budget := l.clock.Now(), l.book.budget(p.ID, p.PodOrderer())
+	now, budget := l.clock.Now(), l.book.budget(p.ID, p.PodOrderer)
 	var failures []error
 	l.written.sortRefusedIn(changes, now)
 	for i, c := range changes {

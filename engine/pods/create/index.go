@@ -123,7 +123,7 @@ func (x *Index) Start(ctx context.Context) error {
 // isNeeded reports whether some policy tunes.
 func (x *Index) isNeeded() bool {
 	for p := range x.opts.World.Snapshot().Policies {
-		if p.Tuner() != nil {
+		if p.Tuner != nil {
 			return true
 		}
 	}
@@ -316,7 +316,7 @@ func entryOf(obj *workload.Object) *entry {
 func (x *Index) inForce(e *entry, namespace string) bool {
 	p := x.opts.World.Snapshot().Find(e.policy)
 	switch {
-	case p == nil || p.Deleting || p.Tuner() == nil || e.policy.Namespace != "" && e.policy.Namespace != namespace:
+	case p == nil || p.Deleting || p.Tuner == nil || e.policy.Namespace != "" && e.policy.Namespace != namespace:
 		return false
 	case p.IsBroken():
 		return true

@@ -110,7 +110,7 @@ func (l *Loop) ownershipIn(group workload.Ref) ownership {
 	if !sure {
 		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
 	}
-	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.Tuner() != nil }) // pods stay as they are
+	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.Tuner != nil }) // pods stay as they are
 	for _, ref := range s.chain {
 		known, adapted := snapshot.AdaptedKind(ref.GroupKind)
 		k := snapshot.InUse(ref.GroupKind)
@@ -152,7 +152,7 @@ func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
 		return true
 	}
 	return slices.ContainsFunc(v.Opinions, func(o decide.Opinion) bool {
-		return o.Policy.Tuner() != nil && !o.Left && !o.OnBehalf && v.Plan.Keep[o.Policy.ID]
+		return o.Policy.Tuner != nil && !o.Left && !o.OnBehalf && v.Plan.Keep[o.Policy.ID]
 	})
 }
 
@@ -215,7 +215,7 @@ func (l *Loop) groups(namespace string) []workload.Ref {
 
 // Leftover returns the reason why pods may still have to be restored for a policy in deletion, or "".
 func (l *Loop) Leftover(p *world.Policy) string {
-	if p.Tuner() == nil {
+	if p.Tuner == nil {
 		return ""
 	}
 	if _, known := l.members.Fleet(workload.Ref{}); !known {

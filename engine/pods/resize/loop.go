@@ -233,7 +233,7 @@ func (l *Loop) begin(p *world.Policy) {
 	l.mu.Lock()
 	running := l.running
 	l.mu.Unlock()
-	if running && p.Tuner() != nil {
+	if running && p.Tuner != nil {
 		l.metrics.begin(p.ID)
 	}
 }

@@ -58,7 +58,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	d := &deletionCost{id: id, rules: withDefaults(rules)}
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)
-		broken.Extras = d
+		broken.Extras = d.extras()
 		return broken, errs
 	}
 	return &policy.Policy{
@@ -70,7 +70,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 			pipeline.Func("costs", d.costs),
 		},
 		State:  d.state,
-		Extras: d,
+		Extras: d.extras(),
 	}, nil
 }
 
@@ -162,10 +162,7 @@ func (d *deletionCost) params() algorithm.Params {
 	return p
 }
 
-var (
-	_ policy.PodOrderer = (*deletionCost)(nil)
-	_ policy.Reporter   = (*deletionCost)(nil)
-)
+func (d *deletionCost) extras() policy.Extras { return policy.Extras{PodOrderer: d, Reporter: d} }
 
 // NodeLabels implements policy.PodOrderer.
 func (d *deletionCost) NodeLabels() []string {

@@ -77,7 +77,7 @@ func TestRefusedSpecs(t *testing.T) {
 		if got := errs.ToAggregate(); got == nil || !strings.Contains(got.Error(), want) {
 			t.Errorf("%s: %v, want %s", spec, got, want)
 		}
-		if !p.IsBroken() || p.PodOrderer() == nil {
+		if !p.IsBroken() || p.PodOrderer == nil {
 			t.Errorf("%s: the policy must keep the costs that it has set, and so is broken and orders pods", spec)
 		}
 	}
@@ -89,18 +89,18 @@ func TestDefaults(t *testing.T) {
 	if len(got) != 1 || got[0].DeletionCosts != "Spread over topology.kubernetes.io/zone" || got[0].Class != workload.ClassSet {
 		t.Errorf("asks for %+v", got)
 	}
-	if labels := p.PodOrderer().NodeLabels(); len(labels) != 1 || labels[0] != "topology.kubernetes.io/zone" {
+	if labels := p.PodOrderer.NodeLabels(); len(labels) != 1 || labels[0] != "topology.kubernetes.io/zone" {
 		t.Errorf("looks at %v", labels)
 	}
 	if st := p.State(now); st.Name != "Active" || st.Active != "Spread" {
 		t.Errorf("is %+v", st)
 	}
 	for pods, want := range map[int]float64{0: 1, 99: 1, 100: 1, 2000: 20} {
-		if got := p.PodOrderer().WritesPerSecond(pods); got != want {
+		if got := p.PodOrderer.WritesPerSecond(pods); got != want {
 			t.Errorf("%d pods: %v writes a second, want %v", pods, got, want)
 		}
 	}
-	if got := compile(t, `{writesPerSecond: 7}`).PodOrderer().WritesPerSecond(5000); got != 7 {
+	if got := compile(t, `{writesPerSecond: 7}`).PodOrderer.WritesPerSecond(5000); got != 7 {
 		t.Errorf("%v writes a second, want the 7 that are given", got)
 	}
 }
@@ -164,21 +164,21 @@ func TestNodeLabelsAreTextOrList(t *testing.T) {
 func TestStatus(t *testing.T) {
 	p := compile(t, `{}`)
 	d := read(t, `{}`)
-	p.PodOrderer().FillPods(d, policy.PodSummary{Pods: 30, Writes: 4, Spread: 2, SpreadAtHalf: 1,
+	p.PodOrderer.FillPods(d, policy.PodSummary{Pods: 30, Writes: 4, Spread: 2, SpreadAtHalf: 1,
 		Foreign: map[string]int{"b": 1, "a": 1, "c": 5}})
 	want := v1alpha1.DeletionCostStatus{Pods: 30, WritesLastHour: 4, Spread: &v1alpha1.SpreadStatus{Now: 2, Half: 1},
 		ForeignWriters: []v1alpha1.ForeignWriter{{Manager: "c", Pods: 5}, {Manager: "a", Pods: 1}, {Manager: "b", Pods: 1}}}
 	if got, _ := json.Marshal(d.Status); string(got) != mustJSON(want) {
 		t.Errorf("status %s, want %s", got, mustJSON(want))
 	}
-	if writes, _ := p.PodOrderer().Told(d); writes != 0 {
+	if writes, _ := p.PodOrderer.Told(d); writes != 0 {
 		t.Errorf("%d writes are told of, but not when", writes)
 	}
-	p.PodOrderer().FillPods(d, policy.PodSummary{Pods: 1, Writes: 4, LastWrite: now})
-	if writes, last := p.PodOrderer().Told(d); writes != 4 || !last.Equal(now) {
+	p.PodOrderer.FillPods(d, policy.PodSummary{Pods: 1, Writes: 4, LastWrite: now})
+	if writes, last := p.PodOrderer.Told(d); writes != 4 || !last.Equal(now) {
 		t.Errorf("%d writes are told of, the last at %s", writes, last)
 	}
-	p.PodOrderer().FillPods(d, policy.PodSummary{})
+	p.PodOrderer.FillPods(d, policy.PodSummary{})
 	if d.Status.Spread != nil || len(d.Status.ForeignWriters) > 0 {
 		t.Errorf("without pods the status says %+v", d.Status)
 	}

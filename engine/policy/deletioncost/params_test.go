@@ -74,7 +74,7 @@ func TestClaimAndNodeLabelsFollowTheAlgorithms(t *testing.T) {
 				t.Errorf("%s: %q says %q", tc.spec, text, part)
 			}
 		}
-		if got := p.PodOrderer().NodeLabels(); !slices.Equal(got, tc.labels) {
+		if got := p.PodOrderer.NodeLabels(); !slices.Equal(got, tc.labels) {
 			t.Errorf("%s: looks at %v, want %v", tc.spec, got, tc.labels)
 		}
 	}
@@ -102,7 +102,7 @@ func TestParametersReachTheAlgorithm(t *testing.T) {
 		`{algorithm: Weighted, weights: [{algorithm: Oldest, weight: 9}, {algorithm: NodeLifetime}], goingNodes: {taints: [leaving]}}`: "a",
 	} {
 		f := pods()
-		for _, c := range compile(t, spec).PodOrderer().PlanCosts(f, now).Changes {
+		for _, c := range compile(t, spec).PodOrderer.PlanCosts(f, now).Changes {
 			c.Pod.Cost = c.Cost
 		}
 		lowest := slices.MinFunc(f.Pods, func(a, b *podplan.Pod) int { return int(a.Cost - b.Cost) })
@@ -133,12 +133,12 @@ func TestRowsOfBothScopes(t *testing.T) {
 	for i := range 12 {
 		foreign[fmt.Sprintf("m%02d", i)] = 12 - i
 	}
-	p.PodOrderer().FillPods(cluster, policy.PodSummary{Pods: 2, Foreign: foreign})
+	p.PodOrderer.FillPods(cluster, policy.PodSummary{Pods: 2, Foreign: foreign})
 	if st := cluster.Status; st.Pods != 2 || len(st.ForeignWriters) != 10 || st.ForeignWriters[9].Manager != "m09" {
 		t.Errorf("status %+v", cluster.Status)
 	}
-	p.PodOrderer().FillPods(&v1alpha1.Schedule{}, policy.PodSummary{Pods: 2}) // not its kind: nothing to fill
-	r := p.Reporter()
+	p.PodOrderer.FillPods(&v1alpha1.Schedule{}, policy.PodSummary{Pods: 2}) // not its kind: nothing to fill
+	r := p.Reporter
 	if before := r.FillStatus(cluster, policy.State{}, nil); before != "Oldest" || r.AppliedLimit() != 0 ||
 		r.Condition() != v1alpha1.ConditionActive {
 		t.Errorf("reports %q, %d, %q", before, r.AppliedLimit(), r.Condition())

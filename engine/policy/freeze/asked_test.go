@@ -56,45 +56,37 @@ func TestInUseHasTheNamespacesOfTheRules(t *testing.T) {
 	}
 }
 
-// extras has the methods of all extras that freezes, windows and exceptions implement.
-type extras interface {
-	policy.Reporter
-	policy.Judge
-	JudgedKinds() []schema.GroupKind
-}
-
-func compiled(t *testing.T, kind, text string) (policy.Object, *policy.Policy, extras) {
+func compiled(t *testing.T, kind, text string) (policy.Object, *policy.Policy) {
 	t.Helper()
 	obj := parse(t, text).(policy.Object)
 	p, _ := row(t, kind).Compile(obj, testContext)
-	e, ok := p.Extras.(extras)
-	if !ok {
-		t.Fatalf("%s offers %T", kind, p.Extras)
+	if p.Judge == nil {
+		t.Fatalf("%s judges nothing", kind)
 	}
-	return obj, p, e
+	return obj, p
 }
 
 // A freeze judges the selected objects; an unreadable freeze judges nothing.
 func TestAFreezeJudgesItsSelection(t *testing.T) {
 	web := &workload.Object{Namespace: "shop", Name: "web"}
-	_, _, window := compiled(t, freeze.WindowKind, weekly)
-	if kinds := window.JudgedKinds(); !slices.Equal(kinds, []schema.GroupKind{deployments}) ||
-		!window.JudgedBy().Matches(deployments, web, nil) || window.JudgedBy().Matches(cronJobs, web, nil) {
+	_, window := compiled(t, freeze.WindowKind, weekly)
+	if kinds := window.Judge.JudgedBy().Kinds(); !slices.Equal(kinds, []schema.GroupKind{deployments}) ||
+		!window.Judge.JudgedBy().Matches(deployments, web, nil) || window.Judge.JudgedBy().Matches(cronJobs, web, nil) {
 		t.Errorf("the window judges %v", kinds)
 	}
-	_, _, broken := compiled(t, freeze.WindowKind, edited(weekly, "Europe/Berlin", "Nowhere"))
-	if kinds := broken.JudgedKinds(); len(kinds) > 0 || broken.JudgedBy().Matches(deployments, web, nil) {
+	_, broken := compiled(t, freeze.WindowKind, edited(weekly, "Europe/Berlin", "Nowhere"))
+	if kinds := broken.Judge.JudgedBy().Kinds(); len(kinds) > 0 || broken.Judge.JudgedBy().Matches(deployments, web, nil) {
 		t.Errorf("a window that cannot be read judges %v", kinds)
 	}
-	if window.Condition() != v1alpha1.ConditionActive || window.AppliedLimit() != 0 {
-		t.Errorf("the condition is %s, and %d targets are listed", window.Condition(), window.AppliedLimit())
+	if window.Reporter.Condition() != v1alpha1.ConditionActive || window.Reporter.AppliedLimit() != 0 {
+		t.Errorf("the condition is %s, and %d targets are listed", window.Reporter.Condition(), window.Reporter.AppliedLimit())
 	}
 }
 
 // While a freeze denies, its status has the end. Otherwise the status has the next start. If no change follows, it has
 // neither.
 func TestStatusHasTheNextStartOrEnd(t *testing.T) {
-	obj, p, e := compiled(t, freeze.ClusterKind, yearEnd)
+	obj, p := compiled(t, freeze.ClusterKind, yearEnd)
 	state := func(now time.Time) policy.State { return p.State(now) }
 	tests := []struct {
 		now          string
@@ -106,7 +98,7 @@ func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 		{"2027-01-03T00:00:00Z", false, "", ""},
 	}
 	for _, tc := range tests {
-		if before := e.FillStatus(obj, state(at(tc.now)), nil); before != "" {
+		if before := p.Reporter.FillStatus(obj, state(at(tc.now)), nil); before != "" {
 			t.Errorf("%s: it says that %q was active before", tc.now, before)
 		}
 		st := freeze.StatusOf(obj)
@@ -117,7 +109,7 @@ func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 			t.Errorf("%s: next freeze %v, next open %v", tc.now, st.NextFreezeTime, st.NextOpenTime)
 		}
 	}
-	e.FillStatus(parse(t, fix).(policy.Object), state(at("2026-12-21T00:00:00Z")), nil) // an exception has no such status
+	p.Reporter.FillStatus(parse(t, fix).(policy.Object), state(at("2026-12-21T00:00:00Z")), nil) // an exception has no such status
 }
 
 // The accounts of the control plane are listed one by one. An account with a similar name is not one of them.

@@ -3,7 +3,6 @@ package freeze
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,10 +40,10 @@ func compile[PT policy.Object](obj PT, ctx Context) (*policy.Policy, field.Error
 	case len(errs) == 0 && isRule:
 		return rule.engine, nil
 	case len(errs) == 0:
-		return &policy.Policy{ID: exception.id, Target: selector.Nothing(), Extras: exception}, nil
+		return &policy.Policy{ID: exception.id, Target: selector.Nothing(), Extras: policy.Extras{Judge: exception}}, nil
 	case isRule:
 		broken := policy.Broken(d.id, errs)
-		broken.Extras = ruleExtras{}
+		broken.Extras = extras(nil)
 		return broken, errs
 	default:
 		e, _ := exceptionDraftOf(obj)
@@ -77,10 +76,8 @@ func (d draft) rights() []policy.Right {
 
 // RuleOf returns the rule of a compiled freeze or window; nil for any other policy.
 func RuleOf(p *policy.Policy) *Rule {
-	if o, ok := p.Extras.(ruleExtras); ok {
-		return o.rule
-	}
-	return nil
+	j, _ := p.Judge.(judge)
+	return j.rule
 }
 
 // NewException returns a namespaced exception, or a cluster exception for the given namespaces if namespace is empty,
@@ -99,7 +96,7 @@ func NewException(namespace, name string, namespaces []string) (policy.Object, *
 
 // ExceptionOf returns the exception of a compiled exception; nil for any other policy.
 func ExceptionOf(p *policy.Policy) *Exception {
-	e, _ := p.Extras.(*Exception)
+	e, _ := p.Judge.(*Exception)
 	return e
 }
 
@@ -115,38 +112,43 @@ func ExceptionStatusOf(obj policy.Object) *v1alpha1.ExceptionStatus {
 	return d.status
 }
 
-// ruleExtras implements the extras of freezes and windows; rule is nil for an unreadable spec.
-type ruleExtras struct{ rule *Rule }
+// extras returns the extras of a freeze or window; rule is nil for an unreadable spec.
+func extras(rule *Rule) policy.Extras {
+	return policy.Extras{Reporter: reporter{}, Judge: judge{rule}}
+}
 
-var (
-	_ policy.Reporter = ruleExtras{}
-	_ policy.Judge    = ruleExtras{}
-)
+// judge implements policy.Judge for freezes and windows.
+type judge struct{ rule *Rule }
 
-func (ruleExtras) Condition() string { return v1alpha1.ConditionActive }
-
-func (ruleExtras) AppliedLimit() int { return 0 }
-
-func (o ruleExtras) JudgedBy() *selector.Selector {
-	if o.rule == nil {
+// JudgedBy implements policy.Judge.
+func (j judge) JudgedBy() *selector.Selector {
+	if j.rule == nil {
 		return selector.Nothing()
 	}
-	return o.rule.reach.selector
+	return j.rule.reach.selector
 }
 
-// JudgedBy returns the selector of the objects whose changes are let through.
+// Denies implements policy.Judge.
+func (judge) Denies() bool { return true }
+
+// JudgedBy implements policy.Judge. The changes of these objects are allowed.
 func (e *Exception) JudgedBy() *selector.Selector { return e.reach.selector }
 
-func (o ruleExtras) JudgedKinds() []schema.GroupKind {
-	if o.rule == nil {
-		return nil
-	}
-	return o.rule.reach.selector.Kinds()
-}
+// Denies implements policy.Judge.
+func (*Exception) Denies() bool { return false }
+
+// reporter implements policy.Reporter for freezes and windows.
+type reporter struct{}
+
+// Condition implements policy.Reporter.
+func (reporter) Condition() string { return v1alpha1.ConditionActive }
+
+// AppliedLimit implements policy.Reporter.
+func (reporter) AppliedLimit() int { return 0 }
 
 // FillStatus implements policy.Reporter. It writes only instants that come from the policy itself. So the status changes
 // only when the state changes.
-func (ruleExtras) FillStatus(obj policy.Object, state policy.State, _ []policy.Applied) (activeBefore string) {
+func (reporter) FillStatus(obj policy.Object, state policy.State, _ []policy.Applied) (activeBefore string) {
 	st := StatusOf(obj)
 	if st == nil {
 		return ""

@@ -43,7 +43,7 @@ func TestRowsCompileUnreadableObjectsAsBroken(t *testing.T) {
 			if rule, exception := freeze.RuleOf(p), freeze.ExceptionOf(p); rule != nil != test.rule || exception != nil != test.exception {
 				t.Errorf("rule %v, exception %v", rule, exception)
 			}
-			if (p.Reporter() != nil) != (test.kind != freeze.ClusterExceptionKind) {
+			if (p.Reporter != nil) != (test.kind != freeze.ClusterExceptionKind) {
 				t.Error("freezes and windows have a status of their own, also broken ones; exceptions have none to fill")
 			}
 		})

@@ -98,7 +98,7 @@ func engine(r *Rule, asleep *selector.Selector) *policy.Policy {
 		Needs:    []v1alpha1.Capability{v1alpha1.CapabilitySuspend},
 		Pipeline: pipeline.Pipeline{pipeline.Func("active", s.active), pipeline.Func("suspend", s.suspend)},
 		State:    s.state,
-		Extras:   ruleExtras{r},
+		Extras:   extras(r),
 	}
 }
 

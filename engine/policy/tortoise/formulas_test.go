@@ -57,7 +57,7 @@ func TestProfileTortoiseIsKept(t *testing.T) {
 	if len(kept) == 0 || len(kept) > 64<<10 {
 		t.Fatalf("it keeps %d bytes", len(kept))
 	}
-	again, err := p.Tuner().NewLearner(kept)
+	again, err := p.Tuner.NewLearner(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +71,11 @@ func TestProfileTortoiseIsKept(t *testing.T) {
 		t.Errorf("after a restart it asks for something else: %s", diff)
 	}
 	balanced := compile(t, `{mode: Auto}`)
-	other, err := balanced.Tuner().NewLearner(kept)
+	other, err := balanced.Tuner.NewLearner(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	adopted := balanced.Tuner().Adopt(m)
+	adopted := balanced.Tuner.Adopt(m)
 	for _, m := range []policy.Learner{other, adopted} {
 		if found := live(t, m, own(), 10*time.Minute); found.Report.Phase != "GatheringData" || found.Advice != nil {
 			t.Errorf("another profile finds %+v", found.Report)

@@ -15,7 +15,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
@@ -71,30 +70,8 @@ func (m *memory) last() *workload.Advice {
 	return &workload.Advice{Amounts: mapped(m.Asked.Amounts), Min: m.Asked.Min, Max: m.Asked.Max, Targets: mapped(m.Asked.Targets)}
 }
 
-// Keep implements policy.Learner. If the learnt state is too large, it leaves out containers that are not scaled, the last
-// container first.
-func (m *learner) Keep() []byte {
-	if t, ok := m.tuner.(*mercari.Tuner); ok {
-		return pack(kept{Version: keptVersion, Memory: m.memory, Original: t.Keep()})
-	}
-	t, ok := m.tuner.(*tune.Tuner)
-	if !ok {
-		return nil
-	}
-	history := t.Usage
-	for drop := len(history.Containers()) - 1; ; drop-- {
-		out := pack(kept{Version: keptVersion, Memory: m.memory, State: t.State, Usage: history.Marshal()})
-		if len(out) <= maxKept || drop < 0 {
-			return out
-		}
-		if smaller, err := model.Unmarshal(history.Marshal()); err == nil {
-			if name := smaller.Containers()[drop]; name != m.Scaled {
-				smaller.Reset(name)
-			}
-			history = smaller
-		}
-	}
-}
+// Keep implements policy.Learner.
+func (m *learner) Keep() []byte { return m.tuner.pack(m.memory) }
 
 func pack(k kept) []byte {
 	text, err := json.Marshal(k)
@@ -191,33 +168,11 @@ func (m *learner) bound() {
 	}
 }
 
-// newTuner returns an empty tuner of a profile.
-func newTuner(r *rules) tuner {
-	if r.formulas {
-		return mercari.New()
-	}
-	return tune.New()
-}
-
-// restored returns the tuner of a checkpoint.
-func restored(k kept) (tuner, error) {
-	if k.Original != nil {
-		return mercari.Restore(k.Original)
-	}
-	t := tune.New()
-	var err error
-	t.Usage, err = model.Unmarshal(k.Usage)
-	t.State = k.State
-	return t, err
-}
-
-var _ policy.Tuner = (*tortoise)(nil)
-
 // Precedence implements policy.Tuner.
 func (t *tortoise) Precedence() int32 { return t.rules.priority }
 
 // Mode implements policy.Tuner.
-func (t *tortoise) Mode() v1alpha1.TortoiseMode { return cmp.Or(t.rules.mode, v1alpha1.TortoiseOff) }
+func (t *tortoise) Mode() string { return string(cmp.Or(t.rules.mode, v1alpha1.TortoiseOff)) }
 
 // Source implements policy.Tuner.
 func (t *tortoise) Source() policy.Source { return t.rules.source }

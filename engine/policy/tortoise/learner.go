@@ -9,25 +9,11 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/mercari"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
-
-// tuner learns from a target, and decides by a profile.
-type tuner interface {
-	Observe(samples ...model.Sample)
-	// HistoryRange returns the instants of the first and of the newest sample. Forget drops only the samples.
-	HistoryRange() (first, newest time.Time)
-	Forget()
-	// MakeRoom drops the containers that the target does not have, if there is no room for another one.
-	MakeRoom(has func(container string) bool)
-	Decide(spec tune.Spec, o tune.Observed) tune.Recommendation
-	// Hours returns the minima of the next 24 hours for a request.
-	Hours(spec tune.Spec, now time.Time, request int64) []int
-}
 
 // learner learns from a target and decides for it.
 type learner struct {
@@ -73,10 +59,10 @@ var _ policy.Learner = (*learner)(nil)
 
 // Observe implements policy.Learner. Among samples of one instant, it takes the samples of the target's containers first.
 // There may be no room for other containers.
-func (m *learner) Observe(samples ...policy.Sample) {
+func (m *learner) Observe(samples ...workload.Sample) {
 	for len(samples) > 0 {
 		at := samples[0].At
-		n := slices.IndexFunc(samples, func(s policy.Sample) bool { return !s.At.Equal(at) })
+		n := slices.IndexFunc(samples, func(s workload.Sample) bool { return !s.At.Equal(at) })
 		if n < 0 {
 			n = len(samples)
 		}
@@ -98,7 +84,7 @@ func (m *learner) has(container string) bool { _, has := m.Own[container]; retur
 func (m *learner) HistoryRange() (first, newest time.Time) { return m.tuner.HistoryRange() }
 
 // Backfill implements policy.Learner.
-func (m *learner) Backfill(samples []policy.Sample) {
+func (m *learner) Backfill(samples []workload.Sample) {
 	m.tuner.Forget()
 	m.Observe(samples...)
 }
@@ -117,9 +103,7 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 	if m.Off {
 		ready, requested = max(ready, m.Setting.Min), 0 // as if the recommendation were in place
 	}
-	if t, ok := m.tuner.(*mercari.Tuner); ok {
-		t.Rules = m.original()
-	}
+	m.tuner.follow(m)
 	r := m.tuner.Decide(spec, tune.Observed{
 		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started,
 		Stuck:  seen.Stuck,

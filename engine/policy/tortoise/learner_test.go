@@ -281,10 +281,10 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	noisy := rand.New(rand.NewPCG(1, 2)) // incompressible data
 	for i := range 10 * 24 * 60 {
 		at := time.Date(2037, 5, 4, 0, i, 0, 0, time.UTC)
-		m.Observe(policy.Sample{At: at, Container: "a", CPU: 100 * noisy.Float64(), Memory: -1, Replicas: 5})
-		m.Observe(policy.Sample{At: at, Container: "app", CPU: 100, Memory: -1, Replicas: 5})
+		m.Observe(workload.Sample{At: at, Container: "a", CPU: 100 * noisy.Float64(), Memory: -1, Replicas: 5})
+		m.Observe(workload.Sample{At: at, Container: "app", CPU: 100, Memory: -1, Replicas: 5})
 	}
-	if names := m.tuner.(*tune.Tuner).Usage.Containers(); names[0] != "a" {
+	if names := m.tuner.(forecaster).Usage.Containers(); names[0] != "a" {
 		t.Fatalf("the first of %q is another one", names)
 	}
 	reason := make([]byte, 60<<10)
@@ -297,7 +297,7 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := again.tuner.(*tune.Tuner).Usage
+	left := again.tuner.(forecaster).Usage
 	if a, app := left.Demand("a").Last(), left.Demand("app").Last(); len(kept) > maxKept || a != 0 || app == 0 {
 		t.Errorf("%d bytes are kept, with step %d of a and step %d of app", len(kept), a, app)
 	}

@@ -87,14 +87,3 @@ func (t *tortoise) manifest(namespace, name string, governed schema.GroupVersion
 		},
 	}
 }
-
-var (
-	_ policy.Maker  = (*tortoise)(nil)
-	_ policy.Leaver = (*tortoise)(nil)
-)
-
-// Template implements policy.Maker.
-func (t *tortoise) Template() *policy.Template { return t.template }
-
-// LeavesMade implements policy.Leaver.
-func (t *tortoise) LeavesMade() bool { return !t.deletesMade }

@@ -40,10 +40,10 @@ func TestMadeAutoscalers(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatalf("%s: %v", test.spec, errs.ToAggregate())
 		}
-		if p.LeavesMade() != test.leaves {
-			t.Errorf("%s: what was made stays: %t", test.spec, p.LeavesMade())
+		if p.LeavesMade != test.leaves {
+			t.Errorf("%s: what was made stays: %t", test.spec, p.LeavesMade)
 		}
-		made := p.Template()
+		made := p.Template
 		if test.none || made == nil {
 			if test.none != (made == nil) {
 				t.Errorf("%s: asks for %v", test.spec, made)

@@ -29,7 +29,7 @@ func TestRulesOfAPolicy(t *testing.T) {
 // TestATunerOfRulesAlone checks that a tuner needs no policy object. It refuses the same rules as a policy.
 func TestATunerOfRulesAlone(t *testing.T) {
 	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto, Priority: 7})
-	if len(errs) > 0 || tuner.Mode() != v1alpha1.TortoiseAuto || tuner.Precedence() != 7 {
+	if len(errs) > 0 || tuner.Mode() != "Auto" || tuner.Precedence() != 7 {
 		t.Errorf("it has mode %s and precedence %d, %v", tuner.Mode(), tuner.Precedence(), errs)
 	}
 	if m, err := tuner.NewLearner(nil); err != nil || m == nil {

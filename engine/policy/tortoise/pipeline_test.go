@@ -83,27 +83,27 @@ func TestRights(t *testing.T) {
 func TestStatus(t *testing.T) {
 	obj := read(t, `{mode: Auto}`)
 	p := compile(t, `{mode: Auto}`)
-	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2, "Emergency": 1},
+	p.Tuner.FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2, "Emergency": 1},
 		Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: 2 << 30}, Next: noon})
 	if s := obj.Status; s.Phase != "Emergency 1, Working 2" || s.Saved.CPU.String() != "1500m" || s.Saved.Memory.String() != "2Gi" ||
 		!s.NextChangeTime.Time.Equal(noon) {
 		t.Errorf("the status is %+v", s)
 	}
-	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2}})
+	p.Tuner.FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2}})
 	if s := obj.Status; s.Phase != "Working" || s.NextChangeTime != nil {
 		t.Errorf("the status is %+v", s)
 	}
-	p.Tuner().FillTuned(obj, policy.TunedSummary{})
+	p.Tuner.FillTuned(obj, policy.TunedSummary{})
 	if s := obj.Status; s.Phase != "" || s.Saved != nil {
 		t.Errorf("the status is %+v", s)
 	}
 	for pods := range 3 {
-		p.Tuner().FillTuned(obj, policy.TunedSummary{Pods: podplan.Resizing{Pods: pods, Waiting: pods}})
+		p.Tuner.FillTuned(obj, policy.TunedSummary{Pods: podplan.Resizing{Pods: pods, Waiting: pods}})
 		if s := obj.Status.Pods; (s != nil) != (pods > 0) || s != nil && int(s.Waiting) != pods {
 			t.Errorf("with %d pods that are changed in place it tells of %+v", pods, s)
 		}
 	}
-	p.Tuner().FillTuned(obj, policy.TunedSummary{})
+	p.Tuner.FillTuned(obj, policy.TunedSummary{})
 	if s := obj.Status.Pods; s != nil {
 		t.Errorf("once none is changed in place it tells of %+v", s)
 	}
@@ -126,15 +126,15 @@ func TestTheClusterTwin(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
-	p.Tuner().FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 1}})
+	p.Tuner.FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 1}})
 	if obj.Status.Phase != "Working" {
 		t.Errorf("the status is %+v", obj.Status)
 	}
-	r := p.Reporter()
+	r := p.Reporter
 	if r.Condition() != v1alpha1.ConditionActive || r.AppliedLimit() != 0 || r.FillStatus(obj, policy.State{}, nil) != "Auto" {
 		t.Errorf("it reports %s, %d targets and %q", r.Condition(), r.AppliedLimit(), r.FillStatus(obj, policy.State{}, nil))
 	}
-	if got := compile(t, `{}`).Reporter().FillStatus(obj, policy.State{}, nil); got != "" {
+	if got := compile(t, `{}`).Reporter.FillStatus(obj, policy.State{}, nil); got != "" {
 		t.Errorf("one that is Off reports %q", got)
 	}
 	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}

@@ -34,7 +34,7 @@ func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
 			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 70}}}
 		seen.Replicas, seen.Ready = int(most), int(most)
 		learn := func(at time.Time) {
-			m.Observe(policy.Sample{At: at, Container: "app", CPU: used * float64(request) * (1 + float64(at.Hour())) / 24, Memory: -1,
+			m.Observe(workload.Sample{At: at, Container: "app", CPU: used * float64(request) * (1 + float64(at.Hour())) / 24, Memory: -1,
 				Replicas: int(most)})
 		}
 		begin := noon.Add(-25 * time.Hour)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestReasonsAreOfWhatThereIs checks that the reasons of a container disappear with the container. A request that begins
@@ -23,7 +24,7 @@ func TestReasonsAreOfWhatThereIs(t *testing.T) {
 	seen.Own = seen.Own[:1]
 	seen.Own[0].Requests.MilliCPU = 3000
 	seen.Now = noon.Add(2 * time.Minute)
-	m.Observe(policy.Sample{At: seen.Now, Container: "app", CPU: 300, Memory: 100 << 20, Replicas: 5})
+	m.Observe(workload.Sample{At: seen.Now, Container: "app", CPU: 300, Memory: 100 << 20, Replicas: 5})
 	found := m.Decide(seen)
 	for _, line := range append(found.Report.Reasons, found.Advice.Lines...) {
 		if strings.Contains(line, "proxy") {
@@ -35,7 +36,7 @@ func TestReasonsAreOfWhatThereIs(t *testing.T) {
 		t.Errorf("of what the owner has changed it tells %+v", cpu)
 	}
 	again := m.Keep()
-	other, err := p.Tuner().NewLearner(again)
+	other, err := p.Tuner.NewLearner(again)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
 	live(t, m, own(), 3*24*time.Hour)
-	m, err := p.Tuner().NewLearner(m.Keep())
+	m, err := p.Tuner.NewLearner(m.Keep())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestNumbersBeyondMeasure(t *testing.T) {
 	seen := own()
 	var found policy.Found
 	for at := noon.Add(-2 * time.Hour); at.Before(noon); at = at.Add(time.Minute) {
-		m.Observe(policy.Sample{At: at, Container: "app", CPU: 1e18, Memory: 1e18, Replicas: 100_000})
+		m.Observe(workload.Sample{At: at, Container: "app", CPU: 1e18, Memory: 1e18, Replicas: 100_000})
 		seen.Now = at
 		found = m.Decide(seen)
 	}
@@ -105,7 +106,7 @@ func TestAMaximumWithoutEnd(t *testing.T) {
 		if a := found.Report.Autoscaler; *a.Max.Own != want || a.Max.Recommended != want {
 			t.Errorf("of %d it tells %d, and recommends %d", most, *a.Max.Own, a.Max.Recommended)
 		}
-		again, err := p.Tuner().NewLearner(m.Keep())
+		again, err := p.Tuner.NewLearner(m.Keep())
 		if err != nil {
 			t.Errorf("with %d: %v", most, err)
 			continue

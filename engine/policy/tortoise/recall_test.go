@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestWhatIsRecalledIsWhatWouldHaveBeenLearnt compares two learners. The first sees a few samples and is then filled with
 // a history. The second sees only the history. Their learnt states are equal, byte for byte.
 func TestWhatIsRecalledIsWhatWouldHaveBeenLearnt(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
-	var history []policy.Sample
+	var history []workload.Sample
 	for at := noon.Add(-3 * 24 * time.Hour); !at.After(noon); at = at.Add(5 * time.Minute) {
 		day := 2 * math.Pi * float64(at.Unix()%86400) / 86400
-		history = append(history, policy.Sample{At: at, Container: "app", CPU: 200 - 100*math.Cos(day), Memory: 1 << 28, Replicas: 3})
+		history = append(history, workload.Sample{At: at, Container: "app", CPU: 200 - 100*math.Cos(day), Memory: 1 << 28, Replicas: 3})
 	}
 	for _, profile := range []string{"Balanced", "Tortoise"} {
 		recalled, lived := learnerOf(t, `{profile: `+profile+`}`), learnerOf(t, `{profile: `+profile+`}`)
-		recalled.Observe(policy.Sample{At: noon.Add(-time.Hour), Container: "other", CPU: 7000, Memory: 1 << 33, Replicas: 9})
+		recalled.Observe(workload.Sample{At: noon.Add(-time.Hour), Container: "other", CPU: 7000, Memory: 1 << 33, Replicas: 9})
 		if first, newest := recalled.HistoryRange(); !first.Equal(noon.Add(-time.Hour)) || !newest.Equal(first) {
 			t.Errorf("%s: it has learnt from %s to %s", profile, first, newest)
 		}

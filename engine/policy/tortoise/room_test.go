@@ -32,9 +32,9 @@ func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 			var found policy.Found
 			for minute := range 90 {
 				at := noon.Add(time.Duration(turn*90+minute) * time.Minute)
-				samples := []policy.Sample{{At: at, Container: "a-proxy", CPU: 10, Memory: 1 << 20, Replicas: 3}}
+				samples := []workload.Sample{{At: at, Container: "a-proxy", CPU: 10, Memory: 1 << 20, Replicas: 3}}
 				for _, a := range own {
-					samples = append(samples, policy.Sample{At: at, Container: a.Component, CPU: 100, Memory: 100 << 20, Replicas: 3})
+					samples = append(samples, workload.Sample{At: at, Container: a.Component, CPU: 100, Memory: 100 << 20, Replicas: 3})
 				}
 				m.Observe(samples...)
 				found = m.Decide(policy.Seen{Now: at, Since: noon, Replicas: 3, Ready: 3, Own: own})

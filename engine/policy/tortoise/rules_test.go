@@ -104,7 +104,7 @@ func TestWhatIsCompiled(t *testing.T) {
 	if least, greatest, preferred := r.replicaBounds(4, 20); least != 2 || greatest != 9 || preferred != 9 {
 		t.Errorf("the bounds are %d to %d, preferred %d", least, greatest, preferred)
 	}
-	if (&tortoise{rules: r}).Mode() != v1alpha1.TortoiseAuto || (&tortoise{}).Mode() != v1alpha1.TortoiseOff {
+	if (&tortoise{rules: r}).Mode() != "Auto" || (&tortoise{}).Mode() != "Off" {
 		t.Error("a mode that is not given is Off, and Auto is Auto")
 	}
 	if orig := r.original(nil); orig.StepDown != 0.25 {

@@ -61,7 +61,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	}
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)
-		broken.Extras = t
+		broken.Extras = t.extras()
 		return broken, errs
 	}
 	return &policy.Policy{
@@ -75,7 +75,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 			pipeline.Func("autoscaler", t.autoscaler),
 		},
 		State:  t.state,
-		Extras: t,
+		Extras: t.extras(),
 	}, nil
 }
 
@@ -88,7 +88,9 @@ type tortoise struct {
 	deletesMade bool
 }
 
-var _ policy.Reporter = (*tortoise)(nil)
+func (t *tortoise) extras() policy.Extras {
+	return policy.Extras{Reporter: t, Tuner: t, Template: t.template, LeavesMade: !t.deletesMade}
+}
 
 func (t *tortoise) mode(f *pipeline.Frame) error {
 	if !isOff(t.rules.mode) {

@@ -116,8 +116,8 @@ func own() policy.Seen {
 func observe(m policy.Learner, at time.Time) {
 	day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / 1440
 	m.Observe(
-		policy.Sample{At: at, Container: "app", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5},
-		policy.Sample{At: at, Container: "proxy", CPU: 4 - 2*math.Cos(day), Memory: 30 << 20, Replicas: 5})
+		workload.Sample{At: at, Container: "app", CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5},
+		workload.Sample{At: at, Container: "proxy", CPU: 4 - 2*math.Cos(day), Memory: 30 << 20, Replicas: 5})
 }
 
 // live runs a learner for some time, until noon, and returns its last result.
@@ -138,7 +138,7 @@ func live(t *testing.T, m policy.Learner, seen policy.Seen, long time.Duration) 
 
 func learner(t *testing.T, p *policy.Policy) policy.Learner {
 	t.Helper()
-	m, err := p.Tuner().NewLearner(nil)
+	m, err := p.Tuner.NewLearner(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestARestartChangesNothing(t *testing.T) {
 	if len(data) == 0 || len(data) > 64<<10 {
 		t.Errorf("%d bytes are kept", len(data))
 	}
-	restarted, err := p.Tuner().NewLearner(data)
+	restarted, err := p.Tuner.NewLearner(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestARestartChangesNothing(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]byte{[]byte("nonsense"), data[:len(data)/2]} {
-		if _, err := p.Tuner().NewLearner(bad); err == nil {
+		if _, err := p.Tuner.NewLearner(bad); err == nil {
 			t.Error("what cannot be read is taken for a history")
 		}
 	}
@@ -229,7 +229,7 @@ func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 	for at := noon.Add(-10 * 24 * time.Hour); !at.After(noon); at = at.Add(time.Minute) {
 		for _, name := range []string{"app", "b", "c", "d", "e", "f", "g", "h"} {
 			noise := 100 * noisy.Float64()
-			m.Observe(policy.Sample{At: at, Container: name, CPU: 200 + noise, Memory: 100<<20 + 1e5*noise, Replicas: 5})
+			m.Observe(workload.Sample{At: at, Container: name, CPU: 200 + noise, Memory: 100<<20 + 1e5*noise, Replicas: 5})
 		}
 	}
 	seen.Now = noon
@@ -238,7 +238,7 @@ func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 	if len(data) > 64<<10 || len(data) < 32<<10 {
 		t.Errorf("%d bytes are kept", len(data))
 	}
-	again, err := p.Tuner().NewLearner(data)
+	again, err := p.Tuner.NewLearner(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestFromOffToAuto(t *testing.T) {
 	off := compile(t, `{}`)
 	m := learner(t, off)
 	there := live(t, m, own(), 3*24*time.Hour).Advice.Amounts[amountOf("app", workload.CPU)]
-	m = compile(t, `{mode: Auto}`).Tuner().Adopt(m)
+	m = compile(t, `{mode: Auto}`).Tuner.Adopt(m)
 	seen := own()
 	last := int64(1000)
 	for i := range 24 * 60 {

@@ -33,7 +33,7 @@ func TestWhatWasOnlyRecommendedIsNotCarriedOut(t *testing.T) {
 			t.Errorf("turned on, and not decided yet, it asks for %+v", in)
 		}
 	}
-	m = auto.Tuner().Adopt(m)
+	m = auto.Tuner.Adopt(m)
 	seen.Now, seen.Since = noon.Add(time.Minute), noon.Add(-3*24*time.Hour)
 	observe(m, seen.Now)
 	next := m.Decide(seen).Advice

@@ -2,7 +2,6 @@ package trigger
 
 import (
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -61,26 +60,17 @@ func rights(target any, kinds []v1alpha1.KindRef, rules v1alpha1.TriggerRules, t
 // maxApplied is the number of targets with values in a status.
 const maxApplied = 20
 
-// extras implements the extras of triggers. It is empty for an unreadable trigger.
-type extras struct {
-	field    func(now time.Time, facet string) string
-	template *policy.Template
-}
-
-var (
-	_ policy.Reporter   = extras{}
-	_ policy.FieldNamer = extras{}
-	_ policy.Maker      = extras{}
-)
+// reporter implements policy.Reporter for triggers.
+type reporter struct{}
 
 // Condition implements policy.Reporter.
-func (extras) Condition() string { return v1alpha1.ConditionActive }
+func (reporter) Condition() string { return v1alpha1.ConditionActive }
 
 // AppliedLimit implements policy.Reporter.
-func (extras) AppliedLimit() int { return maxApplied }
+func (reporter) AppliedLimit() int { return maxApplied }
 
 // FillStatus implements policy.Reporter.
-func (extras) FillStatus(obj policy.Object, state policy.State, applied []policy.Applied) (activeBefore string) {
+func (reporter) FillStatus(obj policy.Object, state policy.State, applied []policy.Applied) (activeBefore string) {
 	var st *v1alpha1.TriggerStatus
 	switch t := obj.(type) {
 	case *v1alpha1.Trigger:
@@ -99,14 +89,3 @@ func (extras) FillStatus(obj policy.Object, state policy.State, applied []policy
 	}
 	return activeBefore
 }
-
-// Field implements policy.FieldNamer.
-func (e extras) Field(now time.Time, facet string) string {
-	if e.field == nil {
-		return ""
-	}
-	return e.field(now, facet)
-}
-
-// Template implements policy.Maker.
-func (e extras) Template() *policy.Template { return e.template }

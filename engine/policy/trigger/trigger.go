@@ -54,7 +54,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	errs = append(errs, checkKinds(rules, selector.Kinds(), ctx, at.Child("triggers"))...)
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)
-		broken.Extras = extras{}
+		broken.Reporter = reporter{}
 		return broken, errs
 	}
 	p := &triggers{id: id, set: newSet(all, rules.Overlap)}
@@ -64,7 +64,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		Needs:    needs(rules),
 		Pipeline: p.pipeline(),
 		State:    p.state,
-		Extras:   extras{field: p.field, template: template},
+		Extras:   policy.Extras{Reporter: reporter{}, FieldOf: p.field, Template: template},
 	}, nil
 }
 

@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 			if errs[0].Field != tc.field || !strings.Contains(errs[0].Error(), tc.says) {
 				t.Errorf("refused with %q, want the field %s and %q", errs[0], tc.field, tc.says)
 			}
-			if !p.IsBroken() || p.State(monday).Name != "Invalid" || p.Reporter().Condition() != v1alpha1.ConditionActive {
+			if !p.IsBroken() || p.State(monday).Name != "Invalid" || p.Reporter.Condition() != v1alpha1.ConditionActive {
 				t.Errorf("the policy is not broken: %+v", p.State(monday))
 			}
 		})
@@ -187,11 +187,11 @@ func TestTemplate(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())
 			}
-			if got := string(p.Template().Manifest); got != tc.want {
+			if got := string(p.Template.Manifest); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
-			if p.Template().Namespace != "shop" || p.Template().Version != "v2" || p.Template().Kind != autoscaler.Kind {
-				t.Errorf("is %+v", p.Template())
+			if p.Template.Namespace != "shop" || p.Template.Version != "v2" || p.Template.Kind != autoscaler.Kind {
+				t.Errorf("is %+v", p.Template)
 			}
 		})
 	}
@@ -250,7 +250,7 @@ func TestTemplateListsItsMetadata(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs.ToAggregate())
 		}
-		got := p.Template()
+		got := p.Template
 		if !slices.Equal(got.Labels, tc.labels) || !slices.Equal(got.AnnotationKeys(), tc.annotations) || got.Opaque != tc.opaque {
 			t.Errorf("%s: labels %v, annotations %v, opaque %t", tc.metadata, got.Labels, got.Annotations, got.Opaque)
 		}

@@ -11,7 +11,7 @@ import (
 	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
-	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Range is the requested part of a history.
@@ -48,9 +48,9 @@ func (n *Nothing) Error() string { return n.What.Error() }
 
 // History returns the recorded samples of the pods of a target, the oldest first. Its error is a *Nothing if the
 // server has no data.
-func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) {
-	var all []policy.Sample
-	err := s.Each(ctx, r, func(part []policy.Sample) { all = append(all, part...) })
+func (s *Server) History(ctx context.Context, r Range) ([]workload.Sample, error) {
+	var all []workload.Sample
+	err := s.Each(ctx, r, func(part []workload.Sample) { all = append(all, part...) })
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Server) History(ctx context.Context, r Range) ([]policy.Sample, error) 
 }
 
 // Each passes the samples of History to take part by part, so only one part is in memory.
-func (s *Server) Each(ctx context.Context, r Range, take func([]policy.Sample)) error {
+func (s *Server) Each(ctx context.Context, r Range, take func([]workload.Sample)) error {
 	if r.Progress == nil {
 		r.Progress = func(int, int) {}
 	}
@@ -203,9 +203,9 @@ func (v *values) of(name string, otherwise float64) float64 {
 }
 
 // samples joins the answers, the oldest first. Without the number of replicas, an instant has no sample.
-func (a *answers) samples() []policy.Sample {
+func (a *answers) samples() []workload.Sample {
 	containers := slices.Sorted(maps.Keys(a.rows))
-	var all []policy.Sample
+	var all []workload.Sample
 	for _, at := range slices.Sorted(maps.Keys(a.places)) {
 		ready := a.at("", a.places[at])
 		if !ready.known() {
@@ -220,8 +220,8 @@ func (a *answers) samples() []policy.Sample {
 	return all
 }
 
-func sampleOf(at time.Time, container string, replicas int, v *values) policy.Sample {
-	s := policy.Sample{At: at, Container: container, CPU: -1, Memory: v.of(Memory, -1), Replicas: replicas,
+func sampleOf(at time.Time, container string, replicas int, v *values) workload.Sample {
+	s := workload.Sample{At: at, Container: container, CPU: -1, Memory: v.of(Memory, -1), Replicas: replicas,
 		Throttled: min(max(v.of(Throttled, 0), 0), 1)}
 	if cores := v.of(CPU, -1); cores >= 0 {
 		s.CPU = cores * 1000

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
 
-	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
@@ -32,7 +32,7 @@ func TestAnswersAreJoined(t *testing.T) {
 	series(OOMKills, "app", 0, 0.98)
 	series(MemoryLimit, "app", 500, 500)
 	series(Replicas, "", 2, 2, 3)
-	want := []policy.Sample{
+	want := []workload.Sample{
 		{At: noon, Container: "app", CPU: 100, Memory: 100, Replicas: 2, Throttled: 1, MemoryLimit: 500},
 		{At: noon.Add(time.Minute), Container: "app", CPU: -1, Memory: 200, Replicas: 2, OOMKills: 1, MemoryLimit: 500},
 		{At: noon.Add(2 * time.Minute), Container: "app", CPU: 300, Memory: 300, Replicas: 3},

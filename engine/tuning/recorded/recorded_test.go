@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/recorded"
 	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/recordedtest"
 )
 
@@ -28,11 +28,11 @@ var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 func web(from, to time.Time) recordedtest.Workload {
 	return recordedtest.Workload{
 		Namespace: "shop", Pattern: recorded.PodsOf("Deployment", "web"), Pods: func() []string { return []string{"web-1-a", "web-1-b"} },
-		Used: func(at time.Time) []policy.Sample {
+		Used: func(at time.Time) []workload.Sample {
 			if at.Before(from) || at.After(to) || at.Hour() == 3 {
 				return nil
 			}
-			return []policy.Sample{
+			return []workload.Sample{
 				{At: at, Container: "app", CPU: float64(100 + at.Minute()), Memory: 1 << 27, Replicas: 2, Throttled: 0.25, OOMKills: at.Minute() / 59,
 					MemoryLimit: 1 << 28},
 				{At: at, Container: "mesh", CPU: -1, Memory: 1 << 20, Replicas: 2},
@@ -70,7 +70,7 @@ func TestHistoryIsWhatWasRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []policy.Sample
+	var want []workload.Sample
 	for at := from; !at.After(noon); at = at.Add(time.Minute) {
 		want = append(want, w.Used(at)...)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // tuner changes the setting of a cluster before each tick.
@@ -144,9 +144,9 @@ func (v *vpa) tune(c *cluster) {
 	}
 	now, killed := c.at(c.t), s.kills-v.kills
 	v.kills = s.kills
-	v.Observe(model.Sample{At: now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: killed,
+	v.Observe(workload.Sample{At: now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: killed,
 		MemoryLimit: s.killed * mebi})
-	v.Observe(model.Sample{At: now, Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
+	v.Observe(workload.Sample{At: now, Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
 	if c.t < ticksPerDay || c.t-v.last < ticksPerDay/2 && killed == 0 {
 		return
 	}

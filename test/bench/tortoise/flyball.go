@@ -66,7 +66,7 @@ func (m *learner) tune(c *cluster) {
 	}
 	m.look(c)
 	if s := c.look(); s != nil && (s.ready > 0 || s.kills > m.kills) {
-		sample := policy.Sample{
+		sample := workload.Sample{
 			At: m.seen.Now, Container: app, CPU: s.app, Memory: s.memory * mebi, Replicas: s.ready, OOMKills: s.kills - m.kills,
 			MemoryLimit: s.killed * mebi,
 		}
@@ -74,7 +74,7 @@ func (m *learner) tune(c *cluster) {
 		if m.throttling {
 			sample.Throttled = s.throttled
 		}
-		m.Observe(sample, policy.Sample{At: m.seen.Now, Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
+		m.Observe(sample, workload.Sample{At: m.seen.Now, Container: proxy, CPU: s.side, Memory: -1, Replicas: s.ready})
 	}
 	if a := m.Decide(m.seen).Advice; a != nil {
 		carryOut(c, a)

@@ -21,9 +21,9 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/recorded"
 	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -84,9 +84,9 @@ func openMetrics(namespace string, pods []string) []byte {
 
 // scrapedSample returns the sample that these series give at an instant. A rate over five minutes has the growth of the
 // last four intervals.
-func scrapedSample(cpu []float64, at time.Time) policy.Sample {
+func scrapedSample(cpu []float64, at time.Time) workload.Sample {
 	minute := int((at.Sub(noon) + scraped) / time.Minute)
-	s := policy.Sample{
+	s := workload.Sample{
 		At: at, Container: "main", CPU: 1000 * (cpu[minute] - cpu[minute-4]) / 240, Memory: 100 << 20, Replicas: 5, Throttled: 0.2,
 		MemoryLimit: scrapedLimit,
 	}
@@ -136,7 +136,7 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 		}).Should(Succeed())
 
 		By("asking for the past")
-		var history []policy.Sample
+		var history []workload.Sample
 		for at := noon.Add(-72 * time.Hour); !at.After(noon); at = at.Add(time.Minute) {
 			history = append(history, scrapedSample(cpu, at))
 		}
@@ -156,7 +156,7 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 		learner := learnerOf(t)
 		learner.Observe(history...)
 		// the present
-		learner.Observe(policy.Sample{At: noon, Container: "main", CPU: scrapedSample(cpu, noon).CPU, Memory: 100 << 20, Replicas: 5})
+		learner.Observe(workload.Sample{At: noon, Container: "main", CPU: scrapedSample(cpu, noon).CPU, Memory: 100 << 20, Replicas: 5})
 		found := learner.Decide(seen(ns, noon)).Report
 		Expect(found.Phase).To(Equal("Working"))
 		Eventually(func(g Gomega) {

@@ -18,8 +18,8 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/recordedtest"
@@ -39,11 +39,11 @@ func recordedOf(namespace, name string, from time.Time, silent *atomic.Bool) rec
 			}
 			return names
 		},
-		Used: func(at time.Time) []policy.Sample {
+		Used: func(at time.Time) []workload.Sample {
 			if at.Before(from) || silent.Load() {
 				return nil
 			}
-			return []policy.Sample{used(at, "main")}
+			return []workload.Sample{used(at, "main")}
 		},
 	}
 }

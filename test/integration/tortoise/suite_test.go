@@ -256,15 +256,15 @@ func learnerOf(t *v1alpha1.Tortoise) policy.Learner {
 	GinkgoHelper()
 	compiled, errs := tortoise.Compile(t, tortoise.Context{})
 	Expect(errs).To(BeEmpty())
-	learner, err := compiled.Tuner().NewLearner(nil)
+	learner, err := compiled.Tuner.NewLearner(nil)
 	Expect(err).NotTo(HaveOccurred())
 	return learner
 }
 
 // used returns the usage of a container at an instant of the daily load.
-func used(at time.Time, container string) policy.Sample {
+func used(at time.Time, container string) workload.Sample {
 	day := 2 * math.Pi * float64(at.Hour()*60+at.Minute()) / 1440
-	return policy.Sample{At: at, Container: container, CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5}
+	return workload.Sample{At: at, Container: container, CPU: 200 - 100*math.Cos(day), Memory: 100 << 20, Replicas: 5}
 }
 
 // remember stores the learnt usage of the Deployment web in a checkpoint that the manager reads.

@@ -16,7 +16,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
@@ -38,7 +37,7 @@ type Input struct {
 	// Bounds has the maximum of replicas for a workload without an autoscaler.
 	Bounds optimize.Bounds
 	// Samples are the samples of the history, in ascending order of time.
-	Samples []model.Sample
+	Samples []workload.Sample
 	// At is the instant for which the numbers are wanted. Later samples are ignored.
 	At time.Time
 	// Border is an earlier instant whose recommendation is also returned, in Output.Earlier. The zero time means none.
@@ -150,7 +149,7 @@ func (in Input) total(out *Output) {
 }
 
 // instants calls yield for each instant, in order, with all samples of the instant.
-func (in Input) instants(yield func(at time.Time, samples []model.Sample)) {
+func (in Input) instants(yield func(at time.Time, samples []workload.Sample)) {
 	for from := 0; from < len(in.Samples); {
 		to := from + 1
 		for to < len(in.Samples) && in.Samples[to].At.Equal(in.Samples[from].At) {
@@ -165,7 +164,7 @@ func (in Input) instants(yield func(at time.Time, samples []model.Sample)) {
 }
 
 // replicasOf returns the number of ready pods in the samples of an instant.
-func replicasOf(samples []model.Sample) int {
+func replicasOf(samples []workload.Sample) int {
 	most := 0
 	for _, s := range samples {
 		most = max(most, s.Replicas)
@@ -255,7 +254,7 @@ func (in *Input) tuned() (*Output, error) {
 		}
 	}
 	var earlier *Output
-	in.instants(func(at time.Time, samples []model.Sample) {
+	in.instants(func(at time.Time, samples []workload.Sample) {
 		if earlier == nil && !in.Border.IsZero() && !at.Before(in.Border) && !seen.Now.IsZero() {
 			then := *in
 			then.At = seen.Now

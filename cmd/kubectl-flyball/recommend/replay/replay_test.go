@@ -12,7 +12,6 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
@@ -44,8 +43,8 @@ func recorded(t *testing.T, profile string, d time.Duration) Input {
 		demand := 2500 - 1500*math.Cos(2*math.Pi*at.Sub(monday).Hours()/24)
 		n := math.Max(3, math.Ceil(demand/700))
 		in.Samples = append(in.Samples,
-			model.Sample{At: at, Container: "app", CPU: demand / n, Memory: 400 << 20, Replicas: int(n)},
-			model.Sample{At: at, Container: "proxy", CPU: 0.02 * demand / n, Memory: 60 << 20, Replicas: int(n)})
+			workload.Sample{At: at, Container: "app", CPU: demand / n, Memory: 400 << 20, Replicas: int(n)},
+			workload.Sample{At: at, Container: "proxy", CPU: 0.02 * demand / n, Memory: 60 << 20, Replicas: int(n)})
 	}
 	return in
 }

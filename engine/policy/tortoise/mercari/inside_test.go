@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var (
@@ -79,8 +79,8 @@ func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
 func TestWhatTheFormulasSee(t *testing.T) {
 	k := New()
 	k.formulas.Config = k.config()
-	k.Observe(model.Sample{At: at, Container: "app", CPU: 300, Memory: 300 << 20, Replicas: 3},
-		model.Sample{At: at, Container: "bare", CPU: 10, Memory: 10 << 20, Replicas: 3})
+	k.Observe(workload.Sample{At: at, Container: "app", CPU: 300, Memory: 300 << 20, Replicas: 3},
+		workload.Sample{At: at, Container: "bare", CPU: 10, Memory: 10 << 20, Replicas: 3})
 	k.Rules.Least = map[string]tune.Request{"app": {CPU: 7, Memory: 8}}
 	k.Rules.Most = map[string]tune.Request{"app": {CPU: 70, Memory: 80}}
 	how := map[string]Scalings{"app": {CPU: ByReplicas, Memory: ByReplicas}, "bare": {CPU: BySize, Memory: BySize},
@@ -223,7 +223,7 @@ func TestValuesAreKept(t *testing.T) {
 func TestWhatStartsTeachesNothing(t *testing.T) {
 	for kills, want := range map[int]time.Time{0: {}, 1: at} {
 		k := New()
-		k.Observe(model.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1, Starting: true, OOMKills: kills,
+		k.Observe(workload.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1, Starting: true, OOMKills: kills,
 			MemoryLimit: 1 << 20})
 		if !k.newest.Equal(want) || !k.first.Equal(want) {
 			t.Errorf("with %d kills the newest sample is of %s", kills, k.newest)
@@ -237,7 +237,7 @@ func TestWhatIsSaidInAnEmergency(t *testing.T) {
 	own := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}}
 	for manual, want := range map[bool][]string{false: {"phase", "request", "app memory", "min", "max", "utilisation"}, true: {"phase"}} {
 		k, spec := New(), scaled
-		k.Observe(model.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
+		k.Observe(workload.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
 		spec.Manual = manual
 		var got []string
 		for _, why := range k.Decide(spec, tune.Observed{Now: at, Own: own, Setting: tune.Setting{Requests: own}}).Reasons {

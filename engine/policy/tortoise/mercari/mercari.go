@@ -10,6 +10,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Rules are the rules in the spec that change the parameters of the formulas.
@@ -46,7 +47,7 @@ func New() *Tuner {
 }
 
 // Observe learns from samples.
-func (t *Tuner) Observe(samples ...model.Sample) {
+func (t *Tuner) Observe(samples ...workload.Sample) {
 	for _, s := range samples {
 		if s.Starting && s.OOMKills == 0 {
 			continue
@@ -57,7 +58,7 @@ func (t *Tuner) Observe(samples ...model.Sample) {
 		if s.At.After(t.newest) {
 			t.newest = s.At
 		}
-		t.vpa.Observe(s.Finite())
+		t.vpa.Observe(model.Finite(s))
 	}
 }
 

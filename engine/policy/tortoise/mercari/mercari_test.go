@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var (
@@ -25,9 +25,9 @@ var (
 	onPods = []tune.Target{{Percent: 70}}
 )
 
-func samples(at time.Time) []model.Sample {
+func samples(at time.Time) []workload.Sample {
 	day := 1 - 0.5*math.Cos(2*math.Pi*at.Sub(sunday).Hours()/24)
-	return []model.Sample{
+	return []workload.Sample{
 		{At: at, Container: "app", CPU: 500 * day, Memory: 300 << 20, Replicas: 10},
 		{At: at, Container: "side", CPU: 20 * day, Memory: 60 << 20, Replicas: 10},
 	}

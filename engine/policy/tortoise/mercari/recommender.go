@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 const (
@@ -41,7 +42,7 @@ type container struct {
 }
 
 // Observe learns from a sample.
-func (r *Recommender) Observe(s model.Sample) {
+func (r *Recommender) Observe(s workload.Sample) {
 	if r.first.IsZero() {
 		r.first = s.At
 		r.containers = map[string]*container{}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // bucket returns the value at a place on the scale of the histograms. Buckets grow by 12 %. If all values are in bucket i,
@@ -18,7 +18,7 @@ func equal(got, want float64) bool { return math.Abs(got-want) <= 1e-6*math.Abs(
 // bound is its quantile times 1 + 1/days, where days is the length of the history and at least a minute.
 func TestTheUpperBoundOfCPUComesNearer(t *testing.T) {
 	var r Recommender
-	r.Observe(model.Sample{At: start, Container: "app", CPU: 1000, Memory: -1, Replicas: 1})
+	r.Observe(workload.Sample{At: start, Container: "app", CPU: 1000, Memory: -1, Replicas: 1})
 	for after, factor := range map[time.Duration]float64{
 		0: 1441, 30 * time.Second: 1441, time.Minute: 1441, 2 * time.Minute: 721, 12 * time.Hour: 3, 24 * time.Hour: 2, 4 * 24 * time.Hour: 1.25,
 	} {
@@ -34,7 +34,7 @@ func TestTheUpperBoundOfCPUComesNearer(t *testing.T) {
 
 func TestTheUpperBoundOfMemoryComesNearer(t *testing.T) {
 	var r Recommender
-	r.Observe(model.Sample{At: start, Container: "app", CPU: -1, Memory: 300 * mebi, Replicas: 1})
+	r.Observe(workload.Sample{At: start, Container: "app", CPU: -1, Memory: 300 * mebi, Replicas: 1})
 	for after, factor := range map[time.Duration]float64{
 		0: 1441, time.Minute: 1441, 2 * time.Minute: 721, 12 * time.Hour: 3, 24 * time.Hour: 2, 4 * 24 * time.Hour: 1.25,
 	} {
@@ -52,8 +52,8 @@ func TestTheUpperBoundOfMemoryComesNearer(t *testing.T) {
 // day begins with its own peak. The day before has half the weight of the new day, which is a third of all.
 func TestADayThatIsOverIsAPeakOfTheHistory(t *testing.T) {
 	var r Recommender
-	r.Observe(model.Sample{At: start, Container: "app", CPU: -1, Memory: 300 * mebi, Replicas: 1})
-	r.Observe(model.Sample{At: start.Add(day), Container: "app", CPU: -1, Memory: 100 * mebi, Replicas: 1})
+	r.Observe(workload.Sample{At: start, Container: "app", CPU: -1, Memory: 300 * mebi, Replicas: 1})
+	r.Observe(workload.Sample{At: start.Add(day), Container: "app", CPU: -1, Memory: 100 * mebi, Replicas: 1})
 	target, upper := r.Memory("app", start.Add(2*day))
 	if want := 1.15 * bucket(50.7) * mebi; !equal(target, want) {
 		t.Errorf("memory is %v, want %v", target, want)
@@ -66,11 +66,11 @@ func TestADayThatIsOverIsAPeakOfTheHistory(t *testing.T) {
 // TestAKillCountsAsMoreThanTheLimit uses 1.2 * 500 MiB, which is in bucket 56, as 1.12^56 = 570 and 1.12^57 = 639.
 func TestAKillCountsAsMoreThanTheLimit(t *testing.T) {
 	var r Recommender
-	r.Observe(model.Sample{At: start, Container: "app", CPU: -1, Memory: 100 * mebi, OOMKills: 1, MemoryLimit: 500 * mebi})
+	r.Observe(workload.Sample{At: start, Container: "app", CPU: -1, Memory: 100 * mebi, OOMKills: 1, MemoryLimit: 500 * mebi})
 	if target, _ := r.Memory("app", start); !equal(target, 1.15*bucket(56.9)*mebi) {
 		t.Errorf("memory is %v MiB", target/mebi)
 	}
-	r.Observe(model.Sample{At: start, Container: "other", CPU: -1, Memory: 100 * mebi, Replicas: 1, MemoryLimit: 500 * mebi})
+	r.Observe(workload.Sample{At: start, Container: "other", CPU: -1, Memory: 100 * mebi, Replicas: 1, MemoryLimit: 500 * mebi})
 	if target, _ := r.Memory("other", start); !equal(target, 1.15*bucket(40.9)*mebi) {
 		t.Errorf("a limit at which nothing was killed makes memory %v MiB", target/mebi)
 	}
@@ -78,9 +78,9 @@ func TestAKillCountsAsMoreThanTheLimit(t *testing.T) {
 
 func TestWhichSamplesOfCPUCount(t *testing.T) {
 	var r Recommender
-	r.Observe(model.Sample{At: start, Container: "gone", CPU: 1000, Memory: -1, Replicas: 0})
-	r.Observe(model.Sample{At: start, Container: "unknown", CPU: -1, Memory: -1, Replicas: 1})
-	r.Observe(model.Sample{At: start, Container: "idle", CPU: 0, Memory: -1, Replicas: 1})
+	r.Observe(workload.Sample{At: start, Container: "gone", CPU: 1000, Memory: -1, Replicas: 0})
+	r.Observe(workload.Sample{At: start, Container: "unknown", CPU: -1, Memory: -1, Replicas: 1})
+	r.Observe(workload.Sample{At: start, Container: "idle", CPU: 0, Memory: -1, Replicas: 1})
 	for name, want := range map[string]float64{"gone": 0, "unknown": 0, "idle": 1.15 * bucket(0.9)} {
 		if target, _ := r.CPU(name, start); !equal(target, want) {
 			t.Errorf("%s: the target is %v, want %v", name, target, want)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestWhatWasLearntIsKept checks that a Recommender restored from JSON recommends the same as the original, also after
@@ -16,7 +16,7 @@ func TestWhatWasLearntIsKept(t *testing.T) {
 	var kept Recommender
 	for hour := range 50 {
 		for _, name := range []string{"app", "proxy"} {
-			kept.Observe(model.Sample{At: start.Add(time.Duration(hour) * time.Hour), Container: name, CPU: float64(100 + hour),
+			kept.Observe(workload.Sample{At: start.Add(time.Duration(hour) * time.Hour), Container: name, CPU: float64(100 + hour),
 				Memory: float64(300+hour) * mebi, Replicas: 1})
 		}
 	}
@@ -44,7 +44,7 @@ func TestWhatWasLearntIsKept(t *testing.T) {
 				t.Errorf("after %d hours %s is %v, and %v where it was restored", hour, name, a, b)
 			}
 		}
-		s := model.Sample{At: now, Container: "app", CPU: 700, Memory: 900 * mebi, Replicas: 1}
+		s := workload.Sample{At: now, Container: "app", CPU: 700, Memory: 900 * mebi, Replicas: 1}
 		kept.Observe(s)
 		restored.Observe(s)
 	}
@@ -52,7 +52,7 @@ func TestWhatWasLearntIsKept(t *testing.T) {
 
 func TestWhatIsDamagedIsNotRestored(t *testing.T) {
 	var r Recommender
-	r.Observe(model.Sample{At: start, Container: "app", CPU: 100, Memory: -1, Replicas: 1})
+	r.Observe(workload.Sample{At: start, Container: "app", CPU: 100, Memory: -1, Replicas: 1})
 	for name, edit := range map[string]func(c *KeptContainer){
 		"CPU":    func(c *KeptContainer) { c.CPU = c.CPU[:len(c.CPU)-1] },
 		"memory": func(c *KeptContainer) { c.Memory = nil },
@@ -71,7 +71,7 @@ func TestWhatIsDamagedIsNotRestored(t *testing.T) {
 func TestMemoryThatIsNoNumberIsNotKnown(t *testing.T) {
 	var r Recommender
 	for hour, memory := range []float64{300 * mebi, math.NaN(), -1} {
-		r.Observe(model.Sample{At: start.Add(time.Duration(hour) * time.Hour), Container: "app", CPU: -1, Memory: memory, Replicas: 1})
+		r.Observe(workload.Sample{At: start.Add(time.Duration(hour) * time.Hour), Container: "app", CPU: -1, Memory: memory, Replicas: 1})
 	}
 	if target, _ := r.Memory("app", start.Add(day)); !equal(target, 1.15*bucket(50.9)*mebi) {
 		t.Errorf("memory is %v", target)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestTheRecommenderSaysTheSame compares the numbers with those of the VerticalPodAutoscaler's own recommender, day by
@@ -26,7 +26,7 @@ func TestTheRecommenderSaysTheSame(t *testing.T) {
 	for minute := range 14 * 24 * 60 {
 		at := start.Add(time.Duration(minute) * time.Minute)
 		replicas, milli, mebis := recordedUsage(minute)
-		s := model.Sample{At: at, Container: "app", CPU: milli, Memory: mebis * mebi, Replicas: replicas, MemoryLimit: 1024 * mebi}
+		s := workload.Sample{At: at, Container: "app", CPU: milli, Memory: mebis * mebi, Replicas: replicas, MemoryLimit: 1024 * mebi}
 		if minute == 9*24*60+600 {
 			s.OOMKills = 1
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var start = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
@@ -19,7 +19,7 @@ func TestCPU(t *testing.T) {
 	last := math.Inf(1)
 	for i := range 8 * 24 * 60 {
 		at := start.Add(time.Duration(i) * time.Minute)
-		r.Observe(model.Sample{At: at, Container: "app", CPU: 100 + float64(i%10)*100, Memory: -1, Replicas: 3})
+		r.Observe(workload.Sample{At: at, Container: "app", CPU: 100 + float64(i%10)*100, Memory: -1, Replicas: 3})
 		if i%(24*60) == 24*60-1 {
 			if _, upper := r.CPU("app", at); upper >= last {
 				t.Errorf("after %d days the upper bound is %.0fm, and was %.0fm", i/24/60+1, upper, last)
@@ -42,7 +42,7 @@ func TestMemory(t *testing.T) {
 	var r Recommender
 	see := func(hour int, mib float64, kills int) float64 {
 		at := start.Add(time.Duration(hour) * time.Hour)
-		r.Observe(model.Sample{At: at, Container: "app", CPU: -1, Memory: mib * mebi, Replicas: 1, OOMKills: kills, MemoryLimit: 512 * mebi})
+		r.Observe(workload.Sample{At: at, Container: "app", CPU: -1, Memory: mib * mebi, Replicas: 1, OOMKills: kills, MemoryLimit: 512 * mebi})
 		target, _ := r.Memory("app", at)
 		return target / mebi
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestRoomIsMadeWhereThereIsNone checks that the number of learnt containers is limited. Only if there is no room,
@@ -12,7 +13,7 @@ import (
 func TestRoomIsMadeWhereThereIsNone(t *testing.T) {
 	var r Recommender
 	see := func(name string) {
-		r.Observe(model.Sample{At: start, Container: name, CPU: 1000, Memory: -1, Replicas: 1})
+		r.Observe(workload.Sample{At: start, Container: name, CPU: 1000, Memory: -1, Replicas: 1})
 	}
 	known := func(name string) bool {
 		target, _ := r.CPU(name, start)

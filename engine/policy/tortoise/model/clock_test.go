@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestAClockThatWasAhead checks the samples after the clock was set right. If the clock was ahead by at most an hour, the
@@ -14,7 +16,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 	for _, jump := range []int{1, int(ahead), int(ahead) + 1, 500, Points, 20 * Points} {
 		target := &Target{}
 		add := func(step int, used float64) {
-			target.Add(Sample{At: at(step), Container: "app", CPU: used, Memory: -1, Replicas: 1})
+			target.Add(workload.Sample{At: at(step), Container: "app", CPU: used, Memory: -1, Replicas: 1})
 		}
 		for step := range 300 {
 			add(step, 100)
@@ -78,7 +80,7 @@ func TestRewindForgetsWhatIsAfter(t *testing.T) {
 // numbers.
 func TestAStepBeyondAllTimeIsRefused(t *testing.T) {
 	target := &Target{}
-	target.Add(Sample{At: monday, Container: "app", CPU: 100, Memory: -1, Replicas: 1})
+	target.Add(workload.Sample{At: monday, Container: "app", CPU: 100, Memory: -1, Replicas: 1})
 	last := binary.AppendVarint(nil, stepOf(monday))
 	data := target.Marshal()
 	if bytes.Count(data, last) != 1 {

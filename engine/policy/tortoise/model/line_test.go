@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestMemoryByCPU uses 0.5 MiB for each milli-CPU, above 300 MiB. Samples of two months ago have no effect. A line that
@@ -23,7 +25,7 @@ func TestMemoryByCPU(t *testing.T) {
 	} {
 		target := &Target{}
 		for i := range 1000 { // samples of two months before
-			target.Add(Sample{At: monday.Add(time.Duration(i)*time.Minute - 60*24*time.Hour), Container: "app", CPU: float64(i),
+			target.Add(workload.Sample{At: monday.Add(time.Duration(i)*time.Minute - 60*24*time.Hour), Container: "app", CPU: float64(i),
 				Memory: float64(i) * mebi, Replicas: 1})
 		}
 		if tc.points < 100 {
@@ -31,7 +33,7 @@ func TestMemoryByCPU(t *testing.T) {
 		}
 		for i := range tc.points {
 			cpu := 100 + 10*float64(i%90)
-			target.Add(Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: cpu, Memory: (tc.base + tc.slope*cpu) * mebi,
+			target.Add(workload.Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: cpu, Memory: (tc.base + tc.slope*cpu) * mebi,
 				Replicas: 3})
 		}
 		if got := target.MemoryByCPU("app") / mebi; math.Abs(got-tc.want) > 0.01 {
@@ -43,7 +45,7 @@ func TestMemoryByCPU(t *testing.T) {
 	}
 	flat := &Target{}
 	for i := range 100 {
-		flat.Add(Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: 100, Memory: mebi, Replicas: 3})
+		flat.Add(workload.Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: 100, Memory: mebi, Replicas: 3})
 	}
 	if got := flat.MemoryByCPU("app"); got != 0 {
 		t.Errorf("of one use of CPU it is %g", got)

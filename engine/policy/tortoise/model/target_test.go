@@ -6,10 +6,12 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"flyball.dev/flyball/engine/workload"
 )
 
-func killed(after time.Duration, mib float64) Sample {
-	return Sample{At: monday.Add(after), Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: mib * mebi}
+func killed(after time.Duration, mib float64) workload.Sample {
+	return workload.Sample{At: monday.Add(after), Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: mib * mebi}
 }
 
 // TestHowLongAKillSpeaks checks that a kill counts for two half-lives. In this time, a kill with a smaller need is
@@ -18,24 +20,24 @@ func TestHowLongAKillSpeaks(t *testing.T) {
 	const two = 2 * halfLife
 	for _, tc := range []struct {
 		reason string
-		kills  []Sample
+		kills  []workload.Sample
 		after  time.Duration
 		want   float64 // MiB; zero: none speaks
 	}{
-		{"a second before", []Sample{killed(0, 500)}, two - time.Second, 600},
-		{"after two half-lives", []Sample{killed(0, 500)}, two, 0},
-		{"a greater one", []Sample{killed(0, 500), killed(time.Hour, 1000)}, two, 1200},
-		{"one that is equal speaks anew", []Sample{killed(0, 500), killed(halfLife, 500)}, two + time.Hour, 600},
-		{"a lesser one does not", []Sample{killed(0, 500), killed(halfLife, 400)}, two, 0},
-		{"and not while the greater one speaks", []Sample{killed(0, 500), killed(two-time.Second, 400)}, two - time.Second, 600},
-		{"a lesser one when the greater one falls silent", []Sample{killed(0, 500), killed(two, 400)}, two, 480},
-		{"a lesser one after that", []Sample{killed(0, 500), killed(two+time.Hour, 400)}, two + time.Hour, 480},
+		{"a second before", []workload.Sample{killed(0, 500)}, two - time.Second, 600},
+		{"after two half-lives", []workload.Sample{killed(0, 500)}, two, 0},
+		{"a greater one", []workload.Sample{killed(0, 500), killed(time.Hour, 1000)}, two, 1200},
+		{"one that is equal speaks anew", []workload.Sample{killed(0, 500), killed(halfLife, 500)}, two + time.Hour, 600},
+		{"a lesser one does not", []workload.Sample{killed(0, 500), killed(halfLife, 400)}, two, 0},
+		{"and not while the greater one speaks", []workload.Sample{killed(0, 500), killed(two-time.Second, 400)}, two - time.Second, 600},
+		{"a lesser one when the greater one falls silent", []workload.Sample{killed(0, 500), killed(two, 400)}, two, 480},
+		{"a lesser one after that", []workload.Sample{killed(0, 500), killed(two+time.Hour, 400)}, two + time.Hour, 480},
 	} {
 		target := &Target{}
 		for _, s := range tc.kills {
 			target.Add(s)
 		}
-		target.Add(Sample{At: monday.Add(tc.after), Container: "app", CPU: 100, Memory: -1, Replicas: 1})
+		target.Add(workload.Sample{At: monday.Add(tc.after), Container: "app", CPU: 100, Memory: -1, Replicas: 1})
 		if got := target.Memory("app", 0); tc.want > 0 && got != tc.want*mebi {
 			t.Errorf("%s: memory is %v MiB, want %v", tc.reason, got/mebi, tc.want)
 		}
@@ -73,7 +75,7 @@ func TestALimitAloneTeachesNothing(t *testing.T) {
 
 func TestSamplesWithoutPods(t *testing.T) {
 	target := &Target{}
-	target.Add(Sample{At: monday, Container: "app", CPU: 100, Memory: 100 * mebi})
+	target.Add(workload.Sample{At: monday, Container: "app", CPU: 100, Memory: 100 * mebi})
 	if !target.Newest().IsZero() || target.Span() != 0 {
 		t.Error("a sample without pods is one")
 	}
@@ -90,7 +92,7 @@ func TestSamplesWithoutPods(t *testing.T) {
 
 func TestZeroIsKnown(t *testing.T) {
 	target := &Target{}
-	target.Add(Sample{At: monday, Container: "app", Replicas: 1})
+	target.Add(workload.Sample{At: monday, Container: "app", Replicas: 1})
 	c := target.containers[0]
 	if c.memory.weights[0] != 1 {
 		t.Errorf("a pod that uses nothing teaches nothing: %v", c.memory.total())
@@ -161,7 +163,7 @@ func TestResetForgetsOneContainer(t *testing.T) {
 // TestNumbersThatSayNothing checks that negative numbers, numbers beyond any usage, and NaN become unknown.
 func TestNumbersThatSayNothing(t *testing.T) {
 	for v, want := range map[float64]float64{0: 0, 5: 5, 1 << 60: 1 << 60, 1<<60 + 1<<10: -1, -1: -1, math.Inf(1): -1, math.NaN(): -1} {
-		got := Sample{CPU: v, Memory: v, MemoryLimit: v}.Finite()
+		got := Finite(workload.Sample{CPU: v, Memory: v, MemoryLimit: v})
 		if got.CPU != want || got.Memory != want || got.MemoryLimit != max(want, 0) {
 			t.Errorf("of %v are left %v, %v and %v", v, got.CPU, got.Memory, got.MemoryLimit)
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"flyball.dev/flyball/engine/workload"
 )
 
 var monday = time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
@@ -54,15 +56,15 @@ func TestOldSamplesWeighLess(t *testing.T) {
 	}
 }
 
-func sample(at time.Time, cpu float64, replicas int) Sample {
-	return Sample{At: at, Container: "app", CPU: cpu, Memory: 100 * mebi, Replicas: replicas}
+func sample(at time.Time, cpu float64, replicas int) workload.Sample {
+	return workload.Sample{At: at, Container: "app", CPU: cpu, Memory: 100 * mebi, Replicas: replicas}
 }
 
 // TestNothingIsLearntFromBounds checks that the same demand is learnt from three pods and from thirty, and with and
 // without throttling by limits.
 func TestNothingIsLearntFromBounds(t *testing.T) {
 	const demand = 6000.0
-	for what, s := range map[string]Sample{
+	for what, s := range map[string]workload.Sample{
 		"three pods":                  sample(monday, demand/3, 3),
 		"thirty pods":                 sample(monday, demand/30, 30),
 		"three pods, half throttled":  {At: monday, Container: "app", CPU: demand / 6, Memory: 1, Replicas: 3, Throttled: 0.5},
@@ -78,9 +80,9 @@ func TestNothingIsLearntFromBounds(t *testing.T) {
 
 func TestWhatIsNotLearnt(t *testing.T) {
 	target := &Target{}
-	target.Add(Sample{At: monday, Container: "app", CPU: 100, Memory: 100, Replicas: 0})
-	target.Add(Sample{At: monday, Container: "app", CPU: 5000, Memory: 100 * mebi, Replicas: 3, Starting: true})
-	target.Add(Sample{At: monday, Container: "app", CPU: math.NaN(), Memory: -1, Replicas: 3})
+	target.Add(workload.Sample{At: monday, Container: "app", CPU: 100, Memory: 100, Replicas: 0})
+	target.Add(workload.Sample{At: monday, Container: "app", CPU: 5000, Memory: 100 * mebi, Replicas: 3, Starting: true})
+	target.Add(workload.Sample{At: monday, Container: "app", CPU: math.NaN(), Memory: -1, Replicas: 3})
 	if got := target.Demand("app").Last(); got != 0 {
 		t.Errorf("pods that start, or are not there, taught the demand of step %d", got)
 	}
@@ -99,7 +101,7 @@ func TestAKillRaisesMemory(t *testing.T) {
 	}
 	before := target.Memory("app", 0.95)
 	at := monday.Add(1000 * time.Minute)
-	target.Add(Sample{At: at, Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: 500 * mebi})
+	target.Add(workload.Sample{At: at, Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: 500 * mebi})
 	if got := target.Memory("app", 0.5); got != 600*mebi {
 		t.Errorf("after a kill at 500 MiB it is %v MiB, want 600; before it was %v", got/mebi, before/mebi)
 	}
@@ -150,7 +152,7 @@ func fill(r *rand.Rand, names ...string) *Target {
 	target := &Target{}
 	for i := range 11 * 24 * 60 {
 		for _, name := range names {
-			target.Add(Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: name, CPU: math.Exp(10 * r.Float64()),
+			target.Add(workload.Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: name, CPU: math.Exp(10 * r.Float64()),
 				Memory: mebi * math.Exp(8*r.Float64()), Replicas: 1 + r.IntN(9)})
 		}
 	}
@@ -180,7 +182,7 @@ func TestARestartLosesNothing(t *testing.T) {
 		restarted := &Target{}
 		for range rapid.IntRange(1, 60).Draw(t, "samples") {
 			at = at.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second)
-			s := Sample{
+			s := workload.Sample{
 				At: at, Container: rapid.SampledFrom([]string{"app", "proxy"}).Draw(t, "container"), CPU: rapid.Float64Range(-1, 1e5).Draw(t, "cpu"),
 				Memory: rapid.Float64Range(-1, 1e12).Draw(t, "memory"), Replicas: rapid.IntRange(0, 50).Draw(t, "replicas"),
 				Throttled: rapid.Float64Range(0, 1).Draw(t, "throttled"), OOMKills: rapid.IntRange(0, 1).Draw(t, "kills"), MemoryLimit: 1e9,

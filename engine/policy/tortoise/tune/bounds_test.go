@@ -8,6 +8,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // half returns a spec with pods of 100m. With its headroom each pod serves 50m, and there are 1 to 100 pods.
@@ -31,8 +32,8 @@ func steady() (*Tuner, time.Time) {
 
 func see(t *Tuner, at time.Time, demand float64) {
 	t.Observe(
-		model.Sample{At: at, Container: "app", CPU: demand, Memory: -1, Replicas: 1},
-		model.Sample{At: at, Container: "proxy", CPU: demand / 50, Memory: -1, Replicas: 1},
+		workload.Sample{At: at, Container: "app", CPU: demand, Memory: -1, Replicas: 1},
+		workload.Sample{At: at, Container: "proxy", CPU: demand / 50, Memory: -1, Replicas: 1},
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestAClockThatWasAheadStopsNothing checks that times from a clock that was ahead count as now.
@@ -16,8 +17,8 @@ func TestAClockThatWasAheadStopsNothing(t *testing.T) {
 	for _, at := range []*time.Time{&s.Resized, &s.Raised, &s.Behind, &s.StuckSince, &s.WellSince, &s.Chosen, &s.Moved, &s.Awaiting} {
 		*at = later
 	}
-	tuner.Observe(model.Sample{At: later, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
-	tuner.Observe(model.Sample{At: now, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
+	tuner.Observe(workload.Sample{At: later, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
+	tuner.Observe(workload.Sample{At: now, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
 	tuner.Decide(half(), Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100}}, Min: 1, Max: 100}, Replicas: 1,
 		Ready: 1})
 	for name, at := range map[string]time.Time{"resized": s.Resized, "raised": s.Raised, "behind": s.Behind, "stuck since": s.StuckSince,
@@ -36,7 +37,7 @@ func TestALearntHistory(t *testing.T) {
 		t.Errorf("it has learnt from %s to %s, and it is %s", first, newest, now)
 	}
 	for i := range model.MaxContainers {
-		tuner.Observe(model.Sample{At: now, Container: fmt.Sprint(i), CPU: 100, Memory: 1 << 20, Replicas: 1})
+		tuner.Observe(workload.Sample{At: now, Container: fmt.Sprint(i), CPU: 100, Memory: 1 << 20, Replicas: 1})
 	}
 	if tuner.MakeRoom(func(name string) bool { return name == "app" }); len(tuner.Usage.Containers()) != 1 {
 		t.Errorf("room is left by %q", tuner.Usage.Containers())

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestAStepOfARequest checks the steps. A request falls by a fifth, a cooldown after the last change and after the last
@@ -60,8 +60,8 @@ func TestTheShareOfTheLastWeek(t *testing.T) {
 			demand, share = 0, 1
 		}
 		at := time.Unix(n*60, 0)
-		tuner.Observe(model.Sample{At: at, Container: "app", CPU: demand, Memory: -1, Replicas: 1},
-			model.Sample{At: at, Container: "proxy", CPU: max(demand, 7) * share, Memory: -1, Replicas: 1})
+		tuner.Observe(workload.Sample{At: at, Container: "app", CPU: demand, Memory: -1, Replicas: 1},
+			workload.Sample{At: at, Container: "proxy", CPU: max(demand, 7) * share, Memory: -1, Replicas: 1})
 	}
 	want := math.Pow(1.12, 46.5) / 1e4
 	if got := tuner.share(spec, "proxy", until); math.Abs(got/want-1) > 1e-9 {
@@ -142,7 +142,7 @@ func TestMemoryThatIsShort(t *testing.T) {
 	} {
 		tuner, spec := New(), half()
 		spec.Profile.MemoryQuantile, spec.Profile.MemoryMargin = 0.99, 1.2
-		tuner.Observe(model.Sample{At: monday, Container: "app", CPU: -1, Memory: 300 << 20, Replicas: 1})
+		tuner.Observe(workload.Sample{At: monday, Container: "app", CPU: -1, Memory: 300 << 20, Replicas: 1})
 		tuner.State.Phase, tuner.State.Raised = phase.Working, monday.Add(-tc.raised)
 		used := tuner.Usage.Memory("app", 0.99)
 		is, l := int64(used/tc.used), Limits{Max: Request{Memory: 1 << 40}}

@@ -11,6 +11,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Request has the requests of a container, in milli-CPU and bytes.
@@ -210,7 +211,7 @@ type Tuner struct {
 func New() *Tuner { return &Tuner{Usage: &model.Target{}} }
 
 // Observe learns from samples.
-func (t *Tuner) Observe(samples ...model.Sample) {
+func (t *Tuner) Observe(samples ...workload.Sample) {
 	for _, s := range samples {
 		t.Usage.Add(s)
 	}

@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var monday = time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
@@ -59,8 +60,8 @@ func (s *scene) minute() Recommendation {
 			by = s.grows(s.now)
 		}
 		s.Observe(
-			model.Sample{At: s.now, Container: "app", CPU: demand / n, Memory: by * (400 << 20), Replicas: s.replicas},
-			model.Sample{At: s.now, Container: "proxy", CPU: by * 0.02 * demand / n, Memory: by * (60 << 20), Replicas: s.replicas},
+			workload.Sample{At: s.now, Container: "app", CPU: demand / n, Memory: by * (400 << 20), Replicas: s.replicas},
+			workload.Sample{At: s.now, Container: "proxy", CPU: by * 0.02 * demand / n, Memory: by * (60 << 20), Replicas: s.replicas},
 		)
 	} else {
 		s.replicas = max(s.replicas, s.setting.Min)
@@ -392,7 +393,7 @@ func TestAKillRaisesMemoryAtOnce(t *testing.T) {
 	s := newScene()
 	s.run(30 * time.Hour)
 	limit := s.setting.Requests["app"].Memory
-	s.Observe(model.Sample{At: s.now, Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: float64(limit)})
+	s.Observe(workload.Sample{At: s.now, Container: "app", CPU: -1, Memory: -1, OOMKills: 1, MemoryLimit: float64(limit)})
 	s.minute()
 	if got := s.setting.Requests["app"].Memory; float64(got) < 1.2*float64(limit) {
 		t.Errorf("after a kill at %d MiB it is %d MiB", limit>>20, got>>20)
