@@ -103,8 +103,9 @@ type FreezeRules struct {
 	// +kubebuilder:default=Deny
 	Enforcement Enforcement `json:"enforcement,omitempty"`
 	// LabelChanges is the response, while changes are denied, to an edit of labels or annotations through which an
-	// object leaves the selection of target. Only enforcement Deny refuses such an edit. Default: Deny for Cluster
-	// kinds whose target selects by labels or annotations of objects, Warn for all others.
+	// object leaves the selection of target, or the entries of suspend, and so wakes. Only enforcement Deny refuses such
+	// an edit. Default: Deny for Cluster kinds that select by labels or annotations of objects and deny some action, Warn
+	// for all others.
 	// +optional
 	LabelChanges LabelChanges `json:"labelChanges,omitempty"`
 	// GuardAhead is the time before the policy begins to deny changes (at startTime, or when a window closes) from which on

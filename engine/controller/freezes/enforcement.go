@@ -245,7 +245,7 @@ func resourcesOf(webhooks []admissionregistrationv1.ValidatingWebhook) map[schem
 // until the policy has been checked. concerned is false for a policy that denies nothing any more.
 func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned bool) {
 	rule := freeze.RuleOf(p.Policy.Policy)
-	if rule == nil || rule.Denies() == 0 || rule.Over(e.Clock.Now()) {
+	if rule == nil || rule.Denies() == 0 && !rule.RefusesLeaving() || rule.Over(e.Clock.Now()) {
 		return "", true, false
 	}
 	if e.Hook == nil {
@@ -273,7 +273,7 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 // unjudged returns a text about a selected kind whose changes are not judged, or "" if changes of all selected kinds
 // are judged. A policy without listed kinds selects all namespaced kinds with an adapter.
 func unjudged(w *world.World, p *world.Policy) string {
-	listed, found, unserved := p.Judge.JudgedBy().Kinds(), map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
+	listed, found, unserved := freeze.RuleOf(p.Policy.Policy).JudgedKinds(), map[schema.GroupKind]bool{}, map[schema.GroupKind]bool{}
 	adapters := w.Snapshot().Adapters()
 	for _, resource := range slices.SortedFunc(maps.Keys(adapters), compareResources) {
 		a := adapters[resource]
@@ -310,7 +310,7 @@ func unjudged(w *world.World, p *world.Policy) string {
 
 // unsent returns a text about a listed kind that is missing in the rules, or "" if none is missing.
 func unsent(w *world.World, p *world.Policy, sent map[schema.GroupResource]bool) string {
-	listed := p.Judge.JudgedBy().Kinds()
+	listed := freeze.RuleOf(p.Policy.Policy).JudgedKinds()
 	for resource, a := range w.Snapshot().Adapters() {
 		if slices.Contains(listed, a.GroupKind) && a.Serving != world.NotServed && !sent[resource] && !outside(w, p, a.GroupKind) {
 			return fmt.Sprintf("the API server does not send changes of %s to the webhook", a.GroupKind)

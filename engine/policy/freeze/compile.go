@@ -124,7 +124,7 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 		v1alpha1.EnforcementAudit)...)
 	_, es = d.labelChanges(at)
 	errs = append(errs, es...)
-	r.refusesLeaving = d.refusesLeaving() && r.deny != 0 && r.enforcement == v1alpha1.EnforcementDeny
+	r.refusesLeaving = d.refusesLeaving() && r.enforcement == v1alpha1.EnforcementDeny
 	if d.rules.Message != nil {
 		r.message = *d.rules.Message
 		r.why = messageText(r.message)
@@ -148,6 +148,9 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
+	if r.held = []reach{{asleep}}; r.deny != 0 {
+		r.held = append(r.held, r.reach)
+	}
 	r.engine = engine(r, asleep)
 	r.engine.Invalid = r.unreadable
 	return r, nil
@@ -161,22 +164,28 @@ func (d draft) enforcement() v1alpha1.Enforcement {
 	return cmp.Or(d.rules.Enforcement, v1alpha1.EnforcementDeny)
 }
 
-// labelChanges returns the consequence for an edit of labels that takes an object out of the target. It is the value of
-// the spec or the default.
+// labelChanges returns the consequence for an edit of labels that takes an object out of the target, or out of an entry of
+// suspend. It is the value of the spec or the default.
 func (d draft) labelChanges(at *field.Path) (v1alpha1.LabelChanges, field.ErrorList) {
 	switch given := d.rules.LabelChanges; {
 	case given != "":
 		return given, policy.OneOf(at.Child("labelChanges"), given, v1alpha1.LabelChangesDeny, v1alpha1.LabelChangesWarn)
-	case d.target.namespace == "" && d.target.byObjectMetadata():
+	case d.target.namespace == "" && d.byObjectMetadata() && !d.onlySuspends():
 		return v1alpha1.LabelChangesDeny, nil
 	}
 	return v1alpha1.LabelChangesWarn, nil
 }
 
-// refusesLeaving reports whether an edit of labels or annotations must not take an object out of the target.
+// byObjectMetadata reports whether the target or an entry of suspend selects by labels or annotations of objects.
+func (d draft) byObjectMetadata() bool {
+	return d.target.byObjectMetadata() || slices.ContainsFunc(d.suspend, func(s v1alpha1.ClusterFreezeSuspend) bool { return given(s.Selector) })
+}
+
+// refusesLeaving reports whether an edit of labels or annotations must not take an object out of the target or an entry of
+// suspend.
 func (d draft) refusesLeaving() bool {
 	changes, _ := d.labelChanges(nil)
-	return changes == v1alpha1.LabelChangesDeny && d.target.byObjectMetadata()
+	return changes == v1alpha1.LabelChangesDeny && d.byObjectMetadata()
 }
 
 // guardAhead returns how long before each start of denying a rule is already guarded.

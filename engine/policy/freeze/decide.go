@@ -60,7 +60,8 @@ type Denial struct {
 	// Actions are the denied actions of the request, without the actions lifted by exceptions.
 	Actions workload.Change
 	// Leaves is true if the object would leave the rule by an edit of its labels or annotations, and the rule refuses this.
-	Leaves bool
+	// Wakes is true as well if the object would leave only spec.suspend.
+	Leaves, Wakes bool
 	// Until is the time at which the rule stops denying; zero: it never stops.
 	Until time.Time
 	// Reason is the rule's reason, contact and documentation as text; may be empty.
@@ -147,8 +148,8 @@ func (s *Set) Decide(req Request) Verdict {
 		if v.Denials == nil {
 			v.Denials = make([]Denial, 0, len(q.rules))
 		}
-		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Leaves: leaves, Until: st.Until,
-			Reason: r.why})
+		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Leaves: leaves,
+			Wakes: leaves && r.isOnlyWokenBy(&q.subject), Until: st.Until, Reason: r.why})
 		if strictness(r.enforcement) > strictness(v.Enforcement) {
 			v.Enforcement = r.enforcement
 		}
@@ -189,7 +190,7 @@ func (s *Set) inquire(req *Request) *inquiry {
 		if !r.judged.judges(req.User, req.Groups) {
 			continue
 		}
-		leaves := r.refusesLeaving && r.reach.isLeftBy(&q.subject)
+		leaves := r.refusesLeaving && r.isLeftBy(&q.subject)
 		if leaves {
 			q.leaving = append(q.leaving, r)
 		}

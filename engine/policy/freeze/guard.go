@@ -108,20 +108,20 @@ func (s *Set) Escapes(req Request) []*Rule {
 	of := req.subject()
 	var out []*Rule
 	for _, r := range s.denies.Find(&of.Query, req.Now.Unix()) {
-		if r.enforcedAt(req.Now) && r.reach.isLeftBy(&of) {
+		if r.enforcedAt(req.Now) && r.isLeftBy(&of) {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// EscapesNamespace returns the enforced rules guarded now (active, or starting soon) that reach a namespace by its old
-// labels, but not by its new ones.
+// EscapesNamespace returns the enforced rules guarded now (active, or starting soon) of which a selection reaches a namespace
+// by its old labels, but not by its new ones.
 func (s *Set) EscapesNamespace(namespace string, old, relabelled workload.Pairs, now time.Time) []*Rule {
 	var out []*Rule
 	for _, r := range s.Rules() {
 		if r.id.Namespace == "" && r.guardsLabels(now) &&
-			r.reach.selector.MatchesNamespace(namespace, old) && !r.reach.selector.MatchesNamespace(namespace, relabelled) {
+			slices.ContainsFunc(r.held, func(h reach) bool { return h.selector.LosesNamespace(namespace, old, relabelled) }) {
 			out = append(out, r)
 		}
 	}

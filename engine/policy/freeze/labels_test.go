@@ -1,6 +1,7 @@
 package freeze_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,6 +88,77 @@ func TestLabelChangesInMessages(t *testing.T) {
 			Actions: test.actions, Leaves: true, Until: at("2027-01-03T00:00:00Z"), Reason: "sale"}}
 		if diff := cmp.Diff(want, v.Denials); diff != "" {
 			t.Error(diff)
+		}
+	}
+}
+
+// sleeping is a cluster freeze of Deployments that puts some CronJobs to sleep.
+const sleeping = `{kind: ClusterChangeFreeze, metadata: {name: front}, spec: {target: {namespaces: [shop], kinds: [{group: apps, kind: Deployment}]}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Delete], suspend: [{group: batch, kind: CronJob, selector: {matchLabels: {tier: front}}}, {group: batch, kind: CronJob, selector: {matchLabels: {tier: data}}}], message: {reason: sale}}}`
+
+// An edit of labels that takes an object out of spec.suspend would wake it, so labelChanges: Deny refuses the edit as well.
+func TestLabelChangesKeepObjectsAsleep(t *testing.T) {
+	out, job := facts(labelled("tier", "front"), labelled()), func(r *freeze.Request) { r.Kind = cronJobs }
+	const wakes = "an edit of labels or annotations by which the object leaves its suspend and wakes (spec.labelChanges: Deny)"
+	onlySuspends := edited(sleeping, "deny: [Delete]", "deny: []")
+	own := strings.NewReplacer("ClusterChangeFreeze, metadata: {", "ChangeFreeze, metadata: {namespace: shop, ", "namespaces: [shop], ",
+		"").Replace(sleeping)
+	for _, test := range []struct {
+		reason, policy string
+		req            freeze.Request
+		refused        bool
+	}{
+		{"the label of its entry goes", sleeping, change(0, out, job), true},
+		{"from entry to entry", sleeping, change(0, facts(labelled("tier", "front"), labelled("tier", "data")), job), false},
+		{"other labels", sleeping, change(0, facts(labelled("tier", "front"), labelled("tier", "front", "a", "b")), job), false},
+		{"a kind that does not sleep", sleeping, change(0, out), false},
+		{"before it begins", sleeping, change(0, out, job, now("2026-12-19T23:59:59Z")), false},
+		{"an edit that may pass", edited(sleeping, "deny:", "labelChanges: Warn, deny:"), change(0, out, job), false},
+		{"a policy that only suspends", onlySuspends, change(0, out, job), false},
+		{"a policy that only suspends, and asks for it", edited(onlySuspends, "deny:", "labelChanges: Deny, deny:"), change(0, out, job), true},
+		{"a policy that only suspends, and an object outside of suspend", edited(onlySuspends, "deny:", "labelChanges: Deny, deny:",
+			"kinds:", "selector: {matchLabels: {tier: front}}, kinds:"), change(0, out), false},
+		{"a freeze of a namespace", own, change(0, out, job), false},
+		{"a freeze of a namespace that asks for it", edited(own, "deny:", "labelChanges: Deny, deny:"), change(0, out, job), true},
+		{"a label of the target", edited(sleeping, "kinds:", "selector: {matchLabels: {app: web}}, kinds:"),
+			change(0, facts(labelled("tier", "front", "app", "web"), labelled("tier", "front")), job), true},
+	} {
+		v := set(t, test.policy).Decide(test.req)
+		if v.Allowed == test.refused || test.refused != strings.Contains(v.Message, wakes) {
+			t.Errorf("%s: allowed %t: %s", test.reason, v.Allowed, v.Message)
+		}
+	}
+	warned := set(t, edited(sleeping, "deny:", "labelChanges: Warn, deny:"))
+	if got := names(warned.Escapes(change(0, out, job))); len(got) != 1 {
+		t.Errorf("an edit that passes is reported for %v", got)
+	}
+	for policy, want := range map[string]workload.Change{sleeping: rollOut, onlySuspends: 0,
+		edited(onlySuspends, "deny:", "labelChanges: Deny, deny:"): rollOut} {
+		if got := set(t, policy).InUse(cronJobs, false, at("2026-12-20T12:00:00Z")).All(); got != want {
+			t.Errorf("updates of CronJobs are sent for %v, want %v:\n%s", got.Names(), want.Names(), policy)
+		}
+	}
+}
+
+// New labels of a namespace that take it out of an entry of suspend need the right to override, as for the target.
+func TestNamespacesStayInSuspend(t *testing.T) {
+	byLabel := edited(sleeping, "{group: batch, kind: CronJob, selector: {matchLabels: {tier: data}}}",
+		"{group: batch, kind: CronJob, namespaceSelector: {matchLabels: {env: prod}}}")
+	for _, test := range []struct {
+		reason, policy string
+		old, relabels  workload.Pairs
+		want           int
+	}{
+		{"out of an entry", byLabel, pairs("env", "prod"), pairs("env", "dev"), 1},
+		{"into an entry", byLabel, pairs("env", "dev"), pairs("env", "prod"), 0},
+		{"other labels", byLabel, pairs("env", "prod"), pairs("env", "prod", "a", "b"), 0},
+		{"entries without labels of namespaces", sleeping, pairs("env", "prod"), pairs("env", "dev"), 0},
+	} {
+		s := set(t, test.policy)
+		if got := s.EscapesNamespace("shop", test.old, test.relabels, at("2026-12-20T12:00:00Z")); len(got) != test.want {
+			t.Errorf("%s: %v", test.reason, names(got))
+		}
+		if got, _ := s.GuardsNamespaces(at("2026-12-20T12:00:00Z")); got != (test.policy == byLabel) {
+			t.Errorf("%s: guards namespaces %t", test.reason, got)
 		}
 	}
 }

@@ -61,7 +61,10 @@ func denialText(d *Denial, why int) string {
 }
 
 func deniedText(d *Denial) string {
-	const leaving = "an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"
+	leaving := "an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"
+	if d.Wakes {
+		leaving = "an edit of labels or annotations by which the object leaves its suspend and wakes (spec.labelChanges: Deny)"
+	}
 	switch {
 	case !d.Leaves:
 		return actionsText(d.Actions)

@@ -1,6 +1,8 @@
 package freeze
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -32,8 +34,12 @@ func inCluster(spec v1alpha1.ClusterTargetSelector) selection {
 
 // byObjectMetadata reports whether the selection depends on an object's labels or annotations.
 func (s selection) byObjectMetadata() bool {
-	given := func(l *metav1.LabelSelector) bool { return l != nil && len(l.MatchLabels)+len(l.MatchExpressions) > 0 }
 	return given(s.spec.Selector) || given(s.spec.Exclude) || given(s.spec.AnnotationSelector) || len(s.spec.Annotations) > 0
+}
+
+// given reports whether a selector restricts anything.
+func given(l *metav1.LabelSelector) bool {
+	return l != nil && len(l.MatchLabels)+len(l.MatchExpressions) > 0
 }
 
 func (s selection) compile(scope selector.Scope, at *field.Path) (reach, field.ErrorList) {
@@ -61,6 +67,16 @@ func (r *reach) anySelected(s *subject) bool {
 		}
 	}
 	return false
+}
+
+// isLeftBy reports whether a selection of the rule has the object before the change and not after it.
+func (r *Rule) isLeftBy(s *subject) bool {
+	return slices.ContainsFunc(r.held, func(h reach) bool { return h.isLeftBy(s) })
+}
+
+// isOnlyWokenBy reports whether the change takes the object out of spec.suspend, and not out of the judged objects.
+func (r *Rule) isOnlyWokenBy(s *subject) bool {
+	return r.isLeftBy(s) && (r.deny == 0 || !r.reach.isLeftBy(s))
 }
 
 // isLeftBy reports whether the policy selects the object before the change and not after it.

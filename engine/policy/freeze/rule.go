@@ -66,7 +66,10 @@ type Rule struct {
 	enforcement v1alpha1.Enforcement
 	// refusesLeaving is true if an edit of labels that takes an object out of the rule is refused.
 	refusesLeaving bool
-	message        v1alpha1.FreezeMessage
+	// held are the selections that matter while the rule is active: of the judged objects, unless the rule denies nothing, and
+	// of the objects that sleep.
+	held    []reach
+	message v1alpha1.FreezeMessage
 	// why is the message as text; empty: the rule has no message.
 	why  string
 	zone *time.Location
@@ -90,6 +93,23 @@ type Rule struct {
 	// judged are the subjects whose changes are judged.
 	judged judged
 	engine *policy.Policy
+}
+
+// FiledUnder implements selector.Filed. The rule is found for the objects that sleep too, because it may refuse that they leave.
+func (r *Rule) FiledUnder() []*selector.Selector {
+	return []*selector.Selector{r.reach.selector, r.engine.Target}
+}
+
+// RefusesLeaving reports whether the rule refuses an edit of labels or annotations by which an object leaves it.
+func (r *Rule) RefusesLeaving() bool { return r.refusesLeaving }
+
+// JudgedKinds returns the listed kinds whose changes are judged; empty: every adapted kind. A rule that denies nothing judges only
+// the kinds that sleep.
+func (r *Rule) JudgedKinds() []schema.GroupKind {
+	if r.deny == 0 {
+		return r.engine.Target.Kinds()
+	}
+	return r.reach.selector.Kinds()
 }
 
 // Enforcement returns the consequence for a denied change.
@@ -158,7 +178,8 @@ func (r *Rule) OnlyIn(namespaces []string) bool {
 
 // ByNamespaceLabels reports whether the rule is enforced and selects namespaces by their labels.
 func (r *Rule) ByNamespaceLabels() bool {
-	return r.reach.selector.ByNamespaceLabels() && r.enforcement == v1alpha1.EnforcementDeny
+	return r.enforcement == v1alpha1.EnforcementDeny &&
+		slices.ContainsFunc(r.held, func(h reach) bool { return h.selector.ByNamespaceLabels() })
 }
 
 // Policy returns the part of the rule that the engine executes. This part puts the kinds listed under spec.suspend to

@@ -1,6 +1,7 @@
 package freeze
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,18 +47,22 @@ func (u *Use) add(r *Rule, actions workload.Change) {
 func (s *Set) InUse(kind schema.GroupKind, clusterScoped bool, now time.Time) Use {
 	var all Use
 	for _, r := range s.rules {
-		if r.Over(now) || !r.reach.selector.MatchesKind(kind) {
-			continue
+		has := func(h reach) bool {
+			return h.selector.MatchesKind(kind) && (!clusterScoped || r.id.Namespace == "" && h.selector.ListsKind(kind))
 		}
-		actions := r.deny
-		if r.refusesLeaving {
+		var actions workload.Change
+		if has(r.reach) {
+			actions = r.deny
+		}
+		if r.refusesLeaving && slices.ContainsFunc(r.held, has) {
 			actions |= workload.ChangeRollOut
 		}
 		switch {
-		case !clusterScoped:
-			all.add(r, actions)
-		case r.id.Namespace == "" && r.reach.selector.ListsKind(kind):
+		case actions == 0 || r.Over(now):
+		case clusterScoped:
 			all.Everywhere |= actions
+		default:
+			all.add(r, actions)
 		}
 	}
 	return all

@@ -170,7 +170,18 @@ func (s *Selector) Namespaces() (named []string, others bool) {
 }
 
 // ByNamespaceLabels reports whether the policy selects namespaces by their labels.
-func (s *Selector) ByNamespaceLabels() bool { return s.byLabels != nil }
+func (s *Selector) ByNamespaceLabels() bool {
+	return s.byLabels != nil || slices.ContainsFunc(s.parts, (*Selector).ByNamespaceLabels)
+}
+
+// LosesNamespace reports whether the policy, or one of its parts, reaches a namespace by its old labels and not by its new
+// ones.
+func (s *Selector) LosesNamespace(namespace string, old, relabelled workload.Pairs) bool {
+	return s.MatchesNamespace(namespace, old) && (!s.MatchesNamespace(namespace, relabelled) ||
+		slices.ContainsFunc(s.parts, func(part *Selector) bool {
+			return part.picksNamespace(namespace, old) && !part.picksNamespace(namespace, relabelled)
+		}))
+}
 
 // MayReach reports whether the policy reaches a namespace if the namespace has suitable labels.
 func (s *Selector) MayReach(namespace string) bool {

@@ -10,6 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 	dto "github.com/prometheus/client_model/go"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -218,6 +220,39 @@ spec: {awake: [{from: "00:00", to: "24:00"}], priority: 2147483647}
 		Consistently(suspended(cron)).Should(BeTrue())
 		clock.SetTime(noon.Add(2 * time.Hour))
 		Eventually(suspended(cron)).Should(BeFalse())
+	})
+
+	It("is not left by labels of an object or its namespace, although the freeze judges other kinds", func() {
+		ns, alice := newNamespace("env", "prod"), as("alice")
+		mail, report := specimens()[5].made(ns, "mail"), specimens()[5].made(ns, "report")
+		Expect(patch(env.Client, mail, `{"metadata":{"labels":{"tier":"mail"}}}`)).To(Succeed())
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: sleeping}
+spec:
+  target: {namespaces: [%s], kinds: [{group: apps, kind: Deployment}]}
+  startTime: 2026-03-02T12:00:00Z
+  endTime: 2026-03-03T12:00:00Z
+  deny: [Delete]
+  suspend:
+  - {group: batch, kind: CronJob, selector: {matchLabels: {tier: mail}}}
+  - {group: batch, kind: CronJob, names: [report], namespaceSelector: {matchLabels: {env: prod}}}
+`, ns)
+		for _, cron := range []client.Object{mail, report} {
+			Eventually(suspended(cron)).Should(BeTrue())
+		}
+		Eventually(func() error { return patch(alice, mail, `{"metadata":{"labels":{"tier":null}}}`) }).Should(BeRefused(
+			"ClusterChangeFreeze/sleeping denies an edit of labels or annotations by which the object leaves its suspend and wakes " +
+				"(spec.labelChanges: Deny)"))
+		Expect(patch(alice, mail, `{"metadata":{"labels":{"team":"post"}}}`)).To(Succeed())
+		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+		Eventually(func() error { return patch(alice, space, `{"metadata":{"labels":{"env":"dev"}}}`, client.DryRunAll) }).Should(
+			MatchError(ContainSubstring("out of ClusterChangeFreeze/sleeping, which is active; user \"alice\" needs the verb \"override\"")))
+		Expect(patch(alice, space, `{"metadata":{"labels":{"team":"post"}}}`)).To(Succeed())
+		for _, cron := range []client.Object{mail, report} {
+			Consistently(suspended(cron)).Should(BeTrue())
+		}
 	})
 
 	It("stops GitOps controllers, each kind in its own way, and restores them exactly", func() {
