@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
@@ -303,51 +301,6 @@ func (k *memoryKind) patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	return nextVersion(raw)
 }
 
-// Patched returns an object after a patch. The patch is a merge patch unless its type is JSON patch.
-func Patched(raw []byte, p *workload.Patch) ([]byte, error) {
-	if p.Type != types.JSONPatchType {
-		return jsonpatch.MergePatch(raw, p.Body)
-	}
-	ops, err := jsonpatch.DecodePatch(p.Body)
-	if err != nil {
-		return nil, err
-	}
-	return ops.Apply(raw)
-}
-
-// scaled returns an object after a write through /scale.
-func (k *memoryKind) scaled(raw []byte, p *workload.Patch) ([]byte, error) {
-	var scale struct {
-		Spec struct {
-			Replicas int64 `json:"replicas"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(p.Body, &scale); err != nil {
-		return nil, err
-	}
-	var obj any
-	if err := json.Unmarshal(raw, &obj); err != nil {
-		return nil, err
-	}
-	for _, pointer := range k.adapter.Counts() {
-		obj = SetAt(obj, pointer.Tokens(), scale.Spec.Replicas)
-	}
-	return json.Marshal(obj)
-}
-
-// SetAt sets a field of an object and creates missing parent objects. It changes the given object and returns it.
-func SetAt(obj any, tokens []string, value any) any {
-	if len(tokens) == 0 {
-		return value
-	}
-	fields, ok := obj.(map[string]any)
-	if !ok {
-		fields = map[string]any{}
-	}
-	fields[tokens[0]] = SetAt(fields[tokens[0]], tokens[1:], value)
-	return fields
-}
-
 // nextVersion increments the resourceVersion of an object, in place if possible. Parsing the object again would take
 // as long as the patch.
 func nextVersion(raw []byte) ([]byte, error) {
@@ -357,5 +310,5 @@ func nextVersion(raw []byte) ([]byte, error) {
 	if found.Index > 0 {
 		return slices.Concat(raw[:found.Index], next, raw[found.Index+len(found.Raw):]), nil
 	}
-	return jsonpatch.MergePatch(raw, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%s}}`, next))
+	return merged(raw, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%s}}`, next)), nil
 }

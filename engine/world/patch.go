@@ -1,0 +1,110 @@
+package world
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tidwall/gjson"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Patched returns an object after a patch. The patch is a merge patch unless its type is JSON patch. The object must be
+// valid JSON.
+func Patched(raw []byte, p *workload.Patch) ([]byte, error) {
+	if p.Type == types.JSONPatchType {
+		ops, err := jsonpatch.DecodePatch(p.Body)
+		if err != nil {
+			return nil, err
+		}
+		return ops.Apply(raw)
+	}
+	if !gjson.ValidBytes(p.Body) {
+		return nil, fmt.Errorf("the merge patch is not JSON: %.100s", p.Body)
+	}
+	return merged(raw, p.Body), nil
+}
+
+// scaled returns an object after a write through /scale.
+func (k *memoryKind) scaled(raw []byte, p *workload.Patch) ([]byte, error) {
+	var scale struct {
+		Spec struct {
+			Replicas int64 `json:"replicas"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(p.Body, &scale); err != nil {
+		return nil, err
+	}
+	var edit any
+	for _, pointer := range k.adapter.Counts() {
+		edit = SetAt(edit, pointer.Tokens(), scale.Spec.Replicas)
+	}
+	patch, err := json.Marshal(edit)
+	if err != nil {
+		return nil, err
+	}
+	return merged(raw, patch), nil
+}
+
+// SetAt sets a field of an object and creates missing parent objects. It changes the given object and returns it.
+func SetAt(obj any, tokens []string, value any) any {
+	if len(tokens) == 0 {
+		return value
+	}
+	fields, ok := obj.(map[string]any)
+	if !ok {
+		fields = map[string]any{}
+	}
+	fields[tokens[0]] = SetAt(fields[tokens[0]], tokens[1:], value)
+	return fields
+}
+
+// merged returns a document after a merge patch of RFC 7396. A simulation of thousands of targets spends most of its time
+// here, so the parts that the patch does not name are copied as text and are not decoded.
+func merged(raw, patch []byte) []byte {
+	return appendMerged(make([]byte, 0, len(raw)+len(patch)), gjson.ParseBytes(raw), gjson.ParseBytes(patch))
+}
+
+func appendMerged(out []byte, doc, patch gjson.Result) []byte {
+	if !patch.IsObject() {
+		return append(out, patch.Raw...)
+	}
+	fields := map[string]gjson.Result{} // the fields of the patch that are still to be merged
+	patch.ForEach(func(key, value gjson.Result) bool {
+		fields[key.Str] = value
+		return true
+	})
+	out = append(out, '{')
+	empty := len(out)
+	name := func(key gjson.Result) {
+		if len(out) > empty {
+			out = append(out, ',')
+		}
+		out = append(append(out, key.Raw...), ':')
+	}
+	if doc.IsObject() {
+		doc.ForEach(func(key, value gjson.Result) bool {
+			edit, edited := fields[key.Str]
+			delete(fields, key.Str)
+			switch {
+			case !edited:
+				name(key)
+				out = append(out, value.Raw...)
+			case edit.Type != gjson.Null:
+				name(key)
+				out = appendMerged(out, value, edit)
+			}
+			return true
+		})
+	}
+	patch.ForEach(func(key, value gjson.Result) bool {
+		if _, missing := fields[key.Str]; missing && value.Type != gjson.Null {
+			name(key)
+			out = appendMerged(out, gjson.Result{}, value)
+		}
+		return true
+	})
+	return append(out, '}')
+}
