@@ -61,7 +61,7 @@ func (a *Adapter) addAboutLedger(raw []byte, obj *workload.Object) (err error) {
 	if err := a.addUnwritten(raw, obj); err != nil {
 		return err
 	}
-	if obj.Requests, err = a.templateRequests(raw); err != nil {
+	if obj.Requests, err = a.TemplateRequests(raw); err != nil {
 		return err
 	}
 	if err := a.addMembers(raw, obj); err != nil {

@@ -84,9 +84,9 @@ func addSaving(all []Saving, by string, replicas int64) []Saving {
 	return append(all, Saving{id, replicas})
 }
 
-// templateRequests returns the requests of one pod of an object's template; nil if the adapter names no template or the
+// TemplateRequests returns the requests of one pod of an object's template; nil if the adapter names no template or the
 // object has none.
-func (a *Adapter) templateRequests(raw []byte) (*workload.Requests, error) {
+func (a *Adapter) TemplateRequests(raw []byte) (*workload.Requests, error) {
 	if a.template.Len() == 0 {
 		return nil, nil
 	}

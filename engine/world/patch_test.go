@@ -32,7 +32,7 @@ func document(depth int) *rapid.Generator[any] {
 		case 3:
 			return []any{rapid.IntRange(0, 9).Draw(t, "item")}
 		}
-		return object(depth - 1).Draw(t, "object")
+		return object(depth-1).Draw(t, "object")
 	})
 }
 
@@ -56,7 +56,8 @@ func TestPatchedMerges(t *testing.T) {
 			t.Errorf("%s\n%s\nmerged into %s\n%s", raw, patch, got, diff)
 		}
 	})
-	if _, err := world.Patched([]byte(`{}`), &workload.Patch{Body: []byte(`{"spec":`)}); err == nil || !strings.Contains(err.Error(), `{"spec":`) {
+	_, err := world.Patched([]byte(`{}`), &workload.Patch{Body: []byte(`{"spec":`)})
+	if err == nil || !strings.Contains(err.Error(), `{"spec":`) {
 		t.Errorf("a broken patch gives the error %v", err)
 	}
 }

@@ -5,8 +5,6 @@ package plan
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -105,31 +103,9 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	if memory, err = p.templates(w, memory, o); err != nil {
 		return nil, err
 	}
-	l := newLedger(memory, o)
-	for write, err := range decide.Writes(memory, p.start, o.To) {
-		if errors.Is(err, decide.ErrRestless) {
-			return nil, fmt.Errorf("%w: the policies named would undo each other for ever; explain the target to see them", err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if o.Progress != nil {
-			o.Progress(write.At)
-		}
-		if !l.keeps(write.Target) {
-			continue
-		}
-		if write.At.Before(o.From) {
-			l.begin(write.Target)
-			continue
-		}
-		l.note(write.Target, write.At)
-		p.take(&write)
+	if err := p.simulate(ctx, memory, o); err != nil {
+		return nil, err
 	}
-	p.Totals, p.all = l.close()
 	for _, t := range p.all {
 		if t.changes() {
 			p.Timelines = append(p.Timelines, t)

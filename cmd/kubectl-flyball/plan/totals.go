@@ -2,10 +2,7 @@ package plan
 
 import (
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -114,7 +111,9 @@ func newLedger(memory *world.Memory, o Options) *ledger {
 		}
 		a.counted = len(wanted.Components) > 0
 		if len(wanted.Components) == 1 {
-			a.cpu, a.memory = requests(memory.Raw(ref), string(kind.Adapter.Pods().Template))
+			if r, err := kind.Adapter.TemplateRequests(memory.Raw(ref)); err == nil && r != nil {
+				a.cpu, a.memory = float64(r.MilliCPU)/1000, float64(r.MemoryBytes)/(1<<30)
+			}
 		}
 		l.accounts[ref] = a
 		l.begin(ref)
@@ -174,18 +173,13 @@ func (s *Step) read(entries workload.Ledger) {
 	slices.Sort(s.By)
 }
 
-// close returns the sums of all targets, and their timelines.
-func (l *ledger) close() (Totals, []Timeline) {
-	var sum Totals
+// close returns the timelines of all targets, with their sums.
+func (l *ledger) close() []Timeline {
 	var lines []Timeline
 	for _, a := range l.accounts {
 		lines = append(lines, a.close(l.options.To))
 	}
-	slices.SortFunc(lines, func(a, b Timeline) int { return a.ref.Compare(b.ref) })
-	for i := range lines {
-		sum.Add(lines[i].totals)
-	}
-	return sum, lines
+	return lines
 }
 
 // close returns the timeline of the target. The timeline has the target's sums until the end of the plan.
@@ -212,22 +206,4 @@ func (a *account) close(to time.Time) Timeline {
 		line.totals.MemoryGiBHoursSaved += saved * a.memory
 	}
 	return line
-}
-
-// requests returns the requests of one pod of a template, in cores and GiB.
-func requests(raw []byte, template string) (cpu, memory float64) {
-	at := strings.TrimPrefix(template, ".")
-	if at == "" || strings.ContainsAny(at, "['") {
-		return 0, 0
-	}
-	sum := func(name string) float64 {
-		total := 0.0
-		for _, container := range gjson.GetBytes(raw, at+".spec.containers").Array() {
-			if q, ok := workload.ParseQuantity(container.Get("resources.requests." + name).String()); ok {
-				total += q.AsApproximateFloat64()
-			}
-		}
-		return total
-	}
-	return sum("cpu"), sum("memory") / (1 << 30)
 }
