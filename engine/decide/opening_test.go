@@ -141,7 +141,7 @@ func TestCountsStayInsideBoundsDuringANight(t *testing.T) {
 		got = append(got, write.At.Format("2 15:04 ")+write.Target.Kind+" "+write.Target.Name+" "+write.Message)
 	}
 	want := []string{}
-	for _, edge := range []struct {
+	for _, transition := range []struct {
 		at     []string
 		writes []string
 	}{
@@ -150,7 +150,7 @@ func TestCountsStayInsideBoundsDuringANight(t *testing.T) {
 	} {
 		for i, name := range []string{"a", "b"} {
 			for n, kind := range []string{"HorizontalPodAutoscaler", "Deployment", "HorizontalPodAutoscaler"} {
-				want = append(want, edge.at[i]+" "+kind+" "+name+" "+edge.writes[n])
+				want = append(want, transition.at[i]+" "+kind+" "+name+" "+transition.writes[n])
 			}
 		}
 	}

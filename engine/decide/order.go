@@ -28,11 +28,11 @@ type Standing struct {
 	Recorded string
 }
 
-// isOver reports whether the standing is out of date at the instant now. edge is the last transition of the policy,
+// isOver reports whether the standing is out of date at the instant now. transition is the last transition of the policy,
 // and waves is the number of waves in its order. A Since in the future, as after a clock was set back, would never
 // reach its timeout. A place beyond the last wave is from an earlier order with more waves.
-func (s *Standing) isOver(edge, now time.Time, waves int) bool {
-	return s.Since.IsZero() || s.Since.Before(edge) || s.Since.After(now) || s.Place < 0 || s.Place >= waves
+func (s *Standing) isOver(transition, now time.Time, waves int) bool {
+	return s.Since.IsZero() || s.Since.Before(transition) || s.Since.After(now) || s.Place < 0 || s.Place >= waves
 }
 
 // Standings keeps the standings of policies. Without it, every wait begins at the instant of the decision.
@@ -46,8 +46,8 @@ type Hold struct {
 	Policy    workload.Policy
 	Direction workload.Direction
 	Standing
-	// Edge is the last transition of the policy. A standing from before this transition is out of date.
-	Edge time.Time
+	// Transition is the last transition of the policy. A standing from before this transition is out of date.
+	Transition time.Time
 	// Waves is the number of waves in the order.
 	Waves int
 	// Title is the name and the place of the wave.
@@ -122,7 +122,7 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 	} else if !at.Since.IsZero() {
 		before = nil // the target's wave is open or finished
 	}
-	h := &Hold{Policy: p.ID, Direction: dir, Edge: p.State(d.now).Since, Waves: len(p.Order.Waves)}
+	h := &Hold{Policy: p.ID, Direction: dir, Transition: p.State(d.now).Since, Waves: len(p.Order.Waves)}
 	for _, place := range before {
 		wave := &p.Order.Waves[place]
 		h.Standing, h.Title = Standing{Place: place, Since: d.now}, p.Order.Title(place)

@@ -96,7 +96,7 @@ func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) 
 		again = append(again, hold.Last) // this object may have changed since the verdict
 	}
 	switch {
-	case r.isOver(hold.Edge, now, hold.Waves) || r.isBefore(hold):
+	case r.isOver(hold.Transition, now, hold.Waves) || r.isBefore(hold):
 		r.Standing = Standing{Place: hold.Place, Since: now}
 	case r.Place != hold.Place:
 		return again // the verdict is older than the standing, and the target will be decided again
@@ -110,7 +110,7 @@ func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) 
 // again.
 func (w *Waits) pass(own *Hold, now time.Time) {
 	r := w.rooms[waitKey{own.Policy, own.Direction}]
-	if r != nil && (r.isOver(own.Edge, now, own.Waves) || r.isBefore(own)) {
+	if r != nil && (r.isOver(own.Transition, now, own.Waves) || r.isBefore(own)) {
 		r.Standing = Standing{Place: own.Place, Since: now}
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 // Metrics are the metrics of policies.
 type Metrics struct {
-	edgeLag prometheus.Histogram
-	batches *prometheus.CounterVec
+	transitionLag prometheus.Histogram
+	batches       *prometheus.CounterVec
 	// All of them have the labels policy_kind and policy. Some have a third label.
 	targets, state, ready, condition, next, conflict, took, trigger, frozen, enforced *prometheus.GaugeVec
 }
@@ -26,7 +26,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"policy_kind", "policy"}, more...))
 	}
 	m := &Metrics{
-		edgeLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_edge_lag_seconds",
+		transitionLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "flyball_transition_lag_seconds",
 			Help:    "Time from a policy's transition to the last write that followed from it.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 16)}),
 		batches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_batches_total",
@@ -45,7 +45,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			"1 while it is seen that changes are judged by a freeze, 0 while they may pass; absent while that is not known."),
 		frozen: gauge("flyball_freeze_active", "1 while a freeze or a maintenance window denies changes, else 0."),
 	}
-	for _, c := range []prometheus.Collector{m.edgeLag, m.batches, m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took,
+	for _, c := range []prometheus.Collector{m.transitionLag, m.batches, m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took,
 		m.trigger, m.frozen, m.enforced} {
 		if err := r.Register(c); err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func (m *Metrics) active(p *policy.Policy, state policy.State) {
 
 // transitionDone observes the length of a transition.
 func (m *Metrics) transitionDone(id workload.Policy, lag time.Duration) {
-	m.edgeLag.Observe(lag.Seconds())
+	m.transitionLag.Observe(lag.Seconds())
 	m.took.WithLabelValues(id.Kind, id.Label()).Set(lag.Seconds())
 }
 

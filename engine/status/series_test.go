@@ -61,7 +61,7 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range families {
-			if f.GetName() != "flyball_edge_lag_seconds" { // the histogram of all policies together
+			if f.GetName() != "flyball_transition_lag_seconds" { // the histogram of all policies together
 				n++
 			}
 		}

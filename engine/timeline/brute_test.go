@@ -43,7 +43,7 @@ func civilMinute(y int, m time.Month, d, hour, minute int) int64 {
 	return time.Date(y, m, d, hour, minute, 0, 0, time.UTC).Unix() / 60
 }
 
-// when returns the real minute of the edge at a civil minute. This is the first real minute that shows the civil
+// when returns the real minute of the transition at a civil minute. This is the first real minute that shows the civil
 // minute. If a gap skips the civil minute, it is the first real minute that shows the next civil minute outside the
 // gap.
 func (w *world) when(civil int64) int {

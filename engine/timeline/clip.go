@@ -17,14 +17,14 @@ func (n *clip) look(at int64, d direction) (bool, int64) {
 	inside := at >= n.from && at < n.to
 	switch {
 	case inside:
-		on, edge := n.node.look(at, d)
+		on, transition := n.node.look(at, d)
 		switch {
 		case on:
-			return true, min(max(edge, n.from), n.to)
-		case edge <= n.from || edge >= n.to:
+			return true, min(max(transition, n.from), n.to)
+		case transition <= n.from || transition >= n.to:
 			return false, d.farthest()
 		}
-		return false, edge
+		return false, transition
 	case d == forward && at < n.from:
 		return false, n.entry(n.from, d)
 	case d == backward && at >= n.to:
@@ -34,17 +34,17 @@ func (n *clip) look(at int64, d direction) (bool, int64) {
 	}
 }
 
-// entry returns the nearest edge inside the clip, seen from an instant outside. at is the instant inside at which the
+// entry returns the nearest transition inside the clip, seen from an instant outside. at is the instant inside at which the
 // search begins.
 func (n *clip) entry(at int64, d direction) int64 {
-	on, edge := n.node.look(at, d)
+	on, transition := n.node.look(at, d)
 	switch {
 	case on && d == forward:
 		return n.from
 	case on:
 		return n.to
-	case edge <= n.from || edge >= n.to:
+	case transition <= n.from || transition >= n.to:
 		return d.farthest()
 	}
-	return edge
+	return transition
 }

@@ -74,8 +74,8 @@ func (n *not) state(at int64) (bool, string) {
 }
 
 func (n *not) look(at int64, d direction) (bool, int64) {
-	on, edge := n.inner.look(at, d)
-	return !on, edge
+	on, transition := n.inner.look(at, d)
+	return !on, transition
 }
 
 // union is on whenever one of its parts is on.
@@ -108,11 +108,11 @@ func (n *union) state(at int64) (bool, string) {
 func (n *union) look(at int64, d direction) (bool, int64) {
 	nearest := d.farthest()
 	for _, part := range n.parts {
-		on, edge := part.look(at, d)
+		on, transition := part.look(at, d)
 		if on {
-			return true, n.extend(edge, d)
+			return true, n.extend(transition, d)
 		}
-		nearest = d.nearer(nearest, edge)
+		nearest = d.nearer(nearest, transition)
 	}
 	return false, nearest
 }
@@ -122,24 +122,24 @@ func (n *union) look(at int64, d direction) (bool, int64) {
 // each other's gaps, such as weekdays by the wall clock together with nights by elapsed hours.
 const maxLooks = 1 << 11
 
-// extend moves the edge of a run outwards for as long as another part is on beyond the edge. Every part is tried at
+// extend moves the transition of a run outwards for as long as another part is on beyond the transition. Every part is tried at
 // least once. After that, a run that is longer than seasonsSeconds, and so covers all kinds of years, is endless.
-func (n *union) extend(edge int64, d direction) int64 {
-	first := edge
+func (n *union) extend(transition int64, d direction) int64 {
+	first := transition
 	for looks := 0; looks < maxLooks; looks += len(n.parts) {
-		before := edge
+		before := transition
 		for _, part := range n.parts {
-			if !isInstant(edge) {
+			if !isInstant(transition) {
 				return d.farthest()
 			}
-			if on, _ := part.state(d.beyond(edge)); on { // the next edge of a part that is off is not needed
-				_, edge = part.look(d.beyond(edge), d)
+			if on, _ := part.state(d.beyond(transition)); on { // the next transition of a part that is off is not needed
+				_, transition = part.look(d.beyond(transition), d)
 			}
 		}
-		if edge == before {
-			return edge
+		if transition == before {
+			return transition
 		}
-		if looks > len(n.parts)*len(n.parts) && max(edge-first, first-edge) > seasonsSeconds {
+		if looks > len(n.parts)*len(n.parts) && max(transition-first, first-transition) > seasonsSeconds {
 			break
 		}
 	}

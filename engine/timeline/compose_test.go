@@ -74,7 +74,7 @@ func TestAUnionOfOne(t *testing.T) {
 	}
 }
 
-func TestWindowsThatTouchHaveNoEdgeBetween(t *testing.T) {
+func TestWindowsThatTouchHaveNoTransitionBetween(t *testing.T) {
 	day := timeline.WindowSpec{Name: "day", From: "08:00", To: "20:00"}
 	night := timeline.WindowSpec{Name: "night", From: "20:00", To: "08:00"}
 	lunch := timeline.WindowSpec{Name: "lunch", Cron: "0 20 * * 1", Duration: 2 * time.Hour}

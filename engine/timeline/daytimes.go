@@ -39,7 +39,7 @@ func (n *dayTimes) look(reading int64, d direction) (bool, int64) {
 	}
 }
 
-// row returns an edge of the run of neighbouring days that contains the day: its end or its beginning. It is used for
+// row returns a transition of the run of neighbouring days that contains the day: its end or its beginning. It is used for
 // windows that are open all day, which form one run.
 func (n *dayTimes) row(day int64, d direction) int64 {
 	if d == forward {
@@ -59,9 +59,9 @@ func (n *dayTimes) candidate(reading int64) (on bool, day int64) {
 	return reading-n.opening(day) < n.length && face.Has(n.days, day), day
 }
 
-func orFarthest(edge int64, ok bool, d direction) int64 {
+func orFarthest(transition int64, ok bool, d direction) int64 {
 	if !ok {
 		return d.farthest()
 	}
-	return edge
+	return transition
 }

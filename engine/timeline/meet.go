@@ -11,17 +11,17 @@ func Apart(a, b Timeline, from, until time.Time, looks int) (apart bool, left in
 		if looks -= len(aParts) + len(bParts); looks < 0 {
 			return false, 0
 		}
-		aOn, aEdge := firstOn(aParts, at)
-		bOn, bEdge := firstOn(bParts, at)
+		aOn, aTransition := firstOn(aParts, at)
+		bOn, bTransition := firstOn(bParts, at)
 		switch {
 		case aOn && bOn:
 			return false, looks
 		case aOn:
-			at = bEdge
+			at = bTransition
 		case bOn:
-			at = aEdge
+			at = aTransition
 		default:
-			at = max(aEdge, bEdge)
+			at = max(aTransition, bTransition)
 		}
 	}
 	return true, looks
@@ -44,16 +44,16 @@ func partsOf(n node) []node {
 	return []node{n}
 }
 
-// firstOn reports whether one of the nodes is on at the instant. If not, edge is the first instant at which one of them
+// firstOn reports whether one of the nodes is on at the instant. If not, transition is the first instant at which one of them
 // will be on.
-func firstOn(nodes []node, at int64) (on bool, edge int64) {
-	edge = forever
+func firstOn(nodes []node, at int64) (on bool, transition int64) {
+	transition = forever
 	for _, n := range nodes {
 		on, next := n.look(at, forward)
 		if on {
 			return true, 0
 		}
-		edge = min(edge, next)
+		transition = min(transition, next)
 	}
-	return false, edge
+	return false, transition
 }

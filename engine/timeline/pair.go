@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// Names of the two edges of a pair, as in State.Name.
+// Names of the two transitions of a pair, as in State.Name.
 const (
 	Upscale   = "upscale"
 	Downscale = "downscale"
@@ -74,25 +74,25 @@ func (p *pair) look(reading int64, d direction) (bool, int64) {
 		return false, d.farthest()
 	}
 	on, lastDown := p.last(reading)
-	var edge int64
+	var transition int64
 	var ok bool
 	switch {
 	case on && d == forward:
-		edge, ok = p.down.From(reading) // the run ends at the next firing of down
+		transition, ok = p.down.From(reading) // the run ends at the next firing of down
 	case on:
-		edge, ok = p.up.From(lastDown + 1) // no firing of up ties between the last firing of down and the reading
+		transition, ok = p.up.From(lastDown + 1) // no firing of up ties between the last firing of down and the reading
 	case d == forward:
-		edge, ok = p.winFrom(reading) // the run ends at the next winning firing of up
+		transition, ok = p.winFrom(reading) // the run ends at the next winning firing of up
 	default:
-		edge, ok = p.winUpTo(reading)
+		transition, ok = p.winUpTo(reading)
 		if ok {
-			edge, ok = p.down.From(edge)
+			transition, ok = p.down.From(transition)
 		}
 	}
 	if !ok {
 		return on, d.farthest()
 	}
-	return on, edge
+	return on, transition
 }
 
 // last returns the state at the reading and the last firing of down. Both crons always have a last firing: they repeat

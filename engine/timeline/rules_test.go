@@ -47,7 +47,7 @@ func TestPair(t *testing.T) {
 			},
 		},
 		{
-			reason: "a yearly pair, many months after its edge", up: "0 0 1 1 *", down: "0 0 1 7 *", zone: "UTC",
+			reason: "a yearly pair, many months after its transition", up: "0 0 1 1 *", down: "0 0 1 7 *", zone: "UTC",
 			moments: []moment{
 				{"2026-06-30T23:59:00Z", true, "2026-01-01T00:00:00Z", "2026-07-01T00:00:00Z", "upscale"},
 				{"2026-12-31T23:59:00Z", false, "2026-07-01T00:00:00Z", "2027-01-01T00:00:00Z", "downscale"},
@@ -86,27 +86,27 @@ func TestPair(t *testing.T) {
 			},
 		},
 		{
-			reason: "an edge in the gap happens at its end", up: "30 2 * * *", down: "0 20 * * *", zone: "Europe/Skopje",
+			reason: "a transition in the gap happens at its end", up: "30 2 * * *", down: "0 20 * * *", zone: "Europe/Skopje",
 			moments: []moment{
 				{"2026-03-29T00:59:59Z", false, "2026-03-28T19:00:00Z", "2026-03-29T01:00:00Z", "downscale"},
 				{"2026-03-29T01:00:00Z", true, "2026-03-29T01:00:00Z", "2026-03-29T18:00:00Z", "upscale"},
 			},
 		},
 		{
-			reason: "an edge in the fold happens at its first occurrence only", up: "30 2 * * *", down: "45 2 * * *", zone: "Europe/Skopje",
+			reason: "a transition in the fold happens at its first occurrence only", up: "30 2 * * *", down: "45 2 * * *", zone: "Europe/Skopje",
 			moments: []moment{
 				{"2026-10-25T00:30:00Z", true, "2026-10-25T00:30:00Z", "2026-10-25T00:45:00Z", "upscale"},
 				{"2026-10-25T01:35:00Z", false, "2026-10-25T00:45:00Z", "2026-10-26T01:30:00Z", "downscale"},
 			},
 		},
 		{
-			reason: "edges of one gap keep their order: the later is up", up: "45 2 * * *", down: "15 2 * * *", zone: "Europe/Skopje",
+			reason: "transitions of one gap keep their order: the later is up", up: "45 2 * * *", down: "15 2 * * *", zone: "Europe/Skopje",
 			moments: []moment{
 				{"2026-03-29T01:00:00Z", true, "2026-03-28T01:45:00Z", "2026-03-30T00:15:00Z", "upscale"},
 			},
 		},
 		{
-			reason: "edges of one gap keep their order: the later is down", up: "15 2 * * *", down: "45 2 * * *", zone: "Europe/Skopje",
+			reason: "transitions of one gap keep their order: the later is down", up: "15 2 * * *", down: "45 2 * * *", zone: "Europe/Skopje",
 			moments: []moment{
 				{"2026-03-29T01:00:00Z", false, "2026-03-28T01:45:00Z", "2026-03-30T00:15:00Z", "downscale"},
 			},
@@ -297,7 +297,7 @@ func TestWindow(t *testing.T) {
 			moments: []moment{{"2011-12-30T10:00:00Z", false, "", "", ""}},
 		},
 		{
-			reason: "edges of the skipped day are one instant: its cron opens when the next day begins",
+			reason: "transitions of the skipped day are one instant: its cron opens when the next day begins",
 			spec:   timeline.WindowSpec{Name: "x", Cron: "*/5 8-12 30 12 *", Duration: 5 * time.Minute}, zone: "Pacific/Apia",
 			moments: []moment{{"2011-12-30T10:04:00Z", true, "2011-12-30T10:00:00Z", "2011-12-30T10:05:00Z", "x"}},
 		},

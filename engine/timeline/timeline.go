@@ -2,12 +2,12 @@
 // off. It returns the state at an instant with the begin and end of the state, and the next change. Answers are
 // computed from the rules themselves (cron fields, the Gregorian calendar, the zone's transitions), never by walking
 // back over a limited time, so a yearly pair or a 29 February window is as exact as a daily one. A change is a change
-// of the merged result: windows that touch or overlap have no edge between them. Intervals are half-open, [start, end).
+// of the merged result: windows that touch or overlap have no transition between them. Intervals are half-open, [start, end).
 // The package has no clock: the instant is always an argument.
 //
-// Local wall-clock rules. An edge named by a wall-clock reading happens at the first instant when the zone's clock
-// shows that reading or a later one. So an edge inside a spring-forward gap happens at the end of the gap, and an edge
-// inside a fall-back fold happens once, at its first occurrence. Edges that the gap pushes to the same instant keep
+// Local wall-clock rules. A transition named by a wall-clock reading happens at the first instant when the zone's clock
+// shows that reading or a later one. So a transition inside a spring-forward gap happens at the end of the gap, and a transition
+// inside a fall-back fold happens once, at its first occurrence. Transitions that the gap pushes to the same instant keep
 // their wall-clock order: the last of them decides. The only exception is a window whose cron names every hour of the
 // day: it opens in both occurrences of a repeated hour, because its author cannot mean only one of them.
 //
@@ -32,7 +32,7 @@ type State struct {
 	Since time.Time
 	// Until is the instant of the next change, after the given instant. Zero: the state never changes.
 	Until time.Time
-	// Name is the window, calendar entry or pair edge ("upscale", "downscale") that causes the state. It is empty if
+	// Name is the window, calendar entry or pair transition ("upscale", "downscale") that causes the state. It is empty if
 	// there is no such cause, as between windows.
 	Name string
 }
@@ -49,8 +49,8 @@ func (t Timeline) At(at time.Time) State {
 
 // Next returns the first change of state strictly after the instant, and false if nothing ever changes again.
 func (t Timeline) Next(after time.Time) (time.Time, bool) {
-	_, edge := t.node().look(toSeconds(after), forward)
-	return toTime(edge), isInstant(edge)
+	_, transition := t.node().look(toSeconds(after), forward)
+	return toTime(transition), isInstant(transition)
 }
 
 // String returns a short phrase for traces and messages, such as
@@ -74,9 +74,9 @@ func (t Timeline) node() node {
 type node interface {
 	// state returns whether the rule is on at the instant, and the responsible label.
 	state(at int64) (on bool, label string)
-	// look returns the state at the instant, and an edge of the state's run. With forward, the edge is the first
+	// look returns the state at the instant, and a transition of the state's run. With forward, the transition is the first
 	// instant after the run. With backward, it is the first instant of the run.
-	look(at int64, d direction) (on bool, edge int64)
+	look(at int64, d direction) (on bool, transition int64)
 }
 
 type never struct{}
@@ -91,8 +91,8 @@ const (
 	backward
 )
 
-// forever and always stand for edges that do not exist. Time begins at the Unix epoch, which spares policies the local
-// mean times of the nineteenth century. Time ends with the year 9999, the last year that RFC 3339 can write. Edges
+// forever and always stand for transitions that do not exist. Time begins at the Unix epoch, which spares policies the local
+// mean times of the nineteenth century. Time ends with the year 9999, the last year that RFC 3339 can write. Transitions
 // outside this time count as missing, and instants outside as the nearest instant inside.
 const (
 	forever = int64(1)<<62 - 1
@@ -116,13 +116,13 @@ func (d direction) nearer(a, b int64) int64 {
 	return max(a, b)
 }
 
-// beyond returns the instant directly outside an edge, in the direction. A backward edge is the first instant of a run,
+// beyond returns the instant directly outside a transition, in the direction. A backward transition is the first instant of a run,
 // so the instant before it is outside.
-func (d direction) beyond(edge int64) int64 {
+func (d direction) beyond(transition int64) int64 {
 	if d == forward {
-		return edge
+		return transition
 	}
-	return edge - 1
+	return transition - 1
 }
 
 func isInstant(u int64) bool { return u > earliest && u < latest }

@@ -93,7 +93,7 @@ func TestManyWindowsInARow(t *testing.T) {
 		}
 		all = append(all, w)
 	}
-	if _, edge := Union(all...).root.look(start.Unix(), forward); edge != at(windows).Unix() {
-		t.Errorf("%d windows of %d years end at %s, want %s", windows, years, time.Unix(edge, 0).UTC(), at(windows))
+	if _, transition := Union(all...).root.look(start.Unix(), forward); transition != at(windows).Unix() {
+		t.Errorf("%d windows of %d years end at %s, want %s", windows, years, time.Unix(transition, 0).UTC(), at(windows))
 	}
 }

@@ -66,8 +66,8 @@ func (s *stage) listTargets(ctx context.Context) ([]*workload.Object, error) {
 	return all, nil
 }
 
-// edge sends the patches of a transition and returns the time from the first request to the last answer.
-func (l *loop) edge(ctx context.Context, at time.Time, profile string) (timing, error) {
+// transition sends the patches of a transition and returns the time from the first request to the last answer.
+func (l *loop) transition(ctx context.Context, at time.Time, profile string) (timing, error) {
 	objects, err := l.stage.listTargets(ctx)
 	if err != nil {
 		return timing{}, err
@@ -113,7 +113,7 @@ type timing struct {
 
 // timed measures a transition. With a profile, it also writes CPU profiles of this program and of the API server to
 // files with that prefix.
-func (s *stage) timed(ctx context.Context, profile string, edge func() (time.Duration, error)) (timing, error) {
+func (s *stage) timed(ctx context.Context, profile string, transition func() (time.Duration, error)) (timing, error) {
 	collect()
 	before, err := s.effort(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *stage) timed(ctx context.Context, profile string, edge func() (time.Dur
 	if err != nil {
 		return timing{}, err
 	}
-	took, err := edge()
+	took, err := transition()
 	if err = errors.Join(err, stop()); err != nil {
 		return timing{}, err
 	}

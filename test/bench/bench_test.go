@@ -21,7 +21,7 @@ func BenchmarkDecide(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Run("edge", func(b *testing.B) { d.benchmark(b, d.awake) })
+	b.Run("transition", func(b *testing.B) { d.benchmark(b, d.awake) })
 	b.Run("settled", func(b *testing.B) { d.benchmark(b, d.asleep) })
 }
 
@@ -158,7 +158,7 @@ func TestNightsMatchSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for round := range fullSizes().edgeRounds {
+	for round := range fullSizes().transitionRounds {
 		n := nightOf(round)
 		if st := p.State(n.dusk); !st.Asleep || !st.Since.Equal(n.dusk) || !st.Next.Equal(n.dawn) {
 			t.Errorf("round %d: at dusk %s the schedule is %+v", round, n.dusk, st)
@@ -263,8 +263,8 @@ func TestWindowsOnMachineClock(t *testing.T) {
 		before, after bool
 	}{
 		{"always", always("always").Spec.Asleep, true, true},
-		{"to sleep", []v1alpha1.Window{edgeAt(now, true)}, false, true},
-		{"to wake", []v1alpha1.Window{edgeAt(now, false)}, true, false},
+		{"to sleep", []v1alpha1.Window{transitionAt(now, true)}, false, true},
+		{"to wake", []v1alpha1.Window{transitionAt(now, false)}, true, false},
 	} {
 		c := always(tc.reason)
 		c.Spec.Asleep = tc.windows

@@ -29,9 +29,9 @@ type sizes struct {
 	// namespace.
 	targets, perNamespace int
 	// writers is the number of parallel writes, in the manager and in the bare loop.
-	writers    int
-	edgeRounds int
-	idle       time.Duration
+	writers          int
+	transitionRounds int
+	idle             time.Duration
 	// watched are the numbers of Deployments to watch, in ascending order. updates is the number of updates at the last of
 	// these numbers.
 	watched     []int
@@ -68,7 +68,7 @@ type sizes struct {
 
 func fullSizes() sizes {
 	return sizes{
-		targets: 2000, perNamespace: 50, writers: 16, edgeRounds: 5, idle: time.Minute,
+		targets: 2000, perNamespace: 50, writers: 16, transitionRounds: 5, idle: time.Minute,
 		watched: []int{10_000, 50_000}, updates: 10_000, watchRounds: 3, pureRounds: 7,
 		decideRounds: 15, reviews: 5000, updatesJudged: 2000, admitRounds: 15,
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
@@ -82,7 +82,7 @@ func fullSizes() sizes {
 // measured.
 func quickSizes() sizes {
 	return sizes{
-		targets: 40, perNamespace: 10, writers: 16, edgeRounds: 2, idle: 3 * time.Second,
+		targets: 40, perNamespace: 10, writers: 16, transitionRounds: 2, idle: 3 * time.Second,
 		watched: []int{60, 120}, updates: 40, watchRounds: 1, pureRounds: 1,
 		decideRounds: 1, reviews: reviewBlock, updatesJudged: updateBlock, admitRounds: 1,
 		reactObjects: 3, reactSpaces: 2, frozenTimes: 2, firstFrozen: 1,
@@ -133,7 +133,7 @@ func parts() []part {
 		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, short, (*bench).reacting},
 		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms", "webhook_restored_ms"}, short, (*bench).enforcing},
 		{[]string{"outage_recovery_ms"}, short, (*bench).outages},
-		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_requests_per_change"}, short, (*bench).edges},
+		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_requests_per_change"}, short, (*bench).transitions},
 		{[]string{"heap_per_object_ratio", "watch_cpu_ratio"}, long, (*bench).watching},
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// edgeLimit is the time limit of a transition.
-const edgeLimit = 2 * time.Minute
+// transitionLimit is the time limit of a transition.
+const transitionLimit = 2 * time.Minute
 
 // operator is the real manager in this process, on a clock that moves only on command, or on the machine's clock.
 type operator struct {
@@ -59,7 +59,7 @@ func (s *stage) live() *operator {
 
 // awaitTargets waits until a policy has the given number of targets in a state.
 func (o *operator) awaitTargets(ctx context.Context, policy string, n int, state string) error {
-	return harness.Poll(ctx, edgeLimit, func() error {
+	return harness.Poll(ctx, transitionLimit, func() error {
 		m, err := o.series("flyball_targets", "policy", policy, "state", state)
 		if err == nil && m.GetGauge().GetValue() != float64(n) {
 			err = fmt.Errorf("%v targets of %s are %s, want %d", m.GetGauge().GetValue(), policy, state, n)
@@ -82,12 +82,12 @@ func (o *operator) stop() error {
 	return nil
 }
 
-// edge moves the clock to a transition and returns the time until the answer to the last of n patches.
-func (o *operator) edge(ctx context.Context, at time.Time, n int) (time.Duration, error) {
+// transition moves the clock to a transition and returns the time until the answer to the last of n patches.
+func (o *operator) transition(ctx context.Context, at time.Time, n int) (time.Duration, error) {
 	reached := o.meter.expect(n)
 	began := time.Now()
 	o.clock.SetTime(at)
-	last, err := o.meter.await(ctx, reached, edgeLimit)
+	last, err := o.meter.await(ctx, reached, transitionLimit)
 	return last.Sub(began), err
 }
 

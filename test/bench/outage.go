@@ -29,7 +29,7 @@ func (b *bench) outages(ctx context.Context) (err error) {
 		return err
 	}
 	c := always("outages")
-	c.Spec.Asleep = []v1alpha1.Window{edgeAt(time.Now().AddDate(1, 0, 0), true)}
+	c.Spec.Asleep = []v1alpha1.Window{transitionAt(time.Now().AddDate(1, 0, 0), true)}
 	if err := s.env.Client.Create(ctx, c); err != nil {
 		return fmt.Errorf("create the schedule: %w", err)
 	}
@@ -50,8 +50,8 @@ func (b *bench) outages(ctx context.Context) (err error) {
 	return nil
 }
 
-// edgeAt returns a window that starts at an instant, or ends at it.
-func edgeAt(at time.Time, start bool) v1alpha1.Window {
+// transitionAt returns a window that starts at an instant, or ends at it.
+func transitionAt(at time.Time, start bool) v1alpha1.Window {
 	text := at.UTC().Format(time.RFC3339)
 	if start {
 		return v1alpha1.Window{Start: text, End: "2090-01-01T00:00:00Z"}
@@ -69,16 +69,16 @@ func (s *stage) acrossOutage(ctx context.Context, o *operator, c *v1alpha1.Clust
 	if err := o.awaitTargets(ctx, c.Name, s.targets, stateName(!asleep)); err != nil {
 		return 0, err
 	}
-	edge := time.Now().Add(lead).Truncate(time.Second)
-	if err := s.announce(ctx, c, edgeAt(edge, asleep), edge); err != nil {
+	transition := time.Now().Add(lead).Truncate(time.Second)
+	if err := s.announce(ctx, c, transitionAt(transition, asleep), transition); err != nil {
 		return 0, err
 	}
 	if err := s.env.Cluster.StopAPIServer(); err != nil {
 		return 0, err
 	}
 	stopped, reached := time.Now(), o.meter.expect(s.targets)
-	if left := time.Until(edge); left < 0 {
-		return 0, fmt.Errorf("the edge was %s before the API server was away", -left)
+	if left := time.Until(transition); left < 0 {
+		return 0, fmt.Errorf("the transition was %s before the API server was away", -left)
 	}
 	select {
 	case <-ctx.Done():
@@ -89,29 +89,29 @@ func (s *stage) acrossOutage(ctx context.Context, o *operator, c *v1alpha1.Clust
 	if err != nil {
 		return 0, err
 	}
-	last, err := o.meter.await(ctx, reached, edgeLimit)
+	last, err := o.meter.await(ctx, reached, transitionLimit)
 	if err != nil {
 		return 0, err
 	}
 	took := last.Sub(returned)
-	s.report.say("%d targets %s %.1f s after the return of an API server that was away for %.1f s, from %.1f s before the edge",
-		s.targets, stateName(asleep), took.Seconds(), returned.Sub(stopped).Seconds(), edge.Sub(stopped).Seconds())
+	s.report.say("%d targets %s %.1f s after the return of an API server that was away for %.1f s, from %.1f s before the transition",
+		s.targets, stateName(asleep), took.Seconds(), returned.Sub(stopped).Seconds(), transition.Sub(stopped).Seconds())
 	return max(took.Seconds()*1000, 0), s.verify(ctx, asleep)
 }
 
 // announce sets the schedule's next transition, and waits until the manager knows it.
-func (s *stage) announce(ctx context.Context, c *v1alpha1.ClusterSchedule, w v1alpha1.Window, edge time.Time) error {
+func (s *stage) announce(ctx context.Context, c *v1alpha1.ClusterSchedule, w v1alpha1.Window, transition time.Time) error {
 	body := fmt.Sprintf(`{"spec":{"asleep":[{"start":%q,"end":%q}]}}`, w.Start, w.End)
 	if err := s.env.Patch(ctx, &v1alpha1.ClusterSchedule{ObjectMeta: c.ObjectMeta}, body); err != nil {
-		return fmt.Errorf("set the next edge: %w", err)
+		return fmt.Errorf("set the next transition: %w", err)
 	}
-	return harness.Poll(ctx, time.Until(edge), func() error {
+	return harness.Poll(ctx, time.Until(transition), func() error {
 		var cur v1alpha1.ClusterSchedule
 		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(c), &cur); err != nil {
 			return err
 		}
-		if next := cur.Status.NextTransitionTime; next == nil || !next.Time.Equal(edge) {
-			return fmt.Errorf("the next edge is %s, want %s", next, edge)
+		if next := cur.Status.NextTransitionTime; next == nil || !next.Time.Equal(transition) {
+			return fmt.Errorf("the next transition is %s, want %s", next, transition)
 		}
 		return nil
 	})

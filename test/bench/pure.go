@@ -21,7 +21,7 @@ func (b *bench) pure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	edge, settled := func(t *testing.B) { d.benchmark(t, d.awake) }, func(t *testing.B) { d.benchmark(t, d.asleep) }
+	transition, settled := func(t *testing.B) { d.benchmark(t, d.awake) }, func(t *testing.B) { d.benchmark(t, d.asleep) }
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
 		return fmt.Errorf("load the time zone: %w", err)
@@ -33,7 +33,7 @@ func (b *bench) pure(ctx context.Context) error {
 	next := func(t *testing.B) { benchmarkNext(t, line) }
 	rounds := map[string][]float64{}
 	for range b.pureRounds {
-		for name, run := range map[string]func(*testing.B){"decide_ns": edge, "decide_ns with nothing to change": settled,
+		for name, run := range map[string]func(*testing.B){"decide_ns": transition, "decide_ns with nothing to change": settled,
 			"timeline_next_ns": next} {
 			r := testing.Benchmark(run)
 			if r.N == 0 {
@@ -114,7 +114,7 @@ func benchmarkNext(b *testing.B, line timeline.Timeline) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := 0; b.Loop(); i++ {
 		if _, ok := line.Next(start.Add(time.Duration(i%100_000) * 5 * time.Minute)); !ok {
-			b.Fatal("there is no next edge")
+			b.Fatal("there is no next transition")
 		}
 	}
 }

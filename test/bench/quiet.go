@@ -33,7 +33,7 @@ func (b *bench) quiet(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.stop()) }()
-	if _, err := o.edge(ctx, n.dusk, s.targets); err != nil {
+	if _, err := o.transition(ctx, n.dusk, s.targets); err != nil {
 		return err
 	}
 	if err := o.meter.settle(ctx, 1500*time.Millisecond, time.Minute); err != nil {

@@ -232,7 +232,7 @@ func (s *stage) leave(ctx context.Context, schedules ...*v1alpha1.ClusterSchedul
 		}
 	}
 	for _, c := range schedules {
-		err := harness.Poll(ctx, edgeLimit, func() error {
+		err := harness.Poll(ctx, transitionLimit, func() error {
 			err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(c), &v1alpha1.ClusterSchedule{})
 			if err == nil {
 				return errors.New("it is still there")

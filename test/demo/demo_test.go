@@ -45,7 +45,7 @@ func monday(t *testing.T) time.Time {
 	return begin
 }
 
-func TestEdges(t *testing.T) {
+func TestTransitions(t *testing.T) {
 	tests := map[string]struct {
 		week *week
 		want []int
@@ -56,8 +56,8 @@ func TestEdges(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.week.edges()); diff != "" {
-				t.Errorf("edges (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, tt.week.transitions()); diff != "" {
+				t.Errorf("transitions (-want +got):\n%s", diff)
 			}
 		})
 	}

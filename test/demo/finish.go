@@ -24,7 +24,7 @@ func (d *demo) verdict(ctx context.Context) error {
 	d.screen.printf("\n")
 
 	var wrong []string
-	wrong = append(wrong, d.tellEdges(tracks)...)
+	wrong = append(wrong, d.reportTransitions(tracks)...)
 	if err := d.tellWrites(tracks); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (d *demo) also(format string, args ...any) {
 	d.screen.printf("              "+format+"\n", args...)
 }
 
-func (d *demo) tellEdges(tracks []track) (wrong []string) {
+func (d *demo) reportTransitions(tracks []track) (wrong []string) {
 	var late []time.Duration
 	due, seen := 0, 0
 	for i := range tracks {
@@ -67,14 +67,14 @@ func (d *demo) tellEdges(tracks []track) (wrong []string) {
 		late, wrong = append(late, l...), append(wrong, w...)
 		seen += len(tracks[i].history)
 		if tracks[i].week != nil {
-			due += len(tracks[i].week.edges())
+			due += len(tracks[i].week.transitions())
 		}
 	}
 	slowest := time.Duration(0)
 	for _, l := range late {
 		slowest = max(slowest, l)
 	}
-	d.tell(len(wrong) == 0, "Edges     %d of %d seen, half of them within %d ms, the last after %d ms", seen, due,
+	d.tell(len(wrong) == 0, "On time   %d of %d transitions seen, half of them within %d ms, the last after %d ms", seen, due,
 		median(late).Milliseconds(), slowest.Milliseconds())
 	return wrong
 }
@@ -115,9 +115,9 @@ func (d *demo) tellFreeze(tracks []track) []string {
 		return nil
 	}
 	wrong := d.unfinished()
-	due, seen := edgesIn(tracks)
+	due, seen := transitionsIn(tracks)
 	d.tell(len(wrong) == 0, "Freeze    %d roll-outs refused, %d let through by the exception", d.refused, d.passed)
-	d.also("schedules went on: %d of %d edges of what was frozen", seen, due)
+	d.also("schedules went on: %d of %d transitions of what was frozen", seen, due)
 	return wrong
 }
 

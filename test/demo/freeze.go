@@ -117,14 +117,14 @@ func deniedAsSeen(f *track, refused int) []string {
 	return nil
 }
 
-// edgesIn returns the number of Deployments' transitions due during the freeze, and the number seen.
-func edgesIn(tracks []track) (due, seen int) {
+// transitionsIn returns the number of Deployments' transitions due during the freeze, and the number seen.
+func transitionsIn(tracks []track) (due, seen int) {
 	for i := range tracks {
 		t := &tracks[i]
 		if t.week == nil || t.resource != deployments {
 			continue
 		}
-		for n, hour := range t.week.edges() {
+		for n, hour := range t.week.transitions() {
 			if hour < freezeFrom || hour >= freezeTo {
 				continue
 			}

@@ -253,23 +253,23 @@ func TestFreezeIsDrawn(t *testing.T) {
 	}
 }
 
-func TestEdgesIn(t *testing.T) {
+func TestTransitionsIn(t *testing.T) {
 	full := *tracked(t, &officeHours, [2]float64{0, 0}, [2]float64{8, 3}, [2]float64{20, 0}, [2]float64{32, 3}, [2]float64{44, 0},
 		[2]float64{56, 3},
 		[2]float64{68, 0}, [2]float64{104, 3}, [2]float64{116, 0}, [2]float64{176, 3})
-	if due, seen := edgesIn([]track{full}); due != 2 || seen != 2 {
-		t.Errorf("%d of %d edges, want Wednesday's evening and Friday's morning", seen, due)
+	if due, seen := transitionsIn([]track{full}); due != 2 || seen != 2 {
+		t.Errorf("%d of %d transitions, want Wednesday's evening and Friday's morning", seen, due)
 	}
 	part := *tracked(t, &officeHours, [2]float64{0, 0})
-	if due, seen := edgesIn([]track{part}); due != 2 || seen != 0 {
-		t.Errorf("%d of %d edges, want none of 2", seen, due)
+	if due, seen := transitionsIn([]track{part}); due != 2 || seen != 0 {
+		t.Errorf("%d of %d transitions, want none of 2", seen, due)
 	}
 	all := make([]track, 0)
 	for _, target := range targets() {
 		all = append(all, track{target: target})
 	}
-	if due, _ := edgesIn(all); due != 12 {
-		t.Errorf("%d edges of Deployments are due in the freeze, want 12", due)
+	if due, _ := transitionsIn(all); due != 12 {
+		t.Errorf("%d transitions of Deployments are due in the freeze, want 12", due)
 	}
 }
 

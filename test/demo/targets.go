@@ -64,8 +64,8 @@ func (w *week) awake(hour int) bool {
 	return first <= hour%24 && hour%24 < end
 }
 
-// edges returns the hours at which a target changes, including the start if it sleeps then.
-func (w *week) edges() []int {
+// transitions returns the hours at which a target changes, including the start if it sleeps then.
+func (w *week) transitions() []int {
 	var out []int
 	before := true
 	for hour := range lastHour {

@@ -28,15 +28,15 @@ const tolerance = 5 * time.Hour
 func kept(t *track, begin time.Time, rate float64) (late []time.Duration, wrong []string) {
 	due := []int{}
 	if t.week != nil {
-		due = t.week.edges()
+		due = t.week.transitions()
 	}
 	if len(due) != len(t.history) {
 		wrong = append(wrong, fmt.Sprintf("%s changed %d times, not %d times", t, len(t.history), len(due)))
 	}
 	for i := range min(len(due), len(t.history)) {
 		c := t.history[i]
-		edge := begin.Add(time.Duration(due[i]) * time.Hour)
-		behind := time.Duration(float64(c.at.Sub(edge)) / rate)
+		transition := begin.Add(time.Duration(due[i]) * time.Hour)
+		behind := time.Duration(float64(c.at.Sub(transition)) / rate)
 		late = append(late, behind)
 		should := "asleep"
 		if t.week.awake(due[i]) {
@@ -45,8 +45,8 @@ func kept(t *track, begin time.Time, rate float64) (late []time.Duration, wrong 
 		switch {
 		case (c.state == awake) != t.week.awake(due[i]):
 			wrong = append(wrong, fmt.Sprintf("%s is %s at %s, should be %s", t, c.state, stamp(c.at), should))
-		case behind < 0 || c.at.Sub(edge) > tolerance:
-			wrong = append(wrong, fmt.Sprintf("%s was %s at %s, should have been at %s", t, should, stamp(c.at), stamp(edge)))
+		case behind < 0 || c.at.Sub(transition) > tolerance:
+			wrong = append(wrong, fmt.Sprintf("%s was %s at %s, should have been at %s", t, should, stamp(c.at), stamp(transition)))
 		}
 	}
 	return late, wrong

@@ -162,13 +162,13 @@ func labelled(m *harness.Manager, value string) func(Gomega) []string {
 	}
 }
 
-// lags returns the number of edge lags that a manager has observed, and their sum.
+// lags returns the number of transition lags that a manager has observed, and their sum.
 func lags(m *harness.Manager) func(Gomega) [2]float64 {
 	return func(g Gomega) (out [2]float64) {
 		families, err := m.Registry.Gather()
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, f := range families {
-			if f.GetName() == "flyball_edge_lag_seconds" {
+			if f.GetName() == "flyball_transition_lag_seconds" {
 				h := f.GetMetric()[0].GetHistogram()
 				out = [2]float64{float64(h.GetSampleCount()), h.GetSampleSum()}
 			}

@@ -100,14 +100,14 @@ var _ = Describe("At night", func() {
 		create(deployment(ns, "web", 3))
 		nightly(ns, "nights")
 		Eventually(targetsOf(ns, "nights")).Should(HaveField("Awake", BeEquivalentTo(1)))
-		for _, edge := range []struct {
+		for _, transition := range []struct {
 			at   time.Time
 			want int
 		}{{dusk.Add(time.Minute), 0}, {dawn.Add(time.Minute), 3}} {
 			Expect(manager.Stop()).To(Succeed())
-			clock.SetTime(edge.at)
+			clock.SetTime(transition.at)
 			manager = env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
-			Eventually(replicas(ns, "web")).Should(BeEquivalentTo(edge.want))
+			Eventually(replicas(ns, "web")).Should(BeEquivalentTo(transition.want))
 		}
 	})
 })

@@ -120,7 +120,7 @@ var _ = Describe("A simulation in memory", func() {
 				instants = append(instants, w.At)
 			}
 		}
-		Expect(len(instants)).To(BeNumerically(">", 15), "the week has edges on every working day")
+		Expect(len(instants)).To(BeNumerically(">", 15), "the week has transitions on every working day")
 
 		clock := suite.NewClock(begin)
 		m := startManagerAt(clock)

@@ -133,18 +133,18 @@ func (a *Agenda) addRule(r *freeze.Rule) {
 
 // sweep finds the gaps and the overlaps of entries that deny changes.
 func (a *Agenda) sweep() {
-	edges := []time.Time{a.From, a.To}
+	transitions := []time.Time{a.From, a.To}
 	for _, e := range a.Entries {
 		for _, t := range []time.Time{e.Start, e.End} {
 			if e.Effect == "denies" && t.After(a.From) && t.Before(a.To) {
-				edges = append(edges, t)
+				transitions = append(transitions, t)
 			}
 		}
 	}
-	slices.SortFunc(edges, time.Time.Compare)
-	edges = slices.CompactFunc(edges, time.Time.Equal)
-	for i := 0; i+1 < len(edges); i++ {
-		span := Span{Start: edges[i], End: edges[i+1]}
+	slices.SortFunc(transitions, time.Time.Compare)
+	transitions = slices.CompactFunc(transitions, time.Time.Equal)
+	for i := 0; i+1 < len(transitions); i++ {
+		span := Span{Start: transitions[i], End: transitions[i+1]}
 		for _, e := range a.Entries {
 			if e.Effect == "denies" && !e.Start.After(span.Start) && (e.End.IsZero() || e.End.After(span.Start)) {
 				span.Policies = append(span.Policies, e.Policy)
@@ -189,7 +189,7 @@ func (a Agenda) Text(w *report.Writer) {
 		if !e.LetFinish.IsZero() {
 			effect += "; roll-outs may finish until " + instant.Text(e.LetFinish, a.zone)
 		}
-		rows[i] = report.Row(a.edge(e.Start, "always"), a.edge(e.End, "for ever"), e.Policy, effect, e.Reason)
+		rows[i] = report.Row(a.format(e.Start, "always"), a.format(e.End, "for ever"), e.Policy, effect, e.Reason)
 	}
 	w.Grid("", []string{"FROM", "UNTIL", "POLICY", "EFFECT", "REASON"}, rows)
 	a.spans(w, "Nothing denies changes", a.Gaps)
@@ -208,7 +208,7 @@ func (a Agenda) spans(w *report.Writer, title string, spans []Span) {
 	w.Grid("  ", nil, rows)
 }
 
-func (a Agenda) edge(t time.Time, none string) string {
+func (a Agenda) format(t time.Time, none string) string {
 	if t.IsZero() {
 		return none
 	}

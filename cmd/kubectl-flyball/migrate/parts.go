@@ -164,14 +164,14 @@ func Slug(text string) string {
 	}, text), "-")
 }
 
-// NoteSpringEdges adds a note about crons in the hour that is skipped when clocks go forward, if the time zone has such
+// NoteSpringTransitions adds a note about crons in the hour that is skipped when clocks go forward, if the time zone has such
 // an hour.
-func NoteSpringEdges(e *Emitted) {
+func NoteSpringTransitions(e *Emitted) {
 	if s, ok := e.Object.(*v1alpha1.ClusterSchedule); ok && s.Spec.TimeZone == "UTC" {
 		return
 	}
 	if s, ok := e.Object.(*v1alpha1.Schedule); ok && s.Spec.TimeZone == "UTC" {
 		return
 	}
-	e.Note("an edge in the hour that clocks skip in spring is lost there, and comes at the end of that hour here")
+	e.Note("a transition in the hour that clocks skip in spring is lost there, and comes at the end of that hour here")
 }

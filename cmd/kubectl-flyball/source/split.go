@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// edge matches the line at which a document ends. The line is "---", after which the next document may begin on the
+// separator matches the line at which a document ends. The line is "---", after which the next document may begin on the
 // same line, or "...".
-var edge = regexp.MustCompile(`(?m)^(---|\.\.\.)([ \t\r].*)?$`)
+var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)([ \t\r].*)?$`)
 
 // split returns the objects of a file and the items of its Lists. Every part of the file becomes an object or a fault.
 // A plain YAML reader would silently stop after the first document.
@@ -30,7 +30,7 @@ func split(file, text string) (docs []*document, faults []error) {
 		line += strings.Count(part, "\n")
 	}
 	start := 0
-	for _, at := range edge.FindAllStringIndex(text, -1) {
+	for _, at := range separator.FindAllStringIndex(text, -1) {
 		take(text[start:at[0]])
 		start = at[0]
 		if text[start] == '.' {

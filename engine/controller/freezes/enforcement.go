@@ -107,15 +107,15 @@ func (e *Enforcement) Start(ctx context.Context) error {
 	}
 	follow(ctx, e.World, e.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
 		if !e.look(ctx, now) {
-			return probeAgain, e.nextEdge(now)
+			return probeAgain, e.nextTransition(now)
 		}
-		return probeEvery, e.nextEdge(now)
+		return probeEvery, e.nextTransition(now)
 	})
 	return nil
 }
 
-// nextEdge returns the time when the next freeze begins or ends, or zero for never.
-func (e *Enforcement) nextEdge(now time.Time) (next time.Time) {
+// nextTransition returns the time when the next freeze begins or ends, or zero for never.
+func (e *Enforcement) nextTransition(now time.Time) (next time.Time) {
 	for p := range e.World.Snapshot().Policies {
 		if freeze.RuleOf(p.Policy.Policy) != nil {
 			next = timeline.Earliest(next, p.State(now).Next)

@@ -59,7 +59,7 @@ func TestAge(t *testing.T) {
 	}
 	p, _ := compile(v1alpha1.ScheduleRules{Age: six}, nil)
 	if st := p.State(made); st.Name != "Idle" ||
-		st.Message != "asks for nothing, no further edge; each target sleeps from 6h after it was made" {
+		st.Message != "asks for nothing, no further transition; each target sleeps from 6h after it was made" {
 		t.Errorf("%+v", st)
 	}
 }

@@ -162,7 +162,7 @@ func hours(t *testing.T, p *policy.Policy, made time.Time) string {
 			t.Errorf("at %s asks %s, and the state is %+v", now, letter, st)
 		}
 		if wake := p.State(now).Next; !made.IsZero() && !wake.Equal(d.Wake) {
-			t.Errorf("at %s the next edge is %s, and the target is looked at again at %s", now, wake, d.Wake)
+			t.Errorf("at %s the next transition is %s, and the target is looked at again at %s", now, wake, d.Wake)
 		}
 	}
 	return text
@@ -202,7 +202,7 @@ func TestOtherwise(t *testing.T) {
 	}
 	p, _ := compile(v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing}, nil)
 	want := policy.State{Name: "Idle", Since: monday.Add(-6 * time.Hour), Next: monday.Add(16 * time.Hour),
-		Message: "asks for nothing since 2026-03-02T14:00:00Z, next edge 2026-03-03T12:00:00Z"}
+		Message: "asks for nothing since 2026-03-02T14:00:00Z, next transition 2026-03-03T12:00:00Z"}
 	if diff := cmp.Diff(want, p.State(monday)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -303,13 +303,13 @@ func TestStateMessages(t *testing.T) {
 		{"suspended", nights(func(r *v1alpha1.ScheduleRules) { r.Suspend = true }),
 			policy.State{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}},
 		{"always awake", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "00:00", To: "24:00"}}},
-			policy.State{Name: "Awake", Message: "awake (daily 00:00-24:00 UTC), no further edge"}},
+			policy.State{Name: "Awake", Message: "awake (daily 00:00-24:00 UTC), no further transition"}},
 		{"never again", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{Name: "move", Start: "2026-03-01", End: "2026-03-01"}}},
 			policy.State{Name: "Awake", Since: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC),
-				Message: "awake since 2026-03-02T00:00:00Z, no further edge"}},
+				Message: "awake since 2026-03-02T00:00:00Z, no further transition"}},
 		{"in a named window", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{Name: "night", From: "20:00", To: "08:00"}}},
 			policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
-				Message: "asleep since 2026-03-02T20:00:00Z (night), next edge 2026-03-03T08:00:00Z"}},
+				Message: "asleep since 2026-03-02T20:00:00Z (night), next transition 2026-03-03T08:00:00Z"}},
 	} {
 		p, errs := compile(test.rules, nil)
 		if len(errs) > 0 {

@@ -317,9 +317,9 @@ func describe(st timeline.State, says bool) string {
 		text += " (" + st.Name + ")"
 	}
 	if st.Until.IsZero() {
-		return text + ", no further edge"
+		return text + ", no further transition"
 	}
-	return text + ", next edge " + st.Until.Format(time.RFC3339)
+	return text + ", next transition " + st.Until.Format(time.RFC3339)
 }
 
 func levelText(as *v1alpha1.AsleepAs) string {

@@ -82,7 +82,7 @@ func TestDecide(t *testing.T) {
 	}{
 		{reason: "awake by day, until the evening", rules: nights(), in: pipeline.Input{Now: monday.Add(-time.Hour)},
 			want: awake(monday.Add(-12 * time.Hour)), wake: monday},
-		{reason: "asleep from the edge on", rules: nights(), in: pipeline.Input{Now: monday}, want: asleep(nil),
+		{reason: "asleep from the transition on", rules: nights(), in: pipeline.Input{Now: monday}, want: asleep(nil),
 			wake: monday.Add(12 * time.Hour)},
 		{reason: "enforced where asked", rules: nights(func(r *v1alpha1.ScheduleRules) { r.OnManualChange = v1alpha1.ManualEnforce }),
 			in: pipeline.Input{Now: monday}, wake: monday.Add(12 * time.Hour),
@@ -291,7 +291,7 @@ func TestState(t *testing.T) {
 	}
 	got := p.State(monday)
 	want := policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
-		Message: "asleep since 2026-03-02T20:00:00Z (downscale), next edge 2026-03-03T08:00:00Z"}
+		Message: "asleep since 2026-03-02T20:00:00Z (downscale), next transition 2026-03-03T08:00:00Z"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

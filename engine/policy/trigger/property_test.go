@@ -67,7 +67,7 @@ func TestAnswersDoNotDependOnEarlierCalls(t *testing.T) {
 	})
 }
 
-// The next edge in the status is compared with the regime in every minute until this edge.
+// The next transition in the status is compared with the regime in every minute until this transition.
 func TestNextIsTheNextChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawRules(t)
@@ -80,24 +80,24 @@ func TestNextIsTheNextChange(t *testing.T) {
 		limit := now.AddDate(0, 0, 8)
 		if !next.IsZero() && next.Before(limit) {
 			if cur := inForce(p, next); cur == inForce(p, now) {
-				t.Fatalf("at %s the next edge is %s, and nothing changes then: %s", now, next, cur)
+				t.Fatalf("at %s the next transition is %s, and nothing changes then: %s", now, next, cur)
 			}
 			limit = next
 		}
 		for at := now; at.Before(limit); at = at.Add(time.Minute) {
 			if cur := inForce(p, at); cur != inForce(p, now) {
-				t.Fatalf("at %s the next edge is %s, but at %s it changes from %s to %s", now, next, at, inForce(p, now), cur)
+				t.Fatalf("at %s the next transition is %s, but at %s it changes from %s to %s", now, next, at, inForce(p, now), cur)
 			}
 		}
 	})
 }
 
-// inForce returns the message of a state without its edges.
+// inForce returns the message of a state without its transitions.
 func inForce(p *policy.Policy, at time.Time) string {
 	s := p.State(at)
 	head, rest, _ := strings.Cut(s.Message, " since ")
 	_, rest, _ = strings.Cut(rest, ",")
-	rest, _, _ = strings.Cut(rest, ", next edge")
+	rest, _, _ = strings.Cut(rest, ", next transition")
 	return s.Name + head + rest
 }
 
@@ -122,7 +122,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// drawRules draws few triggers with few edges and priorities, so that windows touch, overlap and end together.
+// drawRules draws few triggers with few transitions and priorities, so that windows touch, overlap and end together.
 func drawRules(t *rapid.T) v1alpha1.TriggerRules {
 	clock := rapid.SampledFrom([]string{"00:00", "01:30", "02:00", "02:30", "03:00", "08:00", "12:00", "20:00"})
 	day := rapid.SampledFrom([]v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"})
@@ -185,7 +185,7 @@ func newSimulation(rules v1alpha1.TriggerRules, loc *time.Location, start time.T
 			if tr.Window.To <= tr.Window.From {
 				end = d.AddDate(0, 0, 1)
 			}
-			first, last := s.minute(edge(d, tr.Window.From, loc)), s.minute(edge(end, tr.Window.To, loc))
+			first, last := s.minute(transition(d, tr.Window.From, loc)), s.minute(transition(end, tr.Window.To, loc))
 			for m := max(first, 0); m < last && m < len(minutes); m++ {
 				minutes[m] = true
 			}
@@ -199,8 +199,8 @@ func (s *simulation) minute(at time.Time) int {
 	return int(at.Sub(s.start.Add(-24*time.Hour)) / time.Minute)
 }
 
-// edge returns the first minute in which the zone's clock shows the reading or a later one.
-func edge(day time.Time, clock string, loc *time.Location) time.Time {
+// transition returns the first minute in which the zone's clock shows the reading or a later one.
+func transition(day time.Time, clock string, loc *time.Location) time.Time {
 	const layout = "2006-01-02 15:04"
 	reading := day.Format(time.DateOnly) + " " + clock
 	naive, err := time.Parse(layout, reading)

@@ -81,7 +81,7 @@ type regime struct {
 	// names are the names of the triggers in force, sorted.
 	names    []string
 	priority int32
-	// since is the start of the regime; zero: it has always been in force. until is the next edge of any window; zero:
+	// since is the start of the regime; zero: it has always been in force. until is the next transition of any window; zero:
 	// never.
 	since, until time.Time
 	min, max     *int64
@@ -118,7 +118,7 @@ func (s set) at(now time.Time) regime {
 	open = s.first(open)
 	r.priority = s.top(open)
 	for i := range states {
-		// The edges of triggers with a lower priority change nothing.
+		// The transitions of triggers with a lower priority change nothing.
 		if s.highest || s.all[i].priority >= r.priority {
 			r.since = timeline.Later(r.since, states[i].Since)
 		}
@@ -216,7 +216,7 @@ func (r *regime) settle() {
 	}
 }
 
-// lookahead is the number of edges that next searches for a change. After the last one, next returns an edge at which the
+// lookahead is the number of transitions that next searches for a change. After the last one, next returns a transition at which the
 // regime may stay the same.
 const lookahead = 128
 
@@ -227,9 +227,9 @@ func (s set) next(r regime) time.Time {
 		if cur.until.IsZero() {
 			return time.Time{}
 		}
-		edge := cur.until
-		if cur = s.at(edge); !cur.sameAs(&r) {
-			return edge
+		transition := cur.until
+		if cur = s.at(transition); !cur.sameAs(&r) {
+			return transition
 		}
 	}
 	return cur.until

@@ -200,7 +200,7 @@ func (r *regime) describe(next time.Time) string {
 		}
 	}
 	if next.IsZero() {
-		return text + ", no further edge"
+		return text + ", no further transition"
 	}
-	return text + ", next edge " + next.Format(time.RFC3339)
+	return text + ", next transition " + next.Format(time.RFC3339)
 }

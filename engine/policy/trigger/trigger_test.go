@@ -29,7 +29,7 @@ func bounds(t *testing.T, p *policy.Policy, now time.Time) [2]int64 {
 	return [2]int64{*d.Intents[0].Min, *d.Intents[0].Max}
 }
 
-// The scenarios are two overlapping windows, with the values before, between and after their edges.
+// The scenarios are two overlapping windows, with the values before, between and after their transitions.
 func TestOverlaps(t *testing.T) {
 	low, high := daily("low", 1, "08:00", "12:00", values(2, 6)), daily("high", 9, "09:00", "11:00", values(5, 20))
 	type at struct {
@@ -122,7 +122,7 @@ func TestStateSaysSinceAndNext(t *testing.T) {
 		since, next time.Time
 	}{
 		{7, monday.Add(-11 * time.Hour), hour(8)},
-		{8, hour(8), hour(11)}, // edges of triggers with a lower priority do not count
+		{8, hour(8), hour(11)}, // transitions of triggers with a lower priority do not count
 		{10, hour(8), hour(11)},
 		{11, hour(11), hour(13)},
 		{13, hour(13), hour(32)},
@@ -137,9 +137,9 @@ func TestStateSaysSinceAndNext(t *testing.T) {
 		}
 	}
 	if s := compiled(t, rules(suspended)).State(monday); !s.Next.IsZero() {
-		t.Errorf("with a suspended trigger alone the next edge is %s", s.Next)
+		t.Errorf("with a suspended trigger alone the next transition is %s", s.Next)
 	}
-	for _, want := range []string{"low since 2026-03-02T08:00:00Z", "min 2, max 6", "next edge 2026-03-02T11:00:00Z"} {
+	for _, want := range []string{"low since 2026-03-02T08:00:00Z", "min 2, max 6", "next transition 2026-03-02T11:00:00Z"} {
 		if got := p.State(hour(8)).Message; !strings.Contains(got, want) {
 			t.Errorf("the message %q does not say %q", got, want)
 		}
@@ -180,7 +180,7 @@ func TestSize(t *testing.T) {
 				t.Errorf("intents (-want +got):\n%s", diff)
 			}
 			if !strings.HasPrefix(trace,
-				"window: peak since 2026-03-02T08:00:00Z, min 5, max 20, replicas 6, next edge 2026-03-02T11:00:00Z; size: ") {
+				"window: peak since 2026-03-02T08:00:00Z, min 5, max 20, replicas 6, next transition 2026-03-02T11:00:00Z; size: ") {
 				t.Errorf("the trace is %q", trace)
 			}
 			if !d.Wake.Equal(hour(11)) {

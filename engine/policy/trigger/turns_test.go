@@ -167,7 +167,7 @@ func TestSizesOfSeveralPolicies(t *testing.T) {
 				_, wake = rarely.decide(now)
 			}
 			if got, want := rarely.replicas(), often.replicas(); got != want {
-				t.Fatalf("at %s: %d where it is decided when need be, %d where it is decided all the time; the next edge is %s", now, got, want, next)
+				t.Fatalf("at %s: %d if decided when needed, %d if decided all the time; the next transition is %s", now, got, want, next)
 			}
 		}
 	})

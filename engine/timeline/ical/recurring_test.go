@@ -101,8 +101,8 @@ func TestRulesAgainstAnotherLibrary(t *testing.T) {
 		w := worlds[zone]
 		want := w.on(starts, length)
 		for i, at := range w.at {
-			edge := i > 0 && want[i] != want[i-1] || i+1 < len(want) && want[i] != want[i+1]
-			if !edge && i%397 != 0 {
+			transition := i > 0 && want[i] != want[i-1] || i+1 < len(want) && want[i] != want[i+1]
+			if !transition && i%397 != 0 {
 				continue
 			}
 			if line.At(at).Active != want[i] {

@@ -78,7 +78,7 @@ spec:
 		Eventually(conditionOf("nights", ns)).Should(Equal("True"))
 
 		one := ConsistOf(BeEquivalentTo(5), BeEquivalentTo(2))
-		edge := func(at time.Duration, after OmegaMatcher) {
+		transition := func(at time.Duration, after OmegaMatcher) {
 			GinkgoHelper()
 			clock.SetTime(monday.Add(at))
 			Eventually(sizes).Should(one)
@@ -90,8 +90,8 @@ spec:
 		// only half done.
 		for day := range 4 {
 			night := time.Duration(day) * 24 * time.Hour
-			edge(night+8*time.Hour, HaveEach(BeEquivalentTo(2)))
-			edge(night+20*time.Hour, HaveEach(BeEquivalentTo(5)))
+			transition(night+8*time.Hour, HaveEach(BeEquivalentTo(2)))
+			transition(night+20*time.Hour, HaveEach(BeEquivalentTo(5)))
 		}
 		Consistently(sizes).WithTimeout(observed / 4).Should(HaveEach(BeEquivalentTo(5)))
 	})

@@ -99,22 +99,22 @@ spec:
 		Expect(patch(as("alice"), web, toTwo, client.DryRunAll)).To(Succeed())
 	})
 
-	It("is exact to the second at both edges", func() {
+	It("is exact to the second at both transitions", func() {
 		ns := newNamespace()
 		web := deployment(ns, "web")
 		Expect(env.Client.Create(ctx, web)).To(Succeed())
 		freezing(ns, "inventory", "Scale")
 		try := func() error { return patch(as("alice"), web, toTwo, client.DryRunAll) }
 		eventuallyRefused(try)
-		for _, edge := range []struct {
+		for _, transition := range []struct {
 			at     time.Time
 			frozen bool
 		}{
 			{noon.Add(-time.Millisecond), false}, {noon, true},
 			{noon.Add(24*time.Hour - time.Millisecond), true}, {noon.Add(24 * time.Hour), false},
 		} {
-			clock.SetTime(edge.at)
-			if edge.frozen {
+			clock.SetTime(transition.at)
+			if transition.frozen {
 				Expect(try()).To(BeRefused())
 				continue
 			}

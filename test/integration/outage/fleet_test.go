@@ -77,7 +77,7 @@ func newFleet(namespace string, n int) *fleet {
 	for _, obj := range made {
 		f.originals[obj.GetKind()+"/"+obj.GetName()] = obj
 	}
-	f.schedule = &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "edges"}}
+	f.schedule = &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "transitions"}}
 	f.schedule.Spec.Awake = []v1alpha1.Window{{From: "00:00", To: "24:00"}}
 	Expect(env.Client.Create(ctx, f.schedule)).To(Succeed())
 	return f
@@ -193,7 +193,7 @@ func (f *fleet) restorable(obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// allRestorable checks every workload in the middle of an edge.
+// allRestorable checks every workload in the middle of a transition.
 func (f *fleet) allRestorable(g Gomega) {
 	for _, obj := range f.list(g) {
 		g.Expect(f.restorable(obj)).To(Succeed())

@@ -64,10 +64,11 @@ func disagreesWithStatus(story *explain.Explanation, w *source.World) (wrong []s
 			continue
 		}
 		status := kind.Status(p)
-		if status.State == "" || !strings.Contains(told.Steps[0].Text, "next edge") {
+		if status.State == "" || !strings.Contains(told.Steps[0].Text, "next transition") {
 			continue
 		}
-		if next := status.NextTransitionTime; next == nil || !strings.Contains(told.Steps[0].Text, "next edge "+next.UTC().Format(time.RFC3339)) {
+		next := status.NextTransitionTime
+		if next == nil || !strings.Contains(told.Steps[0].Text, "next transition "+next.UTC().Format(time.RFC3339)) {
 			wrong = append(wrong, fmt.Sprintf("of %s it is told %q, and the manager reports %s until %s", told.Policy, told.Steps[0].Text,
 				status.State, next))
 		}

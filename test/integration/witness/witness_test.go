@@ -146,8 +146,8 @@ func TestReasons(t *testing.T) {
 	w := &source.World{}
 	w.Policies = []policy.Object{nights}
 	for text, wrong := range map[string]bool{
-		"asleep since 2037-05-13T20:00:00Z, next edge 2037-05-14T08:00:00Z": false,
-		"asleep since 2037-05-13T20:00:00Z, next edge 2037-05-14T09:00:00Z": true,
+		"asleep since 2037-05-13T20:00:00Z, next transition 2037-05-14T08:00:00Z": false,
+		"asleep since 2037-05-13T20:00:00Z, next transition 2037-05-14T09:00:00Z": true,
 		"always asleep": false,
 	} {
 		story := &explain.Explanation{Policies: []explain.Policy{{Policy: "Schedule/shop/nights",

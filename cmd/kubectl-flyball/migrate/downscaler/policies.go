@@ -249,7 +249,7 @@ func (w *work) put(from migrate.Object, at placement, suffix string, kinds []sch
 		e = w.out.Emit(s, from)
 	}
 	e.Notes = slices.Clone(at.notes)
-	migrate.NoteSpringEdges(e)
+	migrate.NoteSpringTransitions(e)
 }
 
 // forced adds the policy for force-downtime or force-uptime. If the setting has no counterpart, forced returns false

@@ -82,8 +82,8 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 			e.Object.(*v1alpha1.Schedule).Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(n)}
 			e.Note("a smaller count is raised to %d by the patch there, and stays here", n)
 		}
-		e.Note("an edge that comes over 60 s late is missed there, and so are objects after the 500th; not here")
-		migrate.NoteSpringEdges(e)
+		e.Note("a transition that comes over 60 s late is missed there, and so are objects after the 500th; not here")
+		migrate.NoteSpringTransitions(e)
 	}
 	// In the tool, an excludeRef excludes objects of one kind. In a policy, excludeNames and asleepAs apply to all kinds
 	// of the target. Kinds that differ in these settings therefore need separate policies.

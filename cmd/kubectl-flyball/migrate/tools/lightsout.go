@@ -55,7 +55,7 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 			e.Note("it is suspended: deleting it there wakes what bears its marks all the same")
 		}
 		noteRivals(e, s, all)
-		migrate.NoteSpringEdges(e)
+		migrate.NoteSpringTransitions(e)
 	}
 	if len(all) == 0 {
 		return

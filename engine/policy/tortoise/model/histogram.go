@@ -23,8 +23,8 @@ func bucket(v float64) int {
 	return int(min(math.Log(max(v, 1))/logRatio, buckets-1))
 }
 
-// edge returns the lower edge of a bucket.
-func edge(i int) float64 { return math.Pow(ratio, float64(i)) }
+// bound returns the lower bound of a bucket.
+func bound(i int) float64 { return math.Pow(ratio, float64(i)) }
 
 // Histogram has the weights of all values, with less weight for older values. After each half-life a value weighs half as
 // much.
@@ -73,9 +73,9 @@ func (h *Histogram) Quantile(q float64) float64 {
 			continue
 		}
 		if sum+w >= want {
-			return edge(i) * math.Pow(ratio, math.Max(want-sum, 0)/w)
+			return bound(i) * math.Pow(ratio, math.Max(want-sum, 0)/w)
 		}
 		sum, last = sum+w, i
 	}
-	return edge(last + 1)
+	return bound(last + 1)
 }

@@ -29,8 +29,8 @@ func TestBucketsOfValues(t *testing.T) {
 	}
 }
 
-// TestQuantilesAtEdges: two samples of 100 and two of 1000, in the buckets 40 and 60.
-func TestQuantilesAtEdges(t *testing.T) {
+// TestQuantilesAtBounds: two samples of 100 and two of 1000, in the buckets 40 and 60.
+func TestQuantilesAtBounds(t *testing.T) {
 	h := &Histogram{}
 	for _, v := range []float64{100, 100, 1000, 1000} {
 		h.Add(v, 1, monday, halfLife)

@@ -41,7 +41,7 @@ func TestHowLongAKillSpeaks(t *testing.T) {
 		if got := target.Memory("app", 0); tc.want > 0 && got != tc.want*mebi {
 			t.Errorf("%s: memory is %v MiB, want %v", tc.reason, got/mebi, tc.want)
 		}
-		// Without a kill, the lowest quantile of the histogram is the edge of the lowest bucket, and no whole number of
+		// Without a kill, the lowest quantile of the histogram is the bound of the lowest bucket, and no whole number of
 		// MiB.
 		if got := target.Memory("app", 0) / mebi; tc.want == 0 && got == math.Trunc(got) {
 			t.Errorf("%s: a kill speaks still, for %v MiB", tc.reason, got)

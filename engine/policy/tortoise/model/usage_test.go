@@ -31,7 +31,7 @@ func TestQuantilesOfAHistogram(t *testing.T) {
 		}
 	}
 	h.Add(1e12, 1, monday, halfLife)
-	if got := h.Quantile(1); math.IsInf(got, 0) || got < edge(buckets-1) {
+	if got := h.Quantile(1); math.IsInf(got, 0) || got < bound(buckets-1) {
 		t.Errorf("the largest of what is beyond all buckets is %v", got)
 	}
 }

@@ -43,7 +43,7 @@ func (s *scene) lags(t *testing.T) (n uint64, sum time.Duration) {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == "flyball_edge_lag_seconds" {
+		if f.GetName() == "flyball_transition_lag_seconds" {
 			h := f.GetMetric()[0].GetHistogram()
 			return h.GetSampleCount(), time.Duration(h.GetSampleSum() * float64(time.Second))
 		}
@@ -56,13 +56,13 @@ func TestTargetsArePendingFromTheTransitionUntilDecided(t *testing.T) {
 	const size = 2000
 	s := sceneAtNoon(t, size)
 	if got := s.look(t, nights).Targets.Pending; got != 0 {
-		t.Fatalf("%d targets are pending before the edge", got)
+		t.Fatalf("%d targets are pending before the transition", got)
 	}
 	s.settleAs(1, status.Failed)
 	s.clock.Step(time.Hour)
 	// A failed target is not pending, because it stays failed until a newer result is known.
 	if got := s.look(t, nights).Targets.Pending; got != size-1 {
-		t.Fatalf("%d targets are pending at the edge, want %d", got, size-1)
+		t.Fatalf("%d targets are pending at the transition, want %d", got, size-1)
 	}
 	if got := s.queue.Len(); got != size {
 		t.Errorf("%d targets are queued, want %d", got, size)
@@ -104,7 +104,7 @@ func TestTransitionLagEndsWithTheLastWrite(t *testing.T) {
 	s.status.Written(nights)
 	s.look(t, nights)
 	if n, _ := s.lags(t); n != 1 {
-		t.Errorf("%d lags are observed, want one an edge", n)
+		t.Errorf("%d lags are observed, want one a transition", n)
 	}
 }
 

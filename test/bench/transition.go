@@ -15,7 +15,7 @@ var firstDay = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 // night is one night of the schedule.
 type night struct{ dusk, dawn time.Time }
 
-func (n night) edge(asleep bool) time.Time {
+func (n night) transition(asleep bool) time.Time {
 	if asleep {
 		return n.dusk
 	}
@@ -29,15 +29,15 @@ func nightOf(round int) night {
 	return night{dusk: day.Add(19 * time.Hour), dawn: day.Add(31 * time.Hour)}
 }
 
-// edgeTimes has the costs of one transition: by the manager, by the bare loop, and by the bare loop beside a watch.
-type edgeTimes struct {
+// transitionTimes has the costs of one transition: by the manager, by the bare loop, and by the bare loop beside a watch.
+type transitionTimes struct {
 	manager, bare, watched timing
 	// requests is the number of requests that the API server counted for the manager's transition.
 	requests float64
 }
 
-// edges measures transitions by the manager against the same patches from a bare loop, in turns.
-func (b *bench) edges(ctx context.Context) error {
+// transitions measures transitions by the manager against the same patches from a bare loop, in turns.
+func (b *bench) transitions(ctx context.Context) error {
 	s, err := b.stage(ctx)
 	if err != nil {
 		return err
@@ -50,13 +50,13 @@ func (b *bench) edges(ctx context.Context) error {
 		return err
 	}
 	var ratios, watched, efforts, perChange []float64
-	for round := range s.edgeRounds {
-		times, err := b.edgeRound(ctx, s, l, round)
+	for round := range s.transitionRounds {
+		times, err := b.transitionRound(ctx, s, l, round)
 		if err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
 		for i, t := range times {
-			b.report.say("edge %s of round %d: manager %s, bare loop %s, bare loop beside a watch %s", stateName(i == 0), round, t.manager, t.bare,
+			b.report.say("transition %s of round %d: manager %s, bare loop %s, beside a watch %s", stateName(i == 0), round, t.manager, t.bare,
 				t.watched)
 			ratios = append(ratios, t.manager.seconds/t.bare.seconds)
 			watched = append(watched, t.manager.seconds/t.watched.seconds)
@@ -75,20 +75,20 @@ func (b *bench) edges(ctx context.Context) error {
 	return nil
 }
 
-// edgeRound runs three nights, so that each of the three ways puts the targets to sleep once and wakes them once. The
+// transitionRound runs three nights, so that each of the three ways puts the targets to sleep once and wakes them once. The
 // order of the ways rotates. All targets are awake before and after the round.
-func (b *bench) edgeRound(ctx context.Context, s *stage, l *loop, round int) (times [2]edgeTimes, err error) {
+func (b *bench) transitionRound(ctx context.Context, s *stage, l *loop, round int) (times [2]transitionTimes, err error) {
 	n := nightOf(round)
 	manager := func(i int) (err error) {
-		times[i].manager, times[i].requests, err = b.managerEdge(ctx, s, n, i == 0, round)
+		times[i].manager, times[i].requests, err = b.managerTransition(ctx, s, n, i == 0, round)
 		return err
 	}
 	bare := func(i int) (err error) {
-		times[i].bare, err = l.edge(ctx, n.edge(i == 0), b.profileName("bare", i == 0, round))
+		times[i].bare, err = l.transition(ctx, n.transition(i == 0), b.profileName("bare", i == 0, round))
 		return err
 	}
 	watched := func(i int) (err error) {
-		times[i].watched, err = s.watchedEdge(ctx, l, n.edge(i == 0), b.profileName("watched", i == 0, round))
+		times[i].watched, err = s.watchedTransition(ctx, l, n.transition(i == 0), b.profileName("watched", i == 0, round))
 		return err
 	}
 	const down, up = 0, 1
@@ -117,13 +117,15 @@ func (b *bench) edgeRound(ctx context.Context, s *stage, l *loop, round int) (ti
 
 // profileName returns the prefix of the profile files of a transition. It returns "" if no profiles are written.
 func (b *bench) profileName(way string, asleep bool, round int) string {
-	return named(b.opts.profile, fmt.Sprintf("edge-%s-%s-%d", way, stateName(asleep), round))
+	return named(b.opts.profile, fmt.Sprintf("transition-%s-%s-%d", way, stateName(asleep), round))
 }
 
-// managerEdge starts a manager an hour before a transition, lets the transition come, and stops the manager. It returns
+// managerTransition starts a manager an hour before a transition, lets the transition come, and stops the manager. It returns
 // the cost and the number of requests that the API server counted until all statuses were written.
-func (b *bench) managerEdge(ctx context.Context, s *stage, n night, asleep bool, round int) (took timing, requests float64, err error) {
-	at := n.edge(asleep)
+func (b *bench) managerTransition(ctx context.Context, s *stage, n night, asleep bool, round int) (took timing, requests float64,
+	err error,
+) {
+	at := n.transition(asleep)
 	o, err := s.operator(ctx, at.Add(-time.Hour), !asleep)
 	if err != nil {
 		return took, 0, err
@@ -133,8 +135,8 @@ func (b *bench) managerEdge(ctx context.Context, s *stage, n night, asleep bool,
 	if err != nil {
 		return took, 0, err
 	}
-	edge := func() (time.Duration, error) { return o.edge(ctx, at, s.targets) }
-	if took, err = s.timed(ctx, b.profileName("manager", asleep, round), edge); err != nil {
+	transition := func() (time.Duration, error) { return o.transition(ctx, at, s.targets) }
+	if took, err = s.timed(ctx, b.profileName("manager", asleep, round), transition); err != nil {
 		return took, 0, err
 	}
 	if err := o.meter.settle(ctx, 1500*time.Millisecond, time.Minute); err != nil {
@@ -145,16 +147,16 @@ func (b *bench) managerEdge(ctx context.Context, s *stage, n night, asleep bool,
 		return took, 0, err
 	}
 	if applied, refused := o.meter.patches(); applied != s.targets || refused != 0 {
-		b.report.say("the manager's edge took %d patches that went through and %d that did not", applied, refused)
+		b.report.say("the manager's transition took %d patches that went through and %d that did not", applied, refused)
 	}
 	made := after.since(before)
-	b.report.say("requests of the edge: %s", made)
+	b.report.say("requests of the transition: %s", made)
 	return took, made.sum(), nil
 }
 
-// watchedEdge runs the bare loop beside one projected watch of all Deployments, such as the manager has. It returns the
+// watchedTransition runs the bare loop beside one projected watch of all Deployments, such as the manager has. It returns the
 // cost that the loop would have if it had to know its objects.
-func (s *stage) watchedEdge(ctx context.Context, l *loop, at time.Time, profile string) (timing, error) {
+func (s *stage) watchedTransition(ctx context.Context, l *loop, at time.Time, profile string) (timing, error) {
 	m, err := watch.NewManager(s.env.Config)
 	if err != nil {
 		return timing{}, err
@@ -167,5 +169,5 @@ func (s *stage) watchedEdge(ctx context.Context, l *loop, at time.Time, profile 
 	if err := w.WaitSynced(ctx); err != nil {
 		return timing{}, err
 	}
-	return l.edge(ctx, at, profile)
+	return l.transition(ctx, at, profile)
 }
