@@ -1,7 +1,6 @@
 package admit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
@@ -68,6 +66,8 @@ type Guarded struct {
 // except. Only Flyball may write the creator of an exception.
 type Guard struct {
 	Freezes Freezes
+	// Objects finds calendars that are not known yet.
+	Objects Objects
 	Rights  AccessReviewer
 	Context freeze.Context
 	Clock   clock.PassiveClock
@@ -105,7 +105,7 @@ func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs 
 				warnings = append(warnings, fmt.Sprintf("nothing in namespace %s is ever frozen, so that the cluster and Flyball can be repaired", ns))
 			}
 		}
-		warnings = append(warnings, r.Unjudged()...)
+		warnings = append(append(warnings, r.Unjudged()...), r.Unreadable()...)
 		if req.Old == nil {
 			for _, e := range g.Freezes.Set().Lifting(r, g.Clock.Now()) {
 				warnings = append(warnings, fmt.Sprintf("%s can let changes through that this policy denies", e.ID()))
@@ -160,7 +160,12 @@ func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, e
 // returns a warning.
 func (g *Guard) mayOverride(ctx context.Context, req Request, policy workload.Policy, because, what string) ([]string, field.ErrorList,
 	error) {
-	held, err := holds(ctx, g.Rights, req.User, VerbOverride, policy)
+	return g.mayOverrideBy(ctx, newVerbs(g.Rights, req.User), req, policy, because, what)
+}
+
+func (g *Guard) mayOverrideBy(ctx context.Context, of *verbs, req Request, policy workload.Policy, because, what string) ([]string,
+	field.ErrorList, error) {
+	held, err := of.hold(ctx, VerbOverride, policy)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,22 +183,11 @@ func (g *Guard) overridden(req Request, policy workload.Policy, what string) str
 	return fmt.Sprintf("%s is overridden: %s", policy, what)
 }
 
-// mayOverrideAll returns a refusal if the user lacks the verb override on one of the rules. The verb on all policies of a
-// kind is checked first: thousands of single checks would take longer than the API server waits for the webhook.
+// mayOverrideAll returns a refusal if the user lacks the verb override on one of the rules.
 func (g *Guard) mayOverrideAll(ctx context.Context, req Request, rules []*freeze.Rule, what string) (warnings []string, err error) {
-	everywhere := map[string]bool{}
+	of := newVerbs(g.Rights, req.User)
 	for _, rule := range rules {
-		kind := rule.ID().Kind
-		if _, known := everywhere[kind]; !known {
-			if everywhere[kind], err = holds(ctx, g.Rights, req.User, VerbOverride, workload.Policy{Kind: kind}); err != nil {
-				return nil, err
-			}
-		}
-		if everywhere[kind] {
-			warnings = append(warnings, g.overridden(req, rule.ID(), what))
-			continue
-		}
-		more, _, err := g.mayOverride(ctx, req, rule.ID(), what, what)
+		more, _, err := g.mayOverrideBy(ctx, of, req, rule.ID(), what, what)
 		if err != nil {
 			return nil, err
 		}
@@ -256,7 +250,8 @@ func (g *Guard) creator(req Request) error {
 // verb except on the exception itself, or on every policy that its spec can lift, even if the policy does not exist
 // yet. Otherwise a later policy could be lifted without the right on its name.
 func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (string, error) {
-	held, err := holds(ctx, g.Rights, req.User, VerbExcept, e.ID())
+	of := newVerbs(g.Rights, req.User)
+	held, err := of.hold(ctx, VerbExcept, e.ID())
 	if err != nil || held {
 		return "", err
 	}
@@ -265,7 +260,7 @@ func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (
 		return "; it names none and so lifts all", nil
 	}
 	for _, p := range policies {
-		held, err := holds(ctx, g.Rights, req.User, VerbExcept, p)
+		held, err := of.hold(ctx, VerbExcept, p)
 		if err != nil {
 			return "", err
 		}
@@ -285,20 +280,6 @@ func (g *Guard) Adapter(inner Validator) Kind {
 			return "", nil
 		}
 		return "the adapter " + a.Name, g.Freezes.Set().Guarding(a.Spec.Target.GroupKind(), a.Spec.Governs != "", g.Clock.Now())
-	})
-}
-
-// Calendar guards calendars in addition to another validator. Creating, editing or deleting a calendar needs the verb override on
-// every guarded freeze that uses it, by name or by includes. including returns the names of a calendar and of all that include
-// it.
-func (g *Guard) Calendar(inner Validator, including func(names ...string) sets.Set[string]) Kind {
-	return g.dependedOn(Kind{Kind: "Calendar", Resource: "calendars", Validator: inner}, func(req Request) (string, []*freeze.Rule) {
-		object, ok := cmp.Or(req.Old, req.New).(*v1alpha1.Calendar) // the name of a request is empty for a collection, and with generateName
-		if !ok {
-			return "", nil
-		}
-		name := object.Name
-		return "the calendar " + name, g.Freezes.Set().GuardingCalendar(name, including(name), req.Old == nil, g.Clock.Now())
 	})
 }
 
@@ -326,9 +307,40 @@ func (g *Guard) dependedOn(kind Kind, dependents func(Request) (string, []*freez
 	return kind
 }
 
-// holds reports whether a user has a verb on a policy.
-func holds(ctx context.Context, rights AccessReviewer, user authenticationv1.UserInfo, verb string, policy workload.Policy) (bool, error) {
-	return Holds(ctx, rights, user, authorizationv1.ResourceAttributes{
+// verbs finds the verbs of a user on policies. Each verb on all policies of a kind is asked for first and once: thousands of
+// single questions would take longer than the API server waits for the webhook.
+type verbs struct {
+	reviews AccessReviewer
+	user    authenticationv1.UserInfo
+	// everywhere has the answers for all policies of a kind.
+	everywhere map[kindVerb]bool
+}
+
+type kindVerb struct{ kind, verb string }
+
+func newVerbs(reviews AccessReviewer, user authenticationv1.UserInfo) *verbs {
+	return &verbs{reviews: reviews, user: user, everywhere: map[kindVerb]bool{}}
+}
+
+// hold reports whether the user has a verb on a policy.
+func (v *verbs) hold(ctx context.Context, verb string, policy workload.Policy) (bool, error) {
+	key := kindVerb{policy.Kind, verb}
+	all, asked := v.everywhere[key]
+	if !asked {
+		var err error
+		if all, err = v.ask(ctx, verb, workload.Policy{Kind: policy.Kind}); err != nil {
+			return false, err
+		}
+		v.everywhere[key] = all
+	}
+	if all {
+		return true, nil
+	}
+	return v.ask(ctx, verb, policy)
+}
+
+func (v *verbs) ask(ctx context.Context, verb string, policy workload.Policy) (bool, error) {
+	return Holds(ctx, v.reviews, v.user, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Resource: FreezeResources()[policy.Kind], Verb: verb, Namespace: policy.Namespace, Name: policy.Name,
 	})
 }
@@ -371,8 +383,9 @@ func (j *Judge) guardNamespace(ctx context.Context, r *review, now time.Time) (l
 	for _, e := range set.EntersNamespace(r.name, before.labels, after.labels, now) {
 		needs = append(needs, needed{e.ID(), VerbExcept, "into %s", fmt.Sprintf("%s now holds for namespace %s", e.ID(), r.name)})
 	}
+	of := newVerbs(j.Rights, user)
 	for _, n := range needs {
-		held, err := holds(ctx, j.Rights, user, n.verb, n.policy)
+		held, err := of.hold(ctx, n.verb, n.policy)
 		if err != nil {
 			done.Err = err
 			return limits.Answer{}, done

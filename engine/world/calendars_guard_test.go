@@ -2,12 +2,18 @@ package world_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -16,6 +22,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -32,9 +39,20 @@ func (r *rights) Create(_ context.Context, review *authorizationv1.SubjectAccess
 	return review, nil
 }
 
+// onlyA is an API server with the calendar a and no other object.
+type onlyA struct{ admit.Objects }
+
+func (onlyA) Metadata(_ context.Context, resource schema.GroupVersionResource, _, name string) (*metav1.PartialObjectMetadata, error) {
+	if name == "a" {
+		return &metav1.PartialObjectMetadata{}, nil
+	}
+	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
+}
+
 // calendarGuard returns the validator of calendars in a world at a time.
 func calendarGuard(w *world.World, r *rights, at time.Time) admit.Validator {
-	g := &admit.Guard{Freezes: w, Rights: r, Clock: clocktesting.NewFakePassiveClock(at)}
+	g := &admit.Guard{Freezes: w, Objects: onlyA{}, Rights: r, Clock: clocktesting.NewFakePassiveClock(at),
+		Context: freeze.Context{Calendars: w.Snapshot().Days, Unreadable: w.Snapshot().IsUnreadable}}
 	pass := admit.ValidatorFunc(func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
 	return g.Calendar(pass, w.Snapshot().Including).Validator
 }
@@ -85,5 +103,85 @@ func TestIncludersOfAChainAreFound(t *testing.T) {
 	})
 	if found := w.Snapshot().Including(fmt.Sprintf("c-%d", calendars+1)); len(found) != calendars+1 {
 		t.Errorf("found %d calendars, want %d", len(found), calendars+1)
+	}
+}
+
+// A calendar of a freeze never loses an include by a write: the write that comes too early or too late is refused, although its
+// author may override the freeze.
+func TestNoWriteBreaksACalendarOfAFreeze(t *testing.T) {
+	w := world.New(selector.Scope{})
+	f, _ := onDaysOf("a", v1alpha1.EffectFrozen)
+	w.Update(func(tx *world.Tx) {
+		tx.SetCalendar(including("a", 1, "bb"))
+		tx.SetCalendar(including("bb", 1))
+		tx.SetCalendar(including("broken", 1, "nowhere"))
+		tx.SetCalendar(including("free", 1, "bb"))
+		tx.SetPolicy(kind(freeze.Kind), f)
+	})
+	const first = " there is no valid Calendar of this name, and ChangeFreeze/shop/days, which uses %s, would refuse changes until there is one: " +
+		"apply that Calendar first"
+	for _, test := range []struct {
+		reason     string
+		old, edits *v1alpha1.Calendar
+		refusal    string
+	}{
+		{"an include that is not there", nil, including("a", 2, "bb", "ccc"), `spec.include[1]: Invalid value: "ccc":` + fmt.Sprintf(first, "a")},
+		{"an include that cannot be read", nil, including("a", 2, "broken"), `spec.include[0]: Invalid value: "broken":` + fmt.Sprintf(first, "a")},
+		{"an include of an include", including("bb", 1), including("bb", 2, "ccc"),
+			`spec.include[0]: Invalid value: "ccc":` + fmt.Sprintf(first, "bb")},
+		{"an include that is there", including("a", 1, "bb"), including("a", 2, "bb"), ""},
+		{"no include", including("a", 1, "bb"), including("a", 2), ""},
+		{"a calendar that no freeze uses", including("free", 1, "bb"), including("free", 2, "ccc"), ""},
+		{"the deletion of an include", including("bb", 1), nil, `calendars.flyball.dev "bb" is forbidden: ChangeFreeze/shop/days uses the Calendar ` +
+			"a, which includes this one, and would refuse changes without it: take bb out of spec.include first"},
+		{"the deletion of the freeze's calendar", including("a", 1, "bb"), nil, ""},
+		{"the deletion of another calendar", including("free", 1, "bb"), nil, ""},
+	} {
+		req := admit.Request{SpecChanged: true}
+		if test.old != nil {
+			req.Old = test.old
+		}
+		if test.edits != nil {
+			req.New = test.edits
+		}
+		_, errs, err := calendarGuard(w, &rights{allows: func(authorizationv1.ResourceAttributes) bool { return true }},
+			time.Date(2026, 1, 3, 12, 0, 0, 0, time.UTC)).Validate(t.Context(), req)
+		if got := errors.Join(errs.ToAggregate(), err); (got == nil) != (test.refusal == "") || got != nil && got.Error() != test.refusal {
+			t.Errorf("%s: %v", test.reason, got)
+		}
+	}
+}
+
+// New labels of a namespace that leave a thousand freezes need one question, as the edit of a calendar does.
+func TestOneQuestionCoversAllFreezesThatANamespaceLeaves(t *testing.T) {
+	w := world.New(selector.Scope{})
+	w.Update(func(tx *world.Tx) {
+		for i := range 1000 {
+			f := &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("prod-%d", i), Generation: 1}}
+			f.UID = types.UID(f.Name)
+			f.Spec.Target.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
+			f.Spec.Windows, f.Spec.Deny = []v1alpha1.Window{{From: "00:00", To: "24:00"}}, []v1alpha1.Action{v1alpha1.ActionScale}
+			tx.SetPolicy(kind(freeze.ClusterKind), f)
+		}
+	})
+	const review = `{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {"uid": "u", "operation": "UPDATE", "name": "shop",
+"resource": {"version": "v1", "resource": "namespaces"}, "kind": {"version": "v1", "kind": "Namespace"}, "userInfo": {"username": "alice"},
+"oldObject": {"metadata": {"name": "shop", "labels": {"env": "prod"}}}, "object": {"metadata": {"name": "shop"}}}}`
+	for reason, c := range map[string]struct {
+		allows  func(authorizationv1.ResourceAttributes) bool
+		allowed bool
+		asked   int
+	}{
+		"all freezes": {func(a authorizationv1.ResourceAttributes) bool { return a.Name == "" }, true, 1},
+		"each freeze": {func(a authorizationv1.ResourceAttributes) bool { return a.Name != "" }, true, 1001},
+		"none":        {func(authorizationv1.ResourceAttributes) bool { return false }, false, 2},
+	} {
+		r := &rights{allows: c.allows}
+		judge := &admit.Judge{Freezes: w, Rights: r, Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 3, 12, 0, 0, 0, time.UTC))}
+		answer := httptest.NewRecorder()
+		judge.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(review)))
+		if allowed := strings.Contains(answer.Body.String(), `"allowed":true`); allowed != c.allowed || r.asked != c.asked {
+			t.Errorf("override on %s: %d questions, want %d: %s", reason, r.asked, c.asked, workload.OneLine(answer.Body.String(), 200))
+		}
 	}
 }

@@ -265,6 +265,14 @@ func (r *Rule) distrust(ctx Context, at *field.Path) {
 	}
 }
 
+// Unreadable returns texts about the calendars of the rule that cannot be read.
+func (r *Rule) Unreadable() (warnings []string) {
+	for _, e := range r.unreadable {
+		warnings = append(warnings, e.Error())
+	}
+	return warnings
+}
+
 // period returns the time from startTime to endTime, if the spec gives them, and the instant of endTime.
 func (d draft) period(at *field.Path) (during []timeline.Timeline, end int64, errs field.ErrorList) {
 	start, stop := d.times.StartTime, d.times.EndTime

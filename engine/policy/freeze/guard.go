@@ -103,6 +103,16 @@ func (s *Set) GuardingCalendar(name string, including sets.Set[string], isNew bo
 	})
 }
 
+// UsingCalendars returns the first rule that is not over and names one of the calendars; nil: none.
+func (s *Set) UsingCalendars(names sets.Set[string], now time.Time) *Rule {
+	for _, r := range s.Rules() {
+		if !r.Over(now) && slices.ContainsFunc(r.calendars, func(c v1alpha1.FreezeCalendar) bool { return names.Has(c.Name) }) {
+			return r
+		}
+	}
+	return nil
+}
+
 // Escapes returns the enforced and active rules that an object leaves by an edit of labels or annotations.
 func (s *Set) Escapes(req Request) []*Rule {
 	of := req.subject()
