@@ -19,9 +19,9 @@ const maxLooks, maxAllLooks = 4000, 200_000
 // Namespaces yields all namespaces with their labels.
 type Namespaces func(yield func(name string, labels workload.Pairs) bool)
 
-// Apart returns warnings about maintenance windows over the same objects that are never open at the same time as a rule
+// Apart returns warnings about maintenance windows over the same objects that are surely never open at the same time as a rule
 // within a year. Each of the two denies the changes that the other lets through. Cluster-scoped objects are not
-// considered.
+// considered, nor are windows that judge only some subjects or have days of calendars that are not known.
 func (s *Set) Apart(r *Rule, namespaces Namespaces, now time.Time) (warnings []string) {
 	if !r.closes() {
 		return nil
@@ -79,12 +79,14 @@ func (s *Set) NeverOpen(namespaces Namespaces, now time.Time) map[workload.Polic
 
 // shutText returns the text about a maintenance window that is never open at the same time as the one that gets the text.
 func shutText(other *Rule, always workload.Change) string {
-	return fmt.Sprintf("%s selects the same objects, and for a year none of its windows is open at the same time as one of these: %s is "+
-		"always denied; give both a time in common, or have one select or deny less", other.id, strings.Join(always.Names(), ", "))
+	return fmt.Sprintf("%s selects the same objects, and for a year none of its windows is open at the same time as one of these: without "+
+		"an exception, %s is always denied; give both a time in common, or have one select or deny less", other.id, strings.Join(always.Names(), ", "))
 }
 
-// closes reports whether the rule is a maintenance window that refuses changes.
-func (r *Rule) closes() bool { return r.isWindow() && r.enforcement == v1alpha1.EnforcementDeny }
+// closes reports whether the rule is a maintenance window that surely refuses changes of everybody outside its windows.
+func (r *Rule) closes() bool {
+	return r.isWindow() && r.enforcement == v1alpha1.EnforcementDeny && r.judged.everybody() && len(r.missing)+len(r.unreadable) == 0
+}
 
 func (r *Rule) isWindow() bool { return r.id.Kind == WindowKind || r.id.Kind == ClusterWindowKind }
 
@@ -104,16 +106,16 @@ func newPairing(namespaces Namespaces, now time.Time, looks int) *pairing {
 	return p
 }
 
-// reached returns the namespaces that a rule reaches.
+// reached returns the namespaces that a rule reaches, without the protected ones, in some of which changes are never judged.
 func (p *pairing) reached(r *Rule) (names []string) {
 	if ns := r.id.Namespace; ns != "" {
-		if _, known := p.spaces[ns]; known {
+		if _, known := p.spaces[ns]; known && !r.reach.selector.IsProtected(ns) {
 			return []string{ns}
 		}
 		return nil
 	}
 	for name, labels := range p.spaces {
-		if r.SelectsIn(name, labels) {
+		if r.SelectsIn(name, labels) && !r.reach.selector.IsProtected(name) {
 			names = append(names, name)
 		}
 	}
@@ -124,7 +126,7 @@ func (p *pairing) reached(r *Rule) (names []string) {
 // is certain to be denied. reached are the namespaces that a reaches.
 func (p *pairing) shut(a, b *Rule, reached []string) workload.Change {
 	always := a.deny & b.deny
-	if p.looks--; p.looks < 0 || always == 0 || !selector.MayShare(a.reach.selector, b.reach.selector) ||
+	if p.looks--; p.looks < 0 || always == 0 || !selector.SurelyShare(a.reach.selector, b.reach.selector) ||
 		!slices.ContainsFunc(reached, func(ns string) bool { return b.SelectsIn(ns, p.spaces[ns]) }) {
 		return 0
 	}

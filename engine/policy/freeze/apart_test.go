@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -20,7 +21,9 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 	own := func(name, target, days string) string { return fmt.Sprintf(window, name, target, days) }
 	const tuesday, thursday, noon = `{days: [Tue], from: "10:00", to: "12:00"}`, `{days: [Thu], from: "10:00", to: "12:00"}`,
 		`{from: "11:00", to: "13:00"}`
-	spaces := func(yield func(string, workload.Pairs) bool) { _ = yield("bank", nil) && yield("shop", nil) }
+	spaces := func(yield func(string, workload.Pairs) bool) {
+		_ = yield("bank", nil) && yield("shop", nil) && yield("kube-system", nil)
+	}
 	const everything, inShop = "{}", "{namespaces: [shop]}"
 	for _, tc := range []struct {
 		reason, given, other string
@@ -38,6 +41,30 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 		{"other names", own("a", "{names: [web]}", tuesday), own("b", "{names: [db]}", thursday), false},
 		{"other labels", own("a", "{selector: {matchLabels: {tier: front}}}", tuesday),
 			own("b", "{selector: {matchLabels: {tier: data}}}", thursday), false},
+		{"all but the names of the other", own("a", "{names: [web]}", tuesday), own("b", "{excludeNames: [web]}", thursday), false},
+		{"a name of all", own("a", "{names: [web]}", tuesday), own("b", everything, thursday), true},
+		{"a name of several", own("a", "{names: [web]}", tuesday), own("b", "{names: [\"w*\", db]}", thursday), true},
+		{"globs that may share no name", own("a", "{names: [\"w*\"]}", tuesday), own("b", "{names: [\"*b\"]}", thursday), false},
+		{"all but the labels of the other", own("a", "{selector: {matchLabels: {tier: front}}}", tuesday),
+			own("b", "{exclude: {matchLabels: {tier: front}}}", thursday), false},
+		{"labels that an object may have together", own("a", "{selector: {matchLabels: {tier: front}}}", tuesday),
+			own("b", "{selector: {matchLabels: {app: web}}}", thursday), false},
+		{"the same labels", own("a", "{selector: {matchLabels: {tier: front}}}", tuesday),
+			own("b", "{selector: {matchLabels: {tier: front}}}", thursday), true},
+		{"labels of all", own("a", everything, tuesday), own("b", "{selector: {matchLabels: {tier: front}}}", thursday), true},
+		{"annotations on both sides", own("a", "{annotations: {team: a}}", tuesday), own("b", "{annotations: {team: b}}", thursday), false},
+		{"a namespace that the other leaves out", own("a", everything, tuesday),
+			clusterWide("b", "{namespaceSelector: {}, excludeNamespaces: [shop]}", thursday), false},
+		{"a namespace in which nothing is judged", strings.Replace(own("a", everything, tuesday), "shop", "kube-system", 1),
+			clusterWide("b", "{namespaces: [kube-system]}", thursday), false},
+		{"some subjects only", strings.Replace(own("a", everything, tuesday), "deny:", "subjects: [{kind: User, name: eve}], deny:", 1),
+			own("b", everything, thursday), false},
+		{"all but some subjects", own("a", everything, tuesday),
+			strings.Replace(own("b", everything, thursday), "deny:", "excludeSubjects: [{kind: User, name: eve}], deny:", 1), false},
+		{"a calendar that cannot be read", own("a", everything, tuesday),
+			strings.Replace(own("b", everything, thursday), "deny:", "calendars: [{name: broken, effect: Open}], deny:", 1), false},
+		{"a calendar that is missing", own("a", everything, tuesday),
+			strings.Replace(own("b", everything, thursday), "deny:", "calendars: [{name: gone, effect: Open}], deny:", 1), false},
 		{"other actions", own("a", everything, tuesday), strings.Replace(own("b", everything, thursday), "RollOut", "Delete", 1), false},
 		{"one that only warns", own("a", everything, tuesday),
 			strings.Replace(own("b", everything, thursday), "enforcement: Deny", "enforcement: Warn", 1), false},
@@ -47,18 +74,26 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 			"spec: {startTime: 2026-01-01T00:00:00Z, endTime: 2036-01-01T00:00:00Z, deny: [RollOut], enforcement: Deny}", false},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			rule, _, errs := freeze.CompileObject(parse(t, tc.given), testContext)
-			if len(errs) > 0 {
-				t.Fatal(errs)
+			ctx := testContext
+			ctx.Calendars, ctx.Unreadable = func(string) (timeline.Timeline, bool) { return timeline.Timeline{}, false },
+				func(name string) bool { return name == "broken" }
+			rules := map[string]*freeze.Rule{}
+			for _, text := range []string{tc.given, tc.other} {
+				rule, _, errs := freeze.CompileObject(parse(t, text), ctx)
+				if len(errs) > 0 {
+					t.Fatal(errs)
+				}
+				rules[text] = rule
 			}
-			got := set(t, tc.other).Apart(rule, spaces, at("2026-03-02T12:00:00Z"))
+			rule, others := rules[tc.given], (&freeze.Set{}).With(rules[tc.other])
+			got := others.Apart(rule, spaces, at("2026-03-02T12:00:00Z"))
 			if (len(got) > 0) != tc.want {
 				t.Fatalf("warns: %q", got)
 			}
 			if tc.want && !strings.Contains(got[0], "/b selects the same objects") {
 				t.Errorf("warns: %q", got)
 			}
-			never := set(t, tc.other).With(rule).NeverOpen(spaces, at("2026-03-02T12:00:00Z"))
+			never := others.With(rule).NeverOpen(spaces, at("2026-03-02T12:00:00Z"))
 			if want := map[bool]int{true: 2}[tc.want]; len(never) != want {
 				t.Fatalf("never open: %v", never)
 			}

@@ -16,6 +16,9 @@ type judged struct{ only, not subjectSet }
 // subjectSet is a set of users and groups. A service account is in it by its name as a user.
 type subjectSet struct{ users, groups sets.Set[string] }
 
+// everybody reports whether the changes of all users are judged.
+func (j *judged) everybody() bool { return j.only.isEmpty() && j.not.isEmpty() }
+
 // judges reports whether the changes of a user are judged.
 func (j *judged) judges(user string, groups []string) bool {
 	return (j.only.isEmpty() || j.only.has(user, groups)) && !j.not.has(user, groups)

@@ -104,16 +104,3 @@ func labelKeys(s labels.Selector) []key {
 	}
 	return []key{anything}
 }
-
-// MayShare reports whether two selectors may select the same objects of a namespace: they have a kind in common and no
-// contradicting names or labels.
-func MayShare(a, b *Selector) bool {
-	aKinds, _, aObjects := a.keys()
-	bKinds, _, bObjects := b.keys()
-	kinds := slices.ContainsFunc(aKinds, func(k schema.GroupKind) bool {
-		return k == anyKind || slices.Contains(bKinds, k) || slices.Contains(bKinds, anyKind)
-	})
-	open := func(k key) bool { return k == anything || k.name == prefix || k.name == suffix }
-	return kinds && (slices.ContainsFunc(aObjects, open) || slices.ContainsFunc(bObjects, open) ||
-		slices.ContainsFunc(aObjects, func(k key) bool { return slices.Contains(bObjects, k) }))
-}
