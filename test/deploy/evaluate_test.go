@@ -97,28 +97,36 @@ func TestPipelinesAreLetIn(t *testing.T) {
 	}
 }
 
-// pipelinesAsk lets a service account call the manager. The manager has only the chart's rights.
-func (s *stage) pipelinesAsk() {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pipeline"}}
+// caller returns a function that calls the manager as a new service account in namespace shop. The manager has only the
+// chart's rights.
+func (s *stage) caller(name string) func(method, path, body string) (int, string) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 	s.must(here.client.Create(s.ctx, account))
 	request := &authenticationv1.TokenRequest{}
 	s.must(here.client.SubResource("token").Create(s.ctx, account, request))
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(s.configuration().Webhooks[0].ClientConfig.CABundle)
-	pipeline := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "flyball-webhook." +
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "flyball-webhook." +
 		namespace + ".svc", MinVersion: tls.VersionTLS12}}}
-	ask := func() (int, string) {
-		body := `{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":{"action":"Scale","object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"}}}`
-		req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, fmt.Sprintf("https://localhost:%d%s", s.port, evaluate.Path),
-			bytes.NewBufferString(body))
+	return func(method, path, body string) (int, string) {
+		req, err := http.NewRequestWithContext(s.ctx, method, fmt.Sprintf("https://localhost:%d%s", s.port, path), bytes.NewBufferString(body))
 		s.must(err)
 		req.Header.Set("Authorization", "Bearer "+request.Status.Token)
-		resp, err := pipeline.Do(req)
+		resp, err := client.Do(req)
 		s.must(err)
 		defer func() { _ = resp.Body.Close() }()
 		text, err := io.ReadAll(resp.Body)
 		s.must(err)
 		return resp.StatusCode, string(text)
+	}
+}
+
+// pipelinesAsk lets a service account ask whether a freeze allows its change.
+func (s *stage) pipelinesAsk() {
+	call := s.caller("pipeline")
+	ask := func() (int, string) {
+		return call(http.MethodPost, evaluate.Path,
+			`{"apiVersion":"flyball.dev/v1alpha1","kind":"FreezeReview","spec":{"action":"Scale","object":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"}}}`)
 	}
 	if code, text := ask(); code != http.StatusForbidden ||
 		!strings.Contains(text, "may not create freezereviews.flyball.dev in namespace shop") {

@@ -37,7 +37,7 @@ func TestInstallation(t *testing.T) {
 		stop: func() {}}
 	// The pods find no node, so the test does their work.
 	s.args = []string{"--namespace", namespace, "--set",
-		"nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
+		"nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true,wake.enabled=true",
 		"--set", "webhook.servicePort=" + strconv.Itoa(s.port)}
 	defer func() { s.stop() }()
 	for _, part := range []struct {
@@ -52,6 +52,7 @@ func TestInstallation(t *testing.T) {
 		{"a developer uses the command", (*stage).developer},
 		{"the documented kind works", (*stage).documentedKind},
 		{"pipelines ask the evaluate API", (*stage).pipelinesAsk},
+		{"a bot wakes a namespace", (*stage).botWakes},
 		{"a freeze denies", (*stage).freeze},
 		{"pods get deletion costs", (*stage).podsGetCosts},
 		{"webhook configurations come back", (*stage).configurationsComeBack},
@@ -76,7 +77,7 @@ func (s *stage) install() {
 	s.redirect()
 	s.entitled()
 	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port),
-		Evaluate: app.EvaluateOptions{Enabled: true}})
+		Evaluate: app.APIOptions{Enabled: true}, Wake: app.APIOptions{Enabled: true}})
 }
 
 // live returns an object of the release from the cluster.

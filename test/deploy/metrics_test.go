@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/engine/admit/wakes"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/pods/create"
 	"flyball.dev/flyball/engine/savings/worth"
@@ -54,6 +55,9 @@ func metrics(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	if _, err := create.NewNote(&known); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wakes.NewMetrics(&known); err != nil {
 		t.Fatal(err)
 	}
 	if err := app.RegisterCertificate(&known, nil); err != nil {

@@ -37,6 +37,7 @@ var notRun = map[string]string{
 var elsewhere = map[string]string{
 	"docs/migrating.md": "TestREADME of cmd/kubectl-flyball/cli runs those that need no tool in the cluster",
 	"docs/evaluate.md":  "test/integration/cli serves the API that they call",
+	"docs/wake.md":      "test/integration/cli serves the API that they call",
 }
 
 // TestCommands runs every command of the documents, except listed exceptions, and compares the output with the page.

@@ -70,6 +70,9 @@ func (o *Options) setDefaults() {
 	if o.Webhook.Evaluate.Rate == 0 {
 		o.Webhook.Evaluate.Rate = evaluateRate
 	}
+	if o.Webhook.Wake.Rate == 0 {
+		o.Webhook.Wake.Rate = evaluateRate
+	}
 	if o.UsageResolution == 0 {
 		o.UsageResolution = defaultResolution
 	}
@@ -108,20 +111,34 @@ type WebhookOptions struct {
 	// Pods sets the recommended requests of pods as they are created.
 	Pods bool
 	// Evaluate configures the evaluate API, served on the same port.
-	Evaluate EvaluateOptions
+	Evaluate APIOptions
+	// Wake configures the wake API, served on the same port.
+	Wake APIOptions
 	// Drain is the time for which the manager goes on serving after it was asked to stop. It reports itself as not
 	// ready meanwhile, so no admission request is lost.
 	Drain time.Duration
 }
 
-// EvaluateOptions configure the evaluate API. Pipelines ask it whether freezes allow a change.
-type EvaluateOptions struct {
+// APIOptions configure the evaluate API, by which pipelines ask whether freezes allow a change, or the wake API, by which
+// people and pipelines keep targets awake.
+type APIOptions struct {
 	// Enabled turns the API on.
 	Enabled bool
-	// Rate is the number of answers per second and user. The burst is ten times the rate. 0 means 5.
+	// Rate is the number of requests per second and user. The burst is ten times the rate. 0 means 5.
 	Rate float64
 	// Audiences are the accepted audiences of tokens. Without any, the audiences of the API server are accepted.
 	Audiences []string
+}
+
+// check returns an error if the API of a flag cannot be served.
+func (o APIOptions) check(flag string, webhook bool) error {
+	switch {
+	case o.Enabled && !webhook:
+		return fmt.Errorf("%s needs --webhook, on whose port it is", flag)
+	case o.Enabled && o.Rate < 0:
+		return fmt.Errorf("%s-rate must be above 0, is %g", flag, o.Rate)
+	}
+	return nil
 }
 
 // PrometheusOptions configure the server that has the history of pod usage. Only the installation sets them: the
@@ -216,6 +233,13 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Number of these answers per second and user; the burst is ten times as large.")
 	fs.StringSliceVar(&o.Webhook.Evaluate.Audiences, "evaluate-audiences", nil,
 		"Accepted audiences of the tokens of pipelines; empty: those of the API server.")
+	fs.BoolVar(&o.Webhook.Wake.Enabled, "wake", false,
+		"Serve POST and DELETE /v1alpha1/wakes on the webhook's port, which keep targets awake for callers with the verb wake on their "+
+			"schedules.")
+	fs.Float64Var(&o.Webhook.Wake.Rate, "wake-rate", evaluateRate,
+		"Number of these requests per second and user; the burst is ten times as large.")
+	fs.StringSliceVar(&o.Webhook.Wake.Audiences, "wake-audiences", nil,
+		"Accepted audiences of the tokens of callers; empty: those of the API server.")
 	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "",
 		"ClusterRole that owns the webhook configurations, so that they are removed with it. Empty: the CRD of ClusterChangeFreeze owns them.")
 }
@@ -240,16 +264,12 @@ func (o *Options) validate() error {
 	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {
 		errs = append(errs, fmt.Errorf("--webhook-port must be from 1 to 65535, is %d", o.Webhook.Port))
 	}
-	if e := o.Webhook.Evaluate; e.Enabled && !o.Webhook.Enabled {
-		errs = append(errs, errors.New("--evaluate needs --webhook, on whose port it is"))
-	} else if e.Enabled && e.Rate < 0 {
-		errs = append(errs, fmt.Errorf("--evaluate-rate must be above 0, is %g", e.Rate))
-	}
+	errs = append(errs, o.Webhook.Evaluate.check("--evaluate", o.Webhook.Enabled), o.Webhook.Wake.check("--wake", o.Webhook.Enabled))
 	return errors.Join(errs...)
 }
 
 // defaultResolution is the default pause between two measurements.
 const defaultResolution = time.Minute
 
-// evaluateRate is the default number of answers of the evaluate API per second and user.
+// evaluateRate is the default number of requests of the evaluate API, and of the wake API, per second and user.
 const evaluateRate = 5

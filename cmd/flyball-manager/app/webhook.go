@@ -76,6 +76,11 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 			return nil, err
 		}
 	}
+	if opts.Webhook.Wake.Enabled {
+		if err := judging.wakes(config, server); err != nil {
+			return nil, err
+		}
+	}
 	if err := RegisterCertificate(judging.opts.Registry, server); err != nil {
 		return nil, err
 	}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,8 +15,8 @@ import (
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admit/front"
 	"flyball.dev/flyball/engine/admit/limits"
-	"flyball.dev/flyball/engine/workload"
 )
 
 // Path is the path for posting reviews.
@@ -37,7 +35,7 @@ type Options struct {
 	// KindOf returns the resource of a kind. It returns false if the kind has no adapter.
 	KindOf func(schema.GroupKind) (freezecheck.Kind, bool)
 	// Tokens and Rights call the API server.
-	Tokens TokenReviewer
+	Tokens front.TokenReviewer
 	Rights admit.AccessReviewer
 	// Audiences are the accepted audiences of tokens. Without any, the audiences of the API server are accepted.
 	Audiences []string
@@ -53,8 +51,7 @@ type Options struct {
 // api is the handler.
 type api struct {
 	Options
-	callers *callers
-	rates   *rates
+	gate *front.Gate
 	// bounded reads the body within the bounds and answers.
 	bounded http.Handler
 	// comparing is held while a manifest is compared with the live object. Only one comparison runs at a time, so that
@@ -64,9 +61,9 @@ type api struct {
 
 // New returns the handler of Path.
 func New(o Options) http.Handler {
-	a := &api{Options: o, callers: newCallers(o.Tokens, o.Audiences, o.Pace), rates: newRates(o.Rate, o.Pace),
-		comparing: make(chan struct{}, 1)}
-	a.Rights = admit.NewReviews(o.Rights, o.Pace)
+	gate := front.New(front.Options{Tokens: o.Tokens, Rights: o.Rights, Audiences: o.Audiences, Rate: o.Rate, Pace: o.Pace,
+		Impersonation: "name the author of the change in spec.user and spec.groups"})
+	a := &api{Options: o, gate: gate, comparing: make(chan struct{}, 1)}
 	a.bounded = limits.New(http.HandlerFunc(a.answer), o.Log)
 	return a
 }
@@ -82,47 +79,15 @@ func callerOf(ctx context.Context) *authenticationv1.UserInfo {
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		turnAway(w, req, limits.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
+		front.TurnAway(w, req, limits.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
 		return
 	}
-	for name := range req.Header {
-		// API servers take the user from these headers. To ignore them here would give a verdict on the caller instead.
-		if strings.HasPrefix(name, "Impersonate-") {
-			turnAway(w, req, limits.Faultf(http.StatusBadRequest,
-				"the header %s is not supported: name the author of the change in spec.user and spec.groups",
-				workload.OneLine(name, limits.MaxRefusal)))
-			return
-		}
-	}
-	caller, err := a.callers.of(req)
+	caller, err := a.gate.Admit(req)
 	if err != nil {
-		turnAway(w, req, err)
-		return
-	}
-	if wait := a.rates.take(caller.Username); wait > 0 {
-		turnAway(w, req, &limits.Fault{Code: http.StatusTooManyRequests,
-			Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, limits.MaxRefusal)), Again: wait})
+		front.TurnAway(w, req, err)
 		return
 	}
 	a.bounded.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), callerKey{}, caller)))
-}
-
-const (
-	// drained is the number of bytes of an unread body that are still read. drainTime is the time limit for reading
-	// them.
-	drained   = 64 << 10
-	drainTime = 500 * time.Millisecond
-)
-
-// turnAway answers with an error in one line of text. It first reads a small body to its end; otherwise a client that
-// is still sending may report a closed connection instead of the answer.
-func turnAway(w http.ResponseWriter, req *http.Request, err error) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // a test's recorder has no deadline
-	_, _ = io.CopyN(io.Discard, req.Body, drained)
-	if limits.CodeOf(err) == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	limits.TurnAway(w, err)
 }
 
 // answer answers a review whose body is within the bounds.
@@ -131,17 +96,17 @@ func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	body, err := limits.ReadBody(w, req)
 	if err != nil {
-		turnAway(w, req, err)
+		front.TurnAway(w, req, err)
 		return
 	}
 	review, err := a.review(ctx, req, body)
 	if err != nil {
-		turnAway(w, req, err)
+		front.TurnAway(w, req, err)
 		return
 	}
 	text, err := json.Marshal(review)
 	if err != nil {
-		turnAway(w, req, err)
+		front.TurnAway(w, req, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -3,7 +3,6 @@ package evaluate
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -11,9 +10,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/admit/limits"
 )
 
 // These are names of users and groups in Kubernetes.
@@ -34,7 +31,7 @@ func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, 
 	if target.Namespace != "" {
 		in = " in namespace " + target.Namespace
 	}
-	return a.need(ctx, caller, authorizationv1.ResourceAttributes{
+	return a.gate.Need(ctx, caller, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: Resource, Verb: "create",
 		Namespace: target.Namespace,
 	}, "create "+Resource+"."+v1alpha1.GroupVersion.Group+in)
@@ -92,17 +89,5 @@ func serviceAccount(user string) (namespace, name string, ok bool) {
 
 func (a *api) needImpersonate(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) error {
 	what.Verb, what.Version = "impersonate", "v1"
-	return a.need(ctx, caller, what, fmt.Sprintf("impersonate %s %q", what.Resource, what.Name))
-}
-
-// need returns an error if the caller lacks a right.
-func (a *api) need(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes, words string) error {
-	held, err := admit.Holds(ctx, a.Rights, *caller, what)
-	if err != nil {
-		return fmt.Errorf("ask the API server whether user %q may %s: %w", caller.Username, words, err)
-	}
-	if !held {
-		return limits.Faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)
-	}
-	return nil
+	return a.gate.Need(ctx, caller, what, fmt.Sprintf("impersonate %s %q", what.Resource, what.Name))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -38,16 +39,21 @@ type Objects interface {
 	Object(ctx context.Context, t Target) ([]byte, error)
 }
 
-// Request asks for the verdict on a change. Exactly one of Action and Manifest is set.
+// Request asks for the verdict on a change. Exactly one of Action, Manifest and Patch is set.
 type Request struct {
 	Target Target
 	// Action is an action on the current object.
 	Action workload.Change
 	// Manifest is a manifest in JSON to apply. TargetOf returns its object.
 	Manifest []byte
-	User     User
-	At       time.Time
+	// Patch is a merge patch of the current object.
+	Patch []byte
+	User  User
+	At    time.Time
 }
+
+// whole reports whether the change is given as a whole object, and not as an action.
+func (r *Request) whole() bool { return r.Manifest != nil || r.Patch != nil }
 
 // UnanswerableError is the error of a Request without an answer, for example because its object does not exist.
 type UnanswerableError struct{ Why string }
@@ -70,8 +76,8 @@ type Evaluator struct {
 // Answer returns the verdict on a change. It returns an UnanswerableError if the request itself has no answer.
 func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 	switch {
-	case (req.Action == 0) == (req.Manifest == nil):
-		return Answer{}, errors.New("judge a change: give an action or a manifest")
+	case (req.Action == 0) == !req.whole():
+		return Answer{}, errors.New("judge a change: give an action, a manifest or a patch")
 	case req.Target.Resource.Empty():
 		return unjudged(req), nil
 	}
@@ -90,6 +96,10 @@ func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 		}
 	case req.Action == workload.ChangeCreate:
 		before, after = nil, nameOnly(req.Target)
+	case raw != nil && req.Patch != nil:
+		if after, err = jsonpatch.MergePatch(raw, req.Patch); err != nil {
+			return Answer{}, fmt.Errorf("patch %s: %w", req.Target.Ref, err)
+		}
 	case raw == nil:
 		return Answer{}, unanswerable("there is no %s: only its creation can be judged", req.Target.Ref)
 	}
@@ -97,7 +107,7 @@ func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 	switch {
 	case e.isExempt(req.Target):
 		done = admit.Judgement{Request: freeze.Request{Actions: req.Action}, Verdict: freeze.Verdict{Allowed: true}}
-	case req.Manifest != nil || req.Action == workload.ChangeCreate || req.Action == workload.ChangeDelete:
+	case req.whole() || req.Action == workload.ChangeCreate || req.Action == workload.ChangeDelete:
 		done, err = e.review(ctx, req, before, after)
 	default:
 		done, err = e.Judge.AskActions(ctx, admit.Question{

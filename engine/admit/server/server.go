@@ -136,6 +136,9 @@ func (s *Server) Ready(*http.Request) error {
 	return nil
 }
 
+// Stopping reports whether the server was asked to stop.
+func (s *Server) Stopping() bool { return s.draining.Load() }
+
 // Certificate returns the served certificate, or nil if there is none yet.
 func (s *Server) Certificate() *x509.Certificate {
 	serving, err := s.certs.certificate(nil)

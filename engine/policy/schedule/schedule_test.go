@@ -327,6 +327,8 @@ func TestErrorsNameTheField(t *testing.T) {
 	}{
 		{"unknown zone", with(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Europe/Nowhere" }), []string{"spec.timeZone"}},
 		{"the machine's zone", with(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Local" }), []string{"spec.timeZone"}},
+		{"wake for no time", with(func(r *v1alpha1.ScheduleRules) { r.Wake = &v1alpha1.WakeRule{MaxDuration: "0h"} }),
+			[]string{"spec.wake.maxDuration"}},
 		{"bad cron", with(func(r *v1alpha1.ScheduleRules) { r.Upscale = "61 8 * * *" }), []string{"spec.upscale"}},
 		{"impossible date", with(func(r *v1alpha1.ScheduleRules) { r.Downscale = "0 0 30 2 *" }), []string{"spec.downscale"}},
 		{"downscale alone, with calendars", v1alpha1.ScheduleRules{Downscale: "0 20 * * *",

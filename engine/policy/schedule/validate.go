@@ -146,6 +146,9 @@ func validate(rules v1alpha1.ScheduleRules, authorsAsked bool, at *field.Path) f
 	if rules.Age != nil {
 		errs = append(errs, validateDuration(rules.Age.AsleepAfter, at.Child("age", "asleepAfter"))...)
 	}
+	if rules.Wake != nil {
+		errs = append(errs, validateDuration(rules.Wake.MaxDuration, at.Child("wake", "maxDuration"))...)
+	}
 	return errs
 }
 

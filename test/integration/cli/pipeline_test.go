@@ -45,7 +45,7 @@ func newPipelines(url string) *pipeline {
 	GinkgoHelper()
 	configuration, err := clients().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "flyball", metav1.GetOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	p := &pipeline{url: url, authority: configuration.Webhooks[0].ClientConfig.CABundle, schema: openAPI()}
+	p := &pipeline{url: url, authority: configuration.Webhooks[0].ClientConfig.CABundle, schema: openAPI("freezereviews", "FreezeReview")}
 	trusted := x509.NewCertPool()
 	Expect(trusted.AppendCertsFromPEM(p.authority)).To(BeTrue())
 	p.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}}
@@ -54,10 +54,10 @@ func newPipelines(url string) *pipeline {
 
 func clients() *kubernetes.Clientset { return kubernetes.NewForConfigOrDie(env.Config) }
 
-// openAPI compiles the schema of reviews in the OpenAPI description.
-func openAPI() *validate.SchemaValidator {
+// openAPI compiles a schema in an OpenAPI description.
+func openAPI(file, name string) *validate.SchemaValidator {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join(env.Root, "schemas", "freezereviews.openapi.yaml"))
+	text, err := os.ReadFile(filepath.Join(env.Root, "schemas", file+".openapi.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	text, err = yaml.YAMLToJSONStrict(text)
 	Expect(err).NotTo(HaveOccurred())
@@ -67,7 +67,8 @@ func openAPI() *validate.SchemaValidator {
 		} `json:"components"`
 	}
 	Expect(json.Unmarshal(text, &described)).To(Succeed())
-	review := described.Components.Schemas["FreezeReview"]
+	review, known := described.Components.Schemas[name]
+	Expect(known).To(BeTrue(), name)
 	for name, property := range review.Properties {
 		if ref := property.Ref.String(); ref != "" {
 			named, known := described.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
