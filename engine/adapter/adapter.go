@@ -16,10 +16,11 @@ type Keys struct {
 	Match []string
 	// Set are the keys that policies write to the adapter's places for annotations.
 	Set []string
-	// Amounts is true if policies use requests and utilisations. Otherwise requests and utilisations in lists are not kept.
+	// Amounts is true if policies use requests and utilisations. Otherwise the objects in memory lack the requests and
+	// utilisations in lists.
 	Amounts bool
-	// Ready is true if policies wait until objects have settled. The fields of the ready predicates are kept only if Ready
-	// or Amounts is true.
+	// Ready is true if policies wait until objects have settled. Objects in memory have the fields of the ready
+	// predicates only if Ready or Amounts is true.
 	Ready bool
 }
 
@@ -40,10 +41,11 @@ type Adapter struct {
 	encoding    v1alpha1.Encoding
 	// amounts are the requests, limits and utilisations.
 	amounts []amount
-	// keepsAmounts is true if the amounts in lists are kept of every object.
+	// keepsAmounts is true if every object in memory has its amounts in lists.
 	keepsAmounts bool
 	governs      *governs
-	// ready are the predicates of settled objects; keepsReady is true if their fields are kept of every object.
+	// ready are the predicates of settled objects. keepsReady is true if every object in memory has the fields of these
+	// predicates.
 	ready      []predicate
 	keepsReady bool
 	// blind are the predicates of autoscalers that cannot read their metrics.
@@ -52,8 +54,8 @@ type Adapter struct {
 	annotate    map[string]*slot
 	annotations path.Pointer
 	pods        v1alpha1.Pods
-	template    path.Path // of pods; empty if the adapter names none
-	// annotationsMap records whether .metadata.annotations exists; nil if no JSON Patch is ever made.
+	template    path.Path // of the pod template; empty if the adapter names none
+	// annotationsMap records whether .metadata.annotations exists; nil if the adapter never needs a JSON Patch.
 	annotationsMap *slot
 	changes        *rule
 	// requests has the rules of spec.changes.requests only.
@@ -186,8 +188,8 @@ func (a *Adapter) CanGovern() bool { return a.governs != nil }
 // Then the pods of an object can be changed in place as well.
 func (a *Adapter) SizesPods() bool { return a.sizesPods }
 
-// KeepsAmounts reports whether requests and target utilisations are kept of objects. They are kept on demand, so a new
-// reader has to wait for them.
+// KeepsAmounts reports whether objects in memory have their requests and target utilisations. Objects have them only
+// while a policy needs them, so a new policy has to wait for a new read of the objects.
 func (a *Adapter) KeepsAmounts() bool { return a.keepsAmounts }
 
 // ProjectionID identifies the form of Project's objects. If it changes, a watch must restart.

@@ -16,7 +16,7 @@ import (
 // until another manager writes a different value. The ledger proves that Flyball wrote a field. So if another manager
 // owns this field, it wrote the field after Flyball.
 type writers struct {
-	// places are the looked-up places, by pointer.
+	// places are the places found so far, by pointer.
 	places map[path.Pointer]*ownedPlace
 }
 
@@ -48,8 +48,8 @@ type claims struct {
 // any reports whether the managers have written anything in the place.
 func (c *claims) any() bool { return len(c.nodes) > 0 || c.whole }
 
-// maxAuthors is the number of ledger entries for which managed fields are read. No real ledger has more, and the
-// authors of a larger one are unknown.
+// maxAuthors is the number of ledger entries for which managed fields are read. No real ledger has more entries. The
+// authors of a larger ledger are unknown.
 const maxAuthors = 256
 
 // unsureManagers are the managers whose fields do not prove a change by an owner: the names under which an API server gathers unknown
@@ -119,7 +119,7 @@ func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Autho
 	if e.Made == 0 {
 		return a
 	}
-	// A manager that has not written all of a container has not written all of an outer one either.
+	// A manager that has not written a whole container has not written a whole outer container either.
 	in, isKnown := pointer, false
 	for depth := len(pointer.Tokens()) - 1; depth >= int(e.Made); depth-- {
 		member := in.Last()
@@ -131,7 +131,8 @@ func (w *writers) author(e *workload.Entry, pointer path.Pointer) workload.Autho
 	return a
 }
 
-// at returns the place at a pointer. It keeps all places on the way, because most pointers of entries begin alike.
+// at returns the place at a pointer. It stores all places on the way for later calls, because most pointers of entries
+// begin alike.
 func (w *writers) at(pointer path.Pointer) *ownedPlace {
 	if p, ok := w.places[pointer]; ok {
 		return p

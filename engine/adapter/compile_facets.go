@@ -243,8 +243,8 @@ type predicate struct {
 	when []predicate
 }
 
-// blind compiles the predicates of autoscalers that cannot read their metrics. Their fields are kept only while a
-// policy tunes such objects.
+// blind compiles the predicates of autoscalers that cannot read their metrics. Objects in memory have the fields of
+// these predicates only while a policy tunes such objects.
 func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {
 	if len(spec.Blind) > 0 && spec.Governs == "" {
 		c.errs = append(c.errs, field.Forbidden(at, "needs governs: only an autoscaler can be blind"))
@@ -256,8 +256,8 @@ func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {
 	c.a.blind = c.predicates(at, spec.Blind, c.d)
 }
 
-// ready compiles the predicates of settled objects. Their fields are read on demand, and kept only while a policy waits for
-// such objects or sets their requests.
+// ready compiles the predicates of settled objects. Objects in memory have the fields of these predicates only while a
+// policy waits for such objects or sets their requests.
 func (c *compiler) ready(at *field.Path, spec v1alpha1.AdapterSpec) {
 	d := drafts{}
 	sizes := slices.ContainsFunc(c.a.amounts, func(x amount) bool { return x.kind == workload.AmountRequest })

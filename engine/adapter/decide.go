@@ -36,7 +36,7 @@ type decision struct {
 func (v *view) decide(s situation, w *want, l *ledgerField, within *workload.Bounds) decision {
 	if l == nil && w.once == "" && w.field.Exists() {
 		if was, _ := v.newOriginal(w); was == "" {
-			return v.takenOver(w) // the present value came with a container that Flyball made, and would go with it
+			return v.takenOver(w) // the present value came with a container that Flyball made, and goes with the container
 		}
 	}
 	switch outcomeOf(s) {
@@ -102,7 +102,7 @@ func passedOn(w *want, l *ledgerField) decision {
 	return d
 }
 
-// takenOver writes the value and keeps the present one as the original.
+// takenOver writes the claimed value, and the present value becomes the original.
 func (v *view) takenOver(w *want) decision {
 	d := decisionAbout(w, nil)
 	was, wasNull := v.newOriginal(w)
@@ -130,7 +130,7 @@ func (v *view) newOriginal(w *want) (raw string, isNull bool) {
 	return w.field.Raw, w.field.IsNull
 }
 
-// replaced writes another value and keeps the original.
+// replaced writes a new value. The original of the entry stays.
 func replaced(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.settled()
@@ -192,7 +192,7 @@ func respected(w *want, l *ledgerField) decision {
 	return d
 }
 
-// corrected writes the claimed value again, over a different writer's.
+// corrected writes the claimed value again, over a different writer's value.
 func corrected(w *want, l *ledgerField) decision {
 	d := respected(w, l)
 	d.overridden, d.corrected, d.after.Adopted = false, true, false
@@ -236,7 +236,8 @@ func (v *view) setOnce(w *want, l *ledgerField) decision {
 	return d
 }
 
-// rememberedOnce leaves a field that was set for the claim before. The entry belongs to the claim again.
+// rememberedOnce leaves a field unchanged that was set for the same claim earlier. The entry belongs to this claim
+// again.
 func rememberedOnce(w *want, l *ledgerField) decision {
 	d := decisionAbout(w, l)
 	e := l.entry.HandOnce(w.onceClaim(), !l.isLost())

@@ -1,9 +1,9 @@
 // Package adapter turns an Adapter, which is plain data, into the four operations of the engine on a kind. Project
-// makes the small Object that is kept of each watched object. Observe returns the owner's wishes. Render turns a merged
-// plan into at most one patch, together with the ledger. Classify returns the actions of an edit. The package
+// makes the small Object that stays in memory for each watched object. Observe returns the owner's wishes. Render turns
+// a merged plan into at most one patch, together with the ledger. Classify returns the actions of an edit. The package
 // guarantees that every value written by Render is restored exactly, absent fields and absent parents included, unless
-// a different writer changed it meanwhile; that an object with an unreadable ledger is never written; and that a value of
-// an unexpected type makes a facet unavailable and is never guessed. It is pure: no client, no clock.
+// a different writer changed it meanwhile; that an object with an unreadable ledger is never written; and that a value
+// of an unexpected type makes a facet unavailable and is never guessed. It is pure: no client, no clock.
 //
 // # How one field is decided
 //

@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// elementIndex finds the list elements of an object. An element is identified by its name, or, without one, by its
-// place among the elements that `each` yields.
+// elementIndex finds the list elements of an object. An element is identified by its name. An element without a name is
+// identified by its position among the elements that `each` yields.
 type elementIndex struct {
 	obj *workload.Object
 	// lists has the index of the list by Element.Component.
@@ -17,11 +17,11 @@ type elementIndex struct {
 	// inside has the elements that `each` yields. outside has the elements that `each` leaves out. Both hold indices of
 	// Object.Elements.
 	inside, outside map[elementName][]int
-	// places are the places of elements without a name, by index of Object.Elements: "2 of 3".
+	// places are the positions of elements without a name, as text such as "2 of 3", by index of Object.Elements.
 	places map[int]string
 }
 
-// elementName is a name, or a place, in a list.
+// elementName is a name, or a position, in a list.
 type elementName struct {
 	list        int
 	name, place string
@@ -73,13 +73,13 @@ func (x *elementIndex) add(to map[elementName][]int, name elementName, k int) {
 	}
 }
 
-// find returns the location of an entry's element in a list. If the name, or the place, does not occur exactly once,
+// find returns the location of an entry's element in a list. If the name or the position does not occur exactly once,
 // the element is unclear.
 func (x *elementIndex) find(e *workload.Entry, list int) location {
 	name := elementName{list: list, name: e.Element, place: e.Place}
 	found := x.inside[name]
 	if len(found) == 0 {
-		found = x.outside[name] // the filter of `each` no longer matches it
+		found = x.outside[name] // the filter of `each` no longer matches the element
 	}
 	if len(found) == 1 {
 		return location{inElement, found[0]}
@@ -93,8 +93,9 @@ type heldValue struct {
 	value string
 }
 
-// forget marks unclear elements as gone if no other element has their value: no value of Flyball is left there, so
-// nothing can be restored. at has the location of each ledger entry. lists has the index of its list.
+// forget marks unclear elements as gone if no other element has the value that Flyball has set: then no value of
+// Flyball is left in the list, so nothing can be restored. at has the location of each ledger entry. lists has the
+// index of its list.
 func (x *elementIndex) forget(at []location, lists []int) {
 	if !slices.ContainsFunc(at, func(l location) bool { return l.kind == unclear }) {
 		return

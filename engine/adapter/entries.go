@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// location is the place of a field in an Object.
+// location says where a field is in an Object.
 type location struct {
 	kind  locationKind
 	index int

@@ -102,9 +102,9 @@ func (e *edit) widenTo(depth int) {
 	e.tokens, e.field = e.tokens[:depth], workload.Field{Raw: "{}", Depth: small(depth)}
 }
 
-// staying returns the containers that must stay. A value is written into such a container, or it keeps a value that
-// Flyball has set, or a value that a policy leaves to the owner. The map of annotations always stays, because the ledger
-// in it has a write of its own. The API server drops the map once it is empty.
+// staying returns the containers that must stay. Such a container gets a value, or has a value that Flyball has set, or
+// has a value that a policy leaves to the owner. The map of annotations always stays, because the ledger is written
+// into the map separately. The API server drops the map once it is empty.
 func staying(edits []edit, decisions []decision) map[path.Pointer]bool {
 	stays := map[path.Pointer]bool{ledgerMap: true}
 	for i := range edits {

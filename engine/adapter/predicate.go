@@ -154,7 +154,8 @@ func matches(op v1alpha1.PredicateOp, order int) bool {
 	}
 }
 
-// compare orders two JSON numbers, or returns false if one is no number. Whole numbers are compared exactly.
+// compare orders two JSON numbers. It returns false if one of the texts is no number. Whole numbers are compared
+// exactly.
 func compare(a, b string) (int, bool) {
 	x, errX := path.NewValue(a, "").Int64()
 	y, errY := path.NewValue(b, "").Int64()

@@ -71,7 +71,7 @@ func (a *Adapter) addAboutLedger(raw []byte, obj *workload.Object) (err error) {
 	return nil
 }
 
-// reading is an object while it is walked.
+// reading is the state of a walk through an object.
 type reading struct {
 	workload.MetadataReading
 	pr *projection
@@ -82,7 +82,7 @@ type reading struct {
 	lists   []list
 }
 
-// take keeps one match of the walk.
+// take stores one match of the walk.
 func (r *reading) take(i int, m path.Match) {
 	if first := r.pr.metadataPaths; i >= first {
 		r.pr.takers[i-first](r, m)
@@ -91,7 +91,7 @@ func (r *reading) take(i int, m path.Match) {
 	r.Take(i, m)
 }
 
-// takeLedger keeps the ledger, or the reason why it is unreadable.
+// takeLedger stores the ledger, or the reason why it is unreadable.
 func (r *reading) takeLedger(m path.Match) {
 	if !m.Exists() || m.Type() == path.Null {
 		return
@@ -176,7 +176,7 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	return nil
 }
 
-// takeField keeps the value of a slot; of several matches the first existing one.
+// takeField stores the value of a slot. Of several matches it stores the first existing value.
 func (r *reading) takeField(slot *slot, m path.Match) {
 	f := &r.Object.Fields[slot.index]
 	if f.Exists() {

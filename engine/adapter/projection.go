@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// slot is a value kept of every object. index is its place in Object.Fields.
+// slot is a field of every object in memory. index is its index in Object.Fields.
 type slot struct {
 	path    path.Path
 	pointer string // of a plain path
@@ -48,11 +48,12 @@ const (
 type parent struct {
 	path    path.Path
 	pointer string
-	// id is the parent's place among the parents of the projection.
+	// id is the parent's index among the parents of the projection.
 	id int
 }
 
-// projection lists the parts kept of an object. It is built while an adapter compiles and does not change afterwards.
+// projection lists the parts of an object that stay in memory. It is built while an adapter compiles and does not
+// change afterwards.
 type projection struct {
 	slots     []*slot
 	byPointer map[string]*slot
@@ -82,7 +83,8 @@ type eachPaths struct {
 	value path.Path
 	// names are the fields that together name an element; empty: its key or its place identifies it.
 	names []path.Path
-	// lazy is true if elements are kept only of objects with ledger entries for elements. own then reads these elements.
+	// lazy is true if only objects with ledger entries for elements have their elements in memory. own then reads these
+	// elements.
 	lazy bool
 	own  *path.Set
 	// all reads the paths with a wildcard in place of each filter; nil if value has no filter.

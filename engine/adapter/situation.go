@@ -106,7 +106,7 @@ var decisionTable = []row{
 	{claim: claimLasting, state: fieldChanged, renewed: no, enforced: yes, outcome: correct},
 	{claim: claimLasting, state: fieldAdopted, renewed: no, outcome: respect}, // it is Flyball's value: there is nothing to correct
 
-	// A size that is set once is set once for every claim, whatever the field holds.
+	// A size that is set once is set once for every claim, whatever the value of the field is.
 	{claim: claimOnce, state: fieldSetOnce, honoured: yes, outcome: rememberOnce},
 	{claim: claimOnce, state: fieldSetOnce, honoured: no, outcome: setOnce},
 	{claim: claimOnce, state: fieldUntouched | fieldSet | fieldUnfinished | fieldChanged | fieldAdopted, outcome: setOnce},

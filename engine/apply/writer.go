@@ -73,7 +73,7 @@ func (o Outcome) PodError(err error) error {
 
 // Writer patches objects of any kind. It asks only for metadata in the answer, so an answer is small.
 type Writer struct {
-	// Log receives failures beside a successful write.
+	// Log receives failures that do not make the write fail.
 	Log    logr.Logger
 	client metadata.Interface
 }

@@ -19,12 +19,11 @@ type Standing struct {
 	// Since is the instant from which other targets wait for the wave. It is zero if no target waits.
 	Since time.Time
 	// Last is the last object that was found unfinished. Rest has this object and the objects of the wave after it. The
-	// next search begins there, so each object of a large wave is looked at about once, and not again after each change
-	// of another.
+	// next search begins there. So a change of one object does not lead to a search through all objects of a large
+	// wave.
 	Last workload.Ref
 	Rest []workload.Ref
-	// Recorded names an unfinished object, from the policy's status. It is for a World that may lack objects, and empty
-	// otherwise.
+	// Recorded names an unfinished object, from the policy's status. It is set only in a World that may lack objects.
 	Recorded string
 }
 

@@ -298,8 +298,8 @@ func (d decider) opinionsOnBehalf(intents []workload.Intent, have []Opinion) []O
 	return out
 }
 
-// opinionsOfFormerPolicies returns an opinion for each policy that no longer selects an object but has still
-// something to restore on it. The policy counts the object until the restore.
+// opinionsOfFormerPolicies returns an opinion for each policy that no longer selects an object but still has values to
+// restore on it. The policy counts the object until the restore.
 func (d decider) opinionsOfFormerPolicies(k *Kind, obj *workload.Object, have []Opinion) []Opinion {
 	var out []Opinion
 	for _, id := range d.changedBy(k, obj) {

@@ -7,9 +7,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Waits keeps, for every policy with an order, the targets that still have to change and the wave for which they
-// wait. All of it can be found again from the objects, except the instant from which targets wait. This instant is
-// also in the policy's status. The zero Waits is empty.
+// Waits has, for every policy with an order, the targets that still have to change and the wave for which they wait. A
+// new manager finds both again from the objects, and the instant from which targets wait in the policy's status. The
+// zero Waits is empty.
 //
 // If the unfinished object changes, one of the waiting targets is decided again. The other targets are decided again
 // when this target need not wait any more.
@@ -27,7 +27,7 @@ type room struct {
 	Standing
 	// members has the targets. The value is true if the target waits for the order.
 	members map[workload.Ref]bool
-	// hold is the Hold of the waiting target that was decided last.
+	// hold is the Hold of the last decided target among the waiting targets.
 	hold Hold
 }
 

@@ -39,7 +39,7 @@ type Node struct {
 	Taints []string
 	// Deleting is true once the node has a deletion timestamp.
 	Deleting bool
-	// Pods is the number of its pods that a controller could start elsewhere.
+	// Pods is the number of pods on the node that a controller could start on another node.
 	Pods int
 }
 

@@ -109,7 +109,7 @@ func PlanResizes(f *Fleet, want Sizes, o ResizeOptions, refused Refusals) Resize
 
 // RestoreSizes returns the changes that restore pods to the requests of their template. A pod stays as it is until its
 // replacement if the API server would refuse the change, or if the pod was created with other requests and would be
-// restarted; kept has the reasons.
+// restarted; kept lists the reasons of the pods that stay.
 func RestoreSizes(pods []*Pod, original Sizes, o ResizeOptions, refused Refusals) (changes []ResizeChange, kept map[*Pod]string) {
 	kept = map[*Pod]string{}
 	for _, pod := range pods {

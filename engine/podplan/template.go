@@ -13,8 +13,9 @@ import (
 )
 
 // RefusesTemplate returns the reason why the namespace refuses pods of a template with the given requests and limits,
-// or "" if it does not. pods are the target's present pods. Their containers that the template does not have, such as
-// injected containers, are expected in new pods too, and a quota has to cover only the increase over the present pods.
+// or "" if it does not. pods are the target's present pods. New pods are expected to have the containers that the
+// present pods have beside the template, such as injected containers. A quota has to cover only the increase over the
+// present pods.
 func (r Room) RefusesTemplate(to workload.Allocations, pods []*Pod) string {
 	will := make(map[string]Container, len(to))
 	for _, a := range to {

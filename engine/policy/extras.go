@@ -38,7 +38,8 @@ type Reporter interface {
 	FillStatus(obj Object, state State, applied []Applied) (activeBefore string)
 }
 
-// Applied has the values of a policy that are in place on one target; nil: no such value is.
+// Applied has the values of a policy that are in place on one target. A nil field means that the policy has set no such
+// value.
 type Applied struct {
 	Target             workload.Ref
 	Min, Max, Replicas *int64

@@ -97,7 +97,7 @@ type SeenPods struct {
 	// current template do not become ready; empty: nothing hinders them.
 	Settled bool
 	Stuck   string
-	// Unable is the reason why pods get no additional CPU for their start; empty: they can get it.
+	// Unable is the reason why pods get no additional CPU for their start; empty: pods can get additional CPU.
 	Unable string
 }
 

@@ -39,8 +39,8 @@ func (l *Loop) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Po
 	return ""
 }
 
-// LookRestart records the progress of a target that restarts pods by in-place changes. A target that waited for a
-// place must call TakeRestart again.
+// LookRestart records the progress of a target that restarts pods by in-place changes. A target that waited for its
+// turn must call TakeRestart again.
 func (l *Loop) LookRestart(ref workload.Ref, settled bool) {
 	turn := apply.Turn{Ref: ref, InPlace: true}
 	l.rollouts.Look(turn, "", func() bool { return settled }, l.opts.Clock.Now())

@@ -9,8 +9,8 @@ type Run struct {
 	Name        string
 }
 
-// Coming lists the days on which the timeline is on at some time, from a midnight on. days is the number of days to
-// look at. most is the largest number of returned runs.
+// Coming lists the days, from a midnight on, on which the timeline is on at some time. days is the number of searched
+// days. most is the largest number of returned runs.
 func (t Timeline) Coming(midnight time.Time, days, most int) (runs []Run) {
 	for range days {
 		tomorrow := midnight.AddDate(0, 0, 1)

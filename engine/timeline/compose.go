@@ -117,9 +117,10 @@ func (n *union) look(at int64, d direction) (bool, int64) {
 	return false, nearest
 }
 
-// maxLooks is the number of runs that a union joins into one before it takes the joined run for endless. It covers more
-// than two years with two runs a day. A union comes near it only if all runs of its parts are short and the parts cover
-// each other's gaps, such as weekdays by the wall clock together with nights by elapsed hours.
+// maxLooks is the number of runs that a union joins into one before it takes the joined run for endless. The number
+// covers more than two years with two runs a day. A union comes near this number only if all runs of its parts are
+// short and the parts cover each other's gaps, such as weekdays by the wall clock together with nights by elapsed
+// hours.
 const maxLooks = 1 << 11
 
 // extend moves the transition of a run outwards for as long as another part is on beyond the transition. Every part is tried at

@@ -6,7 +6,7 @@ import "flyball.dev/flyball/engine/timeline/face"
 // most a day.
 type dayTimes struct {
 	days face.Set
-	// others are all other days.
+	// others are the days that are not in the set.
 	others face.Set
 	// from is the time of the opening in seconds after midnight. length is the time in seconds for which the window is
 	// open.

@@ -137,7 +137,7 @@ func (z *zone) period(at int64) (offset, start, end int64) {
 }
 
 // high returns the highest reading that the zone's clock has shown up to and including the instant. It is the wall
-// clock itself, except that it stands still while a fall-back repeats readings. So high never runs backwards, and an
+// clock itself, except that it stands still while a fall-back repeats readings. So high never runs backwards, and a
 // transition at reading w has happened exactly if high >= w.
 func (z *zone) high(at int64) int64 {
 	offset, start, _ := z.period(at)

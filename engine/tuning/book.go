@@ -35,7 +35,7 @@ type book struct {
 	// sums are the totals of the last complete round. next are the totals of the present round, which no reader sees.
 	sums, next map[workload.Policy]*policy.TunedSummary
 	told       map[workload.Policy]string
-	// targets is the number of targets that each policy tunes.
+	// targets has, by policy, the number of tuned targets.
 	targets map[workload.Policy]int
 }
 

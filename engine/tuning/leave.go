@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// unreadable returns the policies that cannot be read or carried out at present. The learnt state of their targets is
-// kept, and so are their changes.
+// unreadable returns the policies that cannot be read or carried out at present. The learnt state of their targets
+// stays, and so do the values that they have set.
 func unreadable(s *world.Snapshot) map[string]bool {
 	found := map[string]bool{}
 	for p := range s.Policies {

@@ -112,7 +112,7 @@ type Loop struct {
 	book     *book
 	// news receives a value when a policy was added, changed or removed.
 	news chan struct{}
-	// recallers has a place for each reader of a history.
+	// recallers holds one value for each goroutine that reads a history, and so limits their number.
 	recallers chan struct{}
 	// recommendations are the reports of this round that are not written yet.
 	recommendations []recommendation
@@ -163,7 +163,7 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
-// lastWords is the time for the last checkpoints once the manager stops.
+// lastWords is the time limit for the last checkpoints when the manager stops.
 const lastWords = 10 * time.Second
 
 // mostChoices is the largest number of targets that choose new numbers in a round. A choice takes some tenths of a

@@ -103,8 +103,8 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	}
 	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) || tx.before.leaving != tx.next.leaving ||
 		!slices.Equal(tx.before.set.AnnotationKeys(), tx.next.set.AnnotationKeys())
-	// The result must not point into the transaction. Otherwise it would keep the field before, and thus every earlier
-	// snapshot, in memory.
+	// The result must not point into the transaction. Otherwise the transaction's field before, and with it every
+	// earlier snapshot, would stay in memory.
 	next, change := tx.next, tx.change
 	return &next, &change
 }

@@ -69,8 +69,8 @@ func border(samples []workload.Sample, at time.Time) time.Time {
 	return b
 }
 
-// backTest tries the recommendation that was made at the border. It returns nil if there is no recommendation or no
-// autoscaler.
+// backTest replays the rest of the history with the recommendation from the first part of the history. It returns nil
+// if there is no recommendation or no autoscaler.
 func backTest(s *subject.Subject, samples []workload.Sample, from, to time.Time, then *replay.Output) *BackTest {
 	if then == nil || !s.Scalable || s.Governor == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
 		return nil

@@ -311,8 +311,8 @@ func entryOf(obj *workload.Object) *entry {
 	return e
 }
 
-// inForce reports whether the policy of an entry applies its recommendation in a namespace. An unreadable policy does:
-// its values stay.
+// inForce reports whether the policy of an entry applies its recommendation in a namespace. The recommendation of an
+// unreadable policy stays in force.
 func (x *Index) inForce(e *entry, namespace string) bool {
 	p := x.opts.World.Snapshot().Find(e.policy)
 	switch {

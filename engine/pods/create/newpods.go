@@ -44,8 +44,8 @@ func Results() []Result { return []Result{Tuned, Right, Untuned, Unfit, Unknown,
 
 // Wants returns the wanted resources of created pods, from memory.
 type Wants interface {
-	// Want returns the wanted resources for the pods of the owner with this UID. Without a Want, the Result is the
-	// reason.
+	// Want returns the wanted resources for the pods of the owner with this UID. If there are no wanted resources, the
+	// Result has the reason.
 	Want(ctx context.Context, owner workload.Ref, uid string) (podplan.NewPod, Result)
 	// Room returns the free room of a namespace.
 	Room(namespace string) podplan.Room

@@ -20,7 +20,7 @@ type month struct {
 }
 
 // gregorianMonths is the length of the Gregorian cycle of 400 years, after which dates and weekdays repeat. If a search
-// over a whole cycle finds nothing, nothing exists.
+// over a whole cycle finds no day, no such day exists.
 const (
 	gregorianMonths = 400 * 12
 	gregorianDays   = 146097

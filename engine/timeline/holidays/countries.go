@@ -39,7 +39,7 @@ import (
 	"github.com/rickar/cal/v2/za"
 )
 
-// country are the holidays of a country in the library.
+// country has the holidays of a country in the library.
 type country struct {
 	// national are the holidays of the whole country; empty: only subdivisions have holidays.
 	national []*cal.Holiday

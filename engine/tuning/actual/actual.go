@@ -41,8 +41,8 @@ func Of(pods []*podplan.Pod, known bool) State {
 	return h
 }
 
-// ForgetPods drops the pods. The sums for metrics and events stay; the methods about applied, behind and saved numbers
-// then return unknown.
+// ForgetPods drops the pods. The sums for metrics and events stay. The methods that need the pods (for applied, behind
+// and saved numbers) then return unknown.
 func (h *State) ForgetPods() { h.pods, h.known = nil, false }
 
 // span is the range of the pods' requests of one resource for a container, in milli-CPU or bytes.
@@ -66,7 +66,7 @@ func (s span) with(amount int64, moving bool) span {
 	return s
 }
 
-// is reports whether all pods have an amount.
+// is reports whether the request of all pods equals an amount.
 func (s span) is(amount int64) bool { return !s.moving && s.least == amount && s.most == amount }
 
 // mean returns the mean request of a pod.

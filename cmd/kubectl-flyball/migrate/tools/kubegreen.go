@@ -272,7 +272,7 @@ func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Orig
 }
 
 // setBy returns the values that kube-green writes to objects of a kind, by JSON pointer. They come from the SleepInfo's
-// patches for the kind or, without such patches, from kube-green's defaults.
+// patches for the kind, or from kube-green's defaults if the SleepInfo has no patches for the kind.
 func setBy(info migrate.Object, gk schema.GroupKind) map[string]string {
 	set := map[string]string{}
 	patched := false

@@ -95,7 +95,7 @@ const (
 	// without an extra price.
 	spare = 1.0
 	week  = 7 * 24 * 60.0
-	// beyond is the price of violations that exceed those of the owner's setting by more.
+	// beyond is the price of violations above spare.
 	beyond = 1000
 	// over is the additional price of each pod above the preferred number, as a share of the pod's cost.
 	over = 1.0
