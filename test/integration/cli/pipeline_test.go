@@ -43,9 +43,14 @@ type pipeline struct {
 // pipeline.
 func newPipelines(url string) *pipeline {
 	GinkgoHelper()
-	configuration, err := clients().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "flyball", metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	p := &pipeline{url: url, authority: configuration.Webhooks[0].ClientConfig.CABundle, schema: openAPI("freezereviews", "FreezeReview")}
+	var authority []byte
+	Eventually(func(g Gomega) { // the manager creates the configuration after it has started
+		configuration, err := clients().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "flyball", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		authority = configuration.Webhooks[0].ClientConfig.CABundle
+		g.Expect(authority).NotTo(BeEmpty())
+	}).Should(Succeed())
+	p := &pipeline{url: url, authority: authority, schema: openAPI("freezereviews", "FreezeReview")}
 	trusted := x509.NewCertPool()
 	Expect(trusted.AppendCertsFromPEM(p.authority)).To(BeTrue())
 	p.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}}

@@ -56,6 +56,17 @@ func hasReplicas(ns string, want int) {
 	Eventually(func() int { return int(*web(ns).Spec.Replicas) }).Should(Equal(want))
 }
 
+// makeReady reports both replicas of the Deployment as available, as its controller would.
+func makeReady(ns string) {
+	GinkgoHelper()
+	Eventually(func() error { // the manager may write the object in between
+		d := web(ns)
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2,
+			AvailableReplicas: 2, Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}}
+		return env.Client.Status().Update(ctx, d)
+	}).Should(Succeed())
+}
+
 func web(ns string) *appsv1.Deployment {
 	GinkgoHelper()
 	d := &appsv1.Deployment{}
@@ -246,10 +257,7 @@ spec: {target: {namespaces: [%[1]s], annotationSelector: {matchExpressions: [{ke
 		Eventually(lines).Should(Receive(&progress, ContainSubstring("does not hold")), "it is awake, and no controller makes it ready")
 		conforms("Progress", progress)
 		Expect(progress).To(And(ContainSubstring(`"ready":0,"of":1,"waiting":"Deployment.apps/`+ns+`/web"`), ContainSubstring(`"done":false`)))
-		d := web(ns)
-		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2,
-			AvailableReplicas: 2, Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}}
-		Expect(env.Client.Status().Update(ctx, d)).To(Succeed())
+		makeReady(ns)
 		Eventually(lines).Should(Receive(MatchJSON(`{"ready":1,"of":1,"done":true}`)))
 		Eventually(lines).Should(BeClosed())
 	})
@@ -344,9 +352,9 @@ spec: {target: {namespaces: [%[1]s], annotationSelector: {matchExpressions: [{ke
 		}
 		chat := example("sh")
 		Expect(strings.Count(chat, "\n")).To(BeNumerically("<=", 20))
+		woken, slept := "namespace/"+ns+": 1 of 1 target asleep, which wake now\n", "namespace/"+ns+": schedules decide again\n"
 		for _, said := range []struct{ command, text, want string }{
-			{"/wake", ns + " 2h demo for a customer", "namespace/" + ns + ": 1 of 1 target asleep, which wake now\n"},
-			{"/sleep", ns, "namespace/" + ns + ": schedules decide again\n"},
+			{"/wake", ns + " 2h demo for a customer", woken}, {"/sleep", ns, slept},
 			{"/wake", ns + " 99h * $(reboot)", "allows at most 12h0m0s at once"},
 			{"/wake", "default 2h", "may not wake namespace/default"},
 			{"/wake", ns, "write /wake NAMESPACE TIME REASON"},
@@ -355,6 +363,12 @@ spec: {target: {namespaces: [%[1]s], annotationSelector: {matchExpressions: [{ke
 			out, err := shell(chat, p.token, said.command, "alice", said.text)
 			Expect(err == nil).To(Equal(!strings.HasPrefix(said.want, "write ")), "%s: %s", said.text, out)
 			Expect(out).To(ContainSubstring(said.want))
+			switch said.want {
+			case woken:
+				hasReplicas(ns, 2)
+			case slept:
+				hasReplicas(ns, 0)
+			}
 		}
 		step := strings.Replace(example("shell"), `"shop"`, `"`+ns+`"`, 1)
 		out, err := shell(step, "x")
@@ -368,10 +382,7 @@ spec: {target: {namespaces: [%[1]s], annotationSelector: {matchExpressions: [{ke
 			done <- out
 		}()
 		hasReplicas(ns, 2)
-		d := web(ns)
-		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2,
-			AvailableReplicas: 2, Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}}
-		Expect(env.Client.Status().Update(ctx, d)).To(Succeed())
+		makeReady(ns)
 		Eventually(done).Should(Receive(ContainSubstring(`"done":true`)))
 	})
 })
