@@ -23,13 +23,13 @@ func unmatched(s *world.Snapshot, p *world.Policy, t *counts, known bool) []sele
 	judges := p.Denies()
 	selection := p.Selection()
 	found := selection.UnknownTerms(s.Inventory())
-	if !known {
-		return found
-	}
-	if len(found) == 0 { // a name may have several objects, so the number of targets proves nothing
+	if len(found) == 0 && known { // a name may have several objects, so the number of targets proves nothing
 		found = selection.UnknownNames(s.Inventory())
 	}
-	if len(found) == 0 && t.total() == 0 && !judges {
+	switch {
+	case judges:
+		found = append(found, p.Target.UnknownSuspends(s.Inventory())...)
+	case len(found) == 0 && known && t.total() == 0:
 		found = append(found, selection.EmptyTerm(s.InventoryFor(p.Needs)))
 	}
 	return found

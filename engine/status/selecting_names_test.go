@@ -29,6 +29,10 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 	one := &v1alpha1.Schedule{}
 	one.Spec.Target.Kinds = both.Spec.Target.Kinds
 	costs := &v1alpha1.DeletionCost{}
+	frozen := &v1alpha1.ChangeFreeze{}
+	frozen.Spec.Target.Kinds, frozen.Spec.Deny = both.Spec.Target.Kinds, []v1alpha1.Action{v1alpha1.ActionScale}
+	frozen.Spec.Windows = []v1alpha1.Window{{From: "08:00", To: "20:00"}}
+	frozen.Spec.Suspend = []v1alpha1.FreezeSuspend{{KindRef: v1alpha1.KindRef{Group: "apps", Kind: "StatefulSets"}, Names: []string{"web"}}}
 	for _, names := range []*[]string{&both.Spec.Target.Names, &anyKind.Spec.Target.Names, &one.Spec.Target.Names} {
 		*names = []string{"web", "worker"}
 	}
@@ -51,6 +55,8 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 			[][3]string{{"Deployment", "shop", "web"}, {"Deployment", "bank", "worker"}}, nil},
 		{"no objects", costs, "DeletionCost", nil,
 			[]selector.Unmatched{{Reason: selector.NoObjects, Message: "there is no object of the kinds and namespaces selected"}}},
+		{"a kind to suspend", frozen, "ChangeFreeze", nil, []selector.Unmatched{{Reason: selector.SuspendUnknown,
+			Message: "suspend: there is no adapter for StatefulSets.apps; did you mean StatefulSet.apps?"}}},
 	} {
 		lists := world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}, {Name: "bank"}}}
 		for i := range library {

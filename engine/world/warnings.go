@@ -31,6 +31,9 @@ func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time)
 		}
 	}
 	if rule != nil {
+		for _, u := range p.Target.UnknownSuspends(s.Inventory()) {
+			all = append(all, "spec."+u.Message)
+		}
 		all = append(all, s.set.Apart(rule, s.Inventory().Namespaces, now)...)
 	}
 	return all

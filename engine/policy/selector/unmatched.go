@@ -28,6 +28,7 @@ const (
 	NoAdapter          = "NoAdapter"
 	KindUnknown        = "KindUnknown"
 	KindClusterScoped  = "KindClusterScoped"
+	SuspendUnknown     = "SuspendUnknown"
 	NamespaceUnknown   = "NamespaceUnknown"
 	NamespacesUnlike   = "NamespacesUnlike"
 	NameUnknown        = "NameUnknown"
@@ -54,17 +55,35 @@ func (s *Selector) UnknownTerms(c Inventory) []Unmatched {
 	if len(adapted) == 0 {
 		return []Unmatched{{NoAdapter, "there is no adapter, so no object of any kind is selected"}}
 	}
-	var all []Unmatched
+	return append(s.unknownKinds(adapted, "kinds"), s.unknownNamespaces(c)...)
+}
+
+// UnknownSuspends returns the unknown kinds, and kinds that cannot be selected, of a selection that a freeze puts to sleep.
+func (s *Selector) UnknownSuspends(c Inventory) []Unmatched {
+	adapted := c.Adapted()
+	if len(adapted) == 0 {
+		return nil
+	}
+	all := s.unknownKinds(adapted, "suspend")
+	for i := range all {
+		all[i].Reason = SuspendUnknown
+	}
+	return all
+}
+
+// unknownKinds returns the listed kinds without an adapter, and kinds that the policy cannot select.
+func (s *Selector) unknownKinds(adapted []schema.GroupKind, term string) (all []Unmatched) {
 	for _, gk := range s.kinds {
 		switch {
 		case s.namespace != "" && s.scope.IsClusterScoped(gk):
 			all = append(all, Unmatched{KindClusterScoped,
-				fmt.Sprintf("kinds: %s lives outside namespaces; only a policy outside namespaces selects it", gk)})
+				fmt.Sprintf("%s: %s lives outside namespaces; only a policy outside namespaces selects it", term, gk)})
 		case !slices.Contains(adapted, gk):
-			all = append(all, Unmatched{KindUnknown, fmt.Sprintf("kinds: there is no adapter for %s%s", gk, meant(gk.String(), kindNames(adapted)))})
+			all = append(all, Unmatched{KindUnknown, fmt.Sprintf("%s: there is no adapter for %s%s", term, gk,
+				meant(gk.String(), kindNames(adapted)))})
 		}
 	}
-	return append(all, s.unknownNamespaces(c)...)
+	return all
 }
 
 func (s *Selector) unknownNamespaces(c Inventory) (all []Unmatched) {

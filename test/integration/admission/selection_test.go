@@ -75,6 +75,9 @@ var _ = DescribeTable("A selection of missing objects is let through with a warn
 	Entry("of a freeze", "ChangeFreeze",
 		`{startTime: 2036-03-02T12:00:00Z, endTime: 2036-03-03T12:00:00Z, deny: [Delete], target: {kinds: [{group: apps, kind: DemonSet}]}}`,
 		"did you mean DaemonSet.apps?"),
+	Entry("of the kinds to suspend", "ChangeFreeze",
+		`{startTime: 2036-03-02T12:00:00Z, endTime: 2036-03-03T12:00:00Z, deny: [], suspend: [{group: apps, kind: DemonSet}]}`,
+		"spec.suspend: there is no adapter for DemonSet.apps; did you mean DaemonSet.apps?"),
 	Entry("of a trigger", "Trigger", `{target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscalr}]}, triggers: [{name: peak, `+
 		morning+`, during: {min: 2}}]}`, "did you mean HorizontalPodAutoscaler.autoscaling?"),
 )
