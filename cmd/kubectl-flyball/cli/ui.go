@@ -2,15 +2,20 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 )
@@ -19,6 +24,7 @@ type uiVerb struct {
 	*session
 	manifests
 	rateFlags
+	history   history.Flags
 	port      uint16
 	noBrowser bool
 	readOnly  bool
@@ -28,10 +34,12 @@ func newUI(s *session) *cobra.Command {
 	v := &uiVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "ui",
-		Short: "Show the week, policies, freezes, savings and health as pages in the browser",
+		Short: "Show the week, policies, freezes, savings, tuning and health as pages in the browser",
 		Long: `Starts a server on this machine's loopback address and opens the browser. Pages show the week of each target, the story of one target,
-policies, freezes, savings and checks, and preview a change of a policy. They offer the actions of wake, sleep, except, pause and resume
-that you have the right to take; each shows its effect and its command, and is taken once you confirm it.
+policies, freezes, savings, recommendations and checks, and preview a change of a policy. They offer the actions of wake, sleep, except,
+pause and resume that you have the right to take; each shows its effect and its command, and is taken once you confirm it.
+
+With --prometheus or --usage, the page Tuning recommends requests for a target, as the verb recommend does.
 
 The server reads and writes with your rights and names those that are missing. It lets one browser in: the printed address works once.
 The server ends with Ctrl-C.`,
@@ -44,6 +52,8 @@ The server ends with Ctrl-C.`,
 	cmd.Flags().Uint16Var(&v.port, "port", 0, "Port of the loopback address; 0 takes a free one")
 	cmd.Flags().BoolVar(&v.noBrowser, "no-browser", false, "Print the address, and open no browser")
 	v.addRates(cmd)
+	v.history.Add(cmd, "5m")
+	_ = cmd.Flags().MarkHidden("pods") // of one target only
 	cmd.Flags().BoolVar(&v.readOnly, "read-only", false, "Offer no action, and refuse all")
 	return cmd
 }
@@ -51,6 +61,9 @@ The server ends with Ctrl-C.`,
 func (v *uiVerb) run(ctx context.Context) error {
 	rates, err := v.rates()
 	if err != nil {
+		return err
+	}
+	if err := v.checkHistory(); err != nil {
 		return err
 	}
 	namespace := v.within()
@@ -70,6 +83,11 @@ func (v *uiVerb) run(ctx context.Context) error {
 	if !v.offline && !v.readOnly {
 		o.Cluster = v.cluster
 	}
+	if v.hasHistory() {
+		o.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*recommend.Result, error) {
+			return recommend.Of(ctx, w, target, v.history, v.Now(), zone)
+		}
+	}
 	server := serve.New(port, o)
 	address := server.Address()
 	_, _ = fmt.Fprintln(v.Out, address)
@@ -81,6 +99,19 @@ func (v *uiVerb) run(ctx context.Context) error {
 		defer done()
 	}
 	return server.Serve(ctx, l)
+}
+
+func (v *uiVerb) hasHistory() bool { return len(v.history.Files) > 0 || v.history.Prometheus != "" }
+
+// checkHistory returns the faults of the flags for the history of usage.
+func (v *uiVerb) checkHistory() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	v.history.Check(fault)
+	if slices.Contains(v.history.Files, "-") {
+		fault("--usage: standard input can be read only once, and a page is opened often: give a file")
+	}
+	return errors.Join(faults...)
 }
 
 // openBrowser opens an address in a browser. It passes the address in a file that only this user can read, because

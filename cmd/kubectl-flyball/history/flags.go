@@ -15,6 +15,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
+// These are the values of flags that are not set.
+const defaultSpan, defaultStep = "28d", "5m"
+
 // Flags are the flags of a verb for the source of a history.
 type Flags struct {
 	Files                         []string
@@ -33,7 +36,7 @@ func (f *Flags) Add(cmd *cobra.Command, step string) {
 	to.StringVar(&f.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
 	to.StringArrayVar(&f.queries, "query", nil, "NAME=PROMQL: a query to put in place of the default one")
 	to.StringVar(&f.pods, "pods", "", "Regular expression of the names of the pods, for --prometheus (default: by kind and name)")
-	to.StringVar(&f.span, "history", "28d", "How far back to ask Prometheus: a span such as 7d")
+	to.StringVar(&f.span, "history", defaultSpan, "How far back to ask Prometheus: a span such as 7d")
 	to.StringVar(&f.step, "step", step, fmt.Sprintf("Time between two samples of Prometheus: at most %d are read of a container",
 		MostInstants))
 	_ = cmd.MarkFlagFilename("usage", "csv", "jsonl", "ndjson", "gz")
@@ -55,10 +58,10 @@ func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 		fault("--usage-format: %q is neither %s nor %s", f.Format, CSV, JSONLines)
 	}
 	var err error
-	if a.span, err = instant.Span(f.span); err != nil {
+	if a.span, err = instant.Span(cmp.Or(f.span, defaultSpan)); err != nil {
 		fault("--history: %w", err)
 	}
-	if a.step, err = instant.Span(f.step); err != nil {
+	if a.step, err = instant.Span(cmp.Or(f.step, defaultStep)); err != nil {
 		fault("--step: %w", err)
 	} else if a.step < time.Second || a.step > time.Hour {
 		fault("--step: %s is not between 1s and 1h", f.step)

@@ -196,11 +196,7 @@ func (f *Finding) Text(w *report.Writer) {
 		w.Line("  tuned as %s says", f.Tortoise)
 	}
 	w.Line("  %d samples, %s to %s", f.History.Samples, f.History.From.Format(instant.Layout), f.History.To.Format(instant.Layout))
-	state := f.Phase
-	if f.PhaseReason != "" {
-		state += ": " + f.PhaseReason
-	}
-	w.Line("  %s", state)
+	w.Line("  %s", f.State())
 	if !f.Settled {
 		w.Line("  with more history these numbers will go on moving")
 	}
@@ -217,16 +213,9 @@ func (f *Finding) Text(w *report.Writer) {
 	f.hours(w)
 	f.backTest(w)
 	w.Heading("Why")
-	for _, c := range f.Containers {
-		because(w, c.Name+" cpu", c.CPU.Reasons)
-		because(w, c.Name+" memory", c.Memory.Reasons)
+	for _, l := range f.Lines() {
+		because(w, l.Of, l.Reasons)
 	}
-	if f.Autoscaler == nil {
-		return
-	}
-	because(w, "minimum", f.Autoscaler.Min.Reasons)
-	because(w, "maximum", f.Autoscaler.Max.Reasons)
-	because(w, "utilisation", f.Autoscaler.Utilisation.Reasons)
 }
 
 func because(w *report.Writer, of string, reasons []string) {
@@ -239,32 +228,26 @@ func because(w *report.Writer, of string, reasons []string) {
 // rows returns the rows of the table: each number with its present value.
 func (f *Finding) rows() [][]report.Cell {
 	var rows [][]report.Cell
-	add := func(of, now, recommended string) {
+	for _, l := range f.Lines() {
 		style := report.Plain
-		if recommended != now {
+		if l.Recommended != l.Now {
 			style = report.Bold
 		}
-		rows = append(rows, []report.Cell{{Text: of}, {Text: cmp.Or(now, "-")}, {Text: cmp.Or(recommended, "-"), Style: style}})
-	}
-	for _, c := range f.Containers {
-		add(c.Name+" cpu", c.CPU.Own, c.CPU.Recommended)
-		add(c.Name+" memory", c.Memory.Own, c.Memory.Recommended)
-	}
-	if f.Autoscaler == nil {
-		return rows
-	}
-	for _, n := range []struct {
-		of   string
-		unit string
-		n    Number
-	}{{"minimum now", "", f.Autoscaler.Min}, {"maximum", "", f.Autoscaler.Max}, {"utilisation", " %", f.Autoscaler.Utilisation}} {
-		now := ""
-		if n.n.Own != nil {
-			now = strconv.FormatInt(*n.n.Own, 10) + n.unit
+		if l.Of == "minimum" {
+			l.Of = "minimum now"
 		}
-		add(n.of, now, strconv.FormatInt(n.n.Recommended, 10)+n.unit)
+		rows = append(rows, []report.Cell{{Text: l.Of}, {Text: cmp.Or(l.Now, "-")}, {Text: cmp.Or(l.Recommended, "-"), Style: style}})
 	}
 	return rows
+}
+
+// line returns the number with its present value, in a unit.
+func (n *Number) line(of, unit string) Line {
+	now := ""
+	if n.Own != nil {
+		now = strconv.FormatInt(*n.Own, 10) + unit
+	}
+	return Line{of, now, strconv.FormatInt(n.Recommended, 10) + unit, n.Reasons}
 }
 
 // hoursPerRow is the number of hours in a row of the table of minima.

@@ -89,14 +89,14 @@ func New(s Env) *cobra.Command {
 	v.given = f.Changed
 	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
 	v.history.Add(cmd, "1m")
-	f.StringVar(&v.profile, "profile", "Balanced", "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+
+	f.StringVar(&v.profile, "profile", defaultProfile, "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+
 		"; it goes before that of a Tortoise")
 	f.StringVar(&v.container, "container", "",
 		"Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
 	f.StringVar(&v.when, "at", "", "Instant for which to recommend (default: the last sample's; with --prometheus, now)")
-	f.IntVar(&v.bounds.Min, "min-replicas", 3, "Least minimum to recommend; it goes before that of a Tortoise")
-	f.IntVar(&v.bounds.Max, "max-replicas", 100, "Maximum to recommend; it goes before that of a Tortoise")
-	f.IntVar(&v.bounds.PreferredMax, "preferred-max", 30,
+	f.IntVar(&v.bounds.Min, "min-replicas", defaultMin, "Least minimum to recommend; it goes before that of a Tortoise")
+	f.IntVar(&v.bounds.Max, "max-replicas", defaultMax, "Maximum to recommend; it goes before that of a Tortoise")
+	f.IntVar(&v.bounds.PreferredMax, "preferred-max", defaultPreferredMax,
 		"Replicas from which larger requests are preferred; it goes before that of a Tortoise")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles(), cobra.ShellCompDirectiveNoFileComp))
@@ -147,30 +147,45 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	for _, note := range w.Notes {
 		v.note(note)
 	}
-	memory, err := w.Memory()
+	f, _, err := v.find(ctx, o, w, target)
 	if err != nil {
 		return err
+	}
+	if err := v.Print(f); err != nil {
+		return err
+	}
+	if f.TooLittle() {
+		return v.TooLittle
+	}
+	return nil
+}
+
+// find returns the finding for a target, and the samples behind it.
+func (v *verb) find(ctx context.Context, o options, w *source.World, target source.Target) (*Finding, []workload.Sample, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, nil, err
 	}
 	s, err := subject.New(w, memory, target)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	rules, from := rulesFor(memory, target)
 	if err := s.Scale(v.container, rules); err != nil {
-		return err
+		return nil, nil, err
 	}
 	tuner, err := v.tuner(rules)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	doing, done := v.Progress()
 	defer done()
 	samples, err := v.read(ctx, o, s, doing)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if len(samples) == 0 {
-		return errors.New("there are no samples of the containers of " + s.Ref.String())
+		return nil, nil, errors.New("there are no samples of the containers of " + s.Ref.String())
 	}
 	if o.at.IsZero() {
 		o.at = samples[len(samples)-1].At
@@ -180,22 +195,15 @@ func (v *verb) run(ctx context.Context, arg string) error {
 		Border:   border(samples, o.at),
 		Progress: percent(doing, "replaying the history"),
 	})
-	done()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	f := newFinding(s, v.profile, o.at, out, *v.Zone)
 	f.Tortoise = from
 	if b := border(samples, o.at); !b.IsZero() {
 		f.BackTest = backTest(s, samples, b, out.Last, out.Earlier)
 	}
-	if err := v.Print(f); err != nil {
-		return err
-	}
-	if f.TooLittle() {
-		return v.TooLittle
-	}
-	return nil
+	return f, samples, nil
 }
 
 // percent returns a function that receives the finished share of the work. It shows the share each time the percentage

@@ -35,9 +35,12 @@ async function refresh() {
   offerZone();
 }
 
-let last = "";
+// Browsers allow six connections to a server, and a stream keeps one, so only a visible page has a stream.
+let last = "", stream;
 function follow() {
-  const stream = new EventSource("/events");
+  stream?.close();
+  if (document.hidden) return;
+  stream = new EventSource("/events");
   stream.addEventListener("version", (event) => {
     if (last && last !== event.data) refresh().catch(() => {});
     last = event.data;
@@ -62,5 +65,6 @@ document.addEventListener("keydown", (event) => {
   next.scrollIntoView({ block: "nearest" });
 });
 
+document.addEventListener("visibilitychange", follow);
 offerZone();
 follow();

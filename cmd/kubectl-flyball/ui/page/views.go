@@ -30,8 +30,8 @@ func Script() string { return script }
 // View is an entry of the navigation.
 type View struct{ Path, Name string }
 
-var views = []View{{"/", "Week"}, {"/policies", "Policies"}, {"/freezes", "Freezes"}, {"/savings", "Savings"}, {"/health", "Health"},
-	{"/preview", "Preview"}}
+var views = []View{{"/", "Week"}, {"/policies", "Policies"}, {"/freezes", "Freezes"}, {"/savings", "Savings"}, {"/tuning", "Tuning"},
+	{"/health", "Health"}, {"/preview", "Preview"}}
 
 // Views returns the views of the server.
 func (v *view) Views() []View { return views }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/engine/admit/freezecheck"
@@ -43,6 +44,8 @@ type Options struct {
 	// Manager is the name of the field manager of these writes.
 	Cluster func() (source.Cluster, error)
 	Manager string
+	// Recommend returns the recommendation for a target from a history of usage. It is nil if there is no history.
+	Recommend func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*recommend.Result, error)
 	// ComputeWithin is the longest time for an answer that may take long to compute. The default is 20 s.
 	ComputeWithin time.Duration
 }

@@ -29,6 +29,7 @@ func (s *Server) routes(mux *http.ServeMux) {
 	for _, path := range []string{"/policies", "/freezes", "/savings", "/health"} {
 		mux.HandleFunc("GET "+path, s.view(path))
 	}
+	mux.HandleFunc("GET /tuning", s.tuning)
 	mux.HandleFunc("GET /target/{kind}/{namespace}/{name}", s.target)
 	mux.HandleFunc("GET /policy/{kind}/{namespace}/{name}", s.policy)
 	if s.Cluster != nil {

@@ -141,7 +141,7 @@ func TestHostileAnnotations(t *testing.T) {
 	}
 	o := open(t, file).enter()
 	told := 0
-	for _, path := range []string{"/", "/policies", "/freezes", "/savings", "/health", "/target/Deployment.apps/shop/web",
+	for _, path := range []string{"/", "/policies", "/freezes", "/savings", "/tuning", "/health", "/target/Deployment.apps/shop/web",
 		"/target/Deployment.apps/shop/" + url.PathEscape(text[1:9]),
 		"/?q=" + url.QueryEscape(text), "/?zone=" + url.QueryEscape(text), "/?from=" + url.QueryEscape(text), "/?group=" +
 			url.QueryEscape(text)} {

@@ -1,0 +1,76 @@
+package recommend
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// These are the defaults of flags.
+const defaultProfile, defaultMin, defaultMax, defaultPreferredMax = "Balanced", 3, 100, 30
+
+// Result is a finding with the samples behind it. Notes are remarks for the user.
+type Result struct {
+	Finding *Finding
+	Samples []workload.Sample
+	Notes   []string
+}
+
+// Of returns the result for a target, as the verb without other flags than those of the history finds it.
+func Of(ctx context.Context, w *source.World, target source.Target, from history.Flags, now time.Time,
+	zone *time.Location) (*Result, error) {
+	var notes strings.Builder
+	v := &verb{history: from, profile: defaultProfile, given: func(string) bool { return false },
+		bounds: optimize.Bounds{Min: defaultMin, Max: defaultMax, PreferredMax: defaultPreferredMax},
+		Env: Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: &notes},
+			Now: func() time.Time { return now }, Zone: &zone,
+			Progress: func() (func(string), func()) { return func(string) {}, func() {} }}}
+	o, err := v.check()
+	if err != nil {
+		return nil, err
+	}
+	f, samples, err := v.find(ctx, o, w, target)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Finding: f, Samples: samples}
+	for line := range strings.Lines(notes.String()) {
+		r.Notes = append(r.Notes, strings.TrimPrefix(strings.TrimSpace(line), "note: "))
+	}
+	return r, nil
+}
+
+// Line is one recommended number beside its present value. Empty means that there is none.
+type Line struct {
+	Of, Now, Recommended string
+	Reasons              []string
+}
+
+// Lines returns the recommended numbers.
+func (f *Finding) Lines() (all []Line) {
+	for _, c := range f.Containers {
+		all = append(all, Line{c.Name + " cpu", c.CPU.Own, c.CPU.Recommended, c.CPU.Reasons},
+			Line{c.Name + " memory", c.Memory.Own, c.Memory.Recommended, c.Memory.Reasons})
+	}
+	if f.Autoscaler == nil {
+		return all
+	}
+	return append(all, f.Autoscaler.Min.line("minimum", ""), f.Autoscaler.Max.line("maximum", ""),
+		f.Autoscaler.Utilisation.line("utilisation", " %"))
+}
+
+// State returns the phase with its reason.
+func (f *Finding) State() string {
+	if f.PhaseReason != "" {
+		return f.Phase + ": " + f.PhaseReason
+	}
+	return f.Phase
+}

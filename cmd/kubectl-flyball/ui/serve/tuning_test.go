@@ -1,0 +1,45 @@
+package serve_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+)
+
+const testdata = "../../cli/testdata/"
+
+// TestTuning checks the page of recommendations: of Tortoises, from a history of usage, and with neither.
+func TestTuning(t *testing.T) {
+	has := func(o *opened, path string, wanted ...string) string {
+		t.Helper()
+		got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK)
+		for _, w := range wanted {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s has no %q", path, w)
+			}
+		}
+		return got
+	}
+	none := open(t).enter()
+	has(none, "/tuning", "No Tortoise has a recommendation", "start the command with <code>--prometheus URL</code>")
+	has(open(t, testdata+"advised.yaml").enter(), "/tuning", "Deployment.apps/shop/web", "<td class=\"n\" data-head=\"Requested\">1</td>",
+		"<b>350m</b>", "350m costs least", "<b>68 %</b>", "request: 350m costs least for a demand")
+	o := openWith(t, func(o *serve.Options) {
+		o.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*recommend.Result, error) {
+			return recommend.Of(ctx, w, target, history.Flags{Files: []string{testdata + "usage/web.csv"}}, o.Now(), zone)
+		}
+	}, testdata+"tuned").enter()
+	got := has(o, "/tuning?object=deployment/web&in=shop", "864 samples", "Requested", "app cpu", "app memory of a pod: at most",
+		"<polyline class=\"used\"", "The same as text", "Sun 2037-05-10")
+	if strings.Contains(got, "<b>-</b>") && !strings.Contains(got, "GatheringData") {
+		t.Error("a number is missing")
+	}
+	has(o, "/tuning?object=deployment/wbe&in=shop", "did you mean web?", "<form class=\"choices ask\"")
+}
