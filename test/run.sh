@@ -31,6 +31,7 @@ on_server() {
 say() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 say "browser for the pages"
 test/browser/chromium
+test/browser/axe
 say "local control plane: building what is missing"
 (cd test/cluster && go run ./cmd/flyball-cluster build --level metrics --with helm --with prometheus --with promtool)
 

@@ -1,12 +1,10 @@
 package browser
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
@@ -52,13 +50,15 @@ var _ = Describe("A browser", func() {
 	It("shows each page without a complaint, light and dark, wide and narrow", func() {
 		v := visit("alice", "-n", ns)
 		pages := map[string]string{"/": "web", "/policies": "Schedule/" + ns + "/nights", "/freezes": "March 2026", "/savings": "Replica hours",
-			"/health": "Checks", "/preview": "Show the difference", "/target/Deployment.apps/" + ns + "/web": "Next changes",
-			"/policy/Schedule/" + ns + "/nights": "Next transitions"}
+			"/tuning": "No Tortoise", "/health": "Checks", "/preview": "Show the difference",
+			"/target/Deployment.apps/" + ns + "/web": "Next changes",
+			"/policy/Schedule/" + ns + "/nights":     "Next transitions"}
 		papers := map[string]bool{}
 		for _, scheme := range []string{"light", "dark"} {
 			v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 			for path, want := range pages {
 				Expect(v.open(path)).To(ContainSubstring(want), path)
+				v.accessible()
 				Expect(v.Complaints()).To(BeEmpty(), "%s, %s", path, scheme)
 			}
 			papers[eval[string](v, `getComputedStyle(document.documentElement).backgroundColor`)] = true
@@ -130,12 +130,7 @@ var _ = Describe("A browser", func() {
 
 	It("keeps an answer and a form that was begun, when the world changes", func() {
 		v := visit("alice", "-n", ns)
-		v.do(chromedp.ActionFunc(func(ctx context.Context) error {
-			_, err := page.AddScriptToEvaluateOnNewDocument(`const Stream = EventSource, real = fetch; window.streams = []; window.fetches = 0;
-				window.EventSource = class extends Stream { constructor(a) { super(a); streams.push(this); } };
-				window.fetch = (...a) => { fetches++; return real(...a); };`).Do(ctx)
-			return err
-		}))
+		v.watched()
 		asks := func() int { // the number of times that the page has learnt of a new version
 			return eval[int](v, `["one", "two"].forEach((data) => streams[0].dispatchEvent(new MessageEvent("version", {data}))); fetches`)
 		}
@@ -153,6 +148,50 @@ var _ = Describe("A browser", func() {
 		Expect(eval[string](v, `location.search`)).To(BeEmpty(), "the question is sent before it is complete")
 		v.do(chromedp.KeyEvent(kb.Enter))
 		Eventually(v.seen).Should(ContainSubstring("ChangeFreeze/" + ns + "/sale denies"))
+	})
+
+	It("draws both changes of the clocks, and switches the zone there", func() {
+		v := visit("alice", "-n", ns)
+		for from, want := range map[string]string{"2026-03-27": "goes from 02:00 to 03:00: the time between is skipped",
+			"2026-10-23": "goes back from 03:00 to 02:00: the time from 02:00 to 03:00 comes twice"} {
+			Expect(v.open("/?zone=Europe%2FBerlin&from=" + from)).To(ContainSubstring(want))
+			Expect(eval[int](v, `document.querySelectorAll("#grid .jump").length`)).To(Equal(1))
+			v.do(chromedp.SetValue("select[name=zone]", "UTC"))
+			Eventually(v.seen).Should(And(ContainSubstring("UTC"), Not(ContainSubstring(want))))
+		}
+	})
+
+	It("makes an exception by the mouse", func() {
+		v := visit("alice", "-n", ns)
+		v.open("/target/Deployment.apps/" + ns + "/web")
+		form := `form[aria-label="Make an exception"] `
+		v.do(chromedp.Click(form+`input[value=rollout]`), chromedp.SendKeys(form+`input[name=reason]`, "a hotfix"), chromedp.Click(form+`button`),
+			chromedp.WaitVisible(`input[name=confirmed] ~ button`))
+		Expect(v.text()).To(ContainSubstring("kubectl flyball except"))
+		var all v1alpha1.FreezeExceptionList
+		Expect(env.Client.List(ctx, &all, client.InNamespace(ns))).To(Succeed())
+		Expect(all.Items).To(BeEmpty(), "a dry run has made an exception")
+		v.do(chromedp.Click(`input[name=confirmed] ~ button`))
+		Eventually(v.seen).Should(ContainSubstring("Done"))
+		Expect(env.Client.List(ctx, &all, client.InNamespace(ns))).To(Succeed())
+		Expect(all.Items).To(HaveLen(1))
+		Expect(all.Items[0].Spec.Allow).To(Equal([]v1alpha1.Action{v1alpha1.ActionRollOut}))
+	})
+
+	It("opens more tabs than a browser allows connections, and follows changes again in a tab that comes to the front", func() {
+		v := visit("alice", "-n", ns)
+		var first *visitor
+		for range 8 {
+			tab := v.another()
+			if first == nil {
+				first = tab
+			}
+			Expect(tab.open("/policies")).To(ContainSubstring("Schedule/" + ns + "/nights"))
+			tab.hide(true)
+			Expect(eval[int](tab, `streams.at(-1).readyState`)).To(Equal(2), "a hidden tab keeps its stream")
+		}
+		first.hide(false)
+		Expect(eval[int](first, `streams.at(-1).readyState`)).NotTo(Equal(2), "the tab follows no changes")
 	})
 
 	It("shows hostile texts as texts", func() {

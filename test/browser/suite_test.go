@@ -5,11 +5,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
+	cdruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -29,6 +32,7 @@ var (
 	ctx     context.Context
 	clock   *clocktesting.FakeClock
 	program string
+	axe     string // the text of axe-core
 )
 
 // noon is the instant at which every spec begins, on a Monday.
@@ -41,6 +45,8 @@ var _ = BeforeSuite(func() {
 	env = suite.Up(ctx, local.Options{Level: local.LevelAPI}, "deployments.apps")
 	var err error
 	program, err = chrome.Find(ctx, env.Root)
+	Expect(err).NotTo(HaveOccurred())
+	axe, err = chrome.Axe(ctx, env.Root)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(env.Apply(ctx, []byte(people))).To(Succeed())
 	clock = clocktesting.NewFakeClock(noon)
@@ -121,8 +127,8 @@ type visitor struct {
 // checks that no page has complained.
 func visit(user string, args ...string) *visitor {
 	GinkgoHelper()
-	address, _, _ := serve(user, args...)
-	Expect(address).To(HavePrefix("http://127.0.0.1:"))
+	address, errOut, _ := serve(user, args...)
+	Expect(address).To(HavePrefix("http://127.0.0.1:"), "%s", errOut)
 	bounded, cancel := context.WithTimeout(ctx, harness.Patience*2)
 	DeferCleanup(cancel)
 	tab, end, err := chrome.Open(bounded, program, GinkgoWriter.Printf)
@@ -135,6 +141,19 @@ func visit(user string, args ...string) *visitor {
 	return v
 }
 
+// accessible checks the page with axe-core. Violations of the impacts serious and critical are errors.
+func (v *visitor) accessible() {
+	GinkgoHelper()
+	var found []string
+	v.do(chromedp.Evaluate(axe, nil), chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations"]}).then((r) =>
+		r.violations.filter((v) => ["serious", "critical"].includes(v.impact)).flatMap((v) =>
+			v.nodes.map((n) => location.pathname + ": " + v.id + ": " + n.html + ": " + n.failureSummary)))`, &found, awaited))
+	Expect(found).To(BeEmpty())
+}
+
+// awaited makes an evaluation wait for its promise.
+func awaited(p *cdruntime.EvaluateParams) *cdruntime.EvaluateParams { return p.WithAwaitPromise(true) }
+
 // do runs actions in the browser.
 func (v *visitor) do(actions ...chromedp.Action) {
 	GinkgoHelper()
@@ -144,6 +163,34 @@ func (v *visitor) do(actions ...chromedp.Action) {
 // meta returns the metadata of an object.
 func meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+// watched keeps the streams of later pages in the variable streams, and counts their requests in the variable fetches.
+func (v *visitor) watched() {
+	GinkgoHelper()
+	v.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(`const Stream = EventSource, real = fetch; window.streams = []; window.fetches = 0;
+			window.EventSource = class extends Stream { constructor(a) { super(a); streams.push(this); } };
+			window.fetch = (...a) => { fetches++; return real(...a); };`).Do(ctx)
+		return err
+	}))
+}
+
+// another opens another watched tab of the same browser.
+func (v *visitor) another() *visitor {
+	GinkgoHelper()
+	own, end := chromedp.NewContext(v.Context)
+	DeferCleanup(end)
+	tab := &visitor{&chrome.Tab{Context: own}, v.address}
+	tab.watched()
+	return tab
+}
+
+// hide makes the page believe that its tab went to the background, or came to the front. A headless browser shows all tabs.
+func (v *visitor) hide(hidden bool) {
+	GinkgoHelper()
+	v.do(chromedp.Evaluate(fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %t, configurable: true});
+		document.dispatchEvent(new Event("visibilitychange"))`, hidden), nil))
 }
 
 // open opens a page and returns the text of its content.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,9 +21,28 @@ import (
 // Find returns the path of a Chromium. It installs Chromium if it is missing and can be installed. The parameter root
 // is the repository's root.
 func Find(ctx context.Context, root string) (string, error) {
-	out, err := exec.CommandContext(ctx, filepath.Join(root, "test", "browser", "chromium")).Output()
+	path, err := script(ctx, root, "chromium")
+	if err != nil {
+		return "", fmt.Errorf("find a browser: %w", err)
+	}
+	return path, nil
+}
+
+// Axe returns the text of axe-core, a script that checks a page for people with disabilities.
+func Axe(ctx context.Context, root string) (string, error) {
+	path, err := script(ctx, root, "axe")
+	if err != nil {
+		return "", fmt.Errorf("find axe-core: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
+}
+
+// script runs a script of test/browser, which prints a path.
+func script(ctx context.Context, root, name string) (string, error) {
+	out, err := exec.CommandContext(ctx, filepath.Join(root, "test", "browser", name)).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-		return "", fmt.Errorf("find a browser: %w: %s", err, failed.Stderr)
+		return "", fmt.Errorf("%w: %s", err, failed.Stderr)
 	}
 	return strings.TrimSpace(string(out)), err
 }
