@@ -213,6 +213,12 @@ func (v *visitor) seen(g Gomega) (text string) {
 	return text
 }
 
+// loaded returns the query of the address once the page and its script are loaded, and "" before.
+func (v *visitor) loaded(g Gomega) (query string) {
+	g.Expect(v.Run(chromedp.Evaluate(`document.readyState === "complete" ? location.search : ""`, &query))).To(Succeed())
+	return query
+}
+
 // eval returns the value of a JavaScript expression on the page.
 func eval[T any](v *visitor, expression string) (value T) {
 	GinkgoHelper()
