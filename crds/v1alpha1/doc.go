@@ -36,6 +36,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterMaintenanceWindow{}, &ClusterMaintenanceWindowList{},
 		&FreezeException{}, &FreezeExceptionList{},
 		&ClusterFreezeException{}, &ClusterFreezeExceptionList{},
+		&Notification{}, &NotificationList{},
+		&ClusterNotification{}, &ClusterNotificationList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -17,7 +17,7 @@ import (
 func TestUserRoles(t *testing.T) {
 	all := render(t)
 	view := rules(t, find(t, all, "ClusterRole", "flyball-view"))[0]
-	want := []string{"adapters", "calendars", "recommendations"}
+	want := []string{"adapters", "calendars", "recommendations", "notifications", "clusternotifications"}
 	for _, k := range kinds.All() {
 		want = append(want, k.Resource)
 	}
@@ -91,6 +91,25 @@ func TestClusterReaders(t *testing.T) {
 		}
 		if !slices.Equal(bound, groups) {
 			t.Errorf("with %q it is bound to %v, want %v", value, bound, groups)
+		}
+	}
+}
+
+// TestSecretsOfNotifications checks that the manager may read Secrets by name only, and none while no messages are sent.
+func TestSecretsOfNotifications(t *testing.T) {
+	for value, want := range map[string][]string{"false": nil, "true": {"flyball-notifications", "chat"}} {
+		all := render(t, "--set", "notifications.enabled="+value, "--set-json", `notifications.secrets=["flyball-notifications","chat"]`)
+		var got []string
+		for _, rule := range rules(t, find(t, all, "ClusterRole", "flyball-base")) {
+			if slices.Contains(rule.Resources, "secrets") {
+				got = append(got, rule.ResourceNames...)
+				if !slices.Equal(rule.Verbs, []string{"get"}) || len(rule.ResourceNames) == 0 {
+					t.Errorf("with notifications.enabled=%s: %+v", value, rule)
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("with notifications.enabled=%s the manager may read the Secrets %v, want %v", value, got, want)
 		}
 	}
 }

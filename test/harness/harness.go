@@ -287,6 +287,8 @@ type Options struct {
 	UsageResolution time.Duration
 	// Prometheus configures the server that has the history of pod usage. The zero value means none.
 	Prometheus app.PrometheusOptions
+	// Notifications configures messages. The zero value sends none.
+	Notifications app.NotificationOptions
 	// Health is the address of /healthz and /readyz. Empty disables them.
 	Health string
 	// Log receives the manager's log. nil discards it.
@@ -311,7 +313,7 @@ func (e *Env) Start(opts Options) *Manager {
 			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, Adapters: opts.Adapters, Workers: 16,
 			QPS:             -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
-			UsageResolution: opts.UsageResolution, Prometheus: opts.Prometheus,
+			UsageResolution: opts.UsageResolution, Prometheus: opts.Prometheus, Notifications: opts.Notifications,
 		})
 		if err != nil && !m.stopped.Load() {
 			_, _ = fmt.Fprintln(os.Stderr, "A manager under test ended before it was told to:", err)

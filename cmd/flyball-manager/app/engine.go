@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/controller/calendars"
 	"flyball.dev/flyball/engine/controller/feed"
 	"flyball.dev/flyball/engine/controller/freezes"
+	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/controller/policies"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/pods/cost"
@@ -68,9 +69,9 @@ func (e *engine) Start(ctx context.Context) error {
 
 // addEngine adds the world's feeds, the loops that work on targets, and the controllers of Flyball's own kinds.
 func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings,
-	enforcement *freezes.Enforcement, pods pods.Options) error {
+	enforcement *freezes.Enforcement, pods pods.Options, messages *notifications.Controller) error {
 	log := opts.Log.WithName("engine")
-	cached, recorder := mgr.GetClient(), status.CutNotes(mgr.GetEventRecorder("flyball"))
+	cached, recorder := mgr.GetClient(), status.CutNotes(messages.Tap(mgr.GetEventRecorder("flyball")))
 	rates, err := opts.Savings.rates()
 	if err != nil {
 		return err

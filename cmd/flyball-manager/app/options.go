@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/tuning/recorded"
@@ -48,6 +49,8 @@ type Options struct {
 	Prometheus PrometheusOptions
 	// Savings has the rates by which savings are counted as money and CO2.
 	Savings SavingsOptions
+	// Notifications configures the messages of Notifications.
+	Notifications NotificationOptions
 	// ShutdownTimeout is the time that writes in flight get after the manager was asked to stop.
 	ShutdownTimeout time.Duration
 	// Webhook configures the admission webhook.
@@ -151,6 +154,14 @@ type PrometheusOptions struct {
 	Queries []string
 }
 
+// NotificationOptions configure the messages of Notifications.
+type NotificationOptions struct {
+	// Enabled sends messages. Otherwise the statuses of Notifications say that none are sent.
+	Enabled bool
+	// AllowedHosts are the networks, hosts and globs of hosts to which messages may go besides public addresses.
+	AllowedHosts []string
+}
+
 // SavingsOptions are the rates of money and CO2, in the form of worth.Parse. Empty: not counted.
 type SavingsOptions struct {
 	Price, CO2 string
@@ -207,6 +218,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Savings.CO2, "savings-co2", "",
 		"Grams of CO2 of a CPU core hour and of a GiB hour of memory, such as cpu=4.6,memory=0.4, by which flyball_saved_co2_grams_total "+
 			"counts. Empty: no such metric.")
+	fs.BoolVar(&o.Notifications.Enabled, "notifications", false,
+		"Send the messages of Notifications and ClusterNotifications. It takes the right to read their Secrets.")
+	fs.StringSliceVar(&o.Notifications.AllowedHosts, "notification-allowed-hosts", nil,
+		"Networks (10.1.0.0/16), hosts and globs of hosts (*.corp.example) to which messages may go besides public addresses.")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second,
 		"Time limit for writes in flight after the manager was asked to stop.")
 	fs.BoolVar(&o.Webhook.Enabled, "webhook", true,
@@ -260,6 +275,9 @@ func (o *Options) validate() error {
 	}
 	if _, err := o.Savings.rates(); err != nil {
 		errs = append(errs, err)
+	}
+	if _, err := notify.NewGuard(o.Notifications.AllowedHosts); err != nil {
+		errs = append(errs, fmt.Errorf("--notification-allowed-hosts: %w", err))
 	}
 	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {
 		errs = append(errs, fmt.Errorf("--webhook-port must be from 1 to 65535, is %d", o.Webhook.Port))

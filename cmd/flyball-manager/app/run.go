@@ -75,10 +75,14 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	if err := addEngine(mgr, config, opts, w, listings, enforcement, pods); err != nil {
+	messages, err := addNotifications(mgr, opts, w)
+	if err != nil {
 		return err
 	}
-	server, err := addWebhook(mgr, config, opts, w, enforcement, pods)
+	if err := addEngine(mgr, config, opts, w, listings, enforcement, pods, messages); err != nil {
+		return err
+	}
+	server, err := addWebhook(mgr, config, opts, w, enforcement, pods, messages)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,9 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/controller/freezes"
+	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/notify/message"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -28,7 +30,7 @@ import (
 
 // addWebhook serves admission requests on every replica. It returns nil if the webhook is disabled.
 func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezes.Enforcement,
-	pods pods.Options) (*server.Server, error) {
+	pods pods.Options, messages *notifications.Controller) (*server.Server, error) {
 	if !opts.Webhook.Enabled {
 		return nil, addUnhook(mgr, config, opts)
 	}
@@ -44,6 +46,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, err
 	}
+	judging.notes.Announced = messages.Announce
 	o := server.Options{
 		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
 		CertDir:  opts.Webhook.CertDir,
@@ -139,6 +142,15 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []adm
 		{Kind: "Calendar", Resource: "calendars", Validator: check(func(c *v1alpha1.Calendar) field.ErrorList {
 			return w.Snapshot().CheckCalendar(c)
 		})},
+		{Kind: "Notification", Resource: "notifications", Validator: check(func(n *v1alpha1.Notification) field.ErrorList {
+			_, errs := message.Compile(n)
+			return errs
+		})},
+		{Kind: "ClusterNotification", Resource: "clusternotifications",
+			Validator: check(func(n *v1alpha1.ClusterNotification) field.ErrorList {
+				_, errs := message.CompileCluster(n)
+				return errs
+			})},
 	}
 	for _, kind := range kinds.All() {
 		if _, guarded := admit.FreezeResources()[kind.Name]; guarded {

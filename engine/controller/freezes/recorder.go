@@ -55,6 +55,9 @@ type Recorder struct {
 	// events.
 	wall     func() time.Time
 	instance string
+
+	// Announced is called with each event about a policy, before the event is sent. It must not wait. Nil: not called.
+	Announced func(id workload.Policy, reason, action, text string)
 }
 
 // denied has the counts that are not yet added to the status of a policy.

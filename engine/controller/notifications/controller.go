@@ -1,0 +1,230 @@
+// Package notifications sends the messages of Notifications and ClusterNotifications. The announcements of Flyball come from the recorder of
+// Kubernetes Events and from the recorder of judgements; messages ahead of transitions come from the next transitions of policies. Nothing
+// here delays a write: an announcement is put into a bounded queue, and each Notification has a worker of its own.
+package notifications
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/controller"
+	"flyball.dev/flyball/engine/notify"
+	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/workers"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Options configure a Controller.
+type Options struct {
+	World *world.World
+	// Client reads Notifications from a cache and writes their statuses. Reader reads Secrets, and Notifications before a write.
+	Client client.Client
+	Reader client.Reader
+	// Guard decides to which addresses messages are sent.
+	Guard *notify.Guard
+	// Clock is the clock of policies. Back-off and timestamps go by the machine's clock.
+	Clock clock.WithTicker
+	// Namespace is the namespace of the Secrets of ClusterNotifications.
+	Namespace string
+	// Enabled is false if the installation sends no messages. Then only the statuses say so.
+	Enabled bool
+	// Elected is closed on the leader, which writes the conditions of specs.
+	Elected <-chan struct{}
+	Metrics *Metrics
+	Log     logr.Logger
+}
+
+// Controller keeps a mailbox for each Notification and ClusterNotification. Every replica has its own, because every replica judges
+// changes.
+type Controller struct {
+	Options
+
+	mu    sync.Mutex
+	boxes map[boxKey]*mailbox
+	// changed receives a value when a policy or a mailbox has changed.
+	changed chan struct{}
+}
+
+// boxKey identifies a Notification, or with an empty namespace a ClusterNotification.
+type boxKey types.NamespacedName
+
+func (k boxKey) kind() string {
+	if k.Namespace == "" {
+		return "ClusterNotification"
+	}
+	return "Notification"
+}
+
+// id returns the identity in the form of policies, for messages and metrics.
+func (k boxKey) id() workload.Policy {
+	return workload.Policy{Kind: k.kind(), Namespace: k.Namespace, Name: k.Name}
+}
+
+// New returns a Controller.
+func New(o Options) *Controller {
+	c := &Controller{Options: o, boxes: map[boxKey]*mailbox{}, changed: make(chan struct{}, 1)}
+	o.World.Observe(c)
+	return c
+}
+
+// AfterPublish implements world.Observer.
+func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
+	if len(change.Policies) > 0 {
+		workers.Poke(c.changed)
+	}
+}
+
+// SetupWithManager adds the controllers of both kinds, and the leader's look ahead.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	everywhere, options := false, controller.Options(1, controller.DefaultRetry)
+	options.NeedLeaderElection = &everywhere
+	for name, obj := range map[string]client.Object{"notification": &v1alpha1.Notification{}, "clusternotification": &v1alpha1.ClusterNotification{}} {
+		err := ctrl.NewControllerManagedBy(mgr).Named(name).For(obj, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			WithOptions(options).Complete(c)
+		if err != nil {
+			return fmt.Errorf("set up the controller of %s: %w", name, err)
+		}
+	}
+	return mgr.Add(&ahead{c})
+}
+
+// Observe puts an announcement into the queues of the Notifications that select it. It does not wait.
+func (c *Controller) Observe(a message.Announcement) {
+	var has map[string]string
+	if p := c.World.Snapshot().Find(a.Policy); p != nil {
+		has = p.Object.GetLabels()
+	}
+	for _, box := range c.all() {
+		box.observe(a, has)
+	}
+}
+
+func (c *Controller) all() []*mailbox {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]*mailbox, 0, len(c.boxes))
+	for _, box := range c.boxes {
+		list = append(list, box)
+	}
+	return list
+}
+
+// object is a Notification or a ClusterNotification.
+type object struct {
+	client.Object
+	status *v1alpha1.NotificationStatus
+	rules  v1alpha1.NotificationRules
+	// secrets is the namespace of its Secrets.
+	secrets string
+	compile func() (*message.Subscription, field.ErrorList)
+}
+
+func (c *Controller) get(ctx context.Context, from client.Reader, key boxKey) (object, error) {
+	if key.Namespace == "" {
+		n := &v1alpha1.ClusterNotification{}
+		err := from.Get(ctx, client.ObjectKey(key), n)
+		return object{n, &n.Status, n.Spec.NotificationRules, c.Namespace, func() (*message.Subscription, field.ErrorList) {
+			return message.CompileCluster(n)
+		}}, err
+	}
+	n := &v1alpha1.Notification{}
+	err := from.Get(ctx, client.ObjectKey(key), n)
+	return object{n, &n.Status, n.Spec.NotificationRules, n.Namespace, func() (*message.Subscription, field.ErrorList) {
+		return message.Compile(n)
+	}}, err
+}
+
+// Reconcile opens, replaces or closes the mailbox of a Notification, and reports whether its spec can be used.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	key := boxKey(req.NamespacedName)
+	n, err := c.get(ctx, c.Client, key)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("read %s: %w", key.id(), err)
+	}
+	if err != nil || !n.GetDeletionTimestamp().IsZero() {
+		c.replace(key, nil)
+		c.Metrics.forget(key)
+		return reconcile.Result{}, nil
+	}
+	s, errs := n.compile()
+	switch {
+	case len(errs) > 0:
+		c.replace(key, nil)
+		return c.report(ctx, key, n, "InvalidSpec", workload.OneLine(errs.ToAggregate().Error(), 2048))
+	case !c.Enabled:
+		return c.report(ctx, key, n, "Disabled", "the manager sends no messages: set the chart's value notifications.enabled")
+	}
+	c.replace(key, newMailbox(c, key, n, s))
+	workers.Poke(c.changed)
+	if _, err := c.sender(ctx, n); err != nil {
+		result, failed := c.report(ctx, key, n, "AddressUnreadable", err.Error())
+		result.RequeueAfter = lookAgain
+		return result, failed
+	}
+	if s.Suspended() {
+		return c.report(ctx, key, n, "Suspended", "spec.suspend is true: no messages are sent")
+	}
+	return c.report(ctx, key, n, "", "messages are sent")
+}
+
+// replace stops a mailbox and starts another with its waiting messages; nil: none.
+func (c *Controller) replace(key boxKey, next *mailbox) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.boxes[key]
+	if old != nil {
+		if next != nil && old.uid == next.uid && old.generation == next.generation {
+			return
+		}
+		old.close(next)
+		delete(c.boxes, key)
+	}
+	if next == nil {
+		return
+	}
+	c.boxes[key] = next
+	next.start()
+}
+
+// report writes, on the leader, whether a spec can be used; an empty reason: it can. A failure to send stays in the condition until a
+// message is accepted or the spec is edited.
+func (c *Controller) report(ctx context.Context, key boxKey, n object, reason, text string) (reconcile.Result, error) {
+	select {
+	case <-c.Elected:
+	default:
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	}
+	was := meta.FindStatusCondition(n.status.Conditions, v1alpha1.ConditionReady)
+	if reason == "" && was != nil && was.Reason == notSent && was.ObservedGeneration == n.GetGeneration() {
+		return reconcile.Result{}, nil
+	}
+	err := c.write(ctx, key, n.GetUID(), func(st *v1alpha1.NotificationStatus) {
+		c.setReady(st, n.GetGeneration(), reason, text)
+	})
+	return reconcile.Result{}, err
+}
+
+func (c *Controller) setReady(st *v1alpha1.NotificationStatus, generation int64, reason, text string) {
+	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: text,
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(c.Clock.Now())}
+	if reason == "" {
+		condition.Status, condition.Reason = metav1.ConditionTrue, "AsExpected"
+	}
+	st.ObservedGeneration = max(st.ObservedGeneration, generation)
+	meta.SetStatusCondition(&st.Conditions, condition)
+}

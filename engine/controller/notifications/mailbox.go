@@ -1,0 +1,204 @@
+package notifications
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"flyball.dev/flyball/engine/notify"
+	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/workers"
+)
+
+const (
+	// maxWaiting is the maximum number of messages of a Notification that wait to be sent.
+	maxWaiting = 100
+	// maxAttempts is the number of attempts to send a message. The pause after the first is firstPause, and doubles up to maxPause.
+	maxAttempts          = 8
+	firstPause, maxPause = time.Second, time.Minute
+	// lookAgain is the pause before an unreadable Secret is read again.
+	lookAgain = time.Minute
+)
+
+// mailbox sends the messages of one Notification, one after the other.
+type mailbox struct {
+	c          *Controller
+	key        boxKey
+	uid        types.UID
+	generation int64
+	to         object
+	sub        *message.Subscription
+
+	mu     sync.Mutex
+	gather *message.Gatherer
+	watch  *message.Watch
+	// outbox are the due messages. dropped is the number of messages dropped and not yet in the status. aheadUntil is the instant of
+	// the last look ahead with a message.
+	outbox     []message.Message
+	dropped    int64
+	aheadUntil time.Time
+	// heir is the mailbox that took over, after an edit of the Notification.
+	heir *mailbox
+
+	signal chan struct{}
+	stop   context.CancelFunc
+}
+
+func newMailbox(c *Controller, key boxKey, n object, s *message.Subscription) *mailbox {
+	b := &mailbox{c: c, key: key, uid: n.GetUID(), generation: n.GetGeneration(), to: n, sub: s, signal: make(chan struct{}, 1)}
+	b.seed(n)
+	return b
+}
+
+// seed takes from a status which messages were sent by other managers.
+func (b *mailbox) seed(n object) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gather = message.NewGatherer(n.status.Recent)
+	var until time.Time
+	if at := n.status.AheadUntil; at != nil {
+		until = at.Time
+	}
+	b.watch = message.NewWatch(until)
+}
+
+func (b *mailbox) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	b.stop = stop
+	go b.run(ctx)
+}
+
+// close stops a mailbox. Its messages go to the heir; nil: nowhere. A message in flight is sent again, with the same ID.
+func (b *mailbox) close(heir *mailbox) {
+	b.stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if heir == nil || heir.uid != b.uid {
+		return
+	}
+	heir.gather, heir.watch, heir.outbox, heir.dropped, heir.aheadUntil = b.gather, b.watch, b.outbox, b.dropped, b.aheadUntil
+	b.heir, b.gather, b.watch, b.outbox, b.dropped = heir, message.NewGatherer(nil), message.NewWatch(time.Time{}), nil, 0
+}
+
+// observe queues an announcement if the Notification selects it.
+func (b *mailbox) observe(a message.Announcement, labels map[string]string) {
+	b.mu.Lock()
+	if heir := b.heir; heir != nil {
+		b.mu.Unlock()
+		heir.observe(a, labels)
+		return
+	}
+	if !b.sub.Selects(a.Event, a.Policy, labels) {
+		b.mu.Unlock()
+		return
+	}
+	if m := b.gather.Add(a, time.Now()); m != nil {
+		b.put(*m)
+	}
+	b.mu.Unlock()
+	workers.Poke(b.signal)
+}
+
+// put adds a due message. A full queue drops its oldest message. The caller holds the lock.
+func (b *mailbox) put(m message.Message) {
+	m.ID = string(uuid.NewUUID())
+	if len(b.outbox) >= maxWaiting {
+		b.outbox = b.outbox[1:]
+		b.dropped++
+		b.c.Metrics.count(b.key, "dropped", 1)
+	}
+	b.outbox = append(b.outbox, m)
+}
+
+// next returns the first waiting message, and the instant when another is due; zero: never.
+func (b *mailbox) next() (m message.Message, ok bool, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	due, at := b.gather.Due(time.Now())
+	for _, m := range due {
+		b.put(m)
+	}
+	if len(b.outbox) == 0 {
+		return m, false, at
+	}
+	return b.outbox[0], true, at
+}
+
+// remove removes a message that was sent or given up. It may have been dropped meanwhile.
+func (b *mailbox) remove(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.outbox) > 0 && b.outbox[0].ID == id {
+		b.outbox = b.outbox[1:]
+	}
+}
+
+// run sends messages until the context ends.
+func (b *mailbox) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		m, ok, at := b.next()
+		if ok {
+			if err := b.deliver(ctx, &m); ctx.Err() == nil {
+				b.remove(m.ID)
+				b.record(ctx, &m, err)
+			}
+			continue
+		}
+		var timer <-chan time.Time
+		if !at.IsZero() {
+			timer = time.After(time.Until(at))
+		}
+		select {
+		case <-ctx.Done():
+		case <-b.signal:
+		case <-timer:
+		}
+	}
+}
+
+// deliver sends a message, with several attempts.
+func (b *mailbox) deliver(ctx context.Context, m *message.Message) error {
+	d := message.DataOf(m, b.c.Clock.Now())
+	text, err := b.sub.Text(d)
+	if err != nil {
+		return err
+	}
+	e := &notify.Envelope{ID: m.ID, Source: b.source(), Time: b.c.Clock.Now(), Text: text, Data: d}
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		err := b.attempt(ctx, e)
+		if err == nil || notify.IsPermanent(err) {
+			return err
+		}
+		if attempt == maxAttempts {
+			return fmt.Errorf("%w (%d attempts)", err, attempt)
+		}
+		b.c.Log.V(1).Info("Failed to send a message; will retry", "notification", b.key.id().String(), "reason", err.Error())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+func (b *mailbox) attempt(ctx context.Context, e *notify.Envelope) error {
+	s, err := b.c.sender(ctx, b.to)
+	if err != nil {
+		return err
+	}
+	return s.Send(ctx, e)
+}
+
+// source returns the Notification as a path of the Kubernetes API.
+func (b *mailbox) source() string {
+	if b.key.Namespace == "" {
+		return "/apis/flyball.dev/v1alpha1/clusternotifications/" + b.key.Name
+	}
+	return "/apis/flyball.dev/v1alpha1/namespaces/" + b.key.Namespace + "/notifications/" + b.key.Name
+}

@@ -1,0 +1,66 @@
+package notifications
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/notify"
+)
+
+// sender makes one attempt to send a message.
+type sender interface {
+	Send(ctx context.Context, e *notify.Envelope) error
+}
+
+// sender returns the sender of a Notification. It reads the Secrets each time, so a changed Secret counts at once.
+func (c *Controller) sender(ctx context.Context, n object) (sender, error) {
+	if to := n.rules.To.Webhook; to != nil {
+		address, err := c.secret(ctx, "spec.to.webhook.urlFrom", n.secrets, to.URLFrom)
+		if err != nil {
+			return nil, err
+		}
+		key, err := c.secret(ctx, "spec.to.webhook.signingKeyFrom", n.secrets, to.SigningKeyFrom)
+		if err != nil {
+			return nil, err
+		}
+		return notify.NewWebhook(c.Guard, address, key, time.Now)
+	}
+	if to := n.rules.To.Service; to != nil {
+		address, err := c.secret(ctx, "spec.to.service.urlFrom", n.secrets, to.URLFrom)
+		if err != nil {
+			return nil, err
+		}
+		if to.Type == v1alpha1.ServiceEmail {
+			return notify.NewEmail(c.Guard, address)
+		}
+		return notify.NewService(c.Guard, to.Type, address)
+	}
+	return nil, fmt.Errorf("spec.to: give exactly one of webhook and service")
+}
+
+// secret reads a value of a Secret. field is the field of the spec that names it.
+func (c *Controller) secret(ctx context.Context, field, namespace string, from v1alpha1.SecretSource) (string, error) {
+	ref := from.SecretKeyRef
+	var s corev1.Secret
+	err := c.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &s)
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", fmt.Errorf("%s: Flyball may not read the Secret %s in the namespace %s: use a name in the chart's value "+
+			"notifications.secrets, or add this one", field, ref.Name, namespace)
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("%s: there is no Secret %s in the namespace %s", field, ref.Name, namespace)
+	case err != nil:
+		return "", fmt.Errorf("%s: read the Secret %s: %w", field, ref.Name, err)
+	}
+	value := string(s.Data[ref.Key])
+	if value == "" {
+		return "", fmt.Errorf("%s: the Secret %s has no key %s", field, ref.Name, ref.Key)
+	}
+	return value, nil
+}

@@ -1,0 +1,123 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/wneessen/go-mail"
+)
+
+// Email is a mail server with a sender and receivers.
+type Email struct {
+	host    string
+	from    string
+	to      []string
+	options []mail.Option
+}
+
+// NewEmail returns an Email. The address is smtp://USER:PASSWORD@HOST:PORT/?from=ADDRESS&to=ADDRESS,ADDRESS with STARTTLS, or smtps:// with
+// TLS from the first byte. With tls=optional, a server without STARTTLS gets the message in clear text, but never a password.
+func NewEmail(g *Guard, address string) (*Email, error) {
+	fault := func(text string) error {
+		return errors.New("spec.to.service.urlFrom: " + text + ": write smtp://USER:PASSWORD@HOST:587/?from=ADDRESS&to=ADDRESS into the Secret")
+	}
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" {
+		return nil, fault("the value in the Secret is no URL of a mail server")
+	}
+	e := &Email{host: u.Hostname(), from: u.Query().Get("from")}
+	for _, to := range strings.Split(u.Query().Get("to"), ",") {
+		if to = strings.TrimSpace(to); to != "" {
+			e.to = append(e.to, to)
+		}
+	}
+	if e.from == "" || len(e.to) == 0 {
+		return nil, fault("the URL in the Secret needs from and to")
+	}
+	if _, err := e.message(&Envelope{}); err != nil {
+		return nil, fault("from or to in the Secret is no mail address")
+	}
+	port, dial := 587, g.DialContext
+	if u.Scheme == "smtps" {
+		port, dial = 465, e.encrypted(g)
+	}
+	if given := u.Port(); given != "" {
+		if port, err = strconv.Atoi(given); err != nil {
+			return nil, fault("the port in the Secret is no number")
+		}
+	}
+	policy := mail.TLSMandatory
+	if u.Query().Get("tls") == "optional" || u.Scheme == "smtps" {
+		policy = mail.TLSOpportunistic
+	}
+	e.options = []mail.Option{mail.WithTLSPolicy(policy), mail.WithPort(port), mail.WithTimeout(sendTimeout), mail.WithHELO("flyball"),
+		mail.WithDialContextFunc(dial)}
+	if u.Scheme == "smtps" {
+		e.options = append(e.options, mail.WithSSL())
+	}
+	if password, ok := u.User.Password(); ok {
+		e.options = append(e.options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(u.User.Username()),
+			mail.WithPassword(password))
+	}
+	return e, nil
+}
+
+// encrypted returns a function that connects with TLS.
+func (e *Email) encrypted(g *Guard) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		plain, err := g.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		conn := tls.Client(plain, &tls.Config{ServerName: e.host, MinVersion: tls.VersionTLS12})
+		if err := conn.HandshakeContext(ctx); err != nil {
+			_ = plain.Close()
+			return nil, fmt.Errorf("connect to %s with TLS: %w", address, err)
+		}
+		return conn, nil
+	}
+}
+
+// message returns the mail.
+func (e *Email) message(of *Envelope) (*mail.Msg, error) {
+	m := mail.NewMsg()
+	if err := m.From(e.from); err != nil {
+		return nil, err
+	}
+	if err := m.To(e.to...); err != nil {
+		return nil, err
+	}
+	m.Subject(fmt.Sprintf("Flyball: %s of %s", of.Data.Event, of.Data.Policy))
+	m.SetDateWithValue(of.Time)
+	m.SetMessageIDWithValue(of.ID + "@flyball.dev")
+	m.SetBodyString(mail.TypeTextPlain, of.Text)
+	return m, nil
+}
+
+// Send makes one attempt to send a message.
+func (e *Email) Send(ctx context.Context, of *Envelope) error {
+	m, err := e.message(of)
+	if err != nil {
+		return permanent{err}
+	}
+	client, err := mail.NewClient(e.host, e.options...)
+	if err != nil {
+		return permanent{fmt.Errorf("use the mail server: %w", err)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*sendTimeout)
+	defer cancel()
+	if err := client.DialAndSendWithContext(ctx, m); err != nil {
+		var answer *mail.SendError
+		if errors.As(err, &answer) && !answer.IsTemp() && answer.ErrorCode() >= 500 {
+			return permanent{fmt.Errorf("the mail server refused the message: %w", err)}
+		}
+		return fmt.Errorf("send the mail: %w", err)
+	}
+	return nil
+}

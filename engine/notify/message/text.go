@@ -1,0 +1,184 @@
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+	"text/template/parse"
+	"time"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// maxText is the maximum length of a text, in bytes.
+const maxText = 16 << 10
+
+// Data are the fields of a template.
+type Data struct {
+	// Event is the name of the event. Policy is Kind/namespace/name or Kind/name; Kind, Namespace and Name are its parts.
+	Event, Policy, Kind, Namespace, Name string
+	// At is the instant of the event, or of the transition of an event ahead, in RFC 3339.
+	At string
+	// In is the time until the transition of an event ahead, such as 15m; empty for other events.
+	In string
+	// Text is the default text. Details are the events behind this message in one line each, at most ten. Count is their number.
+	Text    string
+	Details []string
+	Count   int
+	// Command is a command for a person who disagrees with a transition ahead; empty: none.
+	Command string
+}
+
+// DataOf returns the fields of a template for a message.
+func DataOf(m *Message, now time.Time) Data {
+	d := Data{Event: string(m.Event), Policy: m.Policy.String(), Kind: m.Policy.Kind, Namespace: m.Policy.Namespace, Name: m.Policy.Name,
+		At: m.At.Format(time.RFC3339), Details: m.Details, Count: m.Count, Command: m.Command}
+	if m.Command != "" || m.At.After(now) {
+		d.In = short(m.At.Sub(now))
+	}
+	d.Text = plain(m)
+	return d
+}
+
+// Text returns the text of a message.
+func (s *Subscription) Text(d Data) (string, error) {
+	if s.text == nil {
+		return d.Text, nil
+	}
+	var out bytes.Buffer
+	if err := s.text.Execute(&bounded{&out}, d); err != nil {
+		return "", fmt.Errorf("spec.template: %w", err)
+	}
+	return out.String(), nil
+}
+
+// headings begin the default texts of events whose details do not name the event.
+var headings = map[v1alpha1.NotificationEvent]string{
+	v1alpha1.EventFailed: "failed", v1alpha1.EventContested: "contested", v1alpha1.EventDenied: "denied",
+	v1alpha1.EventExceptionMade: "exception made", v1alpha1.EventExceptionUsed: "exception used",
+	v1alpha1.EventFreezeBegun: "freeze begun", v1alpha1.EventFreezeOver: "freeze over",
+	v1alpha1.EventAdapterNotReady: "adapter not ready", v1alpha1.EventRecommendationReady: "recommendation ready",
+}
+
+// plain returns the default text: the policy, the event, the number of events above one, their details, and the command.
+func plain(m *Message) string {
+	text := m.Policy.String() + ": "
+	if heading := headings[m.Event]; heading != "" {
+		text += heading
+		if m.Count > 1 {
+			text += fmt.Sprintf(" (%d times)", m.Count)
+		}
+		text += ": "
+	}
+	text += strings.Join(m.Details, "; ")
+	if m.Command != "" {
+		text += ". " + m.Command
+	}
+	return text
+}
+
+// short returns a duration in hours and minutes, such as 1h30m; below a minute in seconds.
+func short(d time.Duration) string {
+	if d < time.Minute {
+		return max(d, 0).Round(time.Second).String()
+	}
+	text := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	if strings.HasSuffix(text, "h0m") {
+		return strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// bounded is a writer that fails above maxText.
+type bounded struct{ *bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxText {
+		return 0, fmt.Errorf("the text is longer than %d bytes", maxText)
+	}
+	return b.Buffer.Write(p)
+}
+
+// functions are the functions of templates. All others of text/template are refused: their results can be of any length.
+var functions = template.FuncMap{"json": func(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
+}}
+
+// allowed are the names of functions that a template may call.
+var allowed = map[string]bool{"json": true, "eq": true, "ne": true, "lt": true, "gt": true, "and": true, "or": true, "not": true, "len": true}
+
+// parseTemplate parses a template. It accepts fields, if, range over .Details, and some functions: the author of a template must not be able to use
+// up time or memory of the manager.
+func parseTemplate(text string) (*template.Template, error) {
+	t, err := template.New("template").Funcs(functions).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: "))
+	}
+	if len(t.Templates()) > 1 {
+		return nil, errors.New("define and block are not allowed")
+	}
+	if t.Tree == nil {
+		return nil, errors.New("the text is empty")
+	}
+	if err := check(t.Root, false); err != nil {
+		return nil, err
+	}
+	example := &Message{Policy: workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}, Details: []string{"example"}, Count: 1}
+	if _, err := (&Subscription{text: t}).Text(DataOf(example, time.Time{})); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "spec.template: template: "))
+	}
+	return t, nil
+}
+
+// check returns an error for a node that a template may not have. inside is true inside a range.
+func check(node parse.Node, inside bool) error {
+	switch n := node.(type) {
+	case nil, *parse.TextNode, *parse.CommentNode, *parse.FieldNode, *parse.DotNode, *parse.StringNode, *parse.NumberNode, *parse.BoolNode:
+		return nil
+	case *parse.ListNode:
+		if n == nil {
+			return nil
+		}
+		return checkAll(n.Nodes, inside)
+	case *parse.ActionNode:
+		return check(n.Pipe, inside)
+	case *parse.IfNode:
+		return checkAll([]parse.Node{n.Pipe, n.List, n.ElseList}, inside)
+	case *parse.RangeNode:
+		if inside || n.Pipe.String() != ".Details" {
+			return errors.New("range is allowed only over .Details, and not inside another range")
+		}
+		return checkAll([]parse.Node{n.List, n.ElseList}, true)
+	case *parse.PipeNode:
+		if len(n.Decl) > 0 {
+			return errors.New("variables are not allowed")
+		}
+		for _, c := range n.Cmds {
+			if err := checkAll(c.Args, inside); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *parse.IdentifierNode:
+		if !allowed[n.Ident] {
+			return fmt.Errorf("the function %s is not allowed", n.Ident)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s is not allowed", node)
+}
+
+func checkAll(nodes []parse.Node, inside bool) error {
+	for _, n := range nodes {
+		if err := check(n, inside); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// Service is a chat or another service with an incoming webhook.
+type Service struct {
+	url    string
+	body   func(text string) ([]byte, error)
+	client *http.Client
+}
+
+// NewService returns the sender for a service (but not for e-mail). Redirects are followed, because some services use them; each
+// connection is checked.
+func NewService(g *Guard, kind v1alpha1.ServiceType, address string) (*Service, error) {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, errors.New("spec.to.service.urlFrom: the value in the Secret is no URL: write the https:// address of the incoming webhook")
+	}
+	body := bodies[kind]
+	if body == nil {
+		return nil, fmt.Errorf("spec.to.service.type: %s is not known", kind)
+	}
+	return &Service{url: u.String(), body: body, client: &http.Client{Transport: g.Transport(), Timeout: sendTimeout}}, nil
+}
+
+// maxDiscord is Discord's limit of a text, in characters.
+const maxDiscord = 2000
+
+// bodies make the request of each type of service from a text.
+var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
+	v1alpha1.ServiceSlack: func(text string) ([]byte, error) {
+		return object("text", strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text))
+	},
+	v1alpha1.ServiceMattermost: func(text string) ([]byte, error) { return object("text", text) },
+	v1alpha1.ServiceRocketChat: func(text string) ([]byte, error) { return object("text", text) },
+	v1alpha1.ServiceGoogleChat: func(text string) ([]byte, error) { return object("text", text) },
+	v1alpha1.ServiceDiscord: func(text string) ([]byte, error) {
+		if runes := []rune(text); len(runes) > maxDiscord {
+			text = string(runes[:maxDiscord-3]) + "..."
+		}
+		// No name in a text may mention users.
+		return json.Marshal(map[string]any{"content": text, "allowed_mentions": map[string]any{"parse": []string{}}})
+	},
+	v1alpha1.ServiceTeams: func(text string) ([]byte, error) {
+		return json.Marshal(map[string]any{"type": "message", "attachments": []any{map[string]any{
+			"contentType": "application/vnd.microsoft.card.adaptive",
+			"content": map[string]any{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4",
+				"body": []any{map[string]any{"type": "TextBlock", "text": text, "wrap": true}}},
+		}}})
+	},
+	v1alpha1.ServiceJSON: func(text string) ([]byte, error) {
+		if !json.Valid([]byte(text)) {
+			return nil, errors.New("spec.template: the text is no JSON: write {{json .Text}} where a text belongs into it")
+		}
+		return []byte(text), nil
+	},
+}
+
+func object(name, text string) ([]byte, error) { return json.Marshal(map[string]string{name: text}) }
+
+// Send makes one attempt to send a message.
+func (s *Service) Send(ctx context.Context, e *Envelope) error {
+	body, err := s.body(e.Text)
+	if err != nil {
+		return permanent{err}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	if err != nil {
+		return permanent{errors.New("the URL in the Secret cannot be used")}
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"flyball"}}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	_, _ = io.CopyN(io.Discard, res.Body, maxBody)
+	return statusError(res)
+}
