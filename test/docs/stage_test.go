@@ -120,7 +120,7 @@ func open(t *testing.T, root, plugin, name string) *stage {
 		s.must(env.ApplyFiles(t.Context(), filepath.Join("testdata", file)))
 	}
 	port := harness.FreePort(t)
-	options := harness.Options{Log: t.Output(), Webhook: app.WebhookOptions{
+	options := harness.Options{Log: t.Output(), Notifications: app.NotificationOptions{Enabled: true}, Webhook: app.WebhookOptions{
 		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}}
 	if !s.at.IsZero() {
 		clock := simclock.New(s.at)

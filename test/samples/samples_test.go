@@ -140,7 +140,7 @@ func (b *bench) start(t *testing.T, samples []sample) {
 	port := harness.FreePort(t)
 	manager := b.env.Start(harness.Options{Clock: b.clock, Log: t.Output(), Webhook: app.WebhookOptions{
 		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "webhook",
-	}})
+	}, Notifications: app.NotificationOptions{Enabled: true}})
 	t.Cleanup(func() {
 		if err := manager.Stop(); err != nil {
 			t.Error(err)

@@ -38,7 +38,7 @@ func (t tap) Eventf(regarding, related runtime.Object, kind, reason, action, not
 
 // Announce announces a Kubernetes Event about a policy.
 func (c *Controller) Announce(id workload.Policy, reason, action, text string) {
-	if event, ok := message.Event(id.Kind, reason, action); ok {
+	if event, ok := message.Event(reason, action); ok {
 		c.Observe(message.Announcement{Event: event, Policy: id, Text: workload.OneLine(text, 1024), At: c.Clock.Now()})
 	}
 }
@@ -91,7 +91,7 @@ func (a *ahead) look(now time.Time) (next time.Time) {
 			continue
 		}
 		event := v1alpha1.EventTransitionAhead
-		if message.Judges(p.ID.Kind) {
+		if p.Kind.Restricts {
 			event = v1alpha1.EventFreezeAhead
 		}
 		at, labels := time.Time{}, p.Object.GetLabels()
@@ -109,7 +109,7 @@ func (a *ahead) look(now time.Time) (next time.Time) {
 			if !due {
 				continue
 			}
-			if said, ok := message.Ahead(p.Policy.Policy, targetsOf(p.Kind.Status(p.Object)), now); ok {
+			if said, ok := message.Ahead(p.Policy.Policy, p.Kind.Restricts, targetsOf(p.Kind.Status(p.Object)), now); ok {
 				box.observe(said, labels)
 			}
 		}

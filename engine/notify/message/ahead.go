@@ -11,8 +11,9 @@ import (
 )
 
 // Ahead returns the announcement of a policy's next transition, as it reads at an instant before it; false: there is no transition, or
-// nothing changes at it that concerns anybody. targets is the number of the policy's targets.
-func Ahead(p *policy.Policy, targets int32, now time.Time) (a Announcement, ok bool) {
+// nothing changes at it that concerns anybody. restricts is true for a policy that denies changes. targets is the number of the policy's
+// targets.
+func Ahead(p *policy.Policy, restricts bool, targets int32, now time.Time) (a Announcement, ok bool) {
 	is := p.State(now)
 	if is.Next.IsZero() {
 		return a, false
@@ -20,7 +21,7 @@ func Ahead(p *policy.Policy, targets int32, now time.Time) (a Announcement, ok b
 	will := p.State(is.Next)
 	a = Announcement{Event: v1alpha1.EventTransitionAhead, Policy: p.ID, At: is.Next}
 	when := fmt.Sprintf("in %s, at %s", spoken(is.Next.Sub(now)), is.Next.Format(time.RFC3339))
-	if Judges(p.ID.Kind) {
+	if restricts {
 		if is.Active != "" || will.Active == "" {
 			return a, false
 		}
@@ -38,7 +39,7 @@ func Ahead(p *policy.Policy, targets int32, now time.Time) (a Announcement, ok b
 	if targets > 0 {
 		a.Text += ": " + workload.Count(targets, "target")
 	}
-	if will.Asleep && strings.HasSuffix(p.ID.Kind, "Schedule") {
+	if will.Name == stateAsleep {
 		a.Command = "To stay awake: kubectl flyball wake " + strings.ToLower(p.ID.Kind) + "/" + p.ID.Name + inNamespace(p.ID) + " --for 2h"
 	}
 	return a, true

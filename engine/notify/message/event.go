@@ -3,7 +3,6 @@
 package message
 
 import (
-	"strings"
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -22,12 +21,12 @@ type Announcement struct {
 	Command string
 }
 
-// Event returns the occasion of a message for a Kubernetes Event of Flyball: the kind of its policy, its reason and its action; false: no
-// message is sent about it.
-func Event(kind, reason, action string) (v1alpha1.NotificationEvent, bool) {
+// Event returns the occasion of a message for a Kubernetes Event of Flyball, by its reason and action; false: no message is sent about it.
+func Event(reason, action string) (v1alpha1.NotificationEvent, bool) {
 	switch action {
 	case "Transition":
-		return transition(kind, reason)
+		event, ok := byState[reason]
+		return event, ok
 	case "Reconcile": // the policy is no longer ready
 		if reason == "AdapterNotReady" {
 			return v1alpha1.EventAdapterNotReady, true
@@ -46,25 +45,14 @@ var byReason = map[string]v1alpha1.NotificationEvent{
 	"Used": v1alpha1.EventExceptionUsed,
 }
 
-// transition returns the event of a transition of a policy to a state.
-func transition(kind, state string) (v1alpha1.NotificationEvent, bool) {
-	switch {
-	case Judges(kind) && state == "Frozen":
-		return v1alpha1.EventFreezeBegun, true
-	case Judges(kind) && (state == "Open" || state == "Ended"):
-		return v1alpha1.EventFreezeOver, true
-	case strings.HasSuffix(kind, "Schedule") && state == "Asleep":
-		return v1alpha1.EventAsleep, true
-	case strings.HasSuffix(kind, "Schedule") && state == "Awake":
-		return v1alpha1.EventAwake, true
-	}
-	return "", false
+// byState are the events of transitions to a state. Each state is of one sort of policies.
+var byState = map[string]v1alpha1.NotificationEvent{
+	stateAsleep: v1alpha1.EventAsleep, "Awake": v1alpha1.EventAwake,
+	"Frozen": v1alpha1.EventFreezeBegun, "Open": v1alpha1.EventFreezeOver, "Ended": v1alpha1.EventFreezeOver,
 }
 
-// Judges reports whether policies of a kind deny changes.
-func Judges(kind string) bool {
-	return strings.HasSuffix(kind, "ChangeFreeze") || strings.HasSuffix(kind, "MaintenanceWindow")
-}
+// stateAsleep is the state of a schedule with sleeping targets.
+const stateAsleep = "Asleep"
 
 // IsTransition reports whether an event happens once at an instant of a policy, so that its message waits for no other.
 func IsTransition(e v1alpha1.NotificationEvent) bool {

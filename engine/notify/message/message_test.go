@@ -22,33 +22,32 @@ var (
 
 func TestEventsOfKubernetesEvents(t *testing.T) {
 	for _, c := range []struct {
-		kind, reason, action string
-		want                 v1alpha1.NotificationEvent
+		reason, action string
+		want           v1alpha1.NotificationEvent
 	}{
-		{"Schedule", "Asleep", "Transition", v1alpha1.EventAsleep},
-		{"ClusterSchedule", "Awake", "Transition", v1alpha1.EventAwake},
-		{"Schedule", "Suspended", "Transition", ""},
-		{"Trigger", "Active", "Transition", ""},
-		{"ChangeFreeze", "Frozen", "Transition", v1alpha1.EventFreezeBegun},
-		{"ClusterChangeFreeze", "Ended", "Transition", v1alpha1.EventFreezeOver},
-		{"MaintenanceWindow", "Frozen", "Transition", v1alpha1.EventFreezeBegun},
-		{"MaintenanceWindow", "Open", "Transition", v1alpha1.EventFreezeOver},
-		{"ChangeFreeze", "Scheduled", "Transition", ""},
-		{"Schedule", "TargetsFailed", "Reconcile", v1alpha1.EventFailed},
-		{"Schedule", "InvalidSpec", "Reconcile", v1alpha1.EventFailed},
-		{"ChangeFreeze", "NotEnforced", "Reconcile", v1alpha1.EventFailed},
-		{"Schedule", "AdapterNotReady", "Reconcile", v1alpha1.EventAdapterNotReady},
-		{"Schedule", "Contested", "Decide", v1alpha1.EventContested},
-		{"Schedule", "Conflicting", "Decide", ""},
-		{"ChangeFreeze", "Denied", "RollOut", v1alpha1.EventDenied},
-		{"ChangeFreeze", "Warned", "RollOut", ""},
-		{"FreezeException", "ExceptionMade", "Except", v1alpha1.EventExceptionMade},
-		{"FreezeException", "Used", "Scale", v1alpha1.EventExceptionUsed},
-		{"Tortoise", "PhaseChanged", "EnterPartlyWorking", v1alpha1.EventRecommendationReady},
-		{"Tortoise", "PhaseChanged", "EnterEmergency", ""},
+		{"Asleep", "Transition", v1alpha1.EventAsleep},
+		{"Awake", "Transition", v1alpha1.EventAwake},
+		{"Suspended", "Transition", ""},
+		{"Active", "Transition", ""},
+		{"Frozen", "Transition", v1alpha1.EventFreezeBegun},
+		{"Ended", "Transition", v1alpha1.EventFreezeOver},
+		{"Open", "Transition", v1alpha1.EventFreezeOver},
+		{"Scheduled", "Transition", ""},
+		{"TargetsFailed", "Reconcile", v1alpha1.EventFailed},
+		{"InvalidSpec", "Reconcile", v1alpha1.EventFailed},
+		{"NotEnforced", "Reconcile", v1alpha1.EventFailed},
+		{"AdapterNotReady", "Reconcile", v1alpha1.EventAdapterNotReady},
+		{"Contested", "Decide", v1alpha1.EventContested},
+		{"Conflicting", "Decide", ""},
+		{"Denied", "RollOut", v1alpha1.EventDenied},
+		{"Warned", "RollOut", ""},
+		{"ExceptionMade", "Except", v1alpha1.EventExceptionMade},
+		{"Used", "Scale", v1alpha1.EventExceptionUsed},
+		{"PhaseChanged", "EnterPartlyWorking", v1alpha1.EventRecommendationReady},
+		{"PhaseChanged", "EnterEmergency", ""},
 	} {
-		if got, ok := Event(c.kind, c.reason, c.action); got != c.want || ok != (c.want != "") {
-			t.Errorf("%s %s %s is %q, want %q", c.kind, c.reason, c.action, got, c.want)
+		if got, ok := Event(c.reason, c.action); got != c.want || ok != (c.want != "") {
+			t.Errorf("%s %s is %q, want %q", c.reason, c.action, got, c.want)
 		}
 	}
 }
@@ -251,7 +250,7 @@ func TestTextsAhead(t *testing.T) {
 			Message: "changes are denied"}), "the freeze begins in 1 hour and 30 minutes, at 2026-03-02T13:30:00Z: changes are denied", ""},
 		"the end of a freeze": {compiled(crunch, policy.State{Name: "Frozen", Active: "crunch", Next: dusk}, policy.State{Name: "Ended"}), "", ""},
 	} {
-		a, ok := Ahead(c.p, 300, noon)
+		a, ok := Ahead(c.p, c.p.ID == crunch, 300, noon)
 		if ok != (c.text != "") || a.Text != c.text || a.Command != c.command {
 			t.Errorf("%s: %t %+v", name, ok, a)
 		}

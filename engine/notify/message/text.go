@@ -129,7 +129,7 @@ func parseTemplate(text string) (*template.Template, error) {
 	if err := check(t.Root, false); err != nil {
 		return nil, err
 	}
-	example := &Message{Policy: workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}, Details: []string{"example"}, Count: 1}
+	example := &Message{Policy: workload.Policy{Kind: "Policy", Namespace: "shop", Name: "nights"}, Details: []string{"example"}, Count: 1}
 	if _, err := (&Subscription{text: t}).Text(DataOf(example, time.Time{})); err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "spec.template: template: "))
 	}

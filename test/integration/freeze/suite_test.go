@@ -97,7 +97,8 @@ func webhookAt(port int, secret string) app.WebhookOptions {
 // startManager runs a manager until the suite or spec ends.
 func startManager(port int, secret string) *harness.Manager {
 	GinkgoHelper()
-	return suite.Start(ctx, env, harness.Options{Clock: clock, Config: flyball(), Webhook: webhookAt(port, secret)})
+	return suite.Start(ctx, env, harness.Options{Clock: clock, Config: flyball(), Webhook: webhookAt(port, secret),
+		Notifications: app.NotificationOptions{Enabled: true, AllowedHosts: []string{"127.0.0.0/8"}}})
 }
 
 var _ = BeforeEach(func() {
