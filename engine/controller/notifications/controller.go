@@ -100,7 +100,25 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 			return fmt.Errorf("set up the controller of %s: %w", name, err)
 		}
 	}
-	return mgr.Add(&ahead{c})
+	if err := mgr.Add(&ahead{c}); err != nil {
+		return fmt.Errorf("set up messages ahead of transitions: %w", err)
+	}
+	return mgr.Add(&ending{c})
+}
+
+// ending stops all mailboxes with the manager, on every replica.
+type ending struct{ *Controller }
+
+// NeedLeaderElection returns false, because every replica has mailboxes.
+func (ending) NeedLeaderElection() bool { return false }
+
+// Start waits for the end of the context.
+func (e *ending) Start(ctx context.Context) error {
+	<-ctx.Done()
+	for _, box := range e.all() {
+		box.stop()
+	}
+	return nil
 }
 
 // Observe puts an announcement into the queues of the Notifications that select it. It does not wait.

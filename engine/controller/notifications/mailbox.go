@@ -3,6 +3,7 @@ package notifications
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,11 +104,11 @@ func (b *mailbox) observe(a message.Announcement, labels map[string]string) {
 	workers.Poke(b.signal)
 }
 
-// put adds a due message. A full queue drops its oldest message. The caller holds the lock.
+// put adds a due message. A full queue drops its oldest message, except for the first, which is being sent. The caller holds the lock.
 func (b *mailbox) put(m message.Message) {
 	m.ID = string(uuid.NewUUID())
 	if len(b.outbox) >= maxWaiting {
-		b.outbox = b.outbox[1:]
+		b.outbox = slices.Delete(b.outbox, 1, 2)
 		b.dropped++
 		b.c.Metrics.count(b.key, "dropped", 1)
 	}
@@ -128,7 +129,7 @@ func (b *mailbox) next() (m message.Message, ok bool, at time.Time) {
 	return b.outbox[0], true, at
 }
 
-// remove removes a message that was sent or given up. It may have been dropped meanwhile.
+// remove removes a message that was sent or given up, unless an heir has it.
 func (b *mailbox) remove(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
