@@ -1,6 +1,7 @@
 package freezecheck
 
 import (
+	"slices"
 	"time"
 
 	"flyball.dev/flyball/engine/admit"
@@ -99,6 +100,8 @@ func (e *Evaluator) answer(req Request, j admit.Judgement) Answer {
 func unopposed(set *freeze.Set, req freeze.Request) string {
 	whatever := req
 	whatever.Actions = ^workload.Change(0)
+	const others = " judges only the changes of other users (spec.subjects, spec.excludeSubjects)"
+	spared := set.Sparing(req)
 	switch {
 	case freeze.ControlPlane(req.User):
 		return "changes by the control plane are never judged"
@@ -106,12 +109,24 @@ func unopposed(set *freeze.Set, req freeze.Request) string {
 		return "its namespace is being deleted, so nothing in it is judged"
 	case req.Deleting && req.Actions == workload.ChangeDelete:
 		return "it is being deleted already"
+	case slices.ContainsFunc(spared, isActive(req.Now)):
+		return spared[slices.IndexFunc(spared, isActive(req.Now))].ID().String() + others
 	case len(set.Concerning(req)) > 0:
 		return "no freeze that selects it is in force at that time"
 	case len(set.Concerning(whatever)) > 0:
 		return "no freeze that selects it denies this"
 	}
+	if spared = set.Sparing(whatever); len(spared) > 0 {
+		return spared[0].ID().String() + others
+	}
 	return "no freeze selects it, now or later"
+}
+
+func isActive(now time.Time) func(*freeze.Rule) bool {
+	return func(r *freeze.Rule) bool {
+		active, _, _ := r.Active(now)
+		return active
+	}
 }
 
 // unjudged returns the answer to a change of a kind without an adapter.

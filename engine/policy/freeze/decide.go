@@ -205,6 +205,15 @@ func (s *Set) inquire(req *Request) *inquiry {
 // later.
 func (s *Set) Concerning(req Request) []*Rule { return s.inquire(&req).rules }
 
+// Sparing returns the rules that select the object of a request and deny some of its actions, now or later, but do not judge the
+// changes of its user.
+func (s *Set) Sparing(req Request) []*Rule {
+	of := req.subject()
+	return slices.DeleteFunc(s.denies.Find(&of.Query, req.Now.Unix()), func(r *Rule) bool {
+		return r.deny&req.Actions == 0 || r.judged.judges(req.User, req.Groups) || !r.reach.anySelected(&of)
+	})
+}
+
 // LetsFinish reports whether a rule that denies a request now lets controllers finish roll-outs.
 func (s *Set) LetsFinish(req Request) bool {
 	return slices.ContainsFunc(s.Concerning(req), func(r *Rule) bool { return !r.LetFinish(req.Now).IsZero() })

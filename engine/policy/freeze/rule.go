@@ -103,6 +103,9 @@ func (r *Rule) FiledUnder() []*selector.Selector {
 // RefusesLeaving reports whether the rule refuses an edit of labels or annotations by which an object leaves it.
 func (r *Rule) RefusesLeaving() bool { return r.refusesLeaving }
 
+// JudgesEverybody reports whether the changes of all users are judged.
+func (r *Rule) JudgesEverybody() bool { return r.judged.everybody() }
+
 // JudgedKinds returns the listed kinds whose changes are judged; empty: every adapted kind. A rule that denies nothing judges only
 // the kinds that sleep.
 func (r *Rule) JudgedKinds() []schema.GroupKind {
