@@ -7,6 +7,7 @@ import (
 
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/schedule"
 )
 
 // kindsFile is the helper file of the chart that lists the kinds of policies.
@@ -26,9 +27,12 @@ var kindLists = []struct {
 		func(k policy.Kind) bool { return !k.ClusterScoped && !k.Restricts }},
 	{"policies.admin", "Those in namespaces that it takes the role admin to write.",
 		func(k policy.Kind) bool { return !k.ClusterScoped && k.Restricts }},
+	{"policies.waking", "Those with the verb wake, which lets a person keep their targets awake.", wakes},
 }
 
 func guarded(k policy.Kind) bool { return k.Restricts && k.ActsOnTargets() }
+
+func wakes(k policy.Kind) bool { return k.Name == schedule.Kind || k.Name == schedule.ClusterKind }
 
 // kindsTemplate returns the text of kindsFile.
 func kindsTemplate() []byte {

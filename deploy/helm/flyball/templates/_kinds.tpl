@@ -34,3 +34,8 @@ deletioncosts, schedules, tortoises, triggers
 {{- define "flyball.policies.admin" -}}
 changefreezes, freezeexceptions, maintenancewindows
 {{- end -}}
+
+{{/* Those with the verb wake, which lets a person keep their targets awake. */}}
+{{- define "flyball.policies.waking" -}}
+clusterschedules, schedules
+{{- end -}}
