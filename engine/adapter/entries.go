@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// location says where a field is in an Object.
+// location is the position of a field in an Object.
 type location struct {
 	kind  locationKind
 	index int

@@ -77,9 +77,8 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	}
 	if of := obj.Notes().CopyOf; of != "" {
 		// Nothing is written: a new ledger would replace the only record of the originals.
-		result.Failure = fmt.Sprintf("this is a copy of %s, made while Flyball had changed that: what was there before is known of that one "+
-			"only. "+
-			"Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
+		result.Failure = fmt.Sprintf("this is a copy of %s, made while that object had values of Flyball: the originals of the copy are unknown, "+
+			"so it is not restored. Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
 		result.Message = result.Failure
 		return result, nil
 	}

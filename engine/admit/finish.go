@@ -20,9 +20,10 @@ import (
 
 // finishing returns the actions of a request if a controller uses them to continue a roll-out that is under way. The
 // author must be a service account of a different namespace, because editors of a namespace can act as its accounts.
-// There are two such changes: of only the status of an object that is not ready, or a scale of an object whose owner is
-// not ready and has created it. Neither changes a template, so no roll-out begins. A status edit that sets a request is
-// none: servers write requests under their own accounts for people, and controllers only withdraw them.
+// Two changes count: an edit of only the status of an object that is not ready, and a scale of an object that was
+// created by an owner that is not ready. Neither changes a template, so no roll-out begins. A status edit that sets a
+// request does not count, because servers write requests for people under their own accounts, and controllers only
+// withdraw requests.
 func (j *Judge) finishing(ctx context.Context, r *review, set *freeze.Set, found *adapter.Adapter,
 	req freeze.Request) (workload.Change, error) {
 	const rollOut, scale = workload.ChangeRollOut, workload.ChangeScale

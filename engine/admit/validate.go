@@ -66,7 +66,8 @@ type Kind struct {
 	Validator      Validator
 	// Operations are the operations to validate. Empty means CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
-	// Creator means that the status has the creator of the object. The validator then sees changes of the creator.
+	// Creator is true if the status of the kind has the creator of the object. Writes of the status are then validated
+	// too.
 	Creator bool
 }
 

@@ -59,15 +59,15 @@ func (b *Batches) Forget(p workload.Policy) {
 	delete(b.open, BatchKey{p, workload.DirectionUp})
 }
 
-// Place is room for a change in a batch. The zero Place belongs to no batch.
+// Place is the reservation of one change in a batch. The zero Place belongs to no batch.
 type Place struct {
 	key    BatchKey
 	opened time.Time
 }
 
-// Take reserves room for a change. Without room, again is the time of the next try. size is the largest number of
-// changes in a batch. delay is the time from the opening of one batch to the opening of the next. The error is
-// ErrOpening, or the error of the function that records the batch.
+// Take reserves a place for a change in the open batch, or opens the next batch. If the batch is full, again is the
+// time of the next try. size is the largest number of changes in a batch. delay is the time from the opening of one
+// batch to the opening of the next. The error is ErrOpening, or the error of the function that records the batch.
 func (b *Batches) Take(ctx context.Context, key BatchKey, size int, delay time.Duration, now time.Time) (place Place, again time.Time,
 	err error) {
 	b.mu.Lock()

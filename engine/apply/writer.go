@@ -38,7 +38,8 @@ const (
 	Stale Outcome = "stale"
 	// Gone: the object does not exist any more.
 	Gone Outcome = "gone"
-	// Refused: the API server or an admission policy refuses this change. Another try helps only once they change.
+	// Refused: the API server or an admission policy refuses this change. Another try helps only after a change of the
+	// refused rule or of the object.
 	Refused Outcome = "refused"
 	// Failed: the write got no answer, or a passing error. Try again.
 	Failed Outcome = "failed"

@@ -18,12 +18,13 @@ type Tuner interface {
 	Mode() string
 	// MaxDisruption returns the largest share of targets, in percent, whose pods may restart at once because of tuning.
 	MaxDisruption() int
-	// ActsOnTargets reports whether the policy changes targets. A policy that only recommends does not.
+	// ActsOnTargets reports whether the policy changes targets. It returns false for a policy that only recommends.
 	ActsOnTargets() bool
-	// NewLearner returns a Learner for a target with the kept state of an earlier Learner. With an empty state, the Learner
-	// begins anew. The error means that the kept state is unreadable.
+	// NewLearner returns a Learner for a target. kept is the stored state of an earlier Learner. If kept is empty, the
+	// Learner begins anew. The error means that kept is unreadable.
 	NewLearner(kept []byte) (Learner, error)
-	// Adopt returns a Learner of this form of the policy. It goes on with the learnt state of a Learner of an earlier form.
+	// Adopt returns a Learner for this version of the policy. It continues from the learnt state of a Learner for an
+	// earlier version.
 	Adopt(Learner) Learner
 	// Source returns the source of usage.
 	Source() Source

@@ -123,7 +123,7 @@ func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
 	return nil
 }
 
-// addKinds puts the kind of every adapter to use, with its objects.
+// addKinds adds the kind of every adapter to the kinds in use, with its objects.
 func (m *Memory) addKinds(w *World, in Lists) error {
 	for _, a := range in.Adapters {
 		gk := a.Spec.Target.GroupKind()

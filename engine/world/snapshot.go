@@ -106,7 +106,7 @@ type Adapter struct {
 	Compiled *adapter.Adapter
 	// Sleeps is true if objects of the kind can be put to sleep.
 	Sleeps bool
-	// Serving says whether the API server serves the kind.
+	// Serving is the knowledge whether the API server serves the kind.
 	Serving Serving
 	// Deleting is true if the object is being deleted.
 	Deleting bool

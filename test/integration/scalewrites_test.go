@@ -111,7 +111,7 @@ func (h *halfway) scale(name string, n int, dryRun ...string) error {
 		&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: dryRun}})
 }
 
-// stopped waits until the change has stopped.
+// stopped waits until every press is stuck between the two writes of its count: the ledger says pending.
 func (h *halfway) stopped() {
 	GinkgoHelper()
 	at := h.from

@@ -51,7 +51,8 @@ var _ = Describe("A ledger that names a policy of another namespace", func() {
 		forged := deployment(tenant, "web", 0)
 		forged.Annotations = map[string]string{v1alpha1.AnnotationLedger: fmt.Sprintf(
 			`{"/spec/replicas":{"was":5,"set":0,"by":"Schedule/%s/nights","since":"2026-03-02T20:00:00Z"},"of":"Deployment/web"}`, bank)}
-		// An entry that cannot be restored would stay in the other policy's ledger for ever.
+		// The API server refuses to restore the forged entry, so the entry stays until lift is called. If the entry
+		// counted for the policy of the other namespace, this policy could not be deleted.
 		probe := deployment(tenant, "probe", 1)
 		create(probe)
 		lift := deny(tenant, "{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}",

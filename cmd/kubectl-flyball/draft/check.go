@@ -19,7 +19,8 @@ type Check struct {
 	Adapter      string                `json:"adapter"`
 	Capabilities []v1alpha1.Capability `json:"capabilities"`
 	Paths        []string              `json:"paths"`
-	// Served says at which version, or why not, the API server serves the kind. It is absent offline.
+	// Served is the version in which the API server serves the kind, or the reason why it does not serve the kind. It
+	// is absent offline.
 	Served   string   `json:"served,omitempty"`
 	Problems []string `json:"problems,omitempty"`
 	// Unknown are the paths that the kind's schema leaves open, so that they cannot be checked.

@@ -18,7 +18,7 @@ import (
 type Trial struct {
 	Target string `json:"target"`
 	State  string `json:"state"`
-	// Message says what sleep changes, or why it changes nothing.
+	// Message has the change by sleep, or the reason why nothing changes.
 	Message string `json:"message,omitempty"`
 	// Sleep is the patch that puts the object to sleep, and Wake is the patch that wakes it. A patch is absent if nothing
 	// is written.

@@ -167,7 +167,7 @@ func (p *Plan) byObject() *Plan {
 	return &sorted
 }
 
-// compareTimelines keeps only the timelines of targets of which the edit lets more or less run.
+// compareTimelines leaves only the timelines of targets that differ between the two plans.
 func (p *Plan) compareTimelines(before, after *Plan) {
 	p.Timelines = nil
 	for i := range after.all {

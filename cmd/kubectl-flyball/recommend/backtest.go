@@ -162,8 +162,9 @@ func bestFixed(load simulation.Load, own simulation.Setting, violations float64)
 	return *best
 }
 
-// betterFixed reports whether the outcome a is better than the outcome b. Fewer violations above the given number are
-// better. If both have equally many above it, the lower mean request is better.
+// betterFixed reports whether the outcome a is better than the outcome b. Violations up to the given number do not
+// count. The outcome with fewer violations beyond this number is better, and with equal violations the outcome with the
+// lower mean request.
 func betterFixed(a, b Played, violations float64) bool {
 	within := func(p Played) float64 { return max(p.ViolationMinutes-violations, 0) }
 	return cmp.Or(cmp.Compare(within(a), within(b)), cmp.Compare(a.Cores, b.Cores)) < 0

@@ -102,7 +102,7 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	case errors.As(err, &large):
 		return body, Faultf(http.StatusRequestEntityTooLarge, "the admission review has more than %d bytes", maxReview)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		// A retry makes sense: a machine or network that stood still is the cause, and not the content.
+		// A retry makes sense, because a slow machine or network is the cause, and not the content of the review.
 		return body, &Fault{Code: http.StatusServiceUnavailable, Err: fmt.Errorf("the admission review has not come within %s", BodyTime),
 			Again: time.Second}
 	case err != nil:

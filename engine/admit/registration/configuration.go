@@ -37,7 +37,8 @@ type Kind struct {
 	Resource string
 	// Operations are the operations to send. Empty means CREATE and UPDATE.
 	Operations []admissionregistrationv1.OperationType
-	// Creator means that the status has the creator of the object. Changes of the creator are then sent.
+	// Creator is true if the status of the kind has the creator of the object. The API server then sends writes of the
+	// status too.
 	Creator bool
 }
 

@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// keptFor is the time for which a pod must keep its requests before an event reports it. A pod whose owner has just
-// gone will go too.
+// keptFor is the time for which a pod must keep its requests before an event reports it. A pod whose owner was just
+// deleted is probably deleted within this time, so no event is needed.
 const keptFor = time.Minute
 
 // keeping describes a pod that cannot be restored: since when, and whether an event has reported it.

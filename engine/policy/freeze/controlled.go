@@ -18,12 +18,14 @@ var controlled = []pair{
 	{schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}},
 }
 
-// finishing lists the kinds whose roll-outs are scales of a generated kind by a controller that freezes judge.
+// finishing lists kinds with the kind of the objects that their controllers generate. The controller rolls out by
+// scaling the generated objects, and freezes judge this controller.
 var finishing = []pair{
 	{schema.GroupKind{Group: "argoproj.io", Kind: "Rollout"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}},
 }
 
-// Finishes reports whether the controller of a kind finishes a roll-out by scales of objects of the kind made.
+// Finishes reports whether the controller of a kind finishes a roll-out by scaling the objects that it has generated.
+// made is the kind of the generated objects.
 func Finishes(kind, made schema.GroupKind) bool {
 	return slices.Contains(finishing, pair{kind, made})
 }

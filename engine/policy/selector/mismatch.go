@@ -16,7 +16,7 @@ type Mismatch struct {
 	// Term is the field of the target section, such as names or selector; namespace stands for the policy's own
 	// namespace.
 	Term string `json:"term"`
-	// Why says how the object differs from the value of the term.
+	// Why describes the difference between the object and the value of the term.
 	Why string `json:"why"`
 }
 

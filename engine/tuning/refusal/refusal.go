@@ -129,7 +129,7 @@ var others = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "
 	"RegistryUnavailable", "SignatureValidationFailed",
 	"CreateContainerConfigError"}
 
-// unready says why a pod is not ready.
+// unready returns the reason why a pod is not ready.
 func unready(name string, status *corev1.PodStatus) string {
 	for _, c := range status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

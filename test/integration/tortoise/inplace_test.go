@@ -124,7 +124,8 @@ func waits(namespace string) func(Gomega) []string {
 	}
 }
 
-// manage runs a manager until the Tortoise is deleted, or until the manager is stopped.
+// manage runs a manager until the end of the spec. The end of the spec deletes the Tortoise before it stops the
+// manager.
 func manage(clock *clocktesting.FakeClock, t *v1alpha1.Tortoise) *harness.Manager {
 	GinkgoHelper()
 	m := env.Start(optionsAt(clock))

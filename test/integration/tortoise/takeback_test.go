@@ -156,7 +156,7 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 	)
 })
 
-// harnessAt runs a manager whose clock stands at an instant, until the Tortoise is deleted.
+// harnessAt calls manage with a clock that stands at an instant.
 func harnessAt(now time.Time, t *v1alpha1.Tortoise) *harness.Manager {
 	GinkgoHelper()
 	return manage(clocktesting.NewFakeClock(now), t)

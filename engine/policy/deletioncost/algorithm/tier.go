@@ -43,11 +43,12 @@ func (t *tier) free() []int {
 	return heights
 }
 
-// fill assigns the given heights to as many pods. Pods are deleted from the highest height downwards. With labels, the
-// domains of the first label stay as even as possible at every step. Within each of these domains, the domains of the next
-// label stay even too. The pods in under are below all given heights.
+// fill assigns each of the given heights to one pod. The pod with the greatest height is deleted first. With labels,
+// the domains of the first label stay as even as possible at every step. Within each of these domains, the domains of
+// the next label stay even too. The pods in under are below all given heights.
 //
-// So each pod has a level in its domain, and all pods of a level are below the next level.
+// Each pod gets a level in its domain: the number of pods of the domain below it. All pods of a level are below all
+// pods of the next level.
 func (t *tier) fill(heights []int, pods, under []*podplan.Pod, labels []string) {
 	if len(labels) == 0 {
 		t.assignCosts(heights, pods)
