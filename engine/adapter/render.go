@@ -77,8 +77,8 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	}
 	if of := obj.Notes().CopyOf; of != "" {
 		// Nothing is written: a new ledger would replace the only record of the originals.
-		result.Failure = fmt.Sprintf("this is a copy of %s, made while that object had values of Flyball: the originals of the copy are unknown, "+
-			"so it is not restored. Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
+		result.Failure = fmt.Sprintf("this is a copy of %s, made while that object had values of Flyball: the originals "+
+			"of the copy are unknown, so it is not restored. Set the fields by hand and remove the annotation %s", of, v1alpha1.AnnotationLedger)
 		result.Message = result.Failure
 		return result, nil
 	}
@@ -309,7 +309,7 @@ func message(state workload.State, decisions []decision, reasons []string) strin
 	}
 	for i := range decisions {
 		if d := &decisions[i]; d.overridden {
-			parts = append(parts, d.label+" is "+brief(d.field.Text())+", changed by somebody else: left until the next transition")
+			parts = append(parts, d.label+" is "+brief(d.field.Text())+", changed by another writer: left until the next transition")
 		}
 	}
 	if parts = append(parts, reasons...); len(parts) > 0 {

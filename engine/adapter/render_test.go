@@ -100,18 +100,18 @@ func TestRenderRules(t *testing.T) {
 		}},
 		{"3: changed by somebody else in the same transition: respected", `{"replicas":5}`, []workload.Entry{replicas}, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
-			Overridden: []string{"/spec/replicas"}, Message: "replicas is 5, changed by somebody else: left until the next transition",
+			Overridden: []string{"/spec/replicas"}, Message: "replicas is 5, changed by another writer: left until the next transition",
 		}},
 		{"3: changed back to the original: respected", `{"replicas":3}`, []workload.Entry{replicas}, sleep(), rendering{
 			Writes: 1, Spec: `{"replicas":3}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
-			Overridden: []string{"/spec/replicas"}, Message: "replicas is 3, changed by somebody else: left until the next transition",
+			Overridden: []string{"/spec/replicas"}, Message: "replicas is 3, changed by another writer: left until the next transition",
 		}},
 		{"3: percent of another original is the same transition", `{"replicas":8}`, []workload.Entry{entry("/spec/replicas", "10", "5")},
 			size(workload.SizePercent, 50), rendering{
 				Writes: 1, Spec: `{"replicas":8}`, Ledger: workload.Ledger{adopted(entry("/spec/replicas", "10", "5"))}, State: "overridden",
 				Direction: "ledger",
 				By:        nights, Overridden: []string{"/spec/replicas"},
-				Message: "replicas is 8, changed by somebody else: left until the next transition",
+				Message: "replicas is 8, changed by another writer: left until the next transition",
 			}},
 		{"3: enforced: written again, the original stays", `{"replicas":5}`, []workload.Entry{replicas}, enforced(sleep()), rendering{
 			Writes: 1, Spec: `{"replicas":0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "down", By: nights,
@@ -158,7 +158,7 @@ func TestRenderRules(t *testing.T) {
 			Writes: 1, Spec: `{"replicas":5}`, Ledger: workload.Ledger{adopted(by(replicas, nights, tuesday))}, State: "overridden",
 			Direction: "ledger",
 			By:        nights, Overridden: []string{"/spec/replicas"},
-			Message: "replicas is 5, changed by somebody else: left until the next transition",
+			Message: "replicas is 5, changed by another writer: left until the next transition",
 		}},
 		{"9: exactly raises", `{"replicas":3}`, nil, size(workload.SizeExactly, 6), rendering{
 			Writes: 1, Spec: `{"replicas":6}`, Ledger: workload.Ledger{entry("/spec/replicas", "3", "6")}, State: "set", Direction: "down",
@@ -184,12 +184,12 @@ func TestRenderRules(t *testing.T) {
 			}},
 		{"3: changed by somebody else and back again: respected", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, sleep(), rendering{
 			Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
-			Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by somebody else: left until the next transition",
+			Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by another writer: left until the next transition",
 		}},
 		{"3: changed by somebody else and back again: nothing to correct", `{"replicas":0}`, []workload.Entry{adopted(replicas)},
 			enforced(sleep()), rendering{
 				Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
-				Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by somebody else: left until the next transition",
+				Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by another writer: left until the next transition",
 			}},
 		{"3: theirs, and the next transition wants the same: the entry goes", `{"replicas":0}`, []workload.Entry{adopted(replicas)},
 			at(sleep(), tuesday), rendering{

@@ -157,7 +157,7 @@ func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 	}
 	if r.err != nil {
 		x.recalled.pause = min(max(2*x.recalled.pause, retryRecall), retryAtMost)
-		x.recalled.after, x.recalled.failure = l.pods.Now().Add(x.recalled.pause), "what was recorded cannot be read: "+r.err.Error()
+		x.recalled.after, x.recalled.failure = l.pods.Now().Add(x.recalled.pause), "the recorded samples cannot be read: "+r.err.Error()
 		return
 	}
 	x.recalled.after, x.recalled.pause, x.recalled.failure = time.Time{}, 0, ""

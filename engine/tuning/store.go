@@ -59,7 +59,7 @@ func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workl
 		return Kept{}, nil
 	}
 	if err != nil {
-		return Kept{}, fmt.Errorf("read what was learnt of %s: %w", ref, err)
+		return Kept{}, fmt.Errorf("read the learnt state of %s: %w", ref, err)
 	}
 	if c.Spec.TargetUID != uid || c.Spec.Policy != id.String() {
 		return Kept{}, nil
@@ -139,7 +139,7 @@ func (s *Store) Read(ctx context.Context, ref workload.Ref) (*v1alpha1.Recommend
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what is recommended for %s: %w", ref, err)
+		return nil, fmt.Errorf("read the recommendation for %s: %w", ref, err)
 	}
 	return r, nil
 }
@@ -152,7 +152,7 @@ func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
 	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}
 	for _, obj := range []client.Object{&v1alpha1.UsageCheckpoint{ObjectMeta: meta}, &v1alpha1.Recommendation{ObjectMeta: meta}} {
 		if err := s.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("remove what was learnt of %s: %w", ref, err)
+			return fmt.Errorf("remove the checkpoint of %s: %w", ref, err)
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
 func (s *Store) Untell(ctx context.Context, ref workload.Ref) error {
 	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}}
 	if err := s.Client.Delete(ctx, told); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("take back what is recommended for %s: %w", ref, err)
+		return fmt.Errorf("delete the recommendation of %s: %w", ref, err)
 	}
 	return nil
 }

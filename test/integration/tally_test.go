@@ -55,9 +55,9 @@ var _ = Describe("One tally", func() {
 		Eventually(targetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 1, Overridden: 1}))
 		Eventually(conditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(beCondition(metav1.ConditionTrue, "AsExpected"),
 			HaveField("Message", And(HavePrefix("1 target is as it should be; 1 overridden: "), ContainSubstring(ns+"/manual"),
-				ContainSubstring("changed by somebody else")))))
+				ContainSubstring("changed by another writer")))))
 		Expect(statusOf(ns, "nights")(Default).Overridden).To(ConsistOf(And(
-			HaveField("Name", "manual"), HaveField("Kind", "Deployment.apps"), HaveField("Message", ContainSubstring("changed by somebody else")))))
+			HaveField("Name", "manual"), HaveField("Kind", "Deployment.apps"), HaveField("Message", ContainSubstring("changed by another writer")))))
 		state := func(name string) func(Gomega) float64 {
 			return func(g Gomega) float64 { return seriesOf(m, "flyball_targets", ns+"/nights", name)(g) }
 		}

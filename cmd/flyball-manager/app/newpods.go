@@ -33,7 +33,7 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, o pods.Opt
 	})
 	server.HandleHTTP(registration.PodsPath, &create.Handler{Wants: index, Note: note, Log: log})
 	if err := mgr.Add(index); err != nil {
-		return fmt.Errorf("set up what is known of new pods: %w", err)
+		return fmt.Errorf("set up the index of new pods: %w", err)
 	}
 	hook := &create.Hook{
 		Index: index, Server: server, Exempt: j.exempt(), Owner: j.owner(), Log: log,

@@ -238,7 +238,7 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 				Steps: []Line{{Step: "governor", Text: governorText(v)}}})
 		case o.Left:
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing",
-				Steps: []Line{{Step: "left", Text: "does not select the object any more, and has still to give back what it set"}}})
+				Steps: []Line{{Step: "left", Text: "no longer selects the object, and has values to restore"}}})
 		}
 	}
 	slices.SortFunc(e.Policies, func(a, b Policy) int { return strings.Compare(a.Policy, b.Policy) })
@@ -280,7 +280,7 @@ func governorText(v *decide.Verdict) string {
 	if governed, ok := v.Kind.Adapter.Governs(v.Object); ok {
 		return fmt.Sprintf("decides about %s, which this object governs", governed)
 	}
-	return "decides about an object that this one governs"
+	return "decides about the object that this autoscaler scales"
 }
 
 func batchText(p *decide.Policy) string {

@@ -107,7 +107,7 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 	case workload.StateAlreadyAsleep:
 		return "at rest by its owner's own will, and left alone"
 	case workload.StateOverridden:
-		return "changed by somebody else, which is respected until the next transition"
+		return "changed by another writer: the value stays until the next transition"
 	case workload.StateSet:
 		return "set"
 	case workload.StateUnable:

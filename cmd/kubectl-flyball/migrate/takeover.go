@@ -172,7 +172,7 @@ func (w *takeover) restore() error {
 		case ledger.Find(o.Pointer) != nil:
 			continue // an earlier take-over has made this entry, which stays
 		case !o.AnySet && !equal(current, o.Set):
-			w.note("%s is %s, and the tool had set %s: somebody has changed it since, so it stays and nothing comes into the ledger", o.Pointer,
+			w.note("%s is %s, and the tool had set %s: another writer has changed the value since, so it stays without a ledger entry", o.Pointer,
 				brief(current), brief(o.Set))
 			continue
 		case equal(o.Was, current):

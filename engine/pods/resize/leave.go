@@ -140,7 +140,7 @@ func (s *ownership) takeFrom(k *decide.Kind, obj *workload.Object) {
 		s.original[a.Component] = resourcesOf(a)
 	}
 	if len(s.original) == 0 {
-		s.unknown = fmt.Sprintf("what the template of %s asks for is not read yet", k.Ref(obj))
+		s.unknown = fmt.Sprintf("the template of %s is not read yet", k.Ref(obj))
 	}
 }
 
@@ -220,7 +220,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	}
 	if _, known := l.members.Fleet(workload.Ref{}); !known {
 		if why := l.members.Trouble(); why != "" {
-			return "the pods are not known, so those that were changed in place cannot be given back: " + why
+			return "the pods are not known, so pods changed in place cannot be restored: " + why
 		}
 		return "the pods are not known yet"
 	}
@@ -240,7 +240,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	if count == 0 {
 		return ""
 	}
-	text := workload.Count(count, "pod") + " changed in place have still to get what the template asks for"
+	text := workload.Count(count, "pod") + " changed in place have still to get the requests of their template"
 	if why != "" {
 		text += ": " + why
 	}

@@ -90,13 +90,13 @@ func unpack(from []byte) (k kept, err error) {
 	const most = 16 << 20 // no manager has written more than this
 	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(from)), most))
 	if err != nil {
-		return k, fmt.Errorf("unpack what was learnt: %w", err)
+		return k, fmt.Errorf("unpack the learnt state: %w", err)
 	}
 	if err := json.Unmarshal(text, &k); err != nil {
-		return k, fmt.Errorf("read what was learnt: %w", err)
+		return k, fmt.Errorf("read the learnt state: %w", err)
 	}
 	if k.Version != keptVersion {
-		return k, fmt.Errorf("what was learnt has the form %d, and %d is known", k.Version, keptVersion)
+		return k, fmt.Errorf("the learnt state has the form %d, and %d is known", k.Version, keptVersion)
 	}
 	return k, nil
 }
@@ -115,10 +115,10 @@ func newLearner(r *rules, from []byte) (*learner, error) {
 		return m, nil // the checkpoint is of another profile
 	}
 	if m.tuner, err = restored(k); err != nil {
-		return nil, fmt.Errorf("read what was learnt: %w", err)
+		return nil, fmt.Errorf("read the learnt state: %w", err)
 	}
 	if !k.isSound() {
-		return nil, errors.New("read what was learnt: its numbers are beyond all measure")
+		return nil, errors.New("read the learnt state: its numbers are too large")
 	}
 	m.memory = k.Memory
 	m.bound()

@@ -258,8 +258,8 @@ func TestHistoriesThatCannotBeRead(t *testing.T) {
 	formulas, _ := rulesOf(t, `{profile: Tortoise}`)
 	m := learnerOf(t, `{}`)
 	for want, k := range map[string]kept{
-		"the form 7":            {Version: 7},
-		"read what was learnt:": {Version: keptVersion, Usage: []byte("nonsense")},
+		"the form 7":             {Version: 7},
+		"read the learnt state:": {Version: keptVersion, Usage: []byte("nonsense")},
 	} {
 		if _, err := newLearner(&r, pack(k)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", k, err)

@@ -34,7 +34,7 @@ func TestPipeline(t *testing.T) {
 		{"off", `{}`, advice, nil, "nothing is changed. It recommends requests/app/cpu 300m, min 2, max 9"},
 		{"off, of another policy", `{}`, &other, nil, "Off: nothing is changed\n"},
 		{"off, nothing known", `{}`, nil, nil, "Off: nothing is changed\n"},
-		{"nothing known", `{mode: Auto}`, nil, []workload.Class{workload.ClassKeep, workload.ClassKeep}, "what was set stays"},
+		{"nothing known", `{mode: Auto}`, nil, []workload.Class{workload.ClassKeep, workload.ClassKeep}, "earlier values stay"},
 		{"of another policy", `{mode: Auto}`, &other, nil, "Tortoise/shop/other tunes it"},
 		{"advice", `{mode: Auto}`, advice, []workload.Class{workload.ClassSet, workload.ClassSet},
 			"requests/app/cpu 300m; autoscaler: min 2, max 9, utilisation/cpu 77%"},

@@ -112,12 +112,12 @@ func (t *tortoise) known(f *pipeline.Frame) error {
 	keep := []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForGovernors: true}}
 	switch a := f.Input.Advice; {
 	case a == nil:
-		f.Sayf("too little is known yet: what was set stays")
+		f.Sayf("too little is known yet: earlier values stay")
 		f.Decision.Intents = keep
 	case a.By != t.id:
 		f.Sayf("%s tunes it", a.By)
 	case a.Dry:
-		f.Sayf("what is known was found with mode Off, and the first step is not chosen yet: what was set stays")
+		f.Sayf("what is known was found with mode Off, and the first step is not chosen yet: earlier values stay")
 		f.Decision.Intents = keep
 	default:
 		if f.Tracing() {
@@ -193,7 +193,7 @@ func (t *tortoise) state(time.Time) policy.State {
 		return policy.State{Name: "Off", Message: "spec.mode is Off: it recommends, and changes nothing"}
 	}
 	return policy.State{Name: string(t.rules.mode), Active: string(t.rules.mode),
-		Message: fmt.Sprintf("spec.mode is %s: what is recommended is carried out", t.rules.mode)}
+		Message: fmt.Sprintf("spec.mode is %s: recommendations are carried out", t.rules.mode)}
 }
 
 // Condition implements policy.Reporter.

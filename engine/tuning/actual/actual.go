@@ -164,7 +164,7 @@ func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recom
 	case late == 0:
 		return ""
 	case v.Kind.Adapter.Observe(v.Object).Settled:
-		return fmt.Sprintf("%d of %s have other requests than were set, and keep them until somebody replaces them: the target counts as settled",
+		return fmt.Sprintf("%d of %s have other requests than the written requests until they are replaced: the target counts as settled",
 			late, workload.Count(len(h.pods), "pod"))
 	}
 	return fmt.Sprintf("%d of %s have other requests than were set: the roll-out has not come to them, or is paused", late,

@@ -81,7 +81,7 @@ func in(state podplan.ResizeState, p *podplan.Pod) *podplan.Pod {
 func TestAppliedIsWhatPodsHave(t *testing.T) {
 	const deployments, statefulSets, clusters = "deployments.apps", "statefulsets.apps", "clusters.postgresql.cnpg.io"
 	const unmoved = " of 2 pods have other requests than were set: the roll-out has not come to them, or is paused"
-	const kept = " of 2 pods have other requests than were set, and keep them until somebody replaces them: the target counts as settled"
+	const kept = " of 2 pods have other requests than the written requests until they are replaced: the target counts as settled"
 	old := func() *podplan.Pod { return requesting("app", 1000, 1<<30) }
 	now := func() *podplan.Pod { return requesting("app", 500, 256<<20) }
 	for _, tc := range []struct {

@@ -44,7 +44,7 @@ func (k *Kept) IsSound() bool {
 // Restore returns a tuner from its kept state.
 func Restore(k *Kept) (*Tuner, error) {
 	if n := len(k.Low); n != len(k.Top) || n != hoursOfDay && n != hoursOfWeek {
-		return nil, errors.New("read what was learnt: it has slots of another length")
+		return nil, errors.New("read the learnt state: it has slots of another length")
 	}
 	t := New()
 	values, targets := t.formulas.Values, t.targets

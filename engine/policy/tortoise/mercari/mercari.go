@@ -255,7 +255,7 @@ func (t *Tuner) phase(resources []Resource, d Decision) phase.Phase {
 var whys = map[phase.Phase]string{
 	phase.Initializing:  "nothing was seen yet",
 	phase.GatheringData: "not every hour of the week was seen, and nothing is scaled by its size",
-	phase.PartlyWorking: "not every hour of the week was seen: what is scaled by replicas waits",
+	phase.PartlyWorking: "not every hour of the week has a sample: resources scaled by replicas wait",
 	phase.Working:       "all that the formulas need was seen",
 	phase.Emergency:     "metrics are lost, or the spec asks for it: the minimum is the maximum",
 	phase.BackToNormal:  "the minimum falls by a twentieth with each decision",

@@ -70,7 +70,7 @@ var table = []rule{
 	{tuned, Emergency, "metrics are lost", Seen.Lost},
 	{[]Phase{Emergency}, BackToNormal, "metrics are back and steady",
 		func(s Seen) bool { return s.Steady >= SteadyFor && s.Span >= EnoughAfter }},
-	{[]Phase{Emergency}, GatheringData, "nobody asks for it any more, and too little was seen",
+	{[]Phase{Emergency}, GatheringData, "the spec no longer asks for it, and there are too few samples",
 		func(s Seen) bool { return !s.Lost() && s.Span < EnoughAfter }},
 	{[]Phase{BackToNormal}, Working, "all is well, and a whole season was seen",
 		func(s Seen) bool { return s.Steady >= LevelAfter && s.Seasonal }},
