@@ -21,7 +21,7 @@ const (
 )
 
 // programs are the packages whose programs are in the root directory of the image.
-var programs = []string{"./cmd/flyball-manager", "./deploy/hooks/flyball-hook"}
+var programs = []string{"./cmd/flyball-manager", "./cmd/kubectl-flyball", "./deploy/hooks/flyball-hook"}
 
 // descriptor identifies a blob of the layout.
 type descriptor struct {

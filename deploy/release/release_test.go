@@ -134,7 +134,8 @@ func TestArchiveIsReproducible(t *testing.T) {
 // the Dockerfile.
 func TestImageRunsAsTheDockerfileSays(t *testing.T) {
 	o := options(t)
-	files := []entry{{"flyball-manager", 0o755, []byte("manager")}, {"flyball-hook", 0o755, []byte("hook")}}
+	files := []entry{{"flyball-manager", 0o755, []byte("manager")}, {"kubectl-flyball", 0o755, []byte("pages")},
+		{"flyball-hook", 0o755, []byte("hook")}}
 	one, err := o.platformImage(files, Platform{"linux", "arm64"})
 	if err != nil {
 		t.Fatal(err)

@@ -55,6 +55,7 @@ The server ends with Ctrl-C.`,
 	v.history.Add(cmd, "5m")
 	_ = cmd.Flags().MarkHidden("pods") // of one target only
 	cmd.Flags().BoolVar(&v.readOnly, "read-only", false, "Offer no action, and refuse all")
+	cmd.AddCommand(newInCluster(s))
 	return cmd
 }
 

@@ -88,15 +88,20 @@ func isEntry(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has("token")
 }
 
+// setHeaders sets the headers by which a browser protects the pages.
+func setHeaders(w http.ResponseWriter) {
+	for name, value := range map[string]string{"Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff",
+		"Referrer-Policy": "same-origin",
+		"Cache-Control":   "no-store", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		"X-Frame-Options": "DENY"} {
+		w.Header().Set(name, value)
+	}
+}
+
 // wrap returns a handler that passes a request on only if the guard lets it pass.
 func (g *guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name, value := range map[string]string{"Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff",
-			"Referrer-Policy": "same-origin",
-			"Cache-Control":   "no-store", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
-			"X-Frame-Options": "DENY"} {
-			w.Header().Set(name, value)
-		}
+		setHeaders(w)
 		if why := g.refusal(r); why != "" {
 			http.Error(w, "Refused: "+why+".", http.StatusForbidden)
 			return

@@ -106,8 +106,7 @@ const maxForm = 1 << 20
 
 // Serve answers requests on a listener until the context ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := newHTTPServer(ctx, s.Handler())
 	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stopped()
 	go s.warm(ctx)
@@ -115,6 +114,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve the pages: %w", err)
 	}
 	return nil
+}
+
+// newHTTPServer returns a server with limits for slow and large requests.
+func newHTTPServer(ctx context.Context, handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
 }
 
 // current returns the world with its version. It reads the world again if the last read is too old.

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admit/front"
+)
+
+type inClusterVerb struct {
+	*session
+	rateFlags
+	listen            string
+	certFile, keyFile string
+	readOnly          bool
+}
+
+// requestsOfPerson is the number of requests of one person per second. A burst has ten times as many.
+const requestsOfPerson = 20
+
+func newInCluster(s *session) *cobra.Command {
+	v := &inClusterVerb{session: s}
+	cmd := &cobra.Command{
+		Use:   "in-cluster",
+		Short: "Serve the pages to many people, each with a token of their own",
+		Long: `Serves the pages of kubectl flyball ui to everybody who has a token of the cluster: from a proxy in the header Authorization, or
+pasted into a form and kept in a cookie. Everything is read and written with this token, so the API server decides about everything.
+
+The server itself needs only the right to create tokenreviews.`,
+		Example: "  kubectl flyball ui in-cluster --listen :8443 --tls-cert-file tls.crt --tls-private-key-file tls.key",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&v.listen, "listen", ":8443", "Address to serve on")
+	cmd.Flags().StringVar(&v.certFile, "tls-cert-file", "", "File with the certificate; required")
+	cmd.Flags().StringVar(&v.keyFile, "tls-private-key-file", "", "File with its key; required")
+	v.addRates(cmd)
+	cmd.Flags().BoolVar(&v.readOnly, "read-only", false, "Offer no action, and refuse all")
+	return cmd
+}
+
+func (v *inClusterVerb) run(ctx context.Context) error {
+	switch {
+	case v.offline:
+		return errors.New("--offline: the pages for many people need a cluster that knows their tokens")
+	case v.certFile == "" || v.keyFile == "":
+		return errors.New("give --tls-cert-file and --tls-private-key-file: people send tokens, which nobody else may read")
+	}
+	rates, err := v.rates()
+	if err != nil {
+		return err
+	}
+	own, err := v.restConfig()
+	if err != nil {
+		return err
+	}
+	clients, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return fmt.Errorf("connect to the cluster: %w", err)
+	}
+	gate := front.New(front.Options{Tokens: clients.AuthenticationV1().TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
+		Impersonation: "the pages show and do only things that the token itself may do"})
+	pages := &serve.InCluster{Admit: gate.Admit, Now: v.Now,
+		Open: func(token, namespace string, user *authenticationv1.UserInfo) (serve.Options, error) {
+			cluster, err := clusterOf(withToken(own, token), v.flyballNamespace)
+			if err != nil {
+				return serve.Options{}, err
+			}
+			o := serve.Options{Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace, Live: true,
+				Manager: fieldManager, Rates: rates,
+				Load: func(ctx context.Context) (*source.World, error) {
+					return cluster.Load(ctx, source.Query{Namespace: namespace})
+				},
+				User: func(context.Context) (freezecheck.User, error) {
+					return freezecheck.User{Name: user.Username, Groups: user.Groups}, nil
+				}}
+			if !v.readOnly {
+				o.Cluster = func() (source.Cluster, error) { return cluster, nil }
+			}
+			return o, nil
+		}}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", v.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	_, _ = fmt.Fprintln(v.Out, "https://"+l.Addr().String())
+	return pages.Listen(ctx, l, v.certFile, v.keyFile)
+}
+
+// withToken returns the configuration for the same API server with a token in place of every other credential.
+func withToken(own *rest.Config, token string) *rest.Config {
+	c := rest.AnonymousClientConfig(own)
+	c.BearerToken = token
+	return c
+}
+
+// clusterOf returns a reader of a cluster that uses nothing of this process but the configuration.
+func clusterOf(config *rest.Config, flyballNamespace string) (source.Cluster, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return source.Cluster{Client: client, Metadata: objects, FlyballNamespace: flyballNamespace,
+		Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
+}
