@@ -87,7 +87,7 @@ func quickSizes() sizes {
 		decideRounds: 1, reviews: reviewBlock, updatesJudged: updateBlock, admitRounds: 1,
 		reactObjects: 3, reactSpaces: 2, frozenTimes: 2, firstFrozen: 1,
 		outageRounds: 1, outageTargets: 10, outage: announceLimit + 2*time.Second, kept: []int{20, 100},
-		costed: 30, podChanges: 2, keptPods: 300, plannedTargets: 50, planRounds: 1, usageTargets: 20,
+		costed: 30, podChanges: 2, keptPods: 300, plannedTargets: 200, planRounds: 1, usageTargets: 20,
 		tuningSeeds: tortoise.Seeds[:1], tuningDays: 8,
 	}
 }
@@ -121,7 +121,7 @@ func parts() []part {
 		{[]string{"heap_per_pod_ratio"}, short, (*bench).keepingPods},
 		{[]string{"heap_per_policy_bytes"}, short, (*bench).heap},
 		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, short, (*bench).planning},
-		{[]string{"ui_first_paint_ms_2000", "ui_heap_mb_2000"}, short, (*bench).painting},
+		{[]string{"ui_first_paint_ms_2000", "ui_whole_page_ms_2000", "ui_heap_mb_2000"}, short, (*bench).painting},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, short, (*bench).deciding},
 		{[]string{"admit_globs_ratio", "decide_globs_ratio"}, short, (*bench).globbing},
 		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, short, (*bench).handling},

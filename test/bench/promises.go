@@ -32,6 +32,7 @@ var promises = slices.Concat([]promise{
 	{figure: "heap_per_pod_ratio", bound: 0.15},
 	{figure: "plan_seconds_2000", bound: 5},
 	{figure: "plan_heap_mb_2000", bound: 500},
+	{figure: "ui_first_paint_ms_2000", bound: 1000},
 	{figure: "admit_p99_ratio", bound: 1.5},
 	{figure: "admit_hostile_p99_ratio", bound: 3},
 	{figure: "admit_decide_ratio", bound: 2},

@@ -15,14 +15,14 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// painting measures the first page of kubectl flyball ui over many targets: the time from the loaded world to the last
-// byte of the page, and the heap in this time.
+// painting measures the first page of kubectl flyball ui over many targets: the time from the loaded world to the present
+// states of all groups, which a browser paints first, the time to the last byte of the page, and the heap in this time.
 func (b *bench) painting(ctx context.Context) error {
 	w, err := planWorld(b.plannedTargets)
 	if err != nil {
 		return err
 	}
-	var times, heaps []float64
+	var firsts, times, heaps []float64
 	for range b.planRounds {
 		server := serve.New("1", serve.Options{
 			Load: func(context.Context) (*planned.World, error) { return w, nil },
@@ -35,27 +35,47 @@ func (b *bench) painting(ctx context.Context) error {
 			return err
 		}
 		handler := server.Handler()
-		get := func(path string, cookies []*http.Cookie) *httptest.ResponseRecorder {
+		get := func(path string, cookies []*http.Cookie) *painted {
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://"+address.Host+path, nil)
 			for _, c := range cookies {
 				r.AddCookie(c)
 			}
-			out := httptest.NewRecorder()
+			out := &painted{ResponseRecorder: httptest.NewRecorder()}
 			handler.ServeHTTP(out, r)
 			return out
 		}
 		entered := get("/?"+address.RawQuery, nil).Result().Cookies()
 		collect()
 		started, peak := time.Now(), watchHeap()
-		painted := get("/", entered)
+		whole := get("/", entered)
+		if !strings.Contains(whole.first, "ClusterSchedule/nights") || !strings.Contains(whole.first, "now awake") {
+			return fmt.Errorf("the page begins with %.300q, not with the present states", whole.first)
+		}
+		firsts = append(firsts, float64(whole.at.Sub(started).Microseconds())/1000)
 		times, heaps = append(times, float64(time.Since(started).Microseconds())/1000), append(heaps, float64(peak())/(1<<20))
-		if painted.Code != http.StatusOK || !strings.Contains(painted.Body.String(), "ClusterSchedule/nights") {
-			return fmt.Errorf("the first page has status %d: %.300s", painted.Code, painted.Body)
+		if text := whole.Body.String(); whole.Code != http.StatusOK || !strings.Contains(text, "replica hours saved") {
+			return fmt.Errorf("the first page has status %d: %.300s", whole.Code, text)
 		}
 	}
-	b.report.rounds("ui_first_paint_ms_2000", times)
+	b.report.rounds("ui_first_paint_ms_2000", firsts)
+	b.report.rounds("ui_whole_page_ms_2000", times)
 	b.report.rounds("ui_heap_mb_2000", heaps)
-	b.report.figure("ui_first_paint_ms_2000", median(times), "ms")
+	b.report.figure("ui_first_paint_ms_2000", median(firsts), "ms")
+	b.report.figure("ui_whole_page_ms_2000", median(times), "ms")
 	b.report.figure("ui_heap_mb_2000", median(heaps), "MB")
 	return nil
+}
+
+// painted is an answer with the part that the server has sent first, and the instant of sending it.
+type painted struct {
+	*httptest.ResponseRecorder
+	first string
+	at    time.Time
+}
+
+// Flush implements http.Flusher.
+func (p *painted) Flush() {
+	if p.first == "" {
+		p.first, p.at = p.Body.String(), time.Now()
+	}
 }

@@ -12,9 +12,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// foldAbove is the largest number of rows that a picture shows at once. If there are more rows, all groups are folded
+// FoldAbove is the largest number of rows that a picture shows at once. If there are more rows, all groups are folded
 // until a person chooses one.
-const foldAbove = 150
+const FoldAbove = 150
 
 // chart is a week with the geometry of its picture. Distances are percentages of the width, in proportion to elapsed
 // time.
@@ -237,11 +237,11 @@ func (c *chart) rowsInAll() (n int) {
 // Shows reports whether the page has the rows of a group. Usually it has the rows of all groups. If there are too many
 // rows, it has only the rows of the open group.
 func (c *chart) Shows(g *week.Group) bool {
-	return c.v.Inline || c.Open == c.Key(g) || c.Open == "" && c.rowsInAll() <= foldAbove
+	return c.v.Inline || c.Open == c.Key(g) || c.Open == "" && c.rowsInAll() <= FoldAbove
 }
 
 // Unfolded reports whether a group is unfolded when the page is opened.
-func (c *chart) Unfolded(g *week.Group) bool { return c.Open == c.Key(g) || c.rowsInAll() <= foldAbove }
+func (c *chart) Unfolded(g *week.Group) bool { return c.Open == c.Key(g) || c.rowsInAll() <= FoldAbove }
 
 // View returns the view, which makes links.
 func (c *chart) View() *view { return c.v }

@@ -25,6 +25,7 @@ async function refresh() {
   if (answer.status === 401) return;
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
   const main = document.querySelector("main");
+  next?.querySelector(".wait")?.remove();
   if (!next || next.innerHTML === main.innerHTML) return;
   const open = [...main.querySelectorAll("details")].map((d) => d.open);
   const folds = next.querySelectorAll("details");
@@ -65,6 +66,7 @@ document.addEventListener("keydown", (event) => {
   next.scrollIntoView({ block: "nearest" });
 });
 
+document.querySelector(".wait")?.remove(); // the whole page is here
 document.addEventListener("visibilitychange", follow);
 offerZone();
 follow();

@@ -73,7 +73,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 	if o.From.After(at) {
 		at = o.From
 	}
-	r := &Report{At: at.In(o.Zone), Scope: cmp.Or(o.Namespace, "all namespaces"), zone: o.Zone, rates: o.Rates,
+	r := &Report{At: at.In(o.Zone), Scope: scope(o.Namespace), zone: o.Zone, rates: o.Rates,
 		Namespace: o.Namespace, Savings: []Saving{}}
 	var err error
 	if r.Week, err = week.Of(ctx, w, week.Options{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone, Namespace: o.Namespace}); err != nil {
@@ -97,6 +97,9 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 	}
 	return r, nil
 }
+
+// scope names the namespaces of a page.
+func scope(namespace string) string { return cmp.Or(namespace, "all namespaces") }
 
 func (o Options) worth(t plan.Totals) worth.Worth {
 	return o.Rates.Of(t.CPUHoursSaved, t.MemoryGiBHoursSaved)

@@ -18,6 +18,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -98,11 +99,28 @@ func (v *view) Within(namespace string) string { return cmp.Or(v.Query["in"], na
 
 // View writes a view of the report. The verdict is nil if nothing was asked.
 func (r *Report) View(out io.Writer, path string, q Query, zones []string, verdict *Verdict) error {
+	return execute(out, names[path], r.view(path, q, zones, verdict))
+}
+
+func (r *Report) view(path string, q Query, zones []string, verdict *Verdict) *view {
 	v := &view{Title: "Flyball: " + r.Scope, Zone: r.zone, Nav: path, Query: q, Zones: zones}
 	filtered := *r // a copy, because the same report may be shown again
 	filtered.Week = r.Week.Filter(q["q"])
 	v.Body = body{Report: &filtered, v: v, open: q["group"], Verdict: verdict}
-	return execute(out, names[path], v)
+	return v
+}
+
+// Early writes the first part of the page of the week, with the present state of each group. A browser shows this part
+// until Rest or FaultRest writes the rest.
+func Early(out io.Writer, now *week.Week, namespace string, q Query) error {
+	v := &view{Title: "Flyball: " + scope(namespace), Zone: now.Location(), Nav: "/", Query: q}
+	v.Body = newChart(v, now.Filter(q["q"]), now.Now)
+	return execute(out, "early", v)
+}
+
+// Rest writes the part of the page of the week that follows Early.
+func (r *Report) Rest(out io.Writer, q Query, zones []string) error {
+	return execute(out, "rest", r.view("/", q, zones, nil))
 }
 
 // Choice is an option of a list in a form.
@@ -231,6 +249,14 @@ type fault struct {
 
 // Fault writes a page with an error. The error of a form stays on the page (still), because a refresh would show an empty form.
 func Fault(out io.Writer, text string, still bool) error {
-	return execute(out, "fault", &view{Title: "Flyball: nothing to show", Zone: time.UTC, Query: Query{},
-		Body: fault{strings.Split(text, "\n"), still}})
+	return execute(out, "fault", faulty(text, still))
+}
+
+// FaultRest writes an error in place of the part that follows Early.
+func FaultRest(out io.Writer, text string) error {
+	return execute(out, "faultrest", faulty(text, false))
+}
+
+func faulty(text string, still bool) *view {
+	return &view{Title: "Flyball: nothing to show", Zone: time.UTC, Query: Query{}, Body: fault{strings.Split(text, "\n"), still}}
 }

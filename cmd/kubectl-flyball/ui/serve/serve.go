@@ -180,7 +180,7 @@ const kept, maxReports = time.Minute, 8
 // report returns the report for the choices of a request. It returns a kept report if there is one, and makes a new
 // report otherwise.
 func (s *Server) report(ctx context.Context, w *source.World, version string, q request) (*page.Report, error) {
-	key := q.zone.String() + " " + q.query["from"] + " " + q.query["span"]
+	key := q.key()
 	s.making.Lock()
 	defer s.making.Unlock()
 	if s.reportsOf != version || len(s.reports) >= maxReports {
@@ -195,6 +195,19 @@ func (s *Server) report(ctx context.Context, w *source.World, version string, q 
 	}
 	s.reports[key] = made{r, time.Now()}
 	return r, nil
+}
+
+// key returns the choices that reports differ by.
+func (q request) key() string { return q.zone.String() + " " + q.query["from"] + " " + q.query["span"] }
+
+// hasReport reports whether a report is kept. It returns false while a report is being made.
+func (s *Server) hasReport(version, key string) bool {
+	if !s.making.TryLock() {
+		return false
+	}
+	defer s.making.Unlock()
+	r, ok := s.reports[key]
+	return ok && s.reportsOf == version && time.Since(r.at) < kept
 }
 
 // warm makes the report of the first page while the browser starts. It ignores errors, because the request for the page

@@ -25,7 +25,7 @@ import (
 )
 
 func (s *Server) routes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", s.view("/"))
+	mux.HandleFunc("GET /{$}", s.week)
 	for _, path := range []string{"/policies", "/freezes", "/savings", "/health"} {
 		mux.HandleFunc("GET "+path, s.view(path))
 	}
