@@ -50,7 +50,7 @@ func TestWake(t *testing.T) {
 		t.Errorf("flags: %v", got)
 	}
 	role := rules(t, find(t, render(t, "--set", on), "ClusterRole", "flyball-wake"))
-	if len(role) != 1 || !slices.Equal(role[0].Resources, []string{"schedules", "clusterschedules"}) ||
+	if len(role) != 1 || !slices.Equal(role[0].Resources, []string{"clusterschedules", "schedules"}) ||
 		!slices.Equal(role[0].Verbs, []string{wakes.Verb}) {
 		t.Errorf("the role of callers: %+v", role)
 	}
