@@ -17,16 +17,34 @@ func TestSavings(t *testing.T) {
 		{"savings.price.cpu=0.031,savings.price.currency=EUR", []string{"--savings-price=cpu=0.031,memory=0,currency=EUR"}},
 		{"savings.price.memory=0.004,savings.co2.cpu=5", []string{"--savings-price=cpu=0,memory=0.004", "--savings-co2=cpu=5,memory=0"}},
 	} {
-		obj := find(t, render(t, "--set", c.set), "Deployment", "flyball")
-		containers := obj.Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)
-		var got []string
-		for _, arg := range containers[0].(map[string]any)["args"].([]any) {
-			if strings.HasPrefix(arg.(string), "--savings-") {
-				got = append(got, arg.(string))
-			}
-		}
-		if !slices.Equal(got, c.want) {
+		if got := args(t, c.set, "--savings-"); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.set, got, c.want)
 		}
 	}
+}
+
+// TestPagesInMessages checks that the manager gets the address of the pages if it sends messages.
+func TestPagesInMessages(t *testing.T) {
+	for set, want := range map[string][]string{
+		"notifications.enabled=true":                                      nil,
+		"ui.url=https://flyball.corp.example":                             nil,
+		"notifications.enabled=true,ui.url=https://flyball.corp.example/": {"--ui-url=https://flyball.corp.example/"},
+	} {
+		if got := args(t, set, "--ui-url"); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", set, got, want)
+		}
+	}
+}
+
+// args returns the arguments of the manager with a prefix, in a chart with some values.
+func args(t *testing.T, set, prefix string) (got []string) {
+	t.Helper()
+	obj := find(t, render(t, "--set", set), "Deployment", "flyball")
+	containers := obj.Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)
+	for _, arg := range containers[0].(map[string]any)["args"].([]any) {
+		if strings.HasPrefix(arg.(string), prefix) {
+			got = append(got, arg.(string))
+		}
+	}
+	return got
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"time"
 
@@ -160,6 +161,8 @@ type NotificationOptions struct {
 	Enabled bool
 	// AllowedHosts are the networks, hosts and globs of hosts to which messages may go besides public addresses.
 	AllowedHosts []string
+	// Page is the URL by which people reach the pages in the cluster; empty: messages have no link.
+	Page string
 }
 
 // SavingsOptions are the rates of money and CO2, in the form of worth.Parse. Empty: not counted.
@@ -222,6 +225,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Send the messages of Notifications and ClusterNotifications. It takes the right to read their Secrets.")
 	fs.StringSliceVar(&o.Notifications.AllowedHosts, "notification-allowed-hosts", nil,
 		"Networks (10.1.0.0/16), hosts and globs of hosts (*.corp.example) to which messages may go besides public addresses.")
+	fs.StringVar(&o.Notifications.Page, "ui-url", "",
+		"URL by which people reach the pages in the cluster, such as https://flyball.corp.example. Messages ahead of a night name it.")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second,
 		"Time limit for writes in flight after the manager was asked to stop.")
 	fs.BoolVar(&o.Webhook.Enabled, "webhook", true,
@@ -278,6 +283,9 @@ func (o *Options) validate() error {
 	}
 	if _, err := notify.NewGuard(o.Notifications.AllowedHosts); err != nil {
 		errs = append(errs, fmt.Errorf("--notification-allowed-hosts: %w", err))
+	}
+	if u, err := url.Parse(o.Notifications.Page); err != nil || o.Notifications.Page != "" && (u.Scheme != "https" || u.Host == "") {
+		errs = append(errs, fmt.Errorf("--ui-url must be a URL such as https://flyball.corp.example, is %q", o.Notifications.Page))
 	}
 	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {
 		errs = append(errs, fmt.Errorf("--webhook-port must be from 1 to 65535, is %d", o.Webhook.Port))

@@ -41,6 +41,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Namespace is the namespace of the Secrets of ClusterNotifications.
 	Namespace string
+	// Page is the URL of the pages in the cluster, for texts; empty: unknown.
+	Page string
 	// Enabled is false if the installation sends no messages. Then only the statuses say so.
 	Enabled bool
 	// Elected is closed on the leader, which writes the conditions of specs.

@@ -109,7 +109,7 @@ func (a *ahead) look(now time.Time) (next time.Time) {
 			if !due {
 				continue
 			}
-			if said, ok := message.Ahead(p.Policy.Policy, p.Kind.Restricts, targetsOf(p.Kind.Status(p.Object)), now); ok {
+			if said, ok := message.Ahead(p.Policy.Policy, p.Kind.Restricts, targetsOf(p.Kind.Status(p.Object)), a.Page, now); ok {
 				box.observe(said, labels)
 			}
 		}

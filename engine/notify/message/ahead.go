@@ -12,8 +12,8 @@ import (
 
 // Ahead returns the announcement of a policy's next transition, as it reads at an instant before it; false: there is no transition, or
 // nothing changes at it that concerns anybody. restricts is true for a policy that denies changes. targets is the number of the policy's
-// targets.
-func Ahead(p *policy.Policy, restricts bool, targets int32, now time.Time) (a Announcement, ok bool) {
+// targets. page is the URL of the pages in the cluster; empty: unknown.
+func Ahead(p *policy.Policy, restricts bool, targets int32, page string, now time.Time) (a Announcement, ok bool) {
 	is := p.State(now)
 	if is.Next.IsZero() {
 		return a, false
@@ -41,6 +41,9 @@ func Ahead(p *policy.Policy, restricts bool, targets int32, now time.Time) (a An
 	}
 	if will.Name == stateAsleep {
 		a.Command = "To stay awake: kubectl flyball wake " + strings.ToLower(p.ID.Kind) + "/" + p.ID.Name + inNamespace(p.ID) + " --for 2h"
+		if page != "" {
+			a.Command += ", or open " + page
+		}
 	}
 	return a, true
 }

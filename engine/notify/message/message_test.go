@@ -250,9 +250,17 @@ func TestTextsAhead(t *testing.T) {
 			Message: "changes are denied"}), "the freeze begins in 1 hour and 30 minutes, at 2026-03-02T13:30:00Z: changes are denied", ""},
 		"the end of a freeze": {compiled(crunch, policy.State{Name: "Frozen", Active: "crunch", Next: dusk}, policy.State{Name: "Ended"}), "", ""},
 	} {
-		a, ok := Ahead(c.p, c.p.ID == crunch, 300, noon)
+		a, ok := Ahead(c.p, c.p.ID == crunch, 300, "", noon)
 		if ok != (c.text != "") || a.Text != c.text || a.Command != c.command {
 			t.Errorf("%s: %t %+v", name, ok, a)
+		}
+		const page = "https://flyball.corp.example"
+		linked := ""
+		if c.command != "" {
+			linked = c.command + ", or open " + page
+		}
+		if a, _ := Ahead(c.p, c.p.ID == crunch, 300, page, noon); a.Command != linked {
+			t.Errorf("%s: with pages in the cluster the command is %q, want %q", name, a.Command, linked)
 		}
 	}
 }
