@@ -285,7 +285,7 @@ type BatchStatus struct {
 	OpenedAt metav1.MicroTime `json:"openedAt"`
 }
 
-// OrderStatus is the wave for which the targets of other waves wait. It is absent while no target waits.
+// OrderStatus is the wave that is open, while targets of a later wave still have to change.
 type OrderStatus struct {
 	// Direction is Wake or Sleep.
 	// +kubebuilder:validation:Enum=Wake;Sleep
@@ -294,14 +294,15 @@ type OrderStatus struct {
 	Wave string `json:"wave"`
 	// Place is the place of the wave in spec.order, from 1. Targets that no wave selects come after the last wave.
 	Place int32 `json:"place"`
-	// Since is the time from which on the others wait for this wave. The timeout of the wave counts from it, also after a restart.
+	// Since is the time at which the wave began. The timeout of the wave counts from it, also after a restart.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	Since metav1.MicroTime `json:"since"`
-	// WaitsFor names one object of the wave and what it lacks.
-	WaitsFor string `json:"waitsFor"`
-	// Waiting is the number of targets that wait.
+	// WaitsFor names one object of the wave and what it lacks, while targets wait.
+	// +optional
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// Waiting is the number of targets that wait. It is 0 while the last targets are changed.
 	Waiting int32 `json:"waiting"`
 	// Stopped is true after the timeout of a wave with onTimeout: Stop. The waiting targets count as failed.
 	// +optional
@@ -357,7 +358,7 @@ type PolicyStatus struct {
 	// DownscaleBatch is the last batch of sleeping changes, if a rate limit is set.
 	// +optional
 	DownscaleBatch *BatchStatus `json:"downscaleBatch,omitempty"`
-	// Order is the wave that is open, while targets of other waves wait for it.
+	// Order is the wave that is open, while targets of a later wave still have to change.
 	// +optional
 	Order *OrderStatus `json:"order,omitempty"`
 }

@@ -8,16 +8,26 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// An order (policy.Order) makes the targets of a policy wait for each other, in waves. The open wave is the first
-// wave that is not finished, and the objects show which one it is. The objects do not show since when targets wait
-// for the wave. Waits keeps this instant, for the timeout of the wave.
+// An order (policy.Order) makes the targets of a policy wait for each other, in waves. A target waits for each earlier
+// wave with an unfinished object, from the instant at which the target itself comes due. The objects show which wave
+// is finished. They do not show since when targets wait for the wave. Waits keeps this instant, for the timeout of
+// the wave.
 
-// Standing is the wave for which the targets of a policy wait, in one direction.
+// Standing is the wave for which targets of a policy wait that came due together, in one direction. The waves before
+// it are over for these targets.
 type Standing struct {
 	// Place is the index of the wave in the order.
 	Place int
-	// Since is the instant from which other targets wait for the wave. It is zero if no target waits.
+	// Since is the instant from which the targets wait for the wave. It is zero if no wave is known for the target.
 	Since time.Time
+	// Entering is true for a target that comes due now. It is decided again before it may look for unfinished objects,
+	// so that a look serves all targets that came due before it.
+	Entering bool
+	// Resumed is true for a standing from the policy's status. It counts only for a target that was due at Since already.
+	// If Entering is also true, another target comes due now.
+	Resumed bool
+	// Seen is the number of targets that had come due in any order before the look.
+	Seen uint64
 	// Last is the last object that was found unfinished. Rest has this object and the objects of the wave after it. The
 	// next search begins there. So a change of one object does not lead to a search through all objects of a large
 	// wave.
@@ -29,14 +39,15 @@ type Standing struct {
 
 // isOver reports whether the standing is out of date at the instant now. transition is the last transition of the policy,
 // and waves is the number of waves in its order. A Since in the future, as after a clock was set back, would never
-// reach its timeout. A place beyond the last wave is from an earlier order with more waves.
+// reach its timeout. A Since a moment ahead comes from a decision beside this one. A place beyond the last wave is
+// from an earlier order with more waves.
 func (s *Standing) isOver(transition, now time.Time, waves int) bool {
-	return s.Since.IsZero() || s.Since.Before(transition) || s.Since.After(now) || s.Place < 0 || s.Place >= waves
+	return s.Since.IsZero() || s.Since.Before(transition) || s.Since.After(now.Add(time.Minute)) || s.Place < 0 || s.Place >= waves
 }
 
 // Standings keeps the standings of policies. Without it, every wait begins at the instant of the decision.
 type Standings interface {
-	Standing(workload.Policy, workload.Direction) Standing
+	Standing(workload.Policy, workload.Direction, workload.Ref) Standing
 }
 
 // Hold is the wave for which a target waits. If the target need not wait, it is the target's own wave, and Why is
@@ -87,10 +98,13 @@ func (d decider) ownOrderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	for i := range v.Opinions {
 		if o := &v.Opinions[i]; o.Policy.Order != nil && o.moves(v.Result.Direction) {
 			hold := d.hold(o.Policy, k, obj, v.Result.Direction)
-			if hold.Why != "" {
+			switch {
+			case hold == nil:
+			case hold.Why != "" || hold.Entering:
 				return hold.gate(o.Policy)
+			default:
+				v.Passed = append(v.Passed, hold)
 			}
-			v.Passed = append(v.Passed, hold)
 		}
 	}
 	return Gate{}
@@ -111,20 +125,28 @@ func (o *Opinion) moves(d workload.Direction) bool {
 }
 
 // hold returns the first unfinished wave for which a target must wait, or the target's own wave with an empty Why. It
-// does not look at waves before the wave of the current standing, because they are finished.
+// returns nil for a target of the first wave. It does not look at waves before the wave of the target's standing,
+// because they are over.
 func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Direction) *Hold {
 	own := d.place(p, k, obj)
 	before := p.Order.After(own, dir)
-	at := d.standing(p, dir)
+	if len(before) == 0 {
+		return nil
+	}
+	at := d.standing(p, dir, k.Ref(obj))
+	h := &Hold{Policy: p.ID, Direction: dir, Transition: p.State(d.now).Since, Waves: len(p.Order.Waves)}
+	if at.Entering {
+		h.Standing, h.Title = Standing{Place: own, Entering: true}, p.Order.Title(own)
+		return h
+	}
 	if i := slices.Index(before, at.Place); i >= 0 && !at.Since.IsZero() {
 		before = before[i:]
 	} else if !at.Since.IsZero() {
 		before = nil // the target's wave is open or finished
 	}
-	h := &Hold{Policy: p.ID, Direction: dir, Transition: p.State(d.now).Since, Waves: len(p.Order.Waves)}
 	for _, place := range before {
 		wave := &p.Order.Waves[place]
-		h.Standing, h.Title = Standing{Place: place, Since: d.now}, p.Order.Title(place)
+		h.Standing, h.Title = Standing{Place: place, Since: d.now, Seen: at.Seen}, p.Order.Title(place)
 		if place == at.Place && !at.Since.IsZero() {
 			h.Standing = at
 		}
@@ -136,25 +158,41 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 			return h
 		}
 	}
-	h.Standing, h.Stopped = Standing{Place: own}, false
+	h.Standing, h.Stopped = Standing{Place: own, Seen: at.Seen}, false
 	return h
 }
 
-// standing returns the standing of a policy, or the zero Standing if there is none or it is out of date.
-func (d decider) standing(p *Policy, dir workload.Direction) Standing {
+// standing returns the standing of a target. It has no wave if there is none or it is out of date.
+func (d decider) standing(p *Policy, dir workload.Direction, ref workload.Ref) Standing {
 	if d.waits == nil {
 		return Standing{}
 	}
-	at := d.waits.Standing(p.ID, dir)
-	if at.isOver(p.State(d.now).Since, d.now, len(p.Order.Waves)) {
-		return Standing{}
+	at := d.waits.Standing(p.ID, dir, ref)
+	over := at.isOver(p.State(d.now).Since, d.now, len(p.Order.Waves))
+	if over || at.Resumed && !d.wasDue(p, ref, dir, at.Since) {
+		return Standing{Entering: at.Entering, Seen: at.Seen}
+	}
+	if at.Resumed {
+		at.Entering = false
 	}
 	return at
+}
+
+// wasDue reports whether a policy asked for the change of a target at an earlier instant already.
+func (d decider) wasDue(p *Policy, ref workload.Ref, dir workload.Direction, at time.Time) bool {
+	d.now = at
+	v := d.render(d.w.Kind(ref.GroupKind), d.w.Object(ref), nil)
+	i := slices.IndexFunc(v.Opinions, func(o Opinion) bool { return o.Policy.ID == p.ID })
+	return i >= 0 && v.Opinions[i].moves(dir) && v.Result.Patch != nil && v.Result.Direction == dir
 }
 
 // gate returns the gate for a target that waits for a wave.
 func (h *Hold) gate(p *Policy) Gate {
 	g := Gate{Kind: GateOrder, Order: h, Reason: fmt.Sprintf("waits for wave %s of %s", h.Title, p.ID)}
+	if h.Entering {
+		g.Reason = fmt.Sprintf("waits for a look at the waves before its wave %s of %s", h.Title, p.ID)
+		return g
+	}
 	wave := &p.Order.Waves[h.Place]
 	if h.Stopped {
 		g.Reason = fmt.Sprintf("wave %s of %s is not finished after %s, and its onTimeout is Stop", h.Title, p.ID, wave.Timeout)

@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/worldtest"
@@ -262,6 +263,9 @@ type crew struct {
 	// decided are the verdicts on which workers have not acted yet.
 	decided []decide.Verdict
 	woken   []string
+	// stuck has the names of targets whose writes fail, and wakes the instants at which targets are decided again.
+	stuck map[string]bool
+	wakes map[workload.Ref]time.Time
 }
 
 // work decides one target of the queue, or acts on one verdict.
@@ -281,19 +285,24 @@ func (c *crew) work() {
 	if len(c.queue) > 1000 {
 		c.t.Fatal("targets have each other decided for ever")
 	}
-	if v.Result.Patch == nil || v.Gate.Kind != decide.GateOpen || c.Object(ref).ResourceVersion != v.Object.ResourceVersion {
+	if c.wakes != nil {
+		c.wakes[ref] = timeline.Earliest(v.Wake, v.Gate.Until)
+	}
+	if v.Result.Patch == nil || v.Gate.Kind != decide.GateOpen || c.Object(ref).ResourceVersion != v.Object.ResourceVersion || c.stuck[ref.Name] {
 		return
 	}
 	if _, err := c.Apply(ref, v.Result.Patch); err != nil {
 		c.t.Fatal(err)
 	}
-	c.woken = append(c.woken, ref.Name)
 	c.queue = append(c.queue, ref)
+	if v.Result.Direction == workload.DirectionUp {
+		c.woken = append(c.woken, ref.Name)
+	}
 }
 
 // Standing returns the standing of the crew's Waits instead of the standing in the status.
-func (c *crew) Standing(id workload.Policy, d workload.Direction) decide.Standing {
-	return c.Waits.Standing(id, d)
+func (c *crew) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) decide.Standing {
+	return c.Waits.Standing(id, d, ref)
 }
 
 func (c *crew) busy() bool { return len(c.queue)+len(c.decided) > 0 }

@@ -7,14 +7,20 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Waits has, for every policy with an order, the targets that still have to change and the wave for which they wait. A
-// new manager finds both again from the objects, and the instant from which targets wait in the policy's status. The
-// zero Waits is empty.
+// Waits has, for every policy with an order, the targets that still have to change and the waves for which they wait. A
+// new manager finds both again from the objects. The policy's status has the instant from which targets wait, and the
+// open wave after a timeout. The zero Waits is empty.
 //
-// If the unfinished object changes, one of the waiting targets is decided again. The other targets are decided again
-// when this target need not wait any more.
+// A target that comes due enters a room and is decided again. The second decision looks for the first unfinished
+// wave. Its result holds for a party: all targets that entered before the look. A target that enters later is in a
+// later party and begins with the first wave, because earlier waves may have new members by then.
+//
+// If the unfinished object changes, one of the waiting targets of a party is decided again. The other targets are
+// decided again when this target need not wait any more.
 type Waits struct {
 	rooms map[waitKey]*room
+	// entered is the number of entries so far.
+	entered uint64
 }
 
 type waitKey struct {
@@ -22,28 +28,77 @@ type waitKey struct {
 	direction workload.Direction
 }
 
-// room has the targets of a policy that still have to change in one direction, and the wave for which they wait.
+// room has the targets of a policy that still have to change in one direction. Targets of the first wave are not
+// in it.
 type room struct {
+	members map[workload.Ref]member
+	// parties are in the order of their looks.
+	parties []*party
+	// settled has the targets that had nothing to change since the policy's standing was resumed from the status. It is
+	// nil if no standing was resumed.
+	settled map[workload.Ref]bool
+}
+
+// member is a target in a room.
+type member struct {
+	// entry is the number of the entry, from 1. It is 0 for a target of an earlier run.
+	entry uint64
+	// waits is true if the target waits for the order.
+	waits bool
+}
+
+// party has the standing of all members with entries up to Seen that are in no earlier party.
+type party struct {
 	Standing
-	// members has the targets. The value is true if the target waits for the order.
-	members map[workload.Ref]bool
 	// hold is the Hold of the last decided target among the waiting targets.
 	hold Hold
 }
 
 // Standing implements Standings.
-func (w *Waits) Standing(id workload.Policy, d workload.Direction) Standing {
-	if r := w.rooms[waitKey{id, d}]; r != nil {
-		return r.Standing
+func (w *Waits) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) Standing {
+	none := Standing{Seen: w.entered}
+	r := w.rooms[waitKey{id, d}]
+	if r == nil {
+		none.Entering = true
+		return none
 	}
-	return Standing{}
+	m, in := r.members[ref]
+	if !in && !r.isResumed(ref) {
+		none.Entering = true
+		return none
+	}
+	if p := r.party(m.entry); p != nil {
+		at := p.Standing
+		at.Seen, at.Resumed, at.Entering = w.entered, !in, !in
+		return at
+	}
+	return none
 }
 
-// Resume sets the standing from the status of a policy, unless a standing is known already.
+// Entered returns the number of targets that have come due in any order so far.
+func (w *Waits) Entered() uint64 { return w.entered }
+
+// Resume sets the standing of the targets of an earlier run from the status of a policy, unless targets are known
+// already.
 func (w *Waits) Resume(id workload.Policy, d workload.Direction, at Standing) {
 	if key := (waitKey{id, d}); w.rooms[key] == nil {
-		w.room(key).Standing = at
+		r := w.room(key)
+		at.Seen = 0
+		r.parties, r.settled = []*party{{Standing: at}}, map[workload.Ref]bool{}
 	}
+}
+
+// isResumed reports whether a target that is no member may have the standing of an earlier run.
+func (r *room) isResumed(ref workload.Ref) bool { return r.settled != nil && !r.settled[ref] }
+
+// party returns the party of the member with an entry, or nil if no look has served it.
+func (r *room) party(entry uint64) *party {
+	for _, p := range r.parties {
+		if entry <= p.Seen {
+			return p
+		}
+	}
+	return nil
 }
 
 func (w *Waits) room(key waitKey) *room {
@@ -51,7 +106,7 @@ func (w *Waits) room(key waitKey) *room {
 		w.rooms = map[waitKey]*room{}
 	}
 	if w.rooms[key] == nil {
-		w.rooms[key] = &room{members: map[workload.Ref]bool{}}
+		w.rooms[key] = &room{members: map[workload.Ref]member{}}
 	}
 	return w.rooms[key]
 }
@@ -59,68 +114,110 @@ func (w *Waits) room(key waitKey) *room {
 // Looked records the verdict about a target, and returns the targets that must be decided again.
 func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []workload.Ref) {
 	moving := map[waitKey]bool{}
-	if v.Err == nil && v.Result.Patch != nil {
-		for i := range v.Opinions {
-			if o := &v.Opinions[i]; o.Policy.Order != nil && o.moves(v.Result.Direction) {
-				moving[waitKey{o.Policy.ID, v.Result.Direction}] = true
-			}
+	for i := range v.Opinions {
+		o := &v.Opinions[i]
+		if o.Policy.Order == nil {
+			continue
 		}
+		if v.Err == nil && v.Result.Patch != nil && o.moves(v.Result.Direction) {
+			moving[waitKey{o.Policy.ID, v.Result.Direction}] = true
+		}
+		w.settle(ref, o.Policy.ID, moving)
 	}
-	for key := range moving {
-		again = append(again, w.enter(key, ref, v.Gate.Order, now)...)
+	holds := v.Passed
+	if v.Gate.Order != nil {
+		holds = append(slices.Clone(holds), v.Gate.Order)
 	}
-	for _, own := range v.Passed {
-		w.pass(own, now)
+	for _, hold := range holds {
+		if key := (waitKey{hold.Policy, hold.Direction}); moving[key] {
+			again = append(again, w.enter(key, ref, hold, now)...)
+		}
 	}
 	again = append(again, w.look(ref, moving, v.Gate.Kind == GateOrder)...)
 	slices.SortFunc(again, workload.Ref.Compare)
 	return slices.Compact(again)
 }
 
+// Arrived records a new object. No target of an earlier run is one.
+func (w *Waits) Arrived(ref workload.Ref) {
+	for _, r := range w.rooms {
+		if r.settled != nil {
+			r.settled[ref] = true
+		}
+	}
+}
+
 // Gone removes a target that does not exist any more, and returns the targets that must be decided again.
 func (w *Waits) Gone(ref workload.Ref) []workload.Ref { return w.look(ref, nil, false) }
 
-// enter adds a target to a room, with the wave for which it waits. hold is nil if the target does not wait.
+// settle records for rooms with a resumed standing that a target of the policy has nothing to change.
+func (w *Waits) settle(ref workload.Ref, id workload.Policy, moving map[waitKey]bool) {
+	for _, d := range []workload.Direction{workload.DirectionUp, workload.DirectionDown} {
+		if key := (waitKey{id, d}); !moving[key] && w.rooms[key] != nil && w.rooms[key].settled != nil {
+			w.rooms[key].settled[ref] = true
+		}
+	}
+}
+
+// enter adds a target to a room, or brings the standing of its party up to date with a hold.
 func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) (again []workload.Ref) {
 	r := w.room(key)
-	waited := r.members[ref]
-	waits := hold != nil && hold.Policy == key.policy
-	r.members[ref] = waits
-	if !waits {
-		if waited {
-			again = r.release()
-		}
-		return again
+	m, in := r.members[ref]
+	if !in && (hold.Entering || !r.isResumed(ref)) {
+		w.entered++
+		m.entry = w.entered
 	}
-	if !waited || r.Last != hold.Last {
-		again = append(again, hold.Last) // this object may have changed since the verdict
+	waited := m.waits
+	m.waits = hold.Why != ""
+	r.members[ref] = m
+	if hold.Entering {
+		return []workload.Ref{ref}
+	}
+	p := r.party(m.entry)
+	switch {
+	case p == nil && hold.Seen < m.entry:
+		return []workload.Ref{ref} // the look was before the entry
+	case p == nil:
+		r.tidy()
+		p = &party{Standing: Standing{Seen: hold.Seen}}
+		r.parties = append(r.parties, p)
+		p.stand(hold, now)
+	case p.isOver(hold.Transition, now, hold.Waves):
+		r.settled = nil
+		p.stand(hold, now)
+	case p.isBefore(hold):
+		p.stand(hold, now)
+	case p.hold.Waves == 0: // the standing of an earlier run
+		p.hold, p.hold.Standing = *hold, p.Standing
 	}
 	switch {
-	case r.isOver(hold.Transition, now, hold.Waves) || r.isBefore(hold):
-		r.Standing = Standing{Place: hold.Place, Since: now}
-	case r.Place != hold.Place:
-		return again // the verdict is older than the standing, and the target will be decided again
+	case !m.waits && waited:
+		return r.release(p)
+	case !m.waits:
+		return nil
+	case p.Place != hold.Place:
+		return []workload.Ref{ref} // the verdict is older than the standing
 	}
-	r.Last, r.Rest, r.hold = hold.Last, hold.Rest, *hold
-	r.hold.Standing = r.Standing
+	if !waited || p.Last != hold.Last {
+		again = append(again, hold.Last) // this object may have changed since the verdict
+	}
+	p.Last, p.Rest = hold.Last, hold.Rest
+	p.hold, p.hold.Standing = *hold, p.Standing
 	return again
 }
 
-// pass makes the wave of a target that need not wait the open wave. So other targets do not look at earlier waves
-// again.
-func (w *Waits) pass(own *Hold, now time.Time) {
-	r := w.rooms[waitKey{own.Policy, own.Direction}]
-	if r != nil && (r.isOver(own.Transition, now, own.Waves) || r.isBefore(own)) {
-		r.Standing = Standing{Place: own.Place, Since: now}
-	}
+// stand makes the wave of a hold the open wave of the party.
+func (p *party) stand(hold *Hold, now time.Time) {
+	p.Standing = Standing{Place: hold.Place, Since: now, Seen: p.Seen}
+	p.hold, p.hold.Standing = *hold, p.Standing
 }
 
-// isBefore reports whether the current wave of the room comes before the wave of a hold.
-func (r *room) isBefore(hold *Hold) bool {
+// isBefore reports whether the current wave of the party comes before the wave of a hold.
+func (p *party) isBefore(hold *Hold) bool {
 	if hold.Direction == workload.DirectionUp {
-		return r.Place < hold.Place
+		return p.Place < hold.Place
 	}
-	return r.Place > hold.Place
+	return p.Place > hold.Place
 }
 
 // look removes a target from every room in which it need not change any more. It returns the targets that may have
@@ -128,38 +225,51 @@ func (r *room) isBefore(hold *Hold) bool {
 // each other.
 func (w *Waits) look(ref workload.Ref, moving map[waitKey]bool, waits bool) (again []workload.Ref) {
 	for key, r := range w.rooms {
-		waited, in := r.members[ref]
+		m, in := r.members[ref]
 		if in && !moving[key] {
 			delete(r.members, ref)
-			if waited {
-				again = append(again, r.release()...)
+			if m.waits {
+				again = append(again, r.release(r.party(m.entry))...)
 			}
-			if len(r.members) == 0 {
+			if len(r.members) == 0 && r.settled == nil {
 				delete(w.rooms, key)
 			}
 		}
-		if r.Last == ref && (!waits || !moving[key]) {
-			again = append(again, r.one()...)
+		for _, p := range r.parties {
+			if p.Last == ref && (!waits || !moving[key]) {
+				again = append(again, r.one(p)...)
+			}
 		}
 	}
 	return again
 }
 
-// release returns all members that wait, and marks them as not waiting.
-func (r *room) release() (all []workload.Ref) {
-	for ref, waits := range r.members {
-		if waits {
+// tidy removes the parties without members. The party of an earlier run stays, because not all of its members may be
+// known.
+func (r *room) tidy() {
+	in := map[*party]bool{}
+	for _, m := range r.members {
+		in[r.party(m.entry)] = true
+	}
+	r.parties = slices.DeleteFunc(r.parties, func(p *party) bool { return !in[p] && p.Seen > 0 })
+}
+
+// release returns all members of a party that wait, and marks them as not waiting.
+func (r *room) release(p *party) (all []workload.Ref) {
+	for ref, m := range r.members {
+		if m.waits && r.party(m.entry) == p {
 			all = append(all, ref)
-			r.members[ref] = false
+			m.waits = false
+			r.members[ref] = m
 		}
 	}
 	return all
 }
 
-// one returns the first waiting member by name, or an empty list if no member waits.
-func (r *room) one() (first []workload.Ref) {
-	for ref, waits := range r.members {
-		if waits && (len(first) == 0 || ref.Compare(first[0]) < 0) {
+// one returns the first waiting member of a party by name, or an empty list if no member waits.
+func (r *room) one(p *party) (first []workload.Ref) {
+	for ref, m := range r.members {
+		if m.waits && r.party(m.entry) == p && (len(first) == 0 || ref.Compare(first[0]) < 0) {
 			first = []workload.Ref{ref}
 		}
 	}
@@ -172,23 +282,47 @@ func (w *Waits) Forget(id workload.Policy) {
 	delete(w.rooms, waitKey{id, workload.DirectionUp})
 }
 
-// Open returns the wave for which targets of a policy wait, and the number of these targets. It returns zero values
-// if no target waits.
+// Open returns the wave that is open for the targets of a policy that still have to change, and the number of the
+// targets that wait for it. It returns zero values if no target still has to change, or none has earlier waves. If
+// several waves are open, it returns the wave for which targets wait, and of these the first.
 func (w *Waits) Open(id workload.Policy) (hold Hold, waiting int) {
 	for _, d := range []workload.Direction{workload.DirectionUp, workload.DirectionDown} {
 		r := w.rooms[waitKey{id, d}]
 		if r == nil {
 			continue
 		}
-		n := 0
-		for _, waits := range r.members {
-			if waits {
-				n++
-			}
+		if p, n := r.open(d); p != nil && (n > 0 || hold.Waves == 0) {
+			hold, waiting = p.hold, n
 		}
-		if n > 0 {
-			return r.hold, n
+		if waiting > 0 {
+			break
 		}
 	}
-	return Hold{}, 0
+	return hold, waiting
+}
+
+// open returns the party of a room with the first open wave, and the number of waiting targets in the room. The
+// newest of equal parties is best, because after a restart all targets have its standing.
+func (r *room) open(d workload.Direction) (first *party, waiting int) {
+	waits := map[*party]bool{}
+	for _, m := range r.members {
+		p := r.party(m.entry)
+		if p == nil {
+			continue
+		}
+		waits[p] = waits[p] || m.waits
+		if m.waits {
+			waiting++
+		}
+	}
+	for _, p := range r.parties {
+		w, in := waits[p]
+		if !in || waiting > 0 && !w {
+			continue
+		}
+		if first == nil || first.Place == p.Place || !first.isBefore(&Hold{Direction: d, Standing: p.Standing}) {
+			first = p
+		}
+	}
+	return first, waiting
 }

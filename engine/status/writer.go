@@ -59,10 +59,10 @@ type Enforcement interface {
 	NeverOpen(workload.Policy) []string
 }
 
-// Orders returns the waves that targets of policies wait for.
+// Orders returns the open waves of policies.
 type Orders interface {
-	// Open returns the wave that targets of a policy wait for, and the number of waiting targets; zero: no target
-	// waits.
+	// Open returns the wave that is open for the targets of a policy that still have to change, and the number of
+	// targets that wait for the wave; zero: no wave is open.
 	Open(workload.Policy) (hold decide.Hold, waiting int)
 }
 
@@ -280,13 +280,14 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	return nil
 }
 
-// order returns the wave that targets of a policy wait for; nil: none.
+// order returns the open wave of a policy; nil: none. A wave without waiting targets is also in the status. So a
+// restarted manager does not wait again for a wave that has timed out.
 func (s *Writer) order(p *world.Policy) *v1alpha1.OrderStatus {
 	if s.orders == nil || p.Order == nil || p.Deleting {
 		return nil
 	}
 	hold, waiting := s.orders.Open(p.ID)
-	if waiting == 0 || hold.Place >= len(p.Order.Waves) {
+	if hold.Waves == 0 || hold.Place >= len(p.Order.Waves) {
 		return nil
 	}
 	st := &v1alpha1.OrderStatus{

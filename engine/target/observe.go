@@ -50,6 +50,7 @@ func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
 
 // Arrived marks a new object as pending under the policies that select it.
 func (l *Loop) Arrived(ref workload.Ref) {
+	l.orders.arrived(ref)
 	s := l.world.Snapshot()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if k == nil || obj == nil {

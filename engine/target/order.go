@@ -19,10 +19,23 @@ type orders struct {
 var _ status.Orders = (*orders)(nil)
 
 // Standing implements decide.Standings.
-func (o *orders) Standing(id workload.Policy, d workload.Direction) decide.Standing {
+func (o *orders) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) decide.Standing {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.waits.Standing(id, d)
+	return o.waits.Standing(id, d, ref)
+}
+
+// entered returns the number of targets that have come due so far.
+func (o *orders) entered() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waits.Entered()
+}
+
+func (o *orders) arrived(ref workload.Ref) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waits.Arrived(ref)
 }
 
 // Open implements status.Orders.
@@ -63,4 +76,14 @@ func (o *orders) resume(p *world.Policy) {
 type ordered struct {
 	*world.Snapshot
 	*orders
+	// seen is the number of targets that had come due before the snapshot was taken. Changes because of which later
+	// targets come due may be missing in the snapshot.
+	seen uint64
+}
+
+// Standing implements decide.Standings.
+func (o ordered) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) decide.Standing {
+	at := o.orders.Standing(id, d, ref)
+	at.Seen = o.seen
+	return at
 }

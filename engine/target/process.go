@@ -52,10 +52,10 @@ func (l *Loop) bring(ctx context.Context, ref workload.Ref) error {
 
 // decide brings a target to its plan.
 func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
-	started := time.Now()
+	started, entered := time.Now(), l.orders.entered()
 	now, snapshot := l.opts.Clock.Now(), l.world.Snapshot()
 	known := relatives(snapshot, ref)
-	v := decide.Target(ordered{snapshot, l.orders}, ref, now, nil)
+	v := decide.Target(ordered{snapshot, l.orders, entered}, ref, now, nil)
 	l.Queue(l.orders.looked(ref, &v, now)...)
 	if l.pods != nil {
 		l.pods.Decided(ref, v.Plan.DeletionCosts != nil)

@@ -228,13 +228,13 @@ func (m *Memory) BatchOpened(id workload.Policy, d workload.Direction) time.Time
 }
 
 // Standing implements decide.Standings. It reads the policy's status.
-func (m *Memory) Standing(id workload.Policy, d workload.Direction) decide.Standing {
+func (m *Memory) Standing(id workload.Policy, d workload.Direction, _ workload.Ref) decide.Standing {
 	p := m.Find(id)
 	if p == nil || !p.Kind.ActsOnTargets() || p.Kind.Status(p.Object).Order == nil {
 		return decide.Standing{}
 	}
 	if dir, at := StandingOf(p.Kind.Status(p.Object).Order); dir == d {
-		at.Recorded = p.Kind.Status(p.Object).Order.WaitsFor
+		at.Recorded, at.Resumed = p.Kind.Status(p.Object).Order.WaitsFor, true
 		return at
 	}
 	return decide.Standing{}

@@ -9,12 +9,52 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )
+
+// denyWaking makes the API server refuse to wake a Deployment, until the returned function is called.
+func denyWaking(namespace, name string) (lift func()) {
+	GinkgoHelper()
+	id := namespace + "-" + name
+	Expect(env.Apply(ctx, fmt.Appendf(nil, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: %[1]s}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments, deployments/scale]}]}
+  matchConditions: [{name: here, expression: "object.metadata.namespace == '%[2]s' && object.metadata.name == '%[3]s'"}]
+  validations: [{expression: "object.spec.replicas == 0", message: "sleep on"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: %[1]s}
+spec: {policyName: %[1]s, validationActions: [Deny]}
+`, id, namespace, name))).To(Succeed())
+	try := func() error {
+		return env.Client.Patch(ctx, workload(namespace, name, "Deployment"),
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":1}}`)), client.DryRunAll)
+	}
+	Eventually(try).Should(MatchError(ContainSubstring("sleep on")))
+	lift = func() {
+		GinkgoHelper()
+		for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+			obj := &unstructured.Unstructured{}
+			obj.SetAPIVersion("admissionregistration.k8s.io/v1")
+			obj.SetKind(kind)
+			obj.SetName(id)
+			Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
+		}
+		Eventually(try).Should(Succeed())
+	}
+	DeferCleanup(lift)
+	return lift
+}
 
 var _ = Describe("A schedule with an order", func() {
 	dusk, dawn := monday.Add(8*time.Hour), monday.Add(20*time.Hour)
@@ -128,6 +168,67 @@ var _ = Describe("A schedule with an order", func() {
 		Expect(env.Patch(ctx, workload(stops, "db", "Deployment"), anywhere)).To(Succeed())
 		Eventually(replicas(stops, "web")).Should(Equal(1))
 		Eventually(status(stops)).Should(HaveField("Order", BeNil()))
+	})
+
+	It("does not wait again for a wave that timed out before a restart", func() {
+		clock := suite.NewClock(monday)
+		manager := env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
+		DeferCleanup(func() { Expect(manager.Stop()).To(Succeed()) })
+		ns := suite.Namespace(ctx, env)
+		create(ns, "db", "web")
+		ordered(ns, func(r *v1alpha1.ScheduleRules) {
+			r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "1h"}
+		})
+		asleep(clock, ns)
+		clock.SetTime(dawn)
+		Eventually(status(ns)).Should(HaveField("Order", HaveField("Waiting", BeEquivalentTo(1))))
+		clock.SetTime(dawn.Add(10*time.Minute + time.Second))
+		Eventually(status(ns)).Should(HaveField("Order", And(HaveField("Wave", "the rest"), HaveField("Waiting", BeZero()))))
+		Expect(manager.Stop()).To(Succeed())
+
+		clock.SetTime(dawn.Add(time.Hour)) // the next batch
+		manager = env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
+		Eventually(replicas(ns, "web")).Should(Equal(1))
+		Eventually(status(ns)).Should(HaveField("Order", BeNil()))
+	})
+
+	It("has targets wait that come due later, while the write of another target fails", func() {
+		clock := startManager()
+		first, second := suite.Namespace(ctx, env), suite.Namespace(ctx, env)
+		s := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "ordered-late"}}
+		s.Spec.ScheduleRules, s.Spec.Target.Namespaces = rules(), []string{first, second}
+		s.Spec.Order = []v1alpha1.Wave{{Names: []string{"db"}}}
+		late := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: second, Name: "late"}}
+		late.Spec.Upscale, late.Spec.Downscale, late.Spec.Priority = "0 9 * * *", "0 20 * * *", 10
+		for _, ns := range []string{first, second} {
+			create(ns, "db", "web")
+			Eventually(pods(ns)).Should(Equal(2))
+		}
+		for _, policy := range []client.Object{s, late} {
+			Expect(env.Client.Create(ctx, policy)).To(Succeed())
+			DeferCleanup(func() { suite.Remove(ctx, env, policy) })
+		}
+		clock.SetTime(dusk)
+		for _, ns := range []string{first, second} {
+			Eventually(replicas(ns, "db")).Should(BeZero())
+			Eventually(replicas(ns, "web")).Should(BeZero())
+		}
+		Expect(env.Patch(ctx, workload(second, "db", "Deployment"), nowhere)).To(Succeed())
+		lift := denyWaking(first, "web")
+
+		clock.SetTime(dawn)
+		Eventually(replicas(first, "db")).Should(Equal(1))
+		Eventually(func(g Gomega) v1alpha1.PolicyStatus {
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
+			return s.Status
+		}).Should(HaveField("Targets", HaveField("Failed", BeEquivalentTo(1))))
+		clock.SetTime(dawn.Add(time.Hour))
+		Eventually(replicas(second, "db")).Should(Equal(1))
+		Consistently(replicas(second, "web")).Should(BeZero())
+		Expect(env.Patch(ctx, workload(second, "db", "Deployment"), anywhere)).To(Succeed())
+		Eventually(replicas(second, "web")).Should(Equal(1))
+		lift()
+		Eventually(replicas(first, "web")).Should(Equal(1))
 	})
 
 	It("sleeps in reverse, with its batches", func() {
