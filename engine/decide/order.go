@@ -219,10 +219,30 @@ func WaveOf(w World, p *Policy, k *Kind, obj *workload.Object) string {
 	return p.Order.Title(decider{w: w}.place(p, k, obj))
 }
 
-// unfinished looks for the first unfinished object of the wave in h, and sets Last, Rest and Why for it. If all
-// objects are finished, Why stays empty. It looks at the objects in Rest first, and then at all objects, because any
-// of them may have changed.
+// lookKey names a look at a wave.
+type lookKey struct {
+	waitKey
+	place    int
+	recorded string
+}
+
+// unfinished sets Last, Rest and Why of h for the first unfinished object of the wave. If all objects are finished,
+// Why stays empty.
 func (d decider) unfinished(p *Policy, dir workload.Direction, h *Hold) {
+	key := lookKey{waitKey{p.ID, dir}, h.Place, h.Recorded}
+	if known, ok := d.looks[key]; ok {
+		h.Last, h.Rest, h.Why = known.Last, known.Rest, known.Why
+		return
+	}
+	d.look(p, dir, h)
+	if d.looks != nil {
+		d.looks[key] = *h
+	}
+}
+
+// look looks for the first unfinished object of the wave in h. It looks at the objects in Rest first, and then at all objects, because any
+// of them may have changed.
+func (d decider) look(p *Policy, dir workload.Direction, h *Hold) {
 	look := func(refs []workload.Ref) bool {
 		for i, ref := range refs {
 			k := d.w.Kind(ref.GroupKind)

@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // inOrderWithLate returns a Schedule with an order, and a Schedule that keeps the targets with the label late asleep
@@ -296,4 +297,38 @@ func TestEachTargetWaitsFromItsOwnBegin(t *testing.T) {
 			rt.Fatalf("of %v only %v woke", slices.Sorted(maps.Keys(s.tier)), s.woken)
 		}
 	})
+}
+
+// A survey of many targets looks through each wave once.
+func TestSurveysLookThroughAWaveOnce(t *testing.T) {
+	var manifests []string
+	for i := range 40 {
+		manifests = append(manifests, tiered(fmt.Sprintf("db-%02d", i), "db", 1, 1, ""), sleeping(fmt.Sprintf("redis-%02d", i), "cache"),
+			sleeping(fmt.Sprintf("web-%02d", i), ""))
+	}
+	w := &surveyed{Memory: memory(t, []policy.Object{inOrder(nil)}, manifests...)}
+	survey, waiting := decide.NewSurvey(w, morning), 0
+	w.EachObject(func(ref workload.Ref) {
+		v, alone := survey.Target(ref), decide.Target(w.Memory, ref, morning, nil)
+		if v.Gate.Kind != alone.Gate.Kind || v.Gate.Reason != alone.Gate.Reason {
+			t.Errorf("%s: the survey has %+v, and a decision alone has %+v", ref, v.Gate, alone.Gate)
+		}
+		if v.Gate.Kind == decide.GateOrder {
+			waiting++
+		}
+	})
+	if waiting != 40 || w.looks != 2 {
+		t.Errorf("%d targets wait, with %d looks at all of them; want 40 and 2", waiting, w.looks)
+	}
+}
+
+// surveyed is a world that counts the looks at all targets of a policy.
+type surveyed struct {
+	*world.Memory
+	looks int
+}
+
+func (s *surveyed) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Object)) {
+	s.looks++
+	s.Memory.EachOf(p, yield)
 }

@@ -211,8 +211,10 @@ func TestStandingsThatCannotBe(t *testing.T) {
 		c.Resume(nights, workload.DirectionUp, at)
 		web := deploymentRef("web")
 		v := decide.Target(c, web, morning, nil)
-		c.Looked(web, &v, morning)
-		if v.Gate.Kind != decide.GateOrder {
+		for slices.Contains(c.Looked(web, &v, morning), web) { // a target that comes due is decided again
+			v = decide.Target(c, web, morning, nil)
+		}
+		if v.Gate.Kind != decide.GateOrder || v.Gate.Order.Entering {
 			t.Errorf("%v: the rest does not wait for the database: %+v", at, v.Gate)
 		}
 		if v = decide.Target(c, web, morning.Add(10*time.Minute), nil); v.Gate.Kind != decide.GateOpen {

@@ -47,6 +47,32 @@ type decider struct {
 	// settles means that every object settles as soon as it is written. It is true in simulations, where no controller
 	// acts.
 	settles bool
+	// looks has the results of looks at waves, for many decisions about one unchanged world. nil means that no results
+	// are kept.
+	looks map[lookKey]Hold
+}
+
+// Survey decides about many targets of a world at one instant. It looks through each wave once. The world must not
+// change.
+type Survey struct{ d decider }
+
+// NewSurvey returns a Survey of a world at an instant.
+func NewSurvey(w World, now time.Time) *Survey {
+	waits, _ := w.(Standings)
+	return &Survey{decider{w: w, now: now, waits: waits, looks: map[lookKey]Hold{}}}
+}
+
+// Target returns the verdict about a target, as the function Target does.
+func (s *Survey) Target(ref workload.Ref) Verdict {
+	k := s.d.w.Kind(ref.GroupKind)
+	if k == nil {
+		return Verdict{}
+	}
+	obj := s.d.w.Object(ref)
+	if obj == nil {
+		return Verdict{}
+	}
+	return s.d.target(k, obj, nil)
 }
 
 // render merges the claims of all policies on an object and renders the plan.

@@ -167,38 +167,36 @@ func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) 
 		w.entered++
 		m.entry = w.entered
 	}
-	waited := m.waits
-	m.waits = hold.Why != ""
 	r.members[ref] = m
-	if hold.Entering {
-		return []workload.Ref{ref}
-	}
 	p := r.party(m.entry)
-	switch {
-	case p == nil && hold.Seen < m.entry:
+	if hold.Entering || p == nil && hold.Seen < m.entry {
 		return []workload.Ref{ref} // the look was before the entry
+	}
+	waited, moved := m.waits, p == nil || p.isOver(hold.Transition, now, hold.Waves) || p.isBefore(hold)
+	switch {
 	case p == nil:
 		r.tidy()
 		p = &party{Standing: Standing{Seen: hold.Seen}}
 		r.parties = append(r.parties, p)
-		p.stand(hold, now)
 	case p.isOver(hold.Transition, now, hold.Waves):
 		r.settled = nil
-		p.stand(hold, now)
-	case p.isBefore(hold):
-		p.stand(hold, now)
 	case p.hold.Waves == 0: // the standing of an earlier run
 		p.hold, p.hold.Standing = *hold, p.Standing
 	}
+	if moved {
+		p.stand(hold, now)
+	}
+	m.waits = hold.Why != ""
+	if moved || waited && !m.waits {
+		again = r.release(p)
+	}
+	r.members[ref] = m
 	switch {
-	case !m.waits && waited:
-		return r.release(p)
 	case !m.waits:
-		return nil
+		return again
 	case p.Place != hold.Place:
 		return []workload.Ref{ref} // the verdict is older than the standing
-	}
-	if !waited || p.Last != hold.Last {
+	case !waited || p.Last != hold.Last:
 		again = append(again, hold.Last) // this object may have changed since the verdict
 	}
 	p.Last, p.Rest = hold.Last, hold.Rest

@@ -141,10 +141,11 @@ func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 		})
 	}
 	slices.SortFunc(refs, workload.Ref.Compare)
+	survey := decide.NewSurvey(memory, s.At)
 	for _, ref := range slices.Compact(refs) {
 		t := PolicyTarget{Target: ref.String()}
 		if s.acts && freeze.RuleOf(p.Policy.Policy) == nil {
-			v := decide.Target(memory, ref, s.At, nil)
+			v := survey.Target(ref)
 			t.State = strings.ReplaceAll(v.Result.State.String(), "_", " ")
 			switch {
 			case v.Err != nil:

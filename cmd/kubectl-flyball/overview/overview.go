@@ -80,7 +80,7 @@ type Options struct {
 // Of returns the overview of a world.
 func Of(w *world.Memory, o Options) Overview {
 	v := Overview{At: o.At, Policies: []Policy{}, zone: o.Zone}
-	decided := verdicts{}
+	decided := verdicts{survey: decide.NewSurvey(w, o.At), counters: map[workload.Ref]func(*v1alpha1.TargetCounts) *int32{}}
 	if o.Judged == nil && !o.Live {
 		o.Judged = CountJudged(w, func(*world.Policy) bool { return true })
 	}
@@ -141,7 +141,7 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 		}
 		return row
 	}
-	row.Targets = decided.count(w, p, o.At)
+	row.Targets = decided.count(w, p)
 	if judges {
 		row.Targets = judged(row.Targets, o.Judged, p.ID)
 	}
@@ -213,10 +213,13 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 
 // verdicts caches, for each target, the function that returns the target's counter, because several policies may select
 // the same target.
-type verdicts map[workload.Ref]func(*v1alpha1.TargetCounts) *int32
+type verdicts struct {
+	survey   *decide.Survey
+	counters map[workload.Ref]func(*v1alpha1.TargetCounts) *int32
+}
 
 // count decides every target of a policy and counts the results.
-func (d verdicts) count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha1.TargetCounts {
+func (d verdicts) count(w *world.Memory, p *world.Policy) *v1alpha1.TargetCounts {
 	counts := &v1alpha1.TargetCounts{}
 	seen := map[workload.Ref]bool{}
 	w.EachTarget(p, func(ref workload.Ref) {
@@ -225,11 +228,11 @@ func (d verdicts) count(w *world.Memory, p *world.Policy, at time.Time) *v1alpha
 		}
 		seen[ref] = true
 		counts.Total++
-		if d[ref] == nil {
-			v := decide.Target(w, ref, at, nil)
-			d[ref] = counterOf(&v)
+		if d.counters[ref] == nil {
+			v := d.survey.Target(ref)
+			d.counters[ref] = counterOf(&v)
 		}
-		*d[ref](counts)++
+		*d.counters[ref](counts)++
 	})
 	return counts
 }

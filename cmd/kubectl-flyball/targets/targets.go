@@ -60,7 +60,8 @@ var stateWords = map[status.State]string{
 // Of returns the targets of a world.
 func Of(memory *world.Memory, o Options) *List {
 	l := &List{At: o.At, Targets: []Target{}, zone: o.Zone}
-	memory.EachObject(func(ref workload.Ref) { l.add(memory, ref, o) })
+	survey := decide.NewSurvey(memory, o.At)
+	memory.EachObject(func(ref workload.Ref) { l.add(memory, survey, ref, o) })
 	if p := memory.Find(o.Policy); p != nil && !o.Asleep {
 		EachJudged(memory, p, func(ref workload.Ref) {
 			if !slices.ContainsFunc(l.Targets, func(t Target) bool { return t.ref == ref }) {
@@ -86,8 +87,8 @@ func EachJudged(memory *world.Memory, p *world.Policy, yield func(workload.Ref))
 }
 
 // add adds an object to the list, once for each policy that acts on it.
-func (l *List) add(memory *world.Memory, ref workload.Ref, o Options) {
-	v := decide.Target(memory, ref, o.At, nil)
+func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref, o Options) {
+	v := survey.Target(ref)
 	out := status.Outcome{}
 	if v.Err != nil {
 		out.Failure = v.Err.Error()
