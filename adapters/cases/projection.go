@@ -16,8 +16,10 @@ import (
 type projection struct {
 	Observed observed `json:"observed"`
 	// Governs is the object whose replicas the object of the case owns.
-	Governs    string `json:"governs,omitempty"`
-	Generation int64  `json:"generation,omitempty"`
+	Governs string `json:"governs,omitempty"`
+	// Owns are the objects that the object of the case applies by its own record.
+	Owns       []string `json:"owns,omitempty"`
+	Generation int64    `json:"generation,omitempty"`
 	// Fields are the kept JSON texts, sorted by path; a text is empty if the object lacks the field.
 	Fields   []string  `json:"fields"`
 	Elements []element `json:"elements,omitempty"`
@@ -70,6 +72,9 @@ func (r *run) projection() (projection, error) {
 	}
 	if ref, ok := r.adapter.Governs(obj); ok {
 		p.Governs = ref.String()
+	}
+	for _, ref := range r.adapter.Owned(obj) {
+		p.Owns = append(p.Owns, ref.String())
 	}
 	for _, f := range obj.Fields {
 		p.Fields = append(p.Fields, f.Raw)

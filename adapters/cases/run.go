@@ -40,7 +40,7 @@ func (r *run) open(spec *v1alpha1.Adapter) (err error) {
 	for key := range r.Ask.Annotations {
 		keys.Set = append(keys.Set, key)
 	}
-	keys.Amounts = r.Ask.Any()
+	keys.Amounts, keys.Owned = r.Ask.Any(), true
 	a, errs := adapter.Compile(spec.Name, spec.Spec, keys)
 	if len(errs) > 0 {
 		return fmt.Errorf("compile: %w", errs.ToAggregate())

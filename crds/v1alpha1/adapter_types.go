@@ -251,6 +251,22 @@ type Annotate struct {
 	Path Path `json:"path"`
 }
 
+// Owns is the place of a GitOps tool's own record of the objects that it applies. A label on an applied object counts for nothing,
+// because everybody who may write the object may set it.
+type Owns struct {
+	// Each is the path of the records. A record has the fields group, kind, namespace and name, unless id is set.
+	Each Path `json:"each"`
+	// ID is the path, in a record, of a text with all of them: namespace_name_group_kind, as Flux writes it.
+	// +optional
+	ID Path `json:"id,omitempty"`
+	// When lists predicates that must all hold, for example that the tool applies to the cluster in which Flyball runs. Otherwise the
+	// object owns nothing here. Empty means always.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	When []Predicate `json:"when,omitempty"`
+}
+
 // Changes classifies the fields of a kind by the meaning of a change. The more specific path wins. A path may be in several of create,
 // delete, rollout and scale; a change then has all these meanings.
 type Changes struct {
@@ -302,6 +318,7 @@ type Changes struct {
 
 // AdapterSpec says how one kind is scaled, suspended, held, bounded and annotated.
 // +kubebuilder:validation:XValidation:rule="!has(self.governsKind) || has(self.governs)",message="governsKind needs governs"
+// +kubebuilder:validation:XValidation:rule="!has(self.owns) || (has(self.suspend) || has(self.hold)) && !has(self.scale)",message="owns needs suspend or hold, and no scale: holding an owner must stop nothing that runs"
 type AdapterSpec struct {
 	// Target is the kind. It cannot be changed; create another adapter instead.
 	// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group != 'flyball.dev'",message="target.group must not be Flyball's own group: its policies are no targets"
@@ -347,6 +364,10 @@ type AdapterSpec struct {
 	// GovernsKind is the kind of the governed object if the reference has no kind.
 	// +optional
 	GovernsKind *KindRef `json:"governsKind,omitempty"`
+	// Owns says which objects in the cluster an object of a GitOps tool applies. A schedule with holdOwner holds such an object while a
+	// target that it applies sleeps.
+	// +optional
+	Owns *Owns `json:"owns,omitempty"`
 	// RunsToCompletion means that objects of the kind do their work once and end, as a Job does. An object created while a schedule is
 	// asleep is not put to sleep before the next night, because its work would be lost.
 	// +optional

@@ -82,6 +82,8 @@ const (
 	// ConditionAnnotationIgnored (negative): annotations for the policy are invalid and ignored. The condition exists
 	// only as long as that is so.
 	ConditionAnnotationIgnored = "AnnotationIgnored"
+	// ConditionOwnersHeld: the owners of the targets are held. The condition exists only with holdOwner.
+	ConditionOwnersHeld = "OwnersHeld"
 	// ConditionEventsIgnored (negative): events of a calendar's file cannot be read and are ignored. The condition exists
 	// only while it is true.
 	ConditionEventsIgnored = "EventsIgnored"

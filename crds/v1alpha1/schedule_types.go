@@ -250,6 +250,10 @@ type ScheduleRules struct {
 	// DownscaleRateLimit spreads going to sleep over time.
 	// +optional
 	DownscaleRateLimit *RateLimit `json:"downscaleRateLimit,omitempty"`
+	// HoldOwner holds, while a target sleeps, the Application, Kustomization or HelmRelease whose own record lists the target, so that
+	// nothing puts the target back. A Schedule holds owners of its own namespace, a ClusterSchedule all.
+	// +optional
+	HoldOwner bool `json:"holdOwner,omitempty"`
 	// OnManualChange is the answer to a manual change of a sleeping target.
 	// +optional
 	// +kubebuilder:default=Respect

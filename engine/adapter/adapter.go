@@ -22,6 +22,8 @@ type Keys struct {
 	// Ready is true if policies wait until objects have settled. Objects in memory have the fields of the ready
 	// predicates only if Ready or Amounts is true.
 	Ready bool
+	// Owned is true if policies hold the owners of their targets. The records of owners are kept only then.
+	Owned bool
 }
 
 // Adapter is a compiled v1alpha1.AdapterSpec. It is immutable and safe for concurrent use. Adapters with the same
@@ -44,6 +46,10 @@ type Adapter struct {
 	// keepsAmounts is true if every object in memory has its amounts in lists.
 	keepsAmounts bool
 	governs      *governs
+	// owns is the record of the objects that an object applies; nil: it applies none. keepsOwned is true if every object in
+	// memory has it.
+	owns       *owns
+	keepsOwned bool
 	// ready are the predicates of settled objects. keepsReady is true if every object in memory has the fields of these
 	// predicates.
 	ready      []predicate
@@ -129,9 +135,9 @@ type Use struct {
 	Write bool
 	// Types are the JSON types that the adapter expects at the path; empty: any.
 	Types []path.Type
-	// Judged is true for the paths of `changes`. The schema may lack such a path: a missing field cannot change, and its
-	// changes need no verdict.
-	Judged bool
+	// Optional is true for the paths of `changes` and `owns`. The schema may lack such a path: a missing field cannot
+	// change, and its changes need no verdict; without a record an object owns nothing.
+	Optional bool
 	// Values are the JSON texts that the adapter writes at the path, or compares with; empty: any.
 	Values []string
 	// ByPosition is true if the path yields elements of a list that are identified by position.

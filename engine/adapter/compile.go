@@ -39,6 +39,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	c.utilisation(at.Child("utilisation"), spec.Utilisation)
 	c.blind(at.Child("blind"), spec)
 	c.governs(at, spec)
+	c.owns(at.Child("owns"), spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
 	c.resources(at.Child("resources"), spec) // after all others, because the default does not touch their fields
 	c.ready(at.Child("ready"), spec)
@@ -307,7 +308,7 @@ func (c *compiler) finish(match []string) {
 		a.annotationsMap = c.d.exists(path.MustParse(".metadata.annotations"))
 	}
 	a.changes, a.requests = c.compileRules(a.template), c.compileRequests()
-	a.projection = c.d.seal(workload.NewMetadata(a.interner, match...), c.each, a.template)
+	a.projection = c.d.seal(workload.NewMetadata(a.interner, match...), c.each, a.template, a.recordForm())
 }
 
 // compact returns the JSON text without white space; null gives an empty text.

@@ -113,6 +113,14 @@ func TestCompileErrors(t *testing.T) {
 		{"governsKind alone", head + "governsKind: {kind: Deployment}", []string{"spec.governs: Required value: governsKind needs it"}},
 		{"governs with elements", head + `governs: ".spec.targets[*]"`,
 			[]string{`spec.governs: Invalid value: ".spec.targets[*]": must name one place`}},
+		{"owns without a way to hold", head + `owns: {each: ".status.r[*]"}`, []string{"spec.owns: Forbidden: needs suspend or hold, and no scale"}},
+		{"owns beside a count", head + `scale: [{name: a, replicas: .spec.x}]
+hold: [{set: [{path: .spec.a, value: 1}]}]
+owns: {each: ".status.r[*]"}`, []string{"spec.owns: Forbidden: needs suspend or hold, and no scale"}},
+		{"owns without elements", head + "hold: [{set: [{path: .spec.a, value: 1}]}]\nowns: {each: .status.r, when: [{path: .a, op: Eq}]}", []string{
+			"spec.owns.when[0].value: Required value", `spec.owns.each: Invalid value: ".status.r": must end in [*] or a filter`}},
+		{"owns with many identifiers", head + `hold: [{set: [{path: .spec.a, value: 1}]}]
+owns: {each: ".status.r[*]", id: ".ids[*]"}`, []string{`spec.owns.id: Invalid value: ".ids[*]": must name one place`}},
 		{"governsKind without a kind", head + "governs: .spec.ref\ngovernsKind: {kind: ''}", []string{"spec.governsKind.kind: Required value"}},
 		{"pods", head + `pods: {selector: ".spec[", template: ".spec.t[*]"}`, []string{
 			`spec.pods.selector: Invalid value: ".spec[": column 6: `, `spec.pods.template: Invalid value: ".spec.t[*]": must name one place`}},

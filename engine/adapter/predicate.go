@@ -12,7 +12,18 @@ import (
 // Ready reports whether a raw JSON object has settled by the adapter's ready predicates, Flyball's changes included.
 // Otherwise why names the first failed predicate and its value. An object that is not JSON is not ready.
 func (a *Adapter) Ready(raw []byte) (ready bool, why string) {
-	read := func(s *slot) (found string) {
+	read := readFrom(raw)
+	for i := range a.ready {
+		if p := &a.ready[i]; !p.holds(read) {
+			return false, p.String() + " does not hold: " + p.finding(read)
+		}
+	}
+	return true, ""
+}
+
+// readFrom returns a function that reads the values of slots from a raw object. An absent value is empty.
+func readFrom(raw []byte) func(*slot) string {
+	return func(s *slot) (found string) {
 		err := s.path.All(raw, func(m path.Match) bool {
 			if m.Exists() && m.Type() != path.Null {
 				found = string(m.Raw)
@@ -24,12 +35,6 @@ func (a *Adapter) Ready(raw []byte) (ready bool, why string) {
 		}
 		return found
 	}
-	for i := range a.ready {
-		if p := &a.ready[i]; !p.holds(read) {
-			return false, p.String() + " does not hold: " + p.finding(read)
-		}
-	}
-	return true, ""
 }
 
 // Settled reports whether an object has settled, Flyball's changes included, and names the first predicate that fails. Objects of a kind

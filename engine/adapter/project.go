@@ -50,6 +50,9 @@ func (a *Adapter) finish(r *reading, raw []byte) error {
 	if err := r.addElements(raw); err != nil {
 		return err
 	}
+	if err := a.addOwned(raw, r.Object); err != nil {
+		return err
+	}
 	if len(r.Object.Ledger) == 0 {
 		return nil
 	}

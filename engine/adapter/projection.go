@@ -63,7 +63,9 @@ type projection struct {
 	each     []eachPaths
 	// template is the place of a pod's requests; empty: none.
 	template path.Path
-	set      *path.Set
+	// record is the form of the kept record of applied objects; empty: none is kept.
+	record string
+	set    *path.Set
 	// metadataPaths is the number of paths of the metadata, which come first in the set. takers keep the matches of all
 	// other paths.
 	metadataPaths int
@@ -178,8 +180,8 @@ func (d drafts) write(p path.Path) *slot {
 }
 
 // seal sorts the slots, so that equal sets of paths give equal projections, and compiles the walk.
-func (d drafts) seal(metadata *workload.Metadata, each []eachPaths, template path.Path) *projection {
-	pr := &projection{byPointer: map[string]*slot{}, each: each, metadata: metadata, template: template}
+func (d drafts) seal(metadata *workload.Metadata, each []eachPaths, template path.Path, record string) *projection {
+	pr := &projection{byPointer: map[string]*slot{}, each: each, metadata: metadata, template: template, record: record}
 	for _, text := range slices.Sorted(maps.Keys(d)) {
 		pr.slots = append(pr.slots, d[text])
 	}
@@ -236,6 +238,7 @@ func (pr *projection) fingerprint() string {
 		line("each %d %t %s %s", e.component, e.lazy, e.value, e.names)
 	}
 	line("template %s", pr.template)
+	line("record %s", pr.record)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -130,7 +130,7 @@ func (c *compiler) changes(at *field.Path, spec *v1alpha1.Changes) {
 	// createDeleteWhen is evaluated on whole objects, so its fields are not kept
 	c.a.lifecycle = c.predicates(at.Child("createDeleteWhen"), spec.CreateDeleteWhen, drafts{})
 	for i := first; i < len(c.a.uses); i++ {
-		c.a.uses[i].Judged = true
+		c.a.uses[i].Optional = true
 	}
 	c.subresources(at.Child("subresources"), spec.Subresources)
 }

@@ -57,6 +57,12 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 	}
 	for _, r := range rights {
 		switch named := p.Target.Kinds(); {
+		case r.Owners:
+			for kind, by := range adapters {
+				if by.CanOwn() {
+					add(r, kind, false)
+				}
+			}
 		case r.Governors:
 			for kind, by := range adapters {
 				if by.CanGovern() && !a.Context.Scope.IsClusterScoped(kind) {

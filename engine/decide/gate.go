@@ -30,6 +30,9 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if governed, first := d.governedFirst(k, obj, v); first {
 		return Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to get its size", governed), First: governed}
 	}
+	if gate := d.ownerGate(k, obj, v); gate.Kind != GateOpen {
+		return gate
+	}
 	return d.freezeGate(k, obj, v)
 }
 

@@ -247,12 +247,12 @@ func (s *simulation) takePlace(v *Verdict, now time.Time) (again time.Time) {
 	return time.Time{}
 }
 
-// LimitOf returns the rate limit for the write of a verdict. A write to an autoscaler because of its target has no
-// limit, because the write to the target has one. A restore for a deleted policy has no limit either.
+// LimitOf returns the rate limit for the write of a verdict. A write to an autoscaler or an owner because of its target
+// has no limit, because the write to the target has one. A restore for a deleted policy has no limit either.
 func LimitOf(w World, v *Verdict) policy.Limit {
 	_, governs := v.Kind.Adapter.Governs(v.Object)
 	selects := func(o Opinion) bool { return o.Policy.ID == v.Result.By && !o.OnBehalf && !o.Left }
-	if governs && !slices.ContainsFunc(v.Opinions, selects) {
+	if (governs || v.Kind.Adapter.CanOwn()) && !slices.ContainsFunc(v.Opinions, selects) {
 		return policy.Limit{}
 	}
 	p := w.Policy(v.Result.By)

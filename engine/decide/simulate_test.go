@@ -36,7 +36,7 @@ func memory(t *testing.T, policies []policy.Object, objects ...string) *world.Me
 func memoryOf(t *testing.T, library []v1alpha1.Adapter, policies []policy.Object, objects ...string) *world.Memory {
 	t.Helper()
 	lists := world.Lists{Scope: selector.Scope{Protected: sets.New[string]()}, Policies: policies,
-		Namespaces: []*workload.Object{{Name: "shop"}}}
+		Namespaces: []*workload.Object{{Name: "shop"}, {Name: "argocd"}}}
 	for i := range library {
 		lists.Adapters = append(lists.Adapters, &library[i])
 	}

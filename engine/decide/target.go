@@ -130,7 +130,10 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	fromGoverned, wake := d.fromGoverned(k, obj)
 	intents, v.Wake = append(intents, fromGoverned...), timeline.Earliest(v.Wake, wake)
 
-	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned), v.Opinions)...)
+	fromOwned, wake := d.fromOwned(k, obj)
+	intents, v.Wake = append(intents, fromOwned...), timeline.Earliest(v.Wake, wake)
+
+	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned, fromOwned), v.Opinions)...)
 	v.Opinions = append(v.Opinions, d.opinionsOfFormerPolicies(k, obj, v.Opinions)...)
 	v.Plan, v.Conflicts = pipeline.Merge(intents...)
 	v.Plan.Within = d.boundsByGovernors(k, obj, v.Plan)

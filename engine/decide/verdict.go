@@ -24,8 +24,8 @@ type Opinion struct {
 	Alone string
 	// PassedOn is the size that the policy claims for the autoscaler's target. nil means that it claims no such size.
 	PassedOn *workload.Size
-	// OnBehalf is true if the policy selects only the autoscaler's target and not the autoscaler itself. The autoscaler
-	// then does not count as a target of the policy.
+	// OnBehalf is true if the policy selects only the target of this autoscaler, or only targets that this owner applies,
+	// and not the object itself. The object then does not count as a target of the policy.
 	OnBehalf bool
 	// Left is true if the policy no longer selects the object but still has something to restore on it.
 	Left bool
@@ -40,13 +40,15 @@ const (
 	GateOpen GateKind = iota
 	// GateBlocked means that the adapter of the kind is unusable.
 	GateBlocked
-	// GateOther means that another object must be written first: an autoscaler before its target, or the target before
-	// its autoscaler.
+	// GateOther means that another object must be written first: an autoscaler or an owner before its target, or the
+	// target before its autoscaler.
 	GateOther
 	// GateFreeze means that a freeze refuses the write.
 	GateFreeze
 	// GateOrder means that other objects must change first because of a policy's order.
 	GateOrder
+	// GateUnread means that the records of owners are not read yet.
+	GateUnread
 )
 
 // Gate is the obstacle to a write. The zero Gate is open.

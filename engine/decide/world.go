@@ -31,6 +31,9 @@ type World interface {
 	// Governors returns the autoscalers of an object, in order of their names. It leaves out an autoscaler that is
 	// controlled by another autoscaler of the object.
 	Governors(workload.Ref) []workload.Ref
+	// Owners returns the objects of GitOps tools that apply an object by their own record, in order of their names. known is
+	// false while such records are not read yet.
+	Owners(workload.Ref) (all []workload.Ref, known bool)
 	// EachPolicyFor yields every policy that selects an object of a kind in a namespace with some labels. It may also
 	// yield other policies.
 	EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*Policy))

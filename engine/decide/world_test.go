@@ -83,6 +83,8 @@ func (w *small) Governors(ref workload.Ref) []workload.Ref {
 	return all
 }
 
+func (w *small) Owners(workload.Ref) ([]workload.Ref, bool) { return nil, true }
+
 func (w *small) put(k *decide.Kind, obj *workload.Object) workload.Ref {
 	w.objects[k.Ref(obj)] = obj
 	return k.Ref(obj)

@@ -159,7 +159,7 @@ func match(doc *document, gvk schema.GroupVersionKind, uses []adapter.Use) (Sche
 	for _, use := range uses {
 		finding, is := w.check(use)
 		switch text := use.Path.String(); {
-		case is == missing && use.Judged, is == idle:
+		case is == missing && use.Optional, is == idle:
 			report.Idle = append(report.Idle, finding)
 		case is == missing:
 			report.Missing = append(report.Missing, finding)
@@ -178,7 +178,7 @@ func (r SchemaReport) clone() SchemaReport {
 func textOf(uses []adapter.Use) string {
 	var b strings.Builder
 	for _, u := range uses {
-		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%t\x00%t\x00%t\x00%q\n", u.Field, u.Path, u.Types, u.Write, u.ByPosition, u.Judged, u.Values)
+		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%t\x00%t\x00%t\x00%q\n", u.Field, u.Path, u.Types, u.Write, u.ByPosition, u.Optional, u.Values)
 	}
 	return b.String()
 }

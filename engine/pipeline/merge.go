@@ -134,6 +134,15 @@ func (a Agreement) heard(in *workload.Intent) *workload.Intent {
 	return in
 }
 
+// IsOverruled reports whether a claim to stay awake among the intents overrules a claim to sleep.
+func IsOverruled(in *workload.Intent, intents []workload.Intent) bool {
+	var a Agreement
+	for i := range intents {
+		a = a.Add(&intents[i])
+	}
+	return overruled(in, a.awake)
+}
+
 func overruled(in, awake *workload.Intent) bool {
 	return awake != nil && rank(awake) >= rank(in)
 }

@@ -84,6 +84,8 @@ type Policy struct {
 	Down, Up Limit
 	// Order is the order in which targets wake; nil: all at once.
 	Order *Order
+	// HoldsOwners is true if, while a target sleeps, the objects of GitOps tools that apply the target are held.
+	HoldsOwners bool
 	// SetAnnotations lists the annotation keys that the policy may set on targets.
 	SetAnnotations []string
 	// Extras are the parts that only some kinds of policies have.
@@ -136,6 +138,11 @@ func Broken(id workload.Policy, errs field.ErrorList) *Policy {
 			return State{Name: "Invalid", Message: errs.ToAggregate().Error()}
 		},
 	}
+}
+
+// MayHold reports whether the policy holds an owner in a namespace. A policy with a namespace reaches no other namespace.
+func (p *Policy) MayHold(namespace string) bool {
+	return p.HoldsOwners && (p.ID.Namespace == "" || p.ID.Namespace == namespace)
 }
 
 // IsBroken reports whether the spec was unreadable. The policy then keeps its values everywhere, selected or not.

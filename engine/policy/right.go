@@ -18,6 +18,9 @@ type Right struct {
 	Kind schema.GroupKind
 	// Governors is true if the right is on the autoscalers of the selected objects. They may be of every autoscaler kind.
 	Governors bool
+	// Owners is true if the right is on the objects of GitOps tools that apply the selected objects. They may be of every
+	// such kind, and for a policy without a namespace in every namespace.
+	Owners bool
 	// Field is the field of the spec that needs the right, for messages.
 	Field string
 	// Asks is the part of the spec that needs the right. An edit that does not change this part needs no check.
@@ -30,7 +33,7 @@ type Right struct {
 }
 
 // OnSelected reports whether the right is on the objects selected by the policy.
-func (r Right) OnSelected() bool { return r.Kind == schema.GroupKind{} }
+func (r Right) OnSelected() bool { return r.Kind == schema.GroupKind{} && !r.Owners }
 
 // kubernetesDomains are the domains of annotations and labels that make Kubernetes itself act.
 var kubernetesDomains = []string{"kubernetes.io", "k8s.io"}

@@ -47,12 +47,15 @@ type view struct {
 	unmeasured, unmeasuredReason string
 	// unmatched are the terms of the selection that match nothing.
 	unmatched []selector.Unmatched
-	counts    counts
+	// owners are the owners of the targets, if the policy holds owners.
+	owners []world.Owner
+	counts counts
 }
 
 func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, generation int64) *view {
 	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation}
 	v.unready, v.listing = s.Health.unready(snapshot, p)
+	v.owners = snapshot.OwnersOf(p)
 	s.Book.read(p.ID, func(t *counts) { v.counts = t.copy() })
 	if !p.Deleting && !p.IsBroken() {
 		v.unmatched = unmatched(snapshot, p, &v.counts, v.objectsKnown())
@@ -123,6 +126,7 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		set(v1alpha1.ConditionAsleep, v.state.Asleep, v.state.Name, v.state.Message)
 	}
 	v.fillSelecting(st)
+	v.fillOwners(st, put)
 	if text := v.ignored(); text != "" {
 		put(v1alpha1.ConditionAnnotationIgnored, metav1.ConditionTrue, "Unreadable", text)
 	} else {

@@ -84,6 +84,7 @@ func (l *Loop) AfterPublish(now *world.Snapshot, c *world.Change) {
 		if k := now.InUse(gk); k != nil {
 			l.queueKind(now, k)
 			l.Queue(l.templates.OfKind(k)...)
+			l.queueHolders(now, k)
 			l.dirtyPoliciesOf(now, k)
 		}
 	}
@@ -147,6 +148,19 @@ func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 		now.Related(k.Ref(obj), l.queue.Add)
 		return true
 	})
+}
+
+// queueHolders queues the targets of policies that hold owners, if objects of the kind can be owners: a target waits
+// until the records of all owners are read, also a target without an owner.
+func (l *Loop) queueHolders(now *world.Snapshot, k *world.Kind) {
+	if !k.Adapter.CanOwn() {
+		return
+	}
+	for p := range now.Policies {
+		if p.HoldsOwners {
+			now.EachTarget(p, l.queue.Add)
+		}
+	}
 }
 
 // dirtyPoliciesOf schedules a new look at the status of the policies involved with a kind.

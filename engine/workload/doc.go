@@ -150,7 +150,12 @@ type Object struct {
 	LedgerError string
 	// Requests are the requests of one pod of the object's template; nil without a ledger or a template.
 	Requests *Requests
+	// Inventory is the record of the objects that a GitOps tool applies by this object; nil: none, or it is not kept.
+	Inventory *Inventory
 }
+
+// Inventory has the objects that another object applies, sorted.
+type Inventory struct{ Objects []Ref }
 
 // Field is the value found at one plain path of an object.
 type Field struct {

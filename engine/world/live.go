@@ -29,7 +29,8 @@ type Kind struct {
 	Live *Live
 }
 
-// Live holds the objects of one watch and two indexes: the objects with ledgers, and the autoscalers by scale target.
+// Live holds the objects of one watch and three indexes: the objects with ledgers, the autoscalers by scale target, and
+// the owners by the objects that they apply.
 // A new watch of the kind gets a new Live, so late events of the old watch have no effect.
 //
 // Objects change too often for a transaction per change. So a Snapshot points to its Lives, and each Live has its own
@@ -42,20 +43,24 @@ type Live struct {
 	adapter   *adapter.Adapter
 	ledgers   ledgerIndex
 	governors governorIndex
+	owners    ownerIndex
 }
 
 // NewLive returns the Live for a new watch of an adapter's kind.
 func NewLive(a *adapter.Adapter) *Live {
-	return &Live{gk: a.GroupKind(), adapter: a, ledgers: newLedgerIndex(), governors: newGovernorIndex()}
+	return &Live{gk: a.GroupKind(), adapter: a, ledgers: newLedgerIndex(), governors: newGovernorIndex(),
+		owners: newOwnerIndex()}
 }
 
 // Effects are the effects of an object's change on other parts.
 type Effects struct {
-	// Targets are the targets that must be decided again: the object, and its old and new scale targets. A scale target
-	// is spelled as in the object's reference (see Snapshot.Referent).
+	// Targets are the targets that must be decided again: the object, its old and new scale targets, and the objects that
+	// it applies. A scale target is spelled as in the object's reference (see Snapshot.Referent).
 	Targets []workload.Ref
 	// Emptied lists the policies that have just lost their last ledger on objects of the kind.
 	Emptied []workload.Policy
+	// Owner is true if the object applies other objects, and its state or the list of these objects has changed.
+	Owner bool
 	// FirstOrLast is true if the kind has just got its first ledger or lost its last ledger.
 	FirstOrLast bool
 }
@@ -69,6 +74,8 @@ func (l *Live) Change(old, cur *workload.Object) Effects {
 	defer l.mu.Unlock()
 	e.Emptied, e.FirstOrLast = l.ledgers.update(ref, cur)
 	e.Targets = append(e.Targets, l.governors.update(ref, l.target(cur))...)
+	owned := l.owners.update(ref, l.adapter.Owned(cur), sameState(old, cur))
+	e.Targets, e.Owner = append(e.Targets, owned...), len(owned) > 0
 	return e
 }
 
@@ -86,9 +93,11 @@ func (l *Live) Adapt(a *adapter.Adapter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.adapter = a
-	l.governors = newGovernorIndex()
+	l.governors, l.owners = newGovernorIndex(), newOwnerIndex()
 	l.Range(func(obj *workload.Object) bool {
-		l.governors.update(workload.Ref{GroupKind: l.gk, Namespace: obj.Namespace, Name: obj.Name}, l.target(obj))
+		ref := workload.Ref{GroupKind: l.gk, Namespace: obj.Namespace, Name: obj.Name}
+		l.governors.update(ref, l.target(obj))
+		l.owners.update(ref, a.Owned(obj), false)
 		return true
 	})
 }

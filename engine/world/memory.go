@@ -198,7 +198,7 @@ func (m *Memory) Sandbox(refs []workload.Ref) *Memory {
 		c.kinds[gk] = newMemoryKind(k.adapter, k.releasing)
 		next.kinds[gk] = &Kind{Kind: m.Kind(gk), Live: c.kinds[gk].live}
 	}
-	next.findGoverning()
+	next.findRelating()
 	for _, ref := range refs {
 		if raw := m.Raw(ref); raw != nil {
 			c.kinds[ref.GroupKind].put(m.Object(ref), raw)

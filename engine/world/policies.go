@@ -139,6 +139,9 @@ const amountsKey = "requests and utilisation"
 // readyKey is the entry in policyIndex.keys for the fields that show whether an object has settled.
 const readyKey = "ready predicates"
 
+// ownedKey is the entry in policyIndex.keys for the records of the objects that owners apply.
+const ownedKey = "records of owners"
+
 // count adds by to the count of each annotation key of a policy.
 func (e *policyEditor) count(p *Policy, by int) {
 	all := [][]string{p.Target.AnnotationKeys(), p.Template.AnnotationKeys(), p.SetAnnotations}
@@ -147,6 +150,9 @@ func (e *policyEditor) count(p *Policy, by int) {
 	}
 	if p.Order.NeedsReady() {
 		all = append(all, []string{readyKey})
+	}
+	if p.HoldsOwners {
+		all = append(all, []string{ownedKey})
 	}
 	for _, keys := range all {
 		for _, key := range keys {

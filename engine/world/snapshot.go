@@ -27,7 +27,9 @@ type Snapshot struct {
 	texts map[v1alpha1.ConfigMapKey]text
 	kinds map[schema.GroupKind]*Kind
 	// governing are the kinds in use whose objects can be autoscalers, in order of their names.
-	governing  []*Kind
+	governing []*Kind
+	// owning are the kinds in use whose objects can be owners, in order of their names.
+	owning     []*Kind
 	adapters   map[schema.GroupResource]*Adapter
 	namespaces Objects
 	set        *freeze.Set
@@ -173,9 +175,10 @@ func (s *Snapshot) Kinds() []*Kind {
 	return slices.SortedFunc(maps.Values(s.kinds), func(a, b *Kind) int { return compareKinds(a.GroupKind, b.GroupKind) })
 }
 
-// findGoverning updates the list of kinds whose objects can be autoscalers.
-func (s *Snapshot) findGoverning() {
+// findRelating updates the lists of kinds whose objects can be autoscalers or owners.
+func (s *Snapshot) findRelating() {
 	s.governing = slices.DeleteFunc(s.Kinds(), func(k *Kind) bool { return !k.Adapter.CanGovern() })
+	s.owning = slices.DeleteFunc(s.Kinds(), func(k *Kind) bool { return !k.Adapter.CanOwn() })
 }
 
 func compareKinds(a, b schema.GroupKind) int {
@@ -407,13 +410,20 @@ func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, yield func(*workload.
 	}
 }
 
-// Related yields an object, its scale target and its autoscalers.
+// Related yields an object, its scale target, its autoscalers, its owners and the objects that it applies.
 func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	yield(ref)
 	if k := s.kinds[ref.GroupKind]; k != nil {
 		if governed := k.Live.governedBy(ref); governed != (workload.Ref{}) {
 			yield(s.Referent(governed))
 		}
+		for _, owned := range k.Live.owned(ref) {
+			yield(owned)
+		}
+	}
+	owners, _ := s.Owners(ref)
+	for _, owner := range owners {
+		yield(owner)
 	}
 	for _, g := range s.Governors(ref) {
 		yield(g)
@@ -421,7 +431,7 @@ func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 }
 
 // Keys returns the annotation keys that policies read or set on objects of a kind, and whether they read other
-// fields, such as requests. The watch must keep these in addition to the fields read by the adapter.
+// fields, such as requests or the records of owners. The watch must keep these in addition to the fields read by the adapter.
 func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 	var keys adapter.Keys
 	for _, p := range s.policies.all {
@@ -432,6 +442,7 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 			keys.Ready = keys.Ready || p.Order.NeedsReady()
 		}
 		keys.Amounts = keys.Amounts || s.keepsAmounts(gk, p)
+		keys.Owned = keys.Owned || p.HoldsOwners
 	}
 	if known, ok := s.AdaptedKind(gk); ok && known.Requests && s.leaving {
 		keys.Amounts = true

@@ -84,7 +84,7 @@ func newTx(scope selector.Scope, read readers, before *Snapshot) *Tx {
 func (tx *Tx) commit() (*Snapshot, *Change) {
 	tx.next.policies = tx.policies.done()
 	tx.commitSet()
-	tx.next.findGoverning()
+	tx.next.findRelating()
 	used := tx.compiled
 	for id, old := range tx.touched {
 		now := tx.policies.all[id]

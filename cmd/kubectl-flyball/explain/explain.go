@@ -54,6 +54,8 @@ type Explanation struct {
 	// GovernedBy are the autoscalers of the object. Governs is the target of the object, if the object is an autoscaler.
 	GovernedBy []Relation `json:"governedBy,omitempty"`
 	Governs    *Relation  `json:"governs,omitempty"`
+	// AppliedBy are the objects of GitOps tools whose record lists the object. They are known only if a policy holds owners.
+	AppliedBy []Relation `json:"appliedBy,omitempty"`
 	// Next are the next changes, at most three.
 	Next []Change `json:"next"`
 	// Steps are the steps of the decision that follow the pipelines of the policies.
@@ -205,6 +207,7 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Expl
 	e.decided(&v)
 	e.ledger(v.Object)
 	e.relations(memory, target.Ref, o.At)
+	e.owners(memory, &v, o.At)
 	e.nearly(memory, &v)
 	e.summarize(&v)
 	if err := e.foresee(memory, target.Ref, &v); err != nil {
@@ -234,8 +237,7 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 		case o.Alone != "":
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "itself", Text: o.Alone}}})
 		case o.OnBehalf:
-			e.Policies = append(e.Policies, Policy{Policy: id, Asks: onBehalf(v, o.Policy.ID),
-				Steps: []Line{{Step: "governor", Text: governorText(v)}}})
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: onBehalf(v, o.Policy.ID), Steps: []Line{behalf(memory, v, &o)}})
 		case o.Left:
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing",
 				Steps: []Line{{Step: "left", Text: "no longer selects the object, and has values to restore"}}})
@@ -270,10 +272,31 @@ func asks(o *decide.Opinion, steps int) string {
 
 // onBehalf returns the claim on this object of a policy that decides about an object governed by this one: hold or set.
 func onBehalf(v *decide.Verdict, id workload.Policy) string {
-	if v.Plan.Hold != nil && v.Plan.Hold.By == id {
+	if v.Plan.Hold != nil && v.Plan.Hold.By == id || v.Kind.Adapter.CanOwn() {
 		return "hold"
 	}
 	return "set"
+}
+
+// behalf returns the reason why a policy that does not select this object has a claim on it.
+func behalf(memory *world.Memory, v *decide.Verdict, o *decide.Opinion) Line {
+	if !v.Kind.Adapter.CanOwn() {
+		return Line{Step: "governor", Text: governorText(v)}
+	}
+	return Line{Step: "owner", Text: "has holdOwner, and puts objects to sleep that this one applies; it " +
+		stateOfOwner(memory, o.Policy.ID, v.Kind.Ref(v.Object))}
+}
+
+// stateOfOwner returns the state of an owner of targets of a policy.
+func stateOfOwner(memory *world.Memory, id workload.Policy, owner workload.Ref) string {
+	if p := memory.Find(id); p != nil {
+		for _, o := range memory.OwnersOf(p) {
+			if o.Ref == owner {
+				return o.State()
+			}
+		}
+	}
+	return "has no target of " + id.String() + " any more"
 }
 
 func governorText(v *decide.Verdict) string {
@@ -382,33 +405,49 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 
 // relations adds the autoscalers of the object, and the object that it governs.
 func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.Time) {
-	tell := func(other workload.Ref) Relation {
-		v := decide.Target(memory, other, at, nil)
-		switch {
-		case v.Object == nil:
-			return Relation{other.String(), "it is not there"}
-		case v.Err != nil:
-			return Relation{other.String(), v.Err.Error()}
-		}
-		text := v.Result.State.String()
-		if why := unheld(&v); why != "" {
-			text = "as its owner has it, " + why
-		} else if v.Plan.Hold != nil {
-			text += ", held by " + v.Plan.Hold.By.String()
-		}
-		if v.Result.Patch != nil && v.Result.Message != "" {
-			text += ", still to write: " + v.Result.Message
-		}
-		return Relation{other.String(), text}
-	}
 	for _, g := range memory.Governors(ref) {
-		e.GovernedBy = append(e.GovernedBy, tell(g))
+		e.GovernedBy = append(e.GovernedBy, relationTo(memory, g, at))
 	}
 	obj, kind := memory.Object(ref), memory.Kind(ref.GroupKind)
 	if governed, ok := kind.Adapter.Governs(obj); ok {
-		r := tell(memory.Referent(governed))
+		r := relationTo(memory, memory.Referent(governed), at)
 		e.Governs = &r
 	}
+}
+
+// owners adds the objects of GitOps tools that apply the object, with the effect of the policies that hold them.
+func (e *Explanation) owners(memory *world.Memory, v *decide.Verdict, at time.Time) {
+	all, _ := memory.Owners(v.Kind.Ref(v.Object))
+	for _, owner := range all {
+		r := relationTo(memory, owner, at)
+		for _, o := range v.Opinions {
+			if o.Policy.HoldsOwners && !o.OnBehalf {
+				r.Text += fmt.Sprintf("; for %s it %s", o.Policy.ID, stateOfOwner(memory, o.Policy.ID, owner))
+			}
+		}
+		e.AppliedBy = append(e.AppliedBy, r)
+	}
+}
+
+// relationTo returns another object with its state in words.
+func relationTo(memory *world.Memory, other workload.Ref, at time.Time) Relation {
+	v := decide.Target(memory, other, at, nil)
+	switch {
+	case v.Object == nil:
+		return Relation{other.String(), "it is not there"}
+	case v.Err != nil:
+		return Relation{other.String(), v.Err.Error()}
+	}
+	text := v.Result.State.String()
+	if why := unheld(&v); why != "" {
+		text = "as its owner has it, " + why
+	} else if v.Plan.Hold != nil {
+		text += ", held by " + v.Plan.Hold.By.String()
+	}
+	if v.Result.Patch != nil && v.Result.Message != "" {
+		text += ", still to write: " + v.Result.Message
+	}
+	return Relation{other.String(), text}
 }
 
 func (e *Explanation) when(t time.Time) string { return instant.Text(t, e.zone) }

@@ -29,7 +29,12 @@ func part(memory *world.Memory, ref workload.Ref, v *decide.Verdict) (refs []wor
 	if limited {
 		memory.EachObject(take)
 	} else {
-		memory.Related(ref, take)
+		memory.Related(ref, func(r workload.Ref) {
+			take(r)
+			if k := memory.Kind(r.GroupKind); k != nil && k.Adapter.CanOwn() {
+				memory.Related(r, take) // other objects that it applies decide too when an owner is held
+			}
+		})
 	}
 	return refs, limited
 }

@@ -210,6 +210,7 @@ func (e *Explanation) Text(w *report.Writer) {
 	}
 	e.textPolicies(w)
 	e.textBefore(w)
+	e.textOwners(w)
 	e.textNext(w)
 	e.textFreezes(w)
 	for _, n := range e.Notes {
@@ -275,6 +276,16 @@ func (e *Explanation) textBefore(w *report.Writer) {
 	}
 	if e.Governs != nil {
 		w.Line("  governs %s: %s", e.Governs.Target, e.Governs.Text)
+	}
+}
+
+// textOwners lists the owners of the object.
+func (e *Explanation) textOwners(w *report.Writer) {
+	if len(e.AppliedBy) > 0 {
+		w.Heading("GitOps tools")
+	}
+	for _, r := range e.AppliedBy {
+		w.Line("  applied by %s: %s", r.Target, r.Text)
 	}
 }
 

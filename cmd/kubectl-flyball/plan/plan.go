@@ -13,6 +13,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // Change is the write of one field at an instant, or a write of only the ledger.
@@ -100,6 +101,7 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	p := &Plan{From: o.From, To: o.To, Hypothetical: runup.Note(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes),
 		zone: o.Zone, start: runup.Start(o.Now, o.From)}
 	p.noteUnsimulated(memory)
+	p.noteOwners(memory)
 	if memory, err = p.templates(w, memory, o); err != nil {
 		return nil, err
 	}
@@ -119,6 +121,18 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 
 // All returns the timelines of all listed targets, in order. It includes targets without a change.
 func (p *Plan) All() []Timeline { return p.all }
+
+// noteOwners adds a note for each owner that a policy holds, or cannot hold.
+func (p *Plan) noteOwners(memory *world.Memory) {
+	var notes []string
+	for policy := range memory.Policies {
+		for _, owner := range memory.OwnersOf(policy) {
+			notes = append(notes, fmt.Sprintf("%s has holdOwner: %s", policy.ID, owner))
+		}
+	}
+	slices.Sort(notes)
+	p.Notes = append(p.Notes, notes...)
+}
 
 // take adds the changes of one write to the plan.
 func (p *Plan) take(write *decide.Write) {

@@ -181,6 +181,15 @@ func (c *Controller) objectChanged(live *world.Live, name string, old, cur *work
 		c.targets.Queue(s.Referent(ref))
 	}
 	c.targets.Queue(s.Governors(effects.Targets[0])...)
+	owners, _ := s.Owners(effects.Targets[0])
+	c.targets.Queue(owners...)
+	if effects.Owner {
+		for p := range s.Policies {
+			if p.HoldsOwners {
+				c.PolicyDirty(p.ID)
+			}
+		}
+	}
 }
 
 // putToUse puts a synced watch to use, and ends the replaced one.

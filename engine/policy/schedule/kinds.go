@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -49,7 +50,7 @@ func MaxWake(obj policy.Object) (time.Duration, bool) {
 
 // rights returns the rights needed by a schedule: to change the selected objects, as long as it is not suspended. So
 // suspending needs no right, and resuming needs all rights. A schedule with orphaned changes also needs the rights on
-// the objects selected before the edit.
+// the objects selected before the edit. A schedule that holds owners needs the right to change them.
 func rights(target any, rules v1alpha1.ScheduleRules) []policy.Right {
 	suspended := rules.Suspend
 	rules.Suspend = false
@@ -57,10 +58,16 @@ func rights(target any, rules v1alpha1.ScheduleRules) []policy.Right {
 		Verb: "patch", Field: "spec.target.kinds", Asks: []any{target, rules}, Past: rules.DeletionPolicy == v1alpha1.DeletionOrphan,
 		Annotations: annotationKeys(rules.AsleepAs), AnnotationsField: "spec.asleepAs.annotations",
 	}
-	if suspended {
-		return []policy.Right{spec}
+	all := []policy.Right{spec}
+	if rules.HoldOwner {
+		all = append(all, policy.Right{Verb: "patch", Owners: true, Field: "spec.holdOwner", Asks: spec.Asks})
 	}
-	goesOn := spec
-	goesOn.Asks = "not to be suspended"
-	return []policy.Right{spec, goesOn}
+	if suspended {
+		return all
+	}
+	for _, goesOn := range slices.Clone(all) {
+		goesOn.Asks = "not to be suspended"
+		all = append(all, goesOn)
+	}
+	return all
 }

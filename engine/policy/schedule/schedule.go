@@ -80,6 +80,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		Down:           limit(rules.DownscaleRateLimit),
 		Up:             limit(rules.UpscaleRateLimit),
 		Order:          order,
+		HoldsOwners:    rules.HoldOwner,
 		SetAnnotations: annotationKeys(rules.AsleepAs),
 	}, nil
 }
