@@ -141,6 +141,28 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// A claim to sleep is overruled by a claim to stay awake of the same or a higher priority, or with an override.
+func TestIsOverruled(t *testing.T) {
+	sleep := workload.Intent{Class: workload.ClassSleep, Priority: 5}
+	awake := func(priority int32, override bool) workload.Intent {
+		return workload.Intent{Class: workload.ClassAwake, Priority: priority, Override: override}
+	}
+	for _, tc := range []struct {
+		others []workload.Intent
+		want   bool
+	}{
+		{nil, false},
+		{[]workload.Intent{awake(4, false)}, false},
+		{[]workload.Intent{awake(4, false), awake(5, false)}, true},
+		{[]workload.Intent{awake(0, true)}, true},
+		{[]workload.Intent{{Class: workload.ClassKeep, Priority: 9}, {Class: workload.ClassSleep, Priority: 9}}, false},
+	} {
+		if got := pipeline.IsOverruled(&sleep, append(tc.others, sleep)); got != tc.want {
+			t.Errorf("among %+v: %t", tc.others, got)
+		}
+	}
+}
+
 func TestMergeNeverPutsMinAboveMax(t *testing.T) {
 	low := bounds("a", 0, 5, 20)
 	low.Max = nil

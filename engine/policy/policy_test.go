@@ -95,9 +95,28 @@ func TestBrokenPolicies(t *testing.T) {
 	}
 }
 
+// A policy with a namespace holds owners of this namespace only.
+func TestMayHold(t *testing.T) {
+	for _, tc := range []struct {
+		policy    policy.Policy
+		namespace string
+		want      bool
+	}{
+		{policy.Policy{HoldsOwners: true}, "argocd", true},
+		{policy.Policy{}, "argocd", false},
+		{policy.Policy{HoldsOwners: true, ID: workload.Policy{Namespace: "shop"}}, "shop", true},
+		{policy.Policy{HoldsOwners: true, ID: workload.Policy{Namespace: "shop"}}, "argocd", false},
+		{policy.Policy{ID: workload.Policy{Namespace: "shop"}}, "shop", false},
+	} {
+		if got := tc.policy.MayHold(tc.namespace); got != tc.want {
+			t.Errorf("a policy of %q (%t) in %s: %t", tc.policy.ID.Namespace, tc.policy.HoldsOwners, tc.namespace, got)
+		}
+	}
+}
+
 // Rights on the selected objects have no kind of their own.
 func TestRightsOnSelectedObjects(t *testing.T) {
-	if !(policy.Right{}).OnSelected() || (policy.Right{Kind: schema.GroupKind{Kind: "Pod"}}).OnSelected() {
+	if !(policy.Right{}).OnSelected() || (policy.Right{Owners: true}).OnSelected() || (policy.Right{Kind: schema.GroupKind{Kind: "Pod"}}).OnSelected() {
 		t.Error("a right is on what is selected where it names no kind")
 	}
 }

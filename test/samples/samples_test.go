@@ -34,7 +34,7 @@ const (
 
 // used are the adapters that the samples use. The CRDs of kinds that are not built in are in testdata.
 var used = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling",
-	"nodepools.karpenter.sh", "scaledobjects.keda.sh"}
+	"nodepools.karpenter.sh", "scaledobjects.keda.sh", "applications.argoproj.io"}
 
 // bench is the environment of the samples.
 type bench struct {

@@ -76,12 +76,12 @@ func (p *Plan) run(ctx context.Context, memory *world.Memory, o Options) error {
 
 // parts divides a world into at most n worlds whose objects do not depend on each other. The objects of a namespace
 // stay together, because an autoscaler is in the namespace of its target and a namespaced policy acts on one namespace.
-// A rate limit or an order of a cluster policy lets targets of several namespaces wait for each other, so a world with
-// such a policy is not split.
+// A rate limit or an order of a cluster policy lets targets of several namespaces wait for each other, and a held owner
+// lives in another namespace than its targets, so a world with such a policy is not split.
 func parts(memory *world.Memory, n int) []*world.Memory {
 	whole := n < 2
 	memory.Policies(func(q *world.Policy) bool {
-		whole = whole || q.ID.Namespace == "" && (q.Order != nil || q.Up.Batch+q.Down.Batch > 0)
+		whole = whole || q.ID.Namespace == "" && (q.HoldsOwners || q.Order != nil || q.Up.Batch+q.Down.Batch > 0)
 		return !whole
 	})
 	spaces := map[string][]workload.Ref{}

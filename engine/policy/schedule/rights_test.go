@@ -70,6 +70,23 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s asks: %t, want %t", tc.reason, asks, tc.asks)
 		}
 	}
+	onOwners := func(change ...func(*v1alpha1.ScheduleSpec)) int {
+		n := 0
+		for _, r := range row(t, schedule.Kind).RightsOf(obj(func(s *v1alpha1.ScheduleSpec) {
+			for _, c := range change {
+				c(s)
+			}
+		})) {
+			if r.Owners && r.Verb == "patch" && r.Field == "spec.holdOwner" && !r.OnSelected() {
+				n++
+			}
+		}
+		return n
+	}
+	hold := func(s *v1alpha1.ScheduleSpec) { s.HoldOwner = true }
+	if onOwners() != 0 || onOwners(hold) != 2 || onOwners(hold, suspend) != 1 {
+		t.Errorf("%d, %d and %d rights on owners", onOwners(), onOwners(hold), onOwners(hold, suspend))
+	}
 	if r := row(t, schedule.Kind).RightsOf(obj(orphan)); !r[0].Past {
 		t.Error("one that orphans does so to what it selected before")
 	}
