@@ -34,6 +34,25 @@ func TestPartsAgree(t *testing.T) {
 	}
 }
 
+// TestPlanHoldsOwnersOfOtherNamespaces checks that a world is not split between a held owner and its targets.
+func TestPlanHoldsOwnersOfOtherNamespaces(t *testing.T) {
+	text := manifests("holdOwner: true, ") + `
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: ops}}
+---
+{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: ops, name: flux}, spec: {interval: 1m},
+  status: {inventory: {entries: [{id: ns0_web0_apps_Deployment, v: v1}]}}}`
+	changes := 0
+	for _, c := range made(t, read(t, text), 3).Changes {
+		if strings.HasPrefix(c.Target, "Kustomization") {
+			changes++
+		}
+	}
+	if changes != 6 { // three nights
+		t.Errorf("the owner changes %d times", changes)
+	}
+}
+
 // manifests are three targets in each of four namespaces, under a cluster policy.
 func manifests(limit string) string {
 	text := `{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: nights},
