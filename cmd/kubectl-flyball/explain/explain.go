@@ -237,7 +237,7 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 		case o.Alone != "":
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "itself", Text: o.Alone}}})
 		case o.OnBehalf:
-			e.Policies = append(e.Policies, Policy{Policy: id, Asks: onBehalf(v, o.Policy.ID), Steps: []Line{behalf(memory, v, &o)}})
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: onBehalf(v, o.Policy.ID), Steps: []Line{behalf(memory, v, &o, e.At)}})
 		case o.Left:
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing",
 				Steps: []Line{{Step: "left", Text: "no longer selects the object, and has values to restore"}}})
@@ -279,12 +279,12 @@ func onBehalf(v *decide.Verdict, id workload.Policy) string {
 }
 
 // behalf returns the reason why a policy that does not select this object has a claim on it.
-func behalf(memory *world.Memory, v *decide.Verdict, o *decide.Opinion) Line {
+func behalf(memory *world.Memory, v *decide.Verdict, o *decide.Opinion, at time.Time) Line {
 	if !v.Kind.Adapter.CanOwn() {
 		return Line{Step: "governor", Text: governorText(v)}
 	}
-	return Line{Step: "owner", Text: "has holdOwner, and puts objects to sleep that this one applies; it " +
-		stateOfOwner(memory, o.Policy.ID, v.Kind.Ref(v.Object))}
+	return Line{Step: "owner", Text: fmt.Sprintf("%s; it has holdOwner, and objects sleep that this one applies, which %s",
+		o.Policy.State(at).Message, stateOfOwner(memory, o.Policy.ID, v.Kind.Ref(v.Object)))}
 }
 
 // stateOfOwner returns the state of an owner of targets of a policy.
