@@ -61,7 +61,8 @@ func TestTargetsThatComeDueLaterWaitForEarlierWaves(t *testing.T) {
 // A standing of the status is for targets that were due before the restart, and not for a target that was settled since.
 func TestAStandingOfTheStatusIsNotForTargetsThatComeDueAfterARestart(t *testing.T) {
 	c := &crew{Memory: memory(t, inOrderWithLate(), tiered("db", "db", 1, 0, ""), sleeping("web", ""),
-		sleepingLate("late-db", "db"), sleepingLate("late-web", ""), sleepingLate("new-web", "")), Waits: &decide.Waits{}, now: morning.Add(20 * time.Minute)}
+		sleepingLate("late-db", "db"), sleepingLate("late-web", ""), sleepingLate("new-web", "")), Waits: &decide.Waits{},
+		now: morning.Add(20 * time.Minute)}
 	c.Resume(nights, workload.DirectionUp, decide.Standing{Place: 2, Since: morning.Add(10 * time.Minute)})
 	for _, ref := range []workload.Ref{deploymentRef("late-web"), deploymentRef("web"), deploymentRef("web")} {
 		v := decide.Target(c, ref, c.now, nil)

@@ -290,7 +290,8 @@ func (c *crew) work() {
 	if c.wakes != nil {
 		c.wakes[ref] = timeline.Earliest(v.Wake, v.Gate.Until)
 	}
-	if v.Result.Patch == nil || v.Gate.Kind != decide.GateOpen || c.Object(ref).ResourceVersion != v.Object.ResourceVersion || c.stuck[ref.Name] {
+	if v.Result.Patch == nil || v.Gate.Kind != decide.GateOpen || c.Object(ref).ResourceVersion != v.Object.ResourceVersion ||
+		c.stuck[ref.Name] {
 		return
 	}
 	if _, err := c.Apply(ref, v.Result.Patch); err != nil {

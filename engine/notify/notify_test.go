@@ -98,7 +98,8 @@ func TestAWebhookReceivesASignedCloudEvent(t *testing.T) {
 	if err := send(t, guard(t, "127.0.0.1"), s.URL); err != nil {
 		t.Fatal(err)
 	}
-	if want := "v1," + Sign([]byte(key), "4711", "1772452800", body); got.Get("Webhook-Signature") != want || got.Get("Webhook-Id") != "4711" ||
+	if want := "v1," + Sign([]byte(key), "4711", "1772452800", body); got.Get("Webhook-Signature") != want ||
+		got.Get("Webhook-Id") != "4711" ||
 		got.Get("Webhook-Timestamp") != "1772452800" || !strings.HasPrefix(got.Get("Content-Type"), "application/cloudevents+json") {
 		t.Errorf("headers: %v", got)
 	}
@@ -144,9 +145,10 @@ func TestAnswers(t *testing.T) {
 		permanent bool
 		text      string
 	}{
-		{"failing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, false, "the receiver answered 500"},
-		{"busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, false, "the receiver answered 429"},
-		{"refusing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, true, "the receiver answered 404"},
+		{"failing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, false,
+			"the receiver answered 500"},
+		{"busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, false, "the receiver answered 429"},
+		{"refusing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, true, "the receiver answered 404"},
 		{"redirecting to metadata", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusTemporaryRedirect)
 		}, true, "redirects are not followed"},
@@ -155,7 +157,7 @@ func TestAnswers(t *testing.T) {
 		}, false, "headers exceeded"},
 		{"an endless body", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			w.WriteHeader(200)
+			w.WriteHeader(http.StatusOK)
 			for r.Context().Err() == nil {
 				if _, err := w.Write(make([]byte, 4096)); err != nil {
 					return

@@ -41,11 +41,11 @@ const maxDiscord = 2000
 // bodies make the request of each type of service from a text.
 var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
 	v1alpha1.ServiceSlack: func(text string) ([]byte, error) {
-		return object("text", strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text))
+		return textOnly(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text))
 	},
-	v1alpha1.ServiceMattermost: func(text string) ([]byte, error) { return object("text", text) },
-	v1alpha1.ServiceRocketChat: func(text string) ([]byte, error) { return object("text", text) },
-	v1alpha1.ServiceGoogleChat: func(text string) ([]byte, error) { return object("text", text) },
+	v1alpha1.ServiceMattermost: textOnly,
+	v1alpha1.ServiceRocketChat: textOnly,
+	v1alpha1.ServiceGoogleChat: textOnly,
 	v1alpha1.ServiceDiscord: func(text string) ([]byte, error) {
 		if runes := []rune(text); len(runes) > maxDiscord {
 			text = string(runes[:maxDiscord-3]) + "..."
@@ -68,7 +68,7 @@ var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
 	},
 }
 
-func object(name, text string) ([]byte, error) { return json.Marshal(map[string]string{name: text}) }
+func textOnly(text string) ([]byte, error) { return json.Marshal(map[string]string{"text": text}) }
 
 // Send makes one attempt to send a message.
 func (s *Service) Send(ctx context.Context, e *Envelope) error {

@@ -83,7 +83,8 @@ func TestARedirectedServiceIsChecked(t *testing.T) {
 
 func TestUnusableServices(t *testing.T) {
 	for _, address := range []string{"slack://hook:a@webhook", "hooks.slack.com/x", ""} {
-		if _, err := NewService(guard(t), v1alpha1.ServiceSlack, address); err == nil || !strings.HasPrefix(err.Error(), "spec.to.service.urlFrom") {
+		if _, err := NewService(guard(t), v1alpha1.ServiceSlack, address); err == nil ||
+			!strings.HasPrefix(err.Error(), "spec.to.service.urlFrom") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
@@ -154,7 +155,8 @@ func TestAMailArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := <-lines
-	for _, want := range []string{"MAIL FROM:<flyball@example.com>", "RCPT TO:<a@example.com>", "RCPT TO:<b@example.com>", "asleep in 15 minutes",
+	for _, want := range []string{"MAIL FROM:<flyball@example.com>", "RCPT TO:<a@example.com>", "RCPT TO:<b@example.com>",
+		"asleep in 15 minutes",
 		"Message-ID: <4711@flyball.dev>"} {
 		if !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, want) }) {
 			t.Errorf("no line %q in %q", want, got)

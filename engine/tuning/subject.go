@@ -248,7 +248,8 @@ func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []workload.
 	var all []workload.Sample
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[name]
-		sample := workload.Sample{At: at, Container: name, CPU: -1, Memory: -1, OOMKills: s.kills, MemoryLimit: float64(s.limit), Starting: s.young}
+		sample := workload.Sample{At: at, Container: name, CPU: -1, Memory: -1, OOMKills: s.kills, MemoryLimit: float64(s.limit),
+			Starting: s.young}
 		if fresh && (s.pods > 0 || s.memory >= 0) {
 			sample.Memory, sample.Replicas = s.memory, ready
 		}

@@ -17,6 +17,8 @@ const (
 type Crew struct {
 	wg            sync.WaitGroup
 	places, spare chan struct{}
+	// settling is held by Settle: two calls at once would wait for each other's places.
+	settling sync.Mutex
 }
 
 // NewCrew returns a Crew that does n pieces of work at once.
@@ -56,6 +58,8 @@ func (c *Crew) Do(work func()) {
 
 // Settle returns once only slow work is left.
 func (c *Crew) Settle() {
+	c.settling.Lock()
+	defer c.settling.Unlock()
 	for range cap(c.places) {
 		c.places <- struct{}{}
 	}

@@ -118,7 +118,8 @@ func TestNoWriteBreaksACalendarOfAFreeze(t *testing.T) {
 		tx.SetCalendar(including("free", 1, "bb"))
 		tx.SetPolicy(kind(freeze.Kind), f)
 	})
-	const first = " there is no valid Calendar of this name, and ChangeFreeze/shop/days, which uses %s, would refuse changes until there is one: " +
+	const first = " there is no valid Calendar of this name, and ChangeFreeze/shop/days, which uses %s, would refuse changes until there " +
+		"is one: " +
 		"apply that Calendar first"
 	for _, test := range []struct {
 		reason     string
@@ -126,14 +127,16 @@ func TestNoWriteBreaksACalendarOfAFreeze(t *testing.T) {
 		refusal    string
 	}{
 		{"an include that is not there", nil, including("a", 2, "bb", "ccc"), `spec.include[1]: Invalid value: "ccc":` + fmt.Sprintf(first, "a")},
-		{"an include that cannot be read", nil, including("a", 2, "broken"), `spec.include[0]: Invalid value: "broken":` + fmt.Sprintf(first, "a")},
+		{"an include that cannot be read", nil, including("a", 2, "broken"), `spec.include[0]: Invalid value: "broken":` +
+			fmt.Sprintf(first, "a")},
 		{"an include of an include", including("bb", 1), including("bb", 2, "ccc"),
 			`spec.include[0]: Invalid value: "ccc":` + fmt.Sprintf(first, "bb")},
 		{"an include that is there", including("a", 1, "bb"), including("a", 2, "bb"), ""},
 		{"no include", including("a", 1, "bb"), including("a", 2), ""},
 		{"a calendar that no freeze uses", including("free", 1, "bb"), including("free", 2, "ccc"), ""},
-		{"the deletion of an include", including("bb", 1), nil, `calendars.flyball.dev "bb" is forbidden: ChangeFreeze/shop/days uses the Calendar ` +
-			"a, which includes this one, and would refuse changes without it: take bb out of spec.include first"},
+		{"the deletion of an include", including("bb", 1), nil,
+			`calendars.flyball.dev "bb" is forbidden: ChangeFreeze/shop/days uses the Calendar ` +
+				"a, which includes this one, and would refuse changes without it: take bb out of spec.include first"},
 		{"the deletion of the freeze's calendar", including("a", 1, "bb"), nil, ""},
 		{"the deletion of another calendar", including("free", 1, "bb"), nil, ""},
 	} {

@@ -53,7 +53,8 @@ func newReceiver() *receiver {
 		body, err := io.ReadAll(req.Body)
 		Expect(err).NotTo(HaveOccurred())
 		h := req.Header
-		Expect(h.Get("Webhook-Signature")).To(Equal("v1," + notify.Sign([]byte(signingKey), h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), body)))
+		Expect(h.Get("Webhook-Signature")).To(Equal("v1," + notify.Sign([]byte(signingKey), h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"),
+			body)))
 		var e struct {
 			ID, Type, Subject string
 			Data              struct{ Text, Command string }
@@ -174,7 +175,8 @@ var _ = Describe("A Notification", func() {
 		nightly(ns, "nights")
 		n := notificationTo(ns, "http://127.0.0.1:1/x?token=secret", v1alpha1.EventTransitionAhead)
 		patch(n, `{"spec":{"template":"{{.Nobody}}"}}`)
-		Eventually(readyNotification(n)).Should(And(beCondition(metav1.ConditionFalse, "InvalidSpec"), HaveField("Message", ContainSubstring("spec.template"))))
+		Eventually(readyNotification(n)).Should(And(beCondition(metav1.ConditionFalse, "InvalidSpec"),
+			HaveField("Message", ContainSubstring("spec.template"))))
 		patch(n, `{"spec":{"template":null,"to":{"webhook":{"urlFrom":{"secretKeyRef":{"name":"nothing","key":"url"}}}}}}`)
 		Eventually(readyNotification(n)).Should(And(beCondition(metav1.ConditionFalse, "AddressUnreadable"),
 			HaveField("Message", "spec.to.webhook.urlFrom: there is no Secret nothing in the namespace "+ns)))

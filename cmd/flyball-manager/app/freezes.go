@@ -94,7 +94,8 @@ func (j *judging) exempt() []string { return admit.Exempt(j.opts.Namespace) }
 // guard adds the freeze kinds to Flyball's own kinds, and guards the adapters.
 func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 	g := &admit.Guard{
-		Freezes: j.world, Objects: j.metadata, Rights: admit.NewReviews(j.clients.AuthorizationV1().SubjectAccessReviews(), clock.RealClock{}), Clock: j.clock,
+		Freezes: j.world, Objects: j.metadata, Rights: admit.NewReviews(j.clients.AuthorizationV1().SubjectAccessReviews(), clock.RealClock{}),
+		Clock: j.clock,
 		Context: freeze.Context{Scope: j.world.Scope(), Calendars: func(name string) (timeline.Timeline,
 			bool) {
 			return j.world.Snapshot().Days(name)

@@ -229,38 +229,43 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"URL by which people reach the pages in the cluster, such as https://flyball.corp.example. Messages ahead of a night name it.")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second,
 		"Time limit for writes in flight after the manager was asked to stop.")
-	fs.BoolVar(&o.Webhook.Enabled, "webhook", true,
+	o.Webhook.addFlags(fs)
+}
+
+// addFlags registers the options as flags.
+func (o *WebhookOptions) addFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "webhook", true,
 		"Serve admission requests, to validate Flyball's own objects beyond their schemas and to enforce freezes.")
-	fs.IntVar(&o.Webhook.Port, "webhook-port", 9443, "Port to serve admission requests on.")
-	fs.StringVar(&o.Webhook.Host, "webhook-host", "", "Address to serve admission requests on; empty: every address.")
-	fs.StringVar(&o.Webhook.CertDir, "webhook-cert-dir", "",
+	fs.IntVar(&o.Port, "webhook-port", 9443, "Port to serve admission requests on.")
+	fs.StringVar(&o.Host, "webhook-host", "", "Address to serve admission requests on; empty: every address.")
+	fs.StringVar(&o.CertDir, "webhook-cert-dir", "",
 		"Directory with tls.crt, tls.key and ca.crt, for example from cert-manager. Empty: Flyball makes and rotates its own certificates.")
-	fs.StringVar(&o.Webhook.ClientCA, "webhook-client-ca", "",
+	fs.StringVar(&o.ClientCA, "webhook-client-ca", "",
 		"File with the authorities of the client certificates that API servers present to webhooks (AdmissionConfiguration, "+
 			"kubeConfigFile). Clients without such a certificate are refused. Empty: clients need no certificate.")
-	fs.StringSliceVar(&o.Webhook.ClientNames, "webhook-client-names", nil, "Accepted common names of these certificates; empty: all.")
-	fs.StringVar(&o.Webhook.Service, "webhook-service", "flyball-webhook", "Service through which the API server reaches the webhook.")
-	fs.Int32Var(&o.Webhook.ServicePort, "webhook-service-port", 443, "Port of that Service.")
-	fs.StringVar(&o.Webhook.URL, "webhook-url", "",
+	fs.StringSliceVar(&o.ClientNames, "webhook-client-names", nil, "Accepted common names of these certificates; empty: all.")
+	fs.StringVar(&o.Service, "webhook-service", "flyball-webhook", "Service through which the API server reaches the webhook.")
+	fs.Int32Var(&o.ServicePort, "webhook-service-port", 443, "Port of that Service.")
+	fs.StringVar(&o.URL, "webhook-url", "",
 		"URL at which the API server reaches the webhook, for a manager outside the cluster; replaces --webhook-service.")
-	fs.StringVar(&o.Webhook.Secret, "webhook-secret", "flyball-webhook-cert", "Secret with the certificates that Flyball issues.")
-	fs.DurationVar(&o.Webhook.Drain, "webhook-drain", 10*time.Second,
+	fs.StringVar(&o.Secret, "webhook-secret", "flyball-webhook-cert", "Secret with the certificates that Flyball issues.")
+	fs.DurationVar(&o.Drain, "webhook-drain", 10*time.Second,
 		"How long the manager, no longer ready, goes on serving after it was asked to stop, until API servers use another replica.")
-	fs.BoolVar(&o.Webhook.Pods, "webhook-pods", true, "Set the requests of new pods if a policy tunes them.")
-	fs.BoolVar(&o.Webhook.Evaluate.Enabled, "evaluate", false,
+	fs.BoolVar(&o.Pods, "webhook-pods", true, "Set the requests of new pods if a policy tunes them.")
+	fs.BoolVar(&o.Evaluate.Enabled, "evaluate", false,
 		"Serve POST /v1alpha1/freezereviews on the webhook's port, which answers pipelines whether freezes allow a change.")
-	fs.Float64Var(&o.Webhook.Evaluate.Rate, "evaluate-rate", evaluateRate,
+	fs.Float64Var(&o.Evaluate.Rate, "evaluate-rate", evaluateRate,
 		"Number of these answers per second and user; the burst is ten times as large.")
-	fs.StringSliceVar(&o.Webhook.Evaluate.Audiences, "evaluate-audiences", nil,
+	fs.StringSliceVar(&o.Evaluate.Audiences, "evaluate-audiences", nil,
 		"Accepted audiences of the tokens of pipelines; empty: those of the API server.")
-	fs.BoolVar(&o.Webhook.Wake.Enabled, "wake", false,
+	fs.BoolVar(&o.Wake.Enabled, "wake", false,
 		"Serve POST and DELETE /v1alpha1/wakes on the webhook's port, which keep targets awake for callers with the verb wake on their "+
 			"schedules.")
-	fs.Float64Var(&o.Webhook.Wake.Rate, "wake-rate", evaluateRate,
+	fs.Float64Var(&o.Wake.Rate, "wake-rate", evaluateRate,
 		"Number of these requests per second and user; the burst is ten times as large.")
-	fs.StringSliceVar(&o.Webhook.Wake.Audiences, "wake-audiences", nil,
+	fs.StringSliceVar(&o.Wake.Audiences, "wake-audiences", nil,
 		"Accepted audiences of the tokens of callers; empty: those of the API server.")
-	fs.StringVar(&o.Webhook.Owner, "webhook-owner", "",
+	fs.StringVar(&o.Owner, "webhook-owner", "",
 		"ClusterRole that owns the webhook configurations, so that they are removed with it. Empty: the CRD of ClusterChangeFreeze owns them.")
 }
 

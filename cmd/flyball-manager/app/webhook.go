@@ -47,21 +47,8 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		return nil, err
 	}
 	judging.notes.Announced = messages.Announce
-	o := server.Options{
-		Host: opts.Webhook.Host, Port: opts.Webhook.Port,
-		CertDir:  opts.Webhook.CertDir,
-		ClientCA: opts.Webhook.ClientCA, ClientNames: opts.Webhook.ClientNames,
-		Drain:  opts.Webhook.Drain,
-		Secret: types.NamespacedName{Namespace: opts.Namespace, Name: opts.Webhook.Secret},
-		Kinds:  judging.ownKinds(w, inspector, clientset),
-		Log:    opts.Log.WithName("webhook"),
-
-		OwnConfiguration: registration.OwnConfigurationName, Configurations: []string{registration.FreezeConfigurationName},
-		Owner: judging.owner(),
-	}
-	o.Endpoint, o.Policies = endpoint(opts), opts.Webhook.URL != ""
-	if o.Author, err = judging.author(mgr.Elected(), registration.Configuration(registration.OwnConfigurationName, o.Endpoint,
-		admit.Registered(o.Kinds), nil)); err != nil {
+	o, err := judging.serverOptions(mgr, w, inspector, clientset)
+	if err != nil {
 		return nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	server, err := server.New(config, o)
@@ -91,6 +78,30 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		return nil, fmt.Errorf("set up the webhook's readiness check: %w", err)
 	}
 	return server, mgr.Add(server)
+}
+
+// serverOptions returns the options of the server, with the author of the configurations.
+func (j *judging) serverOptions(mgr ctrl.Manager, w *world.World, inspector *inspect.Inspector, clientset kubernetes.Interface,
+) (server.Options, error) {
+	o := server.Options{
+		Host: j.opts.Webhook.Host, Port: j.opts.Webhook.Port,
+		CertDir:  j.opts.Webhook.CertDir,
+		ClientCA: j.opts.Webhook.ClientCA, ClientNames: j.opts.Webhook.ClientNames,
+		Drain:  j.opts.Webhook.Drain,
+		Secret: types.NamespacedName{Namespace: j.opts.Namespace, Name: j.opts.Webhook.Secret},
+		Kinds:  j.ownKinds(w, inspector, clientset),
+		Log:    j.opts.Log.WithName("webhook"),
+
+		OwnConfiguration: registration.OwnConfigurationName, Configurations: []string{registration.FreezeConfigurationName},
+		Owner: j.owner(),
+	}
+	o.Endpoint, o.Policies = endpoint(j.opts), j.opts.Webhook.URL != ""
+	var err error
+	if o.Author, err = j.author(mgr.Elected(), registration.Configuration(registration.OwnConfigurationName, o.Endpoint,
+		admit.Registered(o.Kinds), nil)); err != nil {
+		return o, err
+	}
+	return o, nil
 }
 
 // ownKinds returns the validators of Flyball's own kinds, with the guards of freezes and the rights of authors.

@@ -1,6 +1,7 @@
-// Package notifications sends the messages of Notifications and ClusterNotifications. The announcements of Flyball come from the recorder of
-// Kubernetes Events and from the recorder of judgements; messages ahead of transitions come from the next transitions of policies. Nothing
-// here delays a write: an announcement is put into a bounded queue, and each Notification has a worker of its own.
+// Package notifications sends the messages of Notifications and ClusterNotifications. The announcements of Flyball come from the
+// recorder of Kubernetes Events and from the recorder of judgements; messages ahead of transitions come from the next transitions
+// of policies. Nothing here delays a write: an announcement is put into a bounded queue, and each Notification has a worker of
+// its own.
 package notifications
 
 import (
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,7 +97,8 @@ func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	everywhere, options := false, controller.Options(1, controller.DefaultRetry)
 	options.NeedLeaderElection = &everywhere
-	for name, obj := range map[string]client.Object{"notification": &v1alpha1.Notification{}, "clusternotification": &v1alpha1.ClusterNotification{}} {
+	for name, obj := range map[string]client.Object{"notification": &v1alpha1.Notification{},
+		"clusternotification": &v1alpha1.ClusterNotification{}} {
 		err := ctrl.NewControllerManagedBy(mgr).Named(name).For(obj, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 			WithOptions(options).Complete(c)
 		if err != nil {
@@ -173,10 +176,11 @@ func (c *Controller) get(ctx context.Context, from client.Reader, key boxKey) (o
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	key := boxKey(req.NamespacedName)
 	n, err := c.get(ctx, c.Client, key)
-	if client.IgnoreNotFound(err) != nil {
+	gone := apierrors.IsNotFound(err)
+	if err != nil && !gone {
 		return reconcile.Result{}, fmt.Errorf("read %s: %w", key.id(), err)
 	}
-	if err != nil || !n.GetDeletionTimestamp().IsZero() {
+	if gone || !n.GetDeletionTimestamp().IsZero() {
 		c.replace(key, nil)
 		c.Metrics.forget(key)
 		return reconcile.Result{}, nil

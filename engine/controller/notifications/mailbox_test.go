@@ -24,7 +24,8 @@ func newBox(t *testing.T) *mailbox {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	b := newMailbox(&Controller{Options: Options{Metrics: m}}, boxKey{Namespace: "shop", Name: "team"}, object{Object: n, status: &n.Status}, s)
+	b := newMailbox(&Controller{Options: Options{Metrics: m}}, boxKey{Namespace: "shop", Name: "team"}, object{Object: n, status: &n.Status},
+		s)
 	b.stop = func() {}
 	return b
 }

@@ -137,12 +137,15 @@ func TestTexts(t *testing.T) {
 		m              Message
 		template, want string
 	}{
-		"one": {Message{Event: v1alpha1.EventAsleep, Policy: nights, Details: []string{"asleep; 300 targets: 300 asleep"}, Count: 1, At: noon}, "",
+		"one": {Message{Event: v1alpha1.EventAsleep, Policy: nights, Details: []string{"asleep; 300 targets: 300 asleep"}, Count: 1, At: noon},
+			"",
 			"Schedule/shop/nights: asleep; 300 targets: 300 asleep"},
 		"many": {Message{Event: v1alpha1.EventDenied, Policy: crunch, Details: []string{"Scale of a", "Scale of b"}, Count: 14, At: noon}, "",
 			"ChangeFreeze/shop/crunch: denied (14 times): Scale of a; Scale of b"},
-		"a template": {Message{Event: v1alpha1.EventTransitionAhead, Policy: nights, Details: []string{"x"}, Count: 1, At: noon.Add(90 * time.Minute),
-			Command: "wake"}, `{"text": {{json .Text}}, "in": "{{.In}}"{{if eq .Kind "Schedule"}}, "at": "{{.At}}"{{end}}{{range .Details}} {{.}}{{end}}}`,
+		"a template": {Message{Event: v1alpha1.EventTransitionAhead, Policy: nights, Details: []string{"x"}, Count: 1,
+			At:      noon.Add(90 * time.Minute),
+			Command: "wake"},
+			`{"text": {{json .Text}}, "in": "{{.In}}"{{if eq .Kind "Schedule"}}, "at": "{{.At}}"{{end}}{{range .Details}} {{.}}{{end}}}`,
 			`{"text": "Schedule/shop/nights: x. wake", "in": "1h30m", "at": "2026-03-02T13:30:00Z" x}`},
 	} {
 		s, errs := Compile(notification(func(n *v1alpha1.Notification) { n.Spec.Template = c.template }))
@@ -248,7 +251,8 @@ func TestTextsAhead(t *testing.T) {
 		"never":          {compiled(nights, policy.State{Name: "Awake"}), "", ""},
 		"a freeze": {compiled(crunch, policy.State{Name: "Scheduled", Next: dusk}, policy.State{Name: "Frozen", Active: "crunch",
 			Message: "changes are denied"}), "the freeze begins in 1 hour and 30 minutes, at 2026-03-02T13:30:00Z: changes are denied", ""},
-		"the end of a freeze": {compiled(crunch, policy.State{Name: "Frozen", Active: "crunch", Next: dusk}, policy.State{Name: "Ended"}), "", ""},
+		"the end of a freeze": {compiled(crunch, policy.State{Name: "Frozen", Active: "crunch", Next: dusk}, policy.State{Name: "Ended"}), "",
+			""},
 	} {
 		a, ok := Ahead(c.p, c.p.ID == crunch, 300, "", noon)
 		if ok != (c.text != "") || a.Text != c.text || a.Command != c.command {

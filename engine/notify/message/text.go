@@ -111,10 +111,12 @@ var functions = template.FuncMap{"json": func(v any) (string, error) {
 }}
 
 // allowed are the names of functions that a template may call.
-var allowed = map[string]bool{"json": true, "eq": true, "ne": true, "lt": true, "gt": true, "and": true, "or": true, "not": true, "len": true}
+var allowed = map[string]bool{
+	"json": true, "eq": true, "ne": true, "lt": true, "gt": true, "and": true, "or": true, "not": true, "len": true,
+}
 
-// parseTemplate parses a template. It accepts fields, if, range over .Details, and some functions: the author of a template must not be able to use
-// up time or memory of the manager.
+// parseTemplate parses a template. It accepts fields, if, range over .Details, and some functions: the author of a template must
+// not be able to use up time or memory of the manager.
 func parseTemplate(text string) (*template.Template, error) {
 	t, err := template.New("template").Funcs(functions).Option("missingkey=error").Parse(text)
 	if err != nil {

@@ -80,7 +80,8 @@ func (s *Set) NeverOpen(namespaces Namespaces, now time.Time) map[workload.Polic
 // shutText returns the text about a maintenance window that is never open at the same time as the one that gets the text.
 func shutText(other *Rule, always workload.Change) string {
 	return fmt.Sprintf("%s selects the same objects, and for a year none of its windows is open at the same time as one of these: without "+
-		"an exception, %s is always denied; give both a time in common, or have one select or deny less", other.id, strings.Join(always.Names(), ", "))
+		"an exception, %s is always denied; give both a time in common, or have one select or deny less", other.id,
+		strings.Join(always.Names(), ", "))
 }
 
 // closes reports whether the rule is a maintenance window that surely refuses changes of everybody outside its windows.

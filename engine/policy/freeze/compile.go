@@ -178,7 +178,8 @@ func (d draft) labelChanges(at *field.Path) (v1alpha1.LabelChanges, field.ErrorL
 
 // byObjectMetadata reports whether the target or an entry of suspend selects by labels or annotations of objects.
 func (d draft) byObjectMetadata() bool {
-	return d.target.byObjectMetadata() || slices.ContainsFunc(d.suspend, func(s v1alpha1.ClusterFreezeSuspend) bool { return given(s.Selector) })
+	return d.target.byObjectMetadata() || slices.ContainsFunc(d.suspend,
+		func(s v1alpha1.ClusterFreezeSuspend) bool { return given(s.Selector) })
 }
 
 // refusesLeaving reports whether an edit of labels or annotations must not take an object out of the target or an entry of

@@ -151,7 +151,8 @@ var _ = Describe("The wake API", func() {
 	It("wakes a namespace and the targets of a schedule", func() {
 		ns := asleepSpec()
 		p := bot(ns, "bot", wakesAll, "schedules", "noons")
-		for _, place := range []string{fmt.Sprintf(`"namespace":%q`, ns), fmt.Sprintf(`"policy":{"kind":"Schedule","namespace":%q,"name":"noons"}`, ns)} {
+		for _, place := range []string{fmt.Sprintf(`"namespace":%q`, ns),
+			fmt.Sprintf(`"policy":{"kind":"Schedule","namespace":%q,"name":"noons"}`, ns)} {
 			got, _ := p.wakes(http.MethodPost, `{`+place+`,"until":"2026-03-02T13:00:00+01:00"}`)
 			Expect(got.Code).To(Equal(http.StatusBadRequest), got.Text)
 			Expect(got.Text).To(ContainSubstring("until: 2026-03-02T13:00:00+01:00 is over"))
@@ -167,7 +168,8 @@ var _ = Describe("The wake API", func() {
 	It("needs the verb on every schedule that selects the target, in its namespace", func() {
 		ns, elsewhere := asleepSpec(), suite.Namespace(ctx, env)
 		office := "office-" + ns
-		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: %[2]s}, spec: {asleep: [{from: "11:30", to: "20:00"}], target: {namespaces: [%[1]s]}}}`,
+		apply(
+			`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: %[2]s}, spec: {asleep: [{from: "11:30", to: "20:00"}], target: {namespaces: [%[1]s]}}}`,
 			ns, office)
 		DeferCleanup(func() {
 			suite.Remove(ctx, env, object("flyball.dev/v1alpha1", "ClusterSchedule", "", office))
@@ -197,8 +199,10 @@ var _ = Describe("The wake API", func() {
 				http.StatusForbidden},
 			{bot(ns, "none", edits, "schedules", "other"), body, generic, http.StatusForbidden},
 			{bot(elsewhere, "far", wakesAll, "schedules", "noons"), body, generic, http.StatusForbidden},
-			{bot(elsewhere, "farther", wakesAll, "schedules", "noons"), strings.Replace(body, `"web"`, `"nothing"`, 1), generic, http.StatusForbidden},
-			{all, `{"policy":{"kind":"ClusterSchedule","name":"` + office + `"},"for":"2h"}`, "the verb wake is missing on ClusterSchedule/" + office,
+			{bot(elsewhere, "farther", wakesAll, "schedules", "noons"), strings.Replace(body, `"web"`, `"nothing"`, 1), generic,
+				http.StatusForbidden},
+			{all, `{"policy":{"kind":"ClusterSchedule","name":"` + office + `"},"for":"2h"}`, "the verb wake is missing on ClusterSchedule/" +
+				office,
 				http.StatusForbidden},
 			{all, strings.Replace(body, `"web"`, `"nothing"`, 1), "there is no Deployment.apps/" + ns + "/nothing", http.StatusNotFound},
 			{all, `{"policy":{"kind":"Schedule","namespace":"` + ns + `","name":"nothing"},"for":"2h"}`, "there is no Schedule/" + ns + "/nothing",
@@ -305,13 +309,15 @@ spec: {target: {namespaces: [%[1]s], annotationSelector: {matchExpressions: [{ke
 			{http.MethodPost, post(`"for":"2h","until":"2037-01-01T00:00:00Z"`), http.StatusBadRequest, "give exactly one of for"},
 			{http.MethodPost, post(`"for":"2h","policy":{"kind":"Schedule","name":"a"}`), http.StatusBadRequest, "give exactly one of target"},
 			{http.MethodDelete, post(`"for":"2h"`), http.StatusBadRequest, "go with POST"},
-			{http.MethodPost, `{"policy":{"kind":"Trigger","namespace":"a","name":"a"},"for":"2h"}`, http.StatusUnprocessableEntity, "no kind of schedules"},
+			{http.MethodPost, `{"policy":{"kind":"Trigger","namespace":"a","name":"a"},"for":"2h"}`, http.StatusUnprocessableEntity,
+				"no kind of schedules"},
 			{http.MethodPost, post(`"for":"2h","reason":"a\nb"`), http.StatusBadRequest, "reason: the character U+000A"},
 			{http.MethodPost, post(`"for":"2h","reason":"\u001b[31mred"`), http.StatusBadRequest, "reason: the character U+001B"},
 			{http.MethodPost, post(`"for":"2h","reason":"\u202egnp.exe"`), http.StatusBadRequest, "reason: the character U+202E"},
 			{http.MethodPost, post(`"for":"2h","reason":"` + strings.Repeat("x", 257) + `"`), http.StatusBadRequest, "257 bytes, more than 256"},
 			{http.MethodPost, strings.Repeat("[", 8000), http.StatusBadRequest, "read the request"},
-			{http.MethodPost, post(`"for":"2h","reason":"` + strings.Repeat("x", 9000) + `"`), http.StatusRequestEntityTooLarge, "more than 8192 bytes"},
+			{http.MethodPost, post(`"for":"2h","reason":"` + strings.Repeat("x", 9000) + `"`), http.StatusRequestEntityTooLarge,
+				"more than 8192 bytes"},
 		} {
 			got := p.post(bad.method, wakes.Path, []byte(bad.body))
 			Expect(got.Code).To(Equal(bad.code), "%.100s: %s", bad.body, got.Text)
@@ -396,9 +402,9 @@ func (p *pipeline) wait(ns string) (lines <-chan string, end func()) {
 		bytes.NewBufferString(`{"namespace":"`+ns+`","for":"2h","wait":true}`))
 	Expect(err).NotTo(HaveOccurred())
 	req.Header.Set("Authorization", "Bearer "+p.token)
-	resp, err := p.client.Do(req)
-	Expect(err).NotTo(HaveOccurred())
 	all := make(chan string, 1000)
+	resp, err := p.client.Do(req) //nolint:bodyclose // the goroutine that reads the body closes it
+	Expect(err).NotTo(HaveOccurred())
 	go func() {
 		defer close(all)
 		defer func() { _ = resp.Body.Close() }()

@@ -33,7 +33,8 @@ func TestMemoryByCPU(t *testing.T) {
 		}
 		for i := range tc.points {
 			cpu := 100 + 10*float64(i%90)
-			target.Add(workload.Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: cpu, Memory: (tc.base + tc.slope*cpu) * mebi,
+			target.Add(workload.Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: cpu,
+				Memory:   (tc.base + tc.slope*cpu) * mebi,
 				Replicas: 3})
 		}
 		if got := target.MemoryByCPU("app") / mebi; math.Abs(got-tc.want) > 0.01 {
