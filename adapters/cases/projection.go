@@ -32,8 +32,10 @@ type observed struct {
 	CanSuspend bool `json:"canSuspend"`
 	CanHold    bool `json:"canHold"`
 	Suspended  bool `json:"suspended"`
-	Ready      bool `json:"ready"`
-	Blind      bool `json:"blind,omitempty"`
+	// WakesFromZero is left out for kinds other than autoscalers.
+	WakesFromZero bool `json:"wakesFromZero,omitempty"`
+	Ready         bool `json:"ready"`
+	Blind         bool `json:"blind,omitempty"`
 }
 
 type component struct {
@@ -61,7 +63,7 @@ func (r *run) projection() (projection, error) {
 	}
 	p := projection{
 		Observed: observed{observedAmounts: observedAmountsOf(o), CanSuspend: o.CanSuspend, CanHold: o.CanHold, Suspended: o.Suspended,
-			Ready: ready, Blind: o.Blind},
+			Ready: ready, Blind: o.Blind, WakesFromZero: o.WakesFromZero},
 		Generation: obj.Generation,
 	}
 	for _, c := range o.Components {

@@ -368,6 +368,12 @@ type AdapterSpec struct {
 	// target that it applies sleeps.
 	// +optional
 	Owns *Owns `json:"owns,omitempty"`
+	// WakesFromZero lists predicates that all hold if an autoscaler scales its target up from zero replicas by itself. Such an autoscaler
+	// is held before its target goes to zero. Empty means that it always does. The predicates read the present bounds.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	WakesFromZero []Predicate `json:"wakesFromZero,omitempty"`
 	// RunsToCompletion means that objects of the kind do their work once and end, as a Job does. An object created while a schedule is
 	// asleep is not put to sleep before the next night, because its work would be lost.
 	// +optional

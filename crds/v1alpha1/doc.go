@@ -56,6 +56,11 @@ const (
 	AnnotationBoost = "flyball.dev/startup-boost"
 	// AnnotationAwakeReason is the reason for AnnotationAwakeUntil. Flyball does not read it.
 	AnnotationAwakeReason = "flyball.dev/awake-reason"
+	// AnnotationHoldUntil on a target asks to hold it, if its adapter can, until that instant. The value is an instant in the form of
+	// AnnotationAwakeUntil.
+	AnnotationHoldUntil = "flyball.dev/hold-until"
+	// AnnotationHoldReason is the reason for AnnotationHoldUntil. Flyball does not read it.
+	AnnotationHoldReason = "flyball.dev/hold-reason"
 	// FinalizerRestore keeps a policy or an adapter until all its changes are restored.
 	FinalizerRestore = "flyball.dev/restore"
 	// LabelExclude with the value true excludes an object from every policy whose `exclude` has its default. Freezes,

@@ -128,6 +128,13 @@ func (in *AdapterSpec) DeepCopyInto(out *AdapterSpec) {
 		*out = new(Owns)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.WakesFromZero != nil {
+		in, out := &in.WakesFromZero, &out.WakesFromZero
+		*out = make([]Predicate, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.Pods != nil {
 		in, out := &in.Pods, &out.Pods
 		*out = new(Pods)

@@ -54,6 +54,8 @@ type Adapter struct {
 	// predicates.
 	ready      []predicate
 	keepsReady bool
+	// wakesFromZero are the predicates of autoscalers that scale their target up from zero replicas.
+	wakesFromZero []predicate
 	// blind are the predicates of autoscalers that cannot read their metrics.
 	blind []predicate
 	// annotate has the places for annotations, by key. annotations is the pointer of the map with these places.

@@ -38,6 +38,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	c.bounds(at.Child("bounds"), spec.Bounds)
 	c.utilisation(at.Child("utilisation"), spec.Utilisation)
 	c.blind(at.Child("blind"), spec)
+	c.wakesFromZero(at.Child("wakesFromZero"), spec)
 	c.governs(at, spec)
 	c.owns(at.Child("owns"), spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
@@ -48,7 +49,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
-	c.finish(append(slices.Clone(keys.Match), v1alpha1.AnnotationAwakeUntil))
+	c.finish(append(slices.Clone(keys.Match), v1alpha1.AnnotationAwakeUntil, v1alpha1.AnnotationHoldUntil))
 	return c.a, nil
 }
 

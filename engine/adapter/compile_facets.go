@@ -243,6 +243,14 @@ type predicate struct {
 	when []predicate
 }
 
+// wakesFromZero compiles the predicates of autoscalers that have to be held before their target goes to zero.
+func (c *compiler) wakesFromZero(at *field.Path, spec v1alpha1.AdapterSpec) {
+	if len(spec.WakesFromZero) > 0 && (spec.Governs == "" || len(spec.Hold) == 0) {
+		c.errs = append(c.errs, field.Forbidden(at, "needs governs and hold: it says when an autoscaler is held because its target sleeps"))
+	}
+	c.a.wakesFromZero = c.predicates(at, spec.WakesFromZero, c.d)
+}
+
 // blind compiles the predicates of autoscalers that cannot read their metrics. Objects in memory have the fields of
 // these predicates only while a policy tunes such objects.
 func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {

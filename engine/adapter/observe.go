@@ -34,7 +34,8 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 		o.CanSuspend = true
 		o.Suspended = v.isSet(suspend)
 	}
-	o.CanHold = v.holdVariant() != nil
+	o.CanHold = v.variantOf(a.hold) != nil
+	o.WakesFromZero = a.governs != nil && v.all(a.wakesFromZero, v.present)
 	if a.min != nil {
 		o.Bounds.Min, _ = v.bound(a.min)
 	}
@@ -272,26 +273,21 @@ func naturalText(raw string) (int64, bool) {
 }
 
 // variantOf returns the first variant that fits the owner's object and whose fields can all be written, or nil.
-func (v *view) variantOf(all []variant) *variant { return v.fitting(all, v.original) }
-
-// holdVariant returns the variant of hold that fits. It depends on the autoscaler's present bounds, whoever set them.
-func (v *view) holdVariant() *variant {
-	return v.fitting(v.a.hold, func(s *slot) string {
-		if v.a.min != nil && v.a.min.slot == s || v.a.max != nil && v.a.max.slot == s {
-			return v.current(s).Raw
-		}
-		return v.original(s)
-	})
-}
-
-// fitting returns the first variant whose conditions hold on the values of read, and whose fields can all be written.
-func (v *view) fitting(all []variant, read func(*slot) string) *variant {
+func (v *view) variantOf(all []variant) *variant {
 	for i := range all {
-		if v.all(all[i].when, read) && v.isWritable(&all[i]) {
+		if v.all(all[i].when, v.original) && v.isWritable(&all[i]) {
 			return &all[i]
 		}
 	}
 	return nil
+}
+
+// present returns the owner's value of a field, or the present value of a bound, whoever set it.
+func (v *view) present(s *slot) string {
+	if v.a.min != nil && v.a.min.slot == s || v.a.max != nil && v.a.max.slot == s {
+		return v.current(s).Raw
+	}
+	return v.original(s)
 }
 
 // isWritable reports whether every field of a variant can be written.

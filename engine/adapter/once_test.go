@@ -234,24 +234,25 @@ hold: [{set: [{path: .spec.min, value: 0}]}]
 	}
 }
 
-// TestHoldGoesByTheBoundsInForce checks that an autoscaler can be held whether its owner or a policy allows it to go to
-// zero.
-func TestHoldGoesByTheBoundsInForce(t *testing.T) {
+// TestWakingFromZeroGoesByTheBoundsInForce checks that an autoscaler counts as one that wakes its target from zero whether
+// its owner or a policy allows it to go to zero, and that it can be held in any case.
+func TestWakingFromZeroGoesByTheBoundsInForce(t *testing.T) {
 	a := compiled(t, hpaYAML+`
 hold:
-- when: [{path: .spec.minReplicas, default: 1, op: Eq, value: 0}, {path: .spec.behavior, op: NotExists}]
+- when: [{path: .spec.behavior, op: NotExists}]
   set: [{path: .spec.behavior, value: {quiet: true}}]
+wakesFromZero: [{path: .spec.minReplicas, default: 1, op: Eq, value: 0}]
 `, Keys{})
 	a.min.minimum = 0
 	own := object(`{"minReplicas":1,"maxReplicas":3}`)
-	if a.Observe(projected(t, a, own)).CanHold {
-		t.Error("an autoscaler with a minimum of 1 can be held")
+	if o := a.Observe(projected(t, a, own)); !o.CanHold || o.WakesFromZero {
+		t.Errorf("with a minimum of 1: can be held %v, wakes from zero %v", o.CanHold, o.WakesFromZero)
 	}
 	s := newServer(own)
 	plan := workload.Plan{Min: number(0)}
 	s.settle(t, a, plan)
-	if !a.Observe(projected(t, a, s.doc)).CanHold {
-		t.Fatal("with a minimum of 0 it cannot be held")
+	if o := a.Observe(projected(t, a, s.doc)); !o.CanHold || !o.WakesFromZero {
+		t.Fatalf("with a minimum of 0: can be held %v, wakes from zero %v", o.CanHold, o.WakesFromZero)
 	}
 	plan.Hold = holding().Hold
 	for range 2 { // the second time it is held already

@@ -320,7 +320,7 @@ func (v *view) addHold(w *wants, c *workload.Claim[bool]) {
 	}
 	w.asksOther = true
 	w.setFirst(c.By)
-	hold := v.holdVariant()
+	hold := v.variantOf(v.a.hold)
 	if hold == nil {
 		return
 	}

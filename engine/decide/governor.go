@@ -127,8 +127,8 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 	return all
 }
 
-// onBehalf returns the claims on an autoscaler because its target sleeps. Before the target goes to zero, the
-// autoscaler is held, so it does not wake the target. For a lower size above zero, the bounds are set to this size,
+// onBehalf returns the claims on an autoscaler because its target sleeps. Before the target goes to zero, an autoscaler
+// that would wake the target is held. For a lower size above zero, the bounds are set to this size,
 // but only after the size is in the target's ledger. Otherwise a fast autoscaler would scale the target itself, and
 // no ledger would keep the original. All these claims last until the target is restored or has a different size.
 func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
@@ -143,11 +143,12 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Int
 	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.claimants(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)
 	by := d.sleepers(tk, governed, k, obj)
+	hold := k.Adapter.Observe(obj).WakesFromZero
 	switch {
 	case plan.Asleep():
-		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized), a.wake
+		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized, hold), a.wake
 	case err == nil && next.Sized && len(by) > 0:
-		return untilAwake(by), a.wake
+		return untilAwake(by, hold), a.wake
 	}
 	return nil, a.wake
 }
@@ -172,9 +173,9 @@ func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor
 
 // untilAwake returns claims to leave an autoscaler unchanged until its target is awake. by lists the policies that
 // put the target to sleep.
-func untilAwake(by []workload.Policy) []workload.Intent {
-	hold := workload.Intent{By: by[0], Class: workload.ClassSet, Override: true, Hold: true, Enforce: true}
-	return append([]workload.Intent{hold}, keepFor(by)...)
+func untilAwake(by []workload.Policy, hold bool) []workload.Intent {
+	in := workload.Intent{By: by[0], Class: workload.ClassSet, Override: true, Hold: hold, Enforce: true}
+	return append([]workload.Intent{in}, keepFor(by)...)
 }
 
 // keepFor returns claims to keep all fields set by the given policies.
@@ -188,9 +189,9 @@ func keepFor(by []workload.Policy) []workload.Intent {
 
 // whileAsleep returns the claims on an autoscaler whose target sleeps at the claimed size. by lists the policies that
 // put the target to sleep. pending means that the target does not have the claimed size yet. The autoscaler then
-// keeps its values, and may only be held.
+// keeps its values, and may only be held. hold means that the autoscaler would wake a target without replicas.
 func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], by []workload.Policy,
-	pending bool) (intents []workload.Intent) {
+	pending, hold bool) (intents []workload.Intent) {
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
 		Reason: fmt.Sprintf("%s is asleep", k.Ref(governed))}
 	if pending {
@@ -199,7 +200,7 @@ func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workl
 	capacity := k.Adapter.Observe(governed).Capacity(claim.Value)
 	switch {
 	case capacity == 0:
-		in.Hold = true
+		in.Hold = hold
 	case pending:
 		return intents
 	default:

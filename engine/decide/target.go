@@ -78,7 +78,7 @@ func (s *Survey) Target(ref workload.Ref) Verdict {
 // render merges the claims of all policies on an object and renders the plan.
 func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
 	v := d.merge(k, obj, story)
-	if len(v.Opinions) == 0 && v.Plan.Size == nil && len(obj.Ledger) == 0 && obj.LedgerError == "" {
+	if len(v.Opinions) == 0 && v.Plan.Size == nil && v.Plan.Hold == nil && len(obj.Ledger) == 0 && obj.LedgerError == "" {
 		return v
 	}
 	v.Result, v.Err = k.Adapter.Render(obj, v.Plan)
@@ -113,7 +113,7 @@ func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
 }
 
 // merge collects the claims of all policies on an object, and merges them. They include the claims because of its
-// autoscalers and its scale target.
+// autoscalers and its scale target, and the claim of the annotation hold-until.
 func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	a := d.ask(k, obj, story)
 	v := Verdict{Opinions: a.opinions, Wake: a.wake}
@@ -132,6 +132,10 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 
 	fromOwned, wake := d.fromOwned(k, obj)
 	intents, v.Wake = append(intents, fromOwned...), timeline.Earliest(v.Wake, wake)
+
+	v.Asked = d.asked(k, obj)
+	v.Asked.addTo(story)
+	intents, v.Wake = append(intents, v.Asked.claim()...), timeline.Earliest(v.Wake, v.Asked.Until)
 
 	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned, fromOwned), v.Opinions)...)
 	v.Opinions = append(v.Opinions, d.opinionsOfFormerPolicies(k, obj, v.Opinions)...)

@@ -73,6 +73,8 @@ type Verdict struct {
 	// Opinions has one element for each policy involved with the object.
 	Opinions []Opinion
 	Plan     workload.Plan
+	// Asked is the hold by annotation.
+	Asked Asked
 	// Conflicts lists the losing claims.
 	Conflicts []pipeline.Conflict
 	// Wake is the earliest instant at which the answer can change without an event. Zero means never.

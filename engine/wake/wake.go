@@ -86,16 +86,36 @@ func Scheduled(s *world.Snapshot) map[workload.Ref][]*world.Policy {
 	return all
 }
 
-// Patch returns the merge patch that sets the annotation awake-until. If until is the zero time, the patch removes the
-// annotation.
-func Patch(until time.Time, reason string) []byte {
-	annotations := map[string]any{v1alpha1.AnnotationAwakeUntil: nil, v1alpha1.AnnotationAwakeReason: nil}
+// Mark is an annotation of places that asks for a state until an instant, with the annotation of the reason.
+type Mark struct{ Until, Reason string }
+
+// Awake keeps places awake. Held holds objects.
+var (
+	Awake = Mark{v1alpha1.AnnotationAwakeUntil, v1alpha1.AnnotationAwakeReason}
+	Held  = Mark{v1alpha1.AnnotationHoldUntil, v1alpha1.AnnotationHoldReason}
+)
+
+// Patch returns the merge patch that keeps a place awake. See Mark.Patch.
+func Patch(until time.Time, reason string) []byte { return Awake.Patch(until, reason) }
+
+// Patch returns the merge patch that sets the annotations. If until is the zero time, the patch removes them.
+func (m Mark) Patch(until time.Time, reason string) []byte {
+	annotations := map[string]any{m.Until: nil, m.Reason: nil}
 	if !until.IsZero() {
-		annotations[v1alpha1.AnnotationAwakeUntil] = until.UTC().Format(time.RFC3339)
+		annotations[m.Until] = until.UTC().Format(time.RFC3339)
 		if reason != "" {
-			annotations[v1alpha1.AnnotationAwakeReason] = reason
+			annotations[m.Reason] = reason
 		}
 	}
 	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}}) // texts always have a JSON form
 	return body
+}
+
+// Set sets the instant in annotations, or deletes it if until is the zero time.
+func (m Mark) Set(annotations map[string]string, until time.Time) {
+	if until.IsZero() {
+		delete(annotations, m.Until)
+		return
+	}
+	annotations[m.Until] = until.UTC().Format(time.RFC3339)
 }

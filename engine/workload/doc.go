@@ -277,6 +277,8 @@ type Observed struct {
 	CanSuspend bool
 	// CanHold is true if a hold variant of the adapter fits the object.
 	CanHold bool
+	// WakesFromZero is true for an autoscaler that scales its target up from zero replicas by itself.
+	WakesFromZero bool
 	// Suspended is true if the owner has suspended the object.
 	Suspended bool
 	// Governed is true if an autoscaler with an adapter scales the object.

@@ -75,7 +75,7 @@ type Intent struct {
 	By       Policy
 	Class    Class
 	Priority int32
-	// Override beats every priority: flyball.dev/awake-until.
+	// Override beats every priority: flyball.dev/awake-until and flyball.dev/hold-until.
 	Override bool
 	// Mandatory beats every priority and Override: no other policy wakes a target suspended by a freeze.
 	Mandatory bool

@@ -26,12 +26,13 @@ type wakeVerb struct {
 	wait        bool
 	timeout     time.Duration
 	dryRun      bool
-	// asleep is true for the verb sleep.
-	asleep bool
+	mark        wake.Mark
+	// end is true if the mark is removed.
+	end bool
 }
 
 func newWake(s *session) *cobra.Command {
-	v := &wakeVerb{session: s}
+	v := &wakeVerb{session: s, mark: wake.Awake}
 	cmd := &cobra.Command{
 		Use:   "wake {TARGET... | -l LABELS} --for 2h",
 		Short: "Keep objects, a namespace or a schedule's targets awake for some time, in spite of schedules",
@@ -50,9 +51,7 @@ Exit codes: 0 done, 1 an error, or with --wait an object that was not ready in t
 		ValidArgsFunction: s.completePlaces,
 	}
 	v.flags(cmd)
-	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
-	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for; 22:00 alone is the next time that it is that late")
-	cmd.Flags().StringVar(&v.reason, "reason", "", "Why, kept as the annotation flyball.dev/awake-reason")
+	v.untilFlags(cmd, "flyball.dev/awake-reason")
 	cmd.Flags().BoolVar(&v.wait, "wait", false,
 		"Wait until the named objects, and the objects that the namespace or schedule wakes at once or keeps awake, are ready according to "+
 			"their adapters")
@@ -60,8 +59,35 @@ Exit codes: 0 done, 1 an error, or with --wait an object that was not ready in t
 	return cmd
 }
 
+func newHold(s *session) *cobra.Command {
+	v := &wakeVerb{session: s, mark: wake.Held}
+	cmd := &cobra.Command{
+		Use:   "hold TARGET... {--for 2h | --end}",
+		Short: "Hold objects for some time: an autoscaler at its present size, a roll-out, an operator",
+		Long: `Holds objects (KIND/NAME) until an instant, by the annotation flyball.dev/hold-until, and prints the fields that change. The adapter of
+the kind says how: an autoscaler stops scaling, a roll-out pauses, an operator leaves its object alone. Afterwards Flyball restores the
+originals. With --end the hold ends now.
+
+A hold does not keep an object awake: a schedule still puts the target of a held autoscaler to sleep and wakes it.
+
+It takes the right to patch the objects. Without rights to read policies too, the changes are not shown.
+
+Exit codes: 0 done, 1 an error, or an object that cannot be held.`,
+		Example: "  kubectl flyball hold hpa/web --for 2h --reason \"load test\"\n  kubectl flyball hold deployment/web --until 22:00 --dry-run\n" +
+			"  kubectl flyball hold hpa/web --end",
+		Args:              cobra.MinimumNArgs(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+		ValidArgsFunction: s.completeObjects,
+	}
+	v.addFlags(cmd, offlineFiles+"; nothing is written then")
+	v.untilFlags(cmd, "flyball.dev/hold-reason")
+	cmd.Flags().BoolVar(&v.end, "end", false, "End the hold now")
+	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Show the effect, and write nothing")
+	return cmd
+}
+
 func newSleep(s *session) *cobra.Command {
-	v := &wakeVerb{session: s, asleep: true}
+	v := &wakeVerb{session: s, mark: wake.Awake, end: true}
 	cmd := &cobra.Command{
 		Use:   "sleep {TARGET... | -l LABELS}",
 		Short: "Undo wake, so that schedules decide again",
@@ -82,11 +108,18 @@ func (v *wakeVerb) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Show the effect, and write nothing")
 }
 
+// untilFlags adds the flags for the end and the reason of a mark.
+func (v *wakeVerb) untilFlags(cmd *cobra.Command, annotation string) {
+	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 2h or 1d")
+	cmd.Flags().StringVar(&v.until, "until", "", "Instant until which, instead of --for; 22:00 alone is the next time that it is that late")
+	cmd.Flags().StringVar(&v.reason, "reason", "", "Why, kept as the annotation "+annotation)
+}
+
 func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if (len(args) > 0) == (v.selector != "") {
 		return errors.New("give TARGETs (KIND/NAME, namespace/NAME or schedule/NAME), or labels with -l, and not both")
 	}
-	until, err := v.end()
+	until, err := v.instant()
 	if err != nil {
 		return err
 	}
@@ -98,7 +131,7 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if slices.ContainsFunc(args, wake.ReachesAll) {
 		q.Namespace = ""
 	}
-	w, err := v.load(ctx, q, v.paths)
+	w, err := v.worldOf(ctx, q, args)
 	if err != nil {
 		return v.blindly(ctx, args, namespace, until, err)
 	}
@@ -106,7 +139,14 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return v.blindly(ctx, args, namespace, until, err)
 	}
-	effect, err := wake.Of(ctx, w, places, until, v.reason, v.Now().Truncate(time.Second), v.zone)
+	if v.mark == wake.Held && !v.end {
+		for _, p := range places {
+			if err := wake.CheckHold(w, p); err != nil {
+				return err
+			}
+		}
+	}
+	effect, err := v.mark.Of(ctx, w, places, until, v.reason, v.Now().Truncate(time.Second), v.zone)
 	if err != nil {
 		return err
 	}
@@ -118,13 +158,22 @@ func (v *wakeVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	if err := v.mark.Write(ctx, cluster.Client, places, until, v.reason, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return err
 	}
 	if !v.wait {
 		return v.print(effect)
 	}
 	return v.await(ctx, cluster, w, places, effect)
+}
+
+// worldOf reads the objects that an edit of places can reach.
+func (v *wakeVerb) worldOf(ctx context.Context, q source.Query, args []string) (*source.World, error) {
+	if v.mark == wake.Held && !slices.ContainsFunc(args, func(a string) bool { return wake.NamespaceOf(a) != "" }) {
+		w, _, err := v.readAround(ctx, args, v.paths)
+		return w, err
+	}
+	return v.load(ctx, q, v.paths)
 }
 
 // blindly sets the annotation without showing its effect, as kubectl annotate would. It does so if fault says that the
@@ -146,11 +195,11 @@ func (v *wakeVerb) blindly(ctx context.Context, args []string, namespace string,
 		}
 		places = append(places, p)
 	}
-	if err := wake.Write(ctx, cluster.Client, places, until, v.reason, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	if err := v.mark.Write(ctx, cluster.Client, places, until, v.reason, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return err
 	}
 	v.noteMissing(missing)
-	return v.print(wake.Blind(places, until, v.reason, v.zone))
+	return v.print(v.mark.Blind(places, until, v.reason, v.zone))
 }
 
 // await waits until all objects are ready. For a person it first prints the changes, and then each object when it is
@@ -175,10 +224,12 @@ func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.
 	return errors.Join(v.print(effect), err)
 }
 
-// end returns the instant until which the objects are kept awake. The zero time means that they are no longer kept
-// awake.
-func (v *wakeVerb) end() (time.Time, error) {
-	if v.asleep {
+// instant returns the instant until which the objects are marked. The zero time means that the mark is removed.
+func (v *wakeVerb) instant() (time.Time, error) {
+	if v.end && v.span+v.until+v.reason != "" {
+		return time.Time{}, errors.New("--end ends the hold now: give it without --for, --until and --reason")
+	}
+	if v.end {
 		return time.Time{}, nil
 	}
 	return wake.End(v.span, v.until, v.Now(), v.zone)

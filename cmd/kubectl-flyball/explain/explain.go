@@ -11,9 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/pipeline"
@@ -63,6 +66,9 @@ type Explanation struct {
 	// Freezes are the answers, one for each action, whether the action is allowed now.
 	Freezes []freezecheck.Answer `json:"freezes,omitempty"`
 	Notes   []string             `json:"notes,omitempty"`
+	// HeldUntil is the end of a hold by annotation, and HeldReason its reason. Both are absent without a hold.
+	HeldUntil  time.Time `json:"heldUntil,omitzero"`
+	HeldReason string    `json:"heldReason,omitempty"`
 
 	// unreadable is true if a policy that could select the object cannot be read.
 	unreadable bool
@@ -204,6 +210,7 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Expl
 		return e, nil
 	}
 	e.policies(memory, &v, &story)
+	e.hold(memory.Raw(target.Ref), &v)
 	e.decided(&v)
 	e.ledger(v.Object)
 	e.relations(memory, target.Ref, o.At)
@@ -270,10 +277,14 @@ func asks(o *decide.Opinion, steps int) string {
 	return "set"
 }
 
-// onBehalf returns the claim on this object of a policy that decides about an object governed by this one: hold or set.
+// onBehalf returns the claim on this object of a policy that decides about an object governed by this one: hold, set or
+// nothing.
 func onBehalf(v *decide.Verdict, id workload.Policy) string {
-	if v.Plan.Hold != nil && v.Plan.Hold.By == id || v.Kind.Adapter.CanOwn() {
+	switch {
+	case v.Plan.Hold != nil && v.Plan.Hold.By == id || v.Kind.Adapter.CanOwn():
 		return "hold"
+	case needsNoHold(v):
+		return "nothing"
 	}
 	return "set"
 }
@@ -317,6 +328,16 @@ func batchText(p *decide.Policy) string {
 	return strings.Join(parts, "; ")
 }
 
+// hold adds the hold by annotation, or a note that the annotation has no effect.
+func (e *Explanation) hold(raw []byte, v *decide.Verdict) {
+	if v.Asked.Ignored != "" {
+		e.Notes = append(e.Notes, "ignored: "+v.Asked.Ignored)
+	}
+	if e.HeldUntil = v.Asked.Until; !e.HeldUntil.IsZero() {
+		e.HeldReason = gjson.GetBytes(raw, "metadata.annotations."+gjson.Escape(v1alpha1.AnnotationHoldReason)).Str
+	}
+}
+
 // decided adds the merged plan, the pending writes and the causes of their waiting.
 func (e *Explanation) decided(v *decide.Verdict) {
 	claim := func(facet, value string, by workload.Policy, since time.Time) {
@@ -332,7 +353,11 @@ func (e *Explanation) decided(v *decide.Verdict) {
 		claim("max", fmt.Sprint(c.Value), c.By, c.Since)
 	}
 	if c := v.Plan.Hold; c != nil {
-		claim("hold", "held", c.By, c.Since)
+		value := "held"
+		if c.By == decide.HeldBy {
+			value += " until " + instant.Text(v.Asked.Until, e.zone)
+		}
+		claim("hold", value, c.By, c.Since)
 	}
 	for _, key := range workload.SortedAmounts(v.Plan.Amounts) {
 		c := v.Plan.Amounts[key]
@@ -439,9 +464,12 @@ func relationTo(memory *world.Memory, other workload.Ref, at time.Time) Relation
 		return Relation{other.String(), v.Err.Error()}
 	}
 	text := v.Result.State.String()
-	if why := unheld(&v); why != "" {
-		text = "as its owner has it, " + why
-	} else if v.Plan.Hold != nil {
+	switch {
+	case needsNoHold(&v):
+		text = "as its owner has it, " + noHoldText
+	case v.Plan.Hold != nil && v.Result.State == workload.StateUnable:
+		text = "as its owner has it, " + unheldText
+	case v.Plan.Hold != nil:
 		text += ", held by " + v.Plan.Hold.By.String()
 	}
 	if v.Result.Patch != nil && v.Result.Message != "" {

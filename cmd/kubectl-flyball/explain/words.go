@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,8 @@ func (e *Explanation) summarize(v *decide.Verdict) {
 		e.Winner = e.Claims[0].By
 	case len(v.Plan.Keep) > 0 && len(e.Ledger) > 0:
 		e.Winner = e.Ledger[0].By
+	case needsNoHold(v):
+		e.Winner = v.Opinions[slices.IndexFunc(v.Opinions, isOnBehalf)].Policy.ID.String()
 	case len(e.Overruled) > 0:
 		e.Winner = e.Overruled[0].Winner
 	default:
@@ -74,6 +77,12 @@ func (e *Explanation) reason() string {
 		}
 	}
 	var parts []string
+	if e.Winner == decide.HeldBy.String() {
+		parts = append(parts, "held until "+instant.Text(e.HeldUntil, e.zone))
+		if e.HeldReason != "" {
+			parts = append(parts, e.HeldReason)
+		}
+	}
 	for _, p := range e.Policies {
 		if p.Policy == e.Winner && len(p.Steps) > 0 {
 			parts = append(parts, p.Steps[0].Text)
@@ -109,26 +118,37 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 	case workload.StateOverridden:
 		return "changed by another writer: the value stays until the next transition"
 	case workload.StateSet:
+		if v.Plan.Hold != nil && e.Winner == decide.HeldBy.String() {
+			return "held"
+		}
 		return "set"
 	case workload.StateUnable:
-		if why := unheld(v); why != "" {
-			return "as its owner has it, " + why
+		if v.Plan.Hold != nil {
+			return "as its owner has it, " + unheldText
 		}
 		return "left running (" + v.Result.Message + ")"
+	}
+	if needsNoHold(v) {
+		return "as its owner has it, " + noHoldText
 	}
 	return "as its owner has it"
 }
 
-// unheld returns the reason why an autoscaler is not held although a policy asks for it, or "".
-func unheld(v *decide.Verdict) string {
-	switch {
-	case v.Plan.Hold == nil || v.Result.State != workload.StateUnable:
-		return ""
-	case v.Kind.Adapter.Can(v1alpha1.CapabilityHold):
-		return "which its adapter says needs no holding"
-	}
-	return "because its adapter has no way to hold it: it may act on its own"
+const (
+	noHoldText = "which its adapter says needs no holding"
+	unheldText = "because its adapter has no way to hold it: it may act on its own"
+)
+
+// needsNoHold reports whether an object is an autoscaler that leaves its sleeping target alone, so that the policy of the
+// target claims nothing of it.
+func needsNoHold(v *decide.Verdict) bool {
+	p := &v.Plan
+	_, governs := v.Kind.Adapter.Governs(v.Object)
+	return governs && slices.ContainsFunc(v.Opinions, isOnBehalf) && p.Hold == nil && p.Min == nil && p.Max == nil &&
+		v.Kind.Adapter.Can(v1alpha1.CapabilityHold) && !v.Kind.Adapter.Observe(v.Object).WakesFromZero
 }
+
+func isOnBehalf(o decide.Opinion) bool { return o.OnBehalf }
 
 // ledger adds the changed fields with their originals.
 func (e *Explanation) ledger(obj *workload.Object) {

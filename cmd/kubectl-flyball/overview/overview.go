@@ -28,6 +28,8 @@ type Overview struct {
 	Policies []Policy  `json:"policies"`
 	// KeptAwake are the namespaces that are kept awake regardless of schedules.
 	KeptAwake []KeptAwake `json:"keptAwake,omitempty"`
+	// Held are the objects that are held by annotation, if the objects were read.
+	Held []Held `json:"held,omitempty"`
 
 	zone *time.Location
 }
@@ -36,6 +38,12 @@ type Overview struct {
 type KeptAwake struct {
 	Namespace string `json:"namespace"`
 	Until     string `json:"until"`
+}
+
+// Held is an object held by its annotation.
+type Held struct {
+	Object string    `json:"object"`
+	Until  time.Time `json:"until"`
 }
 
 // Policy is one line of the list.
@@ -96,6 +104,12 @@ func Of(w *world.Memory, o Options) Overview {
 			v.KeptAwake = append(v.KeptAwake, KeptAwake{name, until})
 		}
 	}
+	w.EachObject(func(ref workload.Ref) {
+		if until := decide.HoldOf(w, ref, o.At).Until; !until.IsZero() {
+			v.Held = append(v.Held, Held{ref.String(), until})
+		}
+	})
+	slices.SortFunc(v.Held, func(a, b Held) int { return strings.Compare(a.Object, b.Object) })
 	return v
 }
 
@@ -287,6 +301,9 @@ func (v Overview) Text(w *report.Writer) {
 	for _, k := range v.KeptAwake {
 		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: targets of schedules in it stay awake until then", k.Namespace,
 			k.Until), report.Warn))
+	}
+	for _, h := range v.Held {
+		w.Line("%s", w.Styled(fmt.Sprintf("%s is held until %s", h.Object, instant.Text(h.Until, v.zone)), report.Warn))
 	}
 	for _, p := range v.Policies {
 		for _, f := range p.Failures {

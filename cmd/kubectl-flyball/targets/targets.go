@@ -23,7 +23,7 @@ type Target struct {
 	Object string `json:"object"`
 	Policy string `json:"policy"`
 	// State is one of the states that a policy's status counts. It is "judged" if the policy only judges changes of the
-	// object.
+	// object, and "held" for a hold by annotation.
 	State string `json:"state"`
 	// Since is the transition at which the policy put the object to sleep. It is absent if the policy has not done so.
 	Since time.Time `json:"since,omitzero"`
@@ -89,6 +89,10 @@ func EachJudged(memory *world.Memory, p *world.Policy, yield func(workload.Ref))
 // add adds an object to the list, once for each policy that acts on it.
 func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref, o Options) {
 	v := survey.Target(ref)
+	if until := v.Asked.Until; !until.IsZero() && o.Policy == (workload.Policy{}) && !o.Asleep {
+		l.Targets = append(l.Targets, Target{Object: ref.String(), Policy: decide.HeldBy.String(), State: "held",
+			Message: "held until " + instant.Text(until, l.zone), ref: ref})
+	}
 	out := status.Outcome{}
 	if v.Err != nil {
 		out.Failure = v.Err.Error()

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/wake"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -23,14 +22,14 @@ func resource(client dynamic.Interface, p Place) dynamic.ResourceInterface {
 	return client.Resource(p.Resource).Namespace(p.Namespace)
 }
 
-// Write sets the annotation on places. If until is the zero time, it removes the annotation. In a dry run the API
+// Write sets the mark on places. If until is the zero time, it removes the mark. In a dry run the API
 // server only checks the edit.
-func Write(ctx context.Context, client dynamic.Interface, places []Place, until time.Time, reason string, o metav1.PatchOptions) error {
+func (m Mark) Write(ctx context.Context, client dynamic.Interface, places []Place, until time.Time, reason string,
+	o metav1.PatchOptions) error {
 	for _, p := range places {
-		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, wake.Patch(until, reason), o)
+		_, err := resource(client, p).Patch(ctx, p.Name, types.MergePatchType, m.Patch(until, reason), o)
 		if apierrors.IsForbidden(err) {
-			return fmt.Errorf("%w\nto wake it, this right is needed: %s", err,
-				p.Right())
+			return fmt.Errorf("%w\nto %s it, this right is needed: %s", err, m.verb, p.Right())
 		}
 		if err != nil {
 			return fmt.Errorf("annotate %s: %w", p, err)

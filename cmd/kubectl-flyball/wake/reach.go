@@ -13,7 +13,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/wake"
 )
@@ -96,7 +95,7 @@ func selected(w *source.World, selector labels.Selector, namespace string) ([]Pl
 	return places, nil
 }
 
-// look sets NotKept to the places that are not kept awake, if the edit removes the annotation. It also counts the
+// look sets NotKept to the places without a mark in force, if the edit removes the mark. It also counts the
 // scheduled objects that the places reach.
 func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 	memory, err := w.Memory()
@@ -109,9 +108,9 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 		}
 	}
 	for _, p := range places {
-		if e.Until.IsZero() && !p.Kept(w, now) {
+		if e.Until.IsZero() && !e.mark.Kept(w, p, now) {
 			e.NotKept = append(e.NotKept, p.String())
-			if until := targets.KeptUntil(memory, p.Namespace, now, e.zone); until != "" && p.Object.Name != "" {
+			if until := targets.KeptUntil(memory, p.Namespace, now, e.zone); e.mark == Awake && until != "" && p.Object.Name != "" {
 				e.keptBy = fmt.Sprintf("namespace/%s keeps it awake until %s", p.Namespace, until)
 			}
 		}
@@ -119,22 +118,22 @@ func (e *Effect) look(w *source.World, places []Place, now time.Time) error {
 	return nil
 }
 
-// Kept reports whether a place is kept awake at now: it has the annotation, and the annotation's end is in the future.
-func (p Place) Kept(w *source.World, now time.Time) bool {
+// Kept reports whether a place has the mark, with an end after now.
+func (m Mark) Kept(w *source.World, p Place, now time.Time) bool {
 	text := ""
 	for _, raw := range w.Objects {
 		if p.Object.Name != "" && source.RefOf(raw) == p.Object {
-			text = gjson.GetBytes(raw, "metadata.annotations."+gjson.Escape(v1alpha1.AnnotationAwakeUntil)).Str
+			text = gjson.GetBytes(raw, "metadata.annotations."+gjson.Escape(m.Until)).Str
 		}
 	}
 	for _, obj := range w.Policies {
 		if p.Policy.Name != "" && source.IDOf(obj) == p.Policy {
-			text = obj.GetAnnotations()[v1alpha1.AnnotationAwakeUntil]
+			text = obj.GetAnnotations()[m.Until]
 		}
 	}
 	for _, ns := range w.Namespaces {
 		if p.Kind == "Namespace" && ns.Name == p.Name {
-			text = ns.Annotations.Get(v1alpha1.AnnotationAwakeUntil)
+			text = ns.Annotations.Get(m.Until)
 		}
 	}
 	until, err := timeline.ParseUntil(text, time.UTC)

@@ -42,16 +42,22 @@ func (e *Effect) Text(w *report.Writer) {
 func (e *Effect) becomes(place string) string {
 	switch {
 	case !e.Until.IsZero():
-		return "awake until " + instant.Text(e.Until, e.zone)
+		return e.mark.kept + " until " + instant.Text(e.Until, e.zone)
 	case slices.Contains(e.NotKept, place):
-		return "it was not kept awake"
+		return "it was not " + e.mark.not
 	}
-	return "no longer kept awake"
+	return "no longer " + e.mark.not
 }
 
 // noChange returns the reason why an edit changes nothing.
 func (e *Effect) noChange() string {
 	switch {
+	case e.mark == Held && !e.Until.IsZero():
+		return "This changes nothing: it is held until then anyway."
+	case e.mark == Held && len(e.NotKept) == len(e.Places):
+		return "This changes nothing: it was not held."
+	case e.mark == Held:
+		return "This changes nothing in the next 24 hours: something else holds it."
 	case e.scheduled == 0:
 		return "This changes nothing: no schedule selects what it reaches."
 	case !e.Until.IsZero():

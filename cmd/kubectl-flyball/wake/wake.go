@@ -1,5 +1,5 @@
-// Package wake computes the effect of keeping an object, a namespace or a schedule awake, before the edit is made. It
-// edits a copy of the world and compares the plans.
+// Package wake computes the effect of keeping an object, a namespace or a schedule awake, or of holding an object, before
+// the edit is made. It edits a copy of the world and compares the plans.
 package wake
 
 import (
@@ -15,7 +15,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
@@ -124,15 +123,15 @@ func findPolicy(w *source.World, kind, name, namespace string) (Place, bool) {
 	return Place{}, false
 }
 
-// Effect is the effect of setting or removing the annotation awake-until.
+// Effect is the effect of setting or removing a mark.
 type Effect struct {
-	// Until is the instant until which the places are kept awake. It is absent if the annotation is removed.
+	// Until is the instant until which the places are marked. It is absent if the annotation is removed.
 	Until  time.Time `json:"until,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 	Places []string  `json:"places"`
 	// DryRun is true if nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
-	// NotKept are the places that were not kept awake before.
+	// NotKept are the places that had no mark in force before.
 	NotKept []string `json:"notKept,omitempty"`
 	// Plan is the difference that the edit makes to the plan. It is absent if the world could not be read.
 	Plan *plan.Plan `json:"plan,omitempty"`
@@ -145,12 +144,13 @@ type Effect struct {
 	keptBy string
 	// scheduled is the number of scheduled objects that the places reach.
 	scheduled int
+	mark      Mark
 	zone      *time.Location
 }
 
 // Blind returns the effect of an edit if the world was not read.
-func Blind(places []Place, until time.Time, reason string, zone *time.Location) *Effect {
-	e := &Effect{Until: until, Reason: reason, zone: zone}
+func (m Mark) Blind(places []Place, until time.Time, reason string, zone *time.Location) *Effect {
+	e := &Effect{Until: until, Reason: reason, mark: m, zone: zone}
 	for _, p := range places {
 		e.Places = append(e.Places, p.String())
 	}
@@ -158,13 +158,13 @@ func Blind(places []Place, until time.Time, reason string, zone *time.Location) 
 }
 
 // Of returns the effect of an edit. It compares plans from now until some time after until.
-func Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time, zone *time.Location) (*Effect,
-	error) {
-	e := Blind(places, until, reason, zone)
+func (m Mark) Of(ctx context.Context, w *source.World, places []Place, until time.Time, reason string, now time.Time,
+	zone *time.Location) (*Effect, error) {
+	e := m.Blind(places, until, reason, zone)
 	if err := e.look(w, places, now); err != nil {
 		return nil, err
 	}
-	edited, err := edit(w, places, until, reason)
+	edited, err := m.edit(w, places, until, reason)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func Of(ctx context.Context, w *source.World, places []Place, until time.Time, r
 	if until.IsZero() {
 		return e, nil
 	}
-	unkept, err := edit(w, places, time.Time{}, "")
+	unkept, err := m.edit(w, places, time.Time{}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -191,13 +191,12 @@ func Of(ctx context.Context, w *source.World, places []Place, until time.Time, r
 	return e, nil
 }
 
-// edit returns the world in which places are kept awake until an instant. If until is the zero time, the places are no
-// longer kept awake.
-func edit(w *source.World, places []Place, until time.Time, reason string) (*source.World, error) {
+// edit returns the world in which places are marked until an instant. If until is the zero time, the mark is removed.
+func (m Mark) edit(w *source.World, places []Place, until time.Time, reason string) (*source.World, error) {
 	edited := *w
 	edited.Objects, edited.Policies, edited.Namespaces = slices.Clone(w.Objects), slices.Clone(w.Policies), slices.Clone(w.Namespaces)
 	for _, p := range places {
-		if err := p.set(&edited, until, reason); err != nil {
+		if err := m.set(&edited, p, until, reason); err != nil {
 			return nil, err
 		}
 	}
@@ -267,10 +266,10 @@ func (e *Effect) Unwritten(ref workload.Ref, raw []byte) string {
 }
 
 // set makes the edit in a world. It changes the given world.
-func (p Place) set(w *source.World, until time.Time, reason string) error {
+func (m Mark) set(w *source.World, p Place, until time.Time, reason string) error {
 	for i, raw := range w.Objects {
 		if p.Object.Name != "" && source.RefOf(raw) == p.Object {
-			edited, err := jsonpatch.MergePatch(raw, wake.Patch(until, reason))
+			edited, err := jsonpatch.MergePatch(raw, m.Patch(until, reason))
 			if err != nil {
 				return fmt.Errorf("edit %s: %w", p, err)
 			}
@@ -284,7 +283,7 @@ func (p Place) set(w *source.World, until time.Time, reason string) error {
 			if annotations == nil {
 				annotations = map[string]string{}
 			}
-			setOrDelete(annotations, until)
+			m.Set(annotations, until)
 			obj.SetAnnotations(annotations)
 			w.Policies[i] = obj
 		}
@@ -296,20 +295,12 @@ func (p Place) set(w *source.World, until time.Time, reason string) error {
 			for _, pair := range ns.Annotations {
 				annotations[pair.Key] = pair.Value
 			}
-			setOrDelete(annotations, until)
+			m.Set(annotations, until)
 			edited.Annotations = workload.NewPairs(annotations)
 			w.Namespaces[i] = &edited
 		}
 	}
 	return nil
-}
-
-func setOrDelete(annotations map[string]string, until time.Time) {
-	if until.IsZero() {
-		delete(annotations, v1alpha1.AnnotationAwakeUntil)
-		return
-	}
-	annotations[v1alpha1.AnnotationAwakeUntil] = until.UTC().Format(time.RFC3339)
 }
 
 // Names implements report.Finding.

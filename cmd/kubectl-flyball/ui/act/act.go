@@ -104,14 +104,14 @@ func (in Around) wake(ctx context.Context, verb string, form url.Values) (*Actio
 		return nil, err
 	}
 	places := []wake.Place{place}
-	effect, err := wake.Of(ctx, in.World, places, until, reason, in.Now, in.Zone)
+	effect, err := wake.Awake.Of(ctx, in.World, places, until, reason, in.Now, in.Zone)
 	if err != nil {
 		return nil, err
 	}
 	effect.DryRun = in.DryRun
 	a.Effect, a.Command = effect, Command(place.Namespace, words...)
 	a.write = func(ctx context.Context, client dynamic.Interface, manager string) error {
-		return wake.Write(ctx, client, places, until, reason, metav1.PatchOptions{FieldManager: manager, DryRun: in.dryRun()})
+		return wake.Awake.Write(ctx, client, places, until, reason, metav1.PatchOptions{FieldManager: manager, DryRun: in.dryRun()})
 	}
 	return a, nil
 }

@@ -114,7 +114,7 @@ func (f Offering) addPlaces(ctx context.Context, o *Offers, texts []string) erro
 			continue
 		}
 		o.Wake = append(o.Wake, text)
-		if p.Kept(f.World, f.Now) {
+		if wake.Awake.Kept(f.World, p, f.Now) {
 			o.Sleep = append(o.Sleep, text)
 		}
 	}
