@@ -112,7 +112,8 @@ func New(env Env) *cobra.Command {
 		"Ask no cluster: work from the manifests of --filename alone, and the adapters that come with Flyball")
 	flags.BoolVar(&s.noColor, "no-color", false, "No colours; the environment variable NO_COLOR does the same")
 	for _, verb := range []func(*session) *cobra.Command{
-		newStatus, newTargets, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newHold, newPause, newResume, newExcept,
+		newStatus, newTargets, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newHold,
+		newPause, newResume, newExcept,
 		newAdapter, newMigrate, newRecommend, newSuggest, newDoctor, newVersion,
 	} {
 		root.AddCommand(verb(s))

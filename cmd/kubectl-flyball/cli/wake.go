@@ -73,8 +73,8 @@ A hold does not keep an object awake: a schedule still puts the target of a held
 It takes the right to patch the objects. Without rights to read policies too, the changes are not shown.
 
 Exit codes: 0 done, 1 an error, or an object that cannot be held.`,
-		Example: "  kubectl flyball hold hpa/web --for 2h --reason \"load test\"\n  kubectl flyball hold deployment/web --until 22:00 --dry-run\n" +
-			"  kubectl flyball hold hpa/web --end",
+		Example: "  kubectl flyball hold hpa/web --for 2h --reason \"load test\"\n" +
+			"  kubectl flyball hold deployment/web --until 22:00 --dry-run\n  kubectl flyball hold hpa/web --end",
 		Args:              cobra.MinimumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 		ValidArgsFunction: s.completeObjects,
