@@ -112,8 +112,8 @@ const (
 type NotificationService struct {
 	// Type of the service. Teams means the webhook of a workflow. JSON posts spec.template as it is.
 	Type ServiceType `json:"type"`
-	// URLFrom is the URL of the incoming webhook, as the service shows it. For Email it is smtp://USER:PASSWORD@HOST:587/?from=ADDRESS&to=ADDRESS,
-	// or smtps:// with port 465.
+	// URLFrom is the URL of the incoming webhook, as the service shows it. For Email it is
+	// smtp://USER:PASSWORD@HOST:587/?from=ADDRESS&to=ADDRESS, or smtps:// with port 465.
 	URLFrom SecretSource `json:"urlFrom"`
 }
 

@@ -57,7 +57,8 @@ func TestOwnedObjectsAreReadFromTheRecord(t *testing.T) {
 
 // Without a policy that holds owners, nothing of a record is kept, and the watch need not restart after an edit of owns.
 func TestRecordsAreKeptOnDemand(t *testing.T) {
-	with, without, none := compiled(t, recordsYAML, Keys{Owned: true}), compiled(t, recordsYAML, Keys{}), compiled(t, vmYAML, Keys{Owned: true})
+	with, without, none := compiled(t, recordsYAML, Keys{Owned: true}), compiled(t, recordsYAML, Keys{}),
+		compiled(t, vmYAML, Keys{Owned: true})
 	if !with.CanOwn() || !with.KeepsOwned() || !without.CanOwn() || without.KeepsOwned() || none.CanOwn() || none.KeepsOwned() {
 		t.Error("a record is kept exactly if the adapter has one and a policy holds owners")
 	}

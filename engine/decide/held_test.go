@@ -50,10 +50,12 @@ func TestHeldUntil(t *testing.T) {
 			[]string{"-1 hpa behavior absent -> {...}" + by, "0 hpa behavior {...} -> absent" + by}},
 		{"a roll-out", nil, []string{worldtest.Deployment("web", 3, until(1))},
 			[]string{"-1 web paused absent -> true" + by, "1 web paused true -> absent" + by}},
-		{"the kind cannot be held", nil, []string{`{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"web","namespace":"shop"` + until(1) +
+		{"the kind cannot be held", nil, []string{`{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"web","namespace":"shop"` +
+			until(1) +
 			`},"spec":{}}`}, nil},
 		{"it belongs to an object that is held itself", nil, []string{strings.Replace(worldtest.Deployment("web", 3, until(1)),
-			`"generation":1`, `"generation":1,"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","name":"web","controller":true}]`,
+			`"generation":1`,
+			`"generation":1,"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","name":"web","controller":true}]`,
 			1)}, nil},
 		{"the target sleeps meanwhile, and the hold ends in the night", []policy.Object{deployments}, []string{worldtest.Deployment("web", 3, ""),
 			autoscaler(2, until(1))}, []string{"-1 hpa behavior absent -> {...}" + by, "0 web replicas 3 -> 0" + nights,
@@ -61,7 +63,8 @@ func TestHeldUntil(t *testing.T) {
 		{"the target sleeps meanwhile, and the hold ends by day", []policy.Object{deployments}, []string{worldtest.Deployment("web", 3, ""),
 			autoscaler(2, until(14))}, []string{"-1 hpa behavior absent -> {...}" + by, "0 web replicas 3 -> 0" + nights,
 			"12 web replicas 0 -> 3" + nights, "14 hpa behavior {...} -> absent" + by}},
-		{"the schedule needs the hold longer", []policy.Object{deployments}, []string{worldtest.Deployment("web", 3, ""), autoscaler(0, until(1))},
+		{"the schedule needs the hold longer", []policy.Object{deployments},
+			[]string{worldtest.Deployment("web", 3, ""), autoscaler(0, until(1))},
 			[]string{"-1 hpa behavior absent -> {...}" + by, "0 web replicas 3 -> 0" + nights, "12 web replicas 0 -> 3" + nights,
 				"12 hpa behavior {...} -> absent" + nights}},
 		{"a schedule holds the same object", []policy.Object{held}, []string{autoscaler(2, until(1))},

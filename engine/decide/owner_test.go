@@ -30,11 +30,13 @@ var (
 func applicationOf(metadata, spec string, names ...string) string {
 	var records []string
 	for _, name := range names {
-		records = append(records, fmt.Sprintf(`{"group":"apps","version":"v1","kind":"Deployment","namespace":"shop","name":%q,"status":"Synced"}`, name))
+		records = append(records,
+			fmt.Sprintf(`{"group":"apps","version":"v1","kind":"Deployment","namespace":"shop","name":%q,"status":"Synced"}`, name))
 	}
-	return fmt.Sprintf(`{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":{"name":"shop","namespace":"argocd","uid":"uid-app",`+
-		`"resourceVersion":"7"%s},"spec":{"project":"default","destination":{"server":"https://kubernetes.default.svc","namespace":"shop"}%s},`+
-		`"status":{"resources":[%s]}}`, metadata, spec, strings.Join(records, ","))
+	return fmt.Sprintf(
+		`{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":{"name":"shop","namespace":"argocd","uid":"uid-app",`+
+			`"resourceVersion":"7"%s},"spec":{"project":"default","destination":{"server":"https://kubernetes.default.svc","namespace":"shop"}%s},`+
+			`"status":{"resources":[%s]}}`, metadata, spec, strings.Join(records, ","))
 }
 
 const automated = `,"syncPolicy":{"automated":{"selfHeal":true}}`
@@ -244,7 +246,8 @@ func TestOwnersThatApplyEachOther(t *testing.T) {
 		`"resources":[{"group":"kustomize.toolkit.fluxcd.io","kind":"Kustomization","namespace":"shop","name":"flux"}`, 1)
 	all := holding("nights", "20:00", "06:00")
 	all.Spec.Target.Namespaces = []string{"shop", "argocd"}
-	all.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: application.Group, Kind: application.Kind}, {Group: kustomization.Group, Kind: kustomization.Kind}}
+	all.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: application.Group, Kind: application.Kind},
+		{Group: kustomization.Group, Kind: kustomization.Kind}}
 	got := written(t, memory(t, []policy.Object{all}, flux, app))
 	slices.Sort(got)
 	if len(got) != 4 || !strings.HasPrefix(got[2], "20:00 Application") || !strings.HasPrefix(got[3], "20:00 Kustomization") {

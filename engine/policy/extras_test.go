@@ -25,7 +25,10 @@ func (judge) Denies() bool { return false }
 // Without a FieldOf, the field of a facet is unknown.
 func TestFieldOfAFacet(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
-	named := &policy.Policy{Extras: policy.Extras{FieldOf: func(now time.Time, facet string) string { return now.Format("15:04") + " " + facet }}}
+	named := &policy.Policy{Extras: policy.Extras{FieldOf: func(now time.Time, facet string) string {
+		return now.Format("15:04") + " " +
+			facet
+	}}}
 	if got, none := named.Field(noon, "max"), (&policy.Policy{}).Field(noon, "max"); got != "12:00 max" || none != "" {
 		t.Errorf("the fields are %q and %q", got, none)
 	}

@@ -116,7 +116,8 @@ func TestMayHold(t *testing.T) {
 
 // Rights on the selected objects have no kind of their own.
 func TestRightsOnSelectedObjects(t *testing.T) {
-	if !(policy.Right{}).OnSelected() || (policy.Right{Owners: true}).OnSelected() || (policy.Right{Kind: schema.GroupKind{Kind: "Pod"}}).OnSelected() {
+	if !(policy.Right{}).OnSelected() || (policy.Right{Owners: true}).OnSelected() ||
+		(policy.Right{Kind: schema.GroupKind{Kind: "Pod"}}).OnSelected() {
 		t.Error("a right is on what is selected where it names no kind")
 	}
 }

@@ -115,7 +115,8 @@ func TestOwnersOfAPolicy(t *testing.T) {
 		{"held", with(fluxManifest(true, "web")), "", "is held"},
 		{"suspended", fluxManifest(true, "web"), "", "was suspended before"},
 		{"another namespace", fluxManifest(false, "web", "a"), "shop", "is in another namespace and is not held: a ClusterSchedule can hold it"},
-		{"others", fluxManifest(false, "web", "a", "gone"), "", "is held while a target sleeps; changes in Git of Deployment.apps/shop/a wait too"},
+		{"others", fluxManifest(false, "web", "a", "gone"), "",
+			"is held while a target sleeps; changes in Git of Deployment.apps/shop/a wait too"},
 		{"many others", with(fluxManifest(true, "web", "a", "b", "c", "d", "e")), "", "is held; changes in Git of Deployment.apps/shop/a, " +
 			"Deployment.apps/shop/b, Deployment.apps/shop/c, 2 more wait too"},
 	} {
@@ -155,7 +156,8 @@ func ownedWorld(t *testing.T, namespace, owner string) (*world.Memory, *world.Po
 	lists := world.Lists{Policies: []policy.Object{obj}, Objects: [][]byte{[]byte(owner)},
 		Namespaces: []*workload.Object{{Name: "shop"}, {Name: "ops"}}}
 	for i := range shipped {
-		if gk := shipped[i].Spec.Target.GroupKind(); gk == deployments || gk == (schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}) {
+		if gk := shipped[i].Spec.Target.GroupKind(); gk == deployments ||
+			gk == (schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}) {
 			lists.Adapters = append(lists.Adapters, &shipped[i])
 		}
 	}
