@@ -92,6 +92,10 @@ func (d decider) orderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 }
 
 func (d decider) ownOrderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
+	holds := func(o Opinion) bool { return o.Policy.HoldsOwners }
+	if k.Adapter.CanOwn() && v.Result.Direction == workload.DirectionDown && slices.ContainsFunc(v.Opinions, holds) {
+		return Gate{} // the targets of the owner wait for the owner, in whatever wave they are
+	}
 	if by := d.w.Policy(v.Result.By); by == nil || by.Deleting || by.SetsValues() {
 		return Gate{}
 	}

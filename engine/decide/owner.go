@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,8 +49,13 @@ func (d decider) fromOwned(k *Kind, obj *workload.Object) (intents []workload.In
 			keep[id] = true
 		}
 	}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(keep)), func(id workload.Policy) bool { return d.mayHold(id, obj) }) {
+		return intents, wake
+	}
+	// The entry of the owner may be of another policy, which had the same claim: the owner is held as long as any target sleeps.
+	keepAll()
 	for id := range keep {
-		if d.mayHold(id, obj) && !slices.ContainsFunc(intents, func(in workload.Intent) bool { return in.By == id }) {
+		if !slices.ContainsFunc(intents, func(in workload.Intent) bool { return in.By == id }) {
 			intents = append(intents, workload.Intent{By: id, Class: workload.ClassKeep})
 		}
 	}
@@ -81,7 +87,8 @@ func (d decider) claimsOnOwner(k *Kind, owned *workload.Object, ownerKind *Kind,
 		if in.Class != workload.ClassSleep || !d.mayHold(in.By, owner) || pipeline.IsOverruled(in, asks) {
 			continue
 		}
-		claim := workload.Intent{By: in.By, Class: workload.ClassSleep, Priority: in.Priority, Since: in.Since, Enforce: in.Enforce,
+		// Schedules of the owner itself say awake all day, so the claim overrides them.
+		claim := workload.Intent{By: in.By, Class: workload.ClassSleep, Priority: in.Priority, Override: true, Since: in.Since, Enforce: in.Enforce,
 			Reason: fmt.Sprintf("%s is asleep", k.Ref(owned))}
 		if ownerKind.Adapter.Observe(owner).CanSuspend {
 			claim.Size = &workload.Size{Mode: workload.SizeSleep}
@@ -122,6 +129,9 @@ func (d decider) gateOfOwner(k *Kind, obj *workload.Object, ownerKind *Kind, own
 	claims, _ := d.claimsOnOwner(k, obj, ownerKind, owner)
 	if len(claims) == 0 {
 		return Gate{}
+	}
+	for i := range claims {
+		claims[i].Since = time.Time{} // with the claims of other objects the owner may be held for longer already
 	}
 	plan, _ := pipeline.Merge(slices.Concat(deleteForOthers(d.ask(ownerKind, owner, nil).intents), claims, d.claimants(ownerKind, owner))...)
 	next := Verdict{Kind: ownerKind, Object: owner, Plan: plan}

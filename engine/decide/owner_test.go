@@ -90,6 +90,12 @@ func TestOwnerIsHeldWhileATargetSleeps(t *testing.T) {
 	batches := holding("nights", "20:00", "06:00", "one", "two")
 	batches.Spec.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "30m"}
 	batches.Spec.UpscaleRateLimit = batches.Spec.DownscaleRateLimit
+	three := worldtest.Deployment("three", 3, "")
+	first, slowly := holding("early", "20:00", "06:00", "one"), holding("slow", "20:00", "06:00", "two", "three")
+	slowly.Spec.UpscaleRateLimit = batches.Spec.UpscaleRateLimit
+	own := holding("own", "23:00", "05:00", "shop")
+	own.Spec.HoldOwner = false
+	own.Spec.Target.Namespaces, own.Spec.Target.Kinds = []string{"argocd"}, []v1alpha1.KindRef{{Group: application.Group, Kind: application.Kind}}
 	inOrder := holding("nights", "20:00", "06:00", "one", "two")
 	inOrder.Spec.Order = []v1alpha1.Wave{{Names: []string{"one"}}}
 	annotated := holding("nights", "20:00", "06:00", "one")
@@ -110,6 +116,12 @@ func TestOwnerIsHeldWhileATargetSleeps(t *testing.T) {
 				wake("08:00", "two"), "08:00" + back}},
 		{"two targets in batches", []policy.Object{batches}, []string{one, two, applicationOf("", automated, "one", "two")},
 			[]string{"20:00" + held, sleep("20:00", "one"), sleep("20:30", "two"), wake("06:00", "one"), wake("06:30", "two"), "06:30" + back}},
+		{"two targets of different schedules with the same times, one of them in batches", []policy.Object{first, slowly},
+			[]string{one, two, three, applicationOf("", automated, "one", "two", "three")},
+			[]string{"20:00" + held, sleep("20:00", "one"), sleep("20:00", "three"), sleep("20:00", "two"), wake("06:00", "one"),
+				wake("06:00", "three"), wake("06:30", "two"), "06:30" + back}},
+		{"an owner whose own schedule says awake", []policy.Object{nights, own}, []string{one, applicationOf("", automated, "one")},
+			[]string{"20:00" + held, sleep("20:00", "one"), wake("06:00", "one"), "06:00" + back}},
 		{"two targets in waves", []policy.Object{inOrder}, []string{one, two, applicationOf("", automated, "one", "two")},
 			[]string{"20:00" + held, sleep("20:00", "two"), sleep("20:00", "one"), wake("06:00", "one"), wake("06:00", "two"), "06:00" + back}},
 		{"a schedule without holdOwner", []policy.Object{unheld}, []string{one, applicationOf("", automated, "one")},

@@ -170,7 +170,7 @@ func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err er
 	case v.Object == nil || v.Err != nil || v.Result.Patch == nil:
 		return false, nil //nolint:nilerr // only another form of the object can help, so nothing is written
 	case v.Gate.Kind == GateOther:
-		s.due = append(s.due, v.Gate.First, ref)
+		s.due = append(s.due, v.Gate.First) // its write makes the target due
 		return false, nil
 	case v.Gate.Kind != GateOpen:
 		s.setWake(ref, timeline.Earliest(v.Wake, v.Gate.Until))

@@ -49,13 +49,15 @@ type view struct {
 	unmatched []selector.Unmatched
 	// owners are the owners of the targets, if the policy holds owners.
 	owners []world.Owner
+	// holders is true if a kind of owners is in use.
+	holders bool
 	counts counts
 }
 
 func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, generation int64) *view {
 	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation}
 	v.unready, v.listing = s.Health.unready(snapshot, p)
-	v.owners = snapshot.OwnersOf(p)
+	v.owners, v.holders = snapshot.OwnersOf(p), snapshot.HoldsOwners()
 	s.Book.read(p.ID, func(t *counts) { v.counts = t.copy() })
 	if !p.Deleting && !p.IsBroken() {
 		v.unmatched = unmatched(snapshot, p, &v.counts, v.objectsKnown())

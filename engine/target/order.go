@@ -63,8 +63,8 @@ func (o *orders) forget(id workload.Policy) {
 // resume restores the standing of a policy from the policy's status.
 func (o *orders) resume(p *world.Policy) {
 	st := p.Kind.Status(p.Object).Order
-	if st == nil || p.Order == nil {
-		return
+	if st == nil || p.Order == nil || p.Kind.Status(p.Object).ObservedGeneration != p.Object.GetGeneration() {
+		return // the places of a status are those of the order at that generation
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -78,6 +78,9 @@ func (s *Snapshot) Owners(ref workload.Ref) (all []workload.Ref, known bool) {
 	return all, known
 }
 
+// HoldsOwners reports whether a kind of owners is in use.
+func (s *Snapshot) HoldsOwners() bool { return len(s.owning) > 0 }
+
 // Owner is an object of a GitOps tool that applies targets of a policy.
 type Owner struct {
 	workload.Ref

@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/engine/admit/wakes"
 	"flyball.dev/flyball/engine/controller/freezes"
+	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/pods/create"
 	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
@@ -58,6 +59,9 @@ func metrics(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	if _, err := wakes.NewMetrics(&known); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := notifications.NewMetrics(&known); err != nil {
 		t.Fatal(err)
 	}
 	if err := app.RegisterCertificate(&known, nil); err != nil {

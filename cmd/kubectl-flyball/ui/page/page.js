@@ -22,7 +22,7 @@ async function refresh() {
   if (edited || document.querySelector("[data-still]")) return;
   if (document.activeElement?.matches("input, textarea, select")) return;
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-  if (answer.status === 401) return;
+  if ([401, 429, 503].includes(answer.status)) return; // the open page stays
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
   const main = document.querySelector("main");
   next?.querySelector(".wait")?.remove();

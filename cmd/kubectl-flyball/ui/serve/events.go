@@ -39,6 +39,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			if _, err := fmt.Fprintf(w, "event: version\ndata: %s\n\n", now); err != nil || out.Flush() != nil {
 				return
 			}
+			_ = out.SetWriteDeadline(time.Time{}) // with HTTP/2 it would end the stream also while nothing is written
 			last = now
 		}
 		select {

@@ -120,7 +120,9 @@ func (c *InCluster) pages(w http.ResponseWriter, r *http.Request) {
 	}
 	user, token, err := c.admit(r, header)
 	if err != nil {
-		forgetCookie(w, tokenCookie)
+		if limits.CodeOf(err) == http.StatusUnauthorized {
+			forgetCookie(w, tokenCookie) // after any other error the token may still be good
+		}
 		c.login(w, limits.CodeOf(err), err.Error())
 		return
 	}
