@@ -3,12 +3,14 @@ package notify
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/wneessen/go-mail"
 )
@@ -19,7 +21,12 @@ type Email struct {
 	from    string
 	to      []string
 	options []mail.Option
+	// roots are the authorities of certificates for smtps; nil: those of the machine.
+	roots *x509.CertPool
 }
+
+// dial makes a connection.
+type dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // NewEmail returns an Email. The address is smtp://USER:PASSWORD@HOST:PORT/?from=ADDRESS&to=ADDRESS,ADDRESS with STARTTLS, or smtps:// with
 // TLS from the first byte. With tls=optional, a server without STARTTLS gets the message in clear text, but never a password.
@@ -43,9 +50,9 @@ func NewEmail(g *Guard, address string) (*Email, error) {
 	if _, err := e.message(&Envelope{}); err != nil {
 		return nil, fault("from or to in the Secret is no mail address")
 	}
-	port, dial := 587, g.DialContext
+	port, dial := 587, bounded(g, sendTimeout)
 	if u.Scheme == "smtps" {
-		port, dial = 465, e.encrypted(g)
+		port, dial = 465, e.encrypted(dial)
 	}
 	if given := u.Port(); given != "" {
 		if port, err = strconv.Atoi(given); err != nil {
@@ -57,10 +64,7 @@ func NewEmail(g *Guard, address string) (*Email, error) {
 		policy = mail.TLSOpportunistic
 	}
 	e.options = []mail.Option{mail.WithTLSPolicy(policy), mail.WithPort(port), mail.WithTimeout(sendTimeout), mail.WithHELO("flyball"),
-		mail.WithDialContextFunc(dial)}
-	if u.Scheme == "smtps" {
-		e.options = append(e.options, mail.WithSSL())
-	}
+		mail.WithDialContextFunc(mail.DialContextFunc(dial))}
 	if password, ok := u.User.Password(); ok {
 		e.options = append(e.options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(u.User.Username()),
 			mail.WithPassword(password))
@@ -68,14 +72,46 @@ func NewEmail(g *Guard, address string) (*Email, error) {
 	return e, nil
 }
 
-// encrypted returns a function that connects with TLS.
-func (e *Email) encrypted(g *Guard) func(ctx context.Context, network, address string) (net.Conn, error) {
+// bounded returns a function that makes a connection with an end, from which at most maxBody bytes are read. The mail library has no such
+// limits before it sends the message. It extends the time for the message itself.
+func bounded(g *Guard, limit time.Duration) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		plain, err := g.DialContext(ctx, network, address)
+		conn, err := g.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		conn := tls.Client(plain, &tls.Config{ServerName: e.host, MinVersion: tls.VersionTLS12})
+		if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("connect to %s: %w", address, err)
+		}
+		return &limited{conn, maxBody}, nil
+	}
+}
+
+// limited is a connection from which at most left bytes are read.
+type limited struct {
+	net.Conn
+	left int
+}
+
+// Read implements net.Conn.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errors.New("the answers of the mail server are too long")
+	}
+	n, err := l.Conn.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
+}
+
+// encrypted returns a function that connects with TLS.
+func (e *Email) encrypted(connect dial) dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		plain, err := connect(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		conn := tls.Client(plain, &tls.Config{ServerName: e.host, MinVersion: tls.VersionTLS12, RootCAs: e.roots})
 		if err := conn.HandshakeContext(ctx); err != nil {
 			_ = plain.Close()
 			return nil, fmt.Errorf("connect to %s with TLS: %w", address, err)

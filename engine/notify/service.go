@@ -21,8 +21,8 @@ type Service struct {
 	client *http.Client
 }
 
-// NewService returns the sender for a service (but not for e-mail). Redirects are followed, because some services use them; each
-// connection is checked.
+// NewService returns the sender for a service (but not for e-mail). A redirect that keeps the POST is followed, because some services use
+// them; each connection is checked. Any other redirect would lose the message.
 func NewService(g *Guard, kind v1alpha1.ServiceType, address string) (*Service, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -32,8 +32,17 @@ func NewService(g *Guard, kind v1alpha1.ServiceType, address string) (*Service, 
 	if body == nil {
 		return nil, fmt.Errorf("spec.to.service.type: %s is not known", kind)
 	}
-	return &Service{url: u.String(), body: body, client: &http.Client{Transport: g.Transport(), Timeout: sendTimeout}}, nil
+	client := &http.Client{Transport: g.Transport(), Timeout: sendTimeout, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if next.Method != http.MethodPost || len(via) >= maxRedirects {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	return &Service{url: u.String(), body: body, client: client}, nil
 }
+
+// maxRedirects is the number of redirects of one message.
+const maxRedirects = 10
 
 // maxDiscord is Discord's limit of a text, in characters.
 const maxDiscord = 2000
@@ -43,9 +52,9 @@ var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
 	v1alpha1.ServiceSlack: func(text string) ([]byte, error) {
 		return textOnly(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text))
 	},
-	v1alpha1.ServiceMattermost: textOnly,
-	v1alpha1.ServiceRocketChat: textOnly,
-	v1alpha1.ServiceGoogleChat: textOnly,
+	v1alpha1.ServiceMattermost: func(text string) ([]byte, error) { return textOnly(inert(text)) },
+	v1alpha1.ServiceRocketChat: func(text string) ([]byte, error) { return textOnly(inert(text)) },
+	v1alpha1.ServiceGoogleChat: func(text string) ([]byte, error) { return textOnly(inert(text)) },
 	v1alpha1.ServiceDiscord: func(text string) ([]byte, error) {
 		if runes := []rune(text); len(runes) > maxDiscord {
 			text = string(runes[:maxDiscord-3]) + "..."
@@ -57,7 +66,7 @@ var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
 		return json.Marshal(map[string]any{"type": "message", "attachments": []any{map[string]any{
 			"contentType": "application/vnd.microsoft.card.adaptive",
 			"content": map[string]any{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4",
-				"body": []any{map[string]any{"type": "TextBlock", "text": text, "wrap": true}}},
+				"body": []any{map[string]any{"type": "TextBlock", "text": inert(text), "wrap": true}}},
 		}}})
 	},
 	v1alpha1.ServiceJSON: func(text string) ([]byte, error) {
@@ -66,6 +75,12 @@ var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
 		}
 		return []byte(text), nil
 	},
+}
+
+// inert returns a text in which a chat finds no mention of users and no link with another text. Tenants choose some names in texts.
+func inert(text string) string {
+	const space = "\u200b" // of no width
+	return strings.NewReplacer("@", "@"+space, "<", "<"+space, "](", "]"+space+"(").Replace(text)
 }
 
 func textOnly(text string) ([]byte, error) { return json.Marshal(map[string]string{"text": text}) }

@@ -2,30 +2,38 @@ package notify
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 )
+
+// space is a space of no width.
+const space = "\u200b"
 
 func TestEachServiceReceivesItsForm(t *testing.T) {
 	var body []byte
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { body, _ = io.ReadAll(r.Body) })
 	for kind, want := range map[v1alpha1.ServiceType]string{
 		v1alpha1.ServiceSlack:      `{"text":"a \u0026lt;b\u0026gt; \u0026amp; c"}`,
-		v1alpha1.ServiceMattermost: `{"text":"a \u003cb\u003e \u0026 c"}`,
-		v1alpha1.ServiceRocketChat: `{"text":"a \u003cb\u003e \u0026 c"}`,
-		v1alpha1.ServiceGoogleChat: `{"text":"a \u003cb\u003e \u0026 c"}`,
+		v1alpha1.ServiceMattermost: `{"text":"a \u003c` + space + `b\u003e \u0026 c"}`,
+		v1alpha1.ServiceRocketChat: `{"text":"a \u003c` + space + `b\u003e \u0026 c"}`,
+		v1alpha1.ServiceGoogleChat: `{"text":"a \u003c` + space + `b\u003e \u0026 c"}`,
 		v1alpha1.ServiceDiscord:    `{"allowed_mentions":{"parse":[]},"content":"a \u003cb\u003e \u0026 c"}`,
 		v1alpha1.ServiceTeams: `{"attachments":[{"content":{"$schema":"http://adaptivecards.io/schemas/adaptive-card.json",` +
-			`"body":[{"text":"a \u003cb\u003e \u0026 c","type":"TextBlock","wrap":true}],"type":"AdaptiveCard","version":"1.4"},` +
+			`"body":[{"text":"a \u003c` + space + `b\u003e \u0026 c","type":"TextBlock","wrap":true}],"type":"AdaptiveCard","version":"1.4"},` +
 			`"contentType":"application/vnd.microsoft.card.adaptive"}],"type":"message"}`,
 	} {
 		service, err := NewService(guard(t, "127.0.0.1"), kind, s.URL)
@@ -81,6 +89,37 @@ func TestARedirectedServiceIsChecked(t *testing.T) {
 	}
 }
 
+// A redirect that turns the POST into a GET would lose the message and look like a success.
+func TestARedirectThatLosesTheMessageIsAFailure(t *testing.T) {
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				http.Redirect(w, r, "/login", code)
+			}
+		})
+		service, err := NewService(guard(t, "127.0.0.1"), v1alpha1.ServiceMattermost, s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := service.Send(t.Context(), envelope()); !IsPermanent(err) || !strings.Contains(err.Error(), "redirects") {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+}
+
+// Tenants choose names in texts. No name mentions everybody, or hides an address behind another text.
+func TestTextsMentionNobody(t *testing.T) {
+	const text = "@all <users/all> [Approve](http://evil.example)"
+	for _, kind := range []v1alpha1.ServiceType{v1alpha1.ServiceMattermost, v1alpha1.ServiceRocketChat, v1alpha1.ServiceGoogleChat,
+		v1alpha1.ServiceTeams} {
+		body, err := bodies[kind](text)
+		if err != nil || strings.Contains(string(body), "@all") || strings.Contains(string(body), `\u003cusers`) ||
+			strings.Contains(string(body), "](") {
+			t.Errorf("%s: %s, %v", kind, body, err)
+		}
+	}
+}
+
 func TestUnusableServices(t *testing.T) {
 	for _, address := range []string{"slack://hook:a@webhook", "hooks.slack.com/x", ""} {
 		if _, err := NewService(guard(t), v1alpha1.ServiceSlack, address); err == nil ||
@@ -125,6 +164,10 @@ func talk(conn net.Conn, receivers string) (got []string) {
 		got = append(got, line)
 		answer := "250 ok"
 		switch {
+		case strings.HasPrefix(line, "EHLO"):
+			answer = "250-mail.test\r\n250 AUTH PLAIN LOGIN"
+		case strings.HasPrefix(line, "AUTH"):
+			answer = "235 welcome"
 		case inside && line != ".":
 			continue
 		case inside:
@@ -189,5 +232,87 @@ func TestMailServersThatAreNotUsed(t *testing.T) {
 		if err == nil || IsPermanent(err) != c.permanent || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: permanent %t, %v", c.name, IsPermanent(err), err)
 		}
+	}
+}
+
+// A mail server that stays silent or talks without end holds up a message for a limited time and memory.
+func TestBadMailServersAreGivenUp(t *testing.T) {
+	for name, serves := range map[string]func(net.Conn){
+		"an endless line": func(conn net.Conn) {
+			for {
+				if _, err := conn.Write(make([]byte, 4096)); err != nil {
+					return
+				}
+			}
+		},
+		"a closed connection": func(net.Conn) {},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			if conn, err := l.Accept(); err == nil {
+				serves(conn)
+				_ = conn.Close()
+			}
+		}()
+		e, err := NewEmail(guard(t, "127.0.0.1"), "smtp://"+l.Addr().String()+"/?from=a@b.c&to=a@b.c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Send(t.Context(), envelope()); err == nil || IsPermanent(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A connection to a mail server has an end, before the mail library sets its own.
+func TestConnectionsToMailServersEnd(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	conn, err := bounded(guard(t, "127.0.0.1"), 10*time.Millisecond)(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a read from a silent server ends with %v", err)
+	}
+}
+
+// With smtps the connection counts as encrypted, so the password may be sent.
+func TestAMailArrivesBySMTPSWithAPassword(t *testing.T) {
+	s := httptest.NewUnstartedServer(nil) // for its certificate
+	s.StartTLS()
+	defer s.Close()
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: s.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	lines := make(chan []string, 1)
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			lines <- talk(conn, "250 ok")
+			_ = conn.Close()
+		}
+	}()
+	e, err := NewEmail(guard(t, "127.0.0.1"), "smtps://user:secret@"+l.Addr().String()+"/?from=a@b.c&to=a@b.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.roots = x509.NewCertPool()
+	e.roots.AddCert(s.Certificate())
+	if err := e.Send(t.Context(), envelope()); err != nil {
+		t.Fatal(err)
+	}
+	const login = "AUTH PLAIN AHVzZXIAc2VjcmV0" // the Base64 of \0user\0secret
+	if got := <-lines; !slices.Contains(got, login) {
+		t.Errorf("no %q in %q", login, got)
 	}
 }

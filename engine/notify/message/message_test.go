@@ -169,6 +169,22 @@ func TestALongTextIsRefused(t *testing.T) {
 	}
 }
 
+// Each json of a json doubles the backslashes. A chain is refused when the spec is read, or when it first runs.
+func TestAChainOfJSONIsRefused(t *testing.T) {
+	chain := strings.Repeat("|json", 60)
+	if _, errs := Compile(notification(func(n *v1alpha1.Notification) { n.Spec.Template = "{{.Text" + chain + "}}" })); len(errs) != 1 {
+		t.Errorf("%v", errs)
+	}
+	s, errs := Compile(notification(func(n *v1alpha1.Notification) { n.Spec.Template = "{{if .Command}}{{.Text" + chain + "}}{{end}}" }))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	m := Message{Policy: nights, Details: []string{"x"}, Count: 1, Command: "wake"}
+	if text, err := s.Text(DataOf(&m, noon)); err == nil {
+		t.Errorf("a text of %d bytes", len(text))
+	}
+}
+
 func TestManyEventsAreOneMessage(t *testing.T) {
 	g := NewGatherer(nil)
 	denied := func(text string, after time.Duration) {

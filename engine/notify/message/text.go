@@ -107,6 +107,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 // functions are the functions of templates. All others of text/template are refused: their results can be of any length.
 var functions = template.FuncMap{"json": func(v any) (string, error) {
 	text, err := json.Marshal(v)
+	if err == nil && len(text) > maxText { // each json of a json doubles the backslashes
+		err = fmt.Errorf("the text is longer than %d bytes", maxText)
+	}
 	return string(text), err
 }}
 
