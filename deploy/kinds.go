@@ -19,15 +19,15 @@ var kindLists = []struct {
 	has           func(policy.Kind) bool
 }{
 	{"policies", "All kinds of policies.", func(policy.Kind) bool { return true }},
-	{"policies.acting", "Those that act on targets: Flyball keeps a finalizer on them.", policy.Kind.ActsOnTargets},
-	{"policies.cluster", "Those outside namespaces, which govern many of them.", func(k policy.Kind) bool { return k.ClusterScoped }},
-	{"policies.passive", "All others.", func(k policy.Kind) bool { return !k.ActsOnTargets() }},
-	{"policies.guarded", "Those whose deletion is judged: they restrict who may change workloads, and can be in force.", guarded},
-	{"policies.edit", "Those in namespaces that the role edit gives the right to write.",
+	{"policies.acting", "Kinds that act on targets: Flyball keeps a finalizer on them.", policy.Kind.ActsOnTargets},
+	{"policies.cluster", "Cluster-scoped kinds.", func(k policy.Kind) bool { return k.ClusterScoped }},
+	{"policies.passive", "Kinds that act on no target.", func(k policy.Kind) bool { return !k.ActsOnTargets() }},
+	{"policies.guarded", "Kinds whose deletion is judged: they restrict changes of workloads, and can be in force.", guarded},
+	{"policies.edit", "Namespaced kinds that the role edit may write.",
 		func(k policy.Kind) bool { return !k.ClusterScoped && !k.Restricts }},
-	{"policies.admin", "Those in namespaces that it takes the role admin to write.",
+	{"policies.admin", "Namespaced kinds that only the role admin may write.",
 		func(k policy.Kind) bool { return !k.ClusterScoped && k.Restricts }},
-	{"policies.waking", "Those with the verb wake, which lets a person keep their targets awake.", wakes},
+	{"policies.waking", "Kinds with the verb wake, which allows to keep their targets awake.", wakes},
 }
 
 func guarded(k policy.Kind) bool { return k.Restricts && k.ActsOnTargets() }
