@@ -368,8 +368,9 @@ type AdapterSpec struct {
 	// target that it applies sleeps.
 	// +optional
 	Owns *Owns `json:"owns,omitempty"`
-	// WakesFromZero lists predicates that all hold if an autoscaler scales its target up from zero replicas by itself. Such an autoscaler
-	// is held before its target goes to zero. Empty means that it always does. The predicates read the present bounds.
+	// WakesFromZero lists predicates for an autoscaler. If all hold, the autoscaler scales its target up from zero
+	// replicas by itself, so Flyball holds it before the target goes to zero. An empty list means that every autoscaler
+	// of the kind does so. For bounds, the predicates read the present value; for all other fields, the owner's value.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic

@@ -205,7 +205,8 @@ type CalendarStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Coming lists the first 100 days of the next 400 days, with those that are going on.
+	// Coming lists the calendar's days and events in the next 400 days, today included. Days in a row with the same name
+	// are one entry. The list ends after 100 entries.
 	// +optional
 	// +listType=atomic
 	Coming []CalendarComing `json:"coming,omitempty"`

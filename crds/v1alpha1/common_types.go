@@ -228,7 +228,7 @@ type WindowCalendar struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// Effect on the calendar's days, in place of the windows.
+	// Effect is the state on the calendar's days. On these days it replaces the windows.
 	Effect WindowEffect `json:"effect"`
 }
 
@@ -285,7 +285,7 @@ type BatchStatus struct {
 	OpenedAt metav1.MicroTime `json:"openedAt"`
 }
 
-// OrderStatus is the wave that is open, while targets of a later wave still have to change.
+// OrderStatus is the open wave of an order. It is present as long as targets of a later wave still have to change.
 type OrderStatus struct {
 	// Direction is Wake or Sleep.
 	// +kubebuilder:validation:Enum=Wake;Sleep

@@ -215,7 +215,7 @@ type FreezeCalendar struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// Effect on the calendar's days, in place of the windows.
+	// Effect is the state on the calendar's days. On these days it replaces the windows.
 	Effect FreezeEffect `json:"effect"`
 }
 

@@ -43,7 +43,8 @@ type Adapter struct {
 	encoding    v1alpha1.Encoding
 	// amounts are the requests, limits and utilisations.
 	amounts []amount
-	// keepsAmounts is true if every object in memory has its amounts in lists.
+	// keepsAmounts is true if the amounts of list elements, such as containers, are kept in memory for every object.
+	// Otherwise they are kept only for objects with ledger entries for such elements.
 	keepsAmounts bool
 	governs      *governs
 	// owns is the record of the objects that an object applies; nil: it applies none. keepsOwned is true if every object in

@@ -120,7 +120,8 @@ func staying(edits []edit, decisions []decision) map[path.Pointer]bool {
 	return stays
 }
 
-// addContainers adds the containers around a place.
+// addContainers adds to all the pointers of the JSON objects and lists around a place, from the inside outwards. In this
+// file a container is a JSON object or list, not a container of a pod.
 func addContainers(all map[path.Pointer]bool, p path.Pointer) {
 	for p = p.Parent(); p != "" && !all[p]; p = p.Parent() {
 		all[p] = true
@@ -157,7 +158,8 @@ func outermost(edits []edit) []edit {
 func (v *view) removeEmptied(edits []edit) []edit {
 	for widened := true; widened; {
 		edits = outermost(edits)
-		// removed has the number of removed members by container. touched has the containers with other writes.
+		// removed counts, for each JSON object, its directly removed members. touched has the JSON objects in which a
+		// member is set, or in which something is changed at a deeper level.
 		removed, touched := map[path.Pointer]int{}, map[path.Pointer]bool{ledgerMap: true}
 		for i := range edits {
 			p := edits[i].pointer()

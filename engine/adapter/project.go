@@ -349,5 +349,6 @@ func fieldOf(f *path.Found) workload.Field {
 	}
 }
 
-// mayEqual reports whether a JSON text is short enough to equal another text, even if all its characters are escaped.
+// mayEqual reports whether a JSON text is short enough to be equal to the other text. An escaped character takes up to
+// six bytes.
 func mayEqual(text []byte, other string) bool { return len(text) <= 6*len(other)+64 }

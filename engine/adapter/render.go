@@ -23,7 +23,7 @@ type Result struct {
 	// By is the policy that the write is counted for: the claimant of the first written field, or the policy of the
 	// restored entry.
 	By workload.Policy
-	// Overridden are the JSON pointers of fields with respected values of foreign writers.
+	// Overridden are the JSON pointers of fields that a foreign writer has changed and whose new values Flyball accepts.
 	Overridden []string
 	// Corrected is true if a different writer's change is overwritten.
 	Corrected bool

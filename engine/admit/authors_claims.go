@@ -112,8 +112,8 @@ func canAny(by *adapter.Adapter, needs []v1alpha1.Capability) bool {
 	return len(needs) == 0 || slices.ContainsFunc(needs, by.Can)
 }
 
-// attributes returns the rights that satisfy the claim. Each of them alone is sufficient. If the resource of the kind
-// is unknown, only a right on all resources of the group satisfies the claim.
+// attributes returns the rights of which the author of the policy needs one. If the resource of the kind is unknown, the
+// resource is *: all resources of the group.
 func (c *claim) attributes() []authorizationv1.ResourceAttributes {
 	whole := authorizationv1.ResourceAttributes{Verb: c.verb, Group: c.resource.Group, Resource: c.resource.Resource, Namespace: c.namespace}
 	if whole.Resource == "" {

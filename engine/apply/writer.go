@@ -142,8 +142,9 @@ func classify(err error, kind types.PatchType) Outcome {
 	}
 }
 
-// failedTest recognises the answer to a JSON Patch with a failed test operation: 422 without causes that name fields,
-// which a validation error has.
+// failedTest reports whether an error is the API server's answer to a JSON Patch whose test operation failed. Its reason
+// is Invalid, as for a validation error, so the texts tell them apart: the message names the test, or a cause of type
+// UnexpectedServerResponse does.
 func failedTest(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid {

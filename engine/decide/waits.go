@@ -264,7 +264,7 @@ func (r *room) release(p *party) (all []workload.Ref) {
 	return all
 }
 
-// one returns the first waiting member of a party by name, or an empty list if no member waits.
+// one returns the waiting member of a party whose name sorts first, or an empty list if no member waits.
 func (r *room) one(p *party) (first []workload.Ref) {
 	for ref, m := range r.members {
 		if m.waits && r.party(m.entry) == p && (len(first) == 0 || ref.Compare(first[0]) < 0) {

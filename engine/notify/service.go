@@ -59,7 +59,7 @@ var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
 		if runes := []rune(text); len(runes) > maxDiscord {
 			text = string(runes[:maxDiscord-3]) + "..."
 		}
-		// No name in a text may mention users.
+		// An empty list stops Discord from notifying anybody about @everyone or <@id> in the name of an object.
 		return json.Marshal(map[string]any{"content": text, "allowed_mentions": map[string]any{"parse": []string{}}})
 	},
 	v1alpha1.ServiceTeams: func(text string) ([]byte, error) {

@@ -143,7 +143,7 @@ func (n *node) atIndex(index int) int {
 	return -1
 }
 
-// seal computes absent for n and everything below it.
+// seal fills the field absent of n and of every node below n.
 func (n *node) seal() {
 	n.absent = append(n.absent, n.leaves...)
 	for _, e := range n.edges {

@@ -12,7 +12,8 @@ type walk struct {
 	// active is a stack of the trie nodes that belong to the values being walked. The nodes of the innermost value are on
 	// top.
 	active []*node
-	// used is a stack of marks, one for each edge of the active nodes that are containers: the edge has led to an item.
+	// used has one mark for each edge of the trie nodes of the containers being walked, as a stack: the innermost
+	// container is on top. A mark is true once its edge has matched an item of the container.
 	used []bool
 }
 

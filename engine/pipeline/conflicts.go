@@ -141,8 +141,8 @@ func (a Agreement) whyMax(loser *workload.Intent, plan workload.Plan) string {
 	return "capacity"
 }
 
-// whyText returns the reason why a text lost. Texts have no capacity: equal claims are ordered by their text or by the
-// names of their policies.
+// whyText returns the reason why a claim on an annotation or on deletion costs lost. Such claims have no capacity to
+// compare. At equal rank the value of the annotation decides; for deletion costs the name of the policy decides.
 func whyText(winner, loser *workload.Intent, sortedBy string) string {
 	if reason := why(winner, loser); reason != "capacity" {
 		return reason

@@ -42,8 +42,8 @@ type view struct {
 	unenforced    string
 	// shut are the texts about the maintenance windows that are never open together with the policy.
 	shut []string
-	// unmeasured is the reason why the usage of the targets' pods is unknown. unmeasuredReason is the reason for the
-	// condition. Both are empty if usage is known or not needed.
+	// unmeasured is a message: why the usage of the targets' pods is unknown. unmeasuredReason is the word for the field
+	// reason of the condition. Both are empty if usage is known or not needed.
 	unmeasured, unmeasuredReason string
 	// unmatched are the terms of the selection that match nothing.
 	unmatched []selector.Unmatched

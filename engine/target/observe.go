@@ -141,8 +141,8 @@ func (l *Loop) resumeBatches(p *world.Policy) {
 	}
 }
 
-// queueKind queues the objects of a kind, and their autoscalers and scale targets, because an object may have claims
-// on them.
+// queueKind queues the objects of a kind and all objects related to them (see Snapshot.Related), because the claim of a
+// policy on an object can also change a related object.
 func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 	k.Live.Range(func(obj *workload.Object) bool {
 		now.Related(k.Ref(obj), l.queue.Add)

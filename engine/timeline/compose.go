@@ -36,7 +36,7 @@ func Any(ts ...Timeline) Timeline {
 type Effect struct {
 	// During is the time when the effect rules.
 	During Timeline
-	// Active is the imposed state.
+	// Active is true if the effect turns the base timeline on during During, and false if it turns it off.
 	Active bool
 }
 

@@ -224,7 +224,8 @@ type Element struct {
 	Pointer string
 	// NamePointer is the concrete JSON pointer of the name; empty: elements have no names.
 	NamePointer string
-	// Outside is true for an element that `each` does not yield (any more). It is kept only for the ledger.
+	// Outside is true for a list element that the adapter's path `each` does not match, or no longer matches. Such an
+	// element is kept only for the ledger, and decisions ignore it.
 	Outside bool
 	Field
 }

@@ -33,7 +33,8 @@ type Change struct {
 	Calendars []string
 	// Judging is true if an input of admission verdicts has changed.
 	Judging bool
-	// Keys is true if the set of annotation keys read or set by policies has changed.
+	// Keys is true if policies need other parts of objects in memory than before: annotations, amounts, ready predicates
+	// or records of owners.
 	Keys bool
 }
 

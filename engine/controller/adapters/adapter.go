@@ -97,7 +97,7 @@ type Controller struct {
 	round int
 	// running has the watch of each adapter, by adapter name.
 	running map[string]*running
-	// suspected has the time of the last check of an adapter's rights because of a forbidden write.
+	// suspected has the time at which a forbidden write last caused a check of an adapter's rights.
 	suspected map[string]time.Time
 	// hidden has the adapters of kinds defined but not served yet.
 	hidden map[string]bool

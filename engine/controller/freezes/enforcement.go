@@ -124,8 +124,9 @@ func (e *Enforcement) nextTransition(now time.Time) (next time.Time) {
 	return next
 }
 
-// look checks the rules, stores the result, and reports whether the rules are enforced. It schedules a new look at
-// the statuses of all freezes, because adapters may have changed.
+// look checks by a probe whether the API server sends changes to the webhook as the webhook configuration says. It
+// stores the result and reports whether freezes are enforced. It also queues the statuses of all freezes, which depend
+// on the result and on the adapters.
 func (e *Enforcement) look(ctx context.Context, now time.Time) (well bool) {
 	e.compare(now)
 	var found finding

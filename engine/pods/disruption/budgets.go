@@ -39,7 +39,7 @@ type Options struct {
 	Members Members
 	// Pods reads the metadata of pods.
 	Pods metadata.Interface
-	// Again queues waiting targets. It must be quick.
+	// Again queues targets that wait for a budget. It must be quick.
 	Again func(refs ...workload.Ref)
 	// Clock is the cluster's clock. Default: the machine's.
 	Clock clock.PassiveClock

@@ -85,7 +85,7 @@ func (l *Loop) tellKept(group workload.Ref, o leftovers) {
 	}
 }
 
-// isAlone reports whether a pod has no owner, so it stands for itself.
+// isAlone reports whether a group is a single pod without an owner reference.
 func isAlone(group workload.Ref) bool { return group.GroupKind == schema.GroupKind{Kind: "Pod"} }
 
 // isUntold reports whether a kept pod of an owner has not been reported yet.

@@ -70,7 +70,8 @@ func (l *Loop) giveBackGroup(ctx context.Context, s ownership, group workload.Re
 	return err
 }
 
-// forgetGroup drops the failures of an owner without pods to restore.
+// forgetGroup drops the record of a group's restore: the last failure, and the pods that could not be restored. It is
+// called when the group has no pods to restore. A group is an object that controls pods directly.
 func (l *Loop) forgetGroup(group workload.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Nodes are the nodes of the cluster, watched while needed. Only their capacity for pods is kept.
+// Nodes are the nodes of the cluster, watched while needed. Only their allocatable CPU and memory are kept.
 type Nodes struct {
 	Watches *watch.Manager
 	watch   *watch.Watch

@@ -201,8 +201,8 @@ func (s *Set) inquire(req *Request) *inquiry {
 	return q
 }
 
-// Concerning returns the rules that select the object of a request and deny some of its actions or its leaving, now or
-// later.
+// Concerning returns the rules that judge the user of a request and, now or later, deny some of the request's actions or
+// refuse that the change takes the object out of the rule.
 func (s *Set) Concerning(req Request) []*Rule { return s.inquire(&req).rules }
 
 // Sparing returns the rules that select the object of a request and deny some of its actions, now or later, but do not judge the

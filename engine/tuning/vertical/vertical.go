@@ -189,7 +189,7 @@ func (a *All) add(raw []byte) (next string, err error) {
 	return page.Metadata.Continue, nil
 }
 
-// seen returns the object in the form for policies.
+// seen returns the VerticalPodAutoscaler in the form that policies read.
 func (o *object) seen() policy.SeenVertical {
 	v := policy.SeenVertical{Name: o.Metadata.Name, Mode: o.Spec.UpdatePolicy.UpdateMode, Recommended: map[string]policy.VerticalRequests{}}
 	if v.Mode == "" {

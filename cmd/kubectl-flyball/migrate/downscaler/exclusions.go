@@ -15,9 +15,10 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// The printed policies must not put objects to sleep that the tool leaves alone. A namespace that the tool leaves alone
-// is excluded from the policies by its name. An object gets the label that keeps it out of every policy, by commands
-// that come before the policies. Objects are also left alone if Flyball has no counterpart for their settings.
+// kube-downscaler ("the tool") leaves some namespaces and objects alone. The policies printed by migrate must not put
+// them to sleep. A namespace that the tool leaves alone is excluded from the policies by its name. An object gets the
+// label that keeps it out of every policy, by commands that come before the policies. Objects are also left alone if
+// Flyball has no counterpart for their settings.
 
 // filters are the flags that restrict the tool to some objects.
 type filters struct {

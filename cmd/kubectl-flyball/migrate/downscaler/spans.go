@@ -133,8 +133,8 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 	return ""
 }
 
-// all returns the windows of all time zones, and the first time zone. A policy in the first time zone can use the
-// windows.
+// all returns the time zone and the windows for one policy. The time zone is the first of the spans. Each window of
+// another time zone names its own.
 func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 	zone = s.zones[0]
 	for _, z := range s.zones {

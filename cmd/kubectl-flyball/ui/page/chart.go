@@ -94,7 +94,7 @@ func (c *chart) Hours() (all []Hour) {
 // Jump is the mark at a change of the clocks.
 type Jump struct{ X, Width, Text string }
 
-// Jumps returns the marks of the changes of the clocks.
+// Jumps returns a mark for each change between summer time and standard time in the chart.
 func (c *chart) Jumps() (all []Jump) {
 	for _, k := range c.Clocks {
 		x, to := c.x(k.From), c.x(k.To)

@@ -59,7 +59,7 @@ type request struct {
 // choices are the URL parameters that links keep.
 var choices = []string{"zone", "from", "span", "q", "group"}
 
-// choose returns the choices of an HTTP request.
+// choose reads the URL parameters listed in choices, such as the time zone and the search text.
 func (s *Server) choose(r *http.Request) (request, error) {
 	q := request{s, page.Query{}, s.Zone}
 	values := r.URL.Query()

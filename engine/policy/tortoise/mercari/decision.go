@@ -11,7 +11,8 @@ type Resource struct {
 	Container string
 	// Memory is true for memory, false for CPU.
 	Memory bool
-	// Horizontal is true if replicas add more of the resource. Otherwise the resource is Vertical.
+	// Horizontal is true if a higher demand for the resource is met by more replicas (mode Horizontal). Otherwise it is
+	// met by larger requests (mode Vertical).
 	Horizontal bool
 	Request    int64
 	// Target and Upper come from the VerticalPodAutoscaler. A zero Target means that there is no recommendation yet.
@@ -174,8 +175,8 @@ func (f *Formulas) size(s Seen, d *Decision) {
 	}
 }
 
-// target returns the present target utilisation of a Horizontal resource. Without a metric it is NewMetric, with which a
-// metric would begin.
+// target returns the present target utilisation of a Horizontal resource. If the autoscaler has no metric of the
+// resource, it returns Config.NewMetric, the first target of a new metric.
 func (f *Formulas) target(r Resource) int32 {
 	if r.Utilisation == 0 {
 		return f.Config.NewMetric
