@@ -95,7 +95,8 @@ func TestOwnerIsHeldWhileATargetSleeps(t *testing.T) {
 	slowly.Spec.UpscaleRateLimit = batches.Spec.UpscaleRateLimit
 	own := holding("own", "23:00", "05:00", "shop")
 	own.Spec.HoldOwner = false
-	own.Spec.Target.Namespaces, own.Spec.Target.Kinds = []string{"argocd"}, []v1alpha1.KindRef{{Group: application.Group, Kind: application.Kind}}
+	own.Spec.Target.Namespaces, own.Spec.Target.Kinds = []string{"argocd"},
+		[]v1alpha1.KindRef{{Group: application.Group, Kind: application.Kind}}
 	inOrder := holding("nights", "20:00", "06:00", "one", "two")
 	inOrder.Spec.Order = []v1alpha1.Wave{{Names: []string{"one"}}}
 	annotated := holding("nights", "20:00", "06:00", "one")
@@ -144,6 +145,41 @@ func TestOwnerIsHeldWhileATargetSleeps(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// An owner that the schedule itself selects may wait for its place in a batch, and its targets wait for it.
+func TestOwnersInBatchesAndWaves(t *testing.T) {
+	batches := holding("nights", "20:00", "22:00")
+	batches.Spec.Target.Kinds = append(batches.Spec.Target.Kinds, v1alpha1.KindRef{Group: kustomization.Group, Kind: kustomization.Kind})
+	batches.Spec.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "10m"}
+	waves := batches.DeepCopy()
+	waves.Spec.DownscaleRateLimit = nil
+	waves.Spec.Order = []v1alpha1.Wave{{Kinds: []v1alpha1.KindRef{{Group: kustomization.Group, Kind: kustomization.Kind}}}}
+	other := strings.NewReplacer(`"name":"flux"`, `"name":"other"`, "uid-flux", "uid-other").Replace(kustomizationOf(false, "two"))
+	for _, s := range []*v1alpha1.ClusterSchedule{batches, waves} {
+		w := memory(t, []policy.Object{s}, worldtest.Deployment("one", 3, ""), worldtest.Deployment("two", 3, ""), kustomizationOf(false, "one"),
+			other)
+		asleep := map[string]bool{}
+		for _, line := range written(t, w) {
+			at, what, _ := strings.Cut(line, " ")
+			if s.Spec.Order != nil && at == "20:10" {
+				t.Errorf("%s: an owner and its target have waited for each other", line)
+			}
+			switch what {
+			case "Kustomization flux: suspend false -> true", "Kustomization other: suspend false -> true":
+				asleep[what] = true
+			case "Deployment one: replicas 3 -> 0", "Deployment two: replicas 3 -> 0":
+				asleep[what] = true
+				owner := map[string]string{"one": "flux", "two": "other"}[what[len("Deployment "):len("Deployment ")+3]]
+				if !asleep["Kustomization "+owner+": suspend false -> true"] {
+					t.Errorf("%s before its owner", line)
+				}
+			}
+		}
+		if len(asleep) != 4 {
+			t.Errorf("with order %v these went to sleep: %v", s.Spec.Order, asleep)
+		}
 	}
 }
 
