@@ -88,8 +88,9 @@ func (d decider) claimsOnOwner(k *Kind, owned *workload.Object, ownerKind *Kind,
 			continue
 		}
 		// Schedules of the owner itself say awake all day, so the claim overrides them.
-		claim := workload.Intent{By: in.By, Class: workload.ClassSleep, Priority: in.Priority, Override: true, Since: in.Since, Enforce: in.Enforce,
-			Reason: fmt.Sprintf("%s is asleep", k.Ref(owned))}
+		claim := workload.Intent{By: in.By, Class: workload.ClassSleep, Priority: in.Priority, Override: true, Since: in.Since,
+			Enforce: in.Enforce,
+			Reason:  fmt.Sprintf("%s is asleep", k.Ref(owned))}
 		if ownerKind.Adapter.Observe(owner).CanSuspend {
 			claim.Size = &workload.Size{Mode: workload.SizeSleep}
 		} else {

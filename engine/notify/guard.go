@@ -112,7 +112,8 @@ var special = []struct {
 	kind   string
 }{
 	{netip.MustParsePrefix("0.0.0.0/8"), "of this network"}, {netip.MustParsePrefix("100.64.0.0/10"), "shared (RFC 6598)"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"}, {netip.MustParsePrefix("168.63.129.16/32"), "of the host"}, {netip.MustParsePrefix("198.18.0.0/15"), "for benchmarks"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"}, {netip.MustParsePrefix("168.63.129.16/32"), "of the host"},
+	{netip.MustParsePrefix("198.18.0.0/15"), "for benchmarks"},
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"}, {netip.MustParsePrefix("fec0::/10"), "site-local"},
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "translated"},
 }

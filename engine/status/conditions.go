@@ -51,7 +51,7 @@ type view struct {
 	owners []world.Owner
 	// holders is true if a kind of owners is in use.
 	holders bool
-	counts counts
+	counts  counts
 }
 
 func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, generation int64) *view {

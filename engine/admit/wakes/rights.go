@@ -83,6 +83,9 @@ func (a *api) find(ctx context.Context, place wake.Place) (*found, error) {
 			f.targets = append(f.targets, target{ref, s.Kind(ref.GroupKind), sleeper(obj.Ledger) != nil})
 		}
 	}
+	if place.Object.Name == "" && place.Policy.Name == "" && len(f.schedules) > 0 {
+		f.addIdle(s)
+	}
 	slices.SortFunc(f.schedules, func(a, b *world.Policy) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 	slices.SortFunc(f.targets, func(a, b target) int { return a.ref.Compare(b.ref) })
 	if len(f.schedules) > maxSchedules {
@@ -93,6 +96,16 @@ func (a *api) find(ctx context.Context, place wake.Place) (*found, error) {
 		f.absent = absent(s, place)
 	}
 	return f, nil
+}
+
+// addIdle adds the schedules of a namespace that have no target just now. The annotation of the namespace also keeps their
+// later targets awake.
+func (f *found) addIdle(s *world.Snapshot) {
+	for p := range s.Policies {
+		if wake.IsSchedule(p.Kind.Name) && p.ID.Namespace == f.place.Name && !slices.Contains(f.schedules, p) {
+			f.schedules = append(f.schedules, p)
+		}
+	}
 }
 
 // absent returns the reason why no schedule decides about a place.

@@ -104,15 +104,27 @@ func (b *mailbox) observe(a message.Announcement, labels map[string]string) {
 	workers.Poke(b.signal)
 }
 
-// put adds a due message. A full queue drops its oldest message, except for the first, which is being sent. The caller holds the lock.
+// put adds a due message. A full queue drops the oldest message of the namespace with most messages, so that one namespace does
+// not push out the messages of others. The first message is never dropped, because it is being sent. The caller holds the lock.
 func (b *mailbox) put(m message.Message) {
 	m.ID = string(uuid.NewUUID())
 	if len(b.outbox) >= maxWaiting {
-		b.outbox = slices.Delete(b.outbox, 1, 2)
+		drop := b.crowded()
+		b.outbox = slices.Delete(b.outbox, drop, drop+1)
 		b.dropped++
 		b.c.Metrics.count(b.key, "dropped", 1)
 	}
 	b.outbox = append(b.outbox, m)
+}
+
+// crowded returns the place of the oldest waiting message of the namespace with most waiting messages.
+func (b *mailbox) crowded() int {
+	counts, most := map[string]int{}, 0
+	for _, m := range b.outbox[1:] {
+		counts[m.Policy.Namespace]++
+		most = max(most, counts[m.Policy.Namespace])
+	}
+	return 1 + slices.IndexFunc(b.outbox[1:], func(m message.Message) bool { return counts[m.Policy.Namespace] == most })
 }
 
 // next returns the first waiting message, and the instant when another is due; zero: never.

@@ -2,6 +2,7 @@ package notifications
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,6 +56,22 @@ func TestAFullQueueDropsTheOldestMessages(t *testing.T) {
 	b.remove(first.ID)
 	if next, _, _ := b.next(); next.Policy.Name != "51" {
 		t.Errorf("next is %v", next.Policy)
+	}
+}
+
+// One namespace with many transitions does not push the messages of others out of the queue of a ClusterNotification.
+func TestANamespaceDropsItsOwnMessages(t *testing.T) {
+	b := newBox(t)
+	other := asleep(0)
+	other.Policy.Namespace = "quiet"
+	for i := range 3 * maxWaiting {
+		b.put(message.Message{Policy: asleep(i).Policy})
+		if i == 5 {
+			b.put(message.Message{Policy: other.Policy})
+		}
+	}
+	if !slices.ContainsFunc(b.outbox, func(m message.Message) bool { return m.Policy.Namespace == "quiet" }) || len(b.outbox) != maxWaiting {
+		t.Errorf("of %d messages none is of the namespace with one message", len(b.outbox))
 	}
 }
 

@@ -165,6 +165,25 @@ var _ = Describe("The wake API", func() {
 		}
 	})
 
+	It("asks every schedule of a namespace, also without a target just now", func() {
+		ns := asleepSpec()
+		apply(
+			`{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {namespace: %[1]s, name: previews}, spec: {asleep: [{from: "11:00", to: "20:00"}], wake: {maxDuration: 1h}, target: {names: ["preview-*"]}}}`,
+			ns)
+		some := bot(ns, "some", `[{apiGroups: [flyball.dev], resources: [schedules], resourceNames: [noons], verbs: [wake]}]`, "schedules",
+			"noons")
+		all := bot(ns, "all", wakesAll, "schedules", "noons")
+		body := fmt.Sprintf(`{"namespace":%q,"for":"2h"}`, ns)
+		Eventually(func() string {
+			got, _ := some.wakes(http.MethodPost, body)
+			return got.Text
+		}).Should(ContainSubstring("the verb wake is missing on Schedule/" + ns + "/previews"))
+		got, _ := all.wakes(http.MethodPost, body)
+		Expect(got.Text).To(ContainSubstring("Schedule/" + ns + "/previews allows at most 1h0m0s at once"))
+		all.wakes(http.MethodDelete, fmt.Sprintf(`{"namespace":%q}`, ns)) // of a request before the manager knew the schedule
+		hasReplicas(ns, 0)
+	})
+
 	It("needs the verb on every schedule that selects the target, in its namespace", func() {
 		ns, elsewhere := asleepSpec(), suite.Namespace(ctx, env)
 		office := "office-" + ns
