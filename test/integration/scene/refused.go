@@ -6,10 +6,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // Deny makes the API server refuse matching requests, until the returned function is called. deny returns after the dry
@@ -39,13 +39,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	Eventually(denied).Should(BeTrue())
 	lift = func() {
 		GinkgoHelper()
-		for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
-			obj := &unstructured.Unstructured{}
-			obj.SetAPIVersion("admissionregistration.k8s.io/v1")
-			obj.SetKind(kind)
-			obj.SetName(name)
-			Expect(client.IgnoreNotFound(Env.Client.Delete(Ctx, obj))).To(Succeed())
-		}
+		suite.RemoveAdmissionPolicy(Ctx, Env, name)
 		Eventually(denied).Should(BeFalse())
 	}
 	DeferCleanup(lift)

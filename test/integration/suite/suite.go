@@ -16,6 +16,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -132,4 +133,16 @@ func AwaitWebhook(ctx context.Context, env *harness.Env) {
 func FreePort() int {
 	GinkgoHelper()
 	return harness.FreePort(GinkgoT())
+}
+
+// RemoveAdmissionPolicy deletes a ValidatingAdmissionPolicy and its binding of the same name.
+func RemoveAdmissionPolicy(ctx context.Context, env *harness.Env, name string) {
+	GinkgoHelper()
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		obj := &unstructured.Unstructured{}
+		obj.SetAPIVersion("admissionregistration.k8s.io/v1")
+		obj.SetKind(kind)
+		obj.SetName(name)
+		Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
+	}
 }

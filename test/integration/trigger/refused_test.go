@@ -5,9 +5,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // denySize makes the API server refuse a count of the Deployment web in a namespace, until the returned function is
@@ -37,13 +38,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	Eventually(try).Should(MatchError(ContainSubstring("not so many here")))
 	lift = func() {
 		GinkgoHelper()
-		for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
-			obj := &unstructured.Unstructured{}
-			obj.SetAPIVersion("admissionregistration.k8s.io/v1")
-			obj.SetKind(kind)
-			obj.SetName(namespace)
-			Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
-		}
+		suite.RemoveAdmissionPolicy(ctx, env, namespace)
 		Eventually(try).Should(Succeed())
 	}
 	DeferCleanup(lift)

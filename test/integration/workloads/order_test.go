@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,13 +42,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	Eventually(try).Should(MatchError(ContainSubstring("sleep on")))
 	lift = func() {
 		GinkgoHelper()
-		for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
-			obj := &unstructured.Unstructured{}
-			obj.SetAPIVersion("admissionregistration.k8s.io/v1")
-			obj.SetKind(kind)
-			obj.SetName(id)
-			Expect(client.IgnoreNotFound(env.Client.Delete(ctx, obj))).To(Succeed())
-		}
+		suite.RemoveAdmissionPolicy(ctx, env, id)
 		Eventually(try).Should(Succeed())
 	}
 	DeferCleanup(lift)

@@ -85,17 +85,8 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		e.Note("a transition that comes over 60 s late is missed there, and so are objects after the 500th; not here")
 		migrate.NoteSpringTransitions(e)
 	}
-	// In the tool, an excludeRef excludes objects of one kind. In a policy, excludeNames and asleepAs apply to all kinds
-	// of the target. Kinds that differ in these settings therefore need separate policies.
 	excluded := excludedNames(spec)
-	var alike migrate.Groups[string, schema.GroupKind]
-	for _, gk := range rest {
-		key := strings.Join(excluded.Of[gk], " ")
-		if n, ok := sel.counts[gk]; ok {
-			key += fmt.Sprintf(" to %d", n)
-		}
-		alike.Add(key, gk)
-	}
+	alike := alikeKinds(rest, excluded.Of, sel.counts)
 	for i, key := range alike.Keys {
 		kinds, name := alike.Of[key], s.Name()
 		if i > 0 {
@@ -113,6 +104,20 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 			"includeRef names several objects of kind %s, and an object would have to have all of these names: it selects none there, and none here",
 			gk.Kind)
 	}
+}
+
+// alikeKinds groups kinds by the settings that a policy has once for all kinds of its target: excludeNames and asleepAs. In
+// the tool, an excludeRef excludes objects of one kind. So kinds that differ need separate policies.
+func alikeKinds(kinds []schema.GroupKind, excluded map[schema.GroupKind][]string, counts map[schema.GroupKind]int64,
+) (alike migrate.Groups[string, schema.GroupKind]) {
+	for _, gk := range kinds {
+		key := strings.Join(excluded[gk], " ")
+		if n, ok := counts[gk]; ok {
+			key += fmt.Sprintf(" to %d", n)
+		}
+		alike.Add(key, gk)
+	}
+	return alike
 }
 
 // selectionOf reads the switches and the references of a SleepInfo.
