@@ -16,7 +16,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
+	"flyball.dev/flyball/engine/policy/deletioncost"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/local"
 )
@@ -39,7 +39,7 @@ func (b *bench) costPlans(ctx context.Context) error {
 		r := testing.Benchmark(func(t *testing.B) {
 			for t.Loop() {
 				f := &podplan.Fleet{Own: "flyball", Pods: pods}
-				if n := len(algorithm.Make(algorithm.Default, f, algorithm.Params{SpreadBy: []string{zoneLabel}}, false, now).Changes); n < 1900 {
+				if n := len(deletioncost.Make(deletioncost.Default, f, deletioncost.Params{SpreadBy: []string{zoneLabel}}, false, now).Changes); n < 1900 {
 					t.Fatalf("the plan changes %d pods", n)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/engine/habit"
+	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"fmt"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/habit"
 	"flyball.dev/flyball/engine/policy/tortoise"
 )
 

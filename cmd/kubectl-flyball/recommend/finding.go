@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 // Quantity is a request. It has the owner's request, the recommended request, and the reasons.
@@ -175,7 +175,7 @@ func memoryText(bytes int64) string {
 
 // TooLittle reports whether the history is still too short for a recommendation.
 func (f *Finding) TooLittle() bool {
-	return f.Phase == string(phase.Initializing) || f.Phase == string(phase.GatheringData)
+	return f.Phase == string(tune.Initializing) || f.Phase == string(tune.GatheringData)
 }
 
 // Names implements report.Finding.

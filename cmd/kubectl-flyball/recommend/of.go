@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -29,7 +29,7 @@ func Of(ctx context.Context, w *source.World, target source.Target, from history
 	zone *time.Location) (*Result, error) {
 	var notes strings.Builder
 	v := &verb{history: from, profile: defaultProfile, given: func(string) bool { return false },
-		bounds: optimize.Bounds{Min: defaultMin, Max: defaultMax, PreferredMax: defaultPreferredMax},
+		bounds: simulation.Bounds{Min: defaultMin, Max: defaultMax, PreferredMax: defaultPreferredMax},
 		Env: Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: &notes},
 			Now: func() time.Time { return now }, Zone: &zone,
 			Progress: func() (func(string), func()) { return func(string) {}, func() {} }}}

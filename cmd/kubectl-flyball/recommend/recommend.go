@@ -27,7 +27,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -59,15 +59,15 @@ type verb struct {
 	paths                    []string
 	history                  history.Flags
 	profile, container, when string
-	bounds                   optimize.Bounds
+	bounds                   simulation.Bounds
 	// given reports whether a flag was given.
 	given func(flag string) bool
 }
 
 // profiles returns the known profiles, sorted by their caution.
 func profiles() []string {
-	all := slices.SortedFunc(maps.Keys(optimize.Profiles), func(a, b string) int {
-		return cmp.Compare(optimize.Profiles[a].Violation, optimize.Profiles[b].Violation)
+	all := slices.SortedFunc(maps.Keys(simulation.Profiles), func(a, b string) int {
+		return cmp.Compare(simulation.Profiles[a].Violation, simulation.Profiles[b].Violation)
 	})
 	return append(all, mercari.Profile)
 }

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
@@ -158,7 +158,7 @@ const newTarget = 70
 
 // Autoscaler returns the workload's autoscaler, or an autoscaler as Flyball would create it. It returns nil if the
 // workload has no replicas.
-func (s *Subject) Autoscaler(b optimize.Bounds) *policy.SeenGovernor {
+func (s *Subject) Autoscaler(b simulation.Bounds) *policy.SeenGovernor {
 	if s.Governor != nil || !s.Scalable {
 		return s.Governor
 	}

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/habit"
 	"flyball.dev/flyball/engine/workload"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/habit"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/habit"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/trigger"
 	"flyball.dev/flyball/engine/workload"

@@ -1,6 +1,6 @@
 // Package deletioncost compiles a DeletionCost or ClusterDeletionCost: a claim that the pods of targets get
-// deletion costs, by an algorithm of package algorithm. Targets are not changed, so nothing is restored there;
-// the costs are on the pods.
+// deletion costs, by an algorithm that assigns them with the fewest changes. Targets are not changed, so nothing is restored
+// there; the costs are on the pods.
 package deletioncost
 
 import (
@@ -16,7 +16,6 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -77,7 +76,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 // withDefaults returns the rules with all defaults filled in.
 func withDefaults(rules v1alpha1.DeletionCostRules) v1alpha1.DeletionCostRules {
 	if rules.Algorithm == "" {
-		rules.Algorithm = algorithm.Default
+		rules.Algorithm = Default
 	}
 	if len(rules.SpreadBy) == 0 {
 		rules.SpreadBy = v1alpha1.NodeLabels{defaultSpreadBy}
@@ -87,10 +86,10 @@ func withDefaults(rules v1alpha1.DeletionCostRules) v1alpha1.DeletionCostRules {
 		going = *rules.GoingNodes
 	}
 	if going.Taints == nil {
-		going.Taints = algorithm.DefaultGoingTaints
+		going.Taints = DefaultGoingTaints
 	}
 	if going.Labels == nil {
-		going.Labels = algorithm.DefaultGoingLabels
+		going.Labels = DefaultGoingLabels
 	}
 	rules.GoingNodes = &going
 	return rules
@@ -142,7 +141,7 @@ func (d *deletionCost) text() string {
 
 // uses reports whether an algorithm contributes to the costs.
 func (d *deletionCost) uses(name string) bool {
-	return d.rules.Algorithm == name || d.rules.Algorithm == algorithm.Combined &&
+	return d.rules.Algorithm == name || d.rules.Algorithm == Combined &&
 		slices.ContainsFunc(d.rules.Weights, func(w v1alpha1.WeightedAlgorithm) bool { return w.Algorithm == name })
 }
 
@@ -154,10 +153,10 @@ func (d *deletionCost) state(time.Time) policy.State {
 	return policy.State{Name: "Active", Active: d.rules.Algorithm, Message: d.text()}
 }
 
-func (d *deletionCost) params() algorithm.Params {
-	p := algorithm.Params{SpreadBy: d.rules.SpreadBy, GoingTaints: d.rules.GoingNodes.Taints, GoingLabels: d.rules.GoingNodes.Labels}
+func (d *deletionCost) params() Params {
+	p := Params{SpreadBy: d.rules.SpreadBy, GoingTaints: d.rules.GoingNodes.Taints, GoingLabels: d.rules.GoingNodes.Labels}
 	for _, w := range d.rules.Weights {
-		p.Weights = append(p.Weights, algorithm.Weight{Name: w.Algorithm, Weight: max(w.Weight, 1)})
+		p.Weights = append(p.Weights, Weight{Name: w.Algorithm, Weight: max(w.Weight, 1)})
 	}
 	return p
 }
@@ -175,7 +174,7 @@ func (d *deletionCost) NodeLabels() []string {
 
 // PlanCosts implements policy.PodOrderer.
 func (d *deletionCost) PlanCosts(f *podplan.Fleet, now time.Time) podplan.Plan {
-	return algorithm.Make(d.rules.Algorithm, f, d.params(), d.rules.DuringRollOut, now)
+	return Make(d.rules.Algorithm, f, d.params(), d.rules.DuringRollOut, now)
 }
 
 // podsPerWrite is the number of pods for which the default rate grows by one write per second.

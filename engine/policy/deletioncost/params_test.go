@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/deletioncost"
-	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
 )
 
 // The cases are the last allowed and the first refused value at each limit.
@@ -42,7 +41,7 @@ func TestClaimAndNodeLabelsFollowTheAlgorithms(t *testing.T) {
 	const zone = "topology.kubernetes.io/zone"
 	going := []string{"cloud.google.com/gke-spot", "eks.amazonaws.com/capacityType", "karpenter.sh/capacity-type",
 		"kubernetes.azure.com/scalesetpriority"}
-	usually := fmt.Sprintf("by taints %v", algorithm.DefaultGoingTaints)
+	usually := fmt.Sprintf("by taints %v", deletioncost.DefaultGoingTaints)
 	for _, tc := range []struct {
 		spec   string
 		says   []string

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
 )
 
 const (
@@ -22,8 +21,8 @@ const (
 
 func validate(rules v1alpha1.DeletionCostRules, at *field.Path) field.ErrorList {
 	errs := validateLabels(rules.SpreadBy, at.Child("spreadBy"))
-	if rules.Algorithm != "" && !algorithm.Known(rules.Algorithm) {
-		errs = append(errs, field.NotSupported(at.Child("algorithm"), rules.Algorithm, algorithm.Names()))
+	if rules.Algorithm != "" && !Known(rules.Algorithm) {
+		errs = append(errs, field.NotSupported(at.Child("algorithm"), rules.Algorithm, Names()))
 	}
 	errs = append(errs, validateWeights(rules, at.Child("weights"))...)
 	if w := rules.WritesPerSecond; w != nil && (*w < 1 || *w > maxWrites) {
@@ -68,13 +67,13 @@ func validateKey(key string, at *field.Path) field.ErrorList {
 
 func validateWeights(rules v1alpha1.DeletionCostRules, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	switch combined := rules.Algorithm == algorithm.Combined; {
+	switch combined := rules.Algorithm == Combined; {
 	case combined && len(rules.Weights) == 0:
-		errs = append(errs, field.Required(at, fmt.Sprintf("list the algorithms that %s adds up", algorithm.Combined)))
+		errs = append(errs, field.Required(at, fmt.Sprintf("list the algorithms that %s adds up", Combined)))
 	case !combined && len(rules.Weights) > 0:
-		errs = append(errs, field.Forbidden(at, fmt.Sprintf("goes with algorithm: %s only", algorithm.Combined)))
+		errs = append(errs, field.Forbidden(at, fmt.Sprintf("goes with algorithm: %s only", Combined)))
 	}
-	names := slices.DeleteFunc(algorithm.Names(), func(name string) bool { return name == algorithm.Combined })
+	names := slices.DeleteFunc(Names(), func(name string) bool { return name == Combined })
 	for i, w := range rules.Weights {
 		here := at.Index(i)
 		if !slices.Contains(names, w.Algorithm) {

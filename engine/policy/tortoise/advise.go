@@ -12,7 +12,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -20,7 +19,7 @@ import (
 // advise turns a setting into advice for the target and its autoscaler. It returns nil if there is too little history.
 // Earlier values then stay.
 func (m *learner) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice {
-	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
+	if r.Phase == tune.Initializing || r.Phase == tune.GatheringData {
 		return nil
 	}
 	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able &&
@@ -93,7 +92,7 @@ func request(name string, of workload.Resource) workload.Amount {
 // report returns the Recommendation's status.
 func (m *learner) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v1alpha1.RecommendationStatus {
 	st := v1alpha1.RecommendationStatus{Phase: string(r.Phase), PhaseReason: m.Reasons["phase"]}
-	if r.Phase == phase.Initializing || r.Phase == phase.GatheringData {
+	if r.Phase == tune.Initializing || r.Phase == tune.GatheringData {
 		return st
 	}
 	decided := m.AmountsSince

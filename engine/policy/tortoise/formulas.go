@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
@@ -19,7 +18,7 @@ func (r *rules) original(containers map[string]tune.Request) mercari.Rules {
 			*n.to = *n.in
 		}
 	}
-	if r.guard.Down != optimize.DefaultGuard().Down {
+	if r.guard.Down != tune.DefaultGuard().Down {
 		out.StepDown = r.guard.Down
 	}
 	for name := range containers {

@@ -15,7 +15,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -134,7 +133,7 @@ func (k *kept) isSound() bool {
 	sound := set.Min >= 0 && set.Min <= mostReplicas && set.Max >= 0 && set.Max <= mostReplicas && set.Utilisation >= 0 &&
 		set.Utilisation <= maxUtilisation &&
 		s.Aim.IsSound() && s.Awaited >= 0 && s.Awaited <= mostReplicas && s.Loss >= 0 && s.Loss <= 100 &&
-		(s.Phase == "" || slices.Contains(phase.All, s.Phase)) && (k.Original == nil || k.Original.IsSound())
+		(s.Phase == "" || slices.Contains(tune.Phases, s.Phase)) && (k.Original == nil || k.Original.IsSound())
 	for _, d := range s.Starts {
 		sound = sound && d >= 0 && d <= 24*time.Hour
 	}

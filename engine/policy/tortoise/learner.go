@@ -10,7 +10,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -95,7 +94,7 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 	taken := m.takeBack(seen)
 	if m.Scaled == "" {
 		return policy.Found{Trouble: "no container requests CPU, so there is nothing to tune", Report: v1alpha1.RecommendationStatus{
-			Phase: string(phase.Initializing), PhaseReason: "no container requests CPU",
+			Phase: string(tune.Initializing), PhaseReason: "no container requests CPU",
 		}}
 	}
 	spec := m.spec(seen)

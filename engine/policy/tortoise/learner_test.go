@@ -12,7 +12,6 @@ import (
 
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -209,7 +208,7 @@ func TestReasons(t *testing.T) {
 		for i := range n {
 			m.Reasons[fmt.Sprint(i)] = "so"
 		}
-		st := m.report(policy.Seen{}, tune.Spec{}, tune.Recommendation{Phase: phase.Working, Loss: 0.25, Upper: 5})
+		st := m.report(policy.Seen{}, tune.Spec{}, tune.Recommendation{Phase: tune.Working, Loss: 0.25, Upper: 5})
 		if len(st.Reasons) != min(n, maxReasons) || st.Demand.Loss != 250 {
 			t.Errorf("of %d reasons %d are told, and a loss of %d thousandths", n, len(st.Reasons), st.Demand.Loss)
 		}

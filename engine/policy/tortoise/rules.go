@@ -13,7 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
@@ -33,10 +33,10 @@ const (
 // rules are compiled rules, with all defaults.
 type rules struct {
 	mode    v1alpha1.TortoiseMode
-	profile optimize.Profile
+	profile simulation.Profile
 	// formulas is true for the profile Tortoise.
 	formulas bool
-	guard    optimize.Guard
+	guard    tune.Guard
 	cooldown time.Duration
 	// apply is the way in which requests change.
 	apply v1alpha1.VerticalApply
@@ -84,7 +84,7 @@ func (r *rules) of(name string) containerRule {
 }
 
 func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.ErrorList) {
-	out := rules{mode: in.Mode, priority: in.Priority, cooldown: defaultCooldown, guard: optimize.DefaultGuard(), runtime: in.Runtime}
+	out := rules{mode: in.Mode, priority: in.Priority, cooldown: defaultCooldown, guard: tune.DefaultGuard(), runtime: in.Runtime}
 	errs := policy.OneOf(at.Child("mode"), in.Mode, v1alpha1.TortoiseOff, v1alpha1.TortoiseAuto, v1alpha1.TortoiseEmergency)
 	name := in.Profile
 	if name == "" {
@@ -94,7 +94,7 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	if out.formulas {
 		name = v1alpha1.ProfileBalanced // the formulas do not use its numbers
 	}
-	profile, ok := optimize.Profiles[string(name)]
+	profile, ok := simulation.Profiles[string(name)]
 	if !ok {
 		errs = append(errs, field.NotSupported(at.Child("profile"), name,
 			[]v1alpha1.TortoiseProfile{v1alpha1.ProfileLean, v1alpha1.ProfileBalanced, v1alpha1.ProfileSafe, v1alpha1.ProfileTortoise}))

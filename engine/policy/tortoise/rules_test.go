@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
@@ -110,7 +109,7 @@ func TestWhatIsCompiled(t *testing.T) {
 	if orig := r.original(nil); orig.StepDown != 0.25 {
 		t.Errorf("the formulas step down by %v", orig.StepDown)
 	}
-	r.guard = optimize.DefaultGuard()
+	r.guard = tune.DefaultGuard()
 	if orig := r.original(map[string]tune.Request{"b": {}}); orig.StepDown != 0 || orig.Min != 2 || orig.Max != 9 ||
 		orig.Most["b"] != (tune.Request{CPU: 2000}) || orig.Least["b"] != (tune.Request{}) {
 		t.Errorf("the formulas are told %+v", orig)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // pod is one pod. Its CPU requests are in milli-CPU, and its memory request is in MiB.
@@ -29,7 +29,7 @@ type cluster struct {
 	pods     []pod
 	replicas int
 	scaled   bool // true if an autoscaler sets the replicas
-	scaler   autoscaler.Scaler
+	scaler   simulation.Scaler
 	// recent has the samples of the last ticks, because metrics are late. The sample of tick t is at index t modulo the
 	// length.
 	recent [4]sample
@@ -138,14 +138,14 @@ func (c *cluster) step() {
 
 // scale lets the autoscaler sync. The autoscaler sees late metrics, but the present pods.
 func (c *cluster) scale() {
-	r := autoscaler.Reading{}
+	r := simulation.Reading{}
 	if s := c.look(); s != nil {
-		r = autoscaler.Reading{OK: s.ready > 0, Usage: s.app, Request: c.requested(), Ready: s.ready}
+		r = simulation.Reading{OK: s.ready > 0, Usage: s.app, Request: c.requested(), Ready: s.ready}
 	}
-	to := autoscaler.Setting{Min: c.set.minimum, Max: c.set.maximum, Target: c.set.target}
-	for i := range tick / autoscaler.SyncPeriod {
+	to := simulation.Setting{Min: c.set.minimum, Max: c.set.maximum, Target: c.set.target}
+	for i := range tick / simulation.SyncPeriod {
 		r.Unready = max(c.replicas-r.Ready, 0)
-		c.replicas = c.scaler.Sync(time.Duration(c.t)*tick+i*autoscaler.SyncPeriod, c.replicas, to, r)
+		c.replicas = c.scaler.Sync(time.Duration(c.t)*tick+i*simulation.SyncPeriod, c.replicas, to, r)
 	}
 }
 

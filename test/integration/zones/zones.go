@@ -19,7 +19,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
+	"flyball.dev/flyball/engine/policy/deletioncost"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
@@ -184,7 +184,7 @@ func (c *Cluster) Fleet(list []*corev1.Pod) *podplan.Fleet {
 
 // Plan returns the changes of the planner.
 func (c *Cluster) Plan(list []*corev1.Pod) []podplan.Change {
-	return algorithm.Make(algorithm.Default, c.Fleet(list), algorithm.Params{SpreadBy: []string{NodeLabel}}, true, time.Now()).Changes
+	return deletioncost.Make(deletioncost.Default, c.Fleet(list), deletioncost.Params{SpreadBy: []string{NodeLabel}}, true, time.Now()).Changes
 }
 
 // Writer returns the field manager that has set the cost of a pod.

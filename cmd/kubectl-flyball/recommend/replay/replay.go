@@ -16,8 +16,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -35,7 +34,7 @@ type Input struct {
 	// be chosen.
 	Governor *policy.SeenGovernor
 	// Bounds has the maximum of replicas for a workload without an autoscaler.
-	Bounds optimize.Bounds
+	Bounds simulation.Bounds
 	// Samples are the samples of the history, in ascending order of time.
 	Samples []workload.Sample
 	// At is the instant for which the numbers are wanted. Later samples are ignored.
@@ -284,7 +283,7 @@ func (in *Input) tuned() (*Output, error) {
 // read returns the output from the report that the Tortoise would have in a cluster.
 func (in *Input) read(found policy.Found) *Output {
 	st := found.Report
-	o := &Output{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "), Settled: st.Phase == string(phase.Working) &&
+	o := &Output{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "), Settled: st.Phase == string(tune.Working) &&
 		found.Next.IsZero()}
 	for _, name := range slices.Sorted(maps.Keys(in.Requests)) {
 		own := in.Requests[name]
@@ -303,7 +302,7 @@ func (in *Input) read(found policy.Found) *Output {
 		o.Min = bound(o.Min, &a.Min)
 		o.Max = bound(o.Max, &a.Max)
 		o.Utilisation = bound(o.Utilisation, a.Utilisation)
-		if phase.Phase(st.Phase).Allowed().Seasons { // hours are unknown before a day of history
+		if tune.Phase(st.Phase).Allowed().Seasons { // hours are unknown before a day of history
 			zone, err := timeline.LoadZone(a.TimeZone)
 			if err != nil {
 				zone = time.UTC // cannot happen: the zone was loaded when the policy was compiled

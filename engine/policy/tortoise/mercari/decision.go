@@ -3,7 +3,7 @@ package mercari
 import (
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 // Resource is one resource of a container, with its known numbers. Sizes are in thousandths.
@@ -110,7 +110,7 @@ func (f *Formulas) follow(s Seen, filled bool) {
 	}
 	lost := f.Config.Lost(f.LostSince, s.Now)
 	switch {
-	case s.Manual, f.Mode == Working && lost && PhaseOf(s.Resources, filled) == phase.Working:
+	case s.Manual, f.Mode == Working && lost && PhaseOf(s.Resources, filled) == tune.Working:
 		f.Mode = Emergency
 	case f.Mode == Emergency && !s.Lost:
 		f.Mode = BackToNormal
@@ -121,8 +121,8 @@ func (f *Formulas) follow(s Seen, filled bool) {
 }
 
 // PhaseOf returns the phase of a target outside of emergencies, from the phases of its resources.
-func PhaseOf(resources []Resource, filled bool) phase.Phase {
-	var all []phase.Phase
+func PhaseOf(resources []Resource, filled bool) tune.Phase {
+	var all []tune.Phase
 	for _, r := range resources {
 		how := BySize
 		if r.Horizontal {

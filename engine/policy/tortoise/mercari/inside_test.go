@@ -8,15 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
 var (
 	at     = time.Date(2037, 5, 10, 9, 0, 0, 0, time.UTC)
-	scaled = tune.Defaults(optimize.Profiles["Balanced"], "app")
+	scaled = tune.Defaults(simulation.Profiles["Balanced"], "app")
 )
 
 // TestParameters checks that the parameters are those of the original, with the changes by the spec.
@@ -146,7 +145,7 @@ func TestHowContainersAreScaled(t *testing.T) {
 		t.Errorf("without one %v", got)
 	}
 	r := k.Decide(scaled, tune.Observed{Now: at, Own: own, Setting: tune.Setting{Requests: own}})
-	if slices.ContainsFunc(r.Reasons, func(why optimize.Reason) bool { return why.Of == "bare cpu" || why.Of == "bare memory" }) {
+	if slices.ContainsFunc(r.Reasons, func(why tune.Reason) bool { return why.Of == "bare cpu" || why.Of == "bare memory" }) {
 		t.Errorf("it gives reasons for what is not requested: %v", r.Reasons)
 	}
 }
@@ -155,7 +154,7 @@ func TestHowContainersAreScaled(t *testing.T) {
 func TestThePhaseOfATarget(t *testing.T) {
 	k := New()
 	k.newest = at
-	for target, want := range map[int64]phase.Phase{0: phase.GatheringData, 1: phase.Working} {
+	for target, want := range map[int64]tune.Phase{0: tune.GatheringData, 1: tune.Working} {
 		if got := k.phase([]Resource{{Container: "app", Target: target}}, Decision{Mode: Working}); got != want {
 			t.Errorf("with a recommendation of %d it is %s", target, got)
 		}

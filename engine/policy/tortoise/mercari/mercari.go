@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -116,18 +114,18 @@ func (t *Tuner) Decide(spec tune.Spec, o tune.Observed) tune.Recommendation {
 		Resources: resources,
 	})
 	r.Phase = t.phase(resources, d)
-	r.Reasons = append(r.Reasons, optimize.Reason{Of: "phase", Text: whys[r.Phase]})
+	r.Reasons = append(r.Reasons, tune.Reason{Of: "phase", Text: whys[r.Phase]})
 	t.apply(&r, spec, resources, d)
 	if len(d.Sizes) > 0 {
 		t.explain(&r, spec, resources, d)
 	}
 	for name, s := range scalings {
 		if s.CPU == Never && o.Own[name].CPU > 0 {
-			r.Reasons = append(r.Reasons, optimize.Reason{Of: tune.CPUReason(spec.Scaled, name),
+			r.Reasons = append(r.Reasons, tune.Reason{Of: tune.CPUReason(spec.Scaled, name),
 				Text: "it stays: spec.resources does not name its CPU"})
 		}
 		if s.Memory == Never && o.Own[name].Memory > 0 {
-			r.Reasons = append(r.Reasons, optimize.Reason{Of: name + " memory", Text: "it stays: spec.resources does not name its memory"})
+			r.Reasons = append(r.Reasons, tune.Reason{Of: name + " memory", Text: "it stays: spec.resources does not name its memory"})
 		}
 	}
 	return r
@@ -239,26 +237,26 @@ func (t *Tuner) aimed(r Resource, spec tune.Spec, o tune.Observed) Resource {
 }
 
 // phase returns the phase of the target.
-func (t *Tuner) phase(resources []Resource, d Decision) phase.Phase {
+func (t *Tuner) phase(resources []Resource, d Decision) tune.Phase {
 	switch {
 	case t.newest.IsZero() && d.Mode == Working:
-		return phase.Initializing
+		return tune.Initializing
 	case d.Mode == Emergency:
-		return phase.Emergency
+		return tune.Emergency
 	case d.Mode == BackToNormal:
-		return phase.BackToNormal
+		return tune.BackToNormal
 	}
 	return PhaseOf(resources, d.Bound)
 }
 
 // whys has the meaning of each phase in the formulas.
-var whys = map[phase.Phase]string{
-	phase.Initializing:  "nothing was seen yet",
-	phase.GatheringData: "not every hour of the week was seen, and nothing is scaled by its size",
-	phase.PartlyWorking: "not every hour of the week has a sample: resources scaled by replicas wait",
-	phase.Working:       "all that the formulas need was seen",
-	phase.Emergency:     "metrics are lost, or the spec asks for it: the minimum is the maximum",
-	phase.BackToNormal:  "the minimum falls by a twentieth with each decision",
+var whys = map[tune.Phase]string{
+	tune.Initializing:  "nothing was seen yet",
+	tune.GatheringData: "not every hour of the week was seen, and nothing is scaled by its size",
+	tune.PartlyWorking: "not every hour of the week has a sample: resources scaled by replicas wait",
+	tune.Working:       "all that the formulas need was seen",
+	tune.Emergency:     "metrics are lost, or the spec asks for it: the minimum is the maximum",
+	tune.BackToNormal:  "the minimum falls by a twentieth with each decision",
 }
 
 // apply puts a decision into the setting. The minimum is at most the maximum, so the autoscaler stays valid.
@@ -298,7 +296,7 @@ func (t *Tuner) apply(r *tune.Recommendation, spec tune.Spec, resources []Resour
 // explain adds a reason for each number.
 func (t *Tuner) explain(r *tune.Recommendation, spec tune.Spec, resources []Resource, d Decision) {
 	say := func(of, format string, args ...any) {
-		r.Reasons = append(r.Reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
+		r.Reasons = append(r.Reasons, tune.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 	}
 	for i, size := range d.Sizes {
 		of, name, v := resources[i], tune.CPUReason(spec.Scaled, resources[i].Container),

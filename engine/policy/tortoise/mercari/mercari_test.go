@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -21,7 +20,7 @@ var (
 	// sunday is the begin of the slots of a week.
 	sunday = time.Date(2037, 5, 10, 0, 0, 0, 0, time.UTC)
 	own    = map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "side": {CPU: 100, Memory: 128 << 20}}
-	spec   = tune.Defaults(optimize.Profiles["Balanced"], "app")
+	spec   = tune.Defaults(simulation.Profiles["Balanced"], "app")
 	onPods = []tune.Target{{Percent: 70}}
 )
 
@@ -114,16 +113,16 @@ func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 // wait until every hour of the week was seen.
 func TestPhases(t *testing.T) {
 	k := mercari.New()
-	if r := k.Decide(spec, observed(sunday)); r.Phase != phase.Initializing || !cmp.Equal(r.Setting.Requests, own) {
+	if r := k.Decide(spec, observed(sunday)); r.Phase != tune.Initializing || !cmp.Equal(r.Setting.Requests, own) {
 		t.Errorf("at first it is %+v", r)
 	}
 	r, _ := live(k, spec, sunday, 167*time.Hour-time.Minute, nil)
-	if r.Phase != phase.PartlyWorking || !r.Unbound || r.Targets != nil || r.Setting.Requests["app"].CPU != 1000 ||
+	if r.Phase != tune.PartlyWorking || !r.Unbound || r.Targets != nil || r.Setting.Requests["app"].CPU != 1000 ||
 		r.Setting.Requests["app"].Memory >= 1<<30 {
 		t.Errorf("before the week is over it is %+v", r)
 	}
 	r, _ = live(k, spec, sunday.Add(167*time.Hour), 0, nil)
-	if r.Phase != phase.Working || r.Unbound || !cmp.Equal(r.Targets, []tune.Target{{Container: "app", Percent: r.Setting.Utilisation}}) {
+	if r.Phase != tune.Working || r.Unbound || !cmp.Equal(r.Targets, []tune.Target{{Container: "app", Percent: r.Setting.Utilisation}}) {
 		t.Errorf("after it is %+v", r)
 	}
 	if hours := k.Hours(spec, sunday.Add(167*time.Hour), 0); len(hours) != 24 || hours[0] != 5 {
@@ -232,7 +231,7 @@ func TestEmergencies(t *testing.T) {
 		s := spec
 		before := o.Setting.Requests
 		edit(&s, &o)
-		if r := k.Decide(s, o); r.Phase != phase.Emergency || r.Setting.Min != 20 || r.Setting.Max != 20 ||
+		if r := k.Decide(s, o); r.Phase != tune.Emergency || r.Setting.Min != 20 || r.Setting.Max != 20 ||
 			!cmp.Equal(r.Setting.Requests, before) {
 			t.Errorf("%s: it is %+v", name, r)
 		}
@@ -240,7 +239,7 @@ func TestEmergencies(t *testing.T) {
 	k := mercari.New()
 	_, o := live(k, spec, sunday, 8*24*time.Hour, nil)
 	o.Stuck = true
-	for i, want := range []phase.Phase{phase.Working, phase.Emergency} {
+	for i, want := range []tune.Phase{tune.Working, tune.Emergency} {
 		o.Now = o.Now.Add(time.Duration(i) * 5 * time.Minute)
 		k.Observe(samples(o.Now)...)
 		if r := k.Decide(spec, o); r.Phase != want {
@@ -250,7 +249,7 @@ func TestEmergencies(t *testing.T) {
 	o.Stuck, o.Now = false, o.Now.Add(time.Minute)
 	k.Observe(samples(o.Now)...)
 	o.Setting.Min = 20
-	if r := k.Decide(spec, o); r.Phase != phase.BackToNormal || r.Setting.Min != 19 {
+	if r := k.Decide(spec, o); r.Phase != tune.BackToNormal || r.Setting.Min != 19 {
 		t.Errorf("back it is %+v", r)
 	}
 }
@@ -258,30 +257,30 @@ func TestEmergencies(t *testing.T) {
 // TestAnEmergencyBeforeTheWeekIsFull checks that such an emergency ends, and that the slots of the week are filled
 // afterwards. Before the phase Working, lost metrics are no reason for an emergency.
 func TestAnEmergencyBeforeTheWeekIsFull(t *testing.T) {
-	for name, disturb := range map[string]func(k *mercari.Tuner, o *tune.Observed) phase.Phase{
-		"the spec": func(k *mercari.Tuner, o *tune.Observed) phase.Phase {
+	for name, disturb := range map[string]func(k *mercari.Tuner, o *tune.Observed) tune.Phase{
+		"the spec": func(k *mercari.Tuner, o *tune.Observed) tune.Phase {
 			manual := spec
 			manual.Manual = true
 			return k.Decide(manual, *o).Phase
 		},
-		"silence": func(k *mercari.Tuner, o *tune.Observed) phase.Phase {
+		"silence": func(k *mercari.Tuner, o *tune.Observed) tune.Phase {
 			o.Now = o.Now.Add(time.Hour)
 			return k.Decide(spec, *o).Phase
 		},
 	} {
 		k := mercari.New()
 		_, o := live(k, spec, sunday, 3*24*time.Hour, nil)
-		want := phase.PartlyWorking
+		want := tune.PartlyWorking
 		if name == "the spec" {
-			want = phase.Emergency
+			want = tune.Emergency
 		}
 		if got := disturb(k, &o); got != want {
 			t.Fatalf("%s: on the third day it is %s, want %s", name, got, want)
 		}
-		if r, _ := live(k, spec, o.Now.Add(10*time.Minute), 0, nil); r.Phase != phase.PartlyWorking || !r.Unbound {
+		if r, _ := live(k, spec, o.Now.Add(10*time.Minute), 0, nil); r.Phase != tune.PartlyWorking || !r.Unbound {
 			t.Errorf("%s: after it there is %+v", name, r)
 		}
-		if r, _ := live(k, spec, o.Now.Add(20*time.Minute), 7*24*time.Hour, nil); r.Phase != phase.Working || r.Unbound {
+		if r, _ := live(k, spec, o.Now.Add(20*time.Minute), 7*24*time.Hour, nil); r.Phase != tune.Working || r.Unbound {
 			t.Errorf("%s: a week later it is %s, unbound %t", name, r.Phase, r.Unbound)
 		}
 	}
@@ -295,7 +294,7 @@ func TestOnTheWayBackMetricsThatAreLostAreNoEmergency(t *testing.T) {
 	manual := spec
 	manual.Manual = true
 	o.Setting = k.Decide(manual, o).Setting
-	var got []phase.Phase
+	var got []tune.Phase
 	for minute := range 40 {
 		o.Now = o.Now.Add(time.Minute)
 		if minute == 0 {
@@ -307,7 +306,7 @@ func TestOnTheWayBackMetricsThatAreLostAreNoEmergency(t *testing.T) {
 		}
 		o.Setting = r.Setting
 	}
-	if want := []phase.Phase{phase.BackToNormal, phase.Working, phase.Emergency}; !slices.Equal(got, want) {
+	if want := []tune.Phase{tune.BackToNormal, tune.Working, tune.Emergency}; !slices.Equal(got, want) {
 		t.Errorf("without metrics on the way back it is %v, want %v", got, want)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 // Scaling is the way in which a container gets more of a resource.
@@ -77,24 +77,24 @@ func byDefault(requested, horizontal bool) Scaling {
 // ResourcePhase returns the phase of one resource of a container: GatheringData, Working or Off. A resource scaled by
 // size is Working once the VerticalPodAutoscaler recommends a value. A resource scaled by replicas is Working once every
 // slot of the week or the day has a value.
-func ResourcePhase(s Scaling, recommended, filled bool) phase.Phase {
+func ResourcePhase(s Scaling, recommended, filled bool) tune.Phase {
 	switch {
 	case s == Never:
-		return phase.Phase(Never)
+		return tune.Phase(Never)
 	case s == BySize && recommended, s == ByReplicas && filled:
-		return phase.Working
+		return tune.Working
 	}
-	return phase.GatheringData
+	return tune.GatheringData
 }
 
 // TargetPhase returns the phase of a target from the phases of its resources. Resources that are Off do not count.
-func TargetPhase(resources []phase.Phase) phase.Phase {
-	gathering, working := slices.Contains(resources, phase.GatheringData), slices.Contains(resources, phase.Working)
+func TargetPhase(resources []tune.Phase) tune.Phase {
+	gathering, working := slices.Contains(resources, tune.GatheringData), slices.Contains(resources, tune.Working)
 	switch {
 	case gathering && working:
-		return phase.PartlyWorking
+		return tune.PartlyWorking
 	case gathering:
-		return phase.GatheringData
+		return tune.GatheringData
 	}
-	return phase.Working
+	return tune.Working
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 func TestPolicies(t *testing.T) {
@@ -47,10 +47,10 @@ func TestPhases(t *testing.T) {
 	for _, tc := range []struct {
 		s                   Scaling
 		recommended, filled bool
-		want                phase.Phase
+		want                tune.Phase
 	}{
-		{BySize, false, true, phase.GatheringData}, {BySize, true, false, phase.Working},
-		{ByReplicas, true, false, phase.GatheringData}, {ByReplicas, false, true, phase.Working},
+		{BySize, false, true, tune.GatheringData}, {BySize, true, false, tune.Working},
+		{ByReplicas, true, false, tune.GatheringData}, {ByReplicas, false, true, tune.Working},
 		{Never, true, true, "Off"}, {Never, false, false, "Off"},
 	} {
 		if got := ResourcePhase(tc.s, tc.recommended, tc.filled); got != tc.want {
@@ -58,13 +58,13 @@ func TestPhases(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct {
-		resources []phase.Phase
-		want      phase.Phase
+		resources []tune.Phase
+		want      tune.Phase
 	}{
-		{[]phase.Phase{phase.GatheringData, phase.GatheringData}, phase.GatheringData},
-		{[]phase.Phase{phase.Working, phase.GatheringData}, phase.PartlyWorking},
-		{[]phase.Phase{phase.Working, phase.Working}, phase.Working}, {[]phase.Phase{phase.Working, "Off"}, phase.Working},
-		{[]phase.Phase{phase.GatheringData, "Off"}, phase.GatheringData},
+		{[]tune.Phase{tune.GatheringData, tune.GatheringData}, tune.GatheringData},
+		{[]tune.Phase{tune.Working, tune.GatheringData}, tune.PartlyWorking},
+		{[]tune.Phase{tune.Working, tune.Working}, tune.Working}, {[]tune.Phase{tune.Working, "Off"}, tune.Working},
+		{[]tune.Phase{tune.GatheringData, "Off"}, tune.GatheringData},
 	} {
 		if got := TargetPhase(tc.resources); got != tc.want {
 			t.Errorf("%v is %s, want %s", tc.resources, got, tc.want)

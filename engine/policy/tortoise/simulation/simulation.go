@@ -1,6 +1,8 @@
 // Package simulation replays a demand with the rules of an autoscaler. It returns the cost of a setting, and the time for
 // which demand would have been above the headroom of the ready pods. Pods are counts and not objects. So ten days take a
-// few milliseconds, and hundreds of settings can be compared. The package is pure: it uses no client and no clock.
+// few milliseconds, and hundreds of settings can be compared. Choose replays many settings and returns the request, the
+// target utilisation and the minimum with the lowest cost, in which violations have a price. CPU is in milli-CPU,
+// utilisation in whole percent.
 //
 // A Load is the demand by the minute. Play replays it for one Setting and returns an Outcome:
 //
@@ -11,8 +13,6 @@ package simulation
 import (
 	"math"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
 )
 
 // Load is the demand of a workload by the minute.
@@ -106,14 +106,14 @@ const slots = 64
 // steps.
 type Cluster struct {
 	system     System
-	scaler     autoscaler.Scaler
+	scaler     Scaler
 	lag, start int
 	now        int
 	ready, all int
 	// due has the number of pods that become ready in a step. seen has the metrics of a step. The index of both is the step
 	// modulo slots.
 	due  [slots]int
-	seen [slots]autoscaler.Reading
+	seen [slots]Reading
 }
 
 // NewCluster returns a cluster with some ready pods.
@@ -132,7 +132,7 @@ func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
 	c.ready += c.due[slot]
 	c.due[slot] = 0
 	c.scale(s)
-	c.seen[slot] = autoscaler.Reading{}
+	c.seen[slot] = Reading{}
 	if demand >= 0 {
 		capacity := float64(c.ready) * float64(s.Request)
 		o.Steps++
@@ -140,7 +140,7 @@ func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
 		if demand > c.system.Headroom*capacity {
 			o.Violations++
 		}
-		c.seen[slot] = autoscaler.Reading{OK: c.ready > 0, Usage: demand / float64(max(c.ready, 1)), Request: float64(s.Request), Ready: c.ready}
+		c.seen[slot] = Reading{OK: c.ready > 0, Usage: demand / float64(max(c.ready, 1)), Request: float64(s.Request), Ready: c.ready}
 	}
 	c.now++
 }
@@ -151,15 +151,14 @@ func (c *Cluster) scale(s Setting) {
 		c.resize(s.Min)
 		return
 	}
-	var r autoscaler.Reading
+	var r Reading
 	if c.now > c.lag {
 		r = c.seen[(c.now-1-c.lag)&(slots-1)]
 	}
-	to := autoscaler.Setting{Min: s.Min, Max: s.Max, Target: s.Target}
-	for at := time.Duration(0); at < Step; at += autoscaler.SyncPeriod {
+	for at := time.Duration(0); at < Step; at += SyncPeriod {
 		r.Unready = max(c.all-r.Ready, 0)
 		before, now := c.all, time.Duration(c.now)*Step+at
-		if c.resize(c.scaler.Sync(now, c.all, to, r)); c.all == before && !c.scaler.Forgets(now+autoscaler.SyncPeriod) {
+		if c.resize(c.scaler.Sync(now, c.all, s, r)); c.all == before && !c.scaler.Forgets(now+SyncPeriod) {
 			return // the next decision would have the same input
 		}
 	}

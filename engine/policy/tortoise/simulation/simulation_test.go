@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
@@ -97,10 +96,10 @@ func TestAgainstPods(t *testing.T) {
 // pods is a plain model of a cluster, with one number for each pod.
 type pods struct {
 	sys        simulation.System
-	scaler     autoscaler.Scaler
+	scaler     simulation.Scaler
 	now        int
 	readyAt    []int
-	readings   []autoscaler.Reading
+	readings   []simulation.Reading
 	violations int
 }
 
@@ -119,13 +118,13 @@ func (p *pods) ready() int {
 func (p *pods) next(s simulation.Setting, demand float64) {
 	p.now++ // pods that have just become ready serve in this step
 	at, lag := p.now-1, int(p.sys.Lag/simulation.Step)
-	for _, offset := range []time.Duration{0, autoscaler.SyncPeriod} {
-		var r autoscaler.Reading
+	for _, offset := range []time.Duration{0, simulation.SyncPeriod} {
+		var r simulation.Reading
 		if at > lag {
 			r = p.readings[at-1-lag]
 		}
 		r.Unready = max(len(p.readyAt)-r.Ready, 0)
-		n := p.scaler.Sync(time.Duration(at)*simulation.Step+offset, len(p.readyAt), autoscaler.Setting{Min: s.Min, Max: s.Max, Target: s.Target},
+		n := p.scaler.Sync(time.Duration(at)*simulation.Step+offset, len(p.readyAt), simulation.Setting{Min: s.Min, Max: s.Max, Target: s.Target},
 			r)
 		for len(p.readyAt) < n {
 			p.readyAt = append(p.readyAt, at+int(p.sys.Start/simulation.Step))
@@ -136,7 +135,7 @@ func (p *pods) next(s simulation.Setting, demand float64) {
 	if demand > p.sys.Headroom*capacity {
 		p.violations++
 	}
-	p.readings = append(p.readings, autoscaler.Reading{OK: p.ready() > 0, Usage: demand / float64(max(p.ready(), 1)),
+	p.readings = append(p.readings, simulation.Reading{OK: p.ready() > 0, Usage: demand / float64(max(p.ready(), 1)),
 		Request: float64(s.Request), Ready: p.ready()})
 }
 

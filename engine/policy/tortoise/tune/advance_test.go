@@ -3,8 +3,6 @@ package tune
 import (
 	"testing"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
 // TestSinceWhenAllIsWell checks that two minutes without a sample count as well. A second more does not.
@@ -16,7 +14,7 @@ func TestSinceWhenAllIsWell(t *testing.T) {
 	}{{0, false, true}, {2 * time.Minute, false, true}, {2*time.Minute + time.Second, false, false}, {time.Minute, true, false}} {
 		tuner := New()
 		see(tuner, monday, 1000)
-		tuner.State.WellSince, tuner.State.Phase = monday, phase.GatheringData
+		tuner.State.WellSince, tuner.State.Phase = monday, GatheringData
 		tuner.advance(half(), Observed{Now: monday.Add(tc.silent), Stuck: tc.stuck})
 		if well := tuner.State.WellSince.Equal(monday); well != tc.well || !well && !tuner.State.WellSince.IsZero() {
 			t.Errorf("after %s it is well: %t", tc.silent, well)
@@ -36,7 +34,7 @@ func TestSilenceCountsFromWhenSomebodyLooks(t *testing.T) {
 	for since, well := range map[time.Duration]bool{0: false, 57 * time.Minute: false, 58 * time.Minute: true, time.Hour: true} {
 		tuner := New()
 		see(tuner, monday, 1000)
-		tuner.State.WellSince, tuner.State.Phase = monday, phase.GatheringData
+		tuner.State.WellSince, tuner.State.Phase = monday, GatheringData
 		if tuner.advance(half(), Observed{Now: monday.Add(time.Hour), Since: monday.Add(since)}); !tuner.State.WellSince.IsZero() != well {
 			t.Errorf("an hour after the last sample, looked at since %s, it is well: %t", since, !well)
 		}
@@ -61,10 +59,10 @@ func TestAnEditByTheOwnerIsAStep(t *testing.T) {
 func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
 	for since, want := range map[time.Duration]bool{-time.Hour: true, 0: true, 15 * time.Minute: true, 16 * time.Minute: false} {
 		tuner := New()
-		tuner.State.Phase, tuner.State.StuckSince = phase.Working, monday
+		tuner.State.Phase, tuner.State.StuckSince = Working, monday
 		see(tuner, monday.Add(20*time.Minute), 1000)
 		o := Observed{Now: monday.Add(20 * time.Minute), Since: monday.Add(since), Stuck: true}
-		if tuner.advance(half(), o); (tuner.State.Phase == phase.Emergency) != want {
+		if tuner.advance(half(), o); (tuner.State.Phase == Emergency) != want {
 			t.Errorf("looked at since %s it is %s", since, tuner.State.Phase)
 		}
 	}
@@ -72,12 +70,12 @@ func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
 
 // TestAPhaseThatBeginsHasAReason checks that the way back ends after half an hour in which all is well, with a reason.
 func TestAPhaseThatBeginsHasAReason(t *testing.T) {
-	for well, want := range map[time.Duration]phase.Phase{phase.LevelAfter: phase.Working,
-		phase.LevelAfter - time.Second: phase.BackToNormal} {
+	for well, want := range map[time.Duration]Phase{LevelAfter: Working,
+		LevelAfter - time.Second: BackToNormal} {
 		tuner, now := steady()
-		tuner.State.Phase, tuner.State.WellSince = phase.BackToNormal, now.Add(-well)
+		tuner.State.Phase, tuner.State.WellSince = BackToNormal, now.Add(-well)
 		see(tuner, now, 1000)
-		if tuner.advance(half(), Observed{Now: now}); tuner.State.Phase != want || (len(tuner.reasons) > 0) != (want == phase.Working) {
+		if tuner.advance(half(), Observed{Now: now}); tuner.State.Phase != want || (len(tuner.reasons) > 0) != (want == Working) {
 			t.Errorf("well for %s: it is %s: %v", well, tuner.State.Phase, tuner.reasons)
 		}
 	}

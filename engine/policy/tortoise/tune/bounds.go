@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // planned returns the chosen minimum of this hour, for pods with a request. Before the first choice, it is the present
@@ -29,7 +28,7 @@ func (t *Tuner) soon(spec Spec, now time.Time) float64 {
 // of the pods. In an emergency the minimum covers the possible demand, never falls, and is at least the present number of
 // pods. On the way back from an emergency it does not fall either. After that it falls in one step, because the autoscaler
 // can read the demand again.
-func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may phase.May) int {
+func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may May) int {
 	until := ""
 	if has := max(o.Requested, spec.Bounds.MinRequest); o.Requested > 0 && has < request {
 		until = fmt.Sprintf(" while pods request %dm and not yet %dm", has, request)
@@ -40,9 +39,9 @@ func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may ph
 	most := spec.Bounds.MaxFor(request)
 	current := min(o.Setting.Min, most)
 	switch {
-	case t.State.Phase == phase.Emergency:
+	case t.State.Phase == Emergency:
 		could := t.hours(spec, o.Now).most(o.Now)
-		needed = max(needed, optimize.Replicas(max(could, t.Usage.Demand(spec.Scaled).Latest()), request, spec.Profile, spec.Bounds))
+		needed = max(needed, simulation.Replicas(max(could, t.Usage.Demand(spec.Scaled).Latest()), request, spec.Profile, spec.Bounds))
 		held := max(needed, current, min(o.Replicas, most))
 		t.say("min", "%d: it never falls in an emergency, and demand has been %.0fm at this time of a day", held, could)
 		return held

@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // half returns a spec with pods of 100m. With its headroom each pod serves 50m, and there are 1 to 100 pods.
 func half() Spec {
-	spec := Defaults(optimize.Profile{Name: "half", Headroom: 0.5, Violation: 4, MemoryMargin: 1, Share: 0.5}, "app")
-	spec.Bounds = optimize.Bounds{Min: 1, Max: 100, MinRequest: 100, MaxRequest: 100}
+	spec := Defaults(simulation.Profile{Name: "half", Headroom: 0.5, Violation: 4, MemoryMargin: 1, Share: 0.5}, "app")
+	spec.Bounds = simulation.Bounds{Min: 1, Max: 100, MinRequest: 100, MaxRequest: 100}
 	return spec
 }
 
@@ -26,7 +25,7 @@ func steady() (*Tuner, time.Time) {
 	for at := monday; at.Before(until); at = at.Add(model.Step) {
 		see(t, at, 1000)
 	}
-	t.State.Chosen, t.State.Moved, t.State.Aim = until, until, optimize.Aim{Request: 100}
+	t.State.Chosen, t.State.Moved, t.State.Aim = until, until, simulation.Aim{Request: 100}
 	return t, until
 }
 
@@ -42,22 +41,22 @@ func see(t *Tuner, at time.Time, demand float64) {
 func TestTheNextMinimum(t *testing.T) {
 	for _, tc := range []struct {
 		reason                            string
-		phase                             phase.Phase
+		phase                             Phase
 		current, planned, enough, present int
 		want                              int
 	}{
-		{"up at once", phase.Working, 10, 11, 0, 0, 11},
-		{"as it is", phase.Working, 10, 10, 0, 0, 10},
-		{"down at once", phase.Working, 10, 9, 0, 0, 9},
-		{"not below what is enough for a request that falls", phase.Working, 10, 5, 7, 0, 7},
-		{"never down in an emergency", phase.Emergency, 25, 3, 0, 4, 25},
-		{"no pod that is there goes in an emergency", phase.Emergency, 5, 3, 0, 27, 27},
-		{"but for those that are too many", phase.Emergency, 5, 3, 0, 200, 100},
-		{"the maximum has been lowered since", phase.Emergency, 120, 3, 0, 4, 100},
-		{"up in an emergency, to what was planned", phase.Emergency, 5, 29, 0, 7, 29},
-		{"up in an emergency, to what demand has been", phase.Emergency, 5, 9, 0, 7, 20},
-		{"not down on the way back", phase.BackToNormal, 30, 5, 0, 4, 30},
-		{"up on the way back, to what is planned and not to what is there", phase.BackToNormal, 5, 9, 0, 27, 9},
+		{"up at once", Working, 10, 11, 0, 0, 11},
+		{"as it is", Working, 10, 10, 0, 0, 10},
+		{"down at once", Working, 10, 9, 0, 0, 9},
+		{"not below what is enough for a request that falls", Working, 10, 5, 7, 0, 7},
+		{"never down in an emergency", Emergency, 25, 3, 0, 4, 25},
+		{"no pod that is there goes in an emergency", Emergency, 5, 3, 0, 27, 27},
+		{"but for those that are too many", Emergency, 5, 3, 0, 200, 100},
+		{"the maximum has been lowered since", Emergency, 120, 3, 0, 4, 100},
+		{"up in an emergency, to what was planned", Emergency, 5, 29, 0, 7, 29},
+		{"up in an emergency, to what demand has been", Emergency, 5, 9, 0, 7, 20},
+		{"not down on the way back", BackToNormal, 30, 5, 0, 4, 30},
+		{"up on the way back, to what is planned and not to what is there", BackToNormal, 5, 9, 0, 27, 9},
 	} {
 		tuner, now := steady()
 		tuner.State.Phase, tuner.State.Aim.Floor = tc.phase, float64(100*tc.planned)
@@ -73,10 +72,10 @@ func TestTheNextMinimum(t *testing.T) {
 // changed.
 func TestTheMinimumStaysUntilADayIsKnown(t *testing.T) {
 	tuner, now := steady()
-	tuner.State.Chosen, tuner.State.Phase = time.Time{}, phase.PartlyWorking
+	tuner.State.Chosen, tuner.State.Phase = time.Time{}, PartlyWorking
 	for current, want := range map[int]int{7: 7, 120: 100, 0: 1} {
 		tuner.reasons = nil
-		if got := tuner.minimum(half(), Observed{Now: now, Setting: Setting{Min: current}}, 100, 0, phase.PartlyWorking.Allowed()); got != want {
+		if got := tuner.minimum(half(), Observed{Now: now, Setting: Setting{Min: current}}, 100, 0, PartlyWorking.Allowed()); got != want {
 			t.Errorf("of %d it becomes %d, want %d", current, got, want)
 		}
 		if !strings.HasSuffix(tuner.reasons[0].Text, ": it stays until a day is known") {
@@ -92,9 +91,9 @@ func TestTheMinimumIsForWhatPodsHave(t *testing.T) {
 	spec.Bounds.MinRequest, spec.Bounds.MaxRequest = 50, 200
 	for requested, want := range map[int64]int{0: 5, 300: 5, 200: 5, 199: 6, 100: 10, 60: 17, 50: 20, 1: 20} {
 		tuner, now := steady()
-		tuner.State.Aim.Share, tuner.State.Phase = 1, phase.Working
+		tuner.State.Aim.Share, tuner.State.Phase = 1, Working
 		o := Observed{Now: now, Setting: Setting{Min: 1}, Requested: requested}
-		if got := tuner.minimum(spec, o, 200, 0, phase.Working.Allowed()); got != want {
+		if got := tuner.minimum(spec, o, 200, 0, Working.Allowed()); got != want {
 			t.Errorf("pods request %dm: it is %d, want %d", requested, got, want)
 		}
 		if told := strings.Contains(tuner.reasons[0].Text, "and not yet 200m"); told != (want > 5) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
@@ -25,7 +24,7 @@ const (
 )
 
 // ownerAim returns the owner's setting, or the first seen setting if the owner's is unknown.
-func (spec Spec) ownerAim(now Setting) optimize.Aim {
+func (spec Spec) ownerAim(now Setting) simulation.Aim {
 	own := spec.Owner
 	if own.Request == 0 {
 		own = Owner{Request: now.Requests[spec.Scaled].CPU, Target: now.Utilisation, Min: now.Min}
@@ -33,7 +32,7 @@ func (spec Spec) ownerAim(now Setting) optimize.Aim {
 	if own.Target == 0 && !spec.Fixed {
 		own.Target = unknownTarget
 	}
-	return optimize.Aim{Request: own.Request, Target: own.Target, Floor: float64(own.Min) * float64(own.Request)}
+	return simulation.Aim{Request: own.Request, Target: own.Target, Floor: float64(own.Min) * float64(own.Request)}
 }
 
 // choose chooses the request and the other settings together, once a day. The choice of the request is due the first time,
@@ -62,7 +61,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 	if s.Moved.IsZero() || o.Now.Sub(s.Moved) >= min(s.Moved.Sub(t.Usage.First()), resizeEvery) {
 		in.Resizing, s.Moved = worthInTime, o.Now
 	}
-	c := optimize.Choose(in)
+	c := simulation.Choose(in)
 	if c.Aim.Request != in.Now.Request {
 		s.Moved = o.Now
 	}
@@ -72,7 +71,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 }
 
 // input returns the input of a choice, without the replayed demand.
-func (t *Tuner) input(spec Spec, o Observed, owner optimize.Aim) optimize.Input {
+func (t *Tuner) input(spec Spec, o Observed, owner simulation.Aim) simulation.Input {
 	current := o.Setting.Requests[spec.Scaled]
 	now := t.State.Aim
 	now.Request = t.wanted(spec)
@@ -80,13 +79,13 @@ func (t *Tuner) input(spec Spec, o Observed, owner optimize.Aim) optimize.Input 
 	l := spec.limits(spec.Scaled)
 	memory, more := current.Memory, 0.0
 	if used := t.Usage.Memory(spec.Scaled, spec.Profile.MemoryQuantile); used > 0 && !spec.Vertical {
-		memory, _ = optimize.Memory(used, spec.Profile, l.Min.Memory, l.Max.Memory)
+		memory, _ = Memory(used, spec.Profile, l.Min.Memory, l.Max.Memory)
 		more = t.Usage.MemoryByCPU(spec.Scaled) * spec.Profile.MemoryMargin
 	}
 	if memory == l.Max.Memory || memory == l.Min.Memory {
 		more = 0
 	}
-	in := optimize.Input{
+	in := simulation.Input{
 		Profile: spec.Profile, Bounds: spec.Bounds, System: t.system(spec), Owner: owner, Now: now, Tolerance: spec.Tolerance,
 		PerPod: float64(memory) / (1 << 30) * spec.Profile.Memory, PerCPU: more / (1 << 30) * spec.Profile.Memory, Known: current.CPU,
 	}
@@ -109,7 +108,7 @@ func (t *Tuner) system(spec Spec) simulation.System {
 }
 
 // tell stores the reasons of the choice.
-func (t *Tuner) tell(spec Spec, c optimize.Choice) {
+func (t *Tuner) tell(spec Spec, c simulation.Choice) {
 	text := c.Text(spec.Bounds)
 	request := fmt.Sprintf("%dm: %s", c.Aim.Request, text)
 	if c.Aim.Request == spec.Bounds.MaxRequest && spec.Bounds.MaxBy != "" {

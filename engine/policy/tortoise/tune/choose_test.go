@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
 )
 
 // TestTheChoiceIsMadeOnceADay checks when a choice is made: once a day, unless the tuner is busy. The choice of the
@@ -16,7 +14,7 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	spec := half()
 	o := Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100, Memory: 1 << 30}}, Min: 1, Max: 100,
 		Utilisation: 70}}
-	tuner.State.Phase, tuner.State.Chosen, tuner.State.Moved = phase.Working, time.Time{}, time.Time{}
+	tuner.State.Phase, tuner.State.Chosen, tuner.State.Moved = Working, time.Time{}, time.Time{}
 	o.Busy = true
 	if tuner.choose(spec, o); tuner.chosen() || tuner.chose {
 		t.Error("it is chosen although there is no time")
@@ -33,7 +31,7 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 			t.Errorf("after %s it is chosen again: %t, the request: %t", after, chosen, moved)
 		}
 	}
-	tuner.State.Phase, tuner.State.Chosen = phase.PartlyWorking, time.Time{}
+	tuner.State.Phase, tuner.State.Chosen = PartlyWorking, time.Time{}
 	if tuner.choose(spec, o); tuner.chosen() {
 		t.Error("it is chosen before a day is known")
 	}
@@ -44,7 +42,7 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 func TestTheChoiceTellsTheReplay(t *testing.T) {
 	tuner, now := taught(8, func(at time.Time) float64 { return 2500 - 1500*math.Cos(2*math.Pi*float64(at.Hour())/24) })
 	s := newScene()
-	tuner.State.Phase = phase.Working
+	tuner.State.Phase = Working
 	tuner.choose(s.spec, Observed{Now: now, Setting: s.setting})
 	said := map[string]string{}
 	for _, r := range tuner.reasons {

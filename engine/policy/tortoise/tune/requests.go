@@ -7,14 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // request returns the request of the scaled container for which the minimum is computed. If a change of the request is
 // due, request puts it into the setting. Before the request falls, enough pods must be ready. While the target waits for
 // them, for a cooldown at most, enough is the minimum. Otherwise enough is 0.
-func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pace) (request int64, enough int) {
+func (t *Tuner) request(spec Spec, o Observed, to *Setting, may May, p pace) (request int64, enough int) {
 	current, wanted, awaited := to.Requests[spec.Scaled], t.wanted(spec), t.State.Awaited
 	t.State.Awaited = 0
 	if spec.Vertical && spec.Fixed || !may.Tune || !t.chosen() || !p.due {
@@ -29,7 +28,7 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may phase.May, p pac
 			t.say("request", "%dm, on the way to %dm%s", current.CPU, wanted, p.waits(current.CPU, next))
 			return current.CPU, 0
 		}
-		enough = optimize.Replicas(t.Usage.Demand(spec.Scaled).Latest(), next, spec.Profile, spec.Bounds)
+		enough = simulation.Replicas(t.Usage.Demand(spec.Scaled).Latest(), next, spec.Profile, spec.Bounds)
 		if enough = max(enough, t.planned(spec, o, next), min(awaited, spec.Bounds.MaxFor(next))); o.Ready < enough &&
 			(awaited == 0 || o.Now.Sub(t.State.Awaiting) < spec.Cooldown) {
 			if enough >= spec.Bounds.MaxFor(next) {
@@ -58,7 +57,7 @@ func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
 	if next > r.CPU && !spec.Vertical {
 		used := t.Usage.Memory(spec.Scaled, spec.Profile.MemoryQuantile) * float64(next) / float64(max(r.CPU, 1))
 		l := spec.limits(spec.Scaled)
-		needed, _ := optimize.Memory(used, spec.Profile, l.Min.Memory, l.Max.Memory)
+		needed, _ := Memory(used, spec.Profile, l.Min.Memory, l.Max.Memory)
 		r.Memory = max(r.Memory, needed)
 	}
 	r.CPU = next
@@ -76,7 +75,7 @@ func (t *Tuner) resize(spec Spec, to *Setting, next int64) {
 func (t *Tuner) beside(spec Spec, name string, request int64) (wanted int64, why string) {
 	l := spec.limits(name)
 	used := int64(math.Ceil(t.shares[name] * float64(request)))
-	return min(max(used, l.Min.CPU), l.Max.CPU), optimize.Bounded(used, l.Min.CPU, l.Max.CPU,
+	return min(max(used, l.Min.CPU), l.Max.CPU), Bounded(used, l.Min.CPU, l.Max.CPU,
 		func(n int64) string { return fmt.Sprintf("%dm", n) })
 }
 
@@ -100,7 +99,7 @@ func (t *Tuner) vertical(spec Spec, o Observed, to *Setting) {
 		}
 		before := r
 		if used := t.Usage.Memory(name, spec.Profile.MemoryQuantile); used > 0 {
-			wanted, why := optimize.Memory(used, margin, l.Min.Memory, l.Max.Memory)
+			wanted, why := Memory(used, margin, l.Min.Memory, l.Max.Memory)
 			short := used > tight*float64(r.Memory) || r.Memory < l.Floor.Memory
 			r.Memory = pace.step(spec, r.Memory, wanted, short)
 			why.Of = name + " " + why.Of

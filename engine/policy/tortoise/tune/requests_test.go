@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -102,7 +101,7 @@ func TestVerticalRequests(t *testing.T) {
 		was, want int64
 	}{{0, 10, 20}, {0, 20, 20}, {0, 100, 100}, {time.Hour - 1, 100, 100}, {time.Hour, 100, 80}} {
 		tuner, spec := New(), half()
-		tuner.State.Phase, tuner.State.Resized, tuner.shares = phase.Working, monday, map[string]float64{"proxy": 0.02, "idle": 0}
+		tuner.State.Phase, tuner.State.Resized, tuner.shares = Working, monday, map[string]float64{"proxy": 0.02, "idle": 0}
 		tuner.shared = monday.Add(tc.age)
 		was := map[string]Request{"app": {1000, 1 << 30}, "proxy": {tc.was, 1 << 30}, "idle": {500, 1 << 30}}
 		o := Observed{Now: monday.Add(tc.age), Setting: Setting{Requests: was}}
@@ -143,7 +142,7 @@ func TestMemoryThatIsShort(t *testing.T) {
 		tuner, spec := New(), half()
 		spec.Profile.MemoryQuantile, spec.Profile.MemoryMargin = 0.99, 1.2
 		tuner.Observe(workload.Sample{At: monday, Container: "app", CPU: -1, Memory: 300 << 20, Replicas: 1})
-		tuner.State.Phase, tuner.State.Raised = phase.Working, monday.Add(-tc.raised)
+		tuner.State.Phase, tuner.State.Raised = Working, monday.Add(-tc.raised)
 		used := tuner.Usage.Memory("app", 0.99)
 		is, l := int64(used/tc.used), Limits{Max: Request{Memory: 1 << 40}}
 		if tc.least != no {
@@ -181,7 +180,7 @@ func TestCPUThatIsShortWaits(t *testing.T) {
 		says      bool
 	}{{15*time.Minute - 1, 10, 10, true}, {15 * time.Minute, 10, 20, false}, {0, 20, 20, false}, {0, 30, 24, false}} {
 		tuner, spec := New(), half()
-		tuner.State.Phase, tuner.State.Raised, tuner.shares = phase.Working, monday.Add(-tc.raised), map[string]float64{"proxy": 0.02}
+		tuner.State.Phase, tuner.State.Raised, tuner.shares = Working, monday.Add(-tc.raised), map[string]float64{"proxy": 0.02}
 		tuner.shared = monday
 		o := Observed{Now: monday, Setting: Setting{Requests: map[string]Request{"app": {1000, 0}, "proxy": {tc.was, 0}}}}
 		to := clone(o.Setting)
@@ -252,14 +251,14 @@ func TestReplicasComeFirst(t *testing.T) {
 		{"no aim", time.Hour, 0, 6, 10, 1000, 1000},
 	} {
 		spec := half()
-		spec.Bounds = optimize.Bounds{Min: 6, Max: tc.most, MinRequest: 50, MaxRequest: 5000}
-		tuner.State.Phase, tuner.State.Aim.Request, tuner.State.Resized, tuner.reasons = phase.Working, tc.wanted, now.Add(-tc.age), nil
+		spec.Bounds = simulation.Bounds{Min: 6, Max: tc.most, MinRequest: 50, MaxRequest: 5000}
+		tuner.State.Phase, tuner.State.Aim.Request, tuner.State.Resized, tuner.reasons = Working, tc.wanted, now.Add(-tc.age), nil
 		if tuner.State.Chosen = now; tc.wanted == 0 {
 			tuner.State.Chosen = time.Time{}
 		}
 		o := Observed{Now: now, Ready: tc.ready, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
 		to := clone(o.Setting)
-		if got, _ := tuner.request(spec, o, &to, phase.Working.Allowed(), tuner.pace(spec, o)); got != tc.request ||
+		if got, _ := tuner.request(spec, o, &to, Working.Allowed(), tuner.pace(spec, o)); got != tc.request ||
 			to.Requests["app"].CPU != tc.next {
 			t.Errorf("%s: the minimum is for %dm, want %dm; the request is %dm, want %dm", tc.reason, got, tc.request, to.Requests["app"].CPU,
 				tc.next)
@@ -272,8 +271,8 @@ func TestReplicasComeFirst(t *testing.T) {
 func TestReplicasAreWaitedForACooldown(t *testing.T) {
 	tuner, now := steady()
 	spec := half()
-	spec.Bounds = optimize.Bounds{Min: 1, Max: 20, MinRequest: 50, MaxRequest: 5000}
-	tuner.State.Phase, tuner.State.Aim.Request, tuner.State.Resized = phase.Working, 500, now.Add(-time.Hour)
+	spec.Bounds = simulation.Bounds{Min: 1, Max: 20, MinRequest: 50, MaxRequest: 5000}
+	tuner.State.Phase, tuner.State.Aim.Request, tuner.State.Resized = Working, 500, now.Add(-time.Hour)
 	see(tuner, now, 2000)
 	for _, tc := range []struct {
 		after   time.Duration
@@ -284,7 +283,7 @@ func TestReplicasAreWaitedForACooldown(t *testing.T) {
 		see(tuner, now.Add(tc.after), tc.demand)
 		o := Observed{Now: now.Add(tc.after), Ready: 4, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
 		to := clone(o.Setting)
-		if _, enough := tuner.request(spec, o, &to, phase.Working.Allowed(), tuner.pace(spec, o)); enough != tc.enough ||
+		if _, enough := tuner.request(spec, o, &to, Working.Allowed(), tuner.pace(spec, o)); enough != tc.enough ||
 			to.Requests["app"].CPU != tc.request {
 			t.Errorf("after %s: %d are enough, and it is %dm; want %d and %dm", tc.after, enough, to.Requests["app"].CPU, tc.enough, tc.request)
 		}

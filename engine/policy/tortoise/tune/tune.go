@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -34,9 +33,9 @@ type Limits struct{ Min, Max, Floor Request }
 
 // Spec is the wanted tuning.
 type Spec struct {
-	Profile optimize.Profile
-	Bounds  optimize.Bounds
-	Guard   optimize.Guard
+	Profile simulation.Profile
+	Bounds  simulation.Bounds
+	Guard   Guard
 	// Owner is the owner's setting. If it has no request, the first seen setting is used.
 	Owner Owner
 	// Scaled is the container whose CPU is Horizontal. The CPU of all other containers, and all memory, is Vertical.
@@ -76,10 +75,10 @@ type Vertical struct {
 }
 
 // Defaults returns the spec of a profile.
-func Defaults(p optimize.Profile, scaled string) Spec {
+func Defaults(p simulation.Profile, scaled string) Spec {
 	return Spec{
-		Profile: p, Guard: optimize.DefaultGuard(), Scaled: scaled, Cooldown: time.Hour, Tolerance: 0.1,
-		Bounds: optimize.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 50,
+		Profile: p, Guard: DefaultGuard(), Scaled: scaled, Cooldown: time.Hour, Tolerance: 0.1,
+		Bounds: simulation.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 50,
 			MaxUtilisation: 90},
 	}
 }
@@ -133,7 +132,7 @@ type Target struct {
 
 // Recommendation has the numbers to set now.
 type Recommendation struct {
-	Phase   phase.Phase
+	Phase   Phase
 	Setting Setting
 	// Request is the request of the scaled container for which the minimum is computed, in milli-CPU.
 	Request int64
@@ -145,7 +144,7 @@ type Recommendation struct {
 	// Next is the known time of the next change of a request; zero: none.
 	Next time.Time
 	// Reasons has at least one reason for each number.
-	Reasons []optimize.Reason
+	Reasons []Reason
 	// Chose is true if the numbers were chosen anew, which takes a while.
 	Chose bool
 	// Demand is the demand of the last sample. Upper is the larger one of Demand and the usual peak of this hour. Both are
@@ -155,7 +154,7 @@ type Recommendation struct {
 
 // State is the state besides the usage that survives a restart.
 type State struct {
-	Phase phase.Phase
+	Phase Phase
 	// Resized is the time of the last change of requests. Raised is the time of the last rise of a request that was too
 	// small. Behind is the last time when some pod requested more than the setting.
 	Resized, Raised, Behind time.Time
@@ -164,7 +163,7 @@ type State struct {
 	StuckSince, WellSince time.Time
 	// Chosen is the time of the last choice, and Aim is its result. Moved is the last time when the choice of the request
 	// was due or changed the request. Loss is the error of the usual peaks.
-	Aim           optimize.Aim
+	Aim           simulation.Aim
 	Chosen, Moved time.Time
 	Loss          float64
 	// Awaited is the number of replicas that must be ready before the request falls; 0: the request does not wait. Awaiting
@@ -204,7 +203,7 @@ type Tuner struct {
 	read  time.Time
 	// chose is true if the numbers were chosen anew in this decision.
 	chose   bool
-	reasons []optimize.Reason
+	reasons []Reason
 }
 
 // New returns an empty tuner.
@@ -245,7 +244,7 @@ func (t *Tuner) Decide(spec Spec, o Observed) Recommendation {
 	may := t.State.Phase.Allowed()
 	series := t.Usage.Demand(spec.Scaled)
 	if series == nil || series.Last() == 0 || !may.Raise {
-		r.Reasons = []optimize.Reason{{Of: "phase", Text: string(t.State.Phase) + ": nothing is changed yet"}}
+		r.Reasons = []Reason{{Of: "phase", Text: string(t.State.Phase) + ": nothing is changed yet"}}
 		return r
 	}
 	pace := t.pace(spec, o) // taken before all changes, so that each of them has the same permissions
@@ -306,13 +305,13 @@ func CPUReason(scaled, name string) string {
 }
 
 func (t *Tuner) say(of, format string, args ...any) {
-	t.reasons = append(t.reasons, optimize.Reason{Of: of, Text: fmt.Sprintf(format, args...)})
+	t.reasons = append(t.reasons, Reason{Of: of, Text: fmt.Sprintf(format, args...)})
 }
 
 // advance moves to the next phase.
 func (t *Tuner) advance(spec Spec, o Observed) {
 	s := &t.State
-	seen := phase.Seen{Manual: spec.Manual, Span: t.Usage.Span(), Seasonal: t.Usage.Span() > 24*time.Hour}
+	seen := PhaseInput{Manual: spec.Manual, Span: t.Usage.Span(), Seasonal: t.Usage.Span() > 24*time.Hour}
 	if newest := t.Usage.Newest(); !newest.IsZero() {
 		if o.Since.After(newest) {
 			newest = o.Since
@@ -338,7 +337,7 @@ func (t *Tuner) advance(spec Spec, o Observed) {
 	if !s.WellSince.IsZero() {
 		seen.Steady = o.Now.Sub(s.WellSince)
 	}
-	next, why := phase.Next(s.Phase, seen)
+	next, why := NextPhase(s.Phase, seen)
 	if why != "" {
 		t.say("phase", "%s: %s", next, why)
 	}

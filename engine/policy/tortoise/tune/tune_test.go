@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -38,7 +37,7 @@ type scene struct {
 }
 
 func newScene() *scene {
-	s := &scene{Tuner: New(), spec: Defaults(optimize.Profiles["Balanced"], "app"), now: monday, replicas: 5,
+	s := &scene{Tuner: New(), spec: Defaults(simulation.Profiles["Balanced"], "app"), now: monday, replicas: 5,
 		random: rand.New(rand.NewPCG(1, 2))}
 	s.setting = Setting{Requests: map[string]Request{"app": {1000, 1 << 30}, "proxy": {100, 128 << 20}}, Min: 3, Max: 50, Utilisation: 70}
 	s.spec.Owner = Owner{Request: 1000, Target: 70, Min: 3}
@@ -91,18 +90,18 @@ func TestUsefulWithinAnHour(t *testing.T) {
 	s := newScene()
 	before := s.setting
 	s.run(29 * time.Minute)
-	if s.last.Phase != phase.GatheringData || cmp.Diff(before, s.setting) != "" {
+	if s.last.Phase != GatheringData || cmp.Diff(before, s.setting) != "" {
 		t.Errorf("after 29 minutes it is %s: %s", s.last.Phase, cmp.Diff(before, s.setting))
 	}
 	s.run(31 * time.Minute)
-	if s.last.Phase != phase.PartlyWorking {
+	if s.last.Phase != PartlyWorking {
 		t.Errorf("after an hour it is %s", s.last.Phase)
 	}
 	if m := s.setting.Requests["app"].Memory; m >= 1<<30 || m < 400<<20 {
 		t.Errorf("after an hour memory is %d MiB", m>>20)
 	}
 	s.run(26 * time.Hour)
-	if s.last.Phase != phase.Working {
+	if s.last.Phase != Working {
 		t.Errorf("after a day it is %s", s.last.Phase)
 	}
 	s.run(3 * 24 * time.Hour)
@@ -149,7 +148,7 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 		s.run(38 * time.Hour)
 		lose(s, true)
 		s.run(6 * time.Minute)
-		if s.last.Phase != phase.Emergency {
+		if s.last.Phase != Emergency {
 			t.Fatalf("%s: it is %s", name, s.last.Phase)
 		}
 		low, replicas, request := s.setting.Min, s.replicas, s.setting.Requests["app"]
@@ -163,12 +162,12 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 		lose(s, false)
 		if name == "by hand" { // all has been well for hours
 			s.run(2 * time.Minute)
-		} else if s.run(29 * time.Minute); s.setting.Min != low || s.last.Phase != phase.BackToNormal {
+		} else if s.run(29 * time.Minute); s.setting.Min != low || s.last.Phase != BackToNormal {
 			t.Fatalf("%s: within half an hour the minimum has come from %d to %d in %s", name, low, s.setting.Min, s.last.Phase)
 		}
 		s.run(3 * time.Minute)
 		if planned := s.planned(s.spec, Observed{Now: s.now}, s.setting.Requests["app"].CPU); s.setting.Min != planned || planned >= low ||
-			s.last.Phase != phase.Working {
+			s.last.Phase != Working {
 			t.Errorf("%s: half an hour later the minimum has come from %d to %d in %s, want %d", name, low, s.setting.Min, s.last.Phase, planned)
 		}
 	}
@@ -187,7 +186,7 @@ func TestGapsOfMetricsMoveNoBounds(t *testing.T) {
 		if s.minute(); s.setting.Min != before {
 			changes++
 		}
-		if s.last.Phase == phase.Emergency && was != s.last.Phase {
+		if s.last.Phase == Emergency && was != s.last.Phase {
 			emergencies++
 		}
 	}

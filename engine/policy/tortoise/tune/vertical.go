@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
 )
 
 // recommended sizes memory, and the CPU that is not scaled by replicas, as a VerticalPodAutoscaler recommends. A request
@@ -49,7 +47,7 @@ func (t *Tuner) follow(spec Spec, v Vertical, s sized, p pace) {
 	needed := *s.request < max(min(s.lower, wanted), s.floor)
 	in := func(n int64) int64 { return (n + s.units - 1) / s.units }
 	what := "VerticalPodAutoscaler " + v.By + " recommends"
-	bound := optimize.Bounded(s.target, s.least, s.most, func(n int64) string { return fmt.Sprintf("%d %s", in(n), s.unit) })
+	bound := Bounded(s.target, s.least, s.most, func(n int64) string { return fmt.Sprintf("%d %s", in(n), s.unit) })
 	switch {
 	case wanted < *s.request && v.Unsure:
 		t.say(s.of, "it stays: %s %d %s, and says that it has seen too little", what, in(s.target), s.unit)

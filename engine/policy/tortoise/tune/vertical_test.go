@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/optimize"
-	"flyball.dev/flyball/engine/policy/tortoise/phase"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // TestWhatAVerticalRecommends checks that a recommendation is followed. A request below the recommended range rises at
@@ -57,7 +56,7 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 	} {
 		tuner := New()
 		tuner.State.Resized = time.Unix(0, 0)
-		spec := Defaults(optimize.Profiles["Balanced"], "app")
+		spec := Defaults(simulation.Profiles["Balanced"], "app")
 		spec.Vertical, spec.Limits = true, map[string]Limits{"app": within}
 		if tc.since < 0 {
 			tc.since, tuner.State.Raised = -tc.since, time.Unix(0, 0)
@@ -91,7 +90,7 @@ func TestWhichCPUAVerticalSizes(t *testing.T) {
 		"proxy": {By: "web", Target: Request{CPU: 80}, Lower: Request{CPU: 60}}}
 	for _, fixed := range []bool{false, true} {
 		tuner := New()
-		spec := Defaults(optimize.Profiles["Balanced"], "app")
+		spec := Defaults(simulation.Profiles["Balanced"], "app")
 		spec.Vertical, spec.Fixed = true, fixed
 		is := Setting{Requests: map[string]Request{"app": {CPU: 500}, "proxy": {CPU: 50}}}
 		to := clone(is)
@@ -118,7 +117,7 @@ func TestWhichCPUAVerticalSizes(t *testing.T) {
 		}
 		tuner.State.Aim.Request, tuner.State.Chosen = 900, monday
 		seen := Observed{Now: time.Unix(2e9, 0), Ready: 5, Setting: to}
-		if got, _ := tuner.request(spec, seen, &to, phase.Working.Allowed(), tuner.pace(spec, seen)); fixed && got != 400 {
+		if got, _ := tuner.request(spec, seen, &to, Working.Allowed(), tuner.pace(spec, seen)); fixed && got != 400 {
 			t.Errorf("fixed: the request is for %dm", got)
 		}
 	}

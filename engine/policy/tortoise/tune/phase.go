@@ -1,10 +1,8 @@
-// Package phase is the state machine of a tuned target: its phases, the transitions, and the allowed actions of each
-// phase. It knows no clock and no objects.
-package phase
+package tune
 
 import "time"
 
-// Phase is the state of a target.
+// Phase is the state of a target. NextPhase is the state machine, and Allowed the allowed actions of each phase.
 type Phase string
 
 // The phases.
@@ -23,11 +21,11 @@ const (
 	BackToNormal Phase = "BackToNormal"
 )
 
-// All phases, in the order in which a target usually sees them.
-var All = []Phase{Initializing, GatheringData, PartlyWorking, Working, Emergency, BackToNormal}
+// Phases are all phases, in the order in which a target usually sees them.
+var Phases = []Phase{Initializing, GatheringData, PartlyWorking, Working, Emergency, BackToNormal}
 
-// Seen is the input of the next phase.
-type Seen struct {
+// PhaseInput is the input of the next phase.
+type PhaseInput struct {
 	// Manual is true if the spec asks for Emergency.
 	Manual bool
 	// Span is the time covered by samples; zero: there are no samples.
@@ -52,39 +50,39 @@ const (
 )
 
 // Lost reports whether metrics are lost.
-func (s Seen) Lost() bool { return s.Silent >= LostAfter || s.Stuck >= LostAfter }
+func (s PhaseInput) Lost() bool { return s.Silent >= LostAfter || s.Stuck >= LostAfter }
 
 // rule is a transition from each of some phases to another phase.
 type rule struct {
 	from []Phase
 	to   Phase
 	why  string
-	when func(Seen) bool
+	when func(PhaseInput) bool
 }
 
 var tuned = []Phase{PartlyWorking, Working, BackToNormal}
 
 // table has the rules in order. The first rule that matches counts. If no rule matches, the phase stays.
 var table = []rule{
-	{All, Emergency, "the spec asks for it", func(s Seen) bool { return s.Manual }},
-	{tuned, Emergency, "metrics are lost", Seen.Lost},
+	{Phases, Emergency, "the spec asks for it", func(s PhaseInput) bool { return s.Manual }},
+	{tuned, Emergency, "metrics are lost", PhaseInput.Lost},
 	{[]Phase{Emergency}, BackToNormal, "metrics are back and steady",
-		func(s Seen) bool { return s.Steady >= SteadyFor && s.Span >= EnoughAfter }},
+		func(s PhaseInput) bool { return s.Steady >= SteadyFor && s.Span >= EnoughAfter }},
 	{[]Phase{Emergency}, GatheringData, "the spec no longer asks for it, and there are too few samples",
-		func(s Seen) bool { return !s.Lost() && s.Span < EnoughAfter }},
+		func(s PhaseInput) bool { return !s.Lost() && s.Span < EnoughAfter }},
 	{[]Phase{BackToNormal}, Working, "all is well, and a whole season was seen",
-		func(s Seen) bool { return s.Steady >= LevelAfter && s.Seasonal }},
-	{[]Phase{BackToNormal}, PartlyWorking, "all is well", func(s Seen) bool { return s.Steady >= LevelAfter }},
+		func(s PhaseInput) bool { return s.Steady >= LevelAfter && s.Seasonal }},
+	{[]Phase{BackToNormal}, PartlyWorking, "all is well", func(s PhaseInput) bool { return s.Steady >= LevelAfter }},
 	{[]Phase{Initializing, GatheringData, PartlyWorking}, Working, "a whole season was seen",
-		func(s Seen) bool { return s.Seasonal && !s.Lost() }},
+		func(s PhaseInput) bool { return s.Seasonal && !s.Lost() }},
 	{[]Phase{Initializing, GatheringData}, PartlyWorking, "enough was seen for wide margins",
-		func(s Seen) bool { return s.Span >= EnoughAfter && !s.Lost() }},
-	{[]Phase{Initializing}, GatheringData, "there are samples", func(s Seen) bool { return s.Span > 0 }},
-	{[]Phase{Working}, PartlyWorking, "the history was reset", func(s Seen) bool { return !s.Seasonal }},
+		func(s PhaseInput) bool { return s.Span >= EnoughAfter && !s.Lost() }},
+	{[]Phase{Initializing}, GatheringData, "there are samples", func(s PhaseInput) bool { return s.Span > 0 }},
+	{[]Phase{Working}, PartlyWorking, "the history was reset", func(s PhaseInput) bool { return !s.Seasonal }},
 }
 
-// Next returns the next phase and the reason for it. If the phase stays, it returns the same phase and no reason.
-func Next(p Phase, s Seen) (next Phase, why string) {
+// NextPhase returns the next phase and the reason for it. If the phase stays, it returns the same phase and no reason.
+func NextPhase(p Phase, s PhaseInput) (next Phase, why string) {
 	if p == "" {
 		p = Initializing
 	}

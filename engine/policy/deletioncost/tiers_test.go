@@ -1,4 +1,4 @@
-package algorithm_test
+package deletioncost_test
 
 import (
 	"encoding/binary"
@@ -10,29 +10,29 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
+	"flyball.dev/flyball/engine/policy/deletioncost"
 )
 
-var everything = algorithm.Params{
-	SpreadBy: []string{zone}, GoingTaints: algorithm.DefaultGoingTaints, GoingLabels: algorithm.DefaultGoingLabels,
-	Weights: []algorithm.Weight{{Name: "Spread", Weight: 3}, {Name: "NodeOccupancy", Weight: 2}, {Name: "Youngest", Weight: 1}},
+var everything = deletioncost.Params{
+	SpreadBy: []string{zone}, GoingTaints: deletioncost.DefaultGoingTaints, GoingLabels: deletioncost.DefaultGoingLabels,
+	Weights: []deletioncost.Weight{{Name: "Spread", Weight: 3}, {Name: "NodeOccupancy", Weight: 2}, {Name: "Youngest", Weight: 1}},
 }
 
 // After the changes of a plan, the next plan has no changes.
 func TestEveryAlgorithmConverges(t *testing.T) {
-	for _, name := range algorithm.Names() {
+	for _, name := range deletioncost.Names() {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				f := newFleet(drawFleet(r, "web")...)
 				for _, p := range f.Pods {
 					p.Node.Pods = len(p.Node.Name) * int(p.Created%7)
 				}
-				changes := algorithm.Make(name, f, everything, false, now).Changes
+				changes := deletioncost.Make(name, f, everything, false, now).Changes
 				if len(changes) > len(f.Pods) {
 					r.Fatalf("%d changes for %d pods", len(changes), len(f.Pods))
 				}
 				carryOut(changes)
-				if again := algorithm.Make(name, f, everything, false, now).Changes; len(again) > 0 {
+				if again := deletioncost.Make(name, f, everything, false, now).Changes; len(again) > 0 {
 					r.Fatalf("planning again changes %d pods", len(again))
 				}
 			})
@@ -64,7 +64,7 @@ func TestOrders(t *testing.T) {
 			pods = append(pods, pod(i, "web", all[i%3]))
 		}
 		f := newFleet(pods...)
-		carryOut(algorithm.Make(name, f, everything, false, now).Changes)
+		carryOut(deletioncost.Make(name, f, everything, false, now).Changes)
 		if got := order(f); !slices.Equal(got, want) {
 			t.Errorf("%s: pods go as %v, want %v", name, got, want)
 		}
@@ -81,8 +81,8 @@ func TestWeightedAddsUp(t *testing.T) {
 	}{{3, 1, "web-002"}, {1, 3, "web-000"}} {
 		f := newFleet(pods...)
 		p := everything
-		p.Weights = []algorithm.Weight{{Name: "NodeOccupancy", Weight: tc.occupancy}, {Name: "Oldest", Weight: tc.oldest}}
-		carryOut(algorithm.Make("Weighted", f, p, false, now).Changes)
+		p.Weights = []deletioncost.Weight{{Name: "NodeOccupancy", Weight: tc.occupancy}, {Name: "Oldest", Weight: tc.oldest}}
+		carryOut(deletioncost.Make("Weighted", f, p, false, now).Changes)
 		if got := order(f); got[0] != tc.first {
 			t.Errorf("with weights %d and %d pods go as %v", tc.occupancy, tc.oldest, got)
 		}
@@ -98,10 +98,10 @@ func TestANewPodCostsOneWriteWhenOrderedByAge(t *testing.T) {
 			pods = append(pods, pod(i, "web", all[i%4]))
 		}
 		f := newFleet(pods...)
-		carryOut(algorithm.Make(name, f, everything, false, now).Changes)
+		carryOut(deletioncost.Make(name, f, everything, false, now).Changes)
 		for i := range 100 {
 			f.Pods = append(f.Pods[1:], pod(20+i, "web", all[i%4]))
-			changes := algorithm.Make(name, f, everything, false, now).Changes
+			changes := deletioncost.Make(name, f, everything, false, now).Changes
 			if len(changes) != 1 {
 				for _, p := range f.Pods {
 					t.Log(p.Name, p.Cost, p.Writer)
@@ -116,7 +116,7 @@ func TestANewPodCostsOneWriteWhenOrderedByAge(t *testing.T) {
 func TestFullNodesAreCountedAgain(t *testing.T) {
 	f := newFleet(pod(0, "web", nodes(1)[0]))
 	for name, again := range map[string]bool{"NodeOccupancy": true, "Weighted": true, "Spread": false} {
-		if plan := algorithm.Make(name, f, everything, false, now); plan.Again.Equal(now.Add(time.Minute)) != again {
+		if plan := deletioncost.Make(name, f, everything, false, now); plan.Again.Equal(now.Add(time.Minute)) != again {
 			t.Errorf("%s looks again at %s", name, plan.Again)
 		}
 	}
@@ -127,14 +127,14 @@ func TestRollOuts(t *testing.T) {
 	pods := []*podplan.Pod{pod(0, "old", all[0]), pod(1, "old", all[1]), pod(2, "new", all[0])}
 	f := newFleet(pods...)
 	f.Moved = now.Add(-10 * time.Second)
-	plan := algorithm.Make("Spread", f, zones, false, now)
+	plan := deletioncost.Make("Spread", f, zones, false, now)
 	if !plan.RollingOut || len(plan.Changes) > 0 || !plan.Again.Equal(now.Add(20*time.Second)) {
 		t.Errorf("during a roll-out: %+v", plan)
 	}
-	if plan := algorithm.Make("Spread", f, zones, true, now); plan.RollingOut || len(plan.Changes) == 0 {
+	if plan := deletioncost.Make("Spread", f, zones, true, now); plan.RollingOut || len(plan.Changes) == 0 {
 		t.Errorf("during a roll-out that is to be planned in: %+v", plan)
 	}
-	if plan := algorithm.Make("Spread", f, zones, false, plan.Again); plan.RollingOut || len(plan.Changes) == 0 {
+	if plan := deletioncost.Make("Spread", f, zones, false, plan.Again); plan.RollingOut || len(plan.Changes) == 0 {
 		t.Errorf("once it is over: %+v", plan)
 	}
 }
@@ -146,11 +146,11 @@ func TestStartingPodsAreExpected(t *testing.T) {
 	f := newFleet(pods...)
 	carryOut(spread(f))
 	pods[0].Ready, pods[0].Changed = false, now.Unix()
-	plan := algorithm.Make("Spread", f, zones, false, now)
+	plan := deletioncost.Make("Spread", f, zones, false, now)
 	if len(plan.Changes) > 0 || !plan.Again.Equal(now.Add(30*time.Second)) {
 		t.Errorf("at once: %+v", plan)
 	}
-	if plan := algorithm.Make("Spread", f, zones, false, plan.Again); len(plan.Changes) != 2 || !plan.Again.IsZero() {
+	if plan := deletioncost.Make("Spread", f, zones, false, plan.Again); len(plan.Changes) != 2 || !plan.Again.IsZero() {
 		t.Errorf("after half a minute: %+v", plan)
 	}
 }
@@ -160,9 +160,9 @@ func TestPodsWithoutANodeAreLeftAlone(t *testing.T) {
 	all := nodes(1)
 	unassigned, unknown := pod(0, "web", nil), pod(1, "web", nil)
 	unassigned.Assigned, unassigned.Ready, unassigned.Phase = false, false, podplan.Pending
-	for _, name := range algorithm.Names() {
+	for _, name := range deletioncost.Names() {
 		f := newFleet(unassigned, unknown, pod(2, "web", all[0]), pod(3, "web", all[0]))
-		for _, c := range algorithm.Make(name, f, everything, false, now).Changes {
+		for _, c := range deletioncost.Make(name, f, everything, false, now).Changes {
 			if c.Pod == unassigned || c.Pod == unknown {
 				t.Errorf("%s gives a cost to %s", name, c.Pod.Name)
 			}
@@ -197,19 +197,19 @@ func FuzzPlan(f *testing.F) {
 			}
 			pods = append(pods, p)
 		}
-		for _, name := range algorithm.Names() {
+		for _, name := range deletioncost.Names() {
 			fl := newFleet(pods...)
 			if len(order(fl)) != len(pods) {
 				t.Fatal("the order of victims loses pods")
 			}
-			changes := algorithm.Make(name, fl, everything, false, now).Changes
+			changes := deletioncost.Make(name, fl, everything, false, now).Changes
 			for _, c := range changes {
 				if fl.IsForeign(c.Pod) || c.Pod.Node == nil {
 					t.Fatalf("%s changes %+v", name, c.Pod)
 				}
 			}
 			carryOut(changes)
-			if again := algorithm.Make(name, fl, everything, false, now).Changes; len(again) > 0 {
+			if again := deletioncost.Make(name, fl, everything, false, now).Changes; len(again) > 0 {
 				t.Fatalf("%s: planning again changes %d of %d pods", name, len(again), len(pods))
 			}
 		}
@@ -223,7 +223,7 @@ func BenchmarkPlan2000(b *testing.B) {
 		pods = append(pods, pod(i, "web", all[(i*7)%100]))
 	}
 	for b.Loop() {
-		algorithm.Make("Spread", newFleet(pods...), zones, false, now)
+		deletioncost.Make("Spread", newFleet(pods...), zones, false, now)
 	}
 }
 
@@ -233,8 +233,8 @@ func BenchmarkPlan2000OverNodes(b *testing.B) {
 	for i := range 2000 {
 		pods = append(pods, pod(i, "web", all[(i*7)%100]))
 	}
-	both := algorithm.Params{SpreadBy: []string{zone, host}}
+	both := deletioncost.Params{SpreadBy: []string{zone, host}}
 	for b.Loop() {
-		algorithm.Make("Spread", newFleet(pods...), both, false, now)
+		deletioncost.Make("Spread", newFleet(pods...), both, false, now)
 	}
 }

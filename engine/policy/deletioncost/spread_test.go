@@ -1,4 +1,4 @@
-package algorithm_test
+package deletioncost_test
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
+	"flyball.dev/flyball/engine/policy/deletioncost"
 )
 
 const (
@@ -21,10 +21,7 @@ const (
 	own  = "flyball"
 )
 
-var (
-	now   = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
-	zones = algorithm.Params{SpreadBy: []string{zone}}
-)
+var zones = deletioncost.Params{SpreadBy: []string{zone}}
 
 // nodes returns the given number of nodes in each zone.
 func nodes(perZone ...int) []*podplan.Node {
@@ -59,7 +56,7 @@ func carryOut(changes []podplan.Change) {
 }
 
 func spread(f *podplan.Fleet) []podplan.Change {
-	return algorithm.Make("Spread", f, zones, false, now).Changes
+	return deletioncost.Make("Spread", f, zones, false, now).Changes
 }
 
 // drawFleet draws the pods of one group. They have any readiness, and costs from an earlier plan or random costs.
@@ -300,15 +297,15 @@ func TestThePlanIncludesForeignCosts(t *testing.T) {
 // labels.
 func TestSpreadOverFurtherLabelsIsOptimal(t *testing.T) {
 	const rack = "example.com/rack"
-	all := algorithm.Params{SpreadBy: []string{zone, rack, host}}
+	all := deletioncost.Params{SpreadBy: []string{zone, rack, host}}
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFleet(drawFleet(r, "web")...)
 		for _, p := range f.Pods {
 			name := p.Node.Name // of the form node-z-n
 			p.Node.Labels[rack] = fmt.Sprint(name[:len(name)-1], int(name[len(name)-1])%2)
 		}
-		carryOut(algorithm.Make("Spread", f, all, false, now).Changes)
-		if again := algorithm.Make("Spread", f, all, false, now).Changes; len(again) > 0 {
+		carryOut(deletioncost.Make("Spread", f, all, false, now).Changes)
+		if again := deletioncost.Make("Spread", f, all, false, now).Changes; len(again) > 0 {
 			r.Fatalf("planning again changes %d pods", len(again))
 		}
 		victims := podplan.Victims(f.Pods, f.Pods, now.Unix())
@@ -336,7 +333,7 @@ func TestSpreadOverFurtherLabelsIsOptimal(t *testing.T) {
 // With nodes as a second label, a deleted pod costs at most 3 writes at the median, and so does a new pod that is placed
 // where the scheduler would place it.
 func TestAPodChangeCostsFewWritesWithNodes(t *testing.T) {
-	both := algorithm.Params{SpreadBy: []string{zone, host}}
+	both := deletioncost.Params{SpreadBy: []string{zone, host}}
 	all, dice := nodes(3, 5, 7), rand.New(rand.NewPCG(1, 2))
 	var pods []*podplan.Pod
 	// emptiest returns the node with the fewest pods in the zone with the fewest pods.
@@ -354,7 +351,7 @@ func TestAPodChangeCostsFewWritesWithNodes(t *testing.T) {
 		pods = append(pods, pod(i, "web", emptiest()))
 	}
 	plan := func() int {
-		changes := algorithm.Make("Spread", newFleet(pods...), both, false, now).Changes
+		changes := deletioncost.Make("Spread", newFleet(pods...), both, false, now).Changes
 		carryOut(changes)
 		return len(changes)
 	}

@@ -1,7 +1,4 @@
-// Package autoscaler replays the decisions of the HorizontalPodAutoscaler controller for one ContainerResource metric
-// with the default behaviour. It is pure: no client, no clock. A test in test/bench/tortoise compares it with the real
-// controller, sync by sync.
-package autoscaler
+package simulation
 
 import (
 	"cmp"
@@ -17,7 +14,9 @@ const (
 	Tolerance  = 0.1
 )
 
-// Scaler is the state of the controller for one autoscaler. The zero value has not synced yet.
+// Scaler replays the decisions of the HorizontalPodAutoscaler controller for one ContainerResource metric with the default
+// behaviour. A test in test/bench/tortoise compares it with the real controller, sync by sync. The zero value has not
+// synced yet.
 //
 // The rules are these. Utilisation is in whole percents, with a tolerance of 10 %. Pods that are not ready count as idle
 // in a scale-up. One sync at most doubles the pods or adds four, whichever is more. A scale-down stops at the largest
@@ -38,9 +37,6 @@ type recommendation struct {
 	at       time.Duration
 	replicas int
 }
-
-// Setting is the spec of the autoscaler: the bounds of the replicas, and the target utilisation in percent of the request.
-type Setting struct{ Min, Max, Target int }
 
 // Reading has the metrics and the pods that the controller sees at a sync.
 type Reading struct {
@@ -68,13 +64,13 @@ func (s *Scaler) Sync(now time.Duration, current int, to Setting, r Reading) int
 	case !r.OK || r.Ready == 0:
 		return current
 	}
-	wanted := s.stabilise(now, current, Replicas(current, to.Target, r))
-	return min(max(min(wanted, max(2*current, current+4)), to.Min), to.Max)
+	stable := s.stabilise(now, current, wanted(current, to.Target, r))
+	return min(max(min(stable, max(2*current, current+4)), to.Min), to.Max)
 }
 
-// Replicas returns the number of replicas by the metric alone, before stabilisation and bounds. The reading must be OK and
+// wanted returns the number of replicas by the metric alone, before stabilisation and bounds. The reading must be OK and
 // have a ready pod.
-func Replicas(current, target int, r Reading) int {
+func wanted(current, target int, r Reading) int {
 	ratio := math.Trunc(r.Usage*100/r.Request) / float64(target)
 	if r.Unready == 0 || ratio < 1 {
 		if tolerated(ratio) {

@@ -1,4 +1,4 @@
-package optimize
+package simulation
 
 import (
 	"math"
@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // input returns an input with a noisy demand of some days, which varies between a tenth of the peak and the peak. The
@@ -17,7 +15,7 @@ import (
 func input(peak float64, days int) Input {
 	r := rand.New(rand.NewPCG(1, 2))
 	in := Input{
-		Profile: Profiles["Balanced"], System: simulation.Default(), Tolerance: 0.1, Beside: 0.05, PerPod: 60, PerCPU: 0.02, Known: 1000,
+		Profile: Profiles["Balanced"], System: Default(), Tolerance: 0.1, Beside: 0.05, PerPod: 60, PerCPU: 0.02, Known: 1000,
 		Resizing: 0.05,
 		Bounds:   Bounds{Min: 3, Max: 100, MinRequest: 50, MaxRequest: 10_000, MinUtilisation: 50, MaxUtilisation: 90},
 		Owner:    Aim{Request: 1000, Target: 70, Floor: 3000},
@@ -204,62 +202,11 @@ func TestReplicasAreMonotone(t *testing.T) {
 	})
 }
 
-func TestSteps(t *testing.T) {
-	g := DefaultGuard()
-	for _, tc := range []struct {
-		reason                string
-		current, wanted, next int64
-		needed, ok            bool
-	}{
-		{"nothing to do", 1000, 1000, 1000, true, false},
-		{"down, to a fifth less", 1000, 100, 800, false, true},
-		{"down within a step", 1000, 900, 900, false, true},
-		{"down by too little", 1000, 971, 1000, false, false},
-		{"up, to twice", 1000, 5000, 2000, true, true},
-		{"up by little, needed", 1000, 1010, 1010, true, true},
-		{"up by little, not needed", 1000, 1010, 1000, false, false},
-	} {
-		if next, ok := g.Step(tc.current, tc.wanted, tc.needed); next != tc.next || ok != tc.ok {
-			t.Errorf("%s: %d, %t", tc.reason, next, ok)
-		}
-	}
-}
-
-// TestStepsArriveAndDoNotSaw checks that a request comes as close to the wanted one as the smallest useful step, step by
-// step, without a change of direction.
-func TestStepsArriveAndDoNotSaw(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		g := DefaultGuard()
-		current, wanted := int64(rapid.IntRange(20, 1e6).Draw(t, "current")), int64(rapid.IntRange(20, 1e6).Draw(t, "wanted"))
-		for range 100 {
-			next, ok := g.Step(current, wanted, false)
-			if !ok {
-				break
-			}
-			if (next > current) != (wanted > current) || (next > wanted) != (current > wanted) && next != wanted {
-				t.Fatalf("from %d to %d on the way to %d", current, next, wanted)
-			}
-			current = next
-		}
-		if math.Abs(float64(current-wanted)) > g.Worth*float64(current)+1 {
-			t.Fatalf("it stays at %d, wanted %d", current, wanted)
-		}
-	})
-}
-
-func TestMemory(t *testing.T) {
-	got, why := Memory(100<<20, Profiles["Balanced"], 50<<20, 10<<30)
-	if got != 120<<20 || !strings.Contains(why.Text, "120 MiB") {
-		t.Errorf("%d, %s", got, why)
-	}
-	for used, want := range map[float64]int64{1: 50 << 20, 1e12: 10 << 30} {
-		got, why := Memory(used, Profiles["Balanced"], 50<<20, 10<<30)
-		if got != want {
-			t.Errorf("%g bytes make %d, want %d", used, got, want)
-		}
-		if by := map[int64]string{50 << 20: "; no less than 50 MiB by min of spec.resources or its default",
-			10 << 30: "; no more than 10240 MiB by max of spec.resources"}[want]; !strings.HasSuffix(why.Text, by) {
-			t.Errorf("%g bytes: %s", used, why)
+func TestReplicasAreRoundedUp(t *testing.T) {
+	b := Bounds{Min: 2, Max: 5}
+	for demand, want := range map[float64]int{0: 2, 100: 2, 100.05: 2, 101: 3, 150: 3, 250: 5, 251: 5, math.Inf(1): 5} {
+		if got := Replicas(demand, 100, Profile{Headroom: 0.5}, b); got != want {
+			t.Errorf("%vm take %d pods, want %d", demand, got, want)
 		}
 	}
 }

@@ -1,10 +1,8 @@
-package optimize
+package simulation
 
 import (
 	"fmt"
 	"math"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // Aim is the jointly chosen setting.
@@ -53,9 +51,9 @@ func (b Bounds) replicas(n float64, request int64) int {
 type Input struct {
 	Profile Profile
 	Bounds  Bounds
-	System  simulation.System
+	System  System
 	// Load is the replayed demand. Peaks has the usual peak of each hour of Load; 0: unknown.
-	Load  simulation.Load
+	Load  Load
 	Peaks []float64
 	// Owner is the owner's setting. Now is the present aim.
 	Owner, Now Aim
@@ -128,12 +126,12 @@ type search struct {
 
 // played is the part of an aim on which its replay depends. Several aims may have the same minimum.
 type played struct {
-	simulation.Setting
+	Setting
 	share float64
 }
 
-func (s *search) setting(a Aim) simulation.Setting {
-	return simulation.Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds),
+func (s *search) setting(a Aim) Setting {
+	return Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds),
 		Max: s.in.Bounds.MaxFor(a.Request)}
 }
 
@@ -218,8 +216,8 @@ func (s *search) play(a Aim) Result {
 			minima[i] = a.Minimum(peak, a.Request, s.in.Bounds)
 		}
 	}
-	o := simulation.Play(s.in.Load, s.in.System, s.setting(a), minima)
-	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * simulation.Step.Minutes()}
+	o := Play(s.in.Load, s.in.System, s.setting(a), minima)
+	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * Step.Minutes()}
 }
 
 // cost returns the cost of an aim with this mean number of pods, in milli-CPU.

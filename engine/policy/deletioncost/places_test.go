@@ -1,4 +1,4 @@
-package algorithm_test
+package deletioncost_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/policy/deletioncost/algorithm"
+	"flyball.dev/flyball/engine/policy/deletioncost"
 )
 
 // A pod with a foreign cost gets the height of its cost, or the next height below the top; the other pods get the
@@ -58,8 +58,8 @@ func TestTheHighestLayerGoesFirst(t *testing.T) {
 	all := nodes(1, 1)
 	f := newFleet(pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[0]), pod(3, "web", all[1]))
 	p := zones
-	p.Weights = []algorithm.Weight{{Name: "Spread", Weight: 1}}
-	carryOut(algorithm.Make("Weighted", f, p, false, now).Changes)
+	p.Weights = []deletioncost.Weight{{Name: "Spread", Weight: 1}}
+	carryOut(deletioncost.Make("Weighted", f, p, false, now).Changes)
 	if got := order(f); !slices.Equal(got[:2], []string{"web-002", "web-001"}) {
 		t.Errorf("pods go as %v", got)
 	}
@@ -75,8 +75,8 @@ func TestWeightedSpreadEqualsSpread(t *testing.T) {
 		}
 		f := newFleet(pods...)
 		p := zones
-		p.Weights = []algorithm.Weight{{Name: "Spread", Weight: 5}}
-		plan := algorithm.Make("Weighted", f, p, false, now)
+		p.Weights = []deletioncost.Weight{{Name: "Spread", Weight: 5}}
+		plan := deletioncost.Make("Weighted", f, p, false, now)
 		carryOut(plan.Changes)
 		if !plan.Again.IsZero() {
 			r.Fatalf("nothing changes by itself, and the plan is to be made again at %v", plan.Again)

@@ -1,20 +1,20 @@
-package autoscaler_test
+package simulation_test
 
 import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/autoscaler"
+	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // TestSync follows the documented algorithm of the controller, with one case for each rule. The stabilisation window is
 // already over, so only the rule of the case counts.
 func TestSync(t *testing.T) {
-	to := autoscaler.Setting{Min: 3, Max: 20, Target: 70}
+	to := simulation.Setting{Min: 3, Max: 20, Target: 70}
 	for _, tc := range []struct {
 		reason  string
 		current int
-		r       autoscaler.Reading
+		r       simulation.Reading
 		want    int
 	}{
 		{"in proportion, rounded up", 10, reading(840, 10, 0), 12},
@@ -30,32 +30,32 @@ func TestSync(t *testing.T) {
 		{"pods that are not ready count as idle", 10, reading(1400, 5, 5), 10},
 		{"pods that are not ready count as idle, and it is too much still", 6, reading(2000, 4, 2), 12},
 		{"not ready ones do not turn up into down", 10, reading(800, 5, 5), 10},
-		{"no metrics", 10, autoscaler.Reading{}, 10},
-		{"no metrics, but below the minimum", 2, autoscaler.Reading{}, 3},
-		{"no metrics, but above the maximum", 25, autoscaler.Reading{}, 20},
+		{"no metrics", 10, simulation.Reading{}, 10},
+		{"no metrics, but below the minimum", 2, simulation.Reading{}, 3},
+		{"no metrics, but above the maximum", 25, simulation.Reading{}, 20},
 		{"asleep", 0, reading(1000, 1, 0), 0},
 	} {
-		s := autoscaler.Scaler{Window: time.Second}
-		s.Sync(-time.Minute, tc.current, to, autoscaler.Reading{})
+		s := simulation.Scaler{Window: time.Second}
+		s.Sync(-time.Minute, tc.current, to, simulation.Reading{})
 		if got := s.Sync(0, tc.current, to, tc.r); got != tc.want {
 			t.Errorf("%s: %d, want %d", tc.reason, got, tc.want)
 		}
 	}
 }
 
-func reading(usage float64, ready, unready int) autoscaler.Reading {
-	return autoscaler.Reading{OK: true, Usage: usage, Request: 1000, Ready: ready, Unready: unready}
+func reading(usage float64, ready, unready int) simulation.Reading {
+	return simulation.Reading{OK: true, Usage: usage, Request: 1000, Ready: ready, Unready: unready}
 }
 
 // TestScalingDownWaits checks that a scale-down stops at the largest recommendation of the last five minutes.
 func TestScalingDownWaits(t *testing.T) {
-	var s autoscaler.Scaler
-	to := autoscaler.Setting{Min: 1, Max: 20, Target: 70}
+	var s simulation.Scaler
+	to := simulation.Setting{Min: 1, Max: 20, Target: 70}
 	if got := s.Sync(0, 10, to, reading(700, 10, 0)); got != 10 {
 		t.Fatalf("at the target there are %d replicas", got)
 	}
-	now := autoscaler.SyncPeriod
-	for ; now < autoscaler.Window; now += autoscaler.SyncPeriod {
+	now := simulation.SyncPeriod
+	for ; now < simulation.Window; now += simulation.SyncPeriod {
 		usage := 350.0
 		if now == time.Minute {
 			usage = 560 // 8 replicas
@@ -64,7 +64,7 @@ func TestScalingDownWaits(t *testing.T) {
 			t.Fatalf("%s after the load fell there are %d replicas", now, got)
 		}
 	}
-	for ; now < autoscaler.Window+time.Minute; now += autoscaler.SyncPeriod {
+	for ; now < simulation.Window+time.Minute; now += simulation.SyncPeriod {
 		if got := s.Sync(now, 10, to, reading(350, 10, 0)); got != 8 {
 			t.Fatalf("%s after the load fell there are %d replicas, 8 were recommended within the window", now, got)
 		}

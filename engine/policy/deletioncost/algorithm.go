@@ -1,7 +1,4 @@
-// Package algorithm assigns a deletion cost to each pod of a target, with the fewest changes. A plan depends only on a
-// fleet and an instant; the package uses no client. A new algorithm needs a line in the registry, and a function or a
-// type.
-package algorithm
+package deletioncost
 
 import (
 	"cmp"
@@ -29,7 +26,7 @@ type Weight struct {
 	Weight int32
 }
 
-// Algorithm orders pods for deletion.
+// Algorithm orders pods for deletion. A new algorithm needs a line in the registry, and a function or a type.
 type Algorithm interface {
 	// Tiers returns a number for each pod of a group. Pods with the lowest number are deleted first. Pods with equal numbers
 	// are deleted in any order.
