@@ -1,4 +1,3 @@
-// Package tuning returns the part of a merged plan that created pods get.
 package tuning
 
 import (

@@ -20,8 +20,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods/resize"
-	"flyball.dev/flyball/engine/tuning/usage"
-	"flyball.dev/flyball/engine/tuning/vertical"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -29,7 +28,7 @@ import (
 
 // Meter measures the usage of pods.
 type Meter interface {
-	Read(ctx context.Context) (map[types.NamespacedName]usage.Pod, error)
+	Read(ctx context.Context) (map[types.NamespacedName]measure.Pod, error)
 }
 
 // Members returns the pods of targets.
@@ -122,7 +121,7 @@ type Loop struct {
 	swept bool
 	// verticals are the last read VerticalPodAutoscalers; nil: not read yet. tidy reports that no VerticalPodAutoscaler
 	// created by Flyball is left.
-	verticals *vertical.All
+	verticals *measure.AllVerticals
 	tidy      bool
 }
 
@@ -244,7 +243,7 @@ func precedes(a, b *world.Policy) bool {
 
 // tend works on a target. A panic fails only this target.
 func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy,
-	measured map[types.NamespacedName]usage.Pod) {
+	measured map[types.NamespacedName]measure.Pod) {
 	defer func() {
 		if r := recover(); r != nil {
 			err := fmt.Errorf("panic: %v", r)

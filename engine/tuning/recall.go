@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -101,8 +101,8 @@ func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *podpl
 	}
 	r := &recall{gap: gap, waits: gap || first.IsZero(), done: make(chan struct{})}
 	x.recalled.running = r
-	l.start(ctx, r, recorded.Range{
-		Namespace: x.ref.Namespace, Pods: recorded.PodsOf(x.ref.Kind, x.ref.Name), From: from.Truncate(recallStep),
+	l.start(ctx, r, measure.Range{
+		Namespace: x.ref.Namespace, Pods: measure.PodsOf(x.ref.Kind, x.ref.Name), From: from.Truncate(recallStep),
 		To: seen.Now.Truncate(recallStep), Step: recallStep,
 		Progress: func(part, parts int) { r.part.Store(int32(part)); r.parts.Store(int32(parts)) },
 	}, containersOf(f, seen))
@@ -124,7 +124,7 @@ func containersOf(f *podplan.Fleet, seen policy.Seen) map[string]bool {
 }
 
 // start reads a history after earlier reads.
-func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containers map[string]bool) {
+func (l *Loop) start(ctx context.Context, r *recall, of measure.Range, containers map[string]bool) {
 	limit, cancel := context.WithCancel(ctx)
 	r.cancel = cancel
 	go func() {
@@ -151,7 +151,7 @@ func (l *Loop) start(ctx context.Context, r *recall, of recorded.Range, containe
 
 // takeOver passes a read history to the learner.
 func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
-	var nothing *recorded.Nothing
+	var nothing *measure.Nothing
 	if errors.As(r.err, &nothing) && (nothing.Pods || r.gap) {
 		r.err = nil // there is nothing to read, because the target is new or slept
 	}

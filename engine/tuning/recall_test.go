@@ -16,8 +16,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/tuning/recorded"
-	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -27,16 +26,16 @@ import (
 type tapes struct {
 	from, to time.Time
 	err      error
-	asked    []recorded.Range
+	asked    []measure.Range
 }
 
 func (s *tapes) Host() string { return "prometheus:9090" }
 
-func (s *tapes) Read(context.Context, []string, time.Time) (map[types.NamespacedName]usage.Pod, error) {
+func (s *tapes) Read(context.Context, []string, time.Time) (map[types.NamespacedName]measure.Pod, error) {
 	return nil, s.err
 }
 
-func (s *tapes) History(_ context.Context, r recorded.Range) (all []workload.Sample, err error) {
+func (s *tapes) History(_ context.Context, r measure.Range) (all []workload.Sample, err error) {
 	r.Progress = nil
 	s.asked = append(s.asked, r)
 	for at := s.from; !at.After(s.to); at = at.Add(10 * time.Minute) {
@@ -126,7 +125,7 @@ func TestAHistoryIsTakenOverOnce(t *testing.T) {
 		!slices.IsSortedFunc(s.pupil.at, time.Time.Compare) {
 		t.Errorf("after 31 minutes it waited %d times and has learnt %v", waited, s.pupil.at)
 	}
-	want := []recorded.Range{
+	want := []measure.Range{
 		{Namespace: "shop", Pods: "web-[a-z0-9]+-[a-z0-9]{5}", From: noon.Add(-2 * time.Hour), To: noon, Step: time.Minute},
 		{Namespace: "shop", Pods: "web-[a-z0-9]+-[a-z0-9]{5}", From: noon.Add(time.Minute), To: noon.Add(31 * time.Minute), Step: time.Minute},
 	}
@@ -175,13 +174,13 @@ func TestWhatWasLearntStays(t *testing.T) {
 		t.Errorf("it has learnt %v", s.pupil.at)
 	}
 	s = newStand(noon, noon.Add(-time.Hour))
-	s.tapes.err = &recorded.Nothing{Pods: true}
+	s.tapes.err = &measure.Nothing{Pods: true}
 	s.round(t, noon)
 	if s.round(t, noon); len(s.tapes.asked) != 1 || s.subject.troubles() != "" || s.subject.recalled.at.IsZero() {
 		t.Errorf("of a new target it asked %d times and says %q", len(s.tapes.asked), s.subject.troubles())
 	}
 	s = newStand(noon, noon.Add(-time.Hour))
-	s.tapes.err = &recorded.Nothing{What: recorded.Error{Text: "no replicas"}}
+	s.tapes.err = &measure.Nothing{What: measure.Error{Text: "no replicas"}}
 	if s.round(t, noon); !strings.Contains(s.subject.troubles(), "no replicas") || !s.subject.recalled.at.IsZero() {
 		t.Errorf("without replicas it says %q", s.subject.troubles())
 	}

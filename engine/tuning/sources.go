@@ -11,9 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/tuning/recorded"
-	"flyball.dev/flyball/engine/tuning/usage"
-	"flyball.dev/flyball/engine/tuning/vertical"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -21,9 +19,9 @@ import (
 // Recorder is a server with recorded usage of pods.
 type Recorder interface {
 	// Read returns the usage of the pods of some namespaces at an instant.
-	Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]usage.Pod, error)
+	Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]measure.Pod, error)
 	// History returns the recorded samples of the pods of a target, the oldest first.
-	History(ctx context.Context, r recorded.Range) ([]workload.Sample, error)
+	History(ctx context.Context, r measure.Range) ([]workload.Sample, error)
 	// Host returns the server's address without credentials.
 	Host() string
 }
@@ -31,11 +29,11 @@ type Recorder interface {
 // Verticals are the VerticalPodAutoscalers of the cluster.
 type Verticals interface {
 	// List returns all VerticalPodAutoscalers.
-	List(ctx context.Context) (*vertical.All, error)
+	List(ctx context.Context) (*measure.AllVerticals, error)
 	// Make creates a VerticalPodAutoscaler that only recommends. Remove deletes a VerticalPodAutoscaler that Make
 	// created.
-	Make(ctx context.Context, meta metav1.ObjectMeta, of vertical.Of) error
-	Remove(ctx context.Context, m vertical.Made) error
+	Make(ctx context.Context, meta metav1.ObjectMeta, of measure.TargetRef) error
+	Remove(ctx context.Context, m measure.MadeVertical) error
 }
 
 // Budgets are the bounds of pods in the cluster, such as PodDisruptionBudgets.
@@ -87,12 +85,12 @@ func tuners(s *world.Snapshot) (needed, measures, acts bool) {
 
 // measured has the usage of all pods by the two sources. A source is nil if it was not asked or has not answered.
 type measured struct {
-	metrics, recorded map[types.NamespacedName]usage.Pod
+	metrics, recorded map[types.NamespacedName]measure.Pod
 }
 
 // of returns the usage that a policy learns from: recorded usage if the policy asks for it and the Prometheus server
 // has answered, else usage from the metrics API.
-func (m measured) of(p *world.Policy) map[types.NamespacedName]usage.Pod {
+func (m measured) of(p *world.Policy) map[types.NamespacedName]measure.Pod {
 	if p.Tuner.Source().Recorded && m.recorded != nil {
 		return m.recorded
 	}
@@ -139,7 +137,7 @@ func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy
 	return m, true
 }
 
-func (l *Loop) readRecorded(ctx context.Context, namespaces []string) (map[types.NamespacedName]usage.Pod, error) {
+func (l *Loop) readRecorded(ctx context.Context, namespaces []string) (map[types.NamespacedName]measure.Pod, error) {
 	if l.opts.Recorder == nil {
 		return nil, errNoRecorder
 	}

@@ -14,9 +14,7 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/actual"
-
-	"flyball.dev/flyball/engine/tuning/refusal"
-	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -56,7 +54,7 @@ type subject struct {
 	unmade string
 	// rollout is the progress of the last roll-out. stuck is the reason why the roll-out does not become ready; empty:
 	// none.
-	rollout refusal.Rollout
+	rollout rollout
 	stuck   string
 	reported
 	announced announced
@@ -193,7 +191,7 @@ type sum struct {
 }
 
 // add adds the container's usage in a pod. Unknown usage does not count.
-func (s *sum) add(c usage.Container) {
+func (s *sum) add(c measure.Container) {
 	s.memory = max(s.memory, c.MemoryBytes)
 	if c.MilliCPU >= 0 {
 		s.cpu, s.pods = s.cpu+c.MilliCPU, s.pods+1
@@ -203,7 +201,7 @@ func (s *sum) add(c usage.Container) {
 // samples returns the samples of a measurement, or none if nothing was measured since the last one. A pod is used once
 // it has been ready for a while. If there is no such pod, the other ready pods are used, and their samples are marked
 // as samples of starting pods.
-func (x *subject) samples(at, now time.Time, f *podplan.Fleet, measured map[types.NamespacedName]usage.Pod) []workload.Sample {
+func (x *subject) samples(at, now time.Time, f *podplan.Fleet, measured map[types.NamespacedName]measure.Pod) []workload.Sample {
 	stamps, fresh, ready := map[string]string{}, false, 0
 	sums := map[string]*sum{}
 	anySettled := false

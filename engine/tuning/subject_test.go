@@ -11,7 +11,7 @@ import (
 
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/actual"
-	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -27,12 +27,12 @@ func unready(p *podplan.Pod) *podplan.Pod {
 	return p
 }
 
-func used(stamp string, cpu, memory float64) usage.Pod {
-	return usage.Pod{Stamp: stamp, Containers: []usage.Container{{Name: "app", MilliCPU: cpu, MemoryBytes: memory}}}
+func used(stamp string, cpu, memory float64) measure.Pod {
+	return measure.Pod{Stamp: stamp, Containers: []measure.Container{{Name: "app", MilliCPU: cpu, MemoryBytes: memory}}}
 }
 
-func at(pods map[string]usage.Pod) map[types.NamespacedName]usage.Pod {
-	all := map[types.NamespacedName]usage.Pod{}
+func at(pods map[string]measure.Pod) map[types.NamespacedName]measure.Pod {
+	all := map[types.NamespacedName]measure.Pod{}
 	for name, p := range pods {
 		all[types.NamespacedName{Namespace: "shop", Name: name}] = p
 	}
@@ -52,39 +52,39 @@ func TestSamples(t *testing.T) {
 	for _, tc := range []struct {
 		reason   string
 		pods     []*podplan.Pod
-		measured map[string]usage.Pod
+		measured map[string]measure.Pod
 		before   map[string]string
 		want     []workload.Sample
 	}{
 		{"the mean of CPU, the largest memory", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
-			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 300, 7)}, nil,
+			map[string]measure.Pod{"a": used("1", 100, 5), "b": used("1", 300, 7)}, nil,
 			[]workload.Sample{sample(workload.Sample{CPU: 200, Memory: 7, Replicas: 2})}},
 		{"a pod that is not measured yet counts as a replica", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
-			map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+			map[string]measure.Pod{"a": used("1", 100, 5)}, nil,
 			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
 		{"a pod that is not ready does not count", []*podplan.Pod{pod("a", time.Hour), unready(pod("b", time.Hour))},
-			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
+			map[string]measure.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
 			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
 		{"one that is starting counts as a replica, and what it uses does not", []*podplan.Pod{pod("a", time.Hour), pod("b", 29*time.Second)},
-			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
+			map[string]measure.Pod{"a": used("1", 100, 5), "b": used("1", 900, 9)}, nil,
 			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
-		{"after thirty seconds it does", []*podplan.Pod{pod("a", 30*time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+		{"after thirty seconds it does", []*podplan.Pod{pod("a", 30*time.Second)}, map[string]measure.Pod{"a": used("1", 100, 5)}, nil,
 			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 1})}},
-		{"where all are starting, that is said", []*podplan.Pod{pod("a", time.Second)}, map[string]usage.Pod{"a": used("1", 100, 5)}, nil,
+		{"where all are starting, that is said", []*podplan.Pod{pod("a", time.Second)}, map[string]measure.Pod{"a": used("1", 100, 5)}, nil,
 			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 1, Starting: true})}},
-		{"the same measurement again is none", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, 5)},
+		{"the same measurement again is none", []*podplan.Pod{pod("a", time.Hour)}, map[string]measure.Pod{"a": used("1", 100, 5)},
 			map[string]string{"a": "1"}, nil},
 		{"one newer measurement is enough", []*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
-			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("2", 100, 5)},
+			map[string]measure.Pod{"a": used("1", 100, 5), "b": used("2", 100, 5)},
 			map[string]string{"a": "1", "b": "1"}, []workload.Sample{sample(workload.Sample{CPU: 100, Memory: 5, Replicas: 2})}},
 		{"a pod of which the server does not say the CPU does not make the others smaller",
 			[]*podplan.Pod{pod("a", time.Hour), pod("b", time.Hour)},
-			map[string]usage.Pod{"a": used("1", 100, 5), "b": used("1", -1, 7)}, nil,
+			map[string]measure.Pod{"a": used("1", 100, 5), "b": used("1", -1, 7)}, nil,
 			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: 7, Replicas: 2})}},
-		{"nor does one of which it does not say the memory", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", 100, -1)},
+		{"nor does one of which it does not say the memory", []*podplan.Pod{pod("a", time.Hour)}, map[string]measure.Pod{"a": used("1", 100, -1)},
 			nil,
 			[]workload.Sample{sample(workload.Sample{CPU: 100, Memory: -1, Replicas: 1})}},
-		{"where it says neither, that is no measurement", []*podplan.Pod{pod("a", time.Hour)}, map[string]usage.Pod{"a": used("1", -1, -1)}, nil,
+		{"where it says neither, that is no measurement", []*podplan.Pod{pod("a", time.Hour)}, map[string]measure.Pod{"a": used("1", -1, -1)}, nil,
 			nil},
 		{"no measurement", []*podplan.Pod{pod("a", time.Hour)}, nil, nil, nil},
 		{"a kill counts without one", []*podplan.Pod{unready(pod("a", time.Hour, killed))}, nil, nil,

@@ -8,7 +8,6 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/tuning/refusal"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -24,16 +23,16 @@ type Refusals interface {
 func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *podplan.Fleet) string {
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if l.opts.Refusals == nil || k == nil || obj == nil || !k.Adapter.KeepsAmounts() || !k.Adapter.SizesPods() || !hasSet(obj, x.policy) {
-		x.rollout = refusal.Rollout{}
+		x.rollout = rollout{}
 		return ""
 	}
 	now, is := l.opts.Clock.Now(), k.Adapter.Observe(obj)
-	since, asked := refusal.InTemplate(s, ref, x.policy, now)
+	since, asked := inTemplate(s, ref, x.policy, now)
 	if is.Settled || len(asked) == 0 {
-		x.rollout = refusal.Rollout{}
+		x.rollout = rollout{}
 		return ""
 	}
-	still, unready := x.rollout.Look(f, asked, since, now)
+	still, unready := x.rollout.look(f, asked, since, now)
 	if still < apply.RolloutTime {
 		return ""
 	}
@@ -46,7 +45,7 @@ func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x
 		l.opts.Log.Error(err, "Failed to read why a roll-out of requests does not become ready", "target", ref.String())
 		return ""
 	}
-	x.rollout.Again(now)
+	x.rollout.again(now)
 	return why
 }
 

@@ -3,7 +3,7 @@ package tuning
 import (
 	"context"
 
-	"flyball.dev/flyball/engine/tuning/vertical"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -37,7 +37,7 @@ func (l *Loop) makeVertical(ctx context.Context, s *world.Snapshot, ref workload
 	if err != nil {
 		return err.Error()
 	}
-	of := vertical.Of{APIVersion: s.Kind(ref.GroupKind).Resource.GroupVersion().String(), Kind: ref.Kind, Name: ref.Name}
+	of := measure.TargetRef{APIVersion: s.Kind(ref.GroupKind).Resource.GroupVersion().String(), Kind: ref.Kind, Name: ref.Name}
 	if err := l.opts.Verticals.Make(ctx, meta, of); err != nil {
 		return err.Error()
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/tuning/vertical"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -47,7 +47,7 @@ func TestVerticalsAreRead(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	client, err := vertical.New(&rest.Config{Host: server.URL}, time.Minute)
+	client, err := measure.NewVerticals(&rest.Config{Host: server.URL}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

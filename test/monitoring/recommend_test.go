@@ -20,7 +20,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -112,7 +112,7 @@ func (s *scene) recommends(t *testing.T) {
 	var notes []string
 	last := recordedFrom.Add((recordedMinutes - 1) * time.Minute)
 	reader := history.Prometheus{
-		Address: p.url, Namespace: "shop", Pods: recorded.PodsOf("Deployment", "web"), From: recordedFrom, To: last, Step: time.Minute,
+		Address: p.url, Namespace: "shop", Pods: measure.PodsOf("Deployment", "web"), From: recordedFrom, To: last, Step: time.Minute,
 		Progress: func(string) {}, Note: func(text string) { notes = append(notes, text) },
 	}
 	samples, err := reader.Read(t.Context())

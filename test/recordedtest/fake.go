@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -94,26 +94,26 @@ func seconds(text string) time.Time { return time.UnixMilli(int64(number(text)*1
 
 // values has, by query of a history, the value of a sample, or false.
 var values = map[string]func(workload.Sample) (float64, bool){
-	recorded.CPU:         func(s workload.Sample) (float64, bool) { return s.CPU / 1000, s.CPU >= 0 },
-	recorded.Memory:      func(s workload.Sample) (float64, bool) { return s.Memory, s.Memory >= 0 },
-	recorded.Throttled:   func(s workload.Sample) (float64, bool) { return s.Throttled, s.Throttled > 0 },
-	recorded.OOMKills:    func(s workload.Sample) (float64, bool) { return float64(s.OOMKills), s.OOMKills > 0 },
-	recorded.MemoryLimit: func(s workload.Sample) (float64, bool) { return s.MemoryLimit, s.MemoryLimit > 0 },
-	recorded.Replicas:    func(s workload.Sample) (float64, bool) { return float64(s.Replicas), true },
+	measure.CPU:         func(s workload.Sample) (float64, bool) { return s.CPU / 1000, s.CPU >= 0 },
+	measure.Memory:      func(s workload.Sample) (float64, bool) { return s.Memory, s.Memory >= 0 },
+	measure.Throttled:   func(s workload.Sample) (float64, bool) { return s.Throttled, s.Throttled > 0 },
+	measure.OOMKills:    func(s workload.Sample) (float64, bool) { return float64(s.OOMKills), s.OOMKills > 0 },
+	measure.MemoryLimit: func(s workload.Sample) (float64, bool) { return s.MemoryLimit, s.MemoryLimit > 0 },
+	measure.Replicas:    func(s workload.Sample) (float64, bool) { return float64(s.Replicas), true },
 }
 
 func (f *Fake) matrix(query string, from, to time.Time, step time.Duration) model.Matrix {
 	all := model.Matrix{}
 	for _, w := range f.workloads {
 		for name, value := range values {
-			if recorded.Filled(name, recorded.Range{Namespace: w.Namespace, Pods: w.Pattern, Step: step}) != query {
+			if measure.Filled(name, measure.Range{Namespace: w.Namespace, Pods: w.Pattern, Step: step}) != query {
 				continue
 			}
 			series := map[string]*model.SampleStream{}
 			for at := from; !at.After(to); at = at.Add(step) {
 				for _, s := range w.Used(at) {
 					labels := model.Metric{"container": model.LabelValue(s.Container)}
-					if name == recorded.Replicas {
+					if name == measure.Replicas {
 						labels, s.Container = model.Metric{}, ""
 					}
 					v, known := value(s)
@@ -157,11 +157,11 @@ func (f *Fake) vector(query string, at time.Time) model.Vector {
 				labels := model.Metric{"namespace": model.LabelValue(w.Namespace), "pod": model.LabelValue(pod),
 					"container": model.LabelValue(s.Container)}
 				switch query {
-				case strings.ReplaceAll(recorded.DefaultQueries[recorded.NowCPU], "$namespaces", found[1]):
+				case strings.ReplaceAll(measure.DefaultQueries[measure.NowCPU], "$namespaces", found[1]):
 					add(s.CPU/1000, labels)
-				case strings.ReplaceAll(recorded.DefaultQueries[recorded.NowMemory], "$namespaces", found[1]):
+				case strings.ReplaceAll(measure.DefaultQueries[measure.NowMemory], "$namespaces", found[1]):
 					add(s.Memory, labels)
-				case strings.ReplaceAll(recorded.DefaultQueries[recorded.NowTime], "$namespaces", found[1]):
+				case strings.ReplaceAll(measure.DefaultQueries[measure.NowTime], "$namespaces", found[1]):
 					add(float64(at.Unix()), model.Metric{"namespace": labels["namespace"], "pod": labels["pod"]})
 				}
 			}

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/tuning"
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 )
 
 // Options configure the manager. AddFlags sets their defaults.
@@ -180,14 +180,14 @@ func (o SavingsOptions) rates() (worth.Rates, error) {
 
 // server returns the server, or nil if no address is set.
 func (o PrometheusOptions) server() (tuning.Recorder, error) {
-	queries, err := recorded.ParseQueries(o.Queries, recorded.CheckQuery)
+	queries, err := measure.ParseQueries(o.Queries, measure.CheckQuery)
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus-query: %w", err)
 	}
 	if o.Address == "" {
 		return nil, nil
 	}
-	server, err := recorded.New(recorded.Options{Address: o.Address, TokenFile: o.TokenFile, Queries: queries})
+	server, err := measure.NewPrometheus(measure.PrometheusOptions{Address: o.Address, TokenFile: o.TokenFile, Queries: queries})
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus: %w", err)
 	}

@@ -18,9 +18,7 @@ import (
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
-	"flyball.dev/flyball/engine/tuning/refusal"
-	"flyball.dev/flyball/engine/tuning/usage"
-	"flyball.dev/flyball/engine/tuning/vertical"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -33,11 +31,11 @@ func newTuning(belonging *pods.Members, nodes *rooms.Nodes, budgets *disruption.
 	opts Options, w *world.World, loop *target.Loop, statuses *status.Writer, recorder events.EventRecorder,
 	m *tuning.Metrics, log logr.Logger,
 ) (*tuning.Loop, error) {
-	meter, err := usage.NewReader(config, measureTime)
+	meter, err := measure.NewMetrics(config, measureTime)
 	if err != nil {
 		return nil, err
 	}
-	verticals, err := vertical.New(config, measureTime)
+	verticals, err := measure.NewVerticals(config, measureTime)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +53,7 @@ func newTuning(belonging *pods.Members, nodes *rooms.Nodes, budgets *disruption.
 			Fault: loop.CountFault}, m,
 		tuning.Options{Clock: opts.Clock, NoNewPods: !opts.Webhook.Enabled || !opts.Webhook.Pods, Resolution: opts.UsageResolution,
 			Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes,
-			Refusals: refusal.Reader{Client: uncached, Clock: clock.RealClock{}}, Events: recorder, Log: log})
+			Refusals: tuning.RefusalReader{Client: uncached, Clock: clock.RealClock{}}, Events: recorder, Log: log})
 	loop.FollowTuned(tuned)
 	statuses.FollowTuned(tuned)
 	return tuned, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -68,7 +68,7 @@ func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 	} else if n := int64(a.span / a.step); f.Prometheus != "" && n > MostInstants {
 		fault("--step: %s over --history %s are %d instants, and at most %d are read: take a longer step", f.step, f.span, n, MostInstants)
 	}
-	if a.queries, err = recorded.ParseQueries(f.queries, CheckQuery); err != nil {
+	if a.queries, err = measure.ParseQueries(f.queries, CheckQuery); err != nil {
 		fault("--query: %w", err)
 	}
 	return a
@@ -80,7 +80,7 @@ func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time
 	note func(string)) ([]workload.Sample, error) {
 	noted, strange := map[string]bool{}, map[string]bool{}
 	p := Prometheus{
-		Address: f.Prometheus, TokenFile: f.TokenFile, Namespace: ref.Namespace, Pods: cmp.Or(f.pods, recorded.PodsOf(ref.Kind, ref.Name)),
+		Address: f.Prometheus, TokenFile: f.TokenFile, Namespace: ref.Namespace, Pods: cmp.Or(f.pods, measure.PodsOf(ref.Kind, ref.Name)),
 		Queries: a.queries,
 		From:    to.Add(-a.span).Truncate(a.step), To: to.Truncate(a.step), Step: a.step, Progress: doing,
 		Note: func(text string) {

@@ -13,7 +13,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/spelling"
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -22,13 +22,13 @@ import (
 const (
 	Time      = "time"
 	Container = "container"
-	CPU       = recorded.CPU
-	Memory    = recorded.Memory
-	Replicas  = recorded.Replicas
-	Throttled = recorded.Throttled
+	CPU       = measure.CPU
+	Memory    = measure.Memory
+	Replicas  = measure.Replicas
+	Throttled = measure.Throttled
 	// A sample with OOMKills must also have MemoryLimit.
-	OOMKills    = recorded.OOMKills
-	MemoryLimit = recorded.MemoryLimit
+	OOMKills    = measure.OOMKills
+	MemoryLimit = measure.MemoryLimit
 )
 
 // Fields are the names of all fields of a sample, in the order in which documents show them.

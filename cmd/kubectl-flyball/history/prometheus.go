@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -34,7 +34,7 @@ const MostInstants = 300_000
 
 // Queried returns the fields that are read by queries, in the order of Fields.
 func Queried() []string {
-	return slices.DeleteFunc(slices.Clone(Fields), func(name string) bool { return recorded.DefaultQueries[name] == "" })
+	return slices.DeleteFunc(slices.Clone(Fields), func(name string) bool { return measure.DefaultQueries[name] == "" })
 }
 
 // CheckQuery returns an error if the name is not the name of a query.
@@ -50,13 +50,13 @@ func CheckQuery(name string) error {
 
 // Read reads the samples from the server, with several queries for successive parts of the time.
 func (p Prometheus) Read(ctx context.Context) ([]workload.Sample, error) {
-	server, err := recorded.New(recorded.Options{Address: p.Address, TokenFile: p.TokenFile, Queries: p.Queries})
+	server, err := measure.NewPrometheus(measure.PrometheusOptions{Address: p.Address, TokenFile: p.TokenFile, Queries: p.Queries})
 	if err != nil {
 		return nil, err
 	}
 	var all []workload.Sample
 	part, parts := 0, 0
-	err = server.Each(ctx, recorded.Range{
+	err = server.Each(ctx, measure.Range{
 		Namespace: p.Namespace, Pods: p.Pods, From: p.From, To: p.To, Step: p.Step, Note: p.Note,
 		Progress: func(i, n int) {
 			part, parts = i, n
@@ -72,7 +72,7 @@ func (p Prometheus) Read(ctx context.Context) ([]workload.Sample, error) {
 			}
 		}
 	})
-	if none := (*recorded.Nothing)(nil); errors.As(err, &none) {
+	if none := (*measure.Nothing)(nil); errors.As(err, &none) {
 		return nil, fmt.Errorf("%w; see --query and --pods", err)
 	}
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 )
 
 const examples = `  kubectl flyball recommend deployment/web --usage web.csv
@@ -31,7 +31,7 @@ Exit codes: 0 success, 1 an error, 2 too little history for a recommendation.`
 func reference() string {
 	var queries strings.Builder
 	for _, name := range history.Queried() {
-		queries.WriteString("\n  " + name + "\n    " + recorded.DefaultQueries[name] + "\n")
+		queries.WriteString("\n  " + name + "\n    " + measure.DefaultQueries[name] + "\n")
 	}
 	return `Each sample is of one container at one instant. Files of comma-separated values name the columns in their first line, and lines that begin
 with # are comments. Files of JSON lines have one object a line, with the same names as keys. Empty, or not there, means not known.

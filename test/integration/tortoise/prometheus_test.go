@@ -21,8 +21,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/tuning/recorded"
-	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -116,17 +115,17 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 		pods := recordedOf(ns, "web", noon, nil).Pods
 		Eventually(pods).Should(HaveLen(5))
 		url, stop := backfilled(openMetrics(ns, pods()))
-		server, err := recorded.New(recorded.Options{Address: url})
+		server, err := measure.NewPrometheus(measure.PrometheusOptions{Address: url})
 		Expect(err).NotTo(HaveOccurred())
 		cpu := scrapedCPU()
 
 		By("asking for present usage, which has only the pods of the given namespaces")
 		near := cmpopts.EquateApprox(1e-9, 0)
-		want := map[types.NamespacedName]usage.Pod{}
+		want := map[types.NamespacedName]measure.Pod{}
 		for p, pod := range pods() {
-			want[types.NamespacedName{Namespace: ns, Name: pod}] = usage.Pod{
+			want[types.NamespacedName{Namespace: ns, Name: pod}] = measure.Pod{
 				Stamp:      strconv.FormatInt(noon.Unix(), 10),
-				Containers: []usage.Container{{Name: "main", MilliCPU: scrapedSample(cpu, noon).CPU, MemoryBytes: float64(100-p) * (1 << 20)}},
+				Containers: []measure.Container{{Name: "main", MilliCPU: scrapedSample(cpu, noon).CPU, MemoryBytes: float64(100-p) * (1 << 20)}},
 			}
 		}
 		Eventually(func(g Gomega) {
@@ -140,8 +139,8 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 		for at := noon.Add(-72 * time.Hour); !at.After(noon); at = at.Add(time.Minute) {
 			history = append(history, scrapedSample(cpu, at))
 		}
-		got, err := server.History(ctx, recorded.Range{
-			Namespace: ns, Pods: recorded.PodsOf("Deployment", "web"), From: noon.Add(-72 * time.Hour), To: noon, Step: time.Minute,
+		got, err := server.History(ctx, measure.Range{
+			Namespace: ns, Pods: measure.PodsOf("Deployment", "web"), From: noon.Add(-72 * time.Hour), To: noon, Step: time.Minute,
 			Note: func(text string) { Fail("the server says " + text) },
 		})
 		Expect(err).NotTo(HaveOccurred())

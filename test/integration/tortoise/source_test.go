@@ -18,7 +18,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/tuning/recorded"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -28,7 +28,7 @@ import (
 // recordedOf returns the history of a Deployment in Prometheus: the daily load from an instant on.
 func recordedOf(namespace, name string, from time.Time, silent *atomic.Bool) recordedtest.Workload {
 	return recordedtest.Workload{
-		Namespace: namespace, Pattern: recorded.PodsOf("Deployment", name),
+		Namespace: namespace, Pattern: measure.PodsOf("Deployment", name),
 		Pods: func() (names []string) {
 			var pods corev1.PodList
 			if err := env.Client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app": name}); err != nil {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/tuning/vertical"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -72,7 +72,7 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 			g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
 			g.Expect(requests(ns, "web")(g)).NotTo(HaveKeyWithValue("memory", "1Gi"))
 		}).WithPolling(time.Second).Should(Succeed())
-		reader, err := vertical.New(env.Config, time.Minute)
+		reader, err := measure.NewVerticals(env.Config, time.Minute)
 		Expect(err).NotTo(HaveOccurred())
 		all, err := reader.List(ctx)
 		Expect(err).NotTo(HaveOccurred())

@@ -1,4 +1,4 @@
-package recorded
+package measure
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (n *Nothing) Error() string { return n.What.Error() }
 
 // History returns the recorded samples of the pods of a target, the oldest first. Its error is a *Nothing if the
 // server has no data.
-func (s *Server) History(ctx context.Context, r Range) ([]workload.Sample, error) {
+func (s *Prometheus) History(ctx context.Context, r Range) ([]workload.Sample, error) {
 	var all []workload.Sample
 	err := s.Each(ctx, r, func(part []workload.Sample) { all = append(all, part...) })
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Server) History(ctx context.Context, r Range) ([]workload.Sample, error
 }
 
 // Each passes the samples of History to take part by part, so only one part is in memory.
-func (s *Server) Each(ctx context.Context, r Range, take func([]workload.Sample)) error {
+func (s *Prometheus) Each(ctx context.Context, r Range, take func([]workload.Sample)) error {
 	if r.Progress == nil {
 		r.Progress = func(int, int) {}
 	}
@@ -96,7 +96,7 @@ func (s *Server) Each(ctx context.Context, r Range, take func([]workload.Sample)
 }
 
 // ask sends one query for a part, and returns the number of points.
-func (s *Server) ask(ctx context.Context, name string, r Range, from, to time.Time, found *answers) (points int, err error) {
+func (s *Prometheus) ask(ctx context.Context, name string, r Range, from, to time.Time, found *answers) (points int, err error) {
 	query := fill(s.query(name), r)
 	limit, cancel := s.once(ctx)
 	defer cancel()

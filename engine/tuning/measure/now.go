@@ -1,4 +1,4 @@
-package recorded
+package measure
 
 import (
 	"context"
@@ -9,16 +9,14 @@ import (
 
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/types"
-
-	"flyball.dev/flyball/engine/tuning/usage"
 )
 
 // atOnce is the largest number of namespaces in one query.
 const atOnce = 100
 
 // Read returns the usage of the pods of some namespaces at an instant, like the metrics API.
-func (s *Server) Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]usage.Pod, error) {
-	pods := map[types.NamespacedName]usage.Pod{}
+func (s *Prometheus) Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]Pod, error) {
+	pods := map[types.NamespacedName]Pod{}
 	for some := range slices.Chunk(namespaces, atOnce) {
 		if err := s.read(ctx, strings.Join(some, "|"), at, pods); err != nil {
 			return nil, err
@@ -27,8 +25,8 @@ func (s *Server) Read(ctx context.Context, namespaces []string, at time.Time) (m
 	return pods, nil
 }
 
-func (s *Server) read(ctx context.Context, namespaces string, at time.Time, pods map[types.NamespacedName]usage.Pod) error {
-	used := map[types.NamespacedName]map[string]*usage.Container{}
+func (s *Prometheus) read(ctx context.Context, namespaces string, at time.Time, pods map[types.NamespacedName]Pod) error {
+	used := map[types.NamespacedName]map[string]*Container{}
 	for _, name := range []string{NowCPU, NowMemory, NowTime} {
 		found, err := s.instant(ctx, name, namespaces, at)
 		if err != nil {
@@ -53,7 +51,7 @@ func (s *Server) read(ctx context.Context, namespaces string, at time.Time, pods
 }
 
 // instant sends one query for an instant.
-func (s *Server) instant(ctx context.Context, name, namespaces string, at time.Time) (model.Vector, error) {
+func (s *Prometheus) instant(ctx context.Context, name, namespaces string, at time.Time) (model.Vector, error) {
 	query := strings.ReplaceAll(s.query(name), namespacesPlaceholder, namespaces)
 	ctx, cancel := s.once(ctx)
 	defer cancel()
@@ -69,17 +67,17 @@ func (s *Server) instant(ctx context.Context, name, namespaces string, at time.T
 }
 
 // put stores a value of a container. A value that is no number is unknown.
-func put(used map[types.NamespacedName]map[string]*usage.Container, pod types.NamespacedName, name string, v *model.Sample) {
+func put(used map[types.NamespacedName]map[string]*Container, pod types.NamespacedName, name string, v *model.Sample) {
 	container := string(v.Metric[containerLabel])
 	if n := float64(v.Value); pod.Name == "" || container == "" || !(n >= 0 && n < 1e15) {
 		return
 	}
 	if used[pod] == nil {
-		used[pod] = map[string]*usage.Container{}
+		used[pod] = map[string]*Container{}
 	}
 	c := used[pod][container]
 	if c == nil {
-		c = &usage.Container{Name: container, MilliCPU: -1, MemoryBytes: -1}
+		c = &Container{Name: container, MilliCPU: -1, MemoryBytes: -1}
 		used[pod][container] = c
 	}
 	if name == NowCPU {
@@ -90,13 +88,13 @@ func put(used map[types.NamespacedName]map[string]*usage.Container, pod types.Na
 }
 
 // collect joins containers to pods. If the time of the measurement is unknown, the queried instant is used.
-func collect(used map[types.NamespacedName]map[string]*usage.Container, pods map[types.NamespacedName]usage.Pod, at time.Time) {
+func collect(used map[types.NamespacedName]map[string]*Container, pods map[types.NamespacedName]Pod, at time.Time) {
 	for pod, containers := range used {
-		p := usage.Pod{Stamp: at.UTC().Format(time.RFC3339)}
+		p := Pod{Stamp: at.UTC().Format(time.RFC3339)}
 		for _, c := range containers {
 			p.Containers = append(p.Containers, *c)
 		}
-		slices.SortFunc(p.Containers, func(a, b usage.Container) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(p.Containers, func(a, b Container) int { return strings.Compare(a.Name, b.Name) })
 		pods[pod] = p
 	}
 }

@@ -1,4 +1,4 @@
-package refusal
+package tuning
 
 import (
 	"testing"
@@ -36,7 +36,7 @@ func TestWhyAPodIsNotReady(t *testing.T) {
 			ContainerStatuses: waits("PodInitializing")}, ""},
 		{"no Secret", corev1.PodStatus{ContainerStatuses: waits("CrashLoopBackOff", "CreateContainerConfigError")}, ""},
 	} {
-		if got := unready("web", &test.status); got != test.want {
+		if got := notReady("web", &test.status); got != test.want {
 			t.Errorf("%s: %q", test.reason, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package usage
+package measure
 
 import (
 	"net/http"
@@ -59,7 +59,7 @@ func TestWhatTheServerSays(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte(answer))
 		}))
-		r, err := NewReader(&rest.Config{Host: server.URL, QPS: -1}, time.Minute)
+		r, err := NewMetrics(&rest.Config{Host: server.URL, QPS: -1}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

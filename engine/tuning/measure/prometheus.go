@@ -1,6 +1,4 @@
-// Package recorded reads the usage of pods from a Prometheus server: past usage (History) and present usage (Read).
-// Every answer is limited in size and time. Errors name the server without its credentials, and the query.
-package recorded
+package measure
 
 import (
 	"context"
@@ -18,8 +16,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Options name the server and the limits of its answers.
-type Options struct {
+// PrometheusOptions name the server and the limits of its answers.
+type PrometheusOptions struct {
 	// Address is the URL of the server, with user and password if needed.
 	Address string
 	// TokenFile has a bearer token, and is read again for each request; empty: none.
@@ -37,15 +35,16 @@ const (
 	defaultMaxBytes = 64 << 20
 )
 
-// Server is a Prometheus server.
-type Server struct {
-	opts Options
+// Prometheus reads the usage of pods from a Prometheus server: past usage (History) and present usage (Read). Every answer is
+// limited in size and time. Errors name the server without its credentials, and the query.
+type Prometheus struct {
+	opts PrometheusOptions
 	at   *url.URL
 	api  promapi.API
 }
 
-// New returns a Server. It sends no request yet.
-func New(o Options) (*Server, error) {
+// NewPrometheus returns a Prometheus. It sends no request yet.
+func NewPrometheus(o PrometheusOptions) (*Prometheus, error) {
 	at, err := url.Parse(o.Address)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, errors.New("the address of Prometheus is no URL such as http://prometheus.monitoring:9090") // the address may have a password
@@ -61,7 +60,7 @@ func New(o Options) (*Server, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
 	}
-	s := &Server{opts: o, at: at}
+	s := &Prometheus{opts: o, at: at}
 	client, err := api.NewClient(api.Config{Address: o.Address, RoundTripper: s})
 	if err != nil {
 		return nil, fmt.Errorf("read the address of Prometheus: %w", err)
@@ -71,11 +70,11 @@ func New(o Options) (*Server, error) {
 }
 
 // Host returns the address without user and password.
-func (s *Server) Host() string { return s.at.Host }
+func (s *Prometheus) Host() string { return s.at.Host }
 
 // RoundTrip implements http.RoundTripper. It sends the token only to this server, also after a redirect, and cuts
 // answers that are too long.
-func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *Prometheus) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.opts.TokenFile != "" && r.URL.Host == s.at.Host {
 		token, err := os.ReadFile(s.opts.TokenFile)
 		if err != nil {
@@ -112,7 +111,7 @@ func (l *limited) Read(p []byte) (int, error) {
 // failed returns the error of a query, with Prometheus' own message if there is one. The error does not wrap its cause,
 // so a failed connection to Prometheus is not mistaken for a failed connection to the API server. It names only the host
 // of the address.
-func (s *Server) failed(name, query string, err error) error {
+func (s *Prometheus) failed(name, query string, err error) error {
 	var at *promapi.Error
 	if errors.As(err, &at) && at.Detail != "" && len(at.Detail) < 300 {
 		err = fmt.Errorf("%w (%s)", err, strings.TrimSpace(at.Detail))
@@ -140,7 +139,7 @@ func divisible(err error) bool {
 }
 
 // once bounds one request in time.
-func (s *Server) once(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *Prometheus) once(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.opts.Timeout)
 }
 

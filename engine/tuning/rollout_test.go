@@ -1,11 +1,10 @@
-package refusal_test
+package tuning
 
 import (
 	"testing"
 	"time"
 
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/tuning/refusal"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -21,7 +20,7 @@ func TestHowLongNothingMoves(t *testing.T) {
 		}
 		return all
 	}
-	var r refusal.Rollout
+	var r rollout
 	for _, look := range []struct {
 		reason         string
 		minute         int
@@ -37,13 +36,13 @@ func TestHowLongNothingMoves(t *testing.T) {
 		{"no pod is left", 17, noon, nil, 10, 0},
 		{"other requests", 18, noon.Add(time.Hour), nil, 0, 0},
 	} {
-		still, unready := r.Look(&podplan.Fleet{Pods: look.pods}, asked, look.since, noon.Add(time.Duration(look.minute)*time.Minute))
+		still, unready := r.look(&podplan.Fleet{Pods: look.pods}, asked, look.since, noon.Add(time.Duration(look.minute)*time.Minute))
 		if still != time.Duration(look.still)*time.Minute || len(unready) != look.unready {
 			t.Errorf("%s: nothing moves for %s, %d are not ready", look.reason, still, len(unready))
 		}
 	}
-	r.Again(noon.Add(time.Hour))
-	if still, _ := r.Look(&podplan.Fleet{}, asked, noon.Add(time.Hour), noon.Add(61*time.Minute)); still != time.Minute {
+	r.again(noon.Add(time.Hour))
+	if still, _ := r.look(&podplan.Fleet{}, asked, noon.Add(time.Hour), noon.Add(61*time.Minute)); still != time.Minute {
 		t.Errorf("counted anew: nothing moves for %s", still)
 	}
 }

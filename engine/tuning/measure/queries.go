@@ -1,4 +1,4 @@
-package recorded
+package measure
 
 import (
 	"fmt"
@@ -117,7 +117,7 @@ func fill(query string, of Range) string {
 }
 
 // query returns the query of a name.
-func (s *Server) query(name string) string {
+func (s *Prometheus) query(name string) string {
 	if text, ok := s.opts.Queries[name]; ok {
 		return text
 	}

@@ -1,7 +1,4 @@
-// Package vertical reads the VerticalPodAutoscalers (autoscaling.k8s.io/v1) of a cluster as data. It creates and
-// deletes VerticalPodAutoscalers that only recommend. It does not import their Go types, because a cluster may not
-// serve the kind. One request reads a page over all namespaces.
-package vertical
+package measure
 
 import (
 	"context"
@@ -21,7 +18,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/tuning/usage"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -31,37 +27,39 @@ const (
 	pageSize = 500
 )
 
-// group is the group of VerticalPodAutoscalers.
-var group = schema.GroupVersion{Group: "autoscaling.k8s.io", Version: "v1"}
+// verticalGroup is the API group of VerticalPodAutoscalers.
+var verticalGroup = schema.GroupVersion{Group: "autoscaling.k8s.io", Version: "v1"}
 
-// Client reads and writes VerticalPodAutoscalers.
-type Client struct {
+// Verticals reads the VerticalPodAutoscalers (autoscaling.k8s.io/v1) of a cluster as data, without their Go types, because
+// a cluster may not serve the kind. One request reads a page over all namespaces. It creates and deletes
+// VerticalPodAutoscalers that only recommend.
+type Verticals struct {
 	client rest.Interface
 	// timeout is the longest time of one request.
 	timeout time.Duration
 }
 
-// New returns a Client with a timeout for each request.
-func New(config *rest.Config, timeout time.Duration) (*Client, error) {
-	client, err := usage.ClientOf(config, group)
+// NewVerticals returns Verticals with a timeout for each request.
+func NewVerticals(config *rest.Config, timeout time.Duration) (*Verticals, error) {
+	client, err := clientOf(config, verticalGroup)
 	if err != nil {
 		return nil, fmt.Errorf("make the client of VerticalPodAutoscalers: %w", err)
 	}
-	return &Client{client: client, timeout: timeout}, nil
+	return &Verticals{client: client, timeout: timeout}, nil
 }
 
-// All are the VerticalPodAutoscalers of a cluster.
-type All struct {
+// AllVerticals are the VerticalPodAutoscalers of a cluster.
+type AllVerticals struct {
 	// Served reports whether the cluster has the kind.
 	Served bool
 	// Made are the VerticalPodAutoscalers that Flyball has created.
-	Made []Made
+	Made []MadeVertical
 	of   map[workload.Ref][]policy.SeenVertical
 	made map[workload.Ref]int
 }
 
-// Made is a VerticalPodAutoscaler that Flyball has created.
-type Made struct {
+// MadeVertical is a VerticalPodAutoscaler that Flyball has created.
+type MadeVertical struct {
 	Namespace, Name string
 	UID             types.UID
 	// Target is the target.
@@ -69,7 +67,7 @@ type Made struct {
 }
 
 // Of returns the VerticalPodAutoscalers of a target, in the order of their names.
-func (a *All) Of(ref workload.Ref) []policy.SeenVertical {
+func (a *AllVerticals) Of(ref workload.Ref) []policy.SeenVertical {
 	if a == nil {
 		return nil
 	}
@@ -77,23 +75,23 @@ func (a *All) Of(ref workload.Ref) []policy.SeenVertical {
 }
 
 // HasOthers reports whether a target has a VerticalPodAutoscaler that Flyball has not created.
-func (a *All) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[ref] }
+func (a *AllVerticals) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[ref] }
 
 // List returns all VerticalPodAutoscalers, or none if the cluster does not have the kind.
-func (c *Client) List(ctx context.Context) (*All, error) {
-	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
+func (c *Verticals) List(ctx context.Context) (*AllVerticals, error) {
+	all := &AllVerticals{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	for next := ""; ; {
-		raw, err := usage.RawOf(c.client.Get().Resource(plural).Param("limit", strconv.Itoa(pageSize)).Param("continue",
+		raw, err := rawOf(c.client.Get().Resource(plural).Param("limit", strconv.Itoa(pageSize)).Param("continue",
 			next).Timeout(c.timeout).Do(ctx))
 		if apierrors.IsNotFound(err) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
+			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", verticalGroup, err)
 		}
 		all.Served = true
 		if next, err = all.add(raw); err != nil {
-			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", group, err)
+			return nil, fmt.Errorf("read VerticalPodAutoscalers (%s): %w", verticalGroup, err)
 		}
 		if next == "" {
 			return all, nil
@@ -101,17 +99,17 @@ func (c *Client) List(ctx context.Context) (*All, error) {
 	}
 }
 
-// list has the read fields of a page.
-type list struct {
+// verticalList has the read fields of a page.
+type verticalList struct {
 	Metadata struct {
 		Continue string `json:"continue"`
 	} `json:"metadata"`
 	Items []json.RawMessage `json:"items"`
 }
 
-// object has the read fields of a VerticalPodAutoscaler. Fields of other types, such as instants, are read as texts:
+// verticalObject has the read fields of a VerticalPodAutoscaler. Fields of other types, such as instants, are read as texts:
 // they are not evaluated, and the schema of a cluster may allow invalid values.
-type object struct {
+type verticalObject struct {
 	Metadata struct {
 		Namespace string            `json:"namespace"`
 		Name      string            `json:"name"`
@@ -155,20 +153,17 @@ type recommendation struct {
 	Uncapped      amounts `json:"uncappedTarget"`
 }
 
-// amounts are decoded leniently: an invalid amount is unknown.
-type amounts map[string]json.RawMessage
-
 // defaultMode is the update mode of a VerticalPodAutoscaler without a mode. In this mode it changes pods.
 const defaultMode = "Recreate"
 
 // add adds a page, and returns the start of the next page. Unreadable objects are left out.
-func (a *All) add(raw []byte) (next string, err error) {
-	var page list
+func (a *AllVerticals) add(raw []byte) (next string, err error) {
+	var page verticalList
 	if err := json.Unmarshal(raw, &page); err != nil {
 		return "", err
 	}
 	for _, item := range page.Items {
-		var o object
+		var o verticalObject
 		if json.Unmarshal(item, &o) != nil {
 			continue
 		}
@@ -180,7 +175,7 @@ func (a *All) add(raw []byte) (next string, err error) {
 			Name: o.Spec.TargetRef.Name}
 		// A copy made by a different writer has the label too. It has another name, and must not be removed.
 		if o.Metadata.Labels[v1alpha1.LabelMade] == "true" && o.Metadata.Name == workload.CompanionName(ref) {
-			a.Made = append(a.Made, Made{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
+			a.Made = append(a.Made, MadeVertical{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, UID: o.Metadata.UID, Target: ref})
 			a.made[ref]++
 		}
 		a.of[ref] = append(a.of[ref], o.seen())
@@ -190,7 +185,7 @@ func (a *All) add(raw []byte) (next string, err error) {
 }
 
 // seen returns the VerticalPodAutoscaler in the form that policies read.
-func (o *object) seen() policy.SeenVertical {
+func (o *verticalObject) seen() policy.SeenVertical {
 	v := policy.SeenVertical{Name: o.Metadata.Name, Mode: o.Spec.UpdatePolicy.UpdateMode, Recommended: map[string]policy.VerticalRequests{}}
 	if v.Mode == "" {
 		v.Mode = defaultMode
@@ -225,27 +220,27 @@ const (
 
 func (a amounts) requests() workload.Requests {
 	var r workload.Requests
-	if q, ok := a.amount(workload.CPU); ok {
+	if q, ok := a.positive(workload.CPU); ok {
 		r.MilliCPU = q.MilliValue()
 	}
-	if q, ok := a.amount(workload.Memory); ok {
+	if q, ok := a.positive(workload.Memory); ok {
 		r.MemoryBytes = q.Value()
 	}
 	return r
 }
 
-func (a amounts) amount(of workload.Resource) (resource.Quantity, bool) {
-	q, ok := workload.ParseQuantity(strings.Trim(string(a[string(of)]), `"`))
+func (a amounts) positive(of workload.Resource) (resource.Quantity, bool) {
+	q, ok := a.quantity(string(of))
 	return q, ok && q.Sign() > 0 && q.CmpInt64(most) < 0
 }
 
-// Of is the object that a VerticalPodAutoscaler is created for.
-type Of struct{ APIVersion, Kind, Name string }
+// TargetRef is the object that a VerticalPodAutoscaler is created for.
+type TargetRef struct{ APIVersion, Kind, Name string }
 
 // Make creates a VerticalPodAutoscaler that only recommends.
-func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error {
+func (c *Verticals) Make(ctx context.Context, meta metav1.ObjectMeta, of TargetRef) error {
 	body, err := json.Marshal(map[string]any{
-		"apiVersion": group.String(), "kind": kindName,
+		"apiVersion": verticalGroup.String(), "kind": kindName,
 		"metadata": map[string]any{"namespace": meta.Namespace, "name": meta.Name, "labels": map[string]string{v1alpha1.LabelMade: "true"},
 			"ownerReferences": meta.OwnerReferences},
 		"spec": map[string]any{
@@ -264,7 +259,7 @@ func (c *Client) Make(ctx context.Context, meta metav1.ObjectMeta, of Of) error 
 }
 
 // Remove deletes a VerticalPodAutoscaler that Flyball has created.
-func (c *Client) Remove(ctx context.Context, m Made) error {
+func (c *Verticals) Remove(ctx context.Context, m MadeVertical) error {
 	body, err := json.Marshal(metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{UID: &m.UID}})
 	if err == nil {

@@ -1,4 +1,4 @@
-package recorded_test
+package measure_test
 
 import (
 	"errors"
@@ -15,8 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"flyball.dev/flyball/engine/tuning/recorded"
-	"flyball.dev/flyball/engine/tuning/usage"
+	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/recordedtest"
 )
@@ -27,7 +26,7 @@ var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 // known.
 func web(from, to time.Time) recordedtest.Workload {
 	return recordedtest.Workload{
-		Namespace: "shop", Pattern: recorded.PodsOf("Deployment", "web"), Pods: func() []string { return []string{"web-1-a", "web-1-b"} },
+		Namespace: "shop", Pattern: measure.PodsOf("Deployment", "web"), Pods: func() []string { return []string{"web-1-a", "web-1-b"} },
 		Used: func(at time.Time) []workload.Sample {
 			if at.Before(from) || at.After(to) || at.Hour() == 3 {
 				return nil
@@ -41,20 +40,20 @@ func web(from, to time.Time) recordedtest.Workload {
 	}
 }
 
-func serve(t *testing.T, h http.Handler, o recorded.Options) *recorded.Server {
+func serve(t *testing.T, h http.Handler, o measure.PrometheusOptions) *measure.Prometheus {
 	t.Helper()
 	at := httptest.NewServer(h)
 	t.Cleanup(at.Close)
 	o.Address = strings.Replace(at.URL, "http://", "http://me:secret@", 1)
-	s, err := recorded.New(o)
+	s, err := measure.NewPrometheus(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func shop(from, to time.Time) recorded.Range {
-	return recorded.Range{Namespace: "shop", Pods: recorded.PodsOf("Deployment", "web"), From: from, To: to, Step: time.Minute}
+func shop(from, to time.Time) measure.Range {
+	return measure.Range{Namespace: "shop", Pods: measure.PodsOf("Deployment", "web"), From: from, To: to, Step: time.Minute}
 }
 
 // TestHistoryIsWhatWasRecorded: each sample of a history has the recorded values, also over several parts, and a gap
@@ -66,7 +65,7 @@ func TestHistoryIsWhatWasRecorded(t *testing.T) {
 	var parts []string
 	r := shop(noon.Add(-28*24*time.Hour), noon)
 	r.Progress = func(part, of int) { parts = append(parts, fmt.Sprintf("%d/%d", part, of)) }
-	got, err := serve(t, fake, recorded.Options{}).History(t.Context(), r)
+	got, err := serve(t, fake, measure.PrometheusOptions{}).History(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,28 +85,28 @@ func TestHistoryIsWhatWasRecorded(t *testing.T) {
 func TestNowIsAsTheMetricsAPITellsIt(t *testing.T) {
 	fake := &recordedtest.Fake{}
 	fake.Add(web(noon.Add(-time.Hour), noon))
-	got, err := serve(t, fake, recorded.Options{}).Read(t.Context(), []string{"other", "shop"}, noon)
-	pod := usage.Pod{Stamp: strconv.FormatInt(noon.Unix(), 10),
-		Containers: []usage.Container{{Name: "app", MilliCPU: 100, MemoryBytes: 1 << 27}, {Name: "mesh", MilliCPU: -1, MemoryBytes: 1 << 20}}}
-	want := map[types.NamespacedName]usage.Pod{{Namespace: "shop", Name: "web-1-a"}: pod, {Namespace: "shop", Name: "web-1-b"}: pod}
+	got, err := serve(t, fake, measure.PrometheusOptions{}).Read(t.Context(), []string{"other", "shop"}, noon)
+	pod := measure.Pod{Stamp: strconv.FormatInt(noon.Unix(), 10),
+		Containers: []measure.Container{{Name: "app", MilliCPU: 100, MemoryBytes: 1 << 27}, {Name: "mesh", MilliCPU: -1, MemoryBytes: 1 << 20}}}
+	want := map[types.NamespacedName]measure.Pod{{Namespace: "shop", Name: "web-1-a"}: pod, {Namespace: "shop", Name: "web-1-b"}: pod}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
-	if got, err := serve(t, fake, recorded.Options{}).Read(t.Context(), []string{"other"}, noon); err != nil || len(got) > 0 {
+	if got, err := serve(t, fake, measure.PrometheusOptions{}).Read(t.Context(), []string{"other"}, noon); err != nil || len(got) > 0 {
 		t.Errorf("of another namespace it has %v, %v", got, err)
 	}
 }
 
 // TestWhatTheServerDoesNotKnow: unknown pods differ from pods without replicas.
 func TestWhatTheServerDoesNotKnow(t *testing.T) {
-	var none *recorded.Nothing
+	var none *measure.Nothing
 	fake := &recordedtest.Fake{}
-	if _, err := serve(t, fake, recorded.Options{}).History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) ||
+	if _, err := serve(t, fake, measure.PrometheusOptions{}).History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) ||
 		!none.Pods {
 		t.Errorf("of no pods it says %v", err)
 	}
 	fake.Add(web(noon.Add(-2*time.Hour), noon))
-	s := serve(t, fake, recorded.Options{Queries: map[string]string{recorded.Replicas: "ready"}})
+	s := serve(t, fake, measure.PrometheusOptions{Queries: map[string]string{measure.Replicas: "ready"}})
 	if _, err := s.History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) || none.Pods ||
 		!strings.Contains(err.Error(), "replicas with ready") {
 		t.Errorf("without replicas it says %v", err)
@@ -136,7 +135,7 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 			_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`))
 		}, "scalar"},
 	} {
-		s := serve(t, c.handler, recorded.Options{MaxBytes: 2000, Timeout: 300 * time.Millisecond})
+		s := serve(t, c.handler, measure.PrometheusOptions{MaxBytes: 2000, Timeout: 300 * time.Millisecond})
 		_, err := s.History(t.Context(), shop(noon.Add(-30*time.Minute), noon))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), s.Host()) ||
 			strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "me:") {
@@ -146,7 +145,7 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 			t.Errorf("%s: it says %v of now", name, err)
 		}
 	}
-	s, err := recorded.New(recorded.Options{Address: "http://me:secret@127.0.0.1:1"})
+	s, err := measure.NewPrometheus(measure.PrometheusOptions{Address: "http://me:secret@127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +154,7 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 		t.Errorf("of a server that is not there it says %v", err)
 	}
 	for _, bad := range []string{"", "prometheus:9090", "file:///etc/passwd", "http://[", "http://"} {
-		if _, err := recorded.New(recorded.Options{Address: bad}); err == nil {
+		if _, err := measure.NewPrometheus(measure.PrometheusOptions{Address: bad}); err == nil {
 			t.Errorf("%q is taken for an address", bad)
 		}
 	}
@@ -178,8 +177,8 @@ func TestWhatIsTooMuchIsAskedForInHalves(t *testing.T) {
 		fake.ServeHTTP(a, r)
 	})
 	r := shop(noon.Add(-24*time.Hour), noon)
-	got, err := serve(t, narrow, recorded.Options{}).History(t.Context(), r)
-	want, _ := serve(t, fake, recorded.Options{}).History(t.Context(), r)
+	got, err := serve(t, narrow, measure.PrometheusOptions{}).History(t.Context(), r)
+	want, _ := serve(t, fake, measure.PrometheusOptions{}).History(t.Context(), r)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(want) < 2000 {
 		t.Errorf("%d samples, %v: %s", len(want), err, diff[:min(len(diff), 2000)])
 	}
@@ -201,7 +200,7 @@ func TestTheTokenGoesToTheServerAlone(t *testing.T) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	}))
 	t.Cleanup(first.Close)
-	s, err := recorded.New(recorded.Options{Address: first.URL, TokenFile: file})
+	s, err := measure.NewPrometheus(measure.PrometheusOptions{Address: first.URL, TokenFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,28 +218,28 @@ func TestTheTokenGoesToTheServerAlone(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
-	r := recorded.Range{Namespace: "shop", Pods: recorded.PodsOf("StatefulSet", "db"), Step: 90 * time.Second}
-	for name := range recorded.DefaultQueries {
-		if err := recorded.CheckQuery(name); err != nil {
+	r := measure.Range{Namespace: "shop", Pods: measure.PodsOf("StatefulSet", "db"), Step: 90 * time.Second}
+	for name := range measure.DefaultQueries {
+		if err := measure.CheckQuery(name); err != nil {
 			t.Error(err)
 		}
-		if got := recorded.Filled(name, r); !strings.HasPrefix(name, "now_") &&
+		if got := measure.Filled(name, r); !strings.HasPrefix(name, "now_") &&
 			(strings.Contains(got, "$") || !strings.Contains(got, `namespace="shop"`) || !strings.Contains(got, `pod=~"db-[0-9]+"`)) {
 			t.Errorf("the query of %s is %s", name, got)
 		}
 	}
-	if got := recorded.PodsOf("Cluster", "my.db"); got != "my[.]db-.+" {
+	if got := measure.PodsOf("Cluster", "my.db"); got != "my[.]db-.+" {
 		t.Errorf("the pods of my.db are %s", got)
 	}
-	if got := recorded.Filled(recorded.OOMKills, r); !strings.Contains(got, "offset 1m30s") {
+	if got := measure.Filled(measure.OOMKills, r); !strings.Contains(got, "offset 1m30s") {
 		t.Errorf("the step is not in %s", got)
 	}
-	got, err := recorded.ParseQueries([]string{"cpu=a == 1", "now_time=b"}, recorded.CheckQuery)
+	got, err := measure.ParseQueries([]string{"cpu=a == 1", "now_time=b"}, measure.CheckQuery)
 	if diff := cmp.Diff(map[string]string{"cpu": "a == 1", "now_time": "b"}, got); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
 	for _, bad := range []string{"cpu", "cpu= ", "cpus=a"} {
-		if _, err := recorded.ParseQueries([]string{bad}, recorded.CheckQuery); err == nil {
+		if _, err := measure.ParseQueries([]string{bad}, measure.CheckQuery); err == nil {
 			t.Errorf("%q is read", bad)
 		}
 	}

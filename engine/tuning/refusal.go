@@ -1,8 +1,4 @@
-// Package refusal finds the cause for which pods of a target are refused: by the API server on creation, by the
-// scheduler, or by a waiting container. It reads the cluster once for each roll-out that does not end.
-//
-// Decisions (docs/decisions): 0047.
-package refusal
+package tuning
 
 import (
 	"cmp"
@@ -23,8 +19,11 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Reader reads the answers of the API server and the scheduler.
-type Reader struct {
+// RefusalReader finds the cause for which pods of a target are refused: by the API server on creation, by the scheduler,
+// or by a waiting container. It reads the cluster once for each roll-out that does not end.
+//
+// Decisions (docs/decisions): 0047.
+type RefusalReader struct {
 	Client client.Reader
 	// Clock is the cluster's clock.
 	Clock clock.PassiveClock
@@ -39,7 +38,7 @@ const longest = 512
 
 // Why returns the cause for which pods of a target are refused, or "" if none is reported. missing reports that the
 // target has fewer pods than wanted, and unready are the pods that are not ready.
-func (r Reader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool,
+func (r RefusalReader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool,
 	unready []*podplan.Pod) (string, error) {
 	why, err := r.condition(ctx, kind, ref)
 	if err != nil || why != "" {
@@ -60,7 +59,7 @@ func (r Reader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workl
 
 // condition returns the target's condition about pods that its controller could not create. Deployments have such a
 // condition.
-func (r Reader) condition(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref) (string, error) {
+func (r RefusalReader) condition(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref) (string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := r.Client.List(ctx, list, client.InNamespace(ref.Namespace), named(ref.Name)); err != nil {
@@ -80,7 +79,7 @@ func (r Reader) condition(ctx context.Context, kind schema.GroupVersionKind, ref
 
 // event returns the newest event of a target's controller about pods that it could not create. The controller of
 // StatefulSets sends such events.
-func (r Reader) event(ctx context.Context, ref workload.Ref, uid string) (string, error) {
+func (r RefusalReader) event(ctx context.Context, ref workload.Ref, uid string) (string, error) {
 	var list corev1.EventList
 	of := client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{"involvedObject.uid": uid, "reason": "FailedCreate"})}
 	if err := r.Client.List(ctx, &list, client.InNamespace(ref.Namespace), of); err != nil {
@@ -112,7 +111,7 @@ func last(e *corev1.Event) metav1.Time {
 func refused(message string) string { return "pods are refused: " + workload.OneLine(message, longest) }
 
 // ofPod returns the reason why a pod is not ready, or "" if it is gone or if its requests have no part in the reason.
-func (r Reader) ofPod(ctx context.Context, p *podplan.Pod) (string, error) {
+func (r RefusalReader) ofPod(ctx context.Context, p *podplan.Pod) (string, error) {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(p.Namespace), named(p.Name)); err != nil {
 		return "", fmt.Errorf("read pod %s/%s: %w", p.Namespace, p.Name, err)
@@ -120,7 +119,7 @@ func (r Reader) ofPod(ctx context.Context, p *podplan.Pod) (string, error) {
 	if len(list.Items) == 0 {
 		return "", nil
 	}
-	return unready(p.Name, &list.Items[0].Status), nil
+	return notReady(p.Name, &list.Items[0].Status), nil
 }
 
 // others are reasons for which a container waits whatever it requests: its image, or an object such as a ConfigMap that
@@ -129,8 +128,8 @@ var others = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "
 	"RegistryUnavailable", "SignatureValidationFailed",
 	"CreateContainerConfigError"}
 
-// unready returns the reason why a pod is not ready.
-func unready(name string, status *corev1.PodStatus) string {
+// notReady returns the reason why a pod is not ready.
+func notReady(name string, status *corev1.PodStatus) string {
 	for _, c := range status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return fmt.Sprintf("pod %s is not scheduled: %s", name, workload.OneLine(cmp.Or(c.Message, c.Reason), longest))

@@ -1,14 +1,16 @@
-package refusal
+package tuning
 
 import (
 	"time"
 
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
-// Rollout is the progress of the roll-out of some requests.
-type Rollout struct {
+// rollout is the progress of the roll-out of some requests.
+type rollout struct {
 	// since is the time from which the requests are claimed.
 	since time.Time
 	// through is the largest number of pods that were ready with the requests at the same time. moved is the time when that
@@ -17,9 +19,9 @@ type Rollout struct {
 	moved   time.Time
 }
 
-// Look records the pods during the roll-out of requests that are claimed since the instant since. still is the time for
+// look records the pods during the roll-out of requests that are claimed since the instant since. still is the time for
 // which no further pod became ready with the requests. unready has the pods that have the requests and are not ready.
-func (r *Rollout) Look(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
+func (r *rollout) look(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
 	unready []*podplan.Pod) {
 	through := 0
 	for _, p := range f.Pods {
@@ -32,13 +34,13 @@ func (r *Rollout) Look(f *podplan.Fleet, asked map[workload.Amount]int64, since,
 		}
 	}
 	if r.moved.IsZero() || !r.since.Equal(since) || through > r.through {
-		*r = Rollout{since: since, through: through, moved: now}
+		*r = rollout{since: since, through: through, moved: now}
 	}
 	return now.Sub(r.moved), unready
 }
 
-// Again counts the time without a further ready pod from now.
-func (r *Rollout) Again(now time.Time) { r.moved = now }
+// again counts the time without a further ready pod from now.
+func (r *rollout) again(now time.Time) { r.moved = now }
 
 // has reports whether a pod has the requests. Containers that the requests do not name are ignored.
 func has(p *podplan.Pod, asked map[workload.Amount]int64) bool {
@@ -50,4 +52,20 @@ func has(p *podplan.Pod, asked map[workload.Amount]int64) bool {
 		}
 	}
 	return true
+}
+
+// inTemplate returns the requests that a policy has written into a template, and the time since which it claims them.
+// It returns no requests if the policy has written none.
+func inTemplate(s *world.Snapshot, ref workload.Ref, id workload.Policy, now time.Time) (since time.Time, asked map[workload.Amount]int64) {
+	v := decide.Target(s, ref, now, nil)
+	if v.Err != nil || v.Result.Patch != nil {
+		return since, nil
+	}
+	asked = map[workload.Amount]int64{}
+	for key, claim := range v.Plan.Amounts {
+		if key.Kind == workload.AmountRequest && claim.By == id {
+			since, asked[key] = claim.Since, claim.Value
+		}
+	}
+	return since, asked
 }

@@ -1,4 +1,4 @@
-package vertical
+package measure
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ const page = `{"metadata": {"continue": "next"}, "items": [
 // TestAPageIsRead: objects are found by their target, for any version of its kind, in the order of names. An invalid
 // amount is unknown, and an invalid object does not hide others.
 func TestAPageIsRead(t *testing.T) {
-	all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
+	all := &AllVerticals{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	if next, err := all.add([]byte(page)); err != nil || next != "next" {
 		t.Fatalf("%q, %v", next, err)
 	}
@@ -51,7 +51,7 @@ func TestAPageIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, all.Of(web)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Made{{Namespace: "shop", Name: "deployment.apps-web", UID: "1", Target: web}}, all.Made); diff != "" {
+	if diff := cmp.Diff([]MadeVertical{{Namespace: "shop", Name: "deployment.apps-web", UID: "1", Target: web}}, all.Made); diff != "" {
 		t.Error(diff)
 	}
 	other := web
@@ -59,7 +59,7 @@ func TestAPageIsRead(t *testing.T) {
 	if !all.HasOthers(web) || !all.HasOthers(other) || all.HasOthers(workload.Ref{Name: "web"}) || len(all.Of(other)) != 1 {
 		t.Errorf("others: %t, %t", all.HasOthers(web), all.HasOthers(other))
 	}
-	if (*All)(nil).Of(web) != nil {
+	if (*AllVerticals)(nil).Of(web) != nil {
 		t.Error("before they are read there are some")
 	}
 	if _, err := all.add([]byte(`{"items": 3}`)); err == nil {
@@ -72,7 +72,7 @@ func TestAPageIsRead(t *testing.T) {
 func TestOneThatWasMadeAndActs(t *testing.T) {
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	for labels, mine := range map[string]int{`{"flyball.dev/made": "true"}`: 1, `{}`: 0} {
-		all := &All{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
+		all := &AllVerticals{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 		if _, err := all.add([]byte(`{"items": [{"metadata": {"namespace": "shop", "name": "` + workload.CompanionName(web) + `", "labels": ` +
 			labels + `},
 			"spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Recreate"}}}]}`)); err != nil {

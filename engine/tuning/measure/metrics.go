@@ -1,6 +1,6 @@
-// Package usage reads the usage of all pods' containers from the metrics API (metrics.k8s.io). It is the only part of
-// Flyball that polls, because the API has no watch. One request reads all namespaces.
-package usage
+// Package measure has the sources of measurements: the metrics API (Metrics), a Prometheus server with present and past usage
+// (Prometheus), and the recommendations of VerticalPodAutoscalers (Verticals).
+package measure
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,27 +38,28 @@ type Container struct {
 	MemoryBytes float64
 }
 
-// Reader reads the metrics API.
-type Reader struct {
+// Metrics reads the usage of all pods' containers from the metrics API (metrics.k8s.io). It is the only part of Flyball that
+// polls, because the API has no watch. One request reads all namespaces.
+type Metrics struct {
 	client rest.Interface
 	// timeout is the longest time of one request.
 	timeout time.Duration
 }
 
-// group is the group of the metrics API.
-var group = schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
+// metricsGroup is the API group of the metrics API.
+var metricsGroup = schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
 
-// NewReader returns a Reader with a timeout for each request.
-func NewReader(config *rest.Config, timeout time.Duration) (*Reader, error) {
-	client, err := ClientOf(config, group)
+// NewMetrics returns Metrics with a timeout for each request.
+func NewMetrics(config *rest.Config, timeout time.Duration) (*Metrics, error) {
+	client, err := clientOf(config, metricsGroup)
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the metrics API: %w", err)
 	}
-	return &Reader{client: client, timeout: timeout}, nil
+	return &Metrics{client: client, timeout: timeout}, nil
 }
 
-// ClientOf returns a JSON client of one group and version, which needs no Go types.
-func ClientOf(config *rest.Config, group schema.GroupVersion) (rest.Interface, error) {
+// clientOf returns a JSON client of one group and version, which needs no Go types.
+func clientOf(config *rest.Config, group schema.GroupVersion) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion, config.APIPath = &group, "/apis"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -69,8 +71,8 @@ func ClientOf(config *rest.Config, group schema.GroupVersion) (rest.Interface, e
 	return client, nil
 }
 
-// list has the read fields of the API's answer.
-type list struct {
+// metricsList has the read fields of the API's answer.
+type metricsList struct {
 	Items []struct {
 		Metadata struct {
 			Namespace string `json:"namespace"`
@@ -97,11 +99,16 @@ func (a *amounts) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// quantity returns the amount of a resource; false: it is missing or invalid.
+func (a amounts) quantity(of string) (resource.Quantity, bool) {
+	return workload.ParseQuantity(strings.Trim(string(a[of]), `"`))
+}
+
 // Read returns the usage of all pods. Pods without a measurement are left out. Its error names the metrics API.
-func (r *Reader) Read(ctx context.Context) (map[types.NamespacedName]Pod, error) {
-	raw, err := RawOf(r.client.Get().Resource("pods").Timeout(r.timeout).Do(ctx))
+func (r *Metrics) Read(ctx context.Context) (map[types.NamespacedName]Pod, error) {
+	raw, err := rawOf(r.client.Get().Resource("pods").Timeout(r.timeout).Do(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("read the metrics API (%s), which a metrics server serves: %w", group, err)
+		return nil, fmt.Errorf("read the metrics API (%s), which a metrics server serves: %w", metricsGroup, err)
 	}
 	return parse(raw)
 }
@@ -109,9 +116,9 @@ func (r *Reader) Read(ctx context.Context) (map[types.NamespacedName]Pod, error)
 // mostWords is the number of bytes kept of an answer that is not an API object.
 const mostWords = 512
 
-// RawOf returns the body of an answer. Its error has the text of the server even if that is plain text, for example
+// rawOf returns the body of an answer. Its error has the text of the server even if that is plain text, for example
 // from the API server's aggregator while the metrics server is away. The error of Result.Raw has only the status code.
-func RawOf(answer rest.Result) ([]byte, error) {
+func rawOf(answer rest.Result) ([]byte, error) {
 	err := answer.Error()
 	if err == nil {
 		return answer.Raw()
@@ -129,9 +136,9 @@ func RawOf(answer rest.Result) ([]byte, error) {
 }
 
 func parse(raw []byte) (map[types.NamespacedName]Pod, error) {
-	var all list
+	var all metricsList
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("read the answer of the metrics API (%s): %w", group, err)
+		return nil, fmt.Errorf("read the answer of the metrics API (%s): %w", metricsGroup, err)
 	}
 	pods := make(map[types.NamespacedName]Pod, len(all.Items))
 	for i := range all.Items {
@@ -149,7 +156,7 @@ func parse(raw []byte) (map[types.NamespacedName]Pod, error) {
 // amount returns a resource in a unit. units is the number of such units in a core or a byte. It returns -1 if the resource is
 // missing or invalid.
 func amount(used amounts, of string, units float64) float64 {
-	q, said := workload.ParseQuantity(strings.Trim(string(used[of]), `"`))
+	q, said := used.quantity(of)
 	if n := q.AsApproximateFloat64(); said && n >= 0 && !math.IsInf(n, 0) {
 		return units * n
 	}
