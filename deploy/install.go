@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,10 +9,7 @@ import (
 	"strings"
 )
 
-var (
-	adaptersFlag = regexp.MustCompile(`--adapters=(\S+)`)
-	notInName    = regexp.MustCompile(`[^a-z0-9]+`)
-)
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
 // Install returns install.yaml, the whole installation in one file for kubectl apply -f: the CRDs, the kustomize base
 // with the image of the version, and a Job that applies the adapters.
@@ -33,13 +29,8 @@ func Install(root, image, version string) ([]byte, error) {
 		}
 		out = append(append(out, "---\n"...), bytes.TrimPrefix(text, []byte("---\n"))...)
 	}
-	flag := adaptersFlag.FindSubmatch(out)
-	if flag == nil {
-		return nil, errors.New("the manager's Deployment names no adapters")
-	}
 	return []byte(strings.NewReplacer(
 		"image: "+DevelopmentImage+"\n", "image: "+image+":"+version+"\n",
-		"- --adapters=\n", "- "+string(flag[0])+"\n",
 		"  name: flyball-install\n", "  name: flyball-install-"+notInName.ReplaceAllString(strings.ToLower(version), "-")+"\n",
 	).Replace(string(out))), nil
 }

@@ -1,7 +1,6 @@
-// Package hooks has the work of the chart's jobs, which run beside the manager. Uninstall restores all targets before
-// Flyball is removed. Adopt waits until the adapters of an earlier installation are settled. Install applies the
-// adapters of install.yaml. Uninstall and Adopt leave the work to the manager. Each hook prints the adapters or
-// policies that it waits for, and fails if the work is not done in time.
+// Package hooks has the work of the jobs that run beside the manager. Uninstall lets the manager restore all targets
+// before the chart is removed. Install applies the adapters of install.yaml. Each prints the adapters or policies that
+// it waits for, and fails if the work is not done in time.
 package hooks
 
 import (
@@ -54,13 +53,4 @@ func await(ctx context.Context, config *rest.Config, say func(string),
 		case <-time.After(interval):
 		}
 	}
-}
-
-// reason returns the manager's message about an adapter that is being deleted.
-func reason(a *v1alpha1.Adapter) string {
-	c := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady)
-	if c == nil || c.Reason != "Restoring" {
-		return "the manager has not answered yet"
-	}
-	return c.Message
 }

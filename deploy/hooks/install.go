@@ -19,7 +19,7 @@ import (
 
 // Install applies the library's Adapters of the given names. It exists because kubectl cannot create a CRD and objects
 // of its kind in one command. A refused request is repeated, because the API server may not serve the kind yet, or the
-// manager may not serve its webhook yet.
+// manager may not serve its webhook yet. An adapter that is being deleted is applied again once it is gone.
 func Install(ctx context.Context, config *rest.Config, adapters []string, say func(line string)) error {
 	all, err := library.All()
 	if err != nil {
@@ -34,11 +34,11 @@ func Install(ctx context.Context, config *rest.Config, adapters []string, say fu
 	}
 	all = slices.DeleteFunc(all, func(a v1alpha1.Adapter) bool { return !slices.Contains(adapters, a.Name) })
 	err = await(ctx, config, say, func(ctx context.Context, c client.Client) (string, error) {
-		err := apply(ctx, c, all)
+		left, err := apply(ctx, c, all)
 		if meta.IsNoMatchError(err) {
 			return "the API server does not serve Adapters yet", nil
 		}
-		return "", err
+		return left, err
 	})
 	if err == nil {
 		say("applied the adapters " + strings.Join(adapters, ", "))
@@ -46,24 +46,27 @@ func Install(ctx context.Context, config *rest.Config, adapters []string, say fu
 	return err
 }
 
-// apply applies adapters with server-side apply.
-func apply(ctx context.Context, c client.Client, all []v1alpha1.Adapter) error {
+// apply applies adapters with server-side apply. left names the adapters that are being deleted.
+func apply(ctx context.Context, c client.Client, all []v1alpha1.Adapter) (left string, err error) {
+	var waits []string
 	var errs []error
 	for i := range all {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&all[i])
 		if err != nil {
-			return fmt.Errorf("convert the adapter %s: %w", all[i].Name, err)
+			return "", fmt.Errorf("convert the adapter %s: %w", all[i].Name, err)
 		}
 		delete(content, "status")
 		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
-			client.FieldOwner("flyball-install"), client.ForceOwnership)
-		if meta.IsNoMatchError(err) {
-			return err
-		}
-		if err != nil {
+		applied := &unstructured.Unstructured{Object: content}
+		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("flyball-install"), client.ForceOwnership)
+		switch {
+		case meta.IsNoMatchError(err):
+			return "", err
+		case err != nil:
 			errs = append(errs, fmt.Errorf("apply the adapter %s: %w", all[i].Name, err))
+		case applied.GetDeletionTimestamp() != nil:
+			waits = append(waits, all[i].Name+" is being deleted")
 		}
 	}
-	return errors.Join(errs...)
+	return strings.Join(waits, "; "), errors.Join(errs...)
 }

@@ -91,3 +91,12 @@ func free(ctx context.Context, c client.Client, say func(string)) (freed string,
 	}
 	return strings.Join(names, ", "), nil
 }
+
+// reason returns the manager's message about an adapter that is being deleted.
+func reason(a *v1alpha1.Adapter) string {
+	c := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Reason != "Restoring" {
+		return "the manager has not answered yet"
+	}
+	return c.Message
+}

@@ -57,7 +57,7 @@ func TestInstallation(t *testing.T) {
 		{"pods get deletion costs", (*stage).podsGetCosts},
 		{"webhook configurations come back", (*stage).configurationsComeBack},
 		{"upgrade", (*stage).upgrade},
-		{"what was left behind is adopted", (*stage).adopt},
+		{"an installation over leftovers", (*stage).installOver},
 		{"uninstall wakes what is asleep", (*stage).uninstall},
 		{"nothing was forbidden", (*stage).nothingForbidden},
 	} {

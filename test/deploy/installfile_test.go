@@ -40,9 +40,7 @@ func TestInstallFile(t *testing.T) {
 	if got := pod.Spec.Containers[0].Image; got != "registry.example.com/team/flyball:v1.2.3" {
 		t.Errorf("the Job runs %s", got)
 	}
-	manager := deployment(t, s.live("Deployment")).Spec.Template.Spec
-	stop := s.start(here.as(pod.Spec.ServiceAccountName), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port)},
-		brings(manager)...)
+	stop := s.start(here.as(pod.Spec.ServiceAccountName), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port)})
 	defer stop()
 	var output lines
 	if err := hooks.Install(s.ctx, here.as(pod.Spec.ServiceAccountName), brings(pod.Spec), output.add); err != nil {

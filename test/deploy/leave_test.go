@@ -179,13 +179,12 @@ func (s *stage) nothingForbidden() {
 }
 
 // nothingIdle checks that the manager has used all its rights. Some rights are excepted. They belong to policies that
-// this test does not have, or to rare events: lists without streaming support, repeated events, certificate rotation,
-// adapters left by an earlier installation. The verb override is excepted too, because the API server only checks the
-// right and no request has this verb.
+// this test does not have, or to rare events: lists without streaming support, repeated events, certificate rotation.
+// The verb override is excepted too, because the API server only checks the right and no request has this verb.
 func (s *stage) nothingIdle(used map[string]bool) {
 	all := render(s.T, s.args...)
 	// the last four belong to Tortoises, as do mutating webhooks
-	rare := []string{"events.k8s.io events patch", " events patch", "flyball.dev adapters create",
+	rare := []string{"events.k8s.io events patch", " events patch",
 		"admissionregistration.k8s.io validatingwebhookconfigurations override", " pods/resize patch", "policy poddisruptionbudgets watch",
 		" limitranges watch", " resourcequotas watch",
 		" pods get", "apps replicasets get"} // for a manager that looks for its own Deployment; this one runs in no pod

@@ -82,9 +82,8 @@ func (s *stage) redirect() {
 		[]byte(`{"spec":{"type":"ExternalName","externalName":"localhost","clusterIP":null,"clusterIPs":null,"selector":null}}`))))
 }
 
-// start runs the manager with the flags of the chart's Deployment and the given adapters. The returned function stops
-// it.
-func (s *stage) start(config *rest.Config, webhook app.WebhookOptions, adapters ...string) (stop func()) {
+// start runs the manager with the flags of the chart's Deployment. The returned function stops it.
+func (s *stage) start(config *rest.Config, webhook app.WebhookOptions) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	webhook.Enabled, webhook.Host, webhook.Port, webhook.Secret, webhook.Owner = true, "localhost", s.port, "flyball-webhook-cert", "flyball"
 	done := make(chan error, 1)
@@ -95,7 +94,6 @@ func (s *stage) start(config *rest.Config, webhook app.WebhookOptions, adapters 
 			return app.Run(ctx, config, app.Options{
 				MetricsAddress: "0", HealthAddress: "0", LeaderElection: true, Namespace: namespace, Workers: 16, QPS: -1,
 				ShutdownTimeout: 10 * time.Second, Log: log, Clock: s.clock, Registry: prometheus.NewRegistry(), Webhook: webhook,
-				Adapters: adapters,
 			})
 		})
 	}()

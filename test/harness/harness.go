@@ -281,8 +281,6 @@ type Options struct {
 	Pod string
 	// Webhook configures the admission webhook. The zero value disables it.
 	Webhook app.WebhookOptions
-	// Adapters are the names of the adapters of the installation.
-	Adapters []string
 	// UsageResolution is the pause between two measurements of pod usage. Zero means the manager's default.
 	UsageResolution time.Duration
 	// Prometheus configures the server that has the history of pod usage. The zero value means none.
@@ -310,7 +308,7 @@ func (e *Env) Start(opts Options) *Manager {
 	}
 	go func() {
 		err := app.Run(ctx, config, app.Options{
-			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, Adapters: opts.Adapters, Workers: 16,
+			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, Workers: 16,
 			QPS:             -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
 			UsageResolution: opts.UsageResolution, Prometheus: opts.Prometheus, Notifications: opts.Notifications,

@@ -98,8 +98,7 @@ func addEngine(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wor
 	}
 	policies := &policies.Controllers{World: w, Client: cached, Remover: templates, Objects: metadatas, Delay: statuses.Book.Delay}
 	adapters, err := adapters.New(m.adapter, adapters.Options{
-		Reader: mgr.GetAPIReader(),
-		Config: config, Client: cached, World: w, Health: statuses.Health, Listings: listings, Enabled: opts.Adapters, Clock: opts.Clock,
+		Config: config, Client: cached, World: w, Health: statuses.Health, Listings: listings, Clock: opts.Clock,
 		Log:           log,
 		PolicyEmptied: policies.Request, PolicyDirty: statuses.Dirty, Forget: m.target.ForgetAdapter, Recorder: recorder,
 	})

@@ -36,8 +36,6 @@ type Options struct {
 	// Pod is the name of the manager's Pod in Namespace. The objects that control the Pod are never targets. Empty
 	// means the manager runs outside the cluster.
 	Pod string
-	// Adapters are the names of the Adapters that the installation contains.
-	Adapters []string
 	// Workers is the number of targets worked on at the same time.
 	Workers int
 	// QPS and Burst limit requests to the API server. With a QPS below zero only the server's priority and fairness
@@ -203,8 +201,6 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Namespace that Flyball runs in. No selector reaches it unless it names it.")
 	fs.StringVar(&o.Pod, "pod", os.Getenv("POD_NAME"),
 		"Pod that Flyball runs in. Policies do not act on the objects that control it. Empty: Flyball runs outside the cluster.")
-	fs.StringSliceVar(&o.Adapters, "adapters", nil,
-		"Names of the Adapters of the installation. An Adapter that is being deleted when the manager starts is created again afterwards.")
 	fs.IntVar(&o.Workers, "workers", 16, "Number of targets worked on at once.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", -1,
 		"Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")

@@ -109,6 +109,11 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 		if live && why == "" && len(a.Status.Conditions) == 0 {
 			why = fmt.Sprintf("the manager has not looked at the adapter %s: is it running?", a.Name)
 		}
+		if !a.DeletionTimestamp.IsZero() {
+			why = fmt.Sprintf("the adapter %[1]s is being deleted and waits until the manager has restored the objects of its kind. If an "+
+				"installation without a manager has left it behind, let it go and apply it again, the originals stay on the objects: kubectl "+
+				"patch adapters.flyball.dev %[1]s --type=merge --patch='{\"metadata\":{\"finalizers\":null}}'", a.Name)
+		}
 		if why != "" {
 			findings = append(findings, why)
 		}

@@ -1,6 +1,5 @@
-// Command flyball-hook is the program of the installation's jobs. "uninstall" runs before Flyball is removed. "adopt"
-// runs after an installation that finds adapters of an earlier installation. "install" applies the adapters of
-// install.yaml.
+// Command flyball-hook is the program of the installation's jobs. "uninstall" runs before Flyball is removed. "install"
+// applies the adapters of install.yaml.
 package main
 
 import (
@@ -9,11 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/deploy/hooks"
@@ -29,15 +28,11 @@ func main() {
 func run(args []string) error {
 	flags := pflag.NewFlagSet("flyball-hook", pflag.ContinueOnError)
 	timeout := flags.Duration("timeout", 5*time.Minute, "How long the manager may take.")
-	adapters := flags.StringSlice("adapters", nil, "Names of the Adapters that the installation brings; for adopt and install.")
+	adapters := flags.StringSlice("adapters", nil, "Names of the Adapters that install applies.")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return nil
 	case err != nil:
-		return err
-	}
-	hook, err := hookOf(flags.Args(), *adapters)
-	if err != nil {
 		return err
 	}
 	config, err := ctrl.GetConfig()
@@ -48,19 +43,13 @@ func run(args []string) error {
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, fmt.Errorf("not done within %s", *timeout))
 	defer cancel()
-	return hook(ctx, config, func(line string) { fmt.Println(line) })
-}
-
-// hookOf returns the hook that the single argument names.
-func hookOf(args, adapters []string) (func(context.Context, *rest.Config, func(string)) error, error) {
-	if len(args) == 1 && args[0] == "uninstall" {
-		return hooks.Uninstall, nil
+	say := func(line string) { fmt.Println(line) }
+	switch verb := strings.Join(flags.Args(), " "); verb {
+	case "uninstall":
+		return hooks.Uninstall(ctx, config, say)
+	case "install":
+		return hooks.Install(ctx, config, *adapters, say)
+	default:
+		return fmt.Errorf("say one of: uninstall, install; got %q", verb)
 	}
-	named := map[string]func(context.Context, *rest.Config, []string, func(string)) error{"adopt": hooks.Adopt, "install": hooks.Install}
-	if len(args) == 1 && named[args[0]] != nil {
-		return func(ctx context.Context, config *rest.Config, say func(string)) error {
-			return named[args[0]](ctx, config, adapters, say)
-		}, nil
-	}
-	return nil, fmt.Errorf("say one of: uninstall, adopt, install; got %q", args)
 }

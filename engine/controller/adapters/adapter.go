@@ -5,7 +5,6 @@ package adapters
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -51,13 +50,8 @@ type Targets interface {
 type Options struct {
 	Config *rest.Config
 	Client client.Client
-	// Reader reads from the API server, without the cache.
-	Reader client.Reader
 	World  *world.World
 	Health *status.AdapterHealth
-	// Enabled has the names of the installation's adapters. Such an adapter is recreated after its deletion if the
-	// deletion began before this process started.
-	Enabled []string
 	// Listings records which adapted kinds can be listed.
 	Listings *status.Listings
 	// PolicyEmptied is called with a policy that has lost its last ledger on objects of some kind.
@@ -85,10 +79,9 @@ type Controller struct {
 	watches   *watch.Manager
 	requests  controller.Requests
 
-	// reconciling serializes reconciliations. It guards idleSince and returning.
+	// reconciling serializes reconciliations. It guards idleSince.
 	reconciling sync.Mutex
 	idleSince   map[string]time.Time
-	returning   returning
 
 	mu sync.RWMutex
 	// checked has the successful checks of each adapter, by adapter name, until one of their inputs changes.
@@ -119,8 +112,7 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 	}
 	c := &Controller{
 		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{},
-		returning: newReturning(opts.Enabled),
-		checked:   map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, hidden: map[string]bool{},
+		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, hidden: map[string]bool{},
 		finalized: map[string]bool{},
 	}
 	c.groups, err = inspect.NewWatcher(opts.Config, inspect.WatcherOptions{Log: opts.Log},
@@ -301,12 +293,9 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 			c.drop(name)
 			c.Metrics.forget(name)
 			c.Forget(name)
-			return 0, errors.Join(c.makeAgain(ctx, name), c.recheckDuplicates(ctx))
+			return 0, c.recheckDuplicates(ctx)
 		}
 		return 0, fmt.Errorf("get the adapter %s: %w", name, err)
-	}
-	if err := c.returning.see(&a, func() (string, error) { return c.applierOf(ctx, name) }); err != nil {
-		return 0, err
 	}
 	if !a.DeletionTimestamp.IsZero() {
 		return c.release(ctx, &a)

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -59,24 +58,6 @@ var _ = Describe("Sleeping objects of an adapter are restored", func() {
 		n.Start()
 		awake(k, s)
 		Eventually(scene.Vanished(scene.Read(a))).Should(Succeed())
-	})
-
-	It("when the adapter was deleted while no manager ran, and the adapter comes back with the installation", func() {
-		n, k, a, s := pressAtNight()
-		n.Stop()
-		Expect(scene.Env.Client.Delete(scene.Ctx, scene.Read(a))).To(Succeed())
-		gone := scene.Stored(Default, a).GetUID()
-		n.Adapters = []string{k.Name()}
-		n.Start()
-		Eventually(func(g Gomega) types.UID { return scene.Stored(g, a).GetUID() }).ShouldNot(Equal(gone))
-		Eventually(scene.AdapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(scene.BeCondition(metav1.ConditionTrue, "Ready"))
-		Eventually(scene.PressCount(k, s.Namespace, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
-
-		By("the adapter is deleted while the manager runs")
-		Expect(scene.Env.Client.Delete(scene.Ctx, scene.Read(a))).To(Succeed())
-		awake(k, s)
-		Eventually(scene.Vanished(scene.Read(a))).Should(Succeed())
-		Consistently(scene.Vanished(scene.Read(a))).Should(Succeed())
 	})
 
 	It("when both the adapter and the schedule were deleted while no manager ran", func() {

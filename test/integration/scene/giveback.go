@@ -20,8 +20,6 @@ type Night struct {
 	Clock   *suite.Clock
 	// config is the client configuration of the manager. It is nil for the administrator's configuration.
 	Config *rest.Config
-	// adapters are the adapters of the installation.
-	Adapters []string
 }
 
 // ManagerAtNight starts the manager.
@@ -35,7 +33,7 @@ func ManagerAtNight() *Night {
 
 func (n *Night) Start() {
 	n.Clock = suite.NewClock(Monday.Add(9 * time.Hour))
-	n.Running = Env.Start(harness.Options{Clock: n.Clock, Config: n.Config, Adapters: n.Adapters, Log: GinkgoWriter})
+	n.Running = Env.Start(harness.Options{Clock: n.Clock, Config: n.Config, Log: GinkgoWriter})
 }
 
 func (n *Night) Stop() {

@@ -71,12 +71,3 @@ tolerations: {{- toYaml . | nindent 2 }}
 affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
-
-{{- /* The names of the enabled adapters, in order, joined by commas. */ -}}
-{{- define "flyball.enabledAdapters" -}}
-{{- $names := list }}
-{{- range $name, $adapter := .Values.adapters }}
-{{- if ($adapter | default dict).enabled }}{{ $names = append $names $name }}{{ end }}
-{{- end }}
-{{- join "," (sortAlpha $names) }}
-{{- end }}

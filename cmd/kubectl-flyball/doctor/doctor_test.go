@@ -1,0 +1,34 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+)
+
+// TestAdaptersLeftBehind checks that an adapter that is being deleted is a problem with a command, and any other
+// adapter is not.
+func TestAdaptersLeftBehind(t *testing.T) {
+	const adapter = `{apiVersion: flyball.dev/v1alpha1, kind: Adapter,
+  metadata: {name: presses.example.com, %s}, spec: {target: {group: example.com, kind: Press, versions: [v1]}, scale: [{name: main, replicas: .spec.n}]},
+  status: {conditions: [{type: Ready, status: "True", reason: Ready, message: in use, lastTransitionTime: "2037-01-01T00:00:00Z"}]}}`
+	for meta, command := range map[string]string{
+		"labels: {a: b}": "",
+		`deletionTimestamp: "2037-01-01T00:00:00Z", finalizers: [flyball.dev/restore]`: "kubectl patch adapters.flyball.dev presses.example.com ",
+	} {
+		t.Run(meta, func(t *testing.T) {
+			w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(strings.Replace(adapter, "%s", meta, 1)), Namespace: "shop",
+				FlyballNamespace: source.DefaultNamespace}.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &Checkup{}
+			c.adapters(w, true)
+			said := strings.Join(c.Checks[0].Details, "\n")
+			if command == "" && strings.Contains(said, "presses.example.com") || !strings.Contains(said, command) {
+				t.Errorf("got %q, want the command %q", said, command)
+			}
+		})
+	}
+}
