@@ -10,8 +10,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/timeline/face"
-	"flyball.dev/flyball/engine/timeline/holidays"
-	"flyball.dev/flyball/engine/timeline/ical"
 )
 
 // Calendars returns the compiled calendar of a name; false: there is no valid one.
@@ -48,12 +46,8 @@ func Calendar(name string, spec v1alpha1.CalendarSpec, from Sources, at *field.P
 		in.Yearly = append(in.Yearly, yearly(y))
 	}
 	if h := spec.Holidays; h != nil {
-		days, es := holidays.Parse(holidays.Spec{Country: h.Country, Subdivisions: h.Subdivisions, Only: h.Only, Except: h.Except},
-			at.Child("holidays"))
-		errs = append(errs, es...)
-		for _, d := range days {
-			in.Days = append(in.Days, timeline.NamedDays{Days: d.Days, Name: d.Name})
-		}
+		days, es := ParseHolidays(*h, at.Child("holidays"))
+		errs, in.Days = append(errs, es...), days
 	}
 	events, ignored, es := readFile(spec, from, at.Child("ics"))
 	errs, in.Events = append(errs, es...), events
@@ -86,7 +80,7 @@ func readFile(spec v1alpha1.CalendarSpec, from Sources, at *field.Path) (events 
 	default:
 		at = at.Child("inline")
 	}
-	events, ignored, err = ical.Parse(text, loc)
+	events, ignored, err = ParseICS(text, loc)
 	if err != nil {
 		return nil, nil, field.ErrorList{field.Invalid(at, shown, err.Error())}
 	}

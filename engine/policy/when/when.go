@@ -1,4 +1,7 @@
-// Package when compiles the time sections of policy specs into timelines. Its errors name the field.
+// Package when compiles the time sections of policy specs and calendars into timelines: windows, dates, public holidays and
+// calendar files. Its errors name the field.
+//
+// Decisions (docs/decisions): 0051.
 package when
 
 import (

@@ -1,9 +1,4 @@
-// Package ical reads calendar files (RFC 5545) as events of a timeline. A recurring event is kept as a rule and never
-// as a list of occurrences, so an endless event costs no more than a rule with ten occurrences. An unreadable event is
-// reported with its line, and the other events are still used.
-//
-// Decisions (docs/decisions): 0051.
-package ical
+package when
 
 import (
 	"fmt"
@@ -14,10 +9,10 @@ import (
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// Bounds of a file.
+// Bounds of a calendar file.
 const (
-	// MaxBytes is the size of the largest ConfigMap.
-	MaxBytes = 1 << 20
+	// MaxICSBytes is the size of the largest ConfigMap.
+	MaxICSBytes = 1 << 20
 	// MaxEvents and MaxRecurring bound the events and the recurring events.
 	MaxEvents    = 2000
 	MaxRecurring = 64
@@ -34,11 +29,13 @@ type file struct {
 	rules int
 }
 
-// Parse returns the events of a file. own is the zone of times without a zone. problems names each ignored event with
+// ParseICS returns the events of a calendar file (RFC 5545). A recurring event is kept as a rule and never as a list of
+// occurrences, so an endless event costs no more than a rule with ten occurrences. An unreadable event is reported with its
+// line, and the other events are still used. own is the zone of times without a zone. problems names each ignored event with
 // its line. An error means that the file is not a calendar.
-func Parse(text string, own *time.Location) (events []timeline.Event, problems []string, err error) {
-	if len(text) > MaxBytes {
-		return nil, nil, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxBytes)
+func ParseICS(text string, own *time.Location) (events []timeline.Event, problems []string, err error) {
+	if len(text) > MaxICSBytes {
+		return nil, nil, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxICSBytes)
 	}
 	root, err := read(strings.TrimPrefix(text, "\ufeff"))
 	if err != nil {

@@ -1,4 +1,4 @@
-package ical_test
+package when_test
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/ical"
 )
 
 // calendarOf returns a calendar file with events. In the text of an event, a semicolon stands for the end of a line.
@@ -27,7 +27,7 @@ func runsOf(t *testing.T, text string, from, to time.Time) (runs, problems []str
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, problems, err := ical.Parse(text, berlin)
+	events, problems, err := when.ParseICS(text, berlin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +128,8 @@ func TestProblems(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "hello", "BEGIN:VEVENT\nEND:VEVENT", "BEGIN:VCALENDAR\nEND:VCALENDAR\nBEGIN:VCALENDAR\nEND:VCALENDAR",
-		strings.Repeat("BEGIN:VCALENDAR\n", 20), strings.Repeat("a", ical.MaxBytes+1)} {
-		if _, _, err := ical.Parse(text, time.UTC); err == nil {
+		strings.Repeat("BEGIN:VCALENDAR\n", 20), strings.Repeat("a", when.MaxICSBytes+1)} {
+		if _, _, err := when.ParseICS(text, time.UTC); err == nil {
 			t.Errorf("%.40q is taken for a calendar", text)
 		}
 	}
@@ -139,17 +139,17 @@ func TestProblems(t *testing.T) {
 // problems.
 func TestBounds(t *testing.T) {
 	var many []string
-	for i := range ical.MaxEvents + 50 {
+	for i := range when.MaxEvents + 50 {
 		many = append(many, fmt.Sprintf("SUMMARY:%d | DTSTART;VALUE=DATE:20370511", i))
 	}
-	events, problems, err := ical.Parse(calendarOf("", many...), time.UTC)
-	if err != nil || len(events) != ical.MaxEvents || len(problems) != 21 || problems[20] != "and 30 more events" {
+	events, problems, err := when.ParseICS(calendarOf("", many...), time.UTC)
+	if err != nil || len(events) != when.MaxEvents || len(problems) != 21 || problems[20] != "and 30 more events" {
 		t.Errorf("%d events, %d problems, %v", len(events), len(problems), err)
 	}
 	for i := range many {
 		many[i] += " | RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;INTERVAL=3"
 	}
-	if events, _, _ = ical.Parse(calendarOf("", many...), time.UTC); len(events) > ical.MaxRecurring {
+	if events, _, _ = when.ParseICS(calendarOf("", many...), time.UTC); len(events) > when.MaxRecurring {
 		t.Errorf("%d events recur", len(events))
 	}
 }
@@ -164,7 +164,7 @@ func TestZonesAndNamesAreBounded(t *testing.T) {
 			i)
 		events = append(events, "SUMMARY:"+strings.Repeat("ö", 40)+" | DTSTART;TZID="+id+":20370511T100000 | DURATION:PT1H")
 	}
-	got, problems, err := ical.Parse(calendarOf(zones, events...), time.UTC)
+	got, problems, err := when.ParseICS(calendarOf(zones, events...), time.UTC)
 	if err != nil || len(got) != 32 || len(problems) != 8 || !strings.Contains(problems[0], "more than 32 time zones") {
 		t.Errorf("%d events, %q, %v", len(got), problems, err)
 	}
@@ -181,7 +181,7 @@ func FuzzParse(f *testing.F) {
 		"BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:x\nBEGIN:STANDARD\nTZOFFSETTO:+01\nEND:STANDARD\nEND:VTIMEZONE\n" +
 			"BEGIN:VEVENT\nDTSTART;TZID=x:20370511T000000\nEND:VEVENT\nEND:VCALENDAR")
 	f.Fuzz(func(t *testing.T, text string) {
-		events, _, err := ical.Parse(text, time.UTC)
+		events, _, err := when.ParseICS(text, time.UTC)
 		if err != nil {
 			return
 		}

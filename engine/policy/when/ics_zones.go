@@ -1,4 +1,4 @@
-package ical
+package when
 
 import (
 	"encoding/binary"

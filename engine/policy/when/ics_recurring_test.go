@@ -1,4 +1,4 @@
-package ical_test
+package when_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/teambition/rrule-go"
 	"pgregory.net/rapid"
 
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/ical"
 )
 
 const day = 24 * time.Hour
@@ -87,7 +87,7 @@ func TestRulesAgainstAnotherLibrary(t *testing.T) {
 			text = event("DTSTART;TZID="+zone+":"+start.Format("20060102T150405"), "DURATION:PT"+fmt.Sprint(int(length.Minutes()))+"M", "RRULE:"+
 				rule, "EXDATE;TZID="+zone+":"+strings.Join(left, ","))
 		}
-		events, problems, err := ical.Parse(text, time.UTC)
+		events, problems, err := when.ParseICS(text, time.UTC)
 		if err != nil || len(problems) > 0 {
 			if len(starts) == 0 || len(problems) == 1 && strings.Contains(problems[0], "end before it begins again") {
 				return // the rule has no day, or its events overlap

@@ -1,4 +1,4 @@
-package holidays_test
+package when_test
 
 import (
 	"slices"
@@ -8,14 +8,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline/face"
-	"flyball.dev/flyball/engine/timeline/holidays"
 )
 
 // of2037 returns the holidays of 2037 in the form "01-06 Heilige Drei Könige".
-func of2037(t *testing.T, spec holidays.Spec) (days []string) {
+func of2037(t *testing.T, spec v1alpha1.CalendarHolidays) (days []string) {
 	t.Helper()
-	all, errs := holidays.Parse(spec, field.NewPath("h"))
+	all, errs := when.ParseHolidays(spec, field.NewPath("h"))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -36,24 +37,24 @@ func TestBavaria(t *testing.T) {
 		"05-14 Christi Himmelfahrt",
 		"05-25 Pfingstmontag", "06-04 Fronleichnam", "10-03 Tag der Deutschen Einheit", "11-01 Allerheiligen", "12-25 Weihnachtstag",
 		"12-26 Zweiter Weihnachtsfeiertag"}
-	if got := of2037(t, holidays.Spec{Country: "DE", Subdivisions: []string{"BY"}}); !slices.Equal(got, want) {
+	if got := of2037(t, v1alpha1.CalendarHolidays{Country: "DE", Subdivisions: []string{"BY"}}); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := of2037(t, holidays.Spec{Country: "DE", Subdivisions: []string{"BY", "BE"}}); len(got) != len(want)+1 ||
+	if got := of2037(t, v1alpha1.CalendarHolidays{Country: "DE", Subdivisions: []string{"BY", "BE"}}); len(got) != len(want)+1 ||
 		!slices.Contains(got, "03-08 Frauentag") {
 		t.Errorf("of Bavaria and Berlin: %q", got)
 	}
-	if got := of2037(t, holidays.Spec{Country: "DE", Only: []string{"Karfreitag"}}); !slices.Equal(got, []string{"04-03 Karfreitag"}) {
+	if got := of2037(t, v1alpha1.CalendarHolidays{Country: "DE", Only: []string{"Karfreitag"}}); !slices.Equal(got, []string{"04-03 Karfreitag"}) {
 		t.Errorf("only Good Friday: %q", got)
 	}
-	if got := of2037(t, holidays.Spec{Country: "DE", Except: []string{"Karfreitag"}}); len(got) != 8 {
+	if got := of2037(t, v1alpha1.CalendarHolidays{Country: "DE", Except: []string{"Karfreitag"}}); len(got) != 8 {
 		t.Errorf("of the whole country, except Good Friday: %q", got)
 	}
 }
 
 // A holiday at the weekend counts, and so does its day in lieu: the 4th of July 2037 is a Saturday.
 func TestDaysInLieu(t *testing.T) {
-	got := of2037(t, holidays.Spec{Country: "US", Only: []string{"Independence Day"}})
+	got := of2037(t, v1alpha1.CalendarHolidays{Country: "US", Only: []string{"Independence Day"}})
 	if want := []string{"07-03 Independence Day", "07-04 Independence Day"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -61,13 +62,13 @@ func TestDaysInLieu(t *testing.T) {
 
 // Each country and each subdivision has at least one holiday in each of these years, and every holiday has a name.
 func TestEveryCountry(t *testing.T) {
-	for _, country := range holidays.Countries() {
-		for _, sub := range append(holidays.Subdivisions(country), "") {
-			spec := holidays.Spec{Country: country, Subdivisions: []string{sub}}
+	for _, country := range when.Countries() {
+		for _, sub := range append(when.Subdivisions(country), "") {
+			spec := v1alpha1.CalendarHolidays{Country: country, Subdivisions: []string{sub}}
 			if sub == "" {
 				spec.Subdivisions = nil
 			}
-			all, errs := holidays.Parse(spec, nil)
+			all, errs := when.ParseHolidays(spec, nil)
 			if len(errs) > 0 && country != "AU" {
 				t.Errorf("%s %s: %v", country, sub, errs)
 			}
@@ -84,7 +85,7 @@ func TestEveryCountry(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	for want, spec := range map[string]holidays.Spec{
+	for want, spec := range map[string]v1alpha1.CalendarHolidays{
 		`h.country: Invalid value: "Germany": is no country of ISO 3166-1 whose holidays are known; there are AR, AT,`: {Country: "Germany"},
 		`h.subdivisions[0]: Invalid value: "Bayern": is no subdivision of DE; there are BB, BE,`: {Country: "DE",
 			Subdivisions: []string{"Bayern"}},
@@ -98,7 +99,7 @@ func TestRefusals(t *testing.T) {
 		`h.except: Forbidden: does not go with only`: {Country: "DE",
 			Only: []string{"Karfreitag"}, Except: []string{"Ostermontag"}},
 	} {
-		_, errs := holidays.Parse(spec, field.NewPath("h"))
+		_, errs := when.ParseHolidays(spec, field.NewPath("h"))
 		if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
 			t.Errorf("%v, want %s", errs, want)
 		}

@@ -1,8 +1,4 @@
-// Package holidays has the public holidays of countries and of their subdivisions, as days of the calendar. It uses the
-// rules of github.com/rickar/cal.
-//
-// Decisions (docs/decisions): 0051.
-package holidays
+package when
 
 import (
 	"fmt"
@@ -14,7 +10,9 @@ import (
 	"github.com/rickar/cal/v2"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
@@ -28,22 +26,6 @@ const (
 	LastYear  = 2199
 )
 
-// Spec selects some holidays of a country.
-type Spec struct {
-	// Country is a code of ISO 3166-1, such as DE. Subdivisions are second parts of codes of ISO 3166-2, such as BY.
-	// Without subdivisions, Spec selects the holidays of the whole country.
-	Country      string
-	Subdivisions []string
-	// Only has the names of the selected holidays; empty: all. Except has the names of holidays that are not selected.
-	Only, Except []string
-}
-
-// Holiday is one holiday with all of its days.
-type Holiday struct {
-	Name string
-	Days face.Set
-}
-
 // Countries returns the codes of all countries, sorted.
 func Countries() []string { return slices.Sorted(maps.Keys(countries)) }
 
@@ -52,10 +34,10 @@ func Subdivisions(country string) []string {
 	return slices.Sorted(maps.Keys(countries[country].subdivisions))
 }
 
-// Parse returns the holidays in the order of the library. If a holiday has a day in lieu, both days count. Errors name
-// the fields of Spec in lower case under path.
-func Parse(spec Spec, path *field.Path) ([]Holiday, field.ErrorList) {
-	all, errs := find(spec, path)
+// ParseHolidays returns the public holidays of a country or of its subdivisions in the order of the library, which has their
+// rules (github.com/rickar/cal). If a holiday has a day in lieu, both days count.
+func ParseHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) ([]timeline.NamedDays, field.ErrorList) {
+	all, errs := findHolidays(spec, path)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -70,17 +52,17 @@ func Parse(spec Spec, path *field.Path) ([]Holiday, field.ErrorList) {
 	if len(spec.Only) > 0 && len(spec.Except) > 0 {
 		errs = append(errs, field.Forbidden(path.Child("except"), "does not go with only: give the names that count, or those that do not"))
 	}
-	errs = append(errs, unknown(spec.Only, names, path.Child("only"))...)
-	errs = append(errs, unknown(spec.Except, names, path.Child("except"))...)
+	errs = append(errs, unknownHolidays(spec.Only, names, path.Child("only"))...)
+	errs = append(errs, unknownHolidays(spec.Except, names, path.Child("except"))...)
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	var taken []Holiday
+	var taken []timeline.NamedDays
 	for _, name := range names {
 		if len(spec.Only) > 0 && !slices.Contains(spec.Only, name) || slices.Contains(spec.Except, name) {
 			continue
 		}
-		taken = append(taken, Holiday{Name: name, Days: face.NewListed(days[name]...)})
+		taken = append(taken, timeline.NamedDays{Name: name, Days: face.NewListed(days[name]...)})
 	}
 	if len(taken) == 0 {
 		return nil, field.ErrorList{field.Invalid(path.Child("except"), strings.Join(spec.Except, ", "), "leaves no holiday")}
@@ -88,8 +70,8 @@ func Parse(spec Spec, path *field.Path) ([]Holiday, field.ErrorList) {
 	return taken, nil
 }
 
-// find returns the holidays of the country or its subdivisions.
-func find(spec Spec, path *field.Path) (all []*cal.Holiday, errs field.ErrorList) {
+// findHolidays returns the holidays of the country or its subdivisions.
+func findHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) (all []*cal.Holiday, errs field.ErrorList) {
 	at := path.Child("subdivisions")
 	c, known := countries[spec.Country]
 	switch {
@@ -117,8 +99,8 @@ func find(spec Spec, path *field.Path) (all []*cal.Holiday, errs field.ErrorList
 	return all, errs
 }
 
-// unknown returns an error for each name without a holiday.
-func unknown(given, names []string, path *field.Path) (errs field.ErrorList) {
+// unknownHolidays returns an error for each name without a holiday.
+func unknownHolidays(given, names []string, path *field.Path) (errs field.ErrorList) {
 	for i, name := range given {
 		if !slices.Contains(names, name) {
 			errs = append(errs, field.Invalid(path.Index(i), name, "no holiday there has this name"+spelling.Hint(name, names)))

@@ -1,4 +1,4 @@
-package holidays
+package when
 
 import (
 	"github.com/rickar/cal/v2"
