@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/path"
-	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // presence is the result of looking up one path in the schema.
@@ -130,7 +130,7 @@ func (w walker) excluded(at node, use adapter.Use) (why, suggestion string) {
 		}
 		why = fmt.Sprintf("%s is not among the values of %s in the schema of %s: %s", value, use.Path, w.kind, strings.Join(allowed, ", "))
 		if value[0] == '"' {
-			suggestion = spelling.Nearest(value, allowed)
+			suggestion = workload.Nearest(value, allowed)
 		}
 		return why, suggestion
 	}
@@ -197,7 +197,7 @@ func (w walker) field(at node, walked path.Path, name string) (below node, why, 
 		}
 		return nil, why, suggestion
 	}
-	if near := spelling.Nearest(name, at.propertyNames()); near != "" {
+	if near := workload.Nearest(name, at.propertyNames()); near != "" {
 		suggestion = walked.Field(near).String()
 	}
 	return nil, fmt.Sprintf("%s is not in the schema of %s", target, w.kind), suggestion

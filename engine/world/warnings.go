@@ -7,7 +7,7 @@ import (
 
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Warnings returns texts about parts of a policy that probably do not have the intended effect, from an instant on.
@@ -27,7 +27,7 @@ func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time)
 				names = append(names, other)
 			}
 			slices.Sort(names)
-			all = append(all, fmt.Sprintf("calendars: there is no Calendar %s%s; %s", name, spelling.Meant(name, names), without))
+			all = append(all, fmt.Sprintf("calendars: there is no Calendar %s%s; %s", name, workload.Meant(name, names), without))
 		}
 	}
 	if rule != nil {

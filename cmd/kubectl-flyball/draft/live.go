@@ -13,7 +13,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // PickDefinition returns the CustomResourceDefinition with the given name. The name may be its full name, its kind, its
@@ -29,7 +29,7 @@ func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 		}
 		names = append(names, own...)
 	}
-	hint := cmp.Or(spelling.Meant(name, names), ": kinds of Kubernetes itself have adapters in the library")
+	hint := cmp.Or(workload.Meant(name, names), ": kinds of Kubernetes itself have adapters in the library")
 	return nil, fmt.Errorf("there is no CustomResourceDefinition of %s%s", name, hint)
 }
 

@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -102,7 +101,7 @@ func missingPolicy(memory *world.Memory, id workload.Policy) error {
 		}
 		return true
 	})
-	return fmt.Errorf("there is no %s%s", id, spelling.Meant(id.Name, names))
+	return fmt.Errorf("there is no %s%s", id, workload.Meant(id.Name, names))
 }
 
 // foresee adds the state and the next transitions.

@@ -13,7 +13,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -137,7 +136,7 @@ func totalHead(head []string) error {
 	for i := range head {
 		head[i] = strings.TrimSpace(strings.TrimPrefix(head[i], "\ufeff"))
 		if !slices.Contains(totals, head[i]) {
-			faults = append(faults, fmt.Errorf("there is no field %q of the demand of all pods together%s", head[i], spelling.Hint(head[i], totals)))
+			faults = append(faults, fmt.Errorf("there is no field %q of the demand of all pods together%s", head[i], workload.Hint(head[i], totals)))
 		} else if slices.Contains(head[:i], head[i]) {
 			faults = append(faults, fmt.Errorf("the column %s is there twice", head[i]))
 		}

@@ -16,7 +16,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -151,7 +150,7 @@ func (r *reader) take(line int, texts map[string]string) {
 			return // the first sample of this container was reported already
 		}
 		r.strange = append(r.strange, s.Container)
-		r.fault(line, fmt.Errorf("there is no container %q%s", s.Container, spelling.Hint(s.Container, r.containers)))
+		r.fault(line, fmt.Errorf("there is no container %q%s", s.Container, workload.Hint(s.Container, r.containers)))
 		return
 	}
 	if len(r.all) >= mostSamples {

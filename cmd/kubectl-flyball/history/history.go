@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -49,7 +48,7 @@ func knownField(name string) error {
 	if slices.Contains(Fields, name) {
 		return nil
 	}
-	return fmt.Errorf("there is no field %q%s", name, spelling.Hint(name, Fields))
+	return fmt.Errorf("there is no field %q%s", name, workload.Hint(name, Fields))
 }
 
 // parse returns the sample with the given texts of fields. An empty text means that the value is not known.

@@ -20,7 +20,6 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -140,7 +139,7 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 		for _, k := range kinds.All() {
 			names = append(names, k.Name)
 		}
-		return []error{d.fault("kind", "flyball.dev has no kind %q%s", kind, spelling.Hint(kind, names))}
+		return []error{d.fault("kind", "flyball.dev has no kind %q%s", kind, workload.Hint(kind, names))}
 	}
 	raw, faults := admitted(d, kind)
 	if len(faults) > 0 {

@@ -6,7 +6,6 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -52,5 +51,5 @@ func (w *World) Near(ref workload.Ref) string {
 			return fmt.Sprintf("; there is one in namespace %s: add -n %s", have.Namespace, have.Namespace)
 		}
 	}
-	return spelling.Meant(ref.Name, names)
+	return workload.Meant(ref.Name, names)
 }

@@ -7,7 +7,6 @@ import (
 
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -44,7 +43,7 @@ func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
 	id, kind, ok := PolicyNamed(text, namespace)
 	if !ok {
 		return workload.Policy{}, fmt.Errorf("%q is no policy: give KIND/NAME, such as schedule/nights%s", text,
-			spelling.Meant(text, PolicyNames(w, namespace)))
+			workload.Meant(text, PolicyNames(w, namespace)))
 	}
 	if slices.ContainsFunc(w.Policies, func(p policy.Object) bool { return IDOf(p) == id }) {
 		return id, nil
@@ -54,7 +53,7 @@ func (w *World) FindPolicy(text, namespace string) (workload.Policy, error) {
 			return workload.Policy{}, MissingRights{r}
 		}
 	}
-	return workload.Policy{}, fmt.Errorf("there is no %s%s", id, spelling.Meant(text, PolicyNames(w, namespace)))
+	return workload.Policy{}, fmt.Errorf("there is no %s%s", id, workload.Meant(text, PolicyNames(w, namespace)))
 }
 
 // PolicyNames returns the policies of a namespace and the cluster-scoped policies, as KIND/NAME, in order.

@@ -19,7 +19,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -230,7 +229,7 @@ func (w *World) unknownKind(name string) error {
 	if len(listed) > 0 {
 		there = "adapters of " + strings.Join(listed, ", ")
 	}
-	return fmt.Errorf("there is no adapter for a kind %q%s", name, cmp.Or(spelling.Meant(name, candidates), "; there are "+there))
+	return fmt.Errorf("there is no adapter for a kind %q%s", name, cmp.Or(workload.Meant(name, candidates), "; there are "+there))
 }
 
 // Served returns an error if a kind has an adapter but the API server does not serve the kind. Nothing is known about

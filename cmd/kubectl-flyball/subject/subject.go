@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -119,7 +118,7 @@ func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
 	}
 	if asked != "" {
 		if _, ok := s.Requests[asked]; !ok {
-			return fmt.Errorf("--container: %s has no container %q%s", s.Ref, asked, spelling.Hint(asked, s.Names()))
+			return fmt.Errorf("--container: %s has no container %q%s", s.Ref, asked, workload.Hint(asked, s.Names()))
 		}
 		s.Scaled = asked
 		return nil
@@ -130,7 +129,7 @@ func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
 			return nil
 		}
 		return fmt.Errorf("%s has a target for the container %q, which %s does not have%s", s.Governor.Ref, u.Container, s.Ref,
-			spelling.Hint(u.Container, s.Names()))
+			workload.Hint(u.Container, s.Names()))
 	}
 	for _, name := range s.Names() {
 		if s.Scaled == "" || s.Requests[name].CPU > s.Requests[s.Scaled].CPU {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Explain makes a command and its subcommands answer wrong arguments with an error that shows the usage.
@@ -71,7 +71,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	)
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
-		said = fmt.Sprintf("there is no flag --%s%s", unknown.GetSpecifiedName(), spelling.Meant(unknown.GetSpecifiedName(), flagsOf(cmd)))
+		said = fmt.Sprintf("there is no flag --%s%s", unknown.GetSpecifiedName(), workload.Meant(unknown.GetSpecifiedName(), flagsOf(cmd)))
 	case errors.As(err, &unknown):
 		said = fmt.Sprintf("there is no flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unvalued):

@@ -18,7 +18,6 @@ import (
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/wake"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -70,7 +69,7 @@ func Find(w *source.World, text, namespace string) (Place, error) {
 	}
 	if _, known := source.PolicyKind(kind); known {
 		return Place{}, fmt.Errorf("there is no schedule %s: objects, namespaces and schedules are kept awake, other policies are not%s", text,
-			spelling.Meant(text, Names(w, namespace)))
+			workload.Meant(text, Names(w, namespace)))
 	}
 	target, err := w.FindTarget(text, namespace)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -53,7 +52,7 @@ func ParseAction(text string) (workload.Change, error) {
 		}
 		names = append(names, strings.ToLower(name))
 	}
-	if near := spelling.Nearest(strings.ToLower(text), append(names, "deploy", "restart")); near != "" && slices.Contains(names, near) {
+	if near := workload.Nearest(strings.ToLower(text), append(names, "deploy", "restart")); near != "" && slices.Contains(names, near) {
 		return 0, fmt.Errorf("%q is no action; did you mean %s?", text, near)
 	}
 	return 0, fmt.Errorf("%q is no action: give one of %s", text, strings.Join(names, ", "))

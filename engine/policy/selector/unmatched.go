@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -235,7 +234,7 @@ func regular(glob string) string {
 
 // meant returns a suggestion with the nearest candidate; empty: no candidate is near.
 func meant(name string, candidates []string) string {
-	if near := spelling.Nearest(name, candidates); near != "" {
+	if near := workload.Nearest(name, candidates); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""

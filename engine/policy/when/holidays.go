@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/spelling"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/workload"
 )
 
 func init() {
@@ -103,7 +103,7 @@ func findHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) (all []*cal.
 func unknownHolidays(given, names []string, path *field.Path) (errs field.ErrorList) {
 	for i, name := range given {
 		if !slices.Contains(names, name) {
-			errs = append(errs, field.Invalid(path.Index(i), name, "no holiday there has this name"+spelling.Hint(name, names)))
+			errs = append(errs, field.Invalid(path.Index(i), name, "no holiday there has this name"+workload.Hint(name, names)))
 		}
 	}
 	return errs

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Rate is the worth of an hour of a requested core and of a requested GiB, in a unit.
@@ -105,7 +105,7 @@ func parse(text string, unit ...string) (*Rate, error) {
 		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		switch {
 		case !ok || !slices.Contains(keys, key):
-			return nil, fmt.Errorf("%q is none of %s=VALUE%s", part, strings.Join(keys, "=VALUE, "), spelling.Hint(key, keys))
+			return nil, fmt.Errorf("%q is none of %s=VALUE%s", part, strings.Join(keys, "=VALUE, "), workload.Hint(key, keys))
 		case seen[key]:
 			return nil, fmt.Errorf("%s is given twice", key)
 		}

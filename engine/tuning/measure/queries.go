@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Names of queries. A query of a history returns one series per container, with the label container; only the query
@@ -74,7 +74,7 @@ func CheckQuery(name string) error {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(DefaultQueries))
-	return fmt.Errorf("there is no query %q%s: they are %s", name, spelling.Hint(name, names), strings.Join(names, ", "))
+	return fmt.Errorf("there is no query %q%s: they are %s", name, workload.Hint(name, names), strings.Join(names, ", "))
 }
 
 // ParseQueries parses queries that replace the defaults, each as NAME=PROMQL. check returns an error for an unknown

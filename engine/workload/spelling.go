@@ -1,5 +1,4 @@
-// Package spelling finds the probably intended name for a name that does not exist.
-package spelling
+package workload
 
 import (
 	"cmp"

@@ -1,9 +1,9 @@
-package spelling_test
+package workload_test
 
 import (
 	"testing"
 
-	"flyball.dev/flyball/engine/spelling"
+	"flyball.dev/flyball/engine/workload"
 )
 
 func TestNearest(t *testing.T) {
@@ -19,16 +19,16 @@ func TestNearest(t *testing.T) {
 		{"repilcas", "replicas"}, // a swap is one mistake
 	}
 	for _, tt := range tests {
-		if got := spelling.Nearest(tt.name, fields); got != tt.want {
+		if got := workload.Nearest(tt.name, fields); got != tt.want {
 			t.Errorf("nearest(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
 	for _, name := range []string{"cm", "ns"} { // names of other kinds, and not mistyped cj and ds
-		if got := spelling.Nearest(name, []string{"cj", "ds", "deploy"}); got != "" {
+		if got := workload.Nearest(name, []string{"cj", "ds", "deploy"}); got != "" {
 			t.Errorf("nearest(%q) = %q, want none", name, got)
 		}
 	}
-	if got := spelling.Nearest("anything", nil); got != "" {
+	if got := workload.Nearest("anything", nil); got != "" {
 		t.Errorf("nearest among none = %q", got)
 	}
 }
