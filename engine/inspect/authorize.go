@@ -3,88 +3,83 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"sync"
+	"strings"
 
-	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// Rule is a right needed in the whole cluster.
-type Rule struct {
-	// Group is the API group; empty for the core group.
-	Group string
-	// Resource is the plural name.
-	Resource string
-	// Subresource is a subresource such as scale; empty for the resource itself.
-	Subresource string
-	// Verbs are the needed verbs, each checked on its own.
-	Verbs []string
-}
-
-// parallelReviews bounds the concurrent access reviews.
-const parallelReviews = 8
-
-// Authorize checks for each verb of each rule whether Flyball holds the right in all namespaces. It returns the
-// smallest rules that would add the missing rights, or none if no right is missing. The check itself needs no right,
-// because all users may ask about their own rights.
-func (c *Inspector) Authorize(ctx context.Context, rules []Rule) (missing []rbacv1.PolicyRule, err error) {
-	var mu sync.Mutex
-	var lacking []grant
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelReviews)
+// Authorize checks for each verb of each rule whether Flyball holds the right in all namespaces. It returns the rules
+// that would add the missing rights, or none if no right is missing. A rule has one group and one resource. The check
+// itself needs no right, because all users may ask about their own rights.
+func (c *Inspector) Authorize(ctx context.Context, rules []rbacv1.PolicyRule) (missing []rbacv1.PolicyRule, err error) {
 	for _, rule := range rules {
-		for _, verb := range rule.Verbs {
-			group.Go(func() error {
-				allowed, err := c.allowed(ctx, rule, verb)
-				if err != nil || allowed {
-					return err
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				lacking = append(lacking, grant{rule.Group, rule.resource(), verb})
-				return nil
-			})
+		needed := rule.Verbs
+		rule.Verbs = nil
+		for _, verb := range needed {
+			allowed, err := c.allowed(ctx, rule.APIGroups[0], rule.Resources[0], verb)
+			if err != nil {
+				return nil, err
+			}
+			if !allowed {
+				rule.Verbs = append(rule.Verbs, verb)
+			}
+		}
+		if len(rule.Verbs) > 0 {
+			missing = append(missing, rule)
 		}
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return minimalRules(lacking), nil
+	return missing, nil
 }
 
-// resource returns the resource in the form of RBAC rules: deployments/scale.
-func (r Rule) resource() string {
-	if r.Subresource == "" {
-		return r.Resource
-	}
-	return r.Resource + "/" + r.Subresource
-}
-
-func (c *Inspector) allowed(ctx context.Context, rule Rule, verb string) (bool, error) {
+func (c *Inspector) allowed(ctx context.Context, group, resource, verb string) (bool, error) {
+	attributes := &authorizationv1.ResourceAttributes{Group: group, Verb: verb}
+	attributes.Resource, attributes.Subresource, _ = strings.Cut(resource, "/")
 	answer, err := c.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: rule.Group, Resource: rule.Resource, Subresource: rule.Subresource, Verb: verb,
-			},
-		},
-	}, metav1.CreateOptions{})
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("ask whether Flyball may %s %s: %w", verb, rule.resource(), err)
+		return false, fmt.Errorf("ask whether Flyball may %s %s: %w", verb, resource, err)
 	}
 	return answer.Status.Allowed, nil
 }
 
-// RulesOf returns the rights that Flyball needs for an adapter of a served kind: to watch the kind, to read an object
-// for the name of its other writers, to write the object, and to write its /scale if the adapter uses it.
-func RulesOf(a *adapter.Adapter, served Served) []Rule {
-	group, resource := served.GVR.Group, served.GVR.Resource
-	rules := []Rule{{Group: group, Resource: resource, Verbs: []string{"get", "list", "watch", "patch"}}}
+// RulesOf returns the rights that Flyball needs for an adapter of a resource: to watch the kind, to read an object for
+// the name of its other writers, to write the object, and to write its /scale if the adapter uses it.
+func RulesOf(a *adapter.Adapter, resource schema.GroupResource) []rbacv1.PolicyRule {
+	rules := []rbacv1.PolicyRule{RuleOf(resource, "get", "list", "watch", "patch")}
 	if a.UsesScale() {
-		rules = append(rules, Rule{Group: group, Resource: resource, Subresource: "scale", Verbs: []string{"patch"}})
+		resource.Resource += "/scale"
+		rules = append(rules, RuleOf(resource, "patch"))
 	}
 	return rules
 }
+
+// RuleOf returns a rule with one resource.
+func RuleOf(resource schema.GroupResource, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Verbs: verbs}
+}
+
+// RulesYAML returns rules as the YAML list below `rules:` of a ClusterRole. Without rules it returns "".
+func RulesYAML(rules []rbacv1.PolicyRule) string {
+	var b strings.Builder
+	for _, r := range rules {
+		fmt.Fprintf(&b, "- apiGroups: %s\n  resources: %s\n  verbs: %s\n", flow(r.APIGroups), flow(r.Resources), flow(r.Verbs))
+	}
+	return b.String()
+}
+
+// RulesLine returns rules as one line of YAML after `rules:` of a ClusterRole, for conditions and terminals.
+func RulesLine(rules []rbacv1.PolicyRule) string {
+	texts := make([]string, len(rules))
+	for i, r := range rules {
+		texts[i] = fmt.Sprintf("{apiGroups: %s, resources: %s, verbs: %s}", flow(r.APIGroups), flow(r.Resources), flow(r.Verbs))
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// flow returns a YAML flow sequence of quoted names.
+func flow(names []string) string { return `["` + strings.Join(names, `", "`) + `"]` }

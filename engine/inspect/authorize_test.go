@@ -25,32 +25,27 @@ func TestAuthorize(t *testing.T) {
 target: {group: apps, kind: Deployment, versions: [v1]}
 scale: [{name: main, replicas: .spec.replicas, via: Scale}]
 `)
-	rules := append(inspect.RulesOf(scaled, served), watcherRules...)
-	tests := []struct{ reason, user, want string }{
-		{reason: "an administrator lacks nothing", user: "admin", want: ""},
-		{reason: "a reader lacks exactly the other verbs", user: "sre", want: `- apiGroups: ["apiextensions.k8s.io"]
-  resources: ["customresourcedefinitions"]
-  verbs: ["list", "watch"]
-- apiGroups: ["apiregistration.k8s.io"]
-  resources: ["apiservices"]
-  verbs: ["list", "watch"]
-- apiGroups: ["apps"]
-  resources: ["deployments", "deployments/scale"]
-  verbs: ["patch"]
-`},
-		{reason: "a user without rights lacks everything", user: "alice", want: `- apiGroups: ["apiextensions.k8s.io"]
-  resources: ["customresourcedefinitions"]
-  verbs: ["list", "watch"]
-- apiGroups: ["apiregistration.k8s.io"]
-  resources: ["apiservices"]
-  verbs: ["list", "watch"]
-- apiGroups: ["apps"]
-  resources: ["deployments"]
-  verbs: ["get", "list", "watch", "patch"]
-- apiGroups: ["apps"]
+	rules := append(inspect.RulesOf(scaled, served.GVR.GroupResource()), watcherRules...)
+	const others = `- apiGroups: ["apps"]
   resources: ["deployments/scale"]
   verbs: ["patch"]
-`},
+- apiGroups: ["apiextensions.k8s.io"]
+  resources: ["customresourcedefinitions"]
+  verbs: ["list", "watch"]
+- apiGroups: ["apiregistration.k8s.io"]
+  resources: ["apiservices"]
+  verbs: ["list", "watch"]
+`
+	tests := []struct{ reason, user, want string }{
+		{reason: "an administrator lacks nothing", user: "admin", want: ""},
+		{reason: "a reader lacks exactly the other verbs", user: "sre", want: `- apiGroups: ["apps"]
+  resources: ["deployments"]
+  verbs: ["patch"]
+` + others},
+		{reason: "a user without rights lacks everything", user: "alice", want: `- apiGroups: ["apps"]
+  resources: ["deployments"]
+  verbs: ["get", "list", "watch", "patch"]
+` + others},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -85,31 +80,31 @@ scale: [{name: main, replicas: .spec.replicas, via: Scale}]
 }
 
 func TestRulesOf(t *testing.T) {
-	served := inspect.Served{GVR: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}
-	kind := inspect.Rule{Group: "apps", Resource: "deployments", Verbs: []string{"get", "list", "watch", "patch"}}
+	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
+	kind := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "patch"}}
 	tests := []struct {
 		reason, spec string
-		want         []inspect.Rule
+		want         []rbacv1.PolicyRule
 	}{
 		{
 			reason: "the kind alone",
 			spec:   "{target: {group: apps, kind: Deployment, versions: [v1]}, scale: [{name: a, replicas: .spec.replicas}]}",
-			want:   []inspect.Rule{kind},
+			want:   []rbacv1.PolicyRule{kind},
 		},
 		{
 			reason: "nothing of pods for an adapter that merely knows where they are",
 			spec:   deploymentSpec,
-			want:   []inspect.Rule{kind},
+			want:   []rbacv1.PolicyRule{kind},
 		},
 		{
 			reason: "the scale subresource",
 			spec:   "{target: {group: apps, kind: Deployment, versions: [v1]}, scale: [{name: a, replicas: .spec.replicas, via: Scale}]}",
-			want:   []inspect.Rule{kind, {Group: "apps", Resource: "deployments", Subresource: "scale", Verbs: []string{"patch"}}},
+			want:   []rbacv1.PolicyRule{kind, {APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"patch"}}},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, inspect.RulesOf(compile(t, tt.spec), served)); diff != "" {
+			if diff := cmp.Diff(tt.want, inspect.RulesOf(compile(t, tt.spec), deployments)); diff != "" {
 				t.Errorf("RulesOf (-want +got):\n%s", diff)
 			}
 		})

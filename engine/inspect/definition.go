@@ -15,11 +15,6 @@ import (
 // a version. The API server has just started.
 var ErrHidden = errors.New("the API server does not serve it yet, though its CustomResourceDefinition says so")
 
-// definitionLister lists CustomResourceDefinitions. Flyball holds the right to list, not to get.
-type definitionLister interface {
-	List(ctx context.Context, options metav1.ListOptions) (*apiextensionsv1.CustomResourceDefinitionList, error)
-}
-
 // ServeDefined is Serve for callers that drop missing kinds. A starting API server answers requests before it serves
 // every custom kind. So if Serve reports a kind as gone, ServeDefined looks for its CustomResourceDefinition by name,
 // <plural>.<group>. The error is ErrHidden if the kind should be served according to that CustomResourceDefinition.
@@ -28,14 +23,24 @@ func (c *Inspector) ServeDefined(ctx context.Context, definition, group, kind st
 	if err != nil || !served.Absence.IsGone() {
 		return served, err
 	}
-	found, err := c.definitions.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + definition})
+	crd, err := c.definition(ctx, definition, group)
+	if err != nil || crd == nil {
+		return served, err
+	}
+	return unserved(crd, kind)
+}
+
+// definition returns the CustomResourceDefinition of a group by name, or nil if it does not exist. Flyball holds the
+// right to list, not to get.
+func (c *Inspector) definition(ctx context.Context, name, group string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	found, err := c.definitions.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
-		return Served{}, fmt.Errorf("look for the CustomResourceDefinition %s: %w", definition, err)
+		return nil, fmt.Errorf("look for the CustomResourceDefinition %s: %w", name, err)
 	}
 	if len(found.Items) == 0 || found.Items[0].Spec.Group != group {
-		return served, nil
+		return nil, nil
 	}
-	return unserved(&found.Items[0], kind)
+	return &found.Items[0], nil
 }
 
 // unserved returns the reason why a kind is not served, although a CustomResourceDefinition of the given name exists.

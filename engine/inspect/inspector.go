@@ -16,8 +16,8 @@ import (
 // Inspector asks an API server. It is safe for concurrent use.
 type Inspector struct {
 	discovery   discovery.ServerResourcesInterfaceWithContext
-	groups      groupGetter
-	definitions definitionLister
+	groups      rest.Interface
+	definitions apiextensionsclient.CustomResourceDefinitionInterface
 	openapi     openapi.ClientWithContext
 	reviews     authorizationclient.SelfSubjectAccessReviewInterface
 
@@ -50,7 +50,7 @@ func New(config *rest.Config) (*Inspector, error) {
 	}
 	return &Inspector{
 		discovery:   disco,
-		groups:      restGroups{disco.RESTClient()},
+		groups:      disco.RESTClient(),
 		definitions: extensions.CustomResourceDefinitions(),
 		openapi:     openapi.NewClientWithContext(disco.RESTClient()),
 		reviews:     authorization.SelfSubjectAccessReviews(),

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 )
 
 // IsGone reports whether no object of the kind can exist. It is false if discovery fails, or if the kind is served only
@@ -99,7 +98,7 @@ func (c *Inspector) servedAs(ctx context.Context, gvk schema.GroupVersionKind) (
 
 // absent returns the reason why none of the versions serves the kind.
 func (c *Inspector) absent(ctx context.Context, kind schema.GroupKind, versions []string) (Served, error) {
-	served, err := c.groups.versions(ctx, kind.Group)
+	served, err := c.versions(ctx, kind.Group)
 	if err != nil {
 		return Served{}, err
 	}
@@ -139,21 +138,14 @@ func groupName(group string) string {
 	return "the group " + group
 }
 
-// groupGetter returns the served versions of one group, the preferred version first; no version: the group is not
-// served.
-type groupGetter interface {
-	versions(ctx context.Context, group string) ([]string, error)
-}
-
-// restGroups requests only the document of the group.
-type restGroups struct{ client rest.Interface }
-
-func (g restGroups) versions(ctx context.Context, group string) ([]string, error) {
+// versions returns the served versions of one group, the preferred version first; no version: the group is not served.
+// It requests only the document of the group.
+func (c *Inspector) versions(ctx context.Context, group string) ([]string, error) {
 	if group == "" {
 		return []string{"v1"}, nil
 	}
 	var answer metav1.APIGroup
-	err := g.client.Get().AbsPath("/apis/" + group).Do(ctx).Into(&answer)
+	err := c.groups.Get().AbsPath("/apis/" + group).Do(ctx).Into(&answer)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

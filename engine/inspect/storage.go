@@ -9,7 +9,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/path"
@@ -29,18 +28,14 @@ func (c *Inspector) Lossless(ctx context.Context, served Served, a *adapter.Adap
 	if !strings.Contains(served.GVK.Group, ".") { // built-in kinds have no CustomResourceDefinition
 		return served, "", nil
 	}
-	name := served.GVR.GroupResource().String()
-	found, err := c.definitions.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	crd, err := c.definition(ctx, served.GVR.GroupResource().String(), served.GVK.Group)
 	if apierrors.IsForbidden(err) {
 		return served, fmt.Sprintf("whether writes lose fields is not known: %v", err), nil
 	}
-	if err != nil {
-		return served, "", fmt.Errorf("look for the CustomResourceDefinition %s: %w", name, err)
+	if err != nil || crd == nil {
+		return served, "", err
 	}
-	if len(found.Items) == 0 || found.Items[0].Spec.Group != served.GVK.Group {
-		return served, "", nil
-	}
-	stored, lost := lostBy(&found.Items[0], served.GVK.Version)
+	stored, lost := lostBy(crd, served.GVK.Version)
 	if len(lost) == 0 {
 		return served, "", nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/testr"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -20,9 +21,9 @@ import (
 )
 
 // watcherRules are the rights needed by a Watcher.
-var watcherRules = []inspect.Rule{
-	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"}},
-	{Group: "apiregistration.k8s.io", Resource: "apiservices", Verbs: []string{"list", "watch"}},
+var watcherRules = []rbacv1.PolicyRule{
+	{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list", "watch"}},
+	{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"list", "watch"}},
 }
 
 // watchGroups starts a Watcher for the length of the test. The channel receives the groups of its calls.

@@ -141,15 +141,7 @@ func TestAdapterRoles(t *testing.T) {
 			t.Fatal(errs.ToAggregate())
 		}
 		plural, group, _ := strings.Cut(a.Name, ".")
-		served := inspect.Served{GVR: schema.GroupVersionResource{Group: group, Version: a.Spec.Target.Versions[0], Resource: plural}}
-		var want []rbacv1.PolicyRule
-		for _, r := range inspect.RulesOf(compiled, served) {
-			resource := r.Resource
-			if r.Subresource != "" {
-				resource += "/" + r.Subresource
-			}
-			want = append(want, rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{resource}, Verbs: r.Verbs})
-		}
+		want := inspect.RulesOf(compiled, schema.GroupResource{Group: group, Resource: plural})
 		if a.Name == "horizontalpodautoscalers.autoscaling" { // templates of Triggers
 			want = append(want, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{plural}, Verbs: []string{"create", "delete"}})
 		}

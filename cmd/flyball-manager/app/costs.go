@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
@@ -98,8 +99,7 @@ func (o owners) Resource(ctx context.Context, gk schema.GroupKind) (schema.Group
 	if err != nil {
 		return schema.GroupVersionResource{}, false, fmt.Errorf("find the resource of %s: %w", gk, err)
 	}
-	missing, err := o.inspector.Authorize(ctx, []inspect.Rule{{Group: mapping.Resource.Group, Resource: mapping.Resource.Resource,
-		Verbs: []string{"list", "watch"}}})
+	missing, err := o.inspector.Authorize(ctx, []rbacv1.PolicyRule{inspect.RuleOf(mapping.Resource.GroupResource(), "list", "watch")})
 	if err != nil {
 		return schema.GroupVersionResource{}, false, err
 	}

@@ -102,8 +102,7 @@ func (c *Check) Live(ctx context.Context, config *rest.Config, compiled *adapter
 		c.Problems = append(c.Problems, m.String())
 	}
 	c.Unknown = matched.Unknown
-	missing, err := inspector.Authorize(ctx, []inspect.Rule{{Group: served.GVR.Group, Resource: served.GVR.Resource,
-		Verbs: []string{"patch"}}})
+	missing, err := inspector.Authorize(ctx, []rbacv1.PolicyRule{inspect.RuleOf(served.GVR.GroupResource(), "patch")})
 	if err != nil {
 		return err
 	}
@@ -132,13 +131,5 @@ func (r Rights) Text(w *report.Writer) {
 
 // RightsOf returns the RBAC rules that the manager needs for an adapter.
 func RightsOf(compiled *adapter.Adapter) Rights {
-	r := Rights{Name: "flyball-adapter-" + compiled.Name()}
-	for _, rule := range inspect.RulesOf(compiled, inspect.Served{GVR: schema.ParseGroupResource(compiled.Name()).WithVersion("")}) {
-		name := rule.Resource
-		if rule.Subresource != "" {
-			name += "/" + rule.Subresource
-		}
-		r.Rules = append(r.Rules, rbacv1.PolicyRule{APIGroups: []string{rule.Group}, Resources: []string{name}, Verbs: rule.Verbs})
-	}
-	return r
+	return Rights{Name: "flyball-adapter-" + compiled.Name(), Rules: inspect.RulesOf(compiled, schema.ParseGroupResource(compiled.Name()))}
 }

@@ -341,7 +341,7 @@ func (c *Controller) matchSchema(ctx context.Context, f *finding) {
 }
 
 func (c *Controller) authorize(ctx context.Context, f *finding) {
-	missing, err := c.inspector.Authorize(ctx, inspect.RulesOf(f.compiled, f.served))
+	missing, err := c.inspector.Authorize(ctx, inspect.RulesOf(f.compiled, f.served.GVR.GroupResource()))
 	switch {
 	case err != nil:
 		f.cannotTell(v1alpha1.ConditionAuthorized, "Unknown", err, 2*time.Second)
