@@ -7,12 +7,12 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -79,7 +79,7 @@ func (p *putting) put(at []string, live, template any) any {
 	if sameValue(live, template) {
 		return live
 	}
-	p.edits = append(p.edits, adapter.Edit{Pointer: pointerOf(at), From: textOf(live), To: textOf(template)})
+	p.edits = append(p.edits, adapter.Edit{Pointer: string(path.Pointer("").Append(at...)), From: textOf(live), To: textOf(template)})
 	return template
 }
 
@@ -99,14 +99,6 @@ func amount(v any) (resource.Quantity, bool) {
 		return workload.ParseQuantity(fmt.Sprint(v))
 	}
 	return resource.Quantity{}, false
-}
-
-func pointerOf(tokens []string) string {
-	var b strings.Builder
-	for _, t := range tokens {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(t))
-	}
-	return b.String()
 }
 
 // textOf returns the JSON of a value, or "" if it is absent.

@@ -134,7 +134,7 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *podplan.Fleet, x *su
 	}
 	seen.Requested, seen.Started = actual.Requested(f), x.started(f)
 	seen.Least, seen.Largest = actual.Extremes(f)
-	seen.Pods.Settled, seen.Pods.Stuck, seen.Pods.Unable = observed.Settled, x.stuck, Unable(l.opts.NoNewPods, l.resized.Unable(f))
+	seen.Pods.Settled, seen.Pods.Stuck, seen.Pods.Unable = observed.Settled, x.stuck, l.boostTrouble(f)
 	x.blind = false
 	for _, g := range s.Governors(ref) {
 		gk, governor := s.Kind(g.GroupKind), s.Object(g)

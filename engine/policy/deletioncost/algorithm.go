@@ -45,29 +45,22 @@ func (of byPod) Tiers(_ *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
 	return tiers
 }
 
-// planner is an Algorithm that assigns the costs of all groups itself. Its costs must be comparable across groups.
-type planner interface {
-	plan(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.Class) []podplan.Change
-}
-
-// refresher is an Algorithm with inputs that change while the fleet does not, such as the number of other pods on a node.
-type refresher interface {
-	// refresh returns the interval at which the costs are planned again.
-	refresh(p Params) time.Duration
-}
-
 // registry has every algorithm by its name. Youngest deletes the newest pods first. Oldest deletes the oldest pods first.
 var registry = map[string]Algorithm{
-	"Spread":        spread{},
-	"Youngest":      byPod(func(p *podplan.Pod, _ Params) int64 { return -p.Created }),
-	"Oldest":        byPod(func(p *podplan.Pod, _ Params) int64 { return p.Created }),
-	"NodeOccupancy": nodeOccupancy{byPod(occupancy)},
-	"NodeLifetime":  byPod(lifetime),
-	"Weighted":      weighted{},
+	Default:        spread{},
+	"Youngest":     byPod(func(p *podplan.Pod, _ Params) int64 { return -p.Created }),
+	"Oldest":       byPod(func(p *podplan.Pod, _ Params) int64 { return p.Created }),
+	Occupancy:      byPod(occupancy),
+	"NodeLifetime": byPod(lifetime),
+	Combined:       weighted{},
 }
 
 // Default is the algorithm of a policy that names none.
 const Default = "Spread"
+
+// Occupancy is the name of the algorithm that empties nearly idle nodes first. The other pods on a node are counted again
+// every lookAgain, because they change while the fleet does not.
+const Occupancy = "NodeOccupancy"
 
 // Combined is the name of the algorithm that adds up weighted other algorithms.
 const Combined = "Weighted"
@@ -108,21 +101,23 @@ func Make(name string, f *podplan.Fleet, p Params, duringRollOut bool, now time.
 		}
 		return c
 	}
-	a := registry[name]
-	if r, ok := a.(refresher); ok {
-		if every := r.refresh(p); every > 0 {
-			out.WakeAt(now.Add(every))
-		}
+	if countsOthers(name, p) {
+		out.WakeAt(now.Add(lookAgain))
 	}
-	if own, ok := a.(planner); ok {
-		out.Changes = own.plan(f, p, expected)
+	if name == Default {
+		out.Changes = planSpread(f, p, expected)
 	} else {
-		out.Changes = inTiers(f, func(pods []*podplan.Pod) []int64 { return a.Tiers(f, pods, p) })
+		out.Changes = inTiers(f, func(pods []*podplan.Pod) []int64 { return registry[name].Tiers(f, pods, p) })
 	}
 	slices.SortFunc(out.Changes, func(a, b podplan.Change) int {
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name))
 	})
 	return out
+}
+
+// countsOthers reports whether an algorithm counts the other pods on nodes.
+func countsOthers(name string, p Params) bool {
+	return name == Occupancy || name == Combined && slices.ContainsFunc(p.Weights, func(w Weight) bool { return w.Name == Occupancy })
 }
 
 // rollOutEnds returns the time at which a roll-out counts as over if no further event arrives. It returns zero if all

@@ -156,18 +156,20 @@ func TestScaledTiersHaveEqualSteps(t *testing.T) {
 	}
 }
 
-// The interval is the shortest interval of the combined algorithms. It is zero if none of them has an interval.
-func TestWeightedRefreshIsTheShortestInterval(t *testing.T) {
+// A combination is planned again after a while if one of its algorithms counts the other pods on nodes.
+func TestWeightedIsPlannedAgainForOccupancy(t *testing.T) {
 	for _, tc := range []struct {
 		names []string
-		want  time.Duration
-	}{{nil, 0}, {[]string{"Spread"}, 0}, {[]string{"Spread", "NodeOccupancy", "NodeOccupancy", "Youngest"}, lookAgain}} {
+		want  time.Time
+	}{{nil, time.Time{}}, {[]string{"Spread"}, time.Time{}}, {[]string{"Spread", "NodeOccupancy", "NodeOccupancy", "Youngest"},
+		time.Unix(1000, 0).Add(lookAgain)}} {
 		var p Params
 		for _, name := range tc.names {
 			p.Weights = append(p.Weights, Weight{Name: name, Weight: 1})
 		}
-		if got := (weighted{}).refresh(p); got != tc.want {
-			t.Errorf("%v is looked at again after %s, want %s", tc.names, got, tc.want)
+		p.SpreadBy = []string{"zone"}
+		if got := Make(Combined, &podplan.Fleet{}, p, false, time.Unix(1000, 0)).Again; !got.Equal(tc.want) {
+			t.Errorf("%v is planned again at %s, want %s", tc.names, got, tc.want)
 		}
 	}
 }

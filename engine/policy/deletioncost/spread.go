@@ -36,7 +36,8 @@ func (spread) Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
 	return tiers
 }
 
-func (spread) plan(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.Class) []podplan.Change {
+// planSpread assigns the costs of all groups, which must be comparable across groups.
+func planSpread(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.Class) []podplan.Change {
 	groups := f.Groups()
 	if len(groups) > 1 {
 		return jointly(f, groups, p.SpreadBy[0], expected)

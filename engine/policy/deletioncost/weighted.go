@@ -1,9 +1,7 @@
 package deletioncost
 
 import (
-	"cmp"
 	"slices"
-	"time"
 
 	"flyball.dev/flyball/engine/podplan"
 )
@@ -14,17 +12,6 @@ type weighted struct{}
 // grain is the number of steps into which the tiers of an algorithm are divided. Finer differences would change all the
 // time.
 const grain = 64
-
-func (weighted) refresh(p Params) time.Duration {
-	every := time.Duration(0)
-	for _, w := range p.Weights {
-		if r, ok := registry[w.Name].(refresher); ok {
-			d := r.refresh(p)
-			every = min(cmp.Or(every, d), d)
-		}
-	}
-	return every
-}
 
 // Tiers implements Algorithm.
 func (weighted) Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {

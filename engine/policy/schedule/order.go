@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -26,17 +27,14 @@ func compileOrder(waves []v1alpha1.Wave, at *field.Path) (*policy.Order, field.E
 	}
 	var errs field.ErrorList
 	o := &policy.Order{}
+	seen := sets.New[string]()
 	for i := range waves {
 		wave, es := compileWave(&waves[i], i, at.Index(i))
 		o.Waves, errs = append(o.Waves, wave), append(errs, es...)
-	}
-	for i := range waves {
-		for j := range i {
-			if waves[i].Name != "" && waves[i].Name == waves[j].Name {
-				errs = append(errs, field.Duplicate(at.Index(i).Child("name"), waves[i].Name))
-				break
-			}
+		if name := waves[i].Name; name != "" && seen.Has(name) {
+			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), name))
 		}
+		seen.Insert(waves[i].Name)
 	}
 	o.Waves = append(o.Waves, policy.Wave{Name: restName, Ready: true, Timeout: waveTimeout})
 	return o, errs
@@ -51,15 +49,12 @@ func compileWave(w *v1alpha1.Wave, i int, at *field.Path) (policy.Wave, field.Er
 	if len(w.Kinds)+len(w.Names) == 0 && w.Selector == nil {
 		errs = append(errs, field.Required(at, "a wave needs kinds, names or selector: the targets of no wave are the last wave already"))
 	}
-	out.Part, errs = part(w, at, errs)
-	if waits := []v1alpha1.WaitFor{v1alpha1.WaitForReady, v1alpha1.WaitForWritten}; w.WaitFor != "" && w.WaitFor != waits[0] &&
-		w.WaitFor != waits[1] {
-		errs = append(errs, field.NotSupported(at.Child("waitFor"), w.WaitFor, waits))
-	}
-	if ends := []v1alpha1.OnTimeout{v1alpha1.OnTimeoutContinue, v1alpha1.OnTimeoutStop}; w.OnTimeout != "" && w.OnTimeout != ends[0] &&
-		w.OnTimeout != ends[1] {
-		errs = append(errs, field.NotSupported(at.Child("onTimeout"), w.OnTimeout, ends))
-	}
+	var es field.ErrorList
+	out.Part, es = selector.Part(v1alpha1.ClusterTargetSelector{
+		TargetSelector: v1alpha1.TargetSelector{Kinds: w.Kinds, Names: w.Names, Selector: w.Selector}}, selector.Scope{}, at)
+	errs = append(errs, es...)
+	errs = append(errs, policy.OneOf(at.Child("waitFor"), w.WaitFor, v1alpha1.WaitForReady, v1alpha1.WaitForWritten)...)
+	errs = append(errs, policy.OneOf(at.Child("onTimeout"), w.OnTimeout, v1alpha1.OnTimeoutContinue, v1alpha1.OnTimeoutStop)...)
 	if w.Timeout != "" {
 		d, err := timeline.ParseDuration(string(w.Timeout))
 		if err != nil {
@@ -68,10 +63,4 @@ func compileWave(w *v1alpha1.Wave, i int, at *field.Path) (policy.Wave, field.Er
 		out.Timeout = d
 	}
 	return out, errs
-}
-
-func part(w *v1alpha1.Wave, at *field.Path, errs field.ErrorList) (*selector.Selector, field.ErrorList) {
-	spec := v1alpha1.TargetSelector{Kinds: w.Kinds, Names: w.Names, Selector: w.Selector}
-	s, es := selector.Part(v1alpha1.ClusterTargetSelector{TargetSelector: spec}, selector.Scope{}, at)
-	return s, append(errs, es...)
 }

@@ -176,10 +176,7 @@ func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]Scalings {
 			asked[name] = s
 		}
 	}
-	how, err := Policies(all, asked, o.Attached)
-	if err != nil {
-		return nil
-	}
+	how := Policies(all, asked, o.Attached)
 	for name, s := range how {
 		if !o.Attached && s.CPU == ByReplicas {
 			s.CPU = BySize

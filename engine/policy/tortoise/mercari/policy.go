@@ -1,7 +1,6 @@
 package mercari
 
 import (
-	"fmt"
 	"slices"
 
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
@@ -35,14 +34,7 @@ type Container struct {
 //	... and an autoscaler is attached   resources with a metric by replicas, the rest by size
 //	... and without a request           never
 //	something is asked for              as asked, and unnamed resources never
-//
-// It returns an error for an unknown container.
-func Policies(containers []Container, asked map[string]Scalings, attached bool) (map[string]Scalings, error) {
-	for name := range asked {
-		if !slices.ContainsFunc(containers, func(c Container) bool { return c.Name == name }) {
-			return nil, fmt.Errorf("there is no container %q", name)
-		}
-	}
+func Policies(containers []Container, asked map[string]Scalings, attached bool) map[string]Scalings {
 	all := map[string]Scalings{}
 	for _, c := range containers {
 		if len(asked) > 0 {
@@ -54,7 +46,7 @@ func Policies(containers []Container, asked map[string]Scalings, attached bool) 
 			Memory: byDefault(c.Memory, attached && c.MemoryMetric),
 		}
 	}
-	return all, nil
+	return all
 }
 
 func orNever(s Scaling) Scaling {
