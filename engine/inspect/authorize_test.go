@@ -13,6 +13,12 @@ import (
 	"flyball.dev/flyball/engine/inspect"
 )
 
+// watcherRules are the rights on other groups.
+var watcherRules = []rbacv1.PolicyRule{
+	{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list", "watch"}},
+	{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"list", "watch"}},
+}
+
 func TestAuthorize(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(api.Config())
 	bind(t, client, "reader", "sre", rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"},

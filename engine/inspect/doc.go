@@ -4,8 +4,7 @@
 //
 // A fault of an adapter is returned as data, with the field of the adapter and the remedy. An error means that the
 // server could not be asked. A request touches only its own API group, so a broken aggregated API elsewhere does not
-// matter. An answer is kept only while the hash in the server's index stays the same. A Watcher reports possible
-// changes of answers after a CustomResourceDefinition or an APIService was created, changed or deleted.
+// matter. An answer is kept only while the hash in the server's index stays the same.
 //
 // Decisions (docs/decisions): 0043.
 package inspect

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 )
@@ -30,6 +29,8 @@ var (
 type client struct {
 	rest *rest.RESTClient
 	path string
+	// metadataOnly asks for objects without their content.
+	metadataOnly bool
 	// report gets the result of every request: nil for an established watch.
 	report func(error)
 
@@ -40,13 +41,14 @@ type client struct {
 	watchdog atomic.Pointer[watchdog]
 }
 
-// newClient returns the client of a resource on a shared connection.
-func newClient(config *rest.Config, connection *http.Client, gvr schema.GroupVersionResource, p Projector) (*client, error) {
+// newClient returns the client of a source on a shared connection.
+func newClient(config *rest.Config, connection *http.Client, s Source) (*client, error) {
+	gvr := s.GVR
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: read the server's address: %w", gvr, err)
 	}
-	c := &client{path: "/apis/" + gvr.Group + "/" + gvr.Version + "/" + gvr.Resource, stall: streamStall}
+	c := &client{path: "/apis/" + gvr.Group + "/" + gvr.Version + "/" + gvr.Resource, metadataOnly: s.MetadataOnly, stall: streamStall}
 	if gvr.Group == "" {
 		c.path = "/api/" + gvr.Version + "/" + gvr.Resource
 	}
@@ -54,7 +56,7 @@ func newClient(config *rest.Config, connection *http.Client, gvr schema.GroupVer
 		AcceptContentTypes: runtime.ContentTypeJSON,
 		ContentType:        runtime.ContentTypeJSON,
 		GroupVersion:       metav1.SchemeGroupVersion,
-		Negotiator:         &negotiator{projector: p, received: c.received},
+		Negotiator:         &negotiator{projector: s.Projector, received: c.received},
 	}
 	// There is no client-side limit: lists and watches are rare, and API priority and fairness protects the server.
 	c.rest, err = rest.NewRESTClient(base, "", content, nil, connection)
@@ -64,9 +66,18 @@ func newClient(config *rest.Config, connection *http.Client, gvr schema.GroupVer
 	return c, nil
 }
 
+// get returns a request for the resource. as is the kind of the answer without the content of objects.
+func (c *client) get(as string, options *metav1.ListOptions) *rest.Request {
+	r := c.rest.Get().AbsPath(c.path).VersionedParams(options, metav1.ParameterCodec)
+	if c.metadataOnly {
+		r.SetHeader("Accept", runtime.ContentTypeJSON+";as="+as+";g=meta.k8s.io;v=v1")
+	}
+	return r
+}
+
 func (c *client) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	out := &list{}
-	err := c.rest.Get().AbsPath(c.path).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(out)
+	err := c.get("PartialObjectMetadataList", &options).Do(ctx).Into(out)
 	if err != nil {
 		c.failed(ctx, err)
 		return nil, err
@@ -85,7 +96,7 @@ func (c *client) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		dog = &watchdog{patience: c.stall}
 	}
 	c.setWatchdog(dog)
-	w, err := c.rest.Get().AbsPath(c.path).VersionedParams(&options, metav1.ParameterCodec).Watch(ctx)
+	w, err := c.get("PartialObjectMetadata", &options).Watch(ctx)
 	if err == nil {
 		if _, open := w.(*watch.StreamWatcher); !open {
 			err = errNoAnswer // client-go returns an empty watch here

@@ -184,10 +184,10 @@ func engine(name string) *unstructured.Unstructured {
 	return object("example.com/v1", "Engine", name, map[string]any{"spec": map[string]any{"replicas": int64(3)}})
 }
 
-func definition() *unstructured.Unstructured {
-	return object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "engines.example.com", map[string]any{"spec": map[string]any{
+func definition(plural, kind string) *unstructured.Unstructured {
+	return object("apiextensions.k8s.io/v1", "CustomResourceDefinition", plural+".example.com", map[string]any{"spec": map[string]any{
 		"group": "example.com", "scope": "Namespaced",
-		"names": map[string]any{"kind": "Engine", "plural": "engines"},
+		"names": map[string]any{"kind": kind, "plural": plural},
 		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{
 				"type": "object", "x-kubernetes-preserve-unknown-fields": true,

@@ -53,6 +53,10 @@ func TestAgainstTheAPIServer(t *testing.T) {
 	t.Run("namespaces by their metadata", w.namespaces)
 	t.Run("a kind that comes, goes and comes back", w.comingAndGoing)
 	t.Run("a right that is granted later", w.grantedLater)
+	t.Run("only the metadata of objects", w.metadataOnly)
+	t.Run("groups whose kinds come and go", w.groupsComeAndGo)
+	t.Run("groups once the right is granted", w.groupsGrantedLater)
+	t.Run("groups after a fault", w.groupsRecover)
 	t.Run("the API server stops and starts", w.restart)
 }
 
@@ -136,7 +140,7 @@ func (w world) comingAndGoing(t *testing.T) {
 	eventually(t, "the missing kind shows", func() bool { _, err := held.Err(); return apierrors.IsNotFound(err) })
 
 	for round := range 2 {
-		w.create(t, definitions, definition())
+		w.create(t, definitions, definition("engines", "Engine"))
 		eventually(t, "objects can be made", func() bool {
 			_, err := w.admin.Resource(engines).Namespace("default").Create(t.Context(), engine("one"), metav1.CreateOptions{})
 			return err == nil

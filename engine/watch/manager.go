@@ -97,7 +97,7 @@ func (m *Manager) hold(ctx context.Context, s Source) (w *Watch, start func(), e
 	k := key{s.GVR, s.ID}
 	f := m.informers[k]
 	if f == nil {
-		c, err := newClient(m.config, m.connection, s.GVR, s.Projector)
+		c, err := newClient(m.config, m.connection, s)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -123,7 +123,7 @@ func TestFallbackToListWhenTheServerIgnoresStreaming(t *testing.T) {
 	})
 	k := key{widgets, "v1"}
 	m := s.manager()
-	c, err := newClient(m.config, m.connection, widgets, MetadataProjector())
+	c, err := newClient(m.config, m.connection, Source{GVR: widgets, Projector: MetadataProjector()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,8 @@ type Source struct {
 	// source. A different projection needs a different ID.
 	ID        string
 	Projector Projector
+	// MetadataOnly asks the API server to send only the metadata of objects.
+	MetadataOnly bool
 	// Handler may be nil.
 	Handler Handler
 	// OnState, if not nil, is called after the results of HasSynced or Err may have changed, under the rules of
@@ -120,6 +122,12 @@ func (w *Watch) WaitSynced(ctx context.Context) error {
 // the API server is gone. It returns nil as soon as the watch works again. Retries continue, and the last known objects
 // are kept. The error works with apimachinery's api/errors.
 func (w *Watch) Err() (time.Time, error) { return w.informer.health.last() }
+
+// works reports whether the watch has no failure.
+func (w *Watch) works() bool {
+	_, err := w.Err()
+	return err == nil
+}
 
 // Stats returns the counters of the watch.
 func (w *Watch) Stats() Stats {

@@ -75,7 +75,7 @@ type Controller struct {
 	pods func(schema.GroupKind) int
 
 	inspector *inspect.Inspector
-	groups    *inspect.Watcher
+	groups    *watch.Groups
 	watches   *watch.Manager
 	requests  controller.Requests
 
@@ -115,9 +115,8 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, hidden: map[string]bool{},
 		finalized: map[string]bool{},
 	}
-	c.groups, err = inspect.NewWatcher(opts.Config, inspect.WatcherOptions{Log: opts.Log},
-		func(group string) { c.recheckGroup(context.Background(), group) })
-	return c, err
+	c.groups = &watch.Groups{Manager: watches, Changed: func(group string) { c.recheckGroup(context.Background(), group) }}
+	return c, nil
 }
 
 // Drive sets the loop over targets. It must be called before anything runs.
@@ -164,7 +163,7 @@ func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	}
 }
 
-// recheckGroup queues the adapters of an API group for new checks. For inspect.AllGroups it queues all adapters.
+// recheckGroup queues the adapters of an API group for new checks. For watch.AllGroups it queues all adapters.
 func (c *Controller) recheckGroup(ctx context.Context, group string) {
 	var list v1alpha1.AdapterList
 	if err := c.Client.List(ctx, &list); err != nil {
@@ -172,7 +171,7 @@ func (c *Controller) recheckGroup(ctx context.Context, group string) {
 		return
 	}
 	for i := range list.Items {
-		if group == inspect.AllGroups || list.Items[i].Spec.Target.Group == group {
+		if group == watch.AllGroups || list.Items[i].Spec.Target.Group == group {
 			c.forgetChecks(list.Items[i].Name)
 			c.requests.Add("", list.Items[i].Name)
 		}
