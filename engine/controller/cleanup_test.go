@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 )
 
 // A replica with a webhook, still running during the update, recreates a removed configuration.
@@ -20,7 +19,7 @@ func TestRecreatedConfigurationsAreRemovedAgain(t *testing.T) {
 		comesBack := time.Now().Add(12 * time.Second)
 		refusals := 1
 		c := &Cleanup{
-			Names: []string{"flyball-freeze", "flyball"}, Clock: clock.RealClock{}, Log: logr.Discard(),
+			Names: []string{"flyball-freeze", "flyball"}, Log: logr.Discard(),
 			Delete: func(_ context.Context, name string, _ metav1.DeleteOptions) error {
 				if !comesBack.IsZero() && !time.Now().Before(comesBack) {
 					there["flyball-freeze"], comesBack = true, time.Time{}

@@ -67,6 +67,11 @@ func TestInstallFile(t *testing.T) {
 	})
 }
 
+// brings returns the adapters in a pod's arguments.
+func brings(pod corev1.PodSpec) []string {
+	return strings.Split(last(pod.Containers[0].Args, "--adapters="), ",")
+}
+
 // TestInstallNamesNoUnknownAdapter checks that the Job names an adapter that the library does not have.
 func TestInstallNamesNoUnknownAdapter(t *testing.T) {
 	err := hooks.Install(t.Context(), here.cluster.Config(), []string{"deployments.apps", "widgets.example.com"}, func(string) {})

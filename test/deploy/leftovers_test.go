@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,11 +75,6 @@ func (s *stage) stillAsleep() {
 	if ledger := d.Annotations[v1alpha1.AnnotationLedger]; !strings.Contains(ledger, `"was":3`) {
 		s.Errorf("the ledger of the sleeping target is %s, want the original 3", ledger)
 	}
-}
-
-// brings returns the adapters in a pod's arguments.
-func brings(pod corev1.PodSpec) []string {
-	return strings.Split(last(pod.Containers[0].Args, "--adapters="), ",")
 }
 
 // upgradeOver upgrades to a chart with a different adapter of Deployments, and back.

@@ -45,7 +45,6 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	return mgr.Add(&controller.Cleanup{
 		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete,
 		Names:  []string{registration.FreezeConfigurationName, registration.OwnConfigurationName},
-		Clock:  clock.RealClock{},
 		Log:    opts.Log.WithName("webhook"),
 	})
 }

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/admit/registration"
@@ -49,8 +48,7 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, o pods.Opt
 func addNoNewPods(mgr ctrl.Manager, clients *kubernetes.Clientset, opts Options) error {
 	err := mgr.Add(&controller.Cleanup{
 		Delete: clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, Names: []string{registration.PodsConfigurationName},
-		Clock: clock.RealClock{},
-		Log:   opts.Log.WithName("pods"),
+		Log: opts.Log.WithName("pods"),
 	})
 	if err != nil {
 		return fmt.Errorf("set up without a webhook for pods: %w", err)

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/engine/workload"
@@ -31,24 +32,21 @@ func (o own) exclude(ctx context.Context) {
 	if o.pod == "" {
 		return
 	}
-	for ctx.Err() == nil {
+	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (done bool, err error) {
 		refs, err := o.find(ctx)
 		switch {
 		case err == nil:
 			o.world.Update(func(tx *world.Tx) { tx.SetOwn(refs) })
 			o.log.Info("Policies do not act on the objects that Flyball itself runs in", "objects", fmt.Sprint(refs))
-			return
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 			o.log.Error(err, "Failed to find the objects that Flyball itself runs in: a policy that selects them can put Flyball to sleep",
 				"namespace", o.namespace, "pod", o.pod)
-			return
+		default:
+			o.log.V(1).Info("Failed to find the objects that Flyball itself runs in; will retry", "reason", err.Error())
+			return false, nil
 		}
-		o.log.V(1).Info("Failed to find the objects that Flyball itself runs in; will retry", "reason", err.Error())
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
+		return true, nil
+	}) // the only error is the end of the context
 }
 
 // maxOwners limits the length of a chain of owner references.
