@@ -22,10 +22,11 @@ var deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v
 // loop is the baseline of a transition. It sends the same patches as the manager, which are prepared before. It uses
 // the same kind of client, and as many goroutines as the manager has workers. It does nothing else.
 type loop struct {
-	stage  *stage
-	policy *policy.Policy
-	client metadata.Interface
-	meter  *meter
+	stage *stage
+	// policies decide the patches.
+	policies []*policy.Policy
+	client   metadata.Interface
+	meter    *meter
 }
 
 func (s *stage) loop() (*loop, error) {
@@ -33,7 +34,7 @@ func (s *stage) loop() (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loop{stage: s, policy: p, meter: &meter{}}
+	l := &loop{stage: s, policies: []*policy.Policy{p}, meter: &meter{}}
 	if l.client, err = metadata.NewForConfig(l.meter.on(s.env.Config)); err != nil {
 		return nil, fmt.Errorf("make the client of the bare loop: %w", err)
 	}
@@ -74,7 +75,7 @@ func (l *loop) transition(ctx context.Context, at time.Time, profile string) (ti
 	}
 	patches := make([]*workload.Patch, len(objects))
 	for i, obj := range objects {
-		result, err := decide([]*policy.Policy{l.policy}, l.stage.adapter, obj, scheduledPairs, at)
+		result, err := decide(l.policies, l.stage.adapter, obj, scheduledPairs, at)
 		if err != nil {
 			return timing{}, err
 		}
@@ -107,7 +108,7 @@ func (l *loop) send(ctx context.Context, objects []*workload.Object, patches []*
 // timing is the cost of a transition.
 type timing struct {
 	// seconds is the wall time.
-	seconds float64
+	Seconds float64 `json:"seconds"`
 	effort
 }
 
@@ -132,7 +133,7 @@ func (s *stage) timed(ctx context.Context, profile string, transition func() (ti
 }
 
 func (r timing) String() string {
-	return fmt.Sprintf("%.2f s (CPU: API server %.2f s, client %.2f s)", r.seconds, r.server, r.own)
+	return fmt.Sprintf("%.2f s (CPU: API server %.2f s, client %.2f s)", r.Seconds, r.Server, r.Own)
 }
 
 // verify reads the targets and returns an error unless all are asleep with a ledger, or all are awake without one.

@@ -37,7 +37,9 @@ type sizes struct {
 	watched     []int
 	updates     int
 	watchRounds int
-	pureRounds  int
+	// scaled is the number of Deployments in a large cluster. scaleRounds is the number of rounds with them.
+	scaled, scaleRounds int
+	pureRounds          int
 	// decideRounds is the number of rounds of decisions among freeze policies.
 	decideRounds int
 	// reviews and updatesJudged are the numbers of judged reviews and updates, per round and webhook. admitRounds is the
@@ -69,7 +71,7 @@ type sizes struct {
 func fullSizes() sizes {
 	return sizes{
 		targets: 2000, perNamespace: 50, writers: 16, transitionRounds: 5, idle: time.Minute,
-		watched: []int{10_000, 50_000}, updates: 10_000, watchRounds: 3, pureRounds: 7,
+		watched: []int{10_000, 50_000}, updates: 10_000, watchRounds: 3, scaled: 20_000, scaleRounds: 2, pureRounds: 7,
 		decideRounds: 15, reviews: 5000, updatesJudged: 2000, admitRounds: 15,
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
 		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second, kept: []int{1000, 10_000},
@@ -83,7 +85,7 @@ func fullSizes() sizes {
 func quickSizes() sizes {
 	return sizes{
 		targets: 40, perNamespace: 10, writers: 16, transitionRounds: 2, idle: 3 * time.Second,
-		watched: []int{60, 120}, updates: 40, watchRounds: 1, pureRounds: 1,
+		watched: []int{60, 120}, updates: 40, watchRounds: 1, scaled: 200, scaleRounds: 1, pureRounds: 1,
 		decideRounds: 1, reviews: reviewBlock, updatesJudged: updateBlock, admitRounds: 1,
 		reactObjects: 3, reactSpaces: 2, frozenTimes: 2, firstFrozen: 1,
 		outageRounds: 1, outageTargets: 10, outage: announceLimit + 2*time.Second, kept: []int{20, 100},
@@ -134,6 +136,7 @@ func parts() []part {
 		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms", "webhook_restored_ms"}, short, (*bench).enforcing},
 		{[]string{"outage_recovery_ms"}, short, (*bench).outages},
 		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_requests_per_change"}, short, (*bench).transitions},
+		{[]string{"scale_20000_edge_ratio", "scale_20000_start_seconds", "scale_20000_memory_ratio"}, long, (*bench).scaling},
 		{[]string{"heap_per_object_ratio", "watch_cpu_ratio"}, long, (*bench).watching},
 	}
 }
@@ -181,8 +184,8 @@ func main() { os.Exit(command()) }
 func command() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if len(os.Args) > 1 && os.Args[1] == watcherCommand {
-		if err := watcher(ctx, os.Args[2:]); err != nil {
+	if hidden := hiddenCommand(); hidden != nil {
+		if err := hidden(ctx, os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			return 1
 		}
@@ -198,6 +201,14 @@ func command() int {
 		return 1
 	}
 	return 0
+}
+
+// hiddenCommand returns the command of a process that another run has started, or nil.
+func hiddenCommand() func(ctx context.Context, args []string) error {
+	if len(os.Args) < 2 {
+		return nil
+	}
+	return map[string]func(context.Context, []string) error{watcherCommand: watcher, managerCommand: managerProcess}[os.Args[1]]
 }
 
 // bench is one run.

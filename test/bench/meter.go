@@ -99,6 +99,13 @@ func (m *meter) patches() (applied, refused int) {
 	return m.applied, m.refused
 }
 
+// latest returns the time of the latest answer.
+func (m *meter) latest() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
+}
+
 // settle waits until no answer has arrived for a while.
 func (m *meter) settle(ctx context.Context, quiet, limit time.Duration) error {
 	began := time.Now()

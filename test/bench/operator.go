@@ -13,32 +13,29 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// transitionLimit is the time limit of a transition.
-const transitionLimit = 2 * time.Minute
+// transitionLimit is the time limit of a start or a transition.
+const transitionLimit = 5 * time.Minute
 
 // operator is the real manager in this process, on a clock that moves only on command, or on the machine's clock.
 type operator struct {
 	manager *harness.Manager
 	clock   *clocktesting.FakeClock // nil means the clock of the machine
 	meter   *meter
+	// started is the time from the start until the manager knew all targets and made no more requests.
+	started time.Duration
 }
 
 // operator starts a manager whose clock stands at an instant. It waits until the manager knows all targets and makes no
 // more requests.
 func (s *stage) operator(ctx context.Context, at time.Time, asleep bool) (*operator, error) {
 	o := &operator{clock: clocktesting.NewFakeClock(at), meter: &meter{}}
-	writes := o.meter.expect(1)
+	writes, began := o.meter.expect(1), time.Now()
 	o.manager = s.env.Start(harness.Options{Clock: o.clock, Config: o.meter.on(s.env.Config)})
-	err := harness.Poll(ctx, 30*time.Second, func() error {
-		n, err := o.gauge("flyball_targets", "state", stateName(asleep))
-		if err == nil && n != float64(s.targets) {
-			err = fmt.Errorf("%v targets are %s, want %d", n, stateName(asleep), s.targets)
-		}
-		return err
-	})
+	err := o.awaitTargets(ctx, "nights", s.targets, stateName(asleep))
 	if err == nil {
-		err = o.meter.settle(ctx, time.Second, 20*time.Second)
+		err = o.meter.settle(ctx, time.Second, transitionLimit)
 	}
+	o.started = o.meter.latest().Sub(began)
 	select {
 	case <-writes:
 		err = errors.Join(err, errors.New("the manager changed a target though everything was as it should be"))
@@ -89,15 +86,6 @@ func (o *operator) transition(ctx context.Context, at time.Time, n int) (time.Du
 	o.clock.SetTime(at)
 	last, err := o.meter.await(ctx, reached, transitionLimit)
 	return last.Sub(began), err
-}
-
-// gauge returns the value of the manager's metric with the given label. There must be exactly one series.
-func (o *operator) gauge(name, label, value string) (float64, error) {
-	m, err := o.series(name, label, value)
-	if err != nil {
-		return 0, err
-	}
-	return m.GetGauge().GetValue(), nil
 }
 
 // decisions returns how many times the manager has decided a target.

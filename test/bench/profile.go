@@ -29,6 +29,21 @@ func profileCPU(name string) (stop func() error, err error) {
 	}, nil
 }
 
+// writeHeap writes a heap profile. If the name is empty, it writes none.
+func writeHeap(name string) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(filepath.Clean(name))
+	if err != nil {
+		return fmt.Errorf("make the profile: %w", err)
+	}
+	if err := errors.Join(pprof.WriteHeapProfile(file), file.Close()); err != nil {
+		return fmt.Errorf("write the profile: %w", err)
+	}
+	return nil
+}
+
 // serverProfile is the duration of the API server's profile: about as long as a transition takes on an idle machine.
 const serverProfile = 3 * time.Second
 

@@ -52,20 +52,23 @@ func (s *stage) metrics(ctx context.Context, name string) ([]*dto.Metric, error)
 }
 
 // effort is processor time in seconds, of the API server and of this process.
-type effort struct{ server, own float64 }
+type effort struct {
+	Server float64 `json:"server"`
+	Own    float64 `json:"own"`
+}
 
 func (s *stage) effort(ctx context.Context) (effort, error) {
 	m, err := s.metrics(ctx, "process_cpu_seconds_total")
 	if err != nil {
 		return effort{}, err
 	}
-	return effort{server: m[0].GetCounter().GetValue(), own: cpuSeconds()}, nil
+	return effort{Server: m[0].GetCounter().GetValue(), Own: cpuSeconds()}, nil
 }
 
-func (e effort) sum() float64 { return e.server + e.own }
+func (e effort) sum() float64 { return e.Server + e.Own }
 
 func (e effort) since(before effort) effort {
-	return effort{e.server - before.server, e.own - before.own}
+	return effort{e.Server - before.Server, e.Own - before.Own}
 }
 
 // requests returns the number of requests that the API server has answered, as the API server counts them. It leaves

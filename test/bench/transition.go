@@ -58,8 +58,8 @@ func (b *bench) transitions(ctx context.Context) error {
 		for i, t := range times {
 			b.report.say("transition %s of round %d: manager %s, bare loop %s, beside a watch %s", stateName(i == 0), round, t.manager, t.bare,
 				t.watched)
-			ratios = append(ratios, t.manager.seconds/t.bare.seconds)
-			watched = append(watched, t.manager.seconds/t.watched.seconds)
+			ratios = append(ratios, t.manager.Seconds/t.bare.Seconds)
+			watched = append(watched, t.manager.Seconds/t.watched.Seconds)
 			efforts = append(efforts, t.manager.sum()/t.bare.sum())
 			perChange = append(perChange, t.requests/float64(s.targets))
 		}

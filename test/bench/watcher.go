@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -122,25 +125,33 @@ func named(dir, name string) string {
 // print completes an intake and writes it to standard output.
 func (i intake) print(w watched, before int64, profile string) error {
 	i.Heap = heapAlive() - before
-	if profile != "" {
-		file, err := os.Create(filepath.Clean(profile))
-		if err != nil {
-			return fmt.Errorf("make the profile: %w", err)
-		}
-		if err := errors.Join(pprof.WriteHeapProfile(file), file.Close()); err != nil {
-			return fmt.Errorf("write the profile: %w", err)
-		}
+	if err := writeHeap(profile); err != nil {
+		return err
 	}
 	runtime.KeepAlive(w)
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return fmt.Errorf("read the resource usage: %w", err)
-	}
-	i.PeakRSS = usage.Maxrss
-	if runtime.GOOS != "darwin" { // on darwin it is in bytes, elsewhere in kibibytes
-		i.PeakRSS *= 1024
+	var err error
+	if i.PeakRSS, err = peakRSS(); err != nil {
+		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(i)
+}
+
+// peakRSS returns the peak memory of this process in bytes. On Linux, Getrusage would count the memory of the process that
+// started this process.
+func peakRSS() (int64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if errors.Is(err, fs.ErrNotExist) {
+		var usage syscall.Rusage
+		err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+		return usage.Maxrss, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if kibibytes, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(kibibytes), " kB"), 10, 64)
+			return n * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("read the peak memory of this process: %w", cmp.Or(err, errors.New("/proc/self/status has no VmHWM")))
 }
 
 func heapAlive() int64 {

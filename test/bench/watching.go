@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -81,13 +80,14 @@ func (b *bench) watchRound(ctx context.Context, s *stage, n, updates int, kinds 
 		}
 	}()
 	for _, kind := range kinds {
-		c, err := b.startChild(ctx, kind, s.env.Cluster.Kubeconfig, updates)
+		c, err := b.startChild(ctx, watcherCommand, "--kind", kind, "--kubeconfig", s.env.Cluster.Kubeconfig,
+			"--updates", strconv.Itoa(updates), "--profile", b.opts.profile)
 		if err != nil {
 			return nil, err
 		}
 		children = append(children, c)
-		first, err := c.read()
-		if err != nil {
+		var first intake
+		if err := c.read(&first); err != nil {
 			return nil, err
 		}
 		if first.Objects != n {
@@ -102,8 +102,8 @@ func (b *bench) watchRound(ctx context.Context, s *stage, n, updates int, kinds 
 		return nil, err
 	}
 	for i, c := range children {
-		second, err := c.read()
-		if err != nil {
+		var second intake
+		if err := c.read(&second); err != nil {
 			return nil, err
 		}
 		of[kinds[i]] = costs{of[kinds[i]].first, second}
@@ -111,38 +111,38 @@ func (b *bench) watchRound(ctx context.Context, s *stage, n, updates int, kinds 
 	return of, nil
 }
 
-// child is a watcher process.
+// child is a process of this program that runs another command.
 type child struct {
-	kind    string
+	name    string
 	command *exec.Cmd
 	output  *json.Decoder
 }
 
-func (b *bench) startChild(ctx context.Context, kind, kubeconfig string, updates int) (*child, error) {
+// startChild starts this program with a hidden command and its flags.
+func (b *bench) startChild(ctx context.Context, command string, flags ...string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	c := &child{kind: kind, command: exec.CommandContext(ctx, self, watcherCommand,
-		"--kind", kind, "--kubeconfig", kubeconfig, "--updates", strconv.Itoa(updates), "--profile", b.opts.profile)}
+	c := &child{name: command, command: exec.CommandContext(ctx, self, append([]string{command}, flags...)...)}
 	c.command.Stderr = os.Stderr
-	var output io.Reader
-	if output, err = c.command.StdoutPipe(); err != nil {
-		return nil, fmt.Errorf("connect to the %s watch: %w", kind, err)
+	output, err := c.command.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("connect to the %s process: %w", c.name, err)
 	}
 	c.output = json.NewDecoder(output)
 	if err := c.command.Start(); err != nil {
-		return nil, fmt.Errorf("start the %s watch: %w", kind, err)
+		return nil, fmt.Errorf("start the %s process: %w", c.name, err)
 	}
 	return c, nil
 }
 
-func (c *child) read() (intake, error) {
-	var i intake
-	if err := c.output.Decode(&i); err != nil {
-		return i, errors.Join(fmt.Errorf("hear from the %s watch: %w", c.kind, err), c.command.Wait())
+// read reads the next line that the process writes.
+func (c *child) read(into any) error {
+	if err := c.output.Decode(into); err != nil {
+		return errors.Join(fmt.Errorf("hear from the %s process: %w", c.name, err), c.command.Wait())
 	}
-	return i, nil
+	return nil
 }
 
 // end stops the process if it still runs.
