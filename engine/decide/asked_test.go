@@ -74,7 +74,7 @@ func TestClusterScopedObjectsHaveNoNamespaceLabels(t *testing.T) {
 func TestAFailedPipelineKeepsValuesAndReportsError(t *testing.T) {
 	w, _, ref := shop(t, true)
 	broken := *w.policies[0]
-	broken.Pipeline = pipeline.Pipeline{pipeline.Func("broken", func(*pipeline.Frame) error { return errors.New("the sun did not rise") })}
+	broken.Pipeline = pipeline.Pipeline{{Name: "broken", Run: func(*pipeline.Frame) error { return errors.New("the sun did not rise") }}}
 	w.policies = []*decide.Policy{&broken}
 	v := decide.Target(w, ref, noon, nil)
 	if body(v) != "" || len(v.Opinions) != 1 {

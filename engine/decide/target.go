@@ -178,7 +178,7 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	if own != "" {
 		story.add("ask", "no policy: "+own)
 	}
-	var in pipeline.Input
+	var in *pipeline.Input
 	d.w.EachPolicyFor(k.GroupKind, obj, ns.Labels, func(p *Policy) {
 		if !p.Selects(k, obj, ns.Labels) {
 			return
@@ -187,7 +187,7 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 			a.opinions = append(a.opinions, Opinion{Policy: p, Class: workload.ClassKeep, Alone: own})
 			return
 		}
-		if in.Now.IsZero() {
+		if in == nil {
 			in = d.input(k, obj, ns)
 		}
 		a.askPolicy(p, in, story)
@@ -247,8 +247,8 @@ func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
 }
 
 // input returns the input of the pipelines for an object.
-func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Input {
-	in := pipeline.Input{Now: d.now, Target: k.Adapter.Observe(obj), NamespaceAwakeUntil: ns.AwakeUntil}
+func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) *pipeline.Input {
+	in := &pipeline.Input{Now: d.now, Target: k.Adapter.Observe(obj), NamespaceAwakeUntil: ns.AwakeUntil}
 	in.Target.Ref = k.Ref(obj)
 	_, in.Target.Governs = k.Adapter.Governs(obj)
 	in.Target.Governed = len(d.w.Governors(in.Target.Ref)) > 0
@@ -261,7 +261,7 @@ func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) pipeline.Inp
 }
 
 // askPolicy runs a policy's pipeline and adds its claims and its opinion to the answers.
-func (a *answers) askPolicy(p *Policy, in pipeline.Input, story *Story) {
+func (a *answers) askPolicy(p *Policy, in *pipeline.Input, story *Story) {
 	o := Opinion{Policy: p, Class: workload.ClassKeep}
 	trace := story.newTrace()
 	d, err := p.Pipeline.Run(in, trace)

@@ -64,7 +64,8 @@ func (t *Trace) String() string {
 
 // Frame is the shared state of the steps of one run.
 type Frame struct {
-	Input    Input
+	// Input is shared by the pipelines of all policies of the target. Steps only read it.
+	Input    *Input
 	Decision Decision
 	// Trace is nil if there is no reader; Sayf handles both cases.
 	Trace *Trace
@@ -84,47 +85,27 @@ func (f *Frame) Sayf(format string, args ...any) {
 	}
 }
 
-// Step is one named pure part of a policy: it reads Frame.Input, adds to Frame.Decision and reports to the trace.
-type Step interface {
-	Name() string
-	Run(*Frame) error
+// Step is one named pure part of a policy. Run reads Frame.Input, adds to Frame.Decision and reports to the trace.
+type Step struct {
+	Name string
+	Run  func(*Frame) error
 }
-
-type stepFunc struct {
-	name string
-	run  func(*Frame) error
-}
-
-func (s stepFunc) Name() string       { return s.name }
-func (s stepFunc) Run(f *Frame) error { return s.run(f) }
-
-// Func returns a function as a Step.
-func Func(name string, run func(*Frame) error) Step { return stepFunc{name, run} }
 
 // Pipeline is a list of steps. They run in order until a step sets Frame.Done.
 type Pipeline []Step
 
 // Run decides about one target. trace may be nil. An error names the step; the Decision is then empty, so a policy
 // that cannot decide makes no claim.
-func (p Pipeline) Run(in Input, trace *Trace) (Decision, error) {
+func (p Pipeline) Run(in *Input, trace *Trace) (Decision, error) {
 	f := Frame{Input: in, Trace: trace}
 	for _, step := range p {
-		f.step = step.Name()
+		f.step = step.Name
 		if err := step.Run(&f); err != nil {
-			return Decision{}, fmt.Errorf("step %s: %w", step.Name(), err)
+			return Decision{}, fmt.Errorf("step %s: %w", step.Name, err)
 		}
 		if f.Done {
 			break
 		}
 	}
 	return f.Decision, nil
-}
-
-// Names returns the names of the steps, for documentation and explanations.
-func (p Pipeline) Names() []string {
-	names := make([]string, len(p))
-	for i, s := range p {
-		names[i] = s.Name()
-	}
-	return names
 }

@@ -43,12 +43,12 @@ func TestAPanicAffectsOnlyItsTarget(t *testing.T) {
 	}
 	days := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "days"}
 	s.add(t, kindThat(t, func(p *policy.Policy) {
-		p.Pipeline = append(pipeline.Pipeline{pipeline.Func("fault", func(f *pipeline.Frame) error {
+		p.Pipeline = append(pipeline.Pipeline{{Name: "fault", Run: func(f *pipeline.Frame) error {
 			if f.Input.Target.Ref == webs(0) {
 				panic("a stone in the works")
 			}
 			return nil
-		})}, p.Pipeline...)
+		}}}, p.Pipeline...)
 	}), nights)
 	s.add(t, kindThat(t, func(*policy.Policy) {}), days, "nothing")
 

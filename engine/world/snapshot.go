@@ -269,7 +269,7 @@ func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
 
 // EachPolicyFor implements decide.World, in order of the policies' names.
 func (s *Snapshot) EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*decide.Policy)) {
-	q := selector.Query{Kind: gk, Sides: []workload.Object{*obj}, Spaces: []workload.Pairs{namespace}}
+	q := selector.Query{Kind: gk, Sides: []*workload.Object{obj}, Spaces: []workload.Pairs{namespace}}
 	for _, p := range s.policies.index.Find(&q, 0) {
 		yield(&p.Policy)
 	}

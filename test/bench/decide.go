@@ -38,7 +38,7 @@ func decide(policies []*policy.Policy, a *adapter.Adapter, obj *workload.Object,
 		if !p.Target.Matches(a.GroupKind(), obj, namespace) {
 			continue
 		}
-		d, err := p.Pipeline.Run(in, nil)
+		d, err := p.Pipeline.Run(&in, nil)
 		if err != nil {
 			return adapter.Result{}, fmt.Errorf("decide for %s under %s: %w", in.Target.Ref, p.ID, err)
 		}

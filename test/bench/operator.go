@@ -14,7 +14,7 @@ import (
 )
 
 // transitionLimit is the time limit of a start or a transition.
-const transitionLimit = 5 * time.Minute
+const transitionLimit = 10 * time.Minute
 
 // operator is the real manager in this process, on a clock that moves only on command, or on the machine's clock.
 type operator struct {

@@ -65,8 +65,8 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		Target: selector,
 		Needs:  []v1alpha1.Capability{v1alpha1.CapabilityDeletionCost},
 		Pipeline: pipeline.Pipeline{
-			pipeline.Func("suspended", d.suspended),
-			pipeline.Func("costs", d.costs),
+			{Name: "suspended", Run: d.suspended},
+			{Name: "costs", Run: d.costs},
 		},
 		State:  d.state,
 		Extras: d.extras(),

@@ -45,7 +45,7 @@ func compile(t *testing.T, spec string) *policy.Policy {
 
 func intents(t *testing.T, p *policy.Policy) []workload.Intent {
 	t.Helper()
-	d, err := p.Pipeline.Run(pipeline.Input{Now: now}, nil)
+	d, err := p.Pipeline.Run(&pipeline.Input{Now: now}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -229,14 +229,14 @@ func (req *Request) relabels() bool {
 }
 
 func (req *Request) subject() subject {
-	s := subject{selector.Query{Kind: req.Kind, Spaces: req.NamespaceLabels, Sides: make([]workload.Object, 0, 2)}}
+	s := subject{selector.Query{Kind: req.Kind, Spaces: req.NamespaceLabels, Sides: make([]*workload.Object, 0, 2)}}
 	for i, f := range [...]*Facts{req.Old, req.New} {
 		if f != nil && (i == 0 || !f.same(req.Old)) {
-			s.Sides = append(s.Sides, workload.Object{Namespace: req.Namespace, Name: req.Name, Labels: f.Labels, Annotations: f.Annotations})
+			s.Sides = append(s.Sides, &workload.Object{Namespace: req.Namespace, Name: req.Name, Labels: f.Labels, Annotations: f.Annotations})
 		}
 	}
 	if len(s.Sides) == 0 {
-		s.Sides = append(s.Sides, workload.Object{Namespace: req.Namespace, Name: req.Name})
+		s.Sides = append(s.Sides, &workload.Object{Namespace: req.Namespace, Name: req.Name})
 	}
 	if len(s.Spaces) == 0 {
 		s.Spaces = []workload.Pairs{nil}

@@ -62,7 +62,7 @@ type subject struct{ selector.Query }
 // anySelected reports whether the policy selects the object before or after the change, under any of the namespace's label sets.
 func (r *reach) anySelected(s *subject) bool {
 	for i := range s.Sides {
-		if r.selects(s, &s.Sides[i]) {
+		if r.selects(s, s.Sides[i]) {
 			return true
 		}
 	}
@@ -81,7 +81,7 @@ func (r *Rule) isOnlyWokenBy(s *subject) bool {
 
 // isLeftBy reports whether the policy selects the object before the change and not after it.
 func (r *reach) isLeftBy(s *subject) bool {
-	return len(s.Sides) == 2 && r.selects(s, &s.Sides[0]) && !r.selects(s, &s.Sides[1])
+	return len(s.Sides) == 2 && r.selects(s, s.Sides[0]) && !r.selects(s, s.Sides[1])
 }
 
 // selects reports whether the policy selects one side of the subject, under any of the namespace's label sets.
@@ -99,7 +99,7 @@ func (r *reach) selects(s *subject, side *workload.Object) bool {
 func (r *reach) allSelected(s *subject) bool {
 	for i := range s.Sides {
 		for _, labels := range s.Spaces {
-			if !r.selector.Matches(s.Kind, &s.Sides[i], labels) {
+			if !r.selector.Matches(s.Kind, s.Sides[i], labels) {
 				return false
 			}
 		}

@@ -96,7 +96,7 @@ func engine(r *Rule, asleep *selector.Selector) *policy.Policy {
 		ID:       r.id,
 		Target:   asleep,
 		Needs:    []v1alpha1.Capability{v1alpha1.CapabilitySuspend},
-		Pipeline: pipeline.Pipeline{pipeline.Func("active", s.active), pipeline.Func("suspend", s.suspend)},
+		Pipeline: pipeline.Pipeline{{Name: "active", Run: s.active}, {Name: "suspend", Run: s.suspend}},
 		State:    s.state,
 		Extras:   extras(r),
 	}

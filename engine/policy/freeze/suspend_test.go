@@ -47,7 +47,7 @@ spec:
 func decide(t testing.TB, p *policy.Policy, now time.Time) pipeline.Decision {
 	t.Helper()
 	var trace pipeline.Trace
-	d, err := p.Pipeline.Run(pipeline.Input{Now: now, Target: workload.Observed{CanSuspend: true}}, &trace)
+	d, err := p.Pipeline.Run(&pipeline.Input{Now: now, Target: workload.Observed{CanSuspend: true}}, &trace)
 	if err != nil || len(trace.Lines) == 0 {
 		t.Fatalf("%v, trace %q", err, trace.String())
 	}

@@ -23,7 +23,7 @@ func ofAge(t *testing.T, rules v1alpha1.ScheduleRules, made time.Time, runs bool
 		now := time.Date(2026, 3, 2, h, 0, 0, 0, time.UTC)
 		in := target()
 		in.Created, in.RunsToCompletion = made, runs
-		d, err := p.Pipeline.Run(pipeline.Input{Now: now, Target: in}, nil)
+		d, err := p.Pipeline.Run(&pipeline.Input{Now: now, Target: in}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestNightsBeginForOldTargetsToo(t *testing.T) {
 	in.Created = time.Date(2026, 2, 20, 9, 0, 0, 0, time.UTC)
 	old := in.Created.Add(48 * time.Hour)
 	for h, want := range map[int]time.Time{12: old, 21: time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)} {
-		d, err := p.Pipeline.Run(pipeline.Input{Now: time.Date(2026, 3, 2, h, 0, 0, 0, time.UTC), Target: in}, nil)
+		d, err := p.Pipeline.Run(&pipeline.Input{Now: time.Date(2026, 3, 2, h, 0, 0, 0, time.UTC), Target: in}, nil)
 		if err != nil || len(d.Intents) != 1 || !d.Intents[0].Since.Equal(want) {
 			t.Errorf("at %d: %+v, %v, want asleep since %s", h, d.Intents, err, want)
 		}

@@ -16,7 +16,7 @@ func BenchmarkRun(b *testing.B) {
 	b.Run("untraced", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := p.Pipeline.Run(in, nil); err != nil {
+			if _, err := p.Pipeline.Run(&in, nil); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -24,7 +24,7 @@ func BenchmarkRun(b *testing.B) {
 	b.Run("traced", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := p.Pipeline.Run(in, &pipeline.Trace{}); err != nil {
+			if _, err := p.Pipeline.Run(&in, &pipeline.Trace{}); err != nil {
 				b.Fatal(err)
 			}
 		}

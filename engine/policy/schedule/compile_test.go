@@ -46,7 +46,7 @@ func TestFormsOfAsleepAs(t *testing.T) {
 			t.Fatal(errs)
 		}
 		var trace pipeline.Trace
-		if _, err := p.Pipeline.Run(pipeline.Input{Now: monday, Target: target()}, &trace); err != nil {
+		if _, err := p.Pipeline.Run(&pipeline.Input{Now: monday, Target: target()}, &trace); err != nil {
 			t.Fatal(err)
 		}
 		keys := slices.Sorted(slices.Values(p.SetAnnotations))
@@ -148,7 +148,7 @@ func hours(t *testing.T, p *policy.Policy, made time.Time) string {
 		now := time.Date(2026, 3, 3, h, 30, 0, 0, time.UTC)
 		in := target()
 		in.Created = made
-		d, err := p.Pipeline.Run(pipeline.Input{Now: now, Target: in}, nil)
+		d, err := p.Pipeline.Run(&pipeline.Input{Now: now, Target: in}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestDownscaleAlone(t *testing.T) {
 		if got := hours(t, p, tc.made); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
 		}
-		d, err := p.Pipeline.Run(pipeline.Input{Now: at(4, 21), Target: target()}, nil)
+		d, err := p.Pipeline.Run(&pipeline.Input{Now: at(4, 21), Target: target()}, nil)
 		if err != nil || len(d.Intents) != 1 || !d.Intents[0].Since.Equal(at(4, 20)) || !d.Wake.Equal(at(5, 20)) {
 			t.Errorf("%s: %+v, %v; want to sleep since the last firing, until the next", tc.reason, d, err)
 		}
@@ -255,7 +255,7 @@ func TestAwakeUntilOfAStoredPolicy(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	d, err := p.Pipeline.Run(pipeline.Input{Now: monday.Add(12 * time.Hour), Target: target()}, nil)
+	d, err := p.Pipeline.Run(&pipeline.Input{Now: monday.Add(12 * time.Hour), Target: target()}, nil)
 	if err != nil || len(d.Intents) != 1 || d.Intents[0].Class != workload.ClassAwake {
 		t.Errorf("in the morning: %v, %v; want awake", d, err)
 	}

@@ -70,7 +70,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		errs = field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil), own, err.Error())}
 		return policy.Broken(id, errs), errs
 	}
-	s.awakeUntil, s.unreadable = s.until(own, id.String())
+	s.awakeUntil, s.unreadable = s.until(own, id.String)
 	return &policy.Policy{
 		ID:             id,
 		Target:         selector,
@@ -103,10 +103,10 @@ type schedule struct {
 // this target.
 func (s *schedule) pipeline() pipeline.Pipeline {
 	return pipeline.Pipeline{
-		pipeline.Func("suspended", s.suspended),
-		pipeline.Func("awake-until", s.keptAwake),
-		pipeline.Func("window", s.window),
-		pipeline.Func("level", s.level),
+		{Name: "suspended", Run: s.suspended},
+		{Name: "awake-until", Run: s.keptAwake},
+		{Name: "window", Run: s.window},
+		{Name: "level", Run: s.level},
 	}
 }
 
@@ -122,8 +122,8 @@ func (s *schedule) suspended(f *pipeline.Frame) error {
 
 func (s *schedule) keptAwake(f *pipeline.Frame) error {
 	ref := f.Input.Target.Ref
-	own, unreadable := s.until(f.Input.Target.Annotations.Get(v1alpha1.AnnotationAwakeUntil), ref.String())
-	namespace, unreadableThere := s.until(f.Input.NamespaceAwakeUntil, "namespace "+ref.Namespace)
+	own, unreadable := s.until(f.Input.Target.Annotations.Get(v1alpha1.AnnotationAwakeUntil), ref.String)
+	namespace, unreadableThere := s.until(f.Input.NamespaceAwakeUntil, func() string { return "namespace " + ref.Namespace })
 	for _, why := range []string{unreadable, unreadableThere, s.unreadable} {
 		if why != "" {
 			f.Sayf("ignored: %s", why)
@@ -373,13 +373,13 @@ func annotationKeys(as *v1alpha1.AsleepAs) []string {
 
 // until reads awake-until of a target, a namespace or the policy. The instant is zero if the value is absent or
 // unreadable; unreadable is the error text.
-func (s *schedule) until(text, of string) (at time.Time, unreadable string) {
-	if text == "" { // the common case needs no text for messages
+func (s *schedule) until(text string, of func() string) (at time.Time, unreadable string) {
+	if text == "" {
 		return time.Time{}, ""
 	}
 	at, err := timeline.ParseUntil(text, s.zone)
 	if err != nil {
-		return time.Time{}, fmt.Sprintf("annotation %s of %s: %v", v1alpha1.AnnotationAwakeUntil, of, err)
+		return time.Time{}, fmt.Sprintf("annotation %s of %s: %v", v1alpha1.AnnotationAwakeUntil, of(), err)
 	}
 	return at, ""
 }

@@ -167,7 +167,7 @@ func TestDecide(t *testing.T) {
 				tc.in.Target.Bounds = bounds
 			}
 			var trace pipeline.Trace
-			d, err := p.Pipeline.Run(tc.in, &trace)
+			d, err := p.Pipeline.Run(&tc.in, &trace)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +213,7 @@ func TestUnreadableAwakeUntilIsIgnored(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			var trace pipeline.Trace
-			d, err := p.Pipeline.Run(tc.in, &trace)
+			d, err := p.Pipeline.Run(&tc.in, &trace)
 			if err != nil || len(d.Intents) != 1 || d.Intents[0].Class != tc.class {
 				t.Fatalf("%v, %v; want the class %v", d, err, tc.class)
 			}
@@ -269,7 +269,7 @@ func TestJobsMadeAtNight(t *testing.T) {
 				t.Fatal(errs)
 			}
 			var trace pipeline.Trace
-			d, err := p.Pipeline.Run(pipeline.Input{Now: tc.now, Target: workload.Observed{CanSuspend: true, RunsToCompletion: !tc.endless,
+			d, err := p.Pipeline.Run(&pipeline.Input{Now: tc.now, Target: workload.Observed{CanSuspend: true, RunsToCompletion: !tc.endless,
 				Created: tc.made}}, &trace)
 			if err != nil {
 				t.Fatal(err)

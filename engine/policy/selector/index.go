@@ -39,7 +39,7 @@ type Query struct {
 	Kind schema.GroupKind
 	// Sides are the object before and after a change, in this order. A change without new metadata has only one side. All
 	// sides are in one namespace.
-	Sides []workload.Object
+	Sides []*workload.Object
 	// Spaces are the possible label sets of the namespace. A namespace has two label sets for a moment while it is
 	// relabelled.
 	Spaces []workload.Pairs

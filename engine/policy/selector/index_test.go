@@ -85,7 +85,7 @@ func TestIndexEqualsALookAtEveryPolicy(t *testing.T) {
 			obj := workload.Object{Namespace: word.Draw(t, "namespace"), Name: word.Draw(t, "name"),
 				Labels: workload.NewPairs(map[string]string{"tier": rapid.SampledFrom([]string{"front", "back"}).Draw(t, "tier")})}
 			q := &selector.Query{Kind: rapid.SampledFrom([]schema.GroupKind{deployments, {Kind: "Pod"}}).Draw(t, "kind"),
-				Sides:  []workload.Object{obj},
+				Sides:  []*workload.Object{&obj},
 				Spaces: []workload.Pairs{workload.NewPairs(map[string]string{"env": rapid.SampledFrom([]string{"dev", "prod"}).Draw(t, "env")})}}
 			for _, c := range []struct {
 				index selector.Index[*filed]
@@ -99,7 +99,7 @@ func TestIndexEqualsALookAtEveryPolicy(t *testing.T) {
 
 func compareWithAll(t *rapid.T, x *selector.Index[*filed], all map[string]*filed, q *selector.Query) {
 	selects := func(f *filed) bool {
-		return slices.ContainsFunc(f.selectors, func(s *selector.Selector) bool { return s.Matches(q.Kind, &q.Sides[0], q.Spaces[0]) })
+		return slices.ContainsFunc(f.selectors, func(s *selector.Selector) bool { return s.Matches(q.Kind, q.Sides[0], q.Spaces[0]) })
 	}
 	found := x.Find(q, 0)
 	for _, f := range all {
@@ -135,7 +135,7 @@ func TestGlobsAreIndexed(t *testing.T) {
 				TargetSelector: v1alpha1.TargetSelector{Names: []string{fmt.Sprintf("*-team-%d", i)}}}
 		}},
 	} {
-		q := &selector.Query{Kind: deployments, Sides: []workload.Object{{Namespace: "team-7-team-7", Name: "team-7-team-7"}},
+		q := &selector.Query{Kind: deployments, Sides: []*workload.Object{{Namespace: "team-7-team-7", Name: "team-7-team-7"}},
 			Spaces: []workload.Pairs{nil}}
 		var x selector.Index[*filed]
 		e := x.Edit()

@@ -74,7 +74,7 @@ func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
 	for kind, advice := range map[workload.AmountKind]workload.Advice{workload.AmountInPlace: {InPlace: true},
 		workload.AmountOnCreate: {OnCreate: true}, workload.AmountRequest: {}} {
 		advice.Amounts = map[workload.Amount]int64{key: 250}
-		f := &pipeline.Frame{Input: pipeline.Input{Advice: &advice}}
+		f := &pipeline.Frame{Input: &pipeline.Input{Advice: &advice}}
 		if err := (&tortoise{}).requests(f); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func TestPipeline(t *testing.T) {
 	} {
 		p := compile(t, tc.spec)
 		trace := &pipeline.Trace{}
-		d, err := p.Pipeline.Run(pipeline.Input{Now: noon, Advice: tc.advice}, trace)
+		d, err := p.Pipeline.Run(&pipeline.Input{Now: noon, Advice: tc.advice}, trace)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func TestWhatWasOnlyRecommendedIsNotCarriedOut(t *testing.T) {
 		t.Helper()
 		given := *a
 		given.By = auto.ID
-		d, err := auto.Pipeline.Run(pipeline.Input{Now: noon, Advice: &given}, nil)
+		d, err := auto.Pipeline.Run(&pipeline.Input{Now: noon, Advice: &given}, nil)
 		if err != nil || len(d.Intents) != 2 {
 			t.Fatalf("it asks for %+v, %v", d.Intents, err)
 		}

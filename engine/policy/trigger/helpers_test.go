@@ -74,7 +74,7 @@ var peaks = workload.Policy{Kind: KindName, Namespace: "shop", Name: "peaks"}
 func decide(t *testing.T, p *policy.Policy, now time.Time, seen workload.Observed) (pipeline.Decision, string) {
 	t.Helper()
 	var trace pipeline.Trace
-	d, err := p.Pipeline.Run(pipeline.Input{Now: now, Target: seen}, &trace)
+	d, err := p.Pipeline.Run(&pipeline.Input{Now: now, Target: seen}, &trace)
 	if err != nil {
 		t.Fatalf("decide: %v", err)
 	}

@@ -89,8 +89,8 @@ type triggers struct {
 // enforced, or set only once if the target has an autoscaler.
 func (p *triggers) pipeline() pipeline.Pipeline {
 	return pipeline.Pipeline{
-		pipeline.Func("window", p.window),
-		pipeline.Func("size", p.size),
+		{Name: "window", Run: p.window},
+		{Name: "size", Run: p.size},
 	}
 }
 

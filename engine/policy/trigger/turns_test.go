@@ -62,7 +62,7 @@ func (g *governed) decide(now time.Time) (workload.Plan, time.Time) {
 	var intents []workload.Intent
 	var all pipeline.Decision
 	for _, p := range g.policies {
-		d, err := p.Pipeline.Run(in, nil)
+		d, err := p.Pipeline.Run(&in, nil)
 		if err != nil {
 			g.t.Fatal(err)
 		}
