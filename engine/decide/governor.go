@@ -47,24 +47,27 @@ func deleteAllButLasting(intents []workload.Intent) []workload.Intent {
 	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors || in.Once })
 }
 
-// fromGoverned returns the claims for an autoscaler from policies of its scaled object, and the earliest time at
-// which the claims change.
-func (d decider) fromGoverned(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
+// askGoverned returns the object scaled by an autoscaler, and the answers of the object's policies. It returns nil if the
+// autoscaler gets no claims because of another object.
+func (d decider) askGoverned(k *Kind, obj *workload.Object) (tk *Kind, governed *workload.Object, a answers) {
 	if k.Releasing || obj.Deleting {
-		return nil, wake
+		return nil, nil, a
 	}
-	tk, governed := d.governed(k, obj)
-	if governed == nil {
-		return nil, wake
+	if tk, governed = d.governed(k, obj); governed != nil {
+		a = d.ask(tk, governed, nil)
 	}
-	a := d.ask(tk, governed, nil)
+	return tk, governed, a
+}
+
+// forGovernors returns the claims for the autoscalers of the object.
+func (a *answers) forGovernors() (intents []workload.Intent) {
 	for _, in := range a.intents {
 		if in.ForGovernors {
 			in.ForGovernors = false
 			intents = append(intents, in)
 		}
 	}
-	return intents, a.wake
+	return intents
 }
 
 // eachGovernor yields the autoscalers of an object, in order. It leaves out autoscalers of kinds not in use and
@@ -108,8 +111,8 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 	var all *workload.Bounds
 	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
 		a := d.ask(gk, governor, nil)
-		fromGoverned, _ := d.fromGoverned(gk, governor)
-		plan, _ := pipeline.Merge(slices.Concat(deleteForOthers(a.intents), fromGoverned, d.claimants(gk, governor))...)
+		_, _, scaled := d.askGoverned(gk, governor)
+		plan, _ := pipeline.Merge(slices.Concat(deleteForOthers(a.intents), scaled.forGovernors(), d.claimants(gk, governor))...)
 		b, err := gk.Adapter.Bounds(governor, plan)
 		if err != nil || b.Min == nil && b.Max == nil {
 			return
@@ -131,26 +134,19 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 // that would wake the target is held. For a lower size above zero, the bounds are set to this size,
 // but only after the size is in the target's ledger. Otherwise a fast autoscaler would scale the target itself, and
 // no ledger would keep the original. All these claims last until the target is restored or has a different size.
-func (d decider) onBehalf(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
-	if k.Releasing || obj.Deleting {
-		return nil, wake
-	}
-	tk, governed := d.governed(k, obj)
-	if governed == nil {
-		return nil, wake
-	}
-	a := d.ask(tk, governed, nil)
-	plan, _ := pipeline.Merge(append(deleteAllButLasting(a.intents), d.claimants(tk, governed)...)...)
+// lasting are the claims of the target's policies that last.
+func (d decider) onBehalf(k *Kind, obj *workload.Object, tk *Kind, governed *workload.Object, lasting []workload.Intent) []workload.Intent {
+	plan, _ := pipeline.Merge(append(lasting, d.claimants(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)
 	by := d.sleepers(tk, governed, k, obj)
 	hold := k.Adapter.Observe(obj).WakesFromZero
 	switch {
 	case plan.Asleep():
-		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized, hold), a.wake
+		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized, hold)
 	case err == nil && next.Sized && len(by) > 0:
-		return untilAwake(by, hold), a.wake
+		return untilAwake(by, hold)
 	}
-	return nil, a.wake
+	return nil
 }
 
 // sleepers returns the policies with ledger entries for the object's size, and the policies that set bounds of the

@@ -124,11 +124,13 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 
 	intents = append(intents, d.claimants(k, obj)...)
 
-	onBehalf, wake := d.onBehalf(k, obj)
-	intents, v.Wake = append(intents, onBehalf...), timeline.Earliest(v.Wake, wake)
-
-	fromGoverned, wake := d.fromGoverned(k, obj)
-	intents, v.Wake = append(intents, fromGoverned...), timeline.Earliest(v.Wake, wake)
+	var onBehalf []workload.Intent
+	tk, governed, scaled := d.askGoverned(k, obj)
+	fromGoverned := scaled.forGovernors()
+	if governed != nil {
+		onBehalf = d.onBehalf(k, obj, tk, governed, deleteAllButLasting(scaled.intents))
+	}
+	intents, v.Wake = slices.Concat(intents, onBehalf, fromGoverned), timeline.Earliest(v.Wake, scaled.wake)
 
 	fromOwned, wake := d.fromOwned(k, obj)
 	intents, v.Wake = append(intents, fromOwned...), timeline.Earliest(v.Wake, wake)

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,7 +19,13 @@ type Metrics struct {
 	batches       *prometheus.CounterVec
 	// All of them have the labels policy_kind and policy. Some have a third label.
 	targets, state, ready, condition, next, conflict, took, trigger, frozen, enforced *prometheus.GaugeVec
+	// shown has the state of each policy (workload.Policy to shownState) that has series. To search for the series of a
+	// policy, prometheus would look through the series of all policies.
+	shown sync.Map
 }
+
+// shownState is the third label of the series of a policy's state.
+type shownState struct{ state, active string }
 
 // NewMetrics creates and registers the metrics.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
@@ -77,9 +84,7 @@ func (m *Metrics) policy(v *view, conditions []metav1.Condition) {
 	for _, c := range conditions {
 		m.condition.WithLabelValues(id.Kind, name, c.Type).Set(oneIf(c.Status == metav1.ConditionTrue))
 	}
-	m.state.DeletePartialMatch(labelsOf(id))
-	m.state.WithLabelValues(id.Kind, name, state.Name).Set(1)
-	m.active(p, state)
+	m.showState(p, state)
 	if state.Next.IsZero() {
 		m.next.DeleteLabelValues(id.Kind, name)
 		return
@@ -87,15 +92,19 @@ func (m *Metrics) policy(v *view, conditions []metav1.Condition) {
 	m.next.WithLabelValues(id.Kind, name).Set(float64(state.Next.Unix()))
 }
 
-// active updates the series for the active part of a policy.
-func (m *Metrics) active(p *policy.Policy, state policy.State) {
-	if p.Denies() {
-		m.frozen.WithLabelValues(p.ID.Kind, p.ID.Label()).Set(oneIf(state.Active != ""))
-		return
+// showState updates the series for the state and the active part of a policy.
+func (m *Metrics) showState(p *policy.Policy, state policy.State) {
+	kind, name, now := p.ID.Kind, p.ID.Label(), shownState{state.Name, state.Active}
+	if before, ok := m.shown.Swap(p.ID, now); ok && before != now {
+		m.state.DeleteLabelValues(kind, name, before.(shownState).state)
+		m.trigger.DeleteLabelValues(kind, name, before.(shownState).active)
 	}
-	m.trigger.DeletePartialMatch(labelsOf(p.ID))
-	if state.Active != "" {
-		m.trigger.WithLabelValues(p.ID.Kind, p.ID.Label(), state.Active).Set(1)
+	m.state.WithLabelValues(kind, name, state.Name).Set(1)
+	switch {
+	case p.Denies():
+		m.frozen.WithLabelValues(kind, name).Set(oneIf(state.Active != ""))
+	case state.Active != "":
+		m.trigger.WithLabelValues(kind, name, state.Active).Set(1)
 	}
 }
 
@@ -114,6 +123,7 @@ func oneIf(is bool) float64 {
 
 // forgetPolicy removes every series of a deleted policy.
 func (m *Metrics) forgetPolicy(id workload.Policy) {
+	m.shown.Delete(id)
 	m.batches.DeletePartialMatch(labelsOf(id))
 	for _, vec := range []*prometheus.GaugeVec{m.targets, m.state, m.ready, m.condition, m.next, m.conflict, m.took, m.trigger, m.frozen,
 		m.enforced} {

@@ -73,8 +73,15 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 		t.Fatal("a policy has no series")
 	}
 	if diff := cmp.Diff(map[string]float64{"Asleep": 0, "Conflicting": 0, "Contested": 0, "Ready": 1, "Selecting": 1},
-		conditionsOf(t, registry)); diff != "" {
+		seriesOf(t, registry, "flyball_policy_condition", "condition")); diff != "" {
 		t.Errorf("flyball_policy_condition: -want +got\n%s", diff)
+	}
+	for _, state := range []string{"Awake", "Asleep"} {
+		write()
+		if diff := cmp.Diff(map[string]float64{state: 1}, seriesOf(t, registry, "flyball_policy_state", "state")); diff != "" {
+			t.Errorf("flyball_policy_state: -want +got\n%s", diff)
+		}
+		clock.Step(9 * time.Hour)
 	}
 	gone := false
 	during.do = func() { // a status write is in flight
@@ -91,8 +98,8 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 	}
 }
 
-// conditionsOf returns the values of flyball_policy_condition by condition.
-func conditionsOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+// seriesOf returns the values of a metric by the value of a label.
+func seriesOf(t *testing.T, registry *prometheus.Registry, name, label string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -100,12 +107,12 @@ func conditionsOf(t *testing.T, registry *prometheus.Registry) map[string]float6
 	}
 	values := map[string]float64{}
 	for _, f := range families {
-		if f.GetName() != "flyball_policy_condition" {
+		if f.GetName() != name {
 			continue
 		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if l.GetName() == "condition" {
+				if l.GetName() == label {
 					values[l.GetValue()] = m.GetGauge().GetValue()
 				}
 			}
