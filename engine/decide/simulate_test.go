@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,12 +26,14 @@ import (
 // memory is a world in memory with the adapters of the library, namespace shop, and policies and objects in it.
 func memory(t *testing.T, policies []policy.Object, objects ...string) *world.Memory {
 	t.Helper()
-	library, err := adapters.All()
+	all, err := library()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return memoryOf(t, library, policies, objects...)
+	return memoryOf(t, all, policies, objects...)
 }
+
+var library = sync.OnceValues(adapters.All)
 
 // memoryOf is memory with other adapters.
 func memoryOf(t *testing.T, library []v1alpha1.Adapter, policies []policy.Object, objects ...string) *world.Memory {

@@ -3,12 +3,14 @@ package world
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
@@ -127,9 +129,12 @@ func (m *Memory) addPolicy(tx *Tx, obj policy.Object) error {
 func (m *Memory) addKinds(w *World, in Lists) error {
 	for _, a := range in.Adapters {
 		gk := a.Spec.Target.GroupKind()
-		compiled, errs := adapter.Compile(a.Name, a.Spec, w.Snapshot().Keys(gk))
-		if len(errs) > 0 {
-			return fmt.Errorf("compile the adapter %s: %w", a.Name, errs.ToAggregate())
+		compiled, keys := w.Snapshot().adapters[schema.ParseGroupResource(a.Name)].Compiled, w.Snapshot().Keys(gk)
+		if compiled == nil || !reflect.DeepEqual(keys, adapter.Keys{}) {
+			var errs field.ErrorList
+			if compiled, errs = adapter.Compile(a.Name, a.Spec, keys); len(errs) > 0 {
+				return fmt.Errorf("compile the adapter %s: %w", a.Name, errs.ToAggregate())
+			}
 		}
 		m.kinds[gk] = newMemoryKind(compiled, !a.DeletionTimestamp.IsZero())
 	}
