@@ -74,18 +74,18 @@ func (o Outcome) PodError(err error) error {
 
 // Writer patches objects of any kind. It asks only for metadata in the answer, so an answer is small.
 type Writer struct {
-	// Log receives failures that do not make the write fail.
-	Log    logr.Logger
 	client metadata.Interface
+	log    logr.Logger
 }
 
-// NewWriter returns a Writer that uses the configuration unchanged: the caller sets the client's rate limits.
-func NewWriter(config *rest.Config) (*Writer, error) {
+// NewWriter returns a Writer that uses the configuration unchanged: the caller sets the client's rate limits. log
+// receives failures that do not make the write fail.
+func NewWriter(config *rest.Config, log logr.Logger) (*Writer, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make the client for writes: %w", err)
 	}
-	return &Writer{client: client}, nil
+	return &Writer{client: client, log: log}, nil
 }
 
 // Apply sends the patch and its follow-ups. It stops at the first patch that is not accepted, or whose change is
@@ -110,7 +110,7 @@ func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource
 		version = got.GetResourceVersion()
 		if p.Keeps != nil && p.Next == nil {
 			if err := w.giveUp(ctx, resource, got); err != nil {
-				w.Log.Error(err, "Failed to give up the ownership of restored fields", "kind", resource.GroupResource().String(), "object", name(obj))
+				w.log.Error(err, "Failed to give up the ownership of restored fields", "kind", resource.GroupResource().String(), "object", name(obj))
 			}
 		}
 	}

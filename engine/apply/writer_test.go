@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -103,7 +104,7 @@ func TestWriterTellsWhatBecameOfAWrite(t *testing.T) {
 			api := &answers{next: tc.next}
 			server := httptest.NewServer(api)
 			defer server.Close()
-			w, err := apply.NewWriter(&rest.Config{Host: server.URL})
+			w, err := apply.NewWriter(&rest.Config{Host: server.URL}, logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,9 +50,11 @@ type Options struct {
 
 // Members keeps the pods of the cluster by owner and by node.
 type Members struct {
-	opts      Options
+	opts     Options
+	identity identity
+
+	listening sync.RWMutex
 	listeners []Listener
-	identity  identity
 
 	// needing serializes changes of the needs.
 	needing sync.Mutex
@@ -93,16 +95,27 @@ func New(opts Options) *Members {
 	return m
 }
 
-// Follow adds a listener. It must be called before Need.
-func (m *Members) Follow(l Listener) { m.listeners = append(m.listeners, l) }
+// Observe adds a listener to later changes.
+func (m *Members) Observe(l Listener) {
+	m.listening.Lock()
+	defer m.listening.Unlock()
+	m.listeners = append(m.listeners, l)
+}
+
+func (m *Members) tell(what func(Listener)) {
+	m.listening.RLock()
+	listeners := m.listeners
+	m.listening.RUnlock()
+	for _, l := range listeners {
+		what(l)
+	}
+}
 
 func (m *Members) tellChanged(refs []workload.Ref) {
 	if len(refs) == 0 {
 		return
 	}
-	for _, l := range m.listeners {
-		l.MembersChanged(refs)
-	}
+	m.tell(func(l Listener) { l.MembersChanged(refs) })
 }
 
 func (m *Members) forget() {

@@ -106,7 +106,7 @@ func TestUnreachableOwnersDoNotBlockOtherPods(t *testing.T) {
 	heard := listener{make(chan struct{}, 100), make(chan struct{}, 100)}
 	c := &cluster{asked: map[schema.GroupKind]int{}}
 	m := New(Options{Watches: watches, Cluster: c, Own: "flyball"})
-	m.Follow(heard)
+	m.Observe(heard)
 	if err := m.Need(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestUnreachableOwnersDoNotBlockOtherPods(t *testing.T) {
 func TestMissingOwnerKindsAreDropped(t *testing.T) {
 	c := &cluster{asked: map[schema.GroupKind]int{}}
 	m := New(Options{Cluster: c})
-	m.Follow(listener{make(chan struct{}, 10*ownerKindsAtMost), nil})
+	m.Observe(listener{make(chan struct{}, 10*ownerKindsAtMost), nil})
 	look := func(kind string) {
 		m.mu.Lock()
 		m.lookInto(t.Context(), &workload.Owner{GroupKind: schema.GroupKind{Group: "here", Kind: kind}})

@@ -162,8 +162,6 @@ func (m *Members) check() {
 	m.known, m.settled = known, settled
 	m.mu.Unlock()
 	if tell {
-		for _, l := range m.listeners {
-			l.MembersSettled()
-		}
+		m.tell(Listener.MembersSettled)
 	}
 }

@@ -36,7 +36,8 @@ type AdapterHealth struct {
 	ailments map[string]Ailment
 }
 
-func newAdapterHealth() *AdapterHealth { return &AdapterHealth{ailments: map[string]Ailment{}} }
+// NewAdapterHealth returns an AdapterHealth without faults.
+func NewAdapterHealth() *AdapterHealth { return &AdapterHealth{ailments: map[string]Ailment{}} }
 
 // Set stores the fault of an adapter; nil: no fault. It reports whether the fault is new.
 func (h *AdapterHealth) Set(name string, a *Ailment) (changed bool) {

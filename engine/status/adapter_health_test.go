@@ -52,7 +52,7 @@ func TestAilmentsOfClusterScopedKinds(t *testing.T) {
 		{Ailment{Kind: pools, Outside: true, Unwatched: true, Reason: "changes are not seen"},
 			workload.Policy{Kind: "ClusterSchedule", Name: "pools"}, notAdapted(pools), ""},
 	} {
-		h := newAdapterHealth()
+		h := NewAdapterHealth()
 		h.Set("nodepools.karpenter.sh", &test.ailment)
 		p := s.Find(test.id)
 		if p == nil || p.IsBroken() {

@@ -42,9 +42,9 @@ type view struct {
 	unenforced    string
 	// shut are the texts about the maintenance windows that are never open together with the policy.
 	shut []string
-	// unmeasured is a message: why the usage of the targets' pods is unknown. unmeasuredReason is the word for the field
-	// reason of the condition. Both are empty if usage is known or not needed.
-	unmeasured, unmeasuredReason string
+	// fault is the message about a fault of an actuator, and faultReason is the reason of the condition. Both are empty
+	// without a fault.
+	fault, faultReason string
 	// unmatched are the terms of the selection that match nothing.
 	unmatched []selector.Unmatched
 	// owners are the owners of the targets, if the policy holds owners.
@@ -56,14 +56,11 @@ type view struct {
 
 func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, generation int64) *view {
 	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation}
-	v.unready, v.listing = s.Health.unready(snapshot, p)
+	v.unready, v.listing = s.opts.Health.unready(snapshot, p)
 	v.owners, v.holders = snapshot.OwnersOf(p), snapshot.HoldsOwners()
-	s.Book.read(p.ID, func(t *counts) { v.counts = t.copy() })
+	s.tracker.read(p.ID, func(t *counts) { v.counts = t.copy() })
 	if !p.Deleting && !p.IsBroken() {
 		v.unmatched = unmatched(snapshot, p, &v.counts, v.objectsKnown())
-	}
-	if p.Tuner != nil && s.tuned != nil {
-		v.unmeasuredReason, v.unmeasured = s.tuned.Unmeasured(p.Policy.Policy)
 	}
 	if p.Deleting {
 		// A deleted policy has no further transitions.
@@ -185,8 +182,8 @@ func (v *view) ready() (ok bool, reason, message string) {
 		return false, "FinalizerRefused", v.policy.Refused
 	case v.policy.IsBroken():
 		return false, "InvalidSpec", v.state.Message
-	case v.unmeasured != "": // the missing usage may be why targets have failed
-		return false, v.unmeasuredReason, join(v.unmeasured, v.failed())
+	case v.fault != "": // it may be why targets have failed
+		return false, v.faultReason, join(v.fault, v.failed())
 	case failed > 0:
 		return false, "TargetsFailed", v.failed()
 	case v.unenforced != "":

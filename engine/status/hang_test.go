@@ -58,10 +58,11 @@ func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
 	}
 	c := build.WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: patch}).Build()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
-	s := status.NewWriter(w, c, nil, m, status.Options{Clock: clock, Interval: time.Millisecond})
-	s.Follow(&meanwhile{do: func() {}})
+	tracker := status.NewTracker(w, clock, m)
+	s := status.NewWriter(status.Options{World: w, Tracker: tracker, Health: status.NewAdapterHealth(), Targets: &meanwhile{do: func() {}},
+		Actuators: idle{}, Client: c, Metrics: m, Clock: clock, Interval: time.Millisecond})
 	for _, id := range ids {
-		s.Dirty(id)
+		tracker.Dirty(id)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan struct{})

@@ -9,7 +9,6 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -22,7 +21,7 @@ func TestMissingUsageIsReportedBeforeItsConsequences(t *testing.T) {
 	const failure = "1 of 1 target failed: /shop/web: requests stay"
 	for _, test := range []struct {
 		counts          counts
-		unmeasured      string
+		fault      string
 		reason, message string
 	}{
 		{*newCounts(), "", "AsExpected", "no target is selected"},
@@ -30,7 +29,7 @@ func TestMissingUsageIsReportedBeforeItsConsequences(t *testing.T) {
 		{failing, "the cluster does not have the kind", "NoSource", "the cluster does not have the kind; " + failure},
 		{*newCounts(), "the cluster does not have the kind", "NoSource", "the cluster does not have the kind"},
 	} {
-		v := &view{policy: p, counts: test.counts, unmeasured: test.unmeasured, unmeasuredReason: "NoSource"}
+		v := &view{policy: p, counts: test.counts, fault: test.fault, faultReason: "NoSource"}
 		if ok, reason, message := v.ready(); ok != (test.reason == "AsExpected") || reason != test.reason || message != test.message {
 			t.Errorf("%t, %s: %s; want %s: %s", ok, reason, message, test.reason, test.message)
 		}
@@ -60,7 +59,7 @@ func TestOverlapsDecidedByPriorityAreNoConflict(t *testing.T) {
 		for _, reason := range test.reasons {
 			verdict.Conflicts = append(verdict.Conflicts, pipeline.Conflict{Winner: other, Loser: policyID, Facet: "size", Reason: reason})
 		}
-		b := NewTracker(func(workload.Policy) {})
+		b := NewTracker(nil, nil, nil)
 		b.Count(object("web"), Marks(verdict, Outcome{}))
 		v := &view{policy: p}
 		b.read(policyID, func(t *counts) { v.counts = t.copy() })

@@ -9,7 +9,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -77,32 +76,31 @@ func (v *view) unmatchedText() string {
 }
 
 // noteUnmatched records whether a policy has terms that match nothing.
-func (s *Writer) noteUnmatched(id workload.Policy, has bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (b *Tracker) noteUnmatched(id workload.Policy, has bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if has {
-		s.unmatched[id] = true
+		b.unmatched[id] = true
 		return
 	}
-	delete(s.unmatched, id)
+	delete(b.unmatched, id)
 }
 
 // Moved schedules a check of the policies with terms that match nothing, because an object or a namespace was created,
 // deleted or changed.
-func (s *Writer) Moved() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.unmatched) == 0 || s.looking {
+func (b *Tracker) Moved() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.unmatched) == 0 || b.looking {
 		return
 	}
-	s.looking = true
+	b.looking = true
 	time.AfterFunc(lookAgainEvery, func() {
-		s.mu.Lock()
-		s.looking = false
-		for id := range s.unmatched {
-			s.dirty[id] = true
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.looking = false
+		for id := range b.unmatched {
+			b.setDirty(id)
 		}
-		s.mu.Unlock()
-		workers.Poke(s.signal)
 	})
 }

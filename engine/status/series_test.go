@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/status"
@@ -25,8 +27,14 @@ var nights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"
 // meanwhile runs a function during a status write, after the policy was looked up.
 type meanwhile struct{ do func() }
 
+// idle is a world without actuators.
+type idle struct{}
+
+func (idle) Report(*world.Policy, policy.Object) (reason, message string) { return "", "" }
+
 func (m *meanwhile) SetTransition(workload.Policy, time.Time) { m.do() }
 func (m *meanwhile) FireDue()                                 {}
+func (m *meanwhile) Open(workload.Policy) (decide.Hold, int)  { return decide.Hold{}, 0 }
 
 func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 	registry := prometheus.NewRegistry()
@@ -45,12 +53,12 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 	w := world.New(selector.Scope{})
 	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind, obj) })
 	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
-	s := status.NewWriter(w, fake.NewClientBuilder().WithScheme(scheme).WithObjects(obj.DeepCopy()).WithStatusSubresource(obj).Build(), nil, m,
-		status.Options{Clock: clock})
-	during := &meanwhile{do: func() {}}
-	s.Follow(during)
+	during, tracker := &meanwhile{do: func() {}}, status.NewTracker(w, clock, m)
+	s := status.NewWriter(status.Options{World: w, Tracker: tracker, Health: status.NewAdapterHealth(), Targets: during, Actuators: idle{},
+		Client:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(obj.DeepCopy()).WithStatusSubresource(obj).Build(),
+		Metrics: m, Clock: clock})
 	write := func() {
-		s.Dirty(nights)
+		tracker.Dirty(nights)
 		over, stop := context.WithCancel(t.Context())
 		stop()
 		s.Run(over) // writes the pending statuses once
@@ -67,7 +75,7 @@ func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 		}
 		return n
 	}
-	s.Book.Count(workload.Ref{Namespace: "shop", Name: "web"}, []status.TargetResult{{Policy: nights, State: status.Awake}})
+	tracker.Count(workload.Ref{Namespace: "shop", Name: "web"}, []status.TargetResult{{Policy: nights, State: status.Awake}})
 	write()
 	if series() == 0 {
 		t.Fatal("a policy has no series")

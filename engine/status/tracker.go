@@ -7,7 +7,11 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // State is the state of a target under one policy.
@@ -49,14 +53,26 @@ type TargetResult struct {
 // Applied are a policy's values in place on a target, as text; empty: none.
 type Applied struct{ Min, Max, Replicas string }
 
-// Tracker counts the targets of each policy by state and keeps the messages of some targets.
+// Tracker counts the targets of each policy by state, keeps the messages of some targets, and measures the lag of
+// transitions. It collects the policies with a status that may be outdated.
 type Tracker struct {
+	world   *world.World
+	clock   clock.PassiveClock
+	metrics *Metrics
+	// signal receives a value when a policy becomes dirty.
+	signal chan struct{}
+
 	mu      sync.Mutex
 	tallies map[workload.Policy]*counts
 	// records has the states of each target under the policies that select it.
 	records map[workload.Ref][]record
-	// dirty is called with a policy whose status data has changed.
-	dirty func(workload.Policy)
+	// dirty has the policies with a status that may be outdated.
+	dirty        map[workload.Policy]bool
+	transitioned map[workload.Policy]*transition
+	// unmatched holds the policies with terms that match nothing. looking is true while a new check of these policies
+	// is scheduled.
+	unmatched map[workload.Policy]bool
+	looking   bool
 }
 
 type record struct {
@@ -66,10 +82,43 @@ type record struct {
 	unseen bool
 }
 
-// NewTracker returns an empty Tracker. dirty is called with a policy whose status data has changed; it must not call
-// the Tracker.
-func NewTracker(dirty func(workload.Policy)) *Tracker {
-	return &Tracker{tallies: map[workload.Policy]*counts{}, records: map[workload.Ref][]record{}, dirty: dirty}
+// NewTracker returns an empty Tracker. clock is the clock for decisions.
+func NewTracker(w *world.World, clock clock.PassiveClock, m *Metrics) *Tracker {
+	return &Tracker{
+		world: w, clock: clock, metrics: m, signal: make(chan struct{}, 1), tallies: map[workload.Policy]*counts{},
+		records: map[workload.Ref][]record{}, dirty: map[workload.Policy]bool{}, transitioned: map[workload.Policy]*transition{},
+		unmatched: map[workload.Policy]bool{},
+	}
+}
+
+// Dirty schedules a check of a policy's status.
+func (b *Tracker) Dirty(id workload.Policy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setDirty(id)
+}
+
+func (b *Tracker) setDirty(id workload.Policy) {
+	b.dirty[id] = true
+	workers.Poke(b.signal)
+}
+
+func (b *Tracker) isDirty(id workload.Policy) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.dirty[id]
+}
+
+// takeDirty removes and returns the dirty policies that are not busy.
+func (b *Tracker) takeDirty(busy map[workload.Policy]bool) []workload.Policy {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	due := slices.SortedFunc(maps.Keys(b.dirty), workload.Policy.Compare)
+	due = slices.DeleteFunc(due, func(id workload.Policy) bool { return busy[id] })
+	for _, id := range due {
+		delete(b.dirty, id)
+	}
+	return due
 }
 
 // Count records a target under the policies of the marks and removes it from the policies of its former marks.
@@ -80,12 +129,12 @@ func (b *Tracker) Count(ref workload.Ref, marks []TargetResult) {
 	for _, r := range old {
 		if !slices.ContainsFunc(marks, func(m TargetResult) bool { return m.Policy == r.policy }) {
 			b.counts(r.policy).move(ref, r, TargetResult{})
-			b.dirty(r.policy)
+			b.setDirty(r.policy)
 		}
 	}
 	for _, m := range marks {
 		if b.counts(m.Policy).move(ref, recordUnder(old, m.Policy), m) {
-			b.dirty(m.Policy)
+			b.setDirty(m.Policy)
 		}
 	}
 	if len(marks) == 0 {
@@ -132,6 +181,9 @@ func (b *Tracker) Forget(id workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.tallies, id)
+	delete(b.dirty, id)
+	delete(b.transitioned, id)
+	delete(b.unmatched, id)
 	for ref, records := range b.records {
 		if !slices.ContainsFunc(records, func(r record) bool { return r.policy == id }) {
 			continue
@@ -150,7 +202,7 @@ func (b *Tracker) Delay(id workload.Policy, why string) {
 	defer b.mu.Unlock()
 	if t := b.counts(id); t.delayed != why {
 		t.delayed = why
-		b.dirty(id)
+		b.setDirty(id)
 	}
 }
 

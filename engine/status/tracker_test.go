@@ -19,7 +19,7 @@ func object(name string) workload.Ref { return workload.Ref{Namespace: "shop", N
 
 // An awaited target is pending, and its former messages are dropped.
 func TestAwaitedTargetsArePending(t *testing.T) {
-	b := NewTracker(func(workload.Policy) {})
+	b := NewTracker(nil, nil, nil)
 	b.Count(object("web"), []TargetResult{{Policy: policyID, State: Overridden, Override: "changed by hand", Conflict: "overruled"}})
 	b.Count(object("api"), []TargetResult{{Policy: policyID, State: Failed, Failure: "no"}})
 	b.Count(object("db"), []TargetResult{{Policy: policyID, State: Pending, Waiting: "waits for its batch"}})
@@ -83,7 +83,7 @@ func TestEventNotesAreCutToTheLimit(t *testing.T) {
 
 // The message of a target belongs to the state it is counted in, so that lists of names agree with the counts.
 func TestMessagesBelongToTheCountedState(t *testing.T) {
-	b := NewTracker(func(workload.Policy) {})
+	b := NewTracker(nil, nil, nil)
 	say := func(s State) TargetResult {
 		return TargetResult{Policy: policyID, State: s, Failure: "refused", Waiting: "waits for its batch", Unable: "no place",
 			Override: "overruled",
@@ -118,7 +118,7 @@ func TestAnObstacleIsReportedOnlyForTheWaitingPolicy(t *testing.T) {
 	v := &decide.Verdict{Opinions: opinions, Conflicts: []pipeline.Conflict{{Facet: "size", Winner: opinions[1].Policy.ID,
 		Loser: opinions[0].Policy.ID}}}
 	v.Result.Patch = &workload.Patch{}
-	b := NewTracker(func(workload.Policy) {})
+	b := NewTracker(nil, nil, nil)
 	b.Count(object("web"), Marks(v, Outcome{Waiting: "waits for its batch"}))
 	for i, want := range []struct{ pending, waiting int }{{0, 0}, {1, 1}, {0, 0}} {
 		b.read(opinions[i].Policy.ID, func(t2 *counts) {

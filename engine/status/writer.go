@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -29,25 +27,22 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Transitions keeps the instants of policies' next transitions.
-type Transitions interface {
+// Targets are the targets that wait for an instant or a wave.
+type Targets interface {
 	// SetTransition replaces the instant of a policy's next transition; zero: never.
 	SetTransition(id workload.Policy, at time.Time)
 	// FireDue handles all due instants, so that every due target counts as pending.
 	FireDue()
+	// Open returns the wave that is open for the targets of a policy that still have to change, and the number of
+	// targets that wait for the wave; zero: no wave is open.
+	Open(workload.Policy) (hold decide.Hold, waiting int)
 }
 
-// Pods returns the state of pods ordered by policies.
-type Pods interface {
-	Summary(workload.Policy) policy.PodSummary
-}
-
-// Tuned returns the tuning results of policies' targets.
-type Tuned interface {
-	Summary(workload.Policy) policy.TunedSummary
-	// Unmeasured returns the fault of a policy's source of usage: the reason of a condition and a message;
-	// empty: no fault.
-	Unmeasured(p *policy.Policy) (reason, message string)
+// Actuators act on the pods and requests of targets.
+type Actuators interface {
+	// Report sets their part of a policy's status in the object. It returns the reason and the message of a fault that
+	// makes the policy unready; empty: no fault.
+	Report(p *world.Policy, obj policy.Object) (reason, message string)
 }
 
 // Enforcement checks whether changes denied by policies are in fact denied.
@@ -59,15 +54,18 @@ type Enforcement interface {
 	NeverOpen(workload.Policy) []string
 }
 
-// Orders returns the open waves of policies.
-type Orders interface {
-	// Open returns the wave that is open for the targets of a policy that still have to change, and the number of
-	// targets that wait for the wave; zero: no wave is open.
-	Open(workload.Policy) (hold decide.Hold, waiting int)
-}
-
-// Options configure a Writer. The zero value of a field means its default.
+// Options configure a Writer.
 type Options struct {
+	World     *world.World
+	Tracker   *Tracker
+	Health    *AdapterHealth
+	Targets   Targets
+	Actuators Actuators
+	// Client reads Flyball's own objects from a cache and writes them.
+	Client client.Client
+	// Recorder sends events; nil: none.
+	Recorder events.EventRecorder
+	Metrics  *Metrics
 	// Clock is the clock for decisions. Default: the machine's.
 	Clock clock.WithTicker
 	// Interval is the shortest time between two status writes of a policy. Default: 500 ms.
@@ -84,85 +82,44 @@ const parallel = 4
 // Writer keeps the status of policies. It collects the states of their targets and writes each status at most
 // once per interval.
 type Writer struct {
-	Book   *Tracker
-	Health *AdapterHealth
+	opts     Options
+	world    *world.World
+	tracker  *Tracker
+	client   client.Client
+	recorder events.EventRecorder
+	metrics  *Metrics
 
-	opts        Options
-	world       *world.World
-	client      client.Client
-	recorder    events.EventRecorder
-	metrics     *Metrics
-	transitions Transitions
-	pods        Pods
-	tuned       Tuned
-	orders      Orders
-
-	crew  *workers.Crew
-	mu    sync.Mutex
-	dirty map[workload.Policy]bool
+	crew *workers.Crew
+	mu   sync.Mutex
 	// writing holds the policies with a status write in flight.
-	writing      map[workload.Policy]bool
-	transitioned map[workload.Policy]*transition
+	writing map[workload.Policy]bool
 	// wrote holds each policy as of its last status write, until the cache has caught up.
 	wrote map[workload.Policy]client.Object
 	// owed holds the transition events that wait until every target was decided.
 	owed map[workload.Policy]*announcement
-	// unmatched holds the policies with terms that match nothing. looking is true while a new check of these policies
-	// is scheduled.
-	unmatched map[workload.Policy]bool
-	looking   bool
-	signal    chan struct{}
 }
 
-// NewWriter returns a Writer. cached reads Flyball's own objects from a cache and writes them; recorder sends events
-// and may be nil.
-func NewWriter(w *world.World, cached client.Client, recorder events.EventRecorder, m *Metrics, opts Options) *Writer {
+// NewWriter returns a Writer.
+func NewWriter(opts Options) *Writer {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
 	if opts.Interval == 0 {
 		opts.Interval = 500 * time.Millisecond
 	}
-	s := &Writer{
-		opts: opts, world: w, client: cached, recorder: recorder, metrics: m, Health: newAdapterHealth(),
-		crew: workers.NewCrew(parallel), dirty: map[workload.Policy]bool{}, writing: map[workload.Policy]bool{},
-		transitioned: map[workload.Policy]*transition{}, wrote: map[workload.Policy]client.Object{},
-		owed: map[workload.Policy]*announcement{}, unmatched: map[workload.Policy]bool{},
-		signal: make(chan struct{}, 1),
+	return &Writer{
+		opts: opts, world: opts.World, tracker: opts.Tracker, client: opts.Client, recorder: opts.Recorder, metrics: opts.Metrics,
+		crew: workers.NewCrew(parallel), writing: map[workload.Policy]bool{}, wrote: map[workload.Policy]client.Object{},
+		owed: map[workload.Policy]*announcement{},
 	}
-	s.Book = NewTracker(s.Dirty)
-	return s
-}
-
-// Follow sets the source of transitions. It must be called before Run.
-func (s *Writer) Follow(t Transitions) { s.transitions = t }
-
-// FollowPods sets the component that orders pods. It must be called before Run.
-func (s *Writer) FollowPods(p Pods) { s.pods = p }
-
-// FollowTuned sets the component that tunes targets. It must be called before Run.
-func (s *Writer) FollowTuned(t Tuned) { s.tuned = t }
-
-// FollowOrders sets the source of waits for waves. It must be called before Run.
-func (s *Writer) FollowOrders(o Orders) { s.orders = o }
-
-// Dirty schedules a check of a policy's status.
-func (s *Writer) Dirty(id workload.Policy) {
-	s.mu.Lock()
-	s.dirty[id] = true
-	s.mu.Unlock()
-	workers.Poke(s.signal)
 }
 
 // Forget drops a deleted policy.
 func (s *Writer) Forget(id workload.Policy) {
-	s.Book.Forget(id)
+	s.tracker.Forget(id)
 	s.mu.Lock()
-	delete(s.dirty, id)
-	delete(s.transitioned, id)
 	delete(s.wrote, id)
 	delete(s.owed, id)
-	delete(s.unmatched, id)
 	s.mu.Unlock()
 	s.metrics.forgetPolicy(id)
 }
@@ -177,7 +134,7 @@ func (s *Writer) Run(ctx context.Context) {
 			s.crew.Wait()
 			cancel()
 			return
-		case <-s.signal:
+		case <-s.tracker.signal:
 		}
 		s.flush(ctx)
 		select {
@@ -191,10 +148,8 @@ func (s *Writer) Run(ctx context.Context) {
 // its write ends.
 func (s *Writer) flush(ctx context.Context) {
 	s.mu.Lock()
-	due := slices.SortedFunc(maps.Keys(s.dirty), workload.Policy.Compare)
-	due = slices.DeleteFunc(due, func(id workload.Policy) bool { return s.writing[id] })
+	due := s.tracker.takeDirty(s.writing)
 	for _, id := range due {
-		delete(s.dirty, id)
 		s.writing[id] = true
 	}
 	s.mu.Unlock()
@@ -209,14 +164,13 @@ func (s *Writer) writeOne(ctx context.Context, id workload.Policy) {
 	err := s.write(ctx, id)
 	s.mu.Lock()
 	delete(s.writing, id)
-	again := s.dirty[id]
 	s.mu.Unlock()
 	if err != nil {
 		s.opts.Log.V(1).Info("Failed to write the status; will retry", "policy", id.String(), "reason", err.Error())
-		time.AfterFunc(time.Second, func() { s.Dirty(id) })
+		time.AfterFunc(time.Second, func() { s.tracker.Dirty(id) })
 	}
-	if again {
-		workers.Poke(s.signal)
+	if s.tracker.isDirty(id) {
+		workers.Poke(s.tracker.signal)
 	}
 }
 
@@ -231,23 +185,23 @@ func (s *Writer) forgetWritten() {
 		}
 	}
 	if len(s.wrote) > 0 {
-		time.AfterFunc(s.opts.Interval, func() { workers.Poke(s.signal) })
+		time.AfterFunc(s.opts.Interval, func() { workers.Poke(s.tracker.signal) })
 	}
 }
 
 // write updates the status of one policy if anything in it has changed.
 func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	now := s.opts.Clock.Now()
-	s.transitions.FireDue()
+	s.opts.Targets.FireDue()
 	snapshot := s.world.Snapshot()
 	p := snapshot.Find(id)
 	if p == nil || !p.Kind.ActsOnTargets() {
 		return nil
 	}
 	if p.Deleting {
-		s.transitions.SetTransition(id, time.Time{})
+		s.opts.Targets.SetTransition(id, time.Time{})
 	} else {
-		s.transitions.SetTransition(id, p.State(now).Next)
+		s.opts.Targets.SetTransition(id, p.State(now).Next)
 	}
 	if !p.Secured && p.Refused == "" {
 		return nil // the write of the finalizer follows in a moment and triggers another status write
@@ -256,8 +210,9 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	before := obj.DeepCopyObject().(client.Object)
 	old, cur := p.Kind.Status(before.(policy.Object)), p.Kind.Status(obj)
 	v := s.view(snapshot, p, now, obj.GetGeneration())
+	v.faultReason, v.fault = s.opts.Actuators.Report(p, obj)
 	v.prove(s.opts.Enforcement)
-	s.noteUnmatched(id, len(v.unmatched) > 0)
+	s.tracker.noteUnmatched(id, len(v.unmatched) > 0)
 	v.fill(cur)
 	cur.Order = s.order(p)
 	activeBefore := s.fillOwnPart(obj, p, v.state)
@@ -283,10 +238,10 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 // order returns the open wave of a policy; nil: none. A wave without waiting targets is also in the status. So a
 // restarted manager does not wait again for a wave that has timed out.
 func (s *Writer) order(p *world.Policy) *v1alpha1.OrderStatus {
-	if s.orders == nil || p.Order == nil || p.Deleting {
+	if p.Order == nil || p.Deleting {
 		return nil
 	}
-	hold, waiting := s.orders.Open(p.ID)
+	hold, waiting := s.opts.Targets.Open(p.ID)
 	if hold.Waves == 0 || hold.Place >= len(p.Order.Waves) {
 		return nil
 	}
@@ -302,19 +257,13 @@ func (s *Writer) order(p *world.Policy) *v1alpha1.OrderStatus {
 
 // fillOwnPart fills in the fields specific to the policy's kind. It edits the status of the object.
 func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.State) (activeBefore string) {
-	if o := p.PodOrderer; o != nil && s.pods != nil {
-		o.FillPods(obj, s.pods.Summary(p.ID))
-	}
-	if t := p.Tuner; t != nil && s.tuned != nil {
-		t.FillTuned(obj, s.tuned.Summary(p.ID))
-	}
 	reporter := p.Reporter
 	if reporter == nil {
 		return ""
 	}
 	var applied []policy.Applied
 	if limit := reporter.AppliedLimit(); limit > 0 {
-		s.Book.read(p.ID, func(t *counts) {
+		s.tracker.read(p.ID, func(t *counts) {
 			for _, n := range first(t.applied, limit) {
 				applied = append(applied, policy.Applied{
 					Target: n.ref, Min: numberIn(n.said.Min), Max: numberIn(n.said.Max), Replicas: numberIn(n.said.Replicas),
@@ -359,7 +308,7 @@ func (s *Writer) publish(snapshot *world.Snapshot, v *view, st *v1alpha1.PolicyS
 	if snapshot == s.world.Snapshot() || s.world.Snapshot().Find(id) != nil {
 		s.metrics.policy(v, st.Conditions)
 	}
-	s.observeTransition(id, v.state, v.counts.counts[Pending])
+	s.tracker.observeTransition(id, v.state, v.counts.counts[Pending])
 }
 
 // errNoStatus is the error for a policy kind without a status.

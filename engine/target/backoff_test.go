@@ -11,17 +11,15 @@ import (
 )
 
 func TestPausesGrowUpToTheLimitAndSpread(t *testing.T) {
-	var o Options
-	o.setDefaults()
-	b := newBackoff(o.RetryMin, o.RetryMax)
-	if o.RetryMax >= 30*time.Second {
-		t.Errorf("the longest pause is %s: within half a minute of the obstacle's end everything is to be right", o.RetryMax)
+	b := newBackoff(retryMin, retryMax)
+	if retryMax >= 30*time.Second {
+		t.Errorf("the longest pause is %s: within half a minute of the obstacle's end everything is to be right", retryMax)
 	}
 	distinct := map[time.Duration]bool{}
 	for n := range 200 {
 		ref := webs(n)
 		for try := range 12 {
-			full := min(o.RetryMin<<try, o.RetryMax)
+			full := min(retryMin<<try, retryMax)
 			if got := b.When(ref); got > full || got < full*4/5 {
 				t.Fatalf("pause %d of target %d is %s, want from %s to %s", try, n, got, full*4/5, full)
 			}
@@ -47,7 +45,7 @@ func (d *delays) Forget(workload.Ref)                          {}
 
 func TestPausesForALaggingWatchGrow(t *testing.T) {
 	q := &delays{}
-	l := &Loop{queue: q, lagging: newBackoff(behindMin, 20*time.Second)}
+	l := &Loop{Queue: &Queue{queue: q, lagging: newBackoff(behindMin, 20*time.Second)}}
 	ref := webs(1)
 	for range 12 {
 		l.handleResult(ref, errBehind)

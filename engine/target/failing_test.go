@@ -101,10 +101,10 @@ func TestHangingNamespacesDoNotDelayOthers(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	go func() { defer close(over); s.Run(ctx) }()
-	s.Queue(shop...)
+	s.Add(shop...)
 	eventually(t, "nothing hangs", func() bool { return hanging.Load() == fewWrites })
 	s.add(t, k, workload.Policy{Kind: "Schedule", Namespace: "bank", Name: "nights"})
-	s.Queue(bank...)
+	s.Add(bank...)
 	for range each {
 		<-through
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,9 +22,12 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -44,6 +48,15 @@ type scene struct {
 	client   client.Client
 	objects  *worldtest.Store
 	kind     *world.Kind
+	budgets  budgets
+	fleets   fleets
+}
+
+// fleets has the pods of targets, by name.
+type fleets map[string]*podplan.Fleet
+
+func (f fleets) Fleet(ref workload.Ref) (*podplan.Fleet, bool) {
+	return f[ref.Name], f[ref.Name] != nil
 }
 
 // noTemplates is for policies that create no objects.
@@ -67,7 +80,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	t.Helper()
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	writer, err := apply.NewWriter(&rest.Config{Host: server.URL, QPS: -1})
+	writer, err := apply.NewWriter(&rest.Config{Host: server.URL, QPS: -1}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +99,15 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	}
 	s.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{}, &v1alpha1.ChangeFreeze{}).Build()
 	w := world.New(selector.Scope{})
-	st := status.NewWriter(w, s.client, nil, statuses, status.Options{Clock: s.clock})
-	s.Loop = New(w, writer, apply.NewBatches(st.RecordBatch), st, noTemplates{}, noTemplates{}, m, Options{Clock: s.clock, Workers: 2})
-	t.Cleanup(s.Stop)
+	tracker := status.NewTracker(w, s.clock, statuses)
+	queue := NewQueue(w, tracker, s.clock)
+	t.Cleanup(queue.Stop)
+	s.budgets, s.fleets = budgets{}, fleets{}
+	st := status.NewWriter(status.Options{World: w, Tracker: tracker, Health: status.NewAdapterHealth(), Targets: queue, Actuators: Actuators{},
+		Client: s.client, Metrics: statuses, Clock: s.clock})
+	s.Loop = New(Options{World: w, Queue: queue, Rollouts: NewRollouts(w, queue, s.fleets, s.budgets, s.clock), Writer: writer,
+		Batches: apply.NewBatches(st.RecordBatch), Tracker: tracker, Status: st, Templates: noTemplates{}, Keeper: noTemplates{}, Metrics: m,
+		Savings: savings.NewBook(s.clock, worth.Rates{}, func(workload.Policy) bool { return false }), Clock: s.clock, Workers: 2})
 	k := worldtest.Kind(t, worldtest.Deployments)
 	live := world.NewLive(k.Adapter)
 	live.Objects = s.objects
@@ -132,7 +151,7 @@ func (s *scene) add(t *testing.T, k policy.Kind, id workload.Policy, names ...st
 // look writes the status of a policy and returns it.
 func (s *scene) look(t *testing.T, id workload.Policy) v1alpha1.PolicyStatus {
 	t.Helper()
-	s.status.Dirty(id)
+	s.tracker.Dirty(id)
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	s.status.Run(over) // writes the pending statuses once

@@ -44,6 +44,9 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
+// CountFault counts a target that could not be worked on because of a fault in Flyball.
+func (m *Metrics) CountFault() { m.panics.Inc() }
+
 // wrote counts a write. known is false if the policy does not exist. It may have been deleted, or a user may have
 // invented its name in a ledger. Such a policy gets no series, because no event would ever remove the series.
 func (m *Metrics) wrote(v *decide.Verdict, known bool, result apply.Outcome, took time.Duration) {

@@ -20,7 +20,7 @@ func TestUnknownPoliciesGetNoOperationSeries(t *testing.T) {
 			`,"annotations":{"flyball.dev/ledger":%q}`, fmt.Sprintf(
 				`{"/spec/replicas":{"was":2,"set":0,"by":"Schedule/shop/nobody-%d","since":"2026-03-02T08:00:00Z"},"namespace":"shop","of":"Deployment/%s","uid":"uid-%[2]s"}`, i, name)))))
 	}
-	s.Queue(webs(0), webs(1), webs(2))
+	s.Add(webs(0), webs(1), webs(2))
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	go func() { defer close(over); s.Run(ctx) }()

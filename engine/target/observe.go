@@ -19,7 +19,7 @@ func (l *Loop) BeforePublish(before, next *world.Snapshot, c *world.Change) {
 		if p.Old != nil && p.New != nil && l.asksOtherwise(p.Old, p.New) {
 			var refs []workload.Ref
 			before.EachTarget(p.Old, func(ref workload.Ref) { refs = append(refs, ref) })
-			l.status.Book.Await(refs)
+			l.tracker.Await(refs)
 		}
 		if p.New != nil {
 			for _, k := range next.Kinds() {
@@ -43,22 +43,8 @@ func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
 	}
 	s.EachSelected(p, k, func(ref workload.Ref) {
 		if obj := s.Object(ref); obj != nil && !decide.LeavesAlone(s, k.Kind, obj) {
-			l.status.Book.Expect(p.ID, ref)
+			l.tracker.Expect(p.ID, ref)
 		}
-	})
-}
-
-// Arrived marks a new object as pending under the policies that select it.
-func (l *Loop) Arrived(ref workload.Ref) {
-	l.orders.arrived(ref)
-	s := l.world.Snapshot()
-	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
-	if k == nil || obj == nil {
-		return
-	}
-	decide.EachAsked(s, k, obj, func(p *decide.Policy) {
-		l.status.Book.Expect(p.ID, ref)
-		l.status.Dirty(p.ID)
 	})
 }
 
@@ -83,7 +69,7 @@ func (l *Loop) AfterPublish(now *world.Snapshot, c *world.Change) {
 	for _, gk := range c.Kinds {
 		if k := now.InUse(gk); k != nil {
 			l.queueKind(now, k)
-			l.Queue(l.templates.OfKind(k)...)
+			l.Add(l.templates.OfKind(k)...)
 			l.queueHolders(now, k)
 			l.dirtyPoliciesOf(now, k)
 		}
@@ -110,9 +96,9 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 		if c.Old != nil && c.Old.Object.GetGeneration() != c.New.Object.GetGeneration() {
 			l.orders.forget(c.ID) // the new form may have different waves
 		}
-		l.status.Dirty(c.ID)
+		l.tracker.Dirty(c.ID)
 	}
-	l.Queue(l.templates.Follow(c)...)
+	l.Add(l.templates.Follow(c)...)
 	for _, p := range []*world.Policy{c.Old, c.New} {
 		if p != nil {
 			now.EachTarget(p, func(ref workload.Ref) {
@@ -167,7 +153,7 @@ func (l *Loop) queueHolders(now *world.Snapshot, k *world.Kind) {
 func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 	for p := range now.Policies {
 		if p.SpeaksOf(k.GroupKind) {
-			l.status.Dirty(p.ID)
+			l.tracker.Dirty(p.ID)
 		}
 	}
 }
@@ -175,8 +161,8 @@ func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
 // NamespaceChanged queues the objects of a namespace after a change of labels, annotations or deletion state.
 func (l *Loop) NamespaceChanged(name string) {
 	now := l.world.Snapshot()
-	l.status.Moved()
-	now.EachPolicy(name, func(p *decide.Policy) { l.status.Dirty(p.ID) }) // a name in the policy may match nothing any more
+	l.tracker.Moved()
+	now.EachPolicy(name, func(p *decide.Policy) { l.tracker.Dirty(p.ID) }) // a name in the policy may match nothing any more
 	if now.Namespace(name).Unknown {
 		l.opts.Savings.ForgetNamespace(name)
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -15,8 +14,6 @@ type orders struct {
 	mu    sync.Mutex
 	waits decide.Waits
 }
-
-var _ status.Orders = (*orders)(nil)
 
 // Standing implements decide.Standings.
 func (o *orders) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) decide.Standing {
@@ -38,7 +35,7 @@ func (o *orders) arrived(ref workload.Ref) {
 	o.waits.Arrived(ref)
 }
 
-// Open implements status.Orders.
+// Open returns the open wave of a policy, and the number of targets that wait for it.
 func (o *orders) Open(id workload.Policy) (decide.Hold, int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -56,13 +56,8 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	now, snapshot := l.opts.Clock.Now(), l.world.Snapshot()
 	known := relatives(snapshot, ref)
 	v := decide.Target(ordered{snapshot, l.orders, entered}, ref, now, nil)
-	l.Queue(l.orders.looked(ref, &v, now)...)
-	if l.pods != nil {
-		l.pods.Decided(ref, v.Plan.DeletionCosts != nil)
-	}
-	if l.resized != nil {
-		l.resized.Decided(ref, &v)
-	}
+	l.Add(l.orders.looked(ref, &v, now)...)
+	l.actuators.decided(ref, &v)
 	if v.Object == nil {
 		l.forget(ref)
 		return nil
@@ -70,9 +65,9 @@ func (l *Loop) decide(ctx context.Context, ref workload.Ref) error {
 	l.metrics.decision.Observe(time.Since(started).Seconds())
 	l.unseen.see(ref, v.Object.ResourceVersion)
 	if len(v.Opinions) == 0 {
-		l.status.Moved()
+		l.tracker.Moved()
 	}
-	l.look(ref, &v, now)
+	l.rollouts.lookTemplate(ref, &v, now)
 	defer l.rollouts.Looked(apply.Turn{Ref: ref})
 	l.opts.Savings.Set(ref, v.Kind.Adapter.Savings(v.Object), v.Object.Requests)
 	if v.Err == nil && v.Result.Patch != nil && v.Gate.Kind == decide.GateOpen {
@@ -108,7 +103,7 @@ func (l *Loop) waitAtGate(ref workload.Ref, v *decide.Verdict) {
 		if v.Gate.Order.Stopped {
 			out.Failure = v.Gate.Reason
 		}
-		l.status.Dirty(v.Gate.Order.Policy)
+		l.tracker.Dirty(v.Gate.Order.Policy)
 	case decide.GateFreeze:
 		l.frozen.Store(ref, nil)
 	}
@@ -131,7 +126,7 @@ func (l *Loop) write(ctx context.Context, ref workload.Ref, v *decide.Verdict, k
 		l.count(ref, v, heldUp(why, failed))
 		return errQueued
 	}
-	rolls, waits := l.takeRollout(ctx, ref, v, now)
+	rolls, waits := l.rollouts.takeTemplate(ctx, ref, v, now)
 	if waits != "" {
 		l.requeueAt(ref, v.Wake)
 		l.count(ref, v, status.Outcome{Waiting: waits})
@@ -315,6 +310,14 @@ func refusal(v *decide.Verdict, now time.Time, err error) string {
 	return strings.Join(append(asked, err.Error()), ": ")
 }
 
+// giveBack returns the batch place and the roll-out place of a write that had no effect.
+func (l *Loop) giveBack(ref workload.Ref, s sent) {
+	l.batches.Return(s.place)
+	if s.rolls {
+		l.rollouts.Return(apply.Turn{Ref: ref})
+	}
+}
+
 // announce logs a change and records its time as the last change of the policy, for the lag of the transition.
 func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 	if v.Result.Direction == workload.DirectionNone {
@@ -322,7 +325,7 @@ func (l *Loop) announce(ref workload.Ref, v *decide.Verdict) {
 	}
 	l.opts.Log.V(1).Info("Changed the target", "target", ref.String(), "policy", v.Result.By.String(), "direction",
 		v.Result.Direction.String(), "change", v.Result.Message)
-	l.status.Written(v.Result.By)
+	l.tracker.Written(v.Result.By)
 }
 
 // requeueAt queues a target at an instant. Zero means only after an event.
@@ -338,17 +341,9 @@ func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 			marks[i].Failure, marks[i].State = why, status.Failed
 		}
 	}
-	if l.pods != nil {
-		markPods(marks, l.pods.Note(ref))
-	}
-	if l.resized != nil {
-		markResized(marks, l.resized.Note(ref))
-	}
-	if l.tuned != nil {
-		markTuned(marks, v.Opinions, l.tuned.Note(ref))
-		l.markRollout(marks, ref)
-	}
-	l.status.Book.Count(ref, marks)
+	l.actuators.mark(ref, v.Opinions, marks)
+	l.rollouts.mark(ref, marks)
+	l.tracker.Count(ref, marks)
 }
 
 // countMissing counts an object whose creation has failed, under the policies whose templates describe it.
@@ -375,27 +370,23 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 				fault.Error()})
 		}
 	})
-	l.status.Book.Count(ref, marks)
+	l.tracker.Count(ref, marks)
 }
 
 // forget drops everything about a deleted target.
 func (l *Loop) forget(ref workload.Ref) {
-	l.rollouts.Return(apply.Turn{Ref: ref})
-	l.rollouts.Return(apply.Turn{Ref: ref, InPlace: true})
-	if l.budgets != nil {
-		l.budgets.Forget(ref)
-	}
+	l.rollouts.forgetTarget(ref)
 	l.requeueAt(ref, time.Time{})
 	l.drift.Forget(ref)
 	l.unseen.see(ref, "")
 	l.opts.Savings.Set(ref, nil, nil)
-	l.status.Book.Count(ref, nil)
-	l.status.Moved()
+	l.tracker.Count(ref, nil)
+	l.tracker.Moved()
 	snapshot := l.world.Snapshot()
 	named := workload.Object{Namespace: ref.Namespace, Name: ref.Name}
 	snapshot.EachPolicyFor(ref.GroupKind, &named, snapshot.Namespace(ref.Namespace).Labels, func(p *decide.Policy) {
 		if p.Selection().ListsName(ref.Name) {
-			l.status.Dirty(p.ID) // a name in the policy may match nothing any more
+			l.tracker.Dirty(p.ID) // a name in the policy may match nothing any more
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,10 +12,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/pods/resize"
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/worldtest"
@@ -24,12 +21,10 @@ import (
 
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
-// restartingPods has the names of targets whose pods are restarted by in-place changes.
-type restartingPods []string
-
-func (restartingPods) Decided(workload.Ref, *decide.Verdict) {}
-func (restartingPods) Note(workload.Ref) resize.Note         { return resize.Note{} }
-func (r restartingPods) IsRestarting(ref workload.Ref) bool  { return slices.Contains(r, ref.Name) }
+// restarting are pods of which a container is restarted by a change in place.
+var restarting = &podplan.Fleet{Own: "flyball", Pods: []*podplan.Pod{{
+	Resize: podplan.Resize{By: "flyball", State: podplan.ResizeInProgress}, Containers: []podplan.Container{{RestartsForMemory: true}},
+}}}
 
 // put adds an object.
 func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
@@ -87,13 +82,13 @@ func TestUnsettledTargetsOfAnEarlierManager(t *testing.T) {
 	s.put(t, deployments, running("in-place", "", 3))
 	s.put(t, autoscalers, worldtest.Autoscaler("rolling", "rolling", 2, 9,
 		tunedBy("HorizontalPodAutoscaler", "rolling", "/spec/minReplicas", tuned)))
-	s.FollowResized(restartingPods{"in-place"})
+	s.fleets["in-place"] = restarting
 	p := s.world.Snapshot().Find(tuned)
 	if p == nil || p.IsBroken() {
 		t.Fatalf("%+v", p)
 	}
 	got := map[string]bool{}
-	for _, turn := range s.unsettled(p) {
+	for _, turn := range s.rollouts.unsettled(p) {
 		got[fmt.Sprintf("%s %s %t", turn.Kind, turn.Name, turn.InPlace)] = true
 	}
 	want := map[string]bool{"Deployment rolling false": true, "Deployment in-place true": true}
@@ -111,19 +106,14 @@ func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool, _ workload.All
 func (b budgets) Waits(ref workload.Ref) string { return b[ref.Name] }
 func (budgets) Forget(workload.Ref)             {}
 
-// ten says that every policy tunes ten targets.
-type ten struct{}
-
-func (ten) Note(workload.Ref) (n tuning.Note) { return n }
-func (ten) Targets(workload.Policy) (n int)   { return 10 }
-
 // While a target waits for a budget, other targets restart pods, one at a time. A policy that no longer acts restores
 // without asking for budgets.
 func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 	s := newScene(t, http.NotFoundHandler())
 	s.tune(t)
-	s.FollowTuned(ten{})
-	s.FollowBudgets(budgets{"a": "waits for a budget"})
+	r := s.rollouts
+	r.SetTargets(map[workload.Policy]int{tuned: 10})
+	s.budgets["a"] = "waits for a budget"
 	named := func(name string) workload.Ref {
 		ref := webs(0)
 		ref.Name = name
@@ -131,27 +121,27 @@ func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 	}
 	for _, step := range []struct{ name, want string }{{"a", "waits for a budget"}, {"b", ""}, {"a", "waits for a budget"},
 		{"c", waitsForOthers}, {"b", ""}} {
-		if got := s.TakeRestart(t.Context(), named(step.name), tuned, apply.Need{}); got != step.want {
+		if got := r.TakeRestart(t.Context(), named(step.name), tuned, apply.Need{}); got != step.want {
 			t.Errorf("%s: %q, want %q", step.name, got, step.want)
 		}
 	}
-	if running, waiting, late := s.Rollouts(tuned); running != 1 || waiting != 1 || late != 0 {
+	if running, waiting, late := r.Counts(tuned); running != 1 || waiting != 1 || late != 0 {
 		t.Errorf("%d run, %d wait, %d are late", running, waiting, late)
 	}
-	if got := s.Waiting(named("a")); got != "waits for a budget" {
+	if got := r.Waiting(named("a")); got != "waits for a budget" {
 		t.Errorf("a %q", got)
 	}
-	s.LookRestart(named("b"), false)
-	if got := s.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != waitsForOthers {
+	r.LookRestart(named("b"), false)
+	if got := r.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != waitsForOthers {
 		t.Errorf("b has not settled, and c %q", got)
 	}
-	s.LookRestart(named("b"), true)
-	if got := s.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != "" {
+	r.LookRestart(named("b"), true)
+	if got := r.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != "" {
 		t.Errorf("b has settled, and c %q", got)
 	}
 	s.clock.Step(apply.RolloutTime)
-	s.LookRestart(named("c"), false)
-	if _, late := s.rollouts.Late(named("c")); !late || s.TakeRestart(t.Context(), named("b"), tuned, apply.Need{}) != "" {
+	r.LookRestart(named("c"), false)
+	if _, late := r.Late(named("c")); !late || r.TakeRestart(t.Context(), named("b"), tuned, apply.Need{}) != "" {
 		t.Error("restarts that hang hold the others up")
 	}
 	off := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "off", Generation: 1,
@@ -159,7 +149,7 @@ func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 	k, _ := kinds.Find("Tortoise")
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, off) })
 	p := s.world.Snapshot().Find(workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "off"})
-	if got := s.askBudgets(t.Context(), named("a"), p, false, nil); got != "" {
+	if got := r.askBudgets(t.Context(), named("a"), p, false, nil); got != "" {
 		t.Errorf("with mode Off: %q", got)
 	}
 }

@@ -32,7 +32,7 @@ func sceneAtNoon(t *testing.T, targets int) *scene {
 
 // settleAs records a target's state as the loop does after a decision.
 func (s *scene) settleAs(i int, state status.State) {
-	s.status.Book.Count(webs(i), []status.TargetResult{{Policy: nights, State: state}})
+	s.tracker.Count(webs(i), []status.TargetResult{{Policy: nights, State: state}})
 }
 
 // lags returns the number of observed lags and their sum.
@@ -81,7 +81,7 @@ func TestTransitionLagEndsWithTheLastWrite(t *testing.T) {
 	s.clock.Step(time.Hour)
 	s.FireDue()
 	s.clock.Step(time.Minute)
-	s.status.Written(nights) // the write of a target, before any status write
+	s.tracker.Written(nights) // the write of a target, before any status write
 	s.settleAs(0, status.Asleep)
 	s.look(t, nights)
 	s.clock.Step(15 * time.Minute)
@@ -89,7 +89,7 @@ func TestTransitionLagEndsWithTheLastWrite(t *testing.T) {
 	if n, _ := s.lags(t); n != 0 {
 		t.Fatalf("%d lags are observed while two targets wait", n)
 	}
-	s.status.Written(nights)
+	s.tracker.Written(nights)
 	s.clock.Step(time.Second)
 	for i := range 3 {
 		s.settleAs(i, status.Asleep)
@@ -101,7 +101,7 @@ func TestTransitionLagEndsWithTheLastWrite(t *testing.T) {
 
 	// The late sleep of a target is no lag of the transition.
 	s.clock.Step(5 * time.Hour)
-	s.status.Written(nights)
+	s.tracker.Written(nights)
 	s.look(t, nights)
 	if n, _ := s.lags(t); n != 1 {
 		t.Errorf("%d lags are observed, want one a transition", n)
@@ -113,7 +113,7 @@ func TestTransitionWithoutWritesHasNoLag(t *testing.T) {
 	s.clock.Step(time.Hour)
 	s.look(t, nights)
 	s.clock.Step(3 * time.Hour)
-	s.status.Written(nights) // the write of a new target
+	s.tracker.Written(nights) // the write of a new target
 	s.look(t, nights)
 	if n, sum := s.lags(t); n != 0 {
 		t.Errorf("%d lags of %s are observed", n, sum)
@@ -132,7 +132,7 @@ func TestEditIsNoTransition(t *testing.T) {
 	})
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, edited) })
 	s.clock.Step(8 * time.Hour)
-	s.status.Written(nights)
+	s.tracker.Written(nights)
 	s.settleAs(0, status.Awake)
 	s.look(t, nights)
 	if n, sum := s.lags(t); n != 0 {

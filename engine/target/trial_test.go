@@ -48,9 +48,7 @@ func newTrial(refuses func(workload.Ref) string) *trial {
 		passed: map[workload.Ref]time.Time{},
 		takes:  func(workload.Ref) time.Duration { return writeTakes }, underWay: map[string]int{}, over: make(chan struct{}),
 	}
-	var o Options
-	o.setDefaults()
-	s.obstacles, s.crew = newObstacles(o.RetryMin, o.RetryMax, s.queue.AddAfter), workers.NewCrew(o.Workers)
+	s.obstacles, s.crew = newObstacles(retryMin, retryMax, s.queue.AddAfter), workers.NewCrew(defaultWorkers)
 	go s.work()
 	return s
 }

@@ -35,8 +35,6 @@ type book struct {
 	// sums are the totals of the last complete round. next are the totals of the present round, which no reader sees.
 	sums, next map[workload.Policy]*policy.TunedSummary
 	told       map[workload.Policy]string
-	// targets has, by policy, the number of tuned targets.
-	targets map[workload.Policy]int
 }
 
 func newBook() *book {
@@ -51,10 +49,6 @@ func (b *book) begin(tuned map[workload.Ref]*world.Policy, s *world.Snapshot) {
 		if tuned[ref] == nil {
 			delete(b.notes, ref)
 		}
-	}
-	b.targets = map[workload.Policy]int{}
-	for _, p := range tuned {
-		b.targets[p.ID]++
 	}
 	b.next, b.readable = map[workload.Policy]*policy.TunedSummary{}, nil
 	for p := range s.Policies {
@@ -157,37 +151,27 @@ func (b *book) summary(id workload.Policy) policy.TunedSummary {
 	return out
 }
 
-// Note returns the reported state of a target.
-func (l *Loop) Note(ref workload.Ref) Note {
-	l.book.mu.Lock()
-	defer l.book.mu.Unlock()
-	return l.book.notes[ref]
+// noteOf returns the reported state of a target.
+func (b *book) noteOf(ref workload.Ref) Note {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.notes[ref]
 }
 
-// Targets returns the number of targets that a policy tunes.
-func (l *Loop) Targets(id workload.Policy) int {
-	l.book.mu.Lock()
-	defer l.book.mu.Unlock()
-	return l.book.targets[id]
-}
-
-// Summary returns the totals over all targets of a policy.
-func (l *Loop) Summary(id workload.Policy) policy.TunedSummary { return l.book.summary(id) }
-
-// Unmeasured returns the reason and the message of a condition if the source of a policy's samples fails, or "".
-func (l *Loop) Unmeasured(p *policy.Policy) (reason, message string) {
-	l.book.mu.Lock()
-	defer l.book.mu.Unlock()
+// unmeasured returns the reason and the message of a condition if the source of a policy's samples fails, or "".
+func (b *book) unmeasured(p *policy.Policy) (reason, message string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch recorded := p.Tuner.Source().Recorded; {
-	case recorded && l.book.lost != "" && l.book.trouble != "":
-		return noMetrics, l.book.lost + ", but: " + l.book.trouble
-	case recorded && l.book.lost != "":
-		return noPrometheus, l.book.lost
-	case l.book.trouble != "":
-		return noMetrics, l.book.trouble
-	case l.book.unread != "":
-		return noVerticals, l.book.unread
-	case p.Tuner.Source().Vertical && l.book.unserved:
+	case recorded && b.lost != "" && b.trouble != "":
+		return noMetrics, b.lost + ", but: " + b.trouble
+	case recorded && b.lost != "":
+		return noPrometheus, b.lost
+	case b.trouble != "":
+		return noMetrics, b.trouble
+	case b.unread != "":
+		return noVerticals, b.unread
+	case p.Tuner.Source().Vertical && b.unserved:
 		return noVerticals, "spec.history.source is VerticalPodAutoscaler, and the cluster does not have that kind (autoscaling.k8s.io/v1)"
 	}
 	return "", ""

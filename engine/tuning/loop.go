@@ -66,6 +66,8 @@ type Callbacks struct {
 	// Rollouts returns three numbers of a policy's targets: targets that roll out tuned values, targets that wait for
 	// other targets, and targets whose roll-out is late.
 	Rollouts func(workload.Policy) (running, waiting, late int)
+	// SetTargets receives the numbers of tuned targets of all policies.
+	SetTargets func(map[workload.Policy]int)
 	// Fault counts a panic on a target, a fault in Flyball.
 	Fault func()
 }
@@ -175,6 +177,7 @@ func (l *Loop) round(ctx context.Context) {
 	snapshot := l.world.Snapshot()
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
+	l.audience.SetTargets(countByPolicy(tuned))
 	needed, measures, acts := tuners(snapshot)
 	l.cleanOrphans(ctx, snapshot, tuned)
 	trouble := l.follow(ctx, needed || l.isLeaving(), acts)
@@ -231,6 +234,15 @@ func assign(s *world.Snapshot) map[workload.Ref]*world.Policy {
 		}
 	}
 	return tuned
+}
+
+// countByPolicy returns the number of tuned targets of each policy.
+func countByPolicy(tuned map[workload.Ref]*world.Policy) map[workload.Policy]int {
+	n := map[workload.Policy]int{}
+	for _, p := range tuned {
+		n[p.ID]++
+	}
+	return n
 }
 
 // precedes reports whether the first of two policies tunes a target that both select.

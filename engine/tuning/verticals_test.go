@@ -63,7 +63,7 @@ func TestVerticalsAreRead(t *testing.T) {
 			t.Errorf("%s: %v are known, want %d", what, got, known)
 		}
 		for p, want := range map[*policy.Policy]string{needs: ofNeeds, plain: ofPlain} {
-			if reason, text := l.Unmeasured(p); !strings.Contains(text, want) || (text == "") != (want == "") ||
+			if reason, text := l.book.unmeasured(p); !strings.Contains(text, want) || (text == "") != (want == "") ||
 				(want != "") != (reason == noVerticals) {
 				t.Errorf("%s: %s, %q is told, want %q", what, reason, text, want)
 			}

@@ -97,7 +97,7 @@ func heapOfMembers(ctx context.Context, config *rest.Config, n int) (float64, er
 	defer watches.Close()
 	m := pods.New(pods.Options{Watches: watches, Cluster: podCluster{}, Own: "flyball"})
 	s := &settled{done: make(chan struct{})}
-	m.Follow(s)
+	m.Observe(s)
 	if err := m.Need(ctx, []string{zoneLabel}); err != nil {
 		return 0, err
 	}

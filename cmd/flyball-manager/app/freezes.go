@@ -27,7 +27,9 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/controller/freezes"
+	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
 )
@@ -62,7 +64,8 @@ type judging struct {
 	account string
 }
 
-func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, clients *kubernetes.Clientset) (*judging, error) {
+func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, clients *kubernetes.Clientset,
+	messages *notifications.Controller) (*judging, error) {
 	j := &judging{opts: opts, world: w, clients: clients, clock: opts.Clock, mapper: mgr.GetRESTMapper()}
 	objects, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -77,7 +80,7 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of judging: %w", err)
 	}
-	j.notes = freezes.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, opts.Log.WithName("freezes"))
+	j.notes = freezes.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, messages.Announce, opts.Log.WithName("freezes"))
 	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{},
 		metav1.CreateOptions{})
 	if err != nil {
@@ -160,7 +163,7 @@ func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judg
 
 // add serves judgements and keeps their webhook configuration up to date, on every replica.
 func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author,
-	enforcement *freezes.Enforcement) error {
+	tracker *status.Tracker) (*freezes.Enforcement, error) {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(registration.JudgePath, j.judge(j.notes.Judged, log))
 	server.HandleHTTP(probe.Path, probe.Handler{Ready: j.world.Ready})
@@ -169,17 +172,23 @@ func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registrati
 		Hook: registration.FreezeHook{Client: j.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), Author: author},
 	}
 	if err := mgr.AddReadyzCheck("freezes", j.world.Ready); err != nil {
-		return fmt.Errorf("set up the readiness check of freezes: %w", err)
+		return nil, fmt.Errorf("set up the readiness check of freezes: %w", err)
 	}
 	if err := mgr.Add(j.notes); err != nil {
-		return fmt.Errorf("set up the notes of judging: %w", err)
+		return nil, fmt.Errorf("set up the notes of judging: %w", err)
 	}
 	if err := mgr.Add(hook); err != nil {
-		return fmt.Errorf("set up the webhook configuration of freezes: %w", err)
+		return nil, fmt.Errorf("set up the webhook configuration of freezes: %w", err)
 	}
-	enforcement.Hook = hook
+	enforcement := newEnforcement(mgr, j.opts, j.world, tracker, hook)
 	if err := mgr.Add(enforcement); err != nil {
-		return fmt.Errorf("set up the proof of freezes: %w", err)
+		return nil, fmt.Errorf("set up the proof of freezes: %w", err)
 	}
-	return nil
+	return enforcement, nil
+}
+
+// newEnforcement returns the proof that freezes are enforced. hook is nil if this manager serves no webhook.
+func newEnforcement(mgr ctrl.Manager, opts Options, w *world.World, tracker *status.Tracker, hook *freezes.Hook) *freezes.Enforcement {
+	return &freezes.Enforcement{World: w, Client: mgr.GetClient(), Clock: opts.Clock, Hook: hook, Dirty: tracker.Dirty,
+		Log: opts.Log.WithName("freezes")}
 }

@@ -6,48 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/podplan"
-
-	"flyball.dev/flyball/engine/pods"
-	"flyball.dev/flyball/engine/pods/resize"
-	"flyball.dev/flyball/engine/target"
-	"flyball.dev/flyball/engine/world"
 )
-
-// newResizes returns the loop that resizes pods in place, connected to the target loop.
-func newResizes(belonging *pods.Members, config *rest.Config, opts Options, w *world.World, writer *apply.Writer, loop *target.Loop,
-	adapters *adapters.Controller,
-	recorder events.EventRecorder, m *resize.Metrics, log logr.Logger,
-) (*resize.Loop, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("set up changes of pods in place: %w", err)
-	}
-	server := &resizing{client: client, clock: clock.RealClock{}}
-	resized := resize.New(w, belonging, writer, adapters, m, resize.Options{
-		Clock: opts.Clock, Server: server.options, Turns: loop, Requeue: loop.Queue, Fault: loop.CountFault, Log: log,
-		Kept: func(p *podplan.Pod, why string) {
-			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
-			recorder.Eventf(pod, nil, corev1.EventTypeWarning, "RequestsKept", "GiveBack",
-				"no policy asks for the requests that Flyball gave it, and it keeps them until it is replaced: %s", why)
-		},
-	})
-	belonging.Follow(resized)
-	loop.FollowResized(resized)
-	return resized, nil
-}
 
 // lowersMemoryLimits is the first version of Kubernetes that can lower a memory limit without a restart of the
 // container.

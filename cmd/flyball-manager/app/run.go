@@ -17,7 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/controller/freezes"
+	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
@@ -70,19 +70,7 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if opts.Webhook.Enabled {
 		w.AuthorsAreAsked()
 	}
-	enforcement := &freezes.Enforcement{World: w, Client: mgr.GetClient(), Clock: opts.Clock, Log: opts.Log.WithName("freezes")}
-	pods, err := memberOptions(mgr, config, w, opts.Log.WithName("engine"))
-	if err != nil {
-		return err
-	}
-	messages, err := addNotifications(mgr, opts, w)
-	if err != nil {
-		return err
-	}
-	if err := addEngine(mgr, config, opts, w, listings, enforcement, pods, messages); err != nil {
-		return err
-	}
-	server, err := addWebhook(mgr, config, opts, w, enforcement, pods, messages)
+	server, err := addAll(mgr, config, opts, w, listings)
 	if err != nil {
 		return err
 	}
@@ -99,6 +87,34 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 		return fmt.Errorf("run: %w", err)
 	}
 	return nil
+}
+
+// addAll adds everything that runs in the manager. It returns the webhook's server, or nil if the webhook is disabled.
+func addAll(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings) (*server.Server, error) {
+	log := opts.Log.WithName("engine")
+	rates, err := opts.Savings.rates()
+	if err != nil {
+		return nil, err
+	}
+	m, err := NewMetrics(opts.Registry, w, listings, opts.Clock, rates)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	pods, err := memberOptions(mgr, config, w, log)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := addNotifications(mgr, opts, w)
+	if err != nil {
+		return nil, err
+	}
+	tracker := status.NewTracker(w, opts.Clock, m.status)
+	server, enforcement, err := addWebhook(mgr, config, opts, w, tracker, pods, messages)
+	if err != nil {
+		return nil, err
+	}
+	return server, addEngine(mgr, base{config: config, opts: opts, world: w, listings: listings, metrics: m, enforcement: enforcement,
+		tracker: tracker, recorder: status.CutNotes(messages.Tap(mgr.GetEventRecorder("flyball"))), log: log}, pods)
 }
 
 // clusterScoped returns a function that reports whether a kind is cluster-scoped. A kind that is not served counts as

@@ -25,59 +25,61 @@ import (
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
 
-// addWebhook serves admission requests on every replica. It returns nil if the webhook is disabled.
-func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, enforcement *freezes.Enforcement,
-	pods pods.Options, messages *notifications.Controller) (*server.Server, error) {
+// addWebhook serves admission requests on every replica, and returns the proof that freezes are enforced. The server is
+// nil if the webhook is disabled.
+func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, tracker *status.Tracker,
+	pods pods.Options, messages *notifications.Controller) (*server.Server, *freezes.Enforcement, error) {
 	if !opts.Webhook.Enabled {
-		return nil, addUnhook(mgr, config, opts)
+		return nil, newEnforcement(mgr, opts, w, tracker, nil), addUnhook(mgr, config, opts)
 	}
 	inspector, err := inspect.New(config)
 	if err != nil {
-		return nil, fmt.Errorf("set up the webhook: %w", err)
+		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("set up the webhook: %w", err)
+		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	judging, err := newJudging(mgr, config, opts, w, clientset)
+	judging, err := newJudging(mgr, config, opts, w, clientset, messages)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	judging.notes.Announced = messages.Announce
 	o, err := judging.serverOptions(mgr, w, inspector, clientset)
 	if err != nil {
-		return nil, fmt.Errorf("set up the webhook: %w", err)
+		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
 	server, err := server.New(config, o)
 	if err != nil {
-		return nil, fmt.Errorf("set up the webhook: %w", err)
+		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	if err := judging.add(mgr, server, o.Author, enforcement); err != nil {
-		return nil, err
+	enforcement, err := judging.add(mgr, server, o.Author, tracker)
+	if err != nil {
+		return nil, nil, err
 	}
 	if err := judging.addNewPods(mgr, server, pods); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if opts.Webhook.Evaluate.Enabled {
 		if err := judging.evaluate(config, server); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if opts.Webhook.Wake.Enabled {
 		if err := judging.wakes(config, server); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := RegisterCertificate(judging.opts.Registry, server); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := mgr.AddReadyzCheck("webhook", server.Ready); err != nil {
-		return nil, fmt.Errorf("set up the webhook's readiness check: %w", err)
+		return nil, nil, fmt.Errorf("set up the webhook's readiness check: %w", err)
 	}
-	return server, mgr.Add(server)
+	return server, enforcement, mgr.Add(server)
 }
 
 // serverOptions returns the options of the server, with the author of the configurations.

@@ -29,29 +29,22 @@ import (
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// Targets is the loop over targets.
-type Targets interface {
-	// Queue queues targets.
-	Queue(refs ...workload.Ref)
-	// Arrived reports a new object.
-	Arrived(ref workload.Ref)
-	// Retry queues every object of a kind without the pauses of earlier failures.
-	Retry(k *world.Kind)
-	// Started reports whether all targets were queued for the first time.
-	Started() bool
-}
-
 // Options configure a Controller.
 type Options struct {
-	Config *rest.Config
-	Client client.Client
-	World  *world.World
-	Health *status.AdapterHealth
+	*Finalizers
+	Targets *target.Queue
+	// ChangedOn returns the number of a kind's objects with something to be restored on their pods.
+	ChangedOn func(schema.GroupKind) int
+	Config    *rest.Config
+	Client    client.Client
+	World     *world.World
+	Health    *status.AdapterHealth
 	// Listings records which adapted kinds can be listed.
 	Listings *status.Listings
 	// PolicyEmptied is called with a policy that has lost its last ledger on objects of some kind.
@@ -70,9 +63,6 @@ type Options struct {
 type Controller struct {
 	Options
 	Metrics *Metrics
-	targets Targets
-	// pods returns the number of a kind's objects with changes on their pods. nil means that Flyball changes no pods.
-	pods func(schema.GroupKind) int
 
 	inspector *inspect.Inspector
 	groups    *watch.Groups
@@ -94,10 +84,6 @@ type Controller struct {
 	suspected map[string]time.Time
 	// hidden has the adapters of kinds defined but not served yet.
 	hidden map[string]bool
-	// finalized has the adapters with a finalizer added by this process.
-	finalized map[string]bool
-	// finalizing serializes additions and removals of the finalizer.
-	finalizing sync.Mutex
 }
 
 // New returns a Controller.
@@ -113,27 +99,15 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 	c := &Controller{
 		Options: opts, Metrics: m, inspector: inspector, watches: watches, idleSince: map[string]time.Time{},
 		checked: map[string]*checks{}, running: map[string]*running{}, suspected: map[string]time.Time{}, hidden: map[string]bool{},
-		finalized: map[string]bool{},
 	}
 	c.groups = &watch.Groups{Manager: watches, Changed: func(group string) { c.recheckGroup(context.Background(), group) }}
 	return c, nil
 }
 
-// Drive sets the loop over targets. It must be called before anything runs.
-func (c *Controller) Drive(t Targets) { c.targets = t }
-
-// FollowPods sets the function that counts a kind's objects with changes on their pods. It must be called before
-// anything runs.
-func (c *Controller) FollowPods(changed func(schema.GroupKind) int) { c.pods = changed }
-
 // changed returns the number of a kind's objects for which Flyball has something to restore, on the object or on its
 // pods.
 func (c *Controller) changed(k *world.Kind) int {
-	n := k.Live.Ledgers()
-	if c.pods != nil {
-		n += c.pods(k.GroupKind)
-	}
-	return n
+	return k.Live.Ledgers() + c.ChangedOn(k.GroupKind)
 }
 
 // SetupWithManager adds the controller and the watch of API groups.

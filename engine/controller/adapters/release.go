@@ -10,14 +10,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller"
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -25,59 +21,6 @@ import (
 
 // idleAfter is the time after which an adapter loses the finalizer if no object of its kind has a ledger.
 const idleAfter = 30 * time.Second
-
-// PutFinalizer adds the finalizer to an adapter before the first write for the kind, so the adapter stays until
-// everything is restored.
-func (c *Controller) PutFinalizer(ctx context.Context, k *decide.Kind) error {
-	name := k.Adapter.Name()
-	if c.hasFinalizer(name) {
-		return nil
-	}
-	c.finalizing.Lock()
-	defer c.finalizing.Unlock()
-	if c.hasFinalizer(name) {
-		return nil
-	}
-	var a v1alpha1.Adapter
-	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &a); err != nil {
-		return fmt.Errorf("mark the adapter %s as in use: %w", name, err)
-	}
-	if a.DeletionTimestamp.IsZero() {
-		if err := c.confirmFinalizer(ctx, &a); err != nil {
-			return fmt.Errorf("mark the adapter %s as in use: %w", name, err)
-		}
-	}
-	c.setHasFinalizer(name, true)
-	return nil
-}
-
-// confirmFinalizer makes sure that an adapter has the finalizer now, even if the cache is stale. It applies the
-// finalizer on the server, which changes nothing if the finalizer is present. The UID prevents the write from
-// recreating a deleted adapter.
-func (c *Controller) confirmFinalizer(ctx context.Context, a *v1alpha1.Adapter) error {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Adapter"))
-	u.SetName(a.Name)
-	u.SetUID(a.UID)
-	u.SetFinalizers([]string{v1alpha1.FinalizerRestore})
-	return c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(apply.FieldManager), client.ForceOwnership)
-}
-
-func (c *Controller) hasFinalizer(name string) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.finalized[name]
-}
-
-func (c *Controller) setHasFinalizer(name string, has bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if has {
-		c.finalized[name] = true
-		return
-	}
-	delete(c.finalized, name)
-}
 
 // release restores everything on the kind of an adapter being deleted, and then lets the adapter go.
 func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
@@ -116,7 +59,7 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 		}
 	}
 	// The adapter is never let go at the first look, because the watch may not show an earlier write yet.
-	if k == nil || !k.Releasing || left > 0 || !c.targets.Started() {
+	if k == nil || !k.Releasing || left > 0 || !c.Targets.Started() {
 		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, cmp.Or(message, "being deleted"))
 	}
 	return c.letGo(ctx, a)
@@ -177,14 +120,14 @@ func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
 	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
 		return nil
 	}
-	c.setHasFinalizer(a.Name, false)
+	c.Finalizers.set(a.Name, false)
 	return c.PutFinalizer(ctx, k.Kind)
 }
 
 // letGoIfIdle removes the finalizer of an adapter whose kind has had no ledgers for idleAfter. It returns the time
 // until the next look, or zero for none.
 func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.Duration {
-	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || !c.targets.Started() {
+	if !controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || !c.Targets.Started() {
 		return 0
 	}
 	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
@@ -201,12 +144,7 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 		return wait
 	}
 	delete(c.idleSince, a.Name)
-	c.finalizing.Lock()
-	defer c.finalizing.Unlock()
-	// After this line, the next write first adds the finalizer. A write that is already in flight causes another
-	// reconciliation.
-	c.setHasFinalizer(a.Name, false)
-	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
+	if err := c.Finalizers.remove(ctx, a); err != nil {
 		return time.Second
 	}
 	return 0

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -26,11 +27,6 @@ import (
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/worldtest"
 )
-
-// started has targets that were all queued once.
-type started struct{ Targets }
-
-func (started) Started() bool { return true }
 
 // If the adapter's role was deleted before the adapter, nothing can be restored, and the status of the adapter names
 // the missing rights.
@@ -75,8 +71,8 @@ func TestADeletedAdapterReportsMissingRights(t *testing.T) {
 	}
 	told := events.NewFakeRecorder(10)
 	c := &Controller{Options: Options{World: w, Client: store, Clock: clock.RealClock{}, Recorder: told,
-		Health: status.NewWriter(w, store, nil, nil, status.Options{}).Health},
-		Metrics: m, inspector: inspector, targets: started{}, suspected: map[string]time.Time{}, checked: map[string]*checks{},
+		Health: status.NewAdapterHealth(), ChangedOn: func(schema.GroupKind) int { return 0 }},
+		Metrics: m, inspector: inspector, suspected: map[string]time.Time{}, checked: map[string]*checks{},
 		hidden: map[string]bool{}}
 	look := func() (ready, authorized *metav1.Condition, rules string) {
 		t.Helper()

@@ -174,15 +174,15 @@ func (c *Controller) objectChanged(live *world.Live, name string, old, cur *work
 		c.requests.Add("", name)
 	}
 	if old == nil && c.World.Snapshot().Serves(live) {
-		c.targets.Arrived(effects.Targets[0])
+		c.Targets.Arrived(effects.Targets[0])
 	}
 	s := c.World.Snapshot()
 	for _, ref := range effects.Targets {
-		c.targets.Queue(s.Referent(ref))
+		c.Targets.Add(s.Referent(ref))
 	}
-	c.targets.Queue(s.Governors(effects.Targets[0])...)
+	c.Targets.Add(s.Governors(effects.Targets[0])...)
 	owners, _ := s.Owners(effects.Targets[0])
-	c.targets.Queue(owners...)
+	c.Targets.Add(owners...)
 	if effects.Owner {
 		for p := range s.Policies {
 			if p.HoldsOwners {
@@ -225,10 +225,10 @@ func (c *Controller) drop(name string) {
 	r := c.running[name]
 	delete(c.checked, name)
 	delete(c.running, name)
-	delete(c.finalized, name)
 	delete(c.suspected, name)
 	delete(c.hidden, name)
 	c.mu.Unlock()
+	c.Finalizers.set(name, false)
 	ailed := c.Health.Set(name, nil)
 	if r != nil {
 		r.end()
@@ -248,7 +248,7 @@ func (c *Controller) drop(name string) {
 // retry queues every object of a kind after the recovery of its watch, because the API server answers again.
 func (c *Controller) retry(gk schema.GroupKind) {
 	if k := c.World.Snapshot().InUse(gk); k != nil {
-		c.targets.Retry(k)
+		c.Targets.Retry(k)
 	}
 }
 

@@ -122,9 +122,7 @@ func (n *Recorder) announce(a announcement) {
 	}
 	t.sent[a.same] = struct{}{}
 	n.queue = append(n.queue, a)
-	if n.Announced != nil {
-		n.Announced(a.policy, a.reason, a.action, a.text)
-	}
+	n.announced(a.policy, a.reason, a.action, a.text)
 }
 
 // queueRest queues one event for the held-back events of each occasion that began at least a minute ago. It drops

@@ -132,9 +132,9 @@ func heeds(s *world.Snapshot, gk schema.GroupKind) bool {
 	return k != nil && !k.Releasing && k.Adapter.Can(v1alpha1.CapabilityDeletionCost)
 }
 
-// CostedOn returns the number of objects of a kind that are the only reason for costs of pods. While the number is
-// unknown, it returns 1.
-func (l *Loop) CostedOn(gk schema.GroupKind) int {
+// ChangedOn implements target.Actuator. It counts the objects of a kind that are the only reason for costs of pods.
+// While the number is unknown, it returns 1.
+func (l *Loop) ChangedOn(gk schema.GroupKind) int {
 	snapshot := l.world.Snapshot()
 	if k := snapshot.InUse(gk); k == nil || !k.Adapter.Can(v1alpha1.CapabilityDeletionCost) {
 		return 0
@@ -170,7 +170,7 @@ func (l *Loop) costedGroups(namespace string) []workload.Ref {
 	})
 }
 
-// Leftover returns the reason why costs may still have to be removed for a policy being deleted; empty: none.
+// Leftover implements target.Actuator: costs may still have to be removed.
 func (l *Loop) Leftover(p *world.Policy) string {
 	if p.PodOrderer == nil {
 		return ""

@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -40,6 +41,7 @@ type belongings struct {
 }
 
 func (b *belongings) Fleet(workload.Ref) (*podplan.Fleet, bool) { return &podplan.Fleet{}, true }
+func (b *belongings) Observe(pods.Listener)                     {}
 func (b *belongings) Costed() []workload.Ref                    { return []workload.Ref{first, web} }
 func (b *belongings) Groups(workload.Ref) []workload.Ref        { return []workload.Ref{first} }
 
@@ -222,7 +224,7 @@ func TestCostsStayWhileAClaimMayExist(t *testing.T) {
 			if got := s.Leftover(p); (got == "") != (tc.left == "") || !strings.Contains(got, tc.left) {
 				t.Errorf("left: %q, want %q", got, tc.left)
 			}
-			if d, set := s.CostedOn(web.GroupKind), s.CostedOn(first.GroupKind); d != tc.deployment || set != tc.set {
+			if d, set := s.ChangedOn(web.GroupKind), s.ChangedOn(first.GroupKind); d != tc.deployment || set != tc.set {
 				t.Errorf("for the sake of %d Deployments and %d ReplicaSets, want %d and %d", d, set, tc.deployment, tc.set)
 			}
 		})

@@ -21,8 +21,9 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -30,6 +31,8 @@ import (
 
 // Members returns the pods of targets.
 type Members interface {
+	// Observe adds a listener to later changes of pods.
+	Observe(l pods.Listener)
 	// Need starts watches of pods and of nodes with the given labels; Drop ends them.
 	Need(ctx context.Context, labels []string) error
 	Drop()
@@ -105,6 +108,7 @@ func New(w *world.World, m Members, writer Writer, a Callbacks, k Keeper, metric
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
 		needs: make(chan struct{}, 1), book: newBook(), written: newWritten(),
 	}
+	m.Observe(l)
 	w.Observe(l)
 	return l
 }
@@ -126,8 +130,9 @@ func (l *Loop) Run(ctx context.Context) {
 	l.members.Drop()
 }
 
-// Decided records a decided target; claimed is true if its pods are to get costs.
-func (l *Loop) Decided(ref workload.Ref, claimed bool) {
+// Decided implements target.Actuator.
+func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
+	claimed := v.Plan.DeletionCosts != nil
 	l.members.Look(ref)
 	news := l.book.claim(ref, claimed, l.isGoing(ref), l.clock.Now())
 	if news {
@@ -278,14 +283,34 @@ func (l *Loop) forget(ref workload.Ref) {
 	}
 }
 
-// Note returns the state of a target's pods.
-func (l *Loop) Note(ref workload.Ref) PodStatus { return l.book.statusOf(ref) }
+// Mark implements target.Actuator. It adds the state of a target's pods to the result of the policy that orders them.
+func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.TargetResult) {
+	n := l.book.statusOf(ref)
+	for i := range results {
+		r := &results[i]
+		if r.Policy != n.Policy || r.State != status.Set {
+			continue
+		}
+		r.Failure, r.Waiting, r.Contested = n.Failure, n.Waiting, n.Contested()
+		switch {
+		case n.Yields != "":
+			r.State, r.Override = status.Overridden, n.Yields
+		case n.Failure != "":
+			r.State = status.Failed
+		case n.Waiting != "":
+			r.State = status.Pending
+		}
+	}
+}
 
-// Summary returns the state of all pods of a policy.
-func (l *Loop) Summary(id workload.Policy) policy.PodSummary {
-	s := l.book.summary(id, l.clock.Now())
-	l.metrics.publish(id, s)
-	return s
+// Report implements target.Actuator.
+func (l *Loop) Report(p *world.Policy, obj policy.Object) (reason, message string) {
+	if p.PodOrderer != nil {
+		s := l.book.summary(p.ID, l.clock.Now())
+		l.metrics.publish(p.ID, s)
+		p.PodOrderer.FillPods(obj, s)
+	}
+	return "", ""
 }
 
 // age schedules a new look at statuses with writes older than an hour.

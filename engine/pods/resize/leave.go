@@ -214,7 +214,7 @@ func (l *Loop) groups(namespace string) []workload.Ref {
 	})
 }
 
-// Leftover returns the reason why pods may still have to be restored for a policy in deletion, or "".
+// Leftover implements target.Actuator.
 func (l *Loop) Leftover(p *world.Policy) string {
 	if p.Tuner == nil {
 		return ""
@@ -248,9 +248,9 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	return text
 }
 
-// ResizedOn returns the number of objects of a kind whose template must restore pods below them. Pods that were changed
-// for an object of another kind further above count too, because the nearest template restores them.
-func (l *Loop) ResizedOn(gk schema.GroupKind) int {
+// ChangedOn implements target.Actuator. It counts the objects of a kind whose template must restore pods below them. Pods
+// that were changed for an object of another kind further above count too, because the nearest template restores them.
+func (l *Loop) ChangedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {
 		s := l.ownershipIn(group)

@@ -22,7 +22,9 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -30,6 +32,8 @@ import (
 
 // Members returns the pods of targets.
 type Members interface {
+	// Observe adds a listener to later changes of pods.
+	Observe(l pods.Listener)
 	// Fleet returns the active pods of a target, or false while they are not fully known.
 	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
 	// Resized returns the owners, at any distance, of pods that Flyball has changed in place. ResizedPods returns the
@@ -163,6 +167,7 @@ func New(w *world.World, m Members, writer Writer, k Keeper, metrics *Metrics, o
 		watch: clock.RealClock{}, claimed: map[workload.Ref]struct{}{}, notes: map[workload.Ref]Note{}, failures: map[workload.Ref]string{},
 		refused: map[workload.Ref]map[string]refusal{}, keeping: map[workload.Ref]map[string]keeping{},
 	}
+	m.Observe(l)
 	w.Observe(l)
 	return l
 }
@@ -178,7 +183,7 @@ func (l *Loop) Run(ctx context.Context) {
 	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.opts.Log}.Run(ctx, parallel)
 }
 
-// Decided records the decision about a target.
+// Decided implements target.Actuator.
 func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
 	_, claimed := claimOf(v.Plan)
 	l.mu.Lock()
@@ -279,11 +284,26 @@ func (l *Loop) setNote(ref workload.Ref, n Note) {
 	}
 }
 
-// IsRestarting reports whether earlier changes may still restart pods of a target.
-func (l *Loop) IsRestarting(ref workload.Ref) bool {
-	f, known := l.members.Fleet(ref)
-	return known && podplan.IsRestarting(f)
+// Mark implements target.Actuator. It adds the state of a target's pods to the result of the policy that changes them in
+// place.
+func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.TargetResult) {
+	n := l.Note(ref)
+	for i := range results {
+		r := &results[i]
+		if r.Policy != n.Policy || r.State != status.Set {
+			continue
+		}
+		switch waits := n.Waits(); {
+		case n.Failure != "":
+			r.State, r.Failure = status.Failed, n.Failure
+		case waits != "":
+			r.State, r.Waiting = status.Pending, waits
+		}
+	}
 }
+
+// Report implements target.Actuator. The report of tuning has the progress of changes in place.
+func (l *Loop) Report(*world.Policy, policy.Object) (reason, message string) { return "", "" }
 
 // isSettled reports whether neither a plan nor an earlier change restarts a pod of a target.
 func isSettled(f *podplan.Fleet, plan podplan.ResizePlan) bool {

@@ -11,7 +11,7 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -45,6 +45,7 @@ func (underTest) Resized() []workload.Ref                         { return nil }
 func (underTest) ResizedPods(workload.Ref) []*podplan.Pod         { return nil }
 func (underTest) Groups(workload.Ref) []workload.Ref              { return nil }
 func (underTest) Above(workload.Ref) ([]workload.Ref, bool)       { return nil, true }
+func (underTest) Observe(pods.Listener)                           {}
 func (underTest) Trouble() string                                 { return "" }
 
 // looked is a Turns that records the settled values of all calls of LookRestart.
@@ -85,7 +86,7 @@ func TestATargetKeepsItsTurnWhilePodsAreRestarted(t *testing.T) {
 		if diff := cmp.Diff(tc.told, turns.settled); diff != "" {
 			t.Errorf("%s: %s", tc.reason, diff)
 		}
-		if got := l.IsRestarting(web); got != tc.restarting {
+		if got := tc.pods != nil && podplan.IsRestarting(tc.pods); got != tc.restarting {
 			t.Errorf("%s: it is restarting: %t", tc.reason, got)
 		}
 		l.queue.ShutDown()

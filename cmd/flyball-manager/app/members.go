@@ -8,18 +8,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/pods"
-	"flyball.dev/flyball/engine/pods/cost"
-	"flyball.dev/flyball/engine/pods/disruption"
-	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -39,27 +33,6 @@ func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log lo
 		Watches: watches, Own: apply.FieldManager, Log: log,
 		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), inspector: inspector},
 	}, nil
-}
-
-// newMembers returns the tracker of member pods, and the budgets that decide which pods may be restarted.
-func newMembers(o pods.Options, metadatas metadata.Interface, loop *target.Loop) (*pods.Members, *disruption.Budgets) {
-	belonging := pods.New(o)
-	budgets := disruption.New(disruption.Options{Watches: o.Watches, Members: belonging, Pods: metadatas, Again: loop.Queue, Log: o.Log})
-	loop.FollowBudgets(budgets)
-	return belonging, budgets
-}
-
-// newCosts returns the loop that sets deletion costs of pods, connected to the target loop and the status writer.
-func newCosts(belonging *pods.Members, w *world.World, writer *apply.Writer, loop *target.Loop, statuses *status.Writer,
-	adapters *adapters.Controller,
-	m *cost.Metrics, log logr.Logger,
-) *cost.Loop {
-	costs := cost.New(w, belonging, writer, cost.Callbacks{Requeue: loop.Queue, Dirty: statuses.Dirty, Fault: loop.CountFault}, adapters, m,
-		log)
-	belonging.Follow(costs)
-	loop.FollowPods(costs)
-	statuses.FollowPods(costs)
-	return costs
 }
 
 // owners implements pods.Cluster.
