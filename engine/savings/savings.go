@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -72,7 +71,7 @@ type Book struct {
 
 // NewBook returns an empty Book. exists reports whether a policy exists; it must not call the Book. There are metrics
 // of money and CO2 only if their rates are known.
-func NewBook(clock clock.PassiveClock, rates worth.Rates, exists func(workload.Policy) bool) *Book {
+func NewBook(clock clock.PassiveClock, rates Rates, exists func(workload.Policy) bool) *Book {
 	return &Book{clock: clock, exists: exists, series: append(slices.Clone(all), ofRates(rates)...), accounts: map[Key]*account{},
 		shares: map[workload.Ref][]share{}}
 }
@@ -176,8 +175,8 @@ var all = []series{
 }
 
 // ofRates returns the metrics of rates. A currency without a name gives an empty label, which Prometheus leaves out.
-func ofRates(rates worth.Rates) []series {
-	of := func(name, help string, rate *worth.Rate, more prometheus.Labels) series {
+func ofRates(rates Rates) []series {
+	of := func(name, help string, rate *Rate, more prometheus.Labels) series {
 		const hour, gib = 3600, 1 << 30
 		return series{prometheus.NewDesc(name, help, labels, more), prometheus.CounterValue,
 			func(a *account) float64 { return rate.Of(a.coreSeconds/hour, a.byteSeconds/hour/gib) }}

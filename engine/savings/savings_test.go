@@ -12,7 +12,6 @@ import (
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/savings"
-	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -35,7 +34,7 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	s := &scene{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)), registry: prometheus.NewRegistry(),
 		gone: map[workload.Policy]bool{}}
-	s.Book = savings.NewBook(s.clock, worth.Rates{}, func(id workload.Policy) bool { return !s.gone[id] })
+	s.Book = savings.NewBook(s.clock, savings.Rates{}, func(id workload.Policy) bool { return !s.gone[id] })
 	if err := s.registry.Register(s.Book); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +115,7 @@ func TestWorthIsCounted(t *testing.T) {
 		{"cpu=0.5,memory=0.25,currency=EUR", "", map[string]float64{"flyball_saved_cost_total EUR": 3*0.5*0.5 + 3*2*0.25}},
 		{"cpu=0.5", "memory=4", map[string]float64{"flyball_saved_cost_total": 0.75, "flyball_saved_co2_grams_total": 24}},
 	} {
-		rates, err := worth.Parse(c.price, c.co2)
+		rates, err := savings.ParseRates(c.price, c.co2)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,6 @@ import (
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/savings"
-	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -107,7 +106,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 		Client: s.client, Metrics: statuses, Clock: s.clock})
 	s.Loop = New(Options{World: w, Queue: queue, Rollouts: NewRollouts(w, queue, s.fleets, s.budgets, s.clock), Writer: writer,
 		Batches: apply.NewBatches(st.RecordBatch), Tracker: tracker, Status: st, Templates: noTemplates{}, Keeper: noTemplates{}, Metrics: m,
-		Savings: savings.NewBook(s.clock, worth.Rates{}, func(workload.Policy) bool { return false }), Clock: s.clock, Workers: 2})
+		Savings: savings.NewBook(s.clock, savings.Rates{}, func(workload.Policy) bool { return false }), Clock: s.clock, Workers: 2})
 	k := worldtest.Kind(t, worldtest.Deployments)
 	live := world.NewLive(k.Adapter)
 	live.Objects = s.objects

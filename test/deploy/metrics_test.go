@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/pods/create"
-	"flyball.dev/flyball/engine/savings/worth"
+	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
@@ -49,7 +49,7 @@ func metrics(t *testing.T) []string {
 	t.Helper()
 	var known described
 	if _, err := app.NewMetrics(&known, world.New(world.Scope("", nil)), status.NewListings(),
-		clocktesting.NewFakePassiveClock(time.Time{}), worth.Rates{Price: &worth.Rate{}, CO2: &worth.Rate{}}); err != nil {
+		clocktesting.NewFakePassiveClock(time.Time{}), savings.Rates{Price: &savings.Rate{}, CO2: &savings.Rate{}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := freezes.NewMetrics(&known); err != nil {

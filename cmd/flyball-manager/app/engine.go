@@ -12,7 +12,6 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller/adapters"
-	"flyball.dev/flyball/engine/controller/calendars"
 	"flyball.dev/flyball/engine/controller/feed"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/policies"
@@ -112,7 +111,7 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 
 // addControllers adds the feed that puts objects of Flyball's own kinds into the world, and the controllers of their
 // statuses and finalizers.
-func (b base) addControllers(mgr ctrl.Manager, policies *policies.Controllers, adapters *adapters.Controller, loop *target.Loop) error {
+func (b base) addControllers(mgr ctrl.Manager, finalizers *policies.Controllers, adapters *adapters.Controller, loop *target.Loop) error {
 	cached, clock := mgr.GetClient(), b.opts.Clock
 	inbound, err := feed.New(b.config, mgr.GetCache(), mgr.GetAPIReader(), b.world, loop.NamespaceChanged, b.log)
 	if err != nil {
@@ -124,8 +123,8 @@ func (b base) addControllers(mgr ctrl.Manager, policies *policies.Controllers, a
 	if err := mgr.Add(&freezes.Exceptions{World: b.world, Client: cached, Clock: clock, Log: b.log}); err != nil {
 		return fmt.Errorf("set up the status of exceptions: %w", err)
 	}
-	calendars := &calendars.Controller{World: b.world, Client: cached, Clock: clock}
-	for _, setUp := range []func(ctrl.Manager) error{policies.SetupWithManager, adapters.SetupWithManager, calendars.SetupWithManager} {
+	calendars := &policies.Calendars{World: b.world, Client: cached, Clock: clock}
+	for _, setUp := range []func(ctrl.Manager) error{finalizers.SetupWithManager, adapters.SetupWithManager, calendars.SetupWithManager} {
 		if err := setUp(mgr); err != nil {
 			return err
 		}

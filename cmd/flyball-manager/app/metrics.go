@@ -14,7 +14,6 @@ import (
 	"flyball.dev/flyball/engine/pods/cost"
 	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/savings"
-	"flyball.dev/flyball/engine/savings/worth"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
@@ -36,7 +35,7 @@ type Metrics struct {
 // NewMetrics creates and registers the metrics of an engine, including the listings. clock is the clock by which
 // policies are decided. Money and CO2 are counted by their rates.
 func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listings, clock clock.PassiveClock,
-	rates worth.Rates) (*Metrics, error) {
+	rates savings.Rates) (*Metrics, error) {
 	m := Metrics{savings: savings.NewBook(clock, rates, func(id workload.Policy) bool { return w.Snapshot().Find(id) != nil })}
 	for _, c := range []prometheus.Collector{version.Collector(), m.savings, listings} {
 		if err := r.Register(c); err != nil {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"flyball.dev/flyball/engine/notify"
-	"flyball.dev/flyball/engine/savings/worth"
+	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/tuning/measure"
 )
@@ -163,15 +163,15 @@ type NotificationOptions struct {
 	Page string
 }
 
-// SavingsOptions are the rates of money and CO2, in the form of worth.Parse. Empty: not counted.
+// SavingsOptions are the rates of money and CO2, in the form of savings.Parse. Empty: not counted.
 type SavingsOptions struct {
 	Price, CO2 string
 }
 
-func (o SavingsOptions) rates() (worth.Rates, error) {
-	rates, err := worth.Parse(o.Price, o.CO2)
+func (o SavingsOptions) rates() (savings.Rates, error) {
+	rates, err := savings.ParseRates(o.Price, o.CO2)
 	if err != nil {
-		return worth.Rates{}, fmt.Errorf("--savings-price and --savings-co2: %w", err)
+		return savings.Rates{}, fmt.Errorf("--savings-price and --savings-co2: %w", err)
 	}
 	return rates, nil
 }

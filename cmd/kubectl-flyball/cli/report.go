@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
-	"flyball.dev/flyball/engine/savings/worth"
+	"flyball.dev/flyball/engine/savings"
 )
 
 // html is an output format of the verb report only.
@@ -77,8 +77,8 @@ func (f *rateFlags) addRates(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.co2, "co2", "", "Show savings as CO2, by the grams of a CPU core hour and of a GiB hour: cpu=4.6,memory=0.4")
 }
 
-func (f *rateFlags) rates() (worth.Rates, error) {
-	rates, err := worth.Parse(f.price, f.co2)
+func (f *rateFlags) rates() (savings.Rates, error) {
+	rates, err := savings.ParseRates(f.price, f.co2)
 	if err != nil {
 		return rates, fmt.Errorf("--price and --co2: %w", err)
 	}

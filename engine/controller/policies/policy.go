@@ -1,5 +1,5 @@
 // Package policies keeps the finalizers of policies: a finalizer is added before the first write for a policy, and
-// removed after everything is restored.
+// removed after everything is restored. It also keeps the status of the calendars that policies name.
 package policies
 
 import (

@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
-	"flyball.dev/flyball/engine/savings/worth"
+	"flyball.dev/flyball/engine/savings"
 )
 
 // body is the content of a view of the report.
@@ -108,7 +108,7 @@ func (b body) Heads() []string { return b.rates.Heads() }
 type worthCell struct{ Head, Text string }
 
 // WorthCells returns the cells for the worth of a saving.
-func (b body) WorthCells(w worth.Worth) []worthCell {
+func (b body) WorthCells(w savings.Worth) []worthCell {
 	var cells []worthCell
 	for i, text := range w.Cells() {
 		cells = append(cells, worthCell{b.Heads()[i], text})

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
-	"flyball.dev/flyball/engine/savings/worth"
+	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -36,20 +36,20 @@ type Report struct {
 	Health  *doctor.Checkup   `json:"health"`
 	Missing []string          `json:"missing,omitempty"`
 	// Worth is the worth of all savings.
-	Worth worth.Worth `json:"worth,omitzero"`
+	Worth savings.Worth `json:"worth,omitzero"`
 
 	zone  *time.Location
-	rates worth.Rates
+	rates savings.Rates
 	// Namespace is the only namespace of the report. It is empty for all namespaces.
 	Namespace string `json:"-"`
 }
 
 // Saving is the sum of the savings of all targets that are in the same namespace and have the same policies.
 type Saving struct {
-	Namespace string      `json:"namespace,omitempty"`
-	Policies  []string    `json:"policies"`
-	Totals    plan.Totals `json:"totals"`
-	Worth     worth.Worth `json:"worth,omitzero"`
+	Namespace string        `json:"namespace,omitempty"`
+	Policies  []string      `json:"policies"`
+	Totals    plan.Totals   `json:"totals"`
+	Worth     savings.Worth `json:"worth,omitzero"`
 }
 
 // Options select the content of a report.
@@ -64,7 +64,7 @@ type Options struct {
 	// Live is true if a manager works on the world.
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
-	Rates worth.Rates
+	Rates savings.Rates
 }
 
 // Of returns the report of a world.
@@ -101,7 +101,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 // scope names the namespaces of a page.
 func scope(namespace string) string { return cmp.Or(namespace, "all namespaces") }
 
-func (o Options) worth(t plan.Totals) worth.Worth {
+func (o Options) worth(t plan.Totals) savings.Worth {
 	return o.Rates.Of(t.CPUHoursSaved, t.MemoryGiBHoursSaved)
 }
 

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/savings/worth"
+	"flyball.dev/flyball/engine/savings"
 )
 
 const root = "../../../.."
@@ -152,7 +152,7 @@ func TestPictureIsTold(t *testing.T) {
 func TestSavingsHaveTheirWorth(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	for _, rates := range []string{"", "cpu=9177,currency=EUR"} {
-		r, err := worth.Parse(rates, rates[:min(len(rates), 8)])
+		r, err := savings.ParseRates(rates, rates[:min(len(rates), 8)])
 		if err != nil {
 			t.Fatal(err)
 		}

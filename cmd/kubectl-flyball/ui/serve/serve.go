@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/savings/worth"
+	"flyball.dev/flyball/engine/savings"
 )
 
 // Options configure a server.
@@ -39,7 +39,7 @@ type Options struct {
 	// Live is true if a manager works on the world.
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
-	Rates worth.Rates
+	Rates savings.Rates
 	// Cluster returns the cluster in which actions write with the person's rights. If it is nil, no page offers an action.
 	// Manager is the name of the field manager of these writes.
 	Cluster func() (source.Cluster, error)

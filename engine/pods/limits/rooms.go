@@ -1,6 +1,7 @@
-// Package rooms knows the limits of namespaces for their pods and the capacities of nodes: it watches LimitRanges,
-// ResourceQuotas and nodes while they are needed, and keeps only their CPU and memory.
-package rooms
+// Package limits knows the limits that the cluster sets for pods: LimitRanges and ResourceQuotas of namespaces, the
+// capacities of nodes, and the PodDisruptionBudgets that pods of a target must not break. It watches them while they are
+// needed and keeps only the fields used here.
+package limits
 
 import (
 	"cmp"
@@ -20,8 +21,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Options configure Rooms.
-type Options struct {
+// RoomOptions configure Rooms.
+type RoomOptions struct {
 	Watches *watch.Manager
 	Log     logr.Logger
 	// Changed is called with a namespace after a possible change of limits; "": all. It must be quick. Nil: no call.
@@ -36,7 +37,7 @@ type Rooms struct {
 
 // Follow watches LimitRanges and ResourceQuotas until the context ends or Release is called. It must be called first;
 // after an error only Release may be called.
-func (r *Rooms) Follow(ctx context.Context, opts Options) error {
+func (r *Rooms) Follow(ctx context.Context, opts RoomOptions) error {
 	if opts.Changed == nil {
 		opts.Changed = func(string) {}
 	}
@@ -78,7 +79,7 @@ type kept[T any] struct {
 	all map[string]map[string]T
 }
 
-func (k *kept[T]) follow(ctx context.Context, opts Options, resource string, read func([]byte) (T, error)) (err error) {
+func (k *kept[T]) follow(ctx context.Context, opts RoomOptions, resource string, read func([]byte) (T, error)) (err error) {
 	k.all = map[string]map[string]T{}
 	k.watch, err = opts.Watches.Ensure(ctx, watch.Source{
 		GVR: corev1.SchemeGroupVersion.WithResource(resource), ID: "rooms", Projector: bounding{}, OnState: func() { opts.Changed("") },

@@ -1,8 +1,4 @@
-// Package disruption checks whether PodDisruptionBudgets, LimitRanges and ResourceQuotas allow that pods of a target
-// are restarted now, and recreated. Budgets are watched while needed, and waiting targets are notified of their
-// changes. The labels of pods are read only if a budget of their namespace allows no disruption, and only for one pod
-// of each revision.
-package disruption
+package limits
 
 import (
 	"context"
@@ -22,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods/rooms"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -33,8 +28,8 @@ type Members interface {
 	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
 }
 
-// Options configure Budgets.
-type Options struct {
+// BudgetOptions configure Budgets.
+type BudgetOptions struct {
 	Watches *watch.Manager
 	Members Members
 	// Pods reads the metadata of pods.
@@ -48,11 +43,11 @@ type Options struct {
 
 // Budgets are the PodDisruptionBudgets of a cluster.
 type Budgets struct {
-	opts Options
+	opts BudgetOptions
 
 	mu    sync.Mutex
 	watch *watch.Watch // nil while nobody needs it
-	rooms *rooms.Rooms
+	rooms *Rooms
 	stop  context.CancelFunc
 	// waiting has the obstacles of targets.
 	waiting map[workload.Ref]string
@@ -67,8 +62,8 @@ var (
 // of memory.
 const killedLately = time.Hour
 
-// New returns Budgets without watches.
-func New(opts Options) *Budgets {
+// NewBudgets returns Budgets without watches.
+func NewBudgets(opts BudgetOptions) *Budgets {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -90,8 +85,8 @@ func (b *Budgets) Need(ctx context.Context) error {
 		stop()
 		return fmt.Errorf("watch PodDisruptionBudgets: %w", err)
 	}
-	bounds := &rooms.Rooms{}
-	if err := bounds.Follow(ctx, rooms.Options{Watches: b.opts.Watches, Log: b.opts.Log,
+	bounds := &Rooms{}
+	if err := bounds.Follow(ctx, RoomOptions{Watches: b.opts.Watches, Log: b.opts.Log,
 		Changed: func(namespace string) { go b.wake(namespace) }}); err != nil {
 		stop()
 		return err
@@ -180,7 +175,7 @@ func (b *Budgets) Ask(ctx context.Context, ref workload.Ref, more bool, template
 
 // begin records a target as waiting, so a change from now on is not missed. A former obstacle stays until
 // the new answer.
-func (b *Budgets) begin(ref workload.Ref) (*watch.Watch, *rooms.Rooms) {
+func (b *Budgets) begin(ref workload.Ref) (*watch.Watch, *Rooms) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting[ref] == "" {
@@ -190,7 +185,7 @@ func (b *Budgets) begin(ref workload.Ref) (*watch.Watch, *rooms.Rooms) {
 }
 
 // refuses returns why the namespace of a target would refuse pods of another template; empty: it would not.
-func (b *Budgets) refuses(bounds *rooms.Rooms, ref workload.Ref, template workload.Allocations) string {
+func (b *Budgets) refuses(bounds *Rooms, ref workload.Ref, template workload.Allocations) string {
 	switch {
 	case template == nil:
 		return ""

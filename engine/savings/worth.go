@@ -1,6 +1,4 @@
-// Package worth returns what saved requests are worth in money and in CO2, by factors that the user gives for an hour of a
-// requested CPU core and of a requested GiB of memory.
-package worth
+package savings
 
 import (
 	"fmt"
@@ -77,9 +75,9 @@ func (w Worth) Cells() []string {
 // Grams is the unit of CO2.
 const Grams = "g"
 
-// Parse returns the rates of two texts: a price such as cpu=0.031,memory=0.004,currency=EUR, and CO2 in grams such as
+// ParseRates returns the rates of two texts: a price such as cpu=0.031,memory=0.004,currency=EUR, and CO2 in grams such as
 // cpu=4.6,memory=0.4. An empty text is no rate.
-func Parse(price, co2 string) (r Rates, err error) {
+func ParseRates(price, co2 string) (r Rates, err error) {
 	if r.Price, err = parse(price, "currency"); err != nil {
 		return Rates{}, fmt.Errorf("read the price %q: %w", price, err)
 	}

@@ -1,6 +1,4 @@
-// Package calendars keeps the status of calendars: whether their days are readable, and the number of policies
-// that name them.
-package calendars
+package policies
 
 import (
 	"context"
@@ -25,8 +23,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Controller reconciles calendars.
-type Controller struct {
+// Calendars keeps the status of calendars: whether their days are readable, and the number of policies that name them.
+type Calendars struct {
 	World  *world.World
 	Client client.Client
 	Clock  clock.PassiveClock
@@ -35,7 +33,7 @@ type Controller struct {
 }
 
 // SetupWithManager adds the controller.
-func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+func (c *Calendars) SetupWithManager(mgr ctrl.Manager) error {
 	c.World.Observe(c)
 	err := ctrl.NewControllerManagedBy(mgr).Named("calendar").
 		For(&v1alpha1.Calendar{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -50,14 +48,14 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 
 // AfterPublish implements world.Observer. It queues calendars with a new content or a new number of users, because both
 // are in the status.
-func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
+func (c *Calendars) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	for _, name := range change.Calendars {
 		c.requests.Add("", name)
 	}
 }
 
 // Reconcile reconciles one calendar.
-func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (c *Calendars) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var cal v1alpha1.Calendar
 	if err := c.Client.Get(ctx, req.NamespacedName, &cal); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -126,7 +124,7 @@ func setComing(cal *v1alpha1.Calendar, found world.Calendar, now time.Time) (nex
 }
 
 // usersOf returns the number of policies that name a calendar.
-func (c *Controller) usersOf(name string) int32 {
+func (c *Calendars) usersOf(name string) int32 {
 	var n int32
 	for p := range c.World.Snapshot().Policies {
 		if slices.Contains(p.Calendars, name) {

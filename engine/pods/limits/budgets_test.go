@@ -1,4 +1,4 @@
-package disruption
+package limits
 
 import (
 	"fmt"
@@ -106,12 +106,12 @@ func TestAskReturnsTheClosedBudget(t *testing.T) {
 		{"... and was long ago", []*podplan.Pod{killed(killedLately)}, true, waits},
 		{"... and never was", []*podplan.Pod{{Namespace: "shop", Name: "old", Revision: "1", Containers: []podplan.Container{{}}}}, true, waits},
 	} {
-		b := New(Options{Members: fleets{web: {Pods: test.pods}}, Pods: client, Clock: clocktesting.NewFakePassiveClock(now)})
+		b := NewBudgets(BudgetOptions{Members: fleets{web: {Pods: test.pods}}, Pods: client, Clock: clocktesting.NewFakePassiveClock(now)})
 		if got := b.closed(t.Context(), closed, web, test.more); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}
-	b := New(Options{Members: fleets{}})
+	b := NewBudgets(BudgetOptions{Members: fleets{}})
 	if got := b.closed(t.Context(), closed, web, false); got == "" {
 		t.Error("nothing is waited for while pods are not known")
 	}
@@ -151,7 +151,7 @@ func TestChangesOfBudgetsThatMatter(t *testing.T) {
 
 // A waiting target asks again every minute. Its obstacle must stay in its status meanwhile.
 func TestTheObstacleStaysWhileAskedAgain(t *testing.T) {
-	b := New(Options{Members: fleets{}})
+	b := NewBudgets(BudgetOptions{Members: fleets{}})
 	b.waiting[web] = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
 	if b.begin(web); b.Waits(web) != "waits for PodDisruptionBudget shop/pdb, which allows no disruption now" {
 		t.Errorf("it is said to wait for %q", b.Waits(web))
