@@ -21,7 +21,7 @@ func TestMissingUsageIsReportedBeforeItsConsequences(t *testing.T) {
 	const failure = "1 of 1 target failed: /shop/web: requests stay"
 	for _, test := range []struct {
 		counts          counts
-		fault      string
+		fault           string
 		reason, message string
 	}{
 		{*newCounts(), "", "AsExpected", "no target is selected"},

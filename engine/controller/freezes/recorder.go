@@ -80,7 +80,8 @@ func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() ti
 	if err != nil {
 		host = "unknown"
 	}
-	n := &Recorder{client: cached, metrics: m, world: w, now: now, announced: announced, wall: time.Now, instance: reporter + "-" + host, log: log,
+	n := &Recorder{client: cached, metrics: m, world: w, now: now, announced: announced, wall: time.Now, instance: reporter + "-" + host,
+		log:     log,
 		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, occasions: map[occasion]*occasionEvents{},
 		crew: workers.NewCrew(writesAtOnce), signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
 	w.Observe(n)
